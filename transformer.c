@@ -168,8 +168,9 @@ Mat band_of_cols(Mat m, int first, int count)
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
 // iterations among threads; where it does not, the mark is nothing and the
-// program is serial. `work` is a rough count of operations in the whole loop:
-// below some ten thousand, waking a second thread costs more than it saves.
+// program is serial. `work` is a rough count of the numbers that the whole loop
+// handles: below a hundred thousand, some 30 microseconds, waking the other
+// threads costs more than they save.
 //
 // One rule holds in the whole file: each number is computed by one thread, in
 // one order, whatever the number of threads. So the same seed gives the same
@@ -178,7 +179,7 @@ Mat band_of_cols(Mat m, int first, int count)
 #ifdef _OPENMP
 #define PRAGMA(text) _Pragma(#text)
 #define PARALLEL_FOR(work) \
-    PRAGMA(omp parallel for schedule(static) if ((work) > 30000))
+    PRAGMA(omp parallel for schedule(static) if ((work) > 100000))
 #else
 #define PARALLEL_FOR(work)
 #endif
@@ -534,10 +535,17 @@ void pack_rows(real *packed, Mat a)
     }
 }
 
+// A product does some sixteen multiplications in the time that other loops need
+// for one number.
+double work_of_product(Mat c, int depth)
+{
+    return size_of(c) * depth / 16;
+}
+
 // c += a b for a block of a that was packed
 void block_matmul_add(Mat c, const real *packed_a, Mat b)
 {
-    PARALLEL_FOR(size_of(c) * b.rows)
+    PARALLEL_FOR(work_of_product(c, b.rows))
     for (int j = 0; j < b.cols; j += TILE_COLS) {
         real packed[DEPTH * TILE_COLS];
         int cols = min_int(TILE_COLS, b.cols - j);
@@ -564,7 +572,7 @@ void matmul_add(Mat c, Mat a, Mat b)
     if (b.cols <= 4 * TILE_COLS || a.rows <= 4 * TILE_ROWS) {
         // not enough columns to repay the packing: share the rows instead
         int share = 8 * TILE_ROWS;
-        PARALLEL_FOR(size_of(c) * a.cols)
+        PARALLEL_FOR(work_of_product(c, a.cols))
         for (int i = 0; i < c.rows; i += share) {
             int rows = min_int(share, c.rows - i);
             small_matmul_add(band_of_rows(c, i, rows), band_of_rows(a, i, rows), b);
@@ -1134,7 +1142,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
     s->dropped = s->dropout.rate > 0 ? arena_mat(arena, B * H * T, S)
                                      : s->weights;
     s->context = arena_mat(arena, B * T, D);
-    PARALLEL_FOR(size_of(s->weights) * 4 * K)
+    PARALLEL_FOR(size_of(s->weights) * (2 + K / 4))
     for (int i = 0; i < B * H; i++) {
         int b = i / H, h = i % H;
         attention_forward(head(s->context, b, T, h, K),
@@ -1171,7 +1179,7 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
     Mat dk = arena_zeros(arena, B * S, D);
     Mat dv = arena_zeros(arena, B * S, D);
     Mat dscores = arena_mat(arena, B * H * T, S);
-    PARALLEL_FOR(size_of(dscores) * 8 * K)
+    PARALLEL_FOR(size_of(dscores) * (2 + K / 2))
     for (int i = 0; i < B * H; i++) {
         int b = i / H, h = i % H;
         attention_backward(head(dq, b, T, h, K), head(dk, b, S, h, K),
@@ -3169,7 +3177,7 @@ Mat attend_to_cache(Pass *pass, const MultiHead *w, Mat x, Mat key, Mat value,
     linear_forward(q, x, &w->query);
     Mat weights = arena_mat(pass->arena, B * H, used);
     Mat context = arena_mat(pass->arena, B, D);
-    PARALLEL_FOR(size_of(weights) * 4 * K)
+    PARALLEL_FOR(size_of(weights) * (2 + K / 4))
     for (int i = 0; i < B * H; i++) {
         int b = i / H, h = i % H;
         Mat weight = band_of_rows(weights, i, 1);

@@ -1,0 +1,88 @@
+# transformer.c: build, run, test. Plain `make` needs only a C compiler.
+#
+#   make              build ./transformer for this processor
+#   make PORTABLE=1   build one to hand on: no processor-specific instructions
+#   make run          train an English-French model and use it (about a minute)
+#   make test         all tests (under five minutes)
+#   make gradcheck    the largest gradient error of every tensor, as a table
+#   make bench        speed; NAMES="tiny class" THREADS=1 choose
+#   make chapters     cut the file at each chapter and compile every beginning
+#   make data         make the data sets anew
+#   make clean
+
+WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wshadow
+
+# A flag is used if the compiler can make a program with it.
+try = $(shell echo 'int main(void) { return 0; }' > .try.c; \
+        $(CC) $(1) .try.c -o .try $(2) 2> /dev/null && echo '$(1)'; \
+        rm -f .try.c .try)
+
+ifdef PORTABLE
+OPTIMIZE := -O2 -ffp-contract=off
+else
+OPTIMIZE := -O3 $(call try,-march=native) $(call try,-ffp-contract=fast) \
+            $(call try,-fno-math-errno) $(call try,-mprefer-vector-width=512)
+endif
+OPENMP := $(call try,-fopenmp)
+CFLAGS ?= $(strip $(OPTIMIZE) $(OPENMP))
+COMPILE = $(CC) $(WARNINGS) $(CFLAGS)
+
+all: transformer
+
+# The flags are remembered, so that changing them builds anew.
+build/flags: FORCE
+	@mkdir -p build
+	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
+
+transformer: transformer.c build/flags
+	@echo "building with: $(CC) $(CFLAGS)"
+	$(COMPILE) transformer.c -o $@ -lm
+
+# ---------------------------------------------------------------- run
+
+run: transformer
+	@mkdir -p out
+	./transformer train data/eng-fra.train.tsv \
+	    --valid data/eng-fra.valid.tsv --epochs 25 \
+	    --model out/model.safetensors --log out/log.csv
+	./transformer evaluate out/model.safetensors data/eng-fra.test.tsv
+	head -n 5 data/eng-fra.test.tsv | cut -f 1 | \
+	    ./transformer translate out/model.safetensors
+	./transformer attention out/model.safetensors "the red car is fast" \
+	    --csv out/attention.csv
+
+# ---------------------------------------------------------------- tests
+
+test check: transformer
+	sh tests/run.sh
+
+gradcheck: build/gradcheck
+	build/gradcheck
+
+build/gradcheck: tests/gradcheck.c tests/test.h transformer.c build/flags
+	$(COMPILE) -DTRANSFORMER_DOUBLE -DTRANSFORMER_NO_MAIN tests/gradcheck.c \
+	    -o $@ -lm
+
+# Every beginning of the file, up to the end of any chapter, must compile.
+chapters:
+	sh tests/chapters.sh
+
+bench: build/bench
+	build/bench $(if $(THREADS),--threads $(THREADS)) $(NAMES)
+
+build/bench: tests/bench/bench.c transformer.c build/flags
+	$(COMPILE) -DTRANSFORMER_NO_MAIN tests/bench/bench.c -o $@ -lm
+
+# ---------------------------------------------------------------- data
+
+data: build/generate
+	build/generate data
+
+build/generate: data/generate.c build/flags
+	$(CC) $(WARNINGS) -O2 data/generate.c -o $@
+
+clean:
+	rm -rf build out transformer
+
+FORCE:
+.PHONY: all run test check gradcheck chapters bench data clean FORCE
