@@ -198,7 +198,6 @@ double size_of(Mat m)
 // m = value
 void fill(Mat m, real value)
 {
-    PARALLEL_FOR(size_of(m))
     for (int i = 0; i < m.rows; i++) {
         real *to = row(m, i);
         for (int j = 0; j < m.cols; j++)
@@ -209,7 +208,6 @@ void fill(Mat m, real value)
 // to = from, same shape
 void copy(Mat to, Mat from)
 {
-    PARALLEL_FOR(size_of(to))
     for (int i = 0; i < to.rows; i++)
         memcpy(row(to, i), row(from, i), sizeof(real) * (size_t)to.cols);
 }
@@ -217,7 +215,6 @@ void copy(Mat to, Mat from)
 // to += from, same shape
 void add(Mat to, Mat from)
 {
-    PARALLEL_FOR(size_of(to))
     for (int i = 0; i < to.rows; i++) {
         real *sum = row(to, i);
         const real *x = row(from, i);
@@ -773,20 +770,27 @@ uint32_t scramble32(uint32_t x)
     return x ^ (x >> 16);
 }
 
-// x = x · 0 or 1/(1-p), element by element, in place; forward and backward.
-void dropout(Mat x, Dropout d)
+// x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
+// backward.
+void dropout_row(real *x, int n, int i, Dropout d)
 {
     if (d.rate == 0)
         return;
     real scale = 1 / (1 - d.rate);
     uint32_t threshold = (uint32_t)(d.rate * 4294967296.0);
-    PARALLEL_FOR(size_of(x) * 4)
-    for (int i = 0; i < x.rows; i++) {
-        uint32_t row_key = scramble32(d.key + (uint32_t)i);
-        real *to = row(x, i);
-        for (int j = 0; j < x.cols; j++)
-            to[j] *= scramble32(row_key ^ (uint32_t)j) < threshold ? 0 : scale;
-    }
+    uint32_t row_key = scramble32(d.key + (uint32_t)i);
+    for (int j = 0; j < n; j++)
+        x[j] *= scramble32(row_key ^ (uint32_t)j) < threshold ? 0 : scale;
+}
+
+// The same for all rows of a matrix.
+void dropout(Mat x, Dropout d)
+{
+    if (d.rate == 0)
+        return;
+    PARALLEL_FOR(size_of(x) * 2)
+    for (int i = 0; i < x.rows; i++)
+        dropout_row(row(x, i), x.cols, i, d);
 }
 
 // ## One pass through the model
@@ -965,7 +969,8 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
     softmax_forward(weights, mask);              // (3) weights = softmax(scores)
     if (dropped.at != weights.at)                // (4) dropped = dropout(weights)
         copy(dropped, weights);
-    dropout(dropped, d);
+    for (int i = 0; i < dropped.rows; i++)
+        dropout_row(row(dropped, i), dropped.cols, i, d);
     fill(out, 0);
     small_matmul_add(out, dropped, v);           // (5) out = dropped v
 }
@@ -995,7 +1000,8 @@ void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
     small_matmul_add(dscores, dout, transposed(v));
     small_matmul_add(dv, transposed(dropped), dout);
     // (4) dropped = dropout(weights)
-    dropout(dscores, d);
+    for (int i = 0; i < dscores.rows; i++)
+        dropout_row(row(dscores, i), dscores.cols, i, d);
     // (3) weights = softmax(scores)
     softmax_backward(dscores, weights);
     // (2) times scale
@@ -1870,8 +1876,10 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // numbers lie in one block, so that clearing gradients or taking a step is one
 // flat loop; the Mats in the struct point into it.
 
+enum { NAME_SIZE = 64 };
+
 typedef struct {
-    char name[64];  // dotted: encoder.0.self_attention.query.weight
+    char name[NAME_SIZE]; // dotted: encoder.0.self_attention.query.weight
     Mat *mat;       // its place in the struct
     int rows, cols;
     int start;      // how it is initialized
@@ -1898,6 +1906,13 @@ typedef struct {
 // counting, placing in memory, initializing, checking gradients, saving,
 // loading, printing. A parameter that is not in the list does not exist.
 
+// to = a b
+void join(char to[NAME_SIZE], const char *a, const char *b)
+{
+    if (snprintf(to, NAME_SIZE, "%s%s", a, b) >= NAME_SIZE)
+        fail("the name %s%s is too long", a, b);
+}
+
 // Appends one tensor.
 void list(Transformer *t, Mat *mat, int rows, int cols, int start,
           const char *prefix, const char *name)
@@ -1905,23 +1920,23 @@ void list(Transformer *t, Mat *mat, int rows, int cols, int start,
     t->tensor = reallocate(t->tensor, (size_t)t->tensors + 1, sizeof *t->tensor);
     Tensor *tensor = &t->tensor[t->tensors++];
     *tensor = (Tensor){.mat = mat, .rows = rows, .cols = cols, .start = start};
-    snprintf(tensor->name, sizeof tensor->name, "%s%s", prefix, name);
+    join(tensor->name, prefix, name);
     t->count += (size_t)rows * (size_t)cols;
 }
 
 void list_linear(Transformer *t, Linear *w, int inputs, int outputs,
                  const char *prefix, const char *name)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s%s", prefix, name);
+    char path[NAME_SIZE];
+    join(path, prefix, name);
     list(t, &w->weight, inputs, outputs, START_XAVIER, path, ".weight");
     list(t, &w->bias, 1, outputs, START_ZEROS, path, ".bias");
 }
 
 void list_norm(Transformer *t, Norm *w, const char *prefix, const char *name)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s%s", prefix, name);
+    char path[NAME_SIZE];
+    join(path, prefix, name);
     list(t, &w->gain, 1, t->config.d_model, START_ONES, path, ".gain");
     list(t, &w->bias, 1, t->config.d_model, START_ZEROS, path, ".bias");
 }
@@ -1929,9 +1944,9 @@ void list_norm(Transformer *t, Norm *w, const char *prefix, const char *name)
 void list_attention(Transformer *t, MultiHead *w, const char *prefix,
                     const char *name)
 {
-    char path[64];
+    char path[NAME_SIZE];
     int D = t->config.d_model;
-    snprintf(path, sizeof path, "%s%s", prefix, name);
+    join(path, prefix, name);
     list_linear(t, &w->query, D, D, path, ".query");
     list_linear(t, &w->key, D, D, path, ".key");
     list_linear(t, &w->value, D, D, path, ".value");
@@ -1947,7 +1962,7 @@ void list_ffn(Transformer *t, FeedForward *w, const char *prefix)
 
 void list_encoder(Transformer *t, Encoder *encoder)
 {
-    char prefix[64];
+    char prefix[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
         EncoderLayer *w = &encoder->layer[l];
         snprintf(prefix, sizeof prefix, "encoder.%d.", l);
@@ -1962,7 +1977,7 @@ void list_encoder(Transformer *t, Encoder *encoder)
 
 void list_decoder(Transformer *t, Decoder *decoder)
 {
-    char prefix[64];
+    char prefix[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
         DecoderLayer *w = &decoder->layer[l];
         snprintf(prefix, sizeof prefix, "decoder.%d.", l);
