@@ -1,0 +1,212 @@
+// Chapter 1: numbers, matrix views, the matrix product, memory, randomness.
+
+#include "test.h"
+
+void test_views(void)
+{
+    real number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    Mat m = mat(number, 2, 4);
+    CLAIM(*at(m, 1, 2) == 6, "element (1,2) of a 2×4 matrix is the 7th number");
+    Mat t = transposed(m);
+    CLAIM(t.rows == 4 && t.cols == 2 && *at(t, 2, 1) == 6,
+          "transposing exchanges rows and columns without moving a number");
+    Mat cols = band_of_cols(m, 2, 2), rows = band_of_rows(m, 1, 1);
+    CLAIM(*at(cols, 1, 0) == 6 && cols.cols == 2, "a band of columns");
+    CLAIM(*at(rows, 0, 2) == 6 && rows.rows == 1, "a band of rows");
+    CLAIM(*at(transposed(cols), 0, 1) == 6, "views of views");
+}
+
+// The fast product against the definition, for shape (n, k) times (k, m), every
+// combination of transposed operands, and views with gaps.
+double product_error(int n, int k, int m, int which, bool small)
+{
+    Mat a = which & 1 ? transposed(random_mat(k, n)) : random_mat(n, k);
+    Mat b = which & 2 ? transposed(random_mat(m, k)) : random_mat(k, m);
+    Mat c = which & 4 ? transposed(random_mat(m, n)) : random_mat(n, m);
+    if (which & 8) { // bands of wider matrices
+        a = band_of_cols(random_mat(n, k + 5), 2, k);
+        b = band_of_cols(random_mat(k, m + 3), 1, m);
+        c = band_of_cols(random_mat(n, m + 7), 3, m);
+    }
+    Mat expected = copied(c);
+    matmul_definition(expected, a, b);
+    (small ? small_matmul_add : matmul_add)(c, a, b);
+    return largest_error_above(c, expected, 1);
+}
+
+void test_products(void)
+{
+    const int size[][3] = {
+        {1, 1, 1}, {1, 7, 1}, {2, 3, 5}, {20, 16, 20}, {12, 300, 32},
+        {13, 5, 33}, {25, 17, 16}, {64, 64, 64}, {100, 40, 130}, {11, 1, 100},
+        {97, 257, 129}, {1, 600, 70}, {70, 600, 1}, {130, 0, 130},
+        {1000, 30, 150}, {145, 520, 200},
+    };
+    double limit = sizeof(real) == 8 ? 1e-12 : 1e-4, worst[2] = {0, 0};
+    for (size_t s = 0; s < sizeof size / sizeof *size; s++)
+        for (int which = 0; which < 9; which++)
+            for (int small = 0; small < 2; small++) {
+                size_t mark = room.used;
+                double error = product_error(size[s][0], size[s][1], size[s][2],
+                                             which, small);
+                worst[small] = fmax(worst[small], error);
+                arena_release(&room, mark);
+            }
+    CLAIM(worst[0] < limit, "matmul_add is the three loops, whatever the shapes "
+          "and strides: %.1e", worst[0]);
+    CLAIM(worst[1] < limit, "so is small_matmul_add: %.1e", worst[1]);
+
+    Mat a = random_mat(30, 20), b = random_mat(20, 10), c = filled_mat(30, 10, 9);
+    Mat expected = filled_mat(30, 10, 0);
+    matmul(c, a, b);
+    matmul_definition(expected, a, b);
+    CLAIM(largest_error_above(c, expected, 1) < limit, "matmul forgets what c held");
+}
+
+// One row of a product does not depend on how many other rows there are.
+void test_products_by_rows(void)
+{
+    Mat a = random_mat(200, 300), b = random_mat(300, 170);
+    Mat all = filled_mat(200, 170, 0), one = filled_mat(1, 170, 0);
+    matmul_add(all, a, b);
+    bool same = true;
+    for (int i = 0; i < 200; i += 33) {
+        fill(one, 0);
+        matmul_add(one, band_of_rows(a, i, 1), b);
+        same = same && same_bits(one, band_of_rows(all, i, 1));
+    }
+    CLAIM(same, "a row of a product has the same bits alone and among others");
+}
+
+void test_threads(void)
+{
+#ifdef _OPENMP
+    Mat a = random_mat(400, 300), b = random_mat(300, 350), c[3];
+    for (int t = 0; t < 3; t++) {
+        c[t] = filled_mat(400, 350, 0);
+        omp_set_num_threads(t + 1);
+        matmul_add(c[t], a, b);
+    }
+    omp_set_num_threads(1);
+    CLAIM(same_bits(c[0], c[1]) && same_bits(c[0], c[2]),
+          "1, 2 and 3 threads make a product of the same bits");
+#endif
+}
+
+void test_rows(void)
+{
+    bool good = true;
+    real limit = sizeof(real) == 8 ? (real)1e-12 : (real)1e-4;
+    for (int n = 0; n < 70; n++) {
+        Mat x = random_mat(1, n + 1), y = random_mat(1, n + 1);
+        double s = 0, d = 0, m = -INFINITY, e = 0;
+        for (int j = 0; j < n; j++) {
+            s += x.at[j];
+            d += (double)x.at[j] * y.at[j];
+            m = fmax(m, x.at[j]);
+            e += exp(x.at[j] - 1);
+        }
+        good = good && fabs(sum(x.at, n) - s) < limit
+            && fabs(dot(x.at, y.at, n) - d) < limit && max(x.at, n) == (real)m
+            && fabs(sum_exponentials(x.at, 1, n) - e) < limit * (1 + e);
+    }
+    CLAIM(good, "sum, dot, max and sum_exponentials of 0 to 69 numbers");
+}
+
+void test_exponential(void)
+{
+    double worst = 0;
+    for (double x = -80; x <= 20; x += 0.0137) {
+        double right = exp((double)(real)x);
+        worst = fmax(worst, fabs(exponential((real)x) - right) / right);
+    }
+    CLAIM(worst < (sizeof(real) == 8 ? 1e-15 : 3e-7),
+          "exponential is right to %.1e from -80 to 20", worst);
+    CLAIM(exponential(0) == 1, "exponential(0) is exactly 1");
+    CLAIM(exponential(-1000) < 1e-37, "exponential(-1000) is as good as 0");
+}
+
+void test_memory(void)
+{
+    Arena arena = {0};
+    size_t before = arena.used;
+    Mat a = arena_mat(&arena, 10, 10);
+    size_t mark = arena.used;
+    fill(a, 1);
+    Mat b = arena_mat(&arena, 300, 300); // larger than the first block
+    fill(b, 2);
+    CLAIM(sum(a.at, 100) == 100, "a second block does not touch the first");
+    CLAIM(arena.peak >= arena.used && arena.used > mark, "the peak is counted");
+    arena_release(&arena, mark);
+    CLAIM(arena.used == mark && sum(a.at, 100) == 100,
+          "releasing to a mark keeps what was taken before it");
+    arena_release(&arena, before);
+    Mat c = arena_zeros(&arena, 300, 300);
+    CLAIM(sum(row(c, 7), 300) == 0, "arena_zeros gives zeros");
+#ifdef TRANSFORMER_POISON
+    CLAIM(isnan(*at(arena_mat(&arena, 2, 2), 1, 1)),
+          "in this build fresh memory is not a number");
+#endif
+    arena_free(&arena);
+}
+
+void test_random(void)
+{
+    enum { N = 100000 };
+    double mean = 0, square = 0, normal_mean = 0, normal_square = 0;
+    uint64_t state = random_key(1, 2, 3), other = random_key(1, 2, 3);
+    CLAIM(uniform(&state) == uniform(&other), "the same key, the same numbers");
+    CLAIM(random_key(1, 2, 3) != random_key(1, 3, 2), "other place, other key");
+    for (int i = 0; i < N; i++) {
+        double u = uniform(&state), g = normal(&state);
+        mean += u / N;
+        square += u * u / N;
+        normal_mean += g / N;
+        normal_square += g * g / N;
+    }
+    CLAIM(fabs(mean - 0.5) < 0.005 && fabs(square - 1. / 3) < 0.005,
+          "uniform: mean 1/2, mean square 1/3");
+    CLAIM(fabs(normal_mean) < 0.02 && fabs(normal_square - 1) < 0.02,
+          "normal: mean 0, variance 1");
+}
+
+void test_dropout(void)
+{
+    Mat ones = filled_mat(100, 500, 1), again = filled_mat(100, 500, 1);
+    Mat other = filled_mat(100, 500, 1);
+    dropout(ones, (Dropout){(real)0.3, 7});
+    dropout(again, (Dropout){(real)0.3, 7});
+    dropout(other, (Dropout){(real)0.3, 8});
+    double dropped = 0, total = 0;
+    for (int i = 0; i < 100; i++)
+        for (int j = 0; j < 500; j++) {
+            dropped += *at(ones, i, j) == 0;
+            total += *at(ones, i, j);
+        }
+    CLAIM(fabs(dropped / 50000 - 0.3) < 0.01, "dropout 0.3 drops three in ten");
+    CLAIM(fabs(total / 50000 - 1) < 0.015, "and keeps the mean");
+    CLAIM(same_bits(ones, again), "the same key drops the same numbers");
+    CLAIM(!same_bits(ones, other), "another key drops others");
+    bool different = false;
+    for (int j = 0; j < 500; j++)
+        different = different || *at(ones, 0, j) != *at(ones, 1, j);
+    CLAIM(different, "each row has its own pattern");
+    Mat x = random_mat(3, 4), y = copied(x);
+    dropout(x, (Dropout){0, 7});
+    CLAIM(same_bits(x, y), "dropout 0 changes nothing");
+}
+
+int main(void)
+{
+    test_views();
+    test_products();
+    test_products_by_rows();
+    test_threads();
+    test_rows();
+    test_exponential();
+    test_memory();
+    test_random();
+    test_dropout();
+    arena_free(&room);
+    return claims_end();
+}

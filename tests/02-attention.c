@@ -1,0 +1,133 @@
+// Chapter 2: masks as data, softmax, scaled dot-product attention.
+
+#include "test.h"
+
+enum { T = 4, S = 5, K = 3 }; // unequal, so that exchanged indices show
+
+void test_softmax(void)
+{
+    real x[3] = {0, (real)log(2), (real)log(5)};
+    softmax_row(x, NULL, 3);
+    CLAIM(fabs(x[0] - 0.125) < 1e-6 && fabs(x[1] - 0.25) < 1e-6
+          && fabs(x[2] - 0.625) < 1e-6, "softmax(log 1, log 2, log 5) = 1/8, 2/8, 5/8");
+    real large[2] = {10000, 9999}, small[2] = {-10000, -9999};
+    softmax_row(large, NULL, 2);
+    softmax_row(small, NULL, 2);
+    CLAIM(fabs(large[0] - 0.731058578) < 1e-6 && large[0] == small[1],
+          "scores of 10000 overflow nothing, and only differences count");
+
+    real y[4] = {1, 50, 1, 2};
+    unsigned char visible[4] = {1, 0, 1, 0}, none[4] = {0, 0, 0, 0};
+    softmax_row(y, visible, 4);
+    CLAIM(y[0] == (real)0.5 && y[1] == 0 && y[2] == (real)0.5 && y[3] == 0,
+          "hidden keys get exactly 0, the visible ones share 1");
+    softmax_row(y, none, 4);
+    CLAIM(y[0] == 0 && y[1] == 0 && y[2] == 0 && y[3] == 0,
+          "a row without a visible key becomes zeros, not NaN");
+}
+
+typedef struct {
+    Mat q, k, v, upstream;
+    Mask mask;
+    real scale;
+    Dropout dropout;
+} Case;
+
+Mat forward(const Case *c, Mat *weights, Mat *dropped)
+{
+    Mat out = arena_mat(&room, c->q.rows, c->v.cols);
+    *weights = arena_mat(&room, c->q.rows, c->k.rows);
+    *dropped = c->dropout.rate > 0
+             ? arena_mat(&room, c->q.rows, c->k.rows) : *weights;
+    attention_forward(out, *weights, *dropped, c->q, c->k, c->v, c->mask,
+                      c->scale, c->dropout);
+    return out;
+}
+
+double loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    Mat weights, dropped;
+    double value = project(forward(c, &weights, &dropped), c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+Case new_case(Mask mask, double rate)
+{
+    return (Case){random_mat(T, K), random_mat(S, K), random_mat(S, K),
+                  random_mat(T, K), mask, (real)0.7, {(real)rate, 99}};
+}
+
+void check_gradient(Mask mask, double rate, const char *name)
+{
+    Case c = new_case(mask, rate);
+    Mat weights, dropped;
+    forward(&c, &weights, &dropped);
+    Mat dq = filled_mat(T, K, PREFILL), dk = filled_mat(S, K, PREFILL);
+    Mat dv = filled_mat(S, K, PREFILL), dscores = arena_mat(&room, T, S);
+    attention_backward(dq, dk, dv, c.upstream, dscores, weights, dropped, c.q,
+                       c.k, c.v, c.scale, c.dropout);
+    CLAIM_GRADIENT(loss, &c, c.q, dq, "%s: dq", name);
+    CLAIM_GRADIENT(loss, &c, c.k, dk, "%s: dk", name);
+    CLAIM_GRADIENT(loss, &c, c.v, dv, "%s: dv", name);
+    double most = 0;
+    for (int i = 0; i < T; i++)
+        most = fmax(most, fabs(sum(row(dscores, i), S)));
+    CLAIM(most < 1e-12, "%s: the rows of dscores sum to 0", name);
+}
+
+void test_worked_example(void)
+{
+    // two queries, three keys, by hand: q₀ = k₀, q₁ = 0
+    real q[4] = {1, 0, 0, 0}, k[6] = {1, 0, 0, 1, 0, 0}, v[6] = {1, 2, 3, 4, 5, 9};
+    Mat out = arena_mat(&room, 2, 2), w = arena_mat(&room, 2, 3);
+    attention_forward(out, w, w, mat(q, 2, 2), mat(k, 3, 2), mat(v, 3, 2),
+                      (Mask){0}, (real)log(2), (Dropout){0});
+    CLAIM(fabs(*at(w, 0, 0) - 0.5) < 1e-6 && fabs(*at(w, 0, 2) - 0.25) < 1e-6,
+          "scores log 2, 0, 0 give weights 1/2, 1/4, 1/4");
+    CLAIM(fabs(*at(out, 0, 0) - 2.5) < 1e-6 && fabs(*at(out, 0, 1) - 4.25) < 1e-6,
+          "and out is that mixture of the values");
+    CLAIM(fabs(*at(out, 1, 0) - 3) < 1e-6 && fabs(*at(out, 1, 1) - 5) < 1e-6,
+          "a query of zeros takes the mean of the values");
+}
+
+void test_weights(void)
+{
+    unsigned char bits[T * S] = {1, 0, 1, 1, 0, 0, 0, 0, 0, 0,
+                                 1, 1, 1, 1, 1, 0, 1, 0, 0, 0};
+    Mask mask = {bits, 0, S};
+    Case c = new_case(mask, 0);
+    Mat weights, dropped, out = forward(&c, &weights, &dropped);
+    bool sums = true, hidden = true;
+    for (int i = 0; i < T; i++) {
+        sums = sums && fabs(sum(row(weights, i), S) - (i == 1 ? 0 : 1)) < 1e-6;
+        for (int j = 0; j < S; j++)
+            hidden = hidden && (bits[i * S + j] || *at(weights, i, j) == 0);
+    }
+    CLAIM(sums, "rows of weights sum to 1, or to 0 if nothing is visible");
+    CLAIM(hidden, "hidden keys have weight 0");
+    CLAIM(sum(row(out, 1), K) == 0, "a query that sees nothing fetches zeros");
+    Mat before = copied(out);
+    *at(c.k, 1, 0) += 3; // hidden from queries 0 and 1
+    *at(c.v, 1, 0) += 3;
+    out = forward(&c, &weights, &dropped);
+    CLAIM(same_bits(band_of_rows(out, 0, 2), band_of_rows(before, 0, 2))
+          && !same_bits(out, before), "what a hidden key holds makes no difference");
+}
+
+int main(void)
+{
+    test_softmax();
+    test_worked_example();
+    test_weights();
+    unsigned char bits[T * S] = {1, 1, 0, 1, 0, 0, 0, 0, 0, 0,
+                                 1, 1, 1, 1, 1, 0, 1, 0, 0, 0};
+    check_gradient((Mask){0}, 0, "everything visible");
+    check_gradient((Mask){bits, 0, S}, 0, "masked, one row wholly");
+    check_gradient((Mask){bits, 0, 0}, 0, "the same mask for every query");
+    check_gradient((Mask){bits, 0, S}, 0.4, "masked, with dropout");
+    arena_free(&room);
+    return claims_end();
+}

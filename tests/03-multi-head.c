@@ -1,0 +1,154 @@
+// Chapter 3: linear layers, heads as bands of columns, multi-head attention.
+
+#include "test.h"
+
+enum { B = 2, T = 3, S = 4, D = 6, H = 3 };
+
+typedef struct {
+    Mat x, y, upstream;
+    Linear w;
+} LinearCase;
+
+double linear_loss(void *context)
+{
+    LinearCase *c = context;
+    size_t mark = room.used;
+    Mat out = arena_mat(&room, c->x.rows, c->w.weight.cols);
+    linear_forward(out, c->x, &c->w);
+    double value = project(out, c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+void test_linear(void)
+{
+    LinearCase c = {.x = random_mat(5, 4), .upstream = random_mat(5, 70),
+                    .w = {random_mat(4, 70), random_mat(1, 70)}};
+    Mat dx = filled_mat(5, 4, PREFILL);
+    Linear dw = {filled_mat(4, 70, PREFILL), filled_mat(1, 70, PREFILL)};
+    linear_backward(dx, &dw, c.upstream, c.x, &c.w);
+    CLAIM_GRADIENT(linear_loss, &c, c.x, dx, "linear: dx");
+    CLAIM_GRADIENT(linear_loss, &c, c.w.weight, dw.weight, "linear: dW");
+    CLAIM_GRADIENT(linear_loss, &c, c.w.bias, dw.bias, "linear: db");
+}
+
+Linear random_linear(int in, int out)
+{
+    return (Linear){random_mat(in, out), random_mat(1, out)};
+}
+
+Linear filled_linear(int in, int out, double value)
+{
+    return (Linear){filled_mat(in, out, value), filled_mat(1, out, value)};
+}
+
+typedef struct {
+    Config config;
+    MultiHead w;
+    Mat x, y, upstream;
+    Mask mask;
+    double rate;
+} Case;
+
+Mat forward(Case *c, Pass *pass, MultiHeadSaved *s)
+{
+    *pass = (Pass){&room, &c->config, (real)c->rate, 5};
+    return multi_head_forward(pass, s, &c->w, c->x, c->y, B, c->mask);
+}
+
+double loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    Pass pass;
+    MultiHeadSaved s;
+    double value = project(forward(c, &pass, &s), c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+Case new_case(bool self, Mask mask, double rate)
+{
+    Case c = {.config = {.d_model = D, .heads = H}, .mask = mask, .rate = rate};
+    c.w = (MultiHead){random_linear(D, D), random_linear(D, D),
+                      random_linear(D, D), random_linear(D, D)};
+    c.x = random_mat(B * T, D);
+    c.y = self ? c.x : random_mat(B * S, D);
+    c.upstream = random_mat(B * T, D);
+    return c;
+}
+
+void check_gradient(bool self, Mask mask, double rate, const char *name)
+{
+    Case c = new_case(self, mask, rate);
+    Pass pass;
+    MultiHeadSaved s;
+    forward(&c, &pass, &s);
+    MultiHead dw = {filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL),
+                    filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL)};
+    Mat dx = filled_mat(B * T, D, PREFILL);
+    Mat dy = self ? dx : filled_mat(B * S, D, PREFILL);
+    multi_head_backward(&pass, &s, &c.w, &dw, dx, dy, c.upstream);
+    CLAIM_GRADIENT(loss, &c, c.x, dx, "%s: dx", name);
+    if (!self)
+        CLAIM_GRADIENT(loss, &c, c.y, dy, "%s: dy", name);
+    Linear *w[] = {&c.w.query, &c.w.key, &c.w.value, &c.w.output};
+    Linear *g[] = {&dw.query, &dw.key, &dw.value, &dw.output};
+    const char *part[] = {"query", "key", "value", "output"};
+    for (int i = 0; i < 4; i++) {
+        CLAIM_GRADIENT(loss, &c, w[i]->weight, g[i]->weight, "%s: %s weight",
+                       name, part[i]);
+        CLAIM_GRADIENT(loss, &c, w[i]->bias, g[i]->bias, "%s: %s bias", name,
+                       part[i]);
+    }
+    double most = 0;
+    for (int j = 0; j < D; j++)
+        most = fmax(most, fabs(dw.key.bias.at[j] - PREFILL));
+    if (rate == 0)
+        CLAIM(most < 1e-12, "%s: the key bias has no gradient: %.0e", name, most);
+}
+
+// The paper's own form: H projections of their own, H attentions, side by side,
+// then the output projection.
+void test_against_paper(void)
+{
+    Case c = new_case(false, (Mask){0}, 0);
+    Pass pass;
+    MultiHeadSaved s;
+    Mat out = forward(&c, &pass, &s);
+    Mat concat = arena_mat(&room, B * T, D), expected = arena_mat(&room, B * T, D);
+    int K = D / H;
+    for (int b = 0; b < B; b++)
+        for (int h = 0; h < H; h++) {
+            Mat q = arena_mat(&room, T, K), k = arena_mat(&room, S, K);
+            Mat v = arena_mat(&room, S, K), w = arena_mat(&room, T, S);
+            Linear *from[] = {&c.w.query, &c.w.key, &c.w.value};
+            Mat to[] = {q, k, v};
+            for (int i = 0; i < 3; i++) {
+                Linear own = {band_of_cols(from[i]->weight, h * K, K),
+                              band_of_cols(from[i]->bias, h * K, K)};
+                Mat in = i == 0 ? band_of_rows(c.x, b * T, T)
+                                : band_of_rows(c.y, b * S, S);
+                linear_forward(to[i], in, &own);
+            }
+            attention_forward(head(concat, b, T, h, K), w, w, q, k, v, (Mask){0},
+                              1 / REAL(sqrt)((real)K), (Dropout){0});
+        }
+    linear_forward(expected, concat, &c.w.output);
+    CLAIM(largest_error(out, expected) < 1e-10,
+          "heads as bands of columns are the paper's separate heads");
+}
+
+int main(void)
+{
+    test_linear();
+    test_against_paper();
+    unsigned char cross[B * S] = {1, 1, 0, 1, 1, 0, 0, 0};
+    unsigned char causal[T * T] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
+    check_gradient(false, (Mask){cross, S, 0}, 0, "cross-attention, padded");
+    check_gradient(false, (Mask){cross, S, 0}, 0.3, "cross-attention, dropout");
+    check_gradient(true, (Mask){causal, 0, T}, 0, "causal self-attention");
+    check_gradient(true, (Mask){causal, 0, T}, 0.3, "self-attention, dropout");
+    arena_free(&room);
+    return claims_end();
+}

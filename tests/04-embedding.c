@@ -1,0 +1,87 @@
+// Chapter 4: embeddings and positional encoding.
+
+#include "test.h"
+
+enum { V = 7, P = 6, D = 5, B = 2, T = 4 };
+const int ids[B * T] = {3, 1, 3, 6, 0, 3, 2, 2};
+
+typedef struct {
+    Mat table, positions, upstream;
+    double rate;
+} Case;
+
+Mat forward(const Case *c, EmbeddingSaved *s)
+{
+    Config config = {.d_model = D};
+    Pass pass = {&room, &config, (real)c->rate, 11};
+    return embedding_forward(&pass, s, c->table, c->positions, ids, B, T);
+}
+
+double loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    EmbeddingSaved s;
+    double value = project(forward(c, &s), c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+void check_gradient(double rate, const char *name)
+{
+    Case c = {random_mat(V, D), random_mat(P, D), random_mat(B * T, D), rate};
+    EmbeddingSaved s;
+    forward(&c, &s);
+    Mat dtable = filled_mat(V, D, PREFILL), dpositions = filled_mat(P, D, PREFILL);
+    embedding_backward(&s, dtable, dpositions, copied(c.upstream));
+    CLAIM_GRADIENT(loss, &c, c.table, dtable, "%s: dtable", name);
+    CLAIM_GRADIENT(loss, &c, c.positions, dpositions, "%s: dpositions", name);
+    CLAIM(*at(dtable, 4, 0) == (real)PREFILL && *at(dpositions, 5, 0) == (real)PREFILL,
+          "%s: a token or position that does not occur gets no gradient", name);
+}
+
+void test_forward(void)
+{
+    Case c = {random_mat(V, D), random_mat(P, D), random_mat(B * T, D), 0};
+    EmbeddingSaved s;
+    Mat x = forward(&c, &s);
+    double expected = sqrt(5) * *at(c.table, 6, 2) + *at(c.positions, 3, 2);
+    CLAIM(fabs(*at(x, 3, 2) - expected) < 1e-6,
+          "√D times the token's row plus the position's row");
+    c.positions.at = NULL;
+    x = forward(&c, &s);
+    CLAIM(fabs(*at(x, 3, 2) - sqrt(5) * *at(c.table, 6, 2)) < 1e-6,
+          "without positions the token's row alone");
+    CLAIM(same_bits(band_of_rows(x, 0, 1), band_of_rows(x, 2, 1)),
+          "and the same token is the same vector everywhere");
+}
+
+void test_sinusoids(void)
+{
+    Mat table = arena_mat(&room, 200, 8);
+    sinusoidal_positions(table);
+    CLAIM(*at(table, 0, 0) == 0 && *at(table, 0, 1) == 1,
+          "position 0 is sin 0, cos 0, …");
+    CLAIM(fabs(*at(table, 3, 0) - sin(3)) < 1e-6
+          && fabs(*at(table, 3, 3) - cos(3 / pow(10000, 2. / 8))) < 1e-6,
+          "position 3 has sin 3 first and cos(3/10000^(2/D)) in column 3");
+    double most = 0;
+    for (int t = 0; t + 17 < 200; t++)
+        most = fmax(most, fabs(dot(row(table, t), row(table, t + 17), 8)
+                               - dot(row(table, 0), row(table, 17), 8)));
+    CLAIM(most < 1e-4, "the product of two positions depends on their distance only");
+    Mat odd = arena_mat(&room, 3, 5);
+    sinusoidal_positions(odd);
+    CLAIM(fabs(*at(odd, 2, 4) - sin(2 / pow(10000, 4. / 5))) < 1e-6,
+          "an odd width ends with a sine");
+}
+
+int main(void)
+{
+    test_forward();
+    test_sinusoids();
+    check_gradient(0, "embedding");
+    check_gradient(0.3, "embedding with dropout");
+    arena_free(&room);
+    return claims_end();
+}

@@ -1,0 +1,95 @@
+// Chapter 5: the position-wise feed-forward network.
+
+#include "test.h"
+
+enum { N = 5, D = 3, F = 7 };
+
+typedef struct {
+    Config config;
+    FeedForward w;
+    Mat x, upstream;
+    double rate;
+} Case;
+
+Mat forward(Case *c, Pass *pass, FeedForwardSaved *s)
+{
+    *pass = (Pass){&room, &c->config, (real)c->rate, 3};
+    return ffn_forward(pass, s, &c->w, c->x);
+}
+
+double loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    Pass pass;
+    FeedForwardSaved s;
+    double value = project(forward(c, &pass, &s), c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+void check_gradient(int activation, double rate, const char *name)
+{
+    Case c = {.config = {.activation = activation}, .x = random_mat(N, D),
+              .upstream = random_mat(N, D), .rate = rate};
+    c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
+    c.w.outer = (Linear){random_mat(F, D), random_mat(1, D)};
+    Pass pass;
+    FeedForwardSaved s;
+    forward(&c, &pass, &s);
+    Mat dx = filled_mat(N, D, PREFILL);
+    FeedForward dw = {{filled_mat(D, F, PREFILL), filled_mat(1, F, PREFILL)},
+                      {filled_mat(F, D, PREFILL), filled_mat(1, D, PREFILL)}};
+    ffn_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
+    CLAIM_GRADIENT(loss, &c, c.x, dx, "%s: dx", name);
+    CLAIM_GRADIENT(loss, &c, c.w.inner.weight, dw.inner.weight, "%s: inner", name);
+    CLAIM_GRADIENT(loss, &c, c.w.inner.bias, dw.inner.bias, "%s: inner bias", name);
+    CLAIM_GRADIENT(loss, &c, c.w.outer.weight, dw.outer.weight, "%s: outer", name);
+    CLAIM_GRADIENT(loss, &c, c.w.outer.bias, dw.outer.bias, "%s: outer bias", name);
+}
+
+void test_activations(void)
+{
+    real in[4] = {-2, 0, 1, 3}, out[4], slope[4] = {1, 1, 1, 1};
+    Mat x = mat(in, 1, 4), y = mat(out, 1, 4), d = mat(slope, 1, 4);
+    activation_forward(y, x, RELU);
+    activation_backward(d, x, RELU);
+    CLAIM(out[0] == 0 && out[1] == 0 && out[2] == 1 && out[3] == 3, "relu");
+    CLAIM(slope[0] == 0 && slope[1] == 0 && slope[2] == 1, "its slope is 0 or 1");
+    activation_forward(y, x, GELU);
+    CLAIM(fabs(out[2] - 0.841344746) < 1e-6 && fabs(out[0] + 0.045500264) < 1e-6,
+          "gelu(1) = 0.8413, gelu(-2) = -0.0455");
+    for (int j = 0; j < 4; j++)
+        slope[j] = 1;
+    activation_backward(d, x, GELU);
+    CLAIM(fabs(slope[1] - 0.5) < 1e-6, "the slope of gelu at 0 is 1/2");
+    real both[2] = {(real)1.3, (real)-1.3}, slopes[2] = {1, 1};
+    activation_backward(mat(slopes, 1, 2), mat(both, 1, 2), GELU);
+    CLAIM(fabs(slopes[0] + slopes[1] - 1) < 1e-6, "gelu'(x) + gelu'(-x) = 1");
+}
+
+// The same row gives the same result wherever it stands.
+void test_position_wise(void)
+{
+    Case c = {.config = {.activation = GELU}, .x = random_mat(N, D),
+              .upstream = random_mat(N, D)};
+    c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
+    c.w.outer = (Linear){random_mat(F, D), random_mat(1, D)};
+    memcpy(row(c.x, 4), row(c.x, 1), sizeof(real) * D);
+    Pass pass;
+    FeedForwardSaved s;
+    Mat out = forward(&c, &pass, &s);
+    CLAIM(same_bits(band_of_rows(out, 1, 1), band_of_rows(out, 4, 1)),
+          "every position is treated alike");
+}
+
+int main(void)
+{
+    test_activations();
+    test_position_wise();
+    check_gradient(RELU, 0, "relu");
+    check_gradient(GELU, 0, "gelu");
+    check_gradient(RELU, 0.3, "relu with dropout");
+    arena_free(&room);
+    return claims_end();
+}

@@ -1,0 +1,118 @@
+// Chapter 6: layer normalization, residual connections, post-norm and pre-norm.
+
+#include "test.h"
+
+enum { N = 4, D = 6 };
+
+typedef struct {
+    Config config;
+    Norm w;
+    Mat x, y, upstream;
+    double rate;
+} Case;
+
+double norm_loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    Pass pass = {&room, &c->config, 0, 0};
+    NormSaved s;
+    double value = project(norm_forward(&pass, &s, &c->w, c->x), c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+Case new_case(int norm, double rate)
+{
+    return (Case){.config = {.norm = norm, .d_model = D}, .rate = rate,
+                  .w = {random_mat(1, D), random_mat(1, D)},
+                  .x = random_mat(N, D), .y = random_mat(N, D),
+                  .upstream = random_mat(N, D)};
+}
+
+void test_norm(void)
+{
+    real one[4] = {1, 0, 0, 0}, gain[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
+    Norm plain = {mat(gain, 1, 4), mat(bias, 1, 4)};
+    Pass pass = {.arena = &room};
+    NormSaved s;
+    Mat y = norm_forward(&pass, &s, &plain, mat(one, 1, 4));
+    CLAIM(fabs(y.at[0] - 1.7320) < 1e-4 && fabs(y.at[1] + 0.57735) < 1e-4,
+          "the norm of [1,0,0,0] is 1.7320 -0.5773 -0.5773 -0.5773");
+    CLAIM(fabs(sum(y.at, 4)) < 1e-6, "a normalized row sums to 0");
+
+    Case c = new_case(POST_NORM, 0);
+    y = norm_forward(&pass, &s, &c.w, c.x);
+    Mat dx = filled_mat(N, D, PREFILL);
+    Norm dw = {filled_mat(1, D, PREFILL), filled_mat(1, D, PREFILL)};
+    norm_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
+    CLAIM_GRADIENT(norm_loss, &c, c.x, dx, "norm: dx");
+    CLAIM_GRADIENT(norm_loss, &c, c.w.gain, dw.gain, "norm: dgain");
+    CLAIM_GRADIENT(norm_loss, &c, c.w.bias, dw.bias, "norm: dbias");
+
+    Mat clean = filled_mat(N, D, 0);
+    norm_backward(&pass, &s, &c.w, &dw, clean, c.upstream);
+    double sums = 0, along = 0;
+    for (int i = 0; i < N; i++) {
+        double stretch = 0;
+        for (int j = 0; j < D; j++)
+            stretch += *at(clean, i, j) * (*at(c.x, i, j) - s.mean.at[i])
+                     * s.scale.at[i];
+        sums = fmax(sums, fabs(sum(row(clean, i), D)));
+        along = fmax(along, fabs(stretch));
+    }
+    CLAIM(sums < 1e-12, "dx of a row sums to 0: shifting x changes nothing");
+    CLAIM(along < 1e-3, "dx · n is nearly 0: stretching x changes nothing");
+}
+
+// A residual around the sub-layer y(h) = h ⊙ h (squares), whose derivative is 2h.
+Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h)
+{
+    *pass = (Pass){&room, &c->config, (real)c->rate, 17};
+    *h = residual_enter(pass, s, &c->w, c->x);
+    Mat y = arena_mat(&room, N, D);
+    for (int i = 0; i < N * D; i++)
+        y.at[i] = h->at[i] * h->at[i];
+    return residual_leave(pass, s, &c->w, c->x, y);
+}
+
+double residual_loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    Pass pass;
+    ResidualSaved s;
+    Mat h;
+    double value = project(residual(c, &pass, &s, &h), c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+void check_residual(int norm, double rate, const char *name)
+{
+    Case c = new_case(norm, rate);
+    Pass pass;
+    ResidualSaved s;
+    Mat h;
+    residual(&c, &pass, &s, &h);
+    Mat dx = filled_mat(N, D, PREFILL), dh = filled_mat(N, D, 0);
+    Norm dw = {filled_mat(1, D, PREFILL), filled_mat(1, D, PREFILL)};
+    Mat dy = residual_leave_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
+    for (int i = 0; i < N * D; i++)
+        dh.at[i] = dy.at[i] * 2 * h.at[i];
+    residual_enter_backward(&pass, &s, &c.w, &dw, dx, dh);
+    CLAIM_GRADIENT(residual_loss, &c, c.x, dx, "%s residual: dx", name);
+    CLAIM_GRADIENT(residual_loss, &c, c.w.gain, dw.gain, "%s residual: dgain", name);
+    CLAIM_GRADIENT(residual_loss, &c, c.w.bias, dw.bias, "%s residual: dbias", name);
+}
+
+int main(void)
+{
+    test_norm();
+    check_residual(POST_NORM, 0, "post-norm");
+    check_residual(PRE_NORM, 0, "pre-norm");
+    check_residual(POST_NORM, 0.3, "post-norm, dropout,");
+    check_residual(PRE_NORM, 0.3, "pre-norm, dropout,");
+    arena_free(&room);
+    return claims_end();
+}

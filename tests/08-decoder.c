@@ -1,0 +1,140 @@
+// Chapter 8: the decoder, the whole model, the list of its parameters.
+
+#include "test.h"
+#include "model.h"
+
+typedef struct {
+    Transformer *model;
+    Mat x, memory, upstream;
+} Case;
+
+Mat forward(Case *c, Pass *pass, DecoderSaved *s)
+{
+    *pass = (Pass){&room, &c->model->config, 0, 31};
+    return decoder_forward(pass, s, &c->model->decoder, c->x, c->memory, B,
+                           causal_padding_mask(&room, input_ids, B, T),
+                           padding_mask(&room, source_ids, B, S));
+}
+
+double loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    Pass pass;
+    DecoderSaved s;
+    double value = project(forward(c, &pass, &s), c->upstream);
+    arena_release(&room, mark);
+    return value;
+}
+
+void check_gradient(int norm, const char *name)
+{
+    Config config = small_config();
+    config.norm = norm;
+    Case c = {random_transformer(&config), random_mat(B * T, D),
+              random_mat(B * S, D), random_mat(B * T, D)};
+    Transformer *g = transformer_zeros(&config);
+    Pass pass;
+    DecoderSaved s;
+    forward(&c, &pass, &s);
+    Mat dmemory = filled_mat(B * S, D, PREFILL);
+    Mat dx = decoder_backward(&pass, &s, &c.model->decoder, &g->decoder, dmemory,
+                              c.upstream);
+    for (int i = 0; i < B * T * D; i++)
+        dx.at[i] += (real)PREFILL;
+    CLAIM_GRADIENT(loss, &c, c.x, dx, "%s decoder: gradient of the embeddings",
+                   name);
+    CLAIM_GRADIENT(loss, &c, c.memory, dmemory,
+                   "%s decoder: gradient of the encoder's output", name);
+    double padded = 0;
+    for (int i = S + 3; i < 2 * S; i++)
+        for (int j = 0; j < D; j++)
+            padded = fmax(padded, fabs(*at(dmemory, i, j) - PREFILL));
+    CLAIM(padded == 0, "%s decoder: padding of the source gets no gradient", name);
+    transformer_free(g);
+    transformer_free(c.model);
+}
+
+void test_list(void)
+{
+    Config config = {.layers = 6, .d_model = 512, .heads = 8, .d_ff = 2048,
+                     .source_vocab = 10000, .target_vocab = 10000, .max_len = 64};
+    Transformer *t = transformer_outline(&config);
+    size_t encoder = 0, listed = 0;
+    bool unique = true;
+    for (int i = 0; i < t->tensors; i++) {
+        size_t size = (size_t)t->tensor[i].rows * (size_t)t->tensor[i].cols;
+        listed += size;
+        encoder += in_encoder(t->tensor[i].name) ? size : 0;
+        for (int j = 0; j < i; j++)
+            unique = unique && strcmp(t->tensor[i].name, t->tensor[j].name);
+    }
+    CLAIM(encoder == 24034304, "the article's encoder has 24,034,304 parameters");
+    CLAIM(listed == t->count, "count is the sum of all sizes");
+    CLAIM(unique, "no two tensors have the same name");
+    transformer_free(t);
+}
+
+void test_memory(void)
+{
+    Config config = small_config();
+    config.tie = 1;
+    config.norm = PRE_NORM;
+    config.positions = LEARNED;
+    Transformer *t = transformer_new(&config);
+    for (int i = 0; i < t->tensors; i++)
+        fill(*t->tensor[i].mat, 1);
+    double total = 0;
+    for (size_t k = 0; k < t->count; k++)
+        total += t->number[k];
+    CLAIM(total == (double)t->count, "the tensors fill their block without gap or "
+          "overlap");
+    *at(t->target_embedding, 6, 3) = 42;
+    CLAIM(*at(t->output.weight, 3, 6) == 42,
+          "tied: the output matrix is the target embedding, transposed");
+    transformer_free(t);
+}
+
+void test_start(void)
+{
+    Config config = small_config();
+    config.d_model = 120;
+    config.d_ff = 480;
+    Transformer *t = transformer_new(&config), *same = transformer_new(&config);
+    initialize(t, 3);
+    initialize(same, 3);
+    CLAIM(!memcmp(t->number, same->number, t->count * sizeof(real)),
+          "the same seed gives the same model");
+    initialize(same, 4);
+    CLAIM(memcmp(t->number, same->number, t->count * sizeof(real)),
+          "another seed another one");
+    Mat w = t->encoder.layer[0].feed_forward.inner.weight;
+    double limit = sqrt(6. / (120 + 480)), square = 0, most = 0;
+    for (int k = 0; k < w.rows * w.cols; k++) {
+        square += (double)w.at[k] * w.at[k] / (w.rows * w.cols);
+        most = fmax(most, fabs(w.at[k]));
+    }
+    CLAIM(most < limit && fabs(square - limit * limit / 3) < 1e-4,
+          "matrices start uniform between ±√(6/(in+out))");
+    Mat e = t->source_embedding;
+    square = 0;
+    for (int k = 0; k < e.rows * e.cols; k++)
+        square += (double)e.at[k] * e.at[k] / (e.rows * e.cols);
+    CLAIM(fabs(square * 120 - 1) < 0.15, "embeddings start with variance 1/D");
+    CLAIM(sum(t->output.bias.at, TARGET_V) == 0
+          && sum(t->encoder.layer[1].feed_forward_norm.gain.at, 120) == 120,
+          "biases start at 0, gains at 1");
+    transformer_free(t);
+    transformer_free(same);
+}
+
+int main(void)
+{
+    check_gradient(POST_NORM, "post-norm");
+    check_gradient(PRE_NORM, "pre-norm");
+    test_list();
+    test_memory();
+    test_start();
+    arena_free(&room);
+    return claims_end();
+}

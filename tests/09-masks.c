@@ -1,0 +1,98 @@
+// Chapter 9: masks, and what must not leak through the whole model.
+
+#include "test.h"
+#include "model.h"
+
+void test_masks(void)
+{
+    Mask padding = padding_mask(&room, source_ids, B, S);
+    const unsigned char expected[S] = {1, 1, 1, 0, 0};
+    CLAIM(!memcmp(mask_row(padding, 1, 0), expected, S)
+          && !memcmp(mask_row(padding, 1, 3), expected, S),
+          "a padding mask hides padded keys from every query");
+    Mask causal = causal_mask(&room, 3);
+    const unsigned char triangle[9] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
+    CLAIM(!memcmp(mask_row(causal, 7, 0), triangle, 9),
+          "a causal mask shows query i the keys up to i, in every sentence");
+    Mask both = causal_padding_mask(&room, input_ids, B, T);
+    const unsigned char last[T] = {1, 1, 0, 0}, full[T] = {1, 1, 1, 1};
+    CLAIM(!memcmp(mask_row(both, 1, 3), last, T)
+          && !memcmp(mask_row(both, 0, 3), full, T), "both together");
+    CLAIM(mask_row((Mask){0}, 1, 2) == NULL, "no mask shows everything");
+}
+
+Mat logits_of(ModelCase *c)
+{
+    Pass pass;
+    Saved s;
+    return model_logits(c, &pass, &s);
+}
+
+// The future: changing a later target word changes no earlier logit.
+void test_no_leak(ModelCase *c, const char *name)
+{
+    int changed[B * T];
+    memcpy(changed, input_ids, sizeof changed);
+    Mat before = logits_of(c);
+    changed[2] = 9; // word 2 of sentence 0
+    c->batch.input = changed;
+    Mat after = logits_of(c);
+    CLAIM(same_bits(band_of_rows(before, 0, 2), band_of_rows(after, 0, 2)),
+          "%s: a later target word changes no earlier logit", name);
+    CLAIM(!same_bits(band_of_rows(before, 2, 1), band_of_rows(after, 2, 1)),
+          "%s: but it changes its own", name);
+    c->batch.input = input_ids;
+}
+
+// Padding: whatever stands there, nothing that counts changes. The mask is made
+// from the ids, so the embedding of the pad is changed, not the id.
+void test_padding(ModelCase *c, const char *name)
+{
+    Mat before = logits_of(c);
+    double loss = model_loss(c);
+    for (int j = 0; j < D; j++) {
+        *at(c->model->source_embedding, PAD, j) += 5;
+        if (!c->model->config.tie)
+            *at(c->model->target_embedding, PAD, j) += 5;
+    }
+    Mat after = logits_of(c);
+    CLAIM(same_bits(band_of_rows(before, 0, T + 2), band_of_rows(after, 0, T + 2)),
+          "%s: what padding holds changes no logit of a real position", name);
+    CLAIM(loss == model_loss(c), "%s: nor the loss", name);
+    Transformer *g = model_gradient(c);
+    double most = 0;
+    for (int j = 0; j < D; j++)
+        most = fmax(most, fabs(*at(g->source_embedding, PAD, j) - PREFILL));
+    CLAIM(most == 0, "%s: the pad's embedding gets no gradient", name);
+    transformer_free(g);
+}
+
+// A batch gives what its sentences give alone.
+void test_alone(ModelCase *c, const char *name)
+{
+    Mat together = logits_of(c);
+    Batch whole = c->batch;
+    c->batch = (Batch){1, 3, 2, source_ids + S, input_ids + T, expected_ids + T};
+    Mat alone = logits_of(c);
+    double error = largest_error(band_of_rows(together, T, 2), alone);
+    CLAIM(error < 1e-10, "%s: a sentence gives the same alone and padded in a "
+          "batch: %.0e", name, error);
+    c->batch = whole;
+}
+
+int main(void)
+{
+    test_masks();
+    for (int norm = 0; norm < 2; norm++) {
+        const char *name = norm == POST_NORM ? "post-norm" : "pre-norm";
+        Config config = small_config();
+        config.norm = norm;
+        ModelCase c = {random_transformer(&config), small_batch(), 0, 0};
+        test_no_leak(&c, name);
+        test_alone(&c, name);
+        test_padding(&c, name);
+        transformer_free(c.model);
+    }
+    arena_free(&room);
+    return claims_end();
+}

@@ -1,0 +1,396 @@
+"""Make the golden values that the C tests hold transformer.c against.
+
+    python3 tests/golden.py            write tests/golden/{post,pre,adam}.txt
+    python3 tests/golden.py --check    recompute, compare with the files, exit 1
+                                       if any number differs
+
+Needs PyTorch (the files were made with 1.13); running the C tests does not.
+The model is written out here in plain modules, so that every intermediate value
+can be recorded, and autograd makes the gradients.  Before anything is written,
+the same weights are put into torch.nn.Transformer, which must give the same
+results and the same gradients: the golden values are PyTorch's own.
+
+    post.txt   post-norm, ReLU, sinusoidal positions, no label smoothing
+    pre.txt    pre-norm, GELU, learned positions, smoothing 0.1, and the target
+               embedding tied to the output matrix
+    adam.txt   three steps of Adam, one clipped gradient
+
+A file is a list of tensors.  Each is a line `name rows cols`, then `rows` lines
+of `cols` numbers.  A vector is one row, a scalar is 1 1, `#` starts a comment
+line.  Matrices of linear layers are stored [in, out], since transformer.c
+computes x W + b; nn.Linear keeps the transpose.  The leading axes of a value
+are flattened into rows: position i of sentence b is row b * length + i, and
+query i of head h in attention weights is row (b * heads + h) * length + i.
+
+All arithmetic is in double precision.
+"""
+
+import math
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+
+FOLDER = Path(__file__).resolve().parent / "golden"
+
+D, HEADS, INNER, LAYERS = 8, 2, 12, 2
+SOURCE_VOCABULARY, TARGET_VOCABULARY = 11, 13
+POSITIONS = 6  # rows in a table of learned positions; no sentence uses the last
+
+PAD = 0  # 1 is start, 2 is end, 3 is unknown
+SOURCE = torch.tensor([[5, 7, 4, 9, 2], [6, 10, 2, PAD, PAD]])
+INPUT = torch.tensor([[1, 8, 5, 12], [1, 6, PAD, PAD]])
+EXPECTED = torch.tensor([[8, 5, 12, 2], [6, 2, PAD, PAD]])
+
+
+# ---- The model ---------------------------------------------------------------
+
+values = {}  # what the last forward pass computed, in the order of computation
+
+
+def keep(module, what, value):
+    """Record a value under the name of the module that computed it."""
+    values[".".join(filter(None, [module.name, what]))] = value
+    return value
+
+
+class Norm(nn.LayerNorm):
+    def __init__(self):
+        super().__init__(D, eps=1e-5)
+
+    def forward(self, x):
+        return keep(self, "", super().forward(x))
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = nn.Linear(D, D)
+        self.key = nn.Linear(D, D)
+        self.value = nn.Linear(D, D)
+        self.output = nn.Linear(D, D)
+
+    def forward(self, x, seen, memory=None):
+        """In `seen`, True means that the query may see the key."""
+        memory = x if memory is None else memory  # none: self-attention
+        q = keep(self, "query", self.query(x))
+        k = keep(self, "key", self.key(memory))
+        v = keep(self, "value", self.value(memory))
+        q, k, v = (y.unflatten(-1, (HEADS, D // HEADS)).transpose(1, 2)
+                   for y in (q, k, v))  # (B, T, D) -> (B, H, T, D / H)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(D // HEADS)
+        scores = scores.masked_fill(~seen, -math.inf)
+        weights = keep(self, "weights", scores.softmax(-1))
+        merged = (weights @ v).transpose(1, 2).flatten(2)
+        context = keep(self, "context", merged)
+        return keep(self, "output", self.output(context))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.inner = nn.Linear(D, INNER)
+        self.outer = nn.Linear(INNER, D)
+        self.activation = activation
+
+    def forward(self, x):
+        inner = keep(self, "inner", self.inner(x))
+        active = keep(self, "active", self.activation(inner))
+        return keep(self, "output", self.outer(active))
+
+
+class Layer(nn.Module):
+    """A layer of the encoder or, with cross-attention, of the decoder."""
+
+    def __init__(self, pre_norm, activation, cross):
+        super().__init__()
+        self.pre_norm = pre_norm
+        self.self_attention = Attention()
+        self.self_attention_norm = Norm()
+        if cross:
+            self.cross_attention = Attention()
+            self.cross_attention_norm = Norm()
+        self.feed_forward = FeedForward(activation)
+        self.feed_forward_norm = Norm()
+
+    def residual(self, name, x, *others):
+        sublayer, norm = getattr(self, name), getattr(self, name + "_norm")
+        if self.pre_norm:
+            return x + sublayer(norm(x), *others)
+        return norm(x + sublayer(x, *others))
+
+    def forward(self, x, seen, memory=None, memory_seen=None):
+        x = self.residual("self_attention", x, seen)
+        if memory is not None:
+            x = self.residual("cross_attention", x, memory_seen, memory)
+        return keep(self, "output", self.residual("feed_forward", x))
+
+
+class Stack(nn.Module):
+    """Layers 0, 1, ..., and in a pre-norm model a norm after the last."""
+
+    def __init__(self, pre_norm, activation, cross):
+        super().__init__()
+        for i in range(LAYERS):
+            self.add_module(str(i), Layer(pre_norm, activation, cross))
+        if pre_norm:
+            self.norm = Norm()
+
+    def forward(self, x, *others):
+        for name, module in self.named_children():
+            x = module(x) if name == "norm" else module(x, *others)
+        return keep(self, "output", x)
+
+
+def sinusoidal(positions):
+    rates = 10000 ** (-torch.arange(0, D, 2) / D)
+    angles = positions[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+
+
+class Transformer(nn.Module):
+    """The modules are made in the order in which the files list them."""
+
+    def __init__(self, pre_norm, activation, learned, tied):
+        super().__init__()
+        self.source_embedding = nn.Embedding(SOURCE_VOCABULARY, D)
+        self.target_embedding = nn.Embedding(TARGET_VOCABULARY, D)
+        self.source_positions = self.target_positions = sinusoidal
+        if learned:
+            self.source_positions = nn.Embedding(POSITIONS, D)
+            self.target_positions = nn.Embedding(POSITIONS, D)
+        self.encoder = Stack(pre_norm, activation, cross=False)
+        self.decoder = Stack(pre_norm, activation, cross=True)
+        self.output = nn.Linear(D, TARGET_VOCABULARY)
+        if tied:
+            self.output.weight = self.target_embedding.weight
+        for name, module in self.named_modules():
+            module.name = name
+        for name, parameter in self.named_parameters():
+            parameter.data = random_weights(name, parameter.shape)
+
+    def embed(self, source, target):
+        return (self.source_embedding(source) * math.sqrt(D)
+                + self.source_positions(torch.arange(source.shape[1])),
+                self.target_embedding(target) * math.sqrt(D)
+                + self.target_positions(torch.arange(target.shape[1])))
+
+    def forward(self, source, target):
+        x, y = self.embed(source, target)
+        keep(self, "source_embedded", x)
+        keep(self, "target_embedded", y)
+        # True means: may be seen.  The axes are (B, head, query, key).
+        source_seen = (source != PAD)[:, None, None, :]
+        target_seen = (target != PAD)[:, None, None, :]
+        earlier = torch.ones(target.shape[1], target.shape[1]).tril().bool()
+        memory = self.encoder(x, source_seen)
+        y = self.decoder(y, target_seen & earlier, memory, source_seen)
+        return keep(self, "logits", self.output(y))
+
+
+def random_weights(name, shape):
+    """Uniform numbers: large enough that attention is far from flat, and no
+    bias is zero and no gain is one, as they would be in a fresh model."""
+    numbers = 2 * torch.rand(shape) - 1
+    if name.endswith("norm.weight"):
+        return 1 + 0.4 * numbers
+    if name.endswith("bias"):
+        return 0.5 * numbers
+    return numbers * math.sqrt(3 / D)
+
+
+def loss_of(logits, smoothing):
+    """The mean over expected tokens that are no padding.  With smoothing e and
+    V words the target is 1 - e + e / V at the expected word, e / V elsewhere:
+    the e is spread over all words, padding and the expected one included."""
+    return F.cross_entropy(logits.flatten(0, 1), EXPECTED.flatten(),
+                           ignore_index=PAD, label_smoothing=smoothing)
+
+
+# ---- The same in torch.nn.Transformer ----------------------------------------
+
+def our_names(name):
+    """Which of our parameters make up this one of nn.Transformer?"""
+    norm2 = "feed_forward" if name.startswith("encoder") else "cross_attention"
+    for old, new in [("layers.", ""), ("out_proj", "output"),
+                     ("self_attn", "self_attention"),
+                     ("multihead_attn", "cross_attention"),
+                     ("linear1", "feed_forward.inner"),
+                     ("linear2", "feed_forward.outer"),
+                     ("norm1", "self_attention_norm"),
+                     ("norm2", norm2 + "_norm"),
+                     ("norm3", "feed_forward_norm")]:
+        name = name.replace(old, new)
+    if "in_proj_" not in name:
+        return [name]
+    return [name.replace("in_proj_", part + ".")
+            for part in ("query", "key", "value")]
+
+
+def compare_with_pytorch(ours, pre_norm, activation, smoothing):
+    """Call after ours has run forward and backward."""
+    # It stays in training mode, without dropout: the fast path of evaluation
+    # mode would put zeros into padded rows.
+    theirs = nn.Transformer(D, HEADS, LAYERS, LAYERS, INNER, dropout=0.0,
+                            activation=activation, layer_norm_eps=1e-5,
+                            batch_first=True, norm_first=pre_norm)
+    if not pre_norm:  # nn.Transformer has final norms always, the paper none
+        theirs.encoder.norm = theirs.decoder.norm = None
+    our = dict(ours.named_parameters())
+    pairs = [(their, [our.pop(part) for part in our_names(name)])
+             for name, their in theirs.named_parameters()]
+    pairs += [(p, [p]) for p in our.values()]  # embeddings and output: shared
+    for their, parts in pairs:
+        their.data = torch.cat(parts).detach()
+
+    # In the masks of nn.Transformer, True means: blocked.
+    later = torch.ones(INPUT.shape[1], INPUT.shape[1]).triu(1).bool()
+    x, y = ours.embed(SOURCE, INPUT)
+    memory = theirs.encoder(x, src_key_padding_mask=SOURCE == PAD)
+    y = theirs(x, y, tgt_mask=later,
+               src_key_padding_mask=SOURCE == PAD,
+               tgt_key_padding_mask=INPUT == PAD,
+               memory_key_padding_mask=SOURCE == PAD)
+    logits = ours.output(y)
+
+    gradients = torch.autograd.grad(loss_of(logits, smoothing),
+                                    [their for their, _ in pairs])
+    wanted = [torch.cat([p.grad for p in parts]) for _, parts in pairs]
+    for their, our in [(memory, values["encoder.output"]),
+                       (y, values["decoder.output"]),
+                       (logits, values["logits"]), *zip(gradients, wanted)]:
+        assert torch.allclose(their, our, rtol=1e-12, atol=1e-14)
+
+
+# ---- The files ---------------------------------------------------------------
+
+def model_tensors(seed, pre_norm, activation, learned, tied, smoothing):
+    torch.manual_seed(seed)
+    values.clear()
+    model = Transformer(pre_norm, getattr(F, activation), learned, tied)
+    logits = model(SOURCE, INPUT)
+    values["loss"] = loss_of(logits, smoothing)
+    values["loss_unsmoothed"] = loss_of(logits, 0.0)
+    values["loss"].backward()
+    compare_with_pytorch(model, pre_norm, activation, smoothing)
+    # A ReLU that is nearly at its kink could go the other way in float.
+    assert all(v.abs().min() > 1e-3 for name, v in values.items()
+               if name.endswith("inner"))
+
+    tensors = {"source": SOURCE, "input": INPUT, "expected": EXPECTED}
+    gradients = {}
+    for name, parameter in model.named_parameters():  # a tied one comes once
+        weight, gradient = parameter, parameter.grad
+        owner = model.get_submodule(name.rpartition(".")[0])
+        if isinstance(owner, nn.Linear) and name.endswith("weight"):
+            weight, gradient = weight.T, gradient.T  # to [in, out]
+        name = name.replace("norm.weight", "norm.gain")
+        tensors["parameter." + name] = weight
+        gradients["gradient." + name] = gradient
+    tensors.update(("value." + name, value) for name, value in values.items())
+    tensors.update(gradients)
+    return tensors
+
+
+def adam_tensors():
+    parameter = nn.Parameter(torch.tensor([0.5, -1.25, 2.0, -0.03, 0.75, 1.0]))
+    gradients = torch.tensor([[1e-3, -0.2, 10.0, 0.04, 0.0, -3.0],
+                              [2e-3, 0.3, -7.0, 0.05, 0.0, -1e-3],
+                              [-5e-3, 0.1, 4.0, 0.06, 0.0, 2.5]])
+    optimizer = torch.optim.Adam([parameter], betas=(0.9, 0.98), eps=1e-9)
+    tensors = {"parameter": parameter.detach().clone()}
+    for step, learning_rate in enumerate([0.001, 0.02, 0.005], start=1):
+        optimizer.param_groups[0]["lr"] = learning_rate
+        parameter.grad = gradients[step - 1].clone()
+        optimizer.step()
+        tensors[f"learning_rate.{step}"] = torch.tensor(learning_rate)
+        tensors[f"gradient.{step}"] = gradients[step - 1]
+        tensors[f"parameter.{step}"] = parameter.detach().clone()
+    tensors["m.3"] = optimizer.state[parameter]["exp_avg"]
+    tensors["v.3"] = optimizer.state[parameter]["exp_avg_sq"]
+
+    # PyTorch multiplies by max_norm / (norm + 1e-6) where that is below 1.
+    parameter.grad = gradients[0].clone()
+    norm = nn.utils.clip_grad_norm_([parameter], max_norm=1.0)
+    tensors["clip.gradient"] = gradients[0]
+    tensors["clip.max_norm"] = torch.tensor(1.0)
+    tensors["clip.norm"] = norm
+    tensors["clip.result"] = parameter.grad
+    return tensors
+
+
+def write(path, about, tensors):
+    with open(path, "w", newline="\n") as file:
+        file.write(f"# {about}\n# Made by tests/golden.py, which describes"
+                   " this format. Do not edit.\n")
+        for name, tensor in tensors.items():
+            file.write(f"{name} {tensor.shape[0]} {tensor.shape[1]}\n")
+            for row in tensor.tolist():
+                file.write(" ".join("%.17g" % x for x in row) + "\n")
+
+
+def read(path):
+    tensors = {}
+    with open(path) as file:
+        lines = (line.split() for line in file if not line.startswith("#"))
+        for name, rows, cols in lines:
+            numbers = [[float(x) for x in next(lines)]
+                       for _ in range(int(rows))]
+            tensors[name] = torch.tensor(numbers).reshape(int(rows), int(cols))
+    return tensors
+
+
+def same(path, tensors):
+    """Compare with the file, by the measure that the C tests use too."""
+    committed = read(path)
+    if ([(name, old.shape) for name, old in committed.items()]
+            != [(name, new.shape) for name, new in tensors.items()]):
+        print(f"{path.name}: other names, shapes or order")
+        return False
+    worst, where = 0.0, "all the same"
+    for name, new in tensors.items():
+        old = committed[name]
+        scale = torch.maximum(old.abs(), new.abs()).clamp(min=1e-3)
+        error = ((old - new).abs() / scale).max().item()
+        if math.isnan(error):
+            error = math.inf
+        if error > worst:
+            worst, where = error, name
+    print(f"{path.name}: {len(tensors)} tensors, worst difference {worst:.1e}"
+          f" ({where})")
+    return worst <= 1e-12
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit("usage: python3 tests/golden.py [--check]")
+    files = [
+        ("post.txt", "post-norm, relu, sinusoidal positions, untied, label"
+         " smoothing 0, 2 heads",
+         model_tensors(1, False, "relu", False, False, 0.0)),
+        ("pre.txt", "pre-norm, gelu (erf), learned positions, tied, label"
+         " smoothing 0.1, 2 heads",
+         model_tensors(2, True, "gelu", True, True, 0.1)),
+        ("adam.txt", "Adam, betas 0.9 and 0.98, epsilon 1e-9; clipping by norm",
+         adam_tensors()),
+    ]
+    good = True
+    for name, about, tensors in files:
+        tensors = {key: torch.atleast_2d(t.detach().double()).flatten(0, -2)
+                   for key, t in tensors.items()}
+        assert all(t.isfinite().all() for t in tensors.values())
+        if sys.argv[1:]:
+            good = same(FOLDER / name, tensors) and good
+        else:
+            FOLDER.mkdir(exist_ok=True)
+            write(FOLDER / name, about, tensors)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+// The gradient of every tensor of the whole model against central differences,
+// in every configuration: post-norm and pre-norm, ReLU and GELU, sinusoidal,
+// learned and no positions, tied or not, with and without label smoothing and
+// dropout; source and target padded. Prints a table, one row a tensor, with the
+// largest error over all configurations and elements.
+
+#include "test.h"
+#include "model.h"
+
+enum { MOST = 200 };
+
+typedef struct {
+    char name[NAME_SIZE];
+    int checked;  // elements, over all configurations
+    double worst;
+} Row;
+
+Row table[MOST];
+int rows;
+
+Row *find_row(const char *name)
+{
+    for (int i = 0; i < rows; i++)
+        if (!strcmp(table[i].name, name))
+            return &table[i];
+    join(table[rows].name, name, "");
+    return &table[rows++];
+}
+
+void check_configuration(Config config, double smoothing, double rate)
+{
+    ModelCase c = {random_transformer(&config), small_batch(), rate, smoothing};
+    Transformer *g = model_gradient(&c);
+    for (int i = 0; i < g->tensors; i++) {
+        Row *r = find_row(g->tensor[i].name);
+        double error = gradient_error(model_loss, &c, *c.model->tensor[i].mat,
+                                      *g->tensor[i].mat);
+        r->worst = fmax(r->worst, error);
+        r->checked += g->tensor[i].rows * g->tensor[i].cols;
+    }
+    transformer_free(g);
+    transformer_free(c.model);
+}
+
+int main(void)
+{
+    int configurations = 0;
+    for (int norm = 0; norm < 2; norm++)
+        for (int activation = 0; activation < 2; activation++)
+            for (int positions = 0; positions < 3; positions++)
+                for (int tie = 0; tie < 2; tie++)
+                    for (int noise = 0; noise < 2; noise++) {
+                        Config config = small_config();
+                        // two layers in the corners, one elsewhere, for speed
+                        config.layers = positions == LEARNED && tie ? 2 : 1;
+                        config.norm = norm;
+                        config.activation = activation;
+                        config.positions = positions;
+                        config.tie = tie;
+                        check_configuration(config, noise ? 0.1 : 0,
+                                            noise ? 0.3 : 0);
+                        configurations++;
+                    }
+    printf("%-42s %9s %9s\n", "tensor", "elements", "error");
+    double worst = 0;
+    for (int i = 0; i < rows; i++) {
+        printf("%-42s %9d %9.1e\n", table[i].name, table[i].checked,
+               table[i].worst);
+        worst = fmax(worst, table[i].worst);
+    }
+    for (int i = 0; i < rows; i++)
+        if (!(table[i].worst < 1e-6))
+            CLAIM(false, "%s: error %.1e", table[i].name, table[i].worst);
+    CLAIM(worst < 1e-6, "every gradient of the model agrees with finite "
+          "differences in %d configurations: %.1e", configurations, worst);
+    arena_free(&room);
+    return claims_end();
+}

@@ -1,0 +1,79 @@
+// A small whole model for the tests, with unequal sizes, so that an index in the
+// wrong place shows, and a padded batch.
+
+enum { B = 2, S = 5, T = 4, D = 12, H = 3, F = 7, SOURCE_V = 9, TARGET_V = 11 };
+
+int source_ids[B * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD};
+int input_ids[B * T] = {START, 8, 5, 10, START, 6, PAD, PAD};
+int expected_ids[B * T] = {8, 5, 10, END, 6, END, PAD, PAD};
+
+Batch small_batch(void)
+{
+    return (Batch){B, S, T, source_ids, input_ids, expected_ids};
+}
+
+Config small_config(void)
+{
+    return (Config){.layers = 2, .d_model = D, .heads = H, .d_ff = F,
+                    .source_vocab = SOURCE_V, .target_vocab = TARGET_V,
+                    .max_len = 6};
+}
+
+// Parameters that are all random: gains around 1, no bias zero.
+Transformer *random_transformer(const Config *config)
+{
+    Transformer *t = transformer_new(config);
+    for (int i = 0; i < t->tensors; i++) {
+        Tensor *tensor = &t->tensor[i];
+        bool norm = tensor->start == START_ONES;
+        for (int k = 0; k < tensor->rows * tensor->cols; k++)
+            tensor->mat->at[k] = (real)((norm ? 1 : 0)
+                                        + 0.3 * normal(&test_state));
+    }
+    return t;
+}
+
+// The loss of a batch as one number, and everything that makes it.
+typedef struct {
+    Transformer *model;
+    Batch batch;
+    double dropout, smoothing;
+} ModelCase;
+
+Mat model_logits(ModelCase *c, Pass *pass, Saved *s)
+{
+    *pass = (Pass){&room, &c->model->config, (real)c->dropout, 23};
+    return transformer_forward(pass, s, c->model, &c->batch);
+}
+
+double model_loss(void *context)
+{
+    ModelCase *c = context;
+    size_t mark = room.used;
+    Pass pass;
+    Saved s;
+    Mat logits = model_logits(c, &pass, &s);
+    Mat lse = arena_mat(&room, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, c->batch.expected, c->smoothing, &room);
+    arena_release(&room, mark);
+    return loss.loss / loss.tokens;
+}
+
+// All gradients, added to PREFILL.
+Transformer *model_gradient(ModelCase *c)
+{
+    Transformer *g = transformer_zeros(&c->model->config);
+    for (size_t k = 0; k < g->count; k++)
+        g->number[k] = (real)PREFILL;
+    size_t mark = room.used;
+    Pass pass;
+    Saved s;
+    Mat logits = model_logits(c, &pass, &s);
+    Mat lse = arena_mat(&room, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, c->batch.expected, c->smoothing, &room);
+    loss_backward(logits, logits, lse, c->batch.expected, c->smoothing,
+                  loss.tokens);
+    transformer_backward(&pass, &s, c->model, g, logits);
+    arena_release(&room, mark);
+    return g;
+}

@@ -1,0 +1,166 @@
+// What all test programs share: claims, random matrices, and the comparison of
+// a gradient with finite differences.
+//
+// Each program includes transformer.c itself, so that it can reach everything,
+// and checks the claims of one chapter. It prints a line for each claim and
+// last "N passed, N failed"; its exit status is 1 if any failed.
+
+#define TRANSFORMER_NO_MAIN
+#include "../transformer.c"
+
+int claims_passed, claims_failed;
+
+// Checks one claim; further arguments say what was found.
+#define CLAIM(holds, ...) claim((holds), __FILE__, __LINE__, __VA_ARGS__)
+
+void claim(bool holds, const char *file, int line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf(holds ? "ok   " : "FAIL ");
+    vprintf(format, arguments);
+    if (!holds)
+        printf("  (%s:%d)", file, line);
+    putchar('\n');
+    va_end(arguments);
+    *(holds ? &claims_passed : &claims_failed) += 1;
+}
+
+int claims_end(void)
+{
+    printf("%d passed, %d failed\n", claims_passed, claims_failed);
+    return claims_failed > 0;
+}
+
+// A sequence of random numbers that is the same in every run.
+uint64_t test_state = 42;
+
+// Fills with numbers around 0 of deviation `size`.
+void randomize(Mat m, double size)
+{
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++)
+            *at(m, i, j) = (real)(size * normal(&test_state));
+}
+
+// Fresh matrices; main frees them all at its end.
+Arena room;
+
+Mat random_mat(int rows, int cols)
+{
+    Mat m = arena_mat(&room, rows, cols);
+    randomize(m, 1);
+    return m;
+}
+
+Mat filled_mat(int rows, int cols, double value)
+{
+    Mat m = arena_mat(&room, rows, cols);
+    fill(m, (real)value);
+    return m;
+}
+
+Mat copied(Mat m)
+{
+    Mat c = arena_mat(&room, m.rows, m.cols);
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++)
+            *at(c, i, j) = *at(m, i, j);
+    return c;
+}
+
+// The measure used throughout: |a - b| / max(|a|, |b|, floor). The floor is
+// needed because some gradients are exactly zero. NaN counts as infinitely
+// wrong.
+double relative_error_above(double a, double b, double least)
+{
+    double size = fmax(fmax(fabs(a), fabs(b)), least);
+    double error = fabs(a - b) / size;
+    return isnan(error) ? INFINITY : error;
+}
+
+double relative_error(double a, double b)
+{
+    return relative_error_above(a, b, 1e-3);
+}
+
+double largest_error_above(Mat a, Mat b, double least)
+{
+    double most = a.rows == b.rows && a.cols == b.cols ? 0 : INFINITY;
+    for (int i = 0; i < a.rows && i < b.rows; i++)
+        for (int j = 0; j < a.cols && j < b.cols; j++)
+            most = fmax(most, relative_error_above(*at(a, i, j), *at(b, i, j),
+                                                   least));
+    return most;
+}
+
+double largest_error(Mat a, Mat b)
+{
+    return largest_error_above(a, b, 1e-3);
+}
+
+bool same_bits(Mat a, Mat b)
+{
+    for (int i = 0; i < a.rows; i++)
+        for (int j = 0; j < a.cols; j++)
+            if (memcmp(at(a, i, j), at(b, i, j), sizeof(real)))
+                return false;
+    return true;
+}
+
+// Σ upstream · out: a scalar whose gradient with respect to out is `upstream`.
+// upstream is random and fixed. With a plain sum, a layer norm without its last
+// terms would pass, and so would a softmax without any backward pass.
+double project(Mat out, Mat upstream)
+{
+    double total = 0;
+    for (int i = 0; i < out.rows; i++)
+        for (int j = 0; j < out.cols; j++)
+            total += (double)*at(out, i, j) * (double)*at(upstream, i, j);
+    return total;
+}
+
+// Gradient buffers are filled with this before the backward pass, so that an
+// assignment where an addition belongs is seen.
+#define PREFILL 0.5
+
+typedef double Scalar(void *context);
+
+// The slope of f as *x changes: central differences with steps h and h/2, put
+// together so that their errors of order h² cancel (Richardson).
+double slope(Scalar *f, void *context, real *x)
+{
+    double central[2];
+    const real kept = *x;
+    for (int half = 0; half < 2; half++) {
+        double h = half ? 5e-5 : 1e-4;
+        *x = (real)(kept + h);
+        double above = f(context);
+        *x = (real)(kept - h);
+        double below = f(context);
+        central[half] = (above - below) / (2 * h);
+    }
+    *x = kept;
+    return (4 * central[1] - central[0]) / 3;
+}
+
+// The largest error of dx - PREFILL against finite differences of f in every
+// element of x.
+double gradient_error(Scalar *f, void *context, Mat x, Mat dx)
+{
+    double most = 0;
+    for (int i = 0; i < x.rows; i++)
+        for (int j = 0; j < x.cols; j++)
+            most = fmax(most, relative_error(*at(dx, i, j) - PREFILL,
+                                             slope(f, context, at(x, i, j))));
+    return most;
+}
+
+#define CLAIM_GRADIENT(f, context, x, dx, ...)                              \
+    do {                                                                    \
+        double worst = gradient_error(f, context, x, dx);                   \
+        char text[200];                                                     \
+        snprintf(text, sizeof text, __VA_ARGS__);                           \
+        CLAIM(worst < 1e-6, "%s agrees with finite differences: %.1e", text, \
+              worst);                                                       \
+    } while (0)
