@@ -1,0 +1,611 @@
+// Chapter 10: UTF-8, tokens, vocabularies, files of pairs, epochs and batches.
+
+#include "test.h"
+#include "fails.h"
+
+#define FILE_NAME "build/10-words.tsv"
+
+const Tokenizer words = {WORDS, 0}, lower_words = {WORDS, 1};
+const Tokenizer characters_one_by_one = {CHARACTERS, 0};
+
+// ## UTF-8
+
+// Writes c in n bytes, whether it needs them or not.
+void write_utf8(char to[5], unsigned c, int n)
+{
+    const unsigned first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    memset(to, 0, 5);
+    for (int i = n - 1; i > 0; i--, c >>= 6)
+        to[i] = (char)(0x80 | (c & 0x3f));
+    to[0] = (char)(first[n] | c);
+}
+
+// Of all numbers from `from` up to `to`, written in n bytes: how many are taken
+// for a character of that many bytes.
+int taken(unsigned from, unsigned to, int n)
+{
+    char text[5];
+    int count = 0;
+    for (unsigned c = from; c <= to; c++) {
+        write_utf8(text, c, n);
+        count += utf8_length(text) == n && valid_utf8(text);
+    }
+    return count;
+}
+
+// As above: how many are refused.
+int refused(unsigned from, unsigned to, int n)
+{
+    char text[5];
+    int count = 0;
+    for (unsigned c = from; c <= to; c++) {
+        write_utf8(text, c, n);
+        count += utf8_length(text) == 0 && !valid_utf8(text);
+    }
+    return count;
+}
+
+// Of all characters of n bytes: how many are refused when their last byte is
+// missing, at the end of the text and before a letter.
+int refused_when_cut(unsigned from, unsigned to, int n)
+{
+    char text[5];
+    int count = 0;
+    for (unsigned c = from; c <= to; c++) {
+        write_utf8(text, c, n);
+        bool good = true;
+        for (int cut = n - 1; cut > 0; cut--) {
+            text[cut] = '\0';
+            good = good && utf8_length(text) == 0;
+            text[cut] = 'a';
+            good = good && utf8_length(text) == 0;
+        }
+        count += good;
+    }
+    return count;
+}
+
+void test_utf8(void)
+{
+    CLAIM(taken(0, 0x7f, 1) == 0x80, "every character of one byte is valid");
+    CLAIM(taken(0x80, 0x7ff, 2) == 0x780, "every character of two bytes");
+    CLAIM(taken(0x800, 0xd7ff, 3) == 0xd000 && taken(0xe000, 0xffff, 3) == 0x2000,
+          "every character of three bytes");
+    CLAIM(taken(0x10000, 0x10ffff, 4) == 0x100000,
+          "every character of four bytes, up to U+10FFFF");
+    CLAIM(refused(0xd800, 0xdfff, 3) == 0x800, "surrogates are not valid");
+    CLAIM(refused(0x110000, 0x1fffff, 4) == 0xf0000,
+          "nor is anything beyond U+10FFFF");
+    CLAIM(refused(0, 0x7f, 2) == 0x80 && refused(0, 0x7ff, 3) == 0x800
+          && refused(0, 0xffff, 4) == 0x10000,
+          "nor a character in more bytes than it needs");
+    CLAIM(refused_when_cut(0x80, 0x7ff, 2) == 0x780
+          && refused_when_cut(0x800, 0xd7ff, 3) == 0xd000
+          && refused_when_cut(0x10000, 0x10ffff, 4) == 0x100000,
+          "nor one that lacks its last bytes");
+    int lone = 0;
+    for (int c = 0x80; c <= 0xff; c++)
+        lone += !utf8_length((char[]){(char)c, 0}) && (c < 0xf8
+             || !utf8_length((char[]){(char)c, -128, -128, -128, -128, 0}));
+    CLAIM(lone == 0x80, "nor a byte that begins nothing");
+    CLAIM(valid_utf8("") && valid_utf8("a é € 😀") && !valid_utf8("a é \xff"),
+          "a text is valid if all its characters are");
+}
+
+bool lowers_to(const char *text, const char *expected)
+{
+    char copied_text[100];
+    snprintf(copied_text, sizeof copied_text, "%s", text);
+    lower_case(copied_text);
+    return !strcmp(copied_text, expected);
+}
+
+void test_lower_case(void)
+{
+    CLAIM(lowers_to("THE Red cAR, 42 [Z] @`{", "the red car, 42 [z] @`{"),
+          "A to Z become small, nothing else of ASCII changes");
+    CLAIM(lowers_to("ÀÉÇÖÞ ŒŸŽŁİ", "àéçöþ œÿžłİ") && lowers_to("ĀĶĹŇŊŶŹ", "āķĺňŋŷź"),
+          "so do Latin letters of two bytes whose small form has two, too");
+    CLAIM(lowers_to("ΑΣΩ", "ασω"), "Greek ones");
+    CLAIM(lowers_to("ЖАЯ ЁЀЏ", "жая ёѐџ"), "and Cyrillic ones");
+    const char *stay = "àéœÿžłńŋ ß×÷ ıĸŉſ ασςω жёџ";
+    CLAIM(lowers_to(stay, stay), "small letters stay, and so does ×");
+    CLAIM(lowers_to("€ ＡḀ 😀 𝐀", "€ ＡḀ 😀 𝐀"), "longer characters stay");
+}
+
+void test_every_two_bytes(void)
+{
+    int kept = 0, settled = 0, changed = 0;
+    for (unsigned c = 0x80; c <= 0x7ff; c++) {
+        char text[6], before[5], once[6];
+        write_utf8(before, c, 2);
+        snprintf(text, sizeof text, "%sA", before);
+        lower_case(text);
+        kept += utf8_length(text) == 2 && !strcmp(text + 2, "a");
+        changed += memcmp(text, before, 2) != 0;
+        memcpy(once, text, sizeof once);
+        lower_case(text);
+        settled += !strcmp(once, text);
+    }
+    CLAIM(kept == 0x780, "each of the 1920 characters of two bytes keeps two, and "
+          "stays valid");
+    CLAIM(settled == 0x780 && changed > 150 && changed < 400,
+          "%d of them become small, and are then left alone", changed);
+}
+
+// ## Tokens
+
+void test_spaces(void)
+{
+    const char *one[] = {" ", "\t", "\n", "\v", "\f", "\r"};
+    int count = 0;
+    for (int i = 0; i < 6; i++)
+        count += space_length(one[i]) == 1;
+    CLAIM(count == 6, "blanks, tabs and line ends are white space of one byte");
+    CLAIM(space_length("\u00a0") == 2 && space_length("\u202f!") == 3,
+          "the no-break spaces have two and three bytes");
+    CLAIM(space_length("") == 0 && space_length("a ") == 0
+          && space_length("é") == 0 && space_length("\u00a1") == 0
+          && space_length("\u2030") == 0 && space_length("\xe2\x80") == 0,
+          "nothing else is white space");
+}
+
+// The tokens of a text, each in angle brackets; in a buffer of its own.
+const char *tokens_of(const char *text, Tokenizer tokenizer)
+{
+    static char joined[400];
+    char *end = joined;
+    const char *token;
+    *end = '\0';
+    for (int n; (token = next_token(&text, tokenizer, &n)) != NULL;)
+        end += sprintf(end, "‹%.*s›", n, token);
+    return joined;
+}
+
+bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected)
+{
+    return !strcmp(tokens_of(text, tokenizer), expected);
+}
+
+void test_words(void)
+{
+    CLAIM(cuts_into("  The red\tcar ", words, "‹The›‹red›‹car›"),
+          "words end at white space");
+    CLAIM(cuts_into("a.b,c!d?e;f:g\"h(i)j", words,
+                    "‹a›‹.›‹b›‹,›‹c›‹!›‹d›‹?›‹e›‹;›‹f›‹:›‹g›‹\"›‹h›‹(›‹i›‹)›‹j›"),
+          "each punctuation character is a token by itself");
+    CLAIM(cuts_into("Wait...", words, "‹Wait›‹.›‹.›‹.›"), "also in a row");
+    CLAIM(cuts_into("don't l'eau aujourd’hui well-known 'tis -", words,
+                    "‹don't›‹l'eau›‹aujourd’hui›‹well-known›‹'tis›‹-›"),
+          "apostrophes and hyphens stay in their words");
+    CLAIM(cuts_into("Où\u00a0?\u202fIci\u202f!", words, "‹Où›‹?›‹Ici›‹!›"),
+          "no-break spaces are spaces");
+    CLAIM(cuts_into("", words, "") && cuts_into(" \u00a0\t", words, ""),
+          "there is no token in an empty text or in white space");
+}
+
+void test_characters(void)
+{
+    CLAIM(cuts_into("né, 😀!", characters_one_by_one, "‹n›‹é›‹,›‹ ›‹😀›‹!›"),
+          "in character mode each character is a token");
+    CLAIM(cuts_into(" a\t\u00a0b\u202f", characters_one_by_one,
+                    "‹ ›‹a›‹ ›‹ ›‹b›‹ ›"),
+          "and each white space is a token that is a blank");
+    CLAIM(cuts_into("", characters_one_by_one, ""),
+          "an empty text has no characters");
+}
+
+// ## Vocabularies
+
+int id_of(const Vocab *v, const char *word)
+{
+    return token_id(v, word, (int)strlen(word));
+}
+
+void test_vocab(void)
+{
+    char first[] = "b a b", second[] = "c, a";
+    char *text[] = {first, second};
+    Vocab v = vocab_build(text, 2, words, 1);
+    CLAIM(v.count == 8 && !strcmp(v.word[PAD], "<pad>")
+          && !strcmp(v.word[START], "<start>") && !strcmp(v.word[END], "<end>")
+          && !strcmp(v.word[UNKNOWN], "<unknown>"),
+          "a vocabulary begins with the four special tokens");
+    CLAIM(id_of(&v, "b") == 4 && id_of(&v, "a") == 5 && id_of(&v, "c") == 6
+          && id_of(&v, ",") == 7, "then come words by their first appearance");
+    CLAIM(id_of(&v, "d") == UNKNOWN && id_of(&v, "") == UNKNOWN
+          && id_of(&v, "ab") == UNKNOWN, "a word it does not have is unknown");
+    CLAIM(token_id(&v, "abc", 1) == 5, "a word need not end with a zero byte");
+    vocab_free(&v);
+    v = vocab_build(text, 2, words, 2);
+    CLAIM(v.count == 6 && id_of(&v, "b") == 4 && id_of(&v, "a") == 5
+          && id_of(&v, "c") == UNKNOWN, "min_count leaves out rare words");
+    vocab_free(&v);
+    v = vocab_build(text, 2, words, 3);
+    CLAIM(v.count == FIRST_WORD, "if all are rare only the special ones are left");
+    vocab_free(&v);
+}
+
+void test_special(void)
+{
+    char text[] = "<end> a";
+    Vocab v = vocab_build((char *[]){text}, 1, words, 1);
+    CLAIM(id_of(&v, "<pad>") == UNKNOWN && id_of(&v, "<unknown>") == UNKNOWN,
+          "text that looks like a special token is unknown");
+    CLAIM(id_of(&v, "<end>") == 4 && !strcmp(v.word[4], "<end>"),
+          "or a word like any other, with a number of its own");
+    Sentence s = encode_text("<end> <start> a", &v, words);
+    CLAIM(s.length == 4 && s.id[0] == 4 && s.id[1] == UNKNOWN && s.id[2] == 5
+          && s.id[3] == END, "it does not end a sentence");
+    free(s.id);
+    vocab_free(&v);
+}
+
+void test_large_vocab(void)
+{
+    enum { MANY = 10000 };
+    Vocab v = vocab_new();
+    char word[32];
+    for (int i = 0; i < MANY; i++)
+        vocab_append(&v, word, sprintf(word, "w%d", i * 7));
+    int found = 0, absent = 0;
+    for (int i = 0; i < MANY; i++) {
+        found += token_id(&v, word, sprintf(word, "w%d", i * 7)) == FIRST_WORD + i
+              && !strcmp(v.word[FIRST_WORD + i], word);
+        absent += token_id(&v, word, sprintf(word, "w%d", i * 7 + 1)) == UNKNOWN;
+    }
+    CLAIM(found == MANY, "10,000 words are found again, each by its number");
+    CLAIM(absent == MANY, "and 10,000 others are not");
+    CLAIM(v.slots >= 2 * v.count && (v.slots & (v.slots - 1)) == 0,
+          "at most half of the places are in use, their number is a power of 2");
+    vocab_free(&v);
+}
+
+// ## Sentences
+
+bool comes_back(const char *text, const Vocab *v, Tokenizer tokenizer,
+                const char *expected)
+{
+    Sentence s = encode_text(text, v, tokenizer);
+    char *back = decode_text(s.id, s.length, v, tokenizer);
+    bool same = !strcmp(back, expected) && s.id[s.length - 1] == END;
+    free(back);
+    free(s.id);
+    return same;
+}
+
+void test_sentences(void)
+{
+    char text[] = "où est l'eau ? (là) a é";
+    Vocab v = vocab_build((char *[]){text}, 1, words, 1);
+    CLAIM(comes_back(" où  est l'eau? ", &v, words, "où est l'eau ?"),
+          "words come back from their numbers, joined by single spaces");
+    CLAIM(comes_back("où est Paul", &v, words, "où est <unknown>"),
+          "an unknown word comes back as <unknown>");
+    CLAIM(comes_back("", &v, words, ""), "an empty text is END alone");
+    const int id[] = {4, 5, END, 6, PAD}, open[] = {4, 5};
+    char *ended = decode_text(id, 5, &v, words), *not = decode_text(open, 2, &v, words);
+    char *nothing = decode_text(id, 0, &v, words);
+    CLAIM(!strcmp(ended, "où est"), "what stands behind END is not shown");
+    CLAIM(!strcmp(not, "où est") && !strcmp(nothing, ""),
+          "a sentence may lack its END");
+    free(ended);
+    free(not);
+    free(nothing);
+    vocab_free(&v);
+    v = vocab_build((char *[]){text}, 1, characters_one_by_one, 1);
+    CLAIM(comes_back("l'eau  (là)", &v, characters_one_by_one, "l'eau  (là)"),
+          "characters come back as they were");
+    vocab_free(&v);
+}
+
+// ## Files
+
+void write_file(const char *bytes, size_t size)
+{
+    FILE *file = fopen(FILE_NAME, "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+        fail("cannot write %s", FILE_NAME);
+}
+
+// The pairs in a file with this text, as "source|target" in lines of their own.
+bool reads_as(const char *bytes, Tokenizer tokenizer, const char *expected)
+{
+    char joined[400], *end = joined;
+    write_file(bytes, strlen(bytes));
+    Text text = read_pairs(FILE_NAME, tokenizer);
+    for (int i = 0; i < text.count; i++)
+        end += sprintf(end, "%s|%s\n", text.source[i], text.target[i]);
+    text_free(&text);
+    return !strcmp(joined, expected);
+}
+
+void test_files(void)
+{
+    CLAIM(reads_as("a b\tc\nd\te f\n", words, "a b|c\nd|e f\n"),
+          "a line is source, tab, target");
+    CLAIM(reads_as("a b\tc\nd\te f", words, "a b|c\nd|e f\n"),
+          "the last line need not end");
+    CLAIM(reads_as("a b\tc\r\nd\te f\r\n", words, "a b|c\nd|e f\n")
+          && reads_as("a\tb\r", words, "a|b\n"), "lines may end as on Windows");
+    CLAIM(reads_as("\xef\xbb\xbf" "a\tb\n", words, "a|b\n"),
+          "a byte order mark is left out");
+    CLAIM(reads_as("a\tb\tCC-BY 2.0\t#17\nc\td\t\n", words, "a|b\nc|d\n"),
+          "further columns are left out");
+    CLAIM(reads_as("A É\tŒuf\tX\n", lower_words, "a é|œuf\n")
+          && reads_as("A É\tŒuf\tX\n", words, "A É|Œuf\n"),
+          "text is lower-cased if that was asked for, else left as it is");
+}
+
+// A file of `size` bytes: lines of 6, and a longer last one. Whether all of them
+// are read.
+bool reads_whole(size_t size)
+{
+    char *bytes = allocate(size, 1), *last = bytes + (size / 6 - 1) * 6;
+    size_t rest = size - (size_t)(last - bytes);
+    for (size_t k = 0; k < size; k++)
+        bytes[k] = "ab\tcd\n"[k % 6];
+    memcpy(last, "x\tyyyyyyyyyy", rest);
+    write_file(bytes, size);
+    Text text = read_pairs(FILE_NAME, words);
+    int end = text.count - 1, good = text.count == (int)size / 6;
+    for (int i = 0; i < end; i++)
+        good = good && !strcmp(text.source[i], "ab") && !strcmp(text.target[i], "cd");
+    good = good && !strcmp(text.source[end], "x")
+        && strlen(text.target[end]) == rest - 2;
+    text_free(&text);
+    free(bytes);
+    return good;
+}
+
+void test_large_files(void)
+{
+    int good = 0;
+    for (size_t size = 65530; size < 65542; size++) // where memory has to grow
+        good += reads_whole(size) && reads_whole(2 * size);
+    CLAIM(good == 12 && reads_whole(1000000), "large files are read whole");
+}
+
+#define CLAIM_REFUSED(bytes, what, part)                                     \
+    do {                                                                     \
+        write_file(bytes, sizeof bytes - 1);                                 \
+        CLAIM_FAILS(what, part, read_pairs(FILE_NAME, words));               \
+    } while (0)
+
+void test_bad_files(void)
+{
+    CLAIM_REFUSED("a\tb\nno tab here\n", "a line without a tab is an error",
+                  FILE_NAME ":2: expected source, tab, target");
+    CLAIM_REFUSED("a\tb\n\nc\td\n", "so is an empty line", FILE_NAME ":2: ");
+    CLAIM_REFUSED("a\tb\nc\td\n \t\xc2\xa0\n", "a source of white space",
+                  FILE_NAME ":3: the source is empty");
+    CLAIM_REFUSED("\tb\n", "no source", FILE_NAME ":1: the source is empty");
+    CLAIM_REFUSED("a\tb\nc\t\n", "no target", FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\r\nc\t\r\n", "no target, on Windows",
+                  FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\nc\t\td\n", "a target that is in the third column",
+                  FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\nc\td\0e\n", "a zero byte", FILE_NAME ":2: a zero byte");
+    CLAIM_REFUSED("a\tb\nc\td\ne\xe9\tf\n", "text in Latin-1",
+                  FILE_NAME ":3: not valid UTF-8");
+    CLAIM_REFUSED("a\tb\tc\xff\n", "also in a column that is left out",
+                  FILE_NAME ":1: not valid UTF-8");
+    CLAIM_REFUSED("", "an empty file", FILE_NAME ": the file is empty");
+    CLAIM_REFUSED("\xef\xbb\xbf", "a byte order mark alone",
+                  FILE_NAME ": the file is empty");
+    remove(FILE_NAME);
+    CLAIM_FAILS("a file that is not there", "cannot open " FILE_NAME,
+                read_pairs(FILE_NAME, words));
+    CLAIM_FAILS("a folder", "cannot read build", read_pairs("build", words));
+}
+
+// ## Pairs and epochs
+
+void test_pairs(void)
+{
+    char source[] = "a b a", longer[] = "a b a b", target[] = "x y";
+    char *sources[] = {source, longer, source}, *targets[] = {target, target, longer};
+    Text text = {.source = sources, .target = targets, .count = 3};
+    Vocab from = vocab_build(sources, 1, words, 1);
+    Vocab to = vocab_build(targets, 1, words, 1);
+    Pairs p = encode_pairs(&text, &from, &to, words, 3);
+    CLAIM(p.count == 1 && p.too_long == 2,
+          "pairs with more than max_len tokens on either side are counted out");
+    const int source_expected[] = {4, 5, 4, END}, target_expected[] = {4, 5, END};
+    CLAIM(p.source[0].length == 4 && p.target[0].length == 3
+          && !memcmp(p.source[0].id, source_expected, sizeof source_expected)
+          && !memcmp(p.target[0].id, target_expected, sizeof target_expected),
+          "max_len tokens fit; END is not counted");
+    pairs_free(&p);
+    p = encode_pairs(&text, &from, &to, words, 4);
+    CLAIM(p.count == 3 && p.too_long == 0 && p.target[2].id[0] == UNKNOWN,
+          "with a larger max_len all fit");
+    pairs_free(&p);
+    vocab_free(&from);
+    vocab_free(&to);
+}
+
+// n pairs of random lengths from 2 to 20.
+Pairs random_pairs(int n)
+{
+    Pairs p = {.count = n};
+    p.source = allocate((size_t)n, sizeof *p.source);
+    p.target = allocate((size_t)n, sizeof *p.target);
+    for (int i = 0; i < n; i++) {
+        Sentence *side[] = {&p.source[i], &p.target[i]};
+        for (int k = 0; k < 2; k++) {
+            side[k]->length = 2 + (int)(uniform(&test_state) * 19);
+            side[k]->id = allocate((size_t)side[k]->length, sizeof(int));
+            for (int j = 0; j < side[k]->length - 1; j++)
+                side[k]->id[j] = FIRST_WORD + (i + j) % 50;
+            side[k]->id[side[k]->length - 1] = END;
+        }
+    }
+    return p;
+}
+
+bool is_permutation(const int *order, int n)
+{
+    char *seen = allocate((size_t)n, 1);
+    int distinct = 0;
+    for (int i = 0; i < n; i++)
+        if (order[i] >= 0 && order[i] < n && !seen[order[i]]++)
+            distinct++;
+    free(seen);
+    return distinct == n;
+}
+
+// Positions of the target sides that are padding, in all batches.
+int padding(const int *order, const Pairs *p, int batch_size)
+{
+    int total = 0;
+    for (int first = 0; first < p->count; first += batch_size) {
+        int last = min_int(first + batch_size, p->count), most = 0;
+        for (int i = first; i < last; i++)
+            if (p->target[order[i]].length > most)
+                most = p->target[order[i]].length;
+        for (int i = first; i < last; i++)
+            total += most - p->target[order[i]].length;
+    }
+    return total;
+}
+
+// Whether lengths rise within each batch, the last one too. They do if batches
+// are cut from sorted pools, and do not if a small one comes between others.
+bool rises(const int *order, const Pairs *p, int batch_size)
+{
+    bool good = true;
+    for (int i = 1; i < p->count; i++)
+        if (i % batch_size)
+            good = good && p->target[order[i - 1]].length
+                           <= p->target[order[i]].length;
+    return good;
+}
+
+void test_epochs(void)
+{
+    enum { N = 1003, BATCH = 10 };
+    Pairs p = random_pairs(N);
+    int order[N], again[N], other[N], seed[N], plain[N];
+    epoch_order(order, &p, BATCH, 7, 3);
+    epoch_order(again, &p, BATCH, 7, 3);
+    epoch_order(other, &p, BATCH, 7, 4);
+    epoch_order(seed, &p, BATCH, 8, 3);
+    CLAIM(is_permutation(order, N), "each pair comes once in an epoch");
+    CLAIM(!memcmp(order, again, sizeof order), "the same seed and epoch give the "
+          "same order");
+    CLAIM(memcmp(order, other, sizeof order) && is_permutation(other, N),
+          "another epoch gives another one");
+    CLAIM(memcmp(order, seed, sizeof order) && memcmp(other, seed, sizeof order),
+          "and so does another seed");
+    for (int i = 0; i < N; i++)
+        plain[i] = i;
+    int sorted = padding(order, &p, BATCH), unsorted = padding(plain, &p, BATCH);
+    CLAIM(sorted < unsorted / 5, "a batch has similar lengths: %d padded words "
+          "instead of %d", sorted, unsorted);
+    CLAIM(batches_in_epoch(N, BATCH) == 101 && rises(order, &p, BATCH)
+          && rises(other, &p, BATCH), "the last batch is the small one");
+    pairs_free(&p);
+}
+
+void test_mixture(void)
+{
+    enum { N = 400, BATCH = 10, EPOCHS = 20 };
+    Pairs p = random_pairs(N);
+    int order[N], together = 0, shorter = 0;
+    for (int e = 0; e < EPOCHS; e++) {
+        epoch_order(order, &p, BATCH, 1, e);
+        int of_first = 0, of_second = 0;
+        for (int i = 0; i < N; i++) {
+            of_first = order[i] == 0 ? i / BATCH : of_first;
+            of_second = order[i] == 1 ? i / BATCH : of_second;
+        }
+        together += of_first == of_second;
+        shorter += p.target[order[0]].length < p.target[order[N - 1]].length;
+    }
+    CLAIM(together < EPOCHS / 2, "the same two pairs seldom meet in a batch");
+    CLAIM(shorter > 0 && shorter < EPOCHS,
+          "an epoch begins with short sentences or with long ones");
+    pairs_free(&p);
+}
+
+void test_small_epochs(void)
+{
+    Pairs p = random_pairs(30);
+    int order[30], good = 0, sizes = 0;
+    for (int n = 1; n <= 30; n++)
+        for (int size = 1; size <= 32; size++, sizes++) {
+            Pairs some = {p.source, p.target, n, 0};
+            epoch_order(order, &some, size, 5, 0);
+            good += is_permutation(order, n) && rises(order, &some, size);
+        }
+    CLAIM(good == sizes, "any number of pairs in batches of any size");
+    pairs_free(&p);
+}
+
+// ## Batches
+
+void test_batch(void)
+{
+    int a[] = {7, 8, END}, b[] = {9, END}, c[] = {4, 5, 6, END}, d[] = {4, END};
+    Sentence source[] = {{a, 3}, {b, 2}, {d, 2}}, target[] = {{d, 2}, {c, 4}, {a, 3}};
+    Pairs p = {source, target, 3, 0};
+    Batch batch = make_batch(&room, &p, (const int[]){1, 0}, 2);
+    CLAIM(batch.sentences == 2 && batch.source_length == 3
+          && batch.target_length == 4, "a batch is as long as its longest sentence");
+    const int expected_source[] = {9, END, PAD, 7, 8, END};
+    const int expected_input[] = {START, 4, 5, 6, START, 4, PAD, PAD};
+    const int expected_output[] = {4, 5, 6, END, 4, END, PAD, PAD};
+    CLAIM(!memcmp(batch.source, expected_source, sizeof expected_source),
+          "sources end with END and padding, in the order asked for");
+    CLAIM(!memcmp(batch.input, expected_input, sizeof expected_input),
+          "the decoder's input begins with START and lacks END");
+    CLAIM(!memcmp(batch.expected, expected_output, sizeof expected_output),
+          "what is expected is the input one step later");
+}
+
+void test_random_batches(void)
+{
+    Pairs p = random_pairs(50);
+    int order[50], shifted = 0, padded = 0, positions = 0;
+    epoch_order(order, &p, 8, 1, 1);
+    for (int first = 0; first < 50; first += 8) {
+        Batch batch = make_batch(&room, &p, order + first, min_int(8, 50 - first));
+        int T = batch.target_length;
+        for (int i = 0; i < batch.sentences * T; i++, positions++) {
+            int t = i % T, length = p.target[order[first + i / T]].length;
+            int before = t ? batch.expected[i - 1] : START;
+            shifted += batch.input[i] == (t < length ? before : PAD);
+            padded += (batch.expected[i] == PAD) == (t >= length);
+        }
+    }
+    CLAIM(shifted == positions && padded == positions,
+          "the same holds for all batches of an epoch");
+    pairs_free(&p);
+}
+
+int main(void)
+{
+    test_utf8();
+    test_lower_case();
+    test_every_two_bytes();
+    test_spaces();
+    test_words();
+    test_characters();
+    test_vocab();
+    test_special();
+    test_large_vocab();
+    test_sentences();
+    test_files();
+    test_large_files();
+    test_bad_files();
+    test_pairs();
+    test_epochs();
+    test_mixture();
+    test_small_epochs();
+    test_batch();
+    test_random_batches();
+    remove(FILE_NAME);
+    arena_free(&room);
+    return claims_end();
+}

@@ -1,0 +1,255 @@
+// Chapter 11: loss, clipping, Adam, the learning rate, one step, the loop.
+
+#include "test.h"
+#include "model.h"
+
+enum { N = 5, V = 6 };
+int words[N] = {2, PAD, 5, UNKNOWN, 4};
+
+typedef struct {
+    Mat logits;
+    double smoothing;
+} Case;
+
+double mean_loss(void *context)
+{
+    Case *c = context;
+    size_t mark = room.used;
+    Mat lse = arena_mat(&room, N, 1);
+    Loss loss = loss_forward(lse, c->logits, words, c->smoothing, &room);
+    arena_release(&room, mark);
+    return loss.loss / loss.tokens;
+}
+
+void test_loss(double smoothing)
+{
+    Case c = {random_mat(N, V), smoothing};
+    Mat lse = arena_mat(&room, N, 1), dlogits = arena_mat(&room, N, V);
+    Loss loss = loss_forward(lse, c.logits, words, smoothing, &room);
+    CLAIM(loss.tokens == 4, "padding is not counted");
+    loss_backward(dlogits, c.logits, lse, words, smoothing, loss.tokens);
+    double rows = 0;
+    for (int i = 0; i < N; i++)
+        rows = fmax(rows, fabs(sum(row(dlogits, i), V)));
+    CLAIM(rows < 1e-12, "the rows of dlogits sum to 0");
+    CLAIM(max(row(dlogits, 1), V) == 0, "a row of padding has no gradient");
+    for (int k = 0; k < N * V; k++)
+        dlogits.at[k] += (real)PREFILL;
+    CLAIM_GRADIENT(mean_loss, &c, c.logits, dlogits, "smoothing %.1f: dlogits",
+                   smoothing);
+}
+
+void test_loss_values(void)
+{
+    real even[4] = {7, 7, 7, 7}, sure[4] = {0, 0, 100, 0}, lse[1];
+    int two[1] = {2}, unknown[1] = {UNKNOWN};
+    Mat one = mat(lse, 1, 1);
+    Loss loss = loss_forward(one, mat(even, 1, 4), two, 0, &room);
+    CLAIM(fabs(loss.plain - log(4)) < 1e-6, "four equal logits: the loss is log 4");
+    loss = loss_forward(one, mat(sure, 1, 4), two, 0, &room);
+    CLAIM(loss.plain < 1e-6 && loss.correct == 1, "sure and right: no loss");
+    loss = loss_forward(one, mat(sure, 1, 4), two, 0.1, &room);
+    CLAIM(fabs(loss.loss - 7.5) < 1e-5 && loss.plain < 1e-6,
+          "sure and right with smoothing 0.1: loss 0.1 · 3/4 · 100");
+    real guess[4] = {0, 0, 0, 5};
+    loss = loss_forward(one, mat(guess, 1, 4), unknown, 0, &room);
+    CLAIM(loss.correct == 0 && loss.tokens == 1, "an unknown word is never correct");
+}
+
+void test_clipping(void)
+{
+    enum { LONG = 3 * CHUNK + 5 };
+    Mat x = random_mat(1, LONG);
+    double square = 0;
+    for (int k = 0; k < LONG; k++)
+        square += (double)x.at[k] * x.at[k];
+    CLAIM(relative_error(norm_of(x.at, LONG, &room), sqrt(square)) < 1e-10,
+          "the norm over several chunks");
+    CLAIM(clip_factor(4, 1) == 0.25 && clip_factor(0.5, 1) == 1,
+          "a norm of 4 is cut to 1, a norm of 0.5 is left alone");
+}
+
+// Adam by its definition, in double, one parameter.
+void test_adam(void)
+{
+    real p[1] = {1}, m[1] = {0}, v[1] = {0};
+    double q = 1, first = 0, second = 0, worst = 0;
+    for (int t = 1; t <= 20; t++) {
+        real g[1] = {(real)(cos(t) * 3)};
+        double clipped = g[0] * 0.5;
+        adam_step(p, m, v, g, 1, 0.5, 0.01, t);
+        first = 0.9 * first + 0.1 * clipped;
+        second = 0.98 * second + 0.02 * clipped * clipped;
+        q -= 0.01 * (first / (1 - pow(0.9, t)))
+           / (sqrt(second / (1 - pow(0.98, t))) + 1e-9);
+        worst = fmax(worst, relative_error(p[0], q));
+    }
+    CLAIM(worst < 1e-10, "twenty steps of Adam are its definition: %.0e", worst);
+    real still[1] = {5}, zero[1] = {0};
+    adam_step(still, m, v, zero, 1, 1, 0, 1);
+    CLAIM(still[0] == 5, "learning rate 0 changes nothing");
+}
+
+void test_rate(void)
+{
+    Recipe r = {.rate = 0.01, .warmup = 100, .schedule = NOAM};
+    CLAIM(fabs(learning_rate(&r, 1) - 0.0001) < 1e-12
+          && fabs(learning_rate(&r, 50) - 0.005) < 1e-12,
+          "warm-up is a straight line from step 1");
+    CLAIM(fabs(learning_rate(&r, 100) - 0.01) < 1e-12
+          && fabs(learning_rate(&r, 400) - 0.005) < 1e-12,
+          "the peak is at step w, half of it at step 4 w");
+    r.schedule = CONSTANT;
+    CLAIM(fabs(learning_rate(&r, 50) - 0.005) < 1e-12
+          && learning_rate(&r, 4000) == 0.01, "constant warms up too, and stays");
+    // the paper's formula: D^-0.5 · min(t^-0.5, t · w^-1.5)
+    Recipe paper = {.rate = 1 / sqrt(512. * 4000), .warmup = 4000};
+    double worst = 0;
+    for (int t = 1; t < 20000; t += 777)
+        worst = fmax(worst, fabs(learning_rate(&paper, t) * sqrt(512)
+                                 / fmin(pow(t, -0.5), t * pow(4000, -1.5)) - 1));
+    CLAIM(worst < 1e-12, "peak (D w)^-½ gives the paper's equation 3");
+}
+
+// ## The loop
+
+typedef struct {
+    int calls, pauses, stop_at;
+    long last;
+} Seen;
+
+bool watch(void *context, const Report *r)
+{
+    Seen *s = context;
+    s->calls++;
+    s->pauses += r->pause;
+    s->last = r->step.step;
+    return r->step.step != s->stop_at;
+}
+
+// A few made-up pairs: the target is the source backwards.
+Pairs made_up_pairs(int count)
+{
+    Pairs p = {.count = count};
+    p.source = allocate((size_t)count, sizeof *p.source);
+    p.target = allocate((size_t)count, sizeof *p.target);
+    for (int i = 0; i < count; i++) {
+        int n = 1 + i % 4;
+        p.source[i] = (Sentence){allocate((size_t)n + 1, sizeof(int)), n + 1};
+        p.target[i] = (Sentence){allocate((size_t)n + 1, sizeof(int)), n + 1};
+        for (int k = 0; k < n; k++) {
+            int word = FIRST_WORD + (int)(uniform(&test_state) * 5);
+            p.source[i].id[k] = p.target[i].id[n - 1 - k] = word;
+        }
+        p.source[i].id[n] = p.target[i].id[n] = END;
+    }
+    return p;
+}
+
+Trainer new_trainer(int steps)
+{
+    Config config = small_config();
+    config.dropout = 0.1;
+    Recipe recipe = {.rate = 0.01, .warmup = 10, .clip = 1, .smoothing = 0.1,
+                     .batch = 8, .steps = steps, .seed = 5};
+    Trainer t = trainer_new(&config, &recipe);
+    initialize(t.model, 5);
+    return t;
+}
+
+void test_loop(void)
+{
+    Pairs data = made_up_pairs(50), valid = made_up_pairs(10);
+    Trainer whole = new_trainer(40), parts = new_trainer(40);
+    Seen seen = {.stop_at = -1};
+    CLAIM(train(&whole, &data, &valid, watch, &seen), "training stays finite");
+    CLAIM(seen.calls == 40 && seen.last == 40 && whole.step == 40,
+          "the report comes after each of 40 steps");
+    CLAIM(seen.pauses == 20, "with 20 pauses");
+    CLAIM(isfinite(whole.best), "the best validation loss is known");
+
+    Seen first = {.stop_at = 13}, second = {.stop_at = -1};
+    train(&parts, &data, &valid, watch, &first);
+    CLAIM(parts.step == 13, "a report that says no stops the loop");
+    train(&parts, &data, &valid, watch, &second);
+    CLAIM(second.calls == 27, "and training goes on from there");
+    CLAIM(!memcmp(whole.model->number, parts.model->number,
+                  whole.model->count * sizeof(real)) && whole.best == parts.best,
+          "interrupted and resumed training ends in the same bits");
+    CLAIM(!memcmp(whole.v->number, parts.v->number,
+                  whole.model->count * sizeof(real)), "Adam's moments too");
+
+    Transformer *model = whole.model;
+    model->output.bias.at[3] = (real)NAN;
+    Mat before = copied(model->source_embedding);
+    whole.recipe.steps = 50;
+    CLAIM(!train(&whole, &data, NULL, watch, &seen) && whole.step == 40,
+          "a loss that is not a number ends training");
+    CLAIM(same_bits(before, model->source_embedding),
+          "and leaves the parameters alone");
+    trainer_free(&whole);
+    trainer_free(&parts);
+    pairs_free(&data);
+    pairs_free(&valid);
+}
+
+void test_step(void)
+{
+    Trainer t = new_trainer(1);
+    Batch batch = small_batch();
+    double first = 0, last = 0;
+    for (int i = 0; i < 150; i++) {
+        Step s = train_step(&t, &batch);
+        last = s.loss.plain / s.loss.tokens;
+        first = i == 0 ? last : first;
+    }
+    CLAIM(first > 1.5 && last < 0.2, "one batch is learned by heart: loss %.2f, "
+          "then %.2f", first, last);
+    trainer_free(&t);
+}
+
+void test_threads(void)
+{
+#ifdef _OPENMP
+    Transformer *model[3];
+    Pairs data = made_up_pairs(300);
+    for (int k = 0; k < 3; k++) {
+        Config config = small_config();
+        config.d_model = 96;
+        config.d_ff = 400;
+        Recipe recipe = {.rate = 0.01, .warmup = 2, .clip = 1, .batch = 100,
+                         .steps = 3, .seed = 5};
+        Trainer t = trainer_new(&config, &recipe);
+        initialize(t.model, 5);
+        omp_set_num_threads(k + 1);
+        Seen seen = {.stop_at = -1};
+        train(&t, &data, NULL, watch, &seen);
+        model[k] = t.model;
+        t.model = NULL;
+        trainer_free(&t);
+    }
+    omp_set_num_threads(1);
+    size_t size = model[0]->count * sizeof(real);
+    CLAIM(!memcmp(model[0]->number, model[1]->number, size)
+          && !memcmp(model[0]->number, model[2]->number, size),
+          "1, 2 and 3 threads train to the same bits");
+    for (int k = 0; k < 3; k++)
+        transformer_free(model[k]);
+    pairs_free(&data);
+#endif
+}
+
+int main(void)
+{
+    test_loss(0);
+    test_loss(0.1);
+    test_loss_values();
+    test_clipping();
+    test_adam();
+    test_rate();
+    test_step();
+    test_loop();
+    test_threads();
+    arena_free(&room);
+    return claims_end();
+}

@@ -1,0 +1,138 @@
+// Chapter 12: greedy decoding with caches, BLEU.
+
+#include "test.h"
+#include "model.h"
+
+// Step by step with caches against all at once with masks.
+void test_teacher_forced(int norm, int positions)
+{
+    Config config = small_config();
+    config.norm = norm;
+    config.positions = positions;
+    ModelCase c = {random_transformer(&config), small_batch(), 0, 0};
+    Pass pass;
+    Saved s;
+    Mat whole = model_logits(&c, &pass, &s);
+    Cache cache = decoder_start(&pass, c.model, source_ids, B, S, T);
+    double worst = 0;
+    for (int t = 0; t < T; t++) {
+        int id[B] = {input_ids[t], input_ids[T + t]};
+        Mat step = decoder_step(&pass, &cache, id);
+        for (int b = 0; b < B; b++)
+            if (id[b] != PAD)
+                worst = fmax(worst, largest_error(band_of_rows(step, b, 1),
+                                                  band_of_rows(whole, b * T + t, 1)));
+    }
+    CLAIM(worst < 1e-10, "%s, positions %d: decoding step by step gives the "
+          "teacher-forced logits: %.0e", norm ? "pre-norm" : "post-norm", positions,
+          worst);
+    transformer_free(c.model);
+}
+
+// The article's loop: run the whole decoder again for every word.
+int naive_translation(const Transformer *model, const int *ids, int length,
+                      int *out, int most)
+{
+    int input[16] = {START}, n = 0;
+    while (n < most) {
+        Pass pass = {.arena = &room, .config = &model->config};
+        Saved s;
+        Batch batch = {1, length, n + 1, (int *)ids, input, NULL};
+        Mat logits = transformer_forward(&pass, &s, model, &batch);
+        out[n] = arg_max(row(logits, n), END, logits.cols);
+        input[n + 1] = out[n];
+        if (out[n++] == END)
+            break;
+    }
+    return n;
+}
+
+void test_translate(void)
+{
+    Config config = small_config();
+    int same = 0, total = 0;
+    for (int trial = 0; trial < 20; trial++) {
+        Transformer *t = random_transformer(&config);
+        int out[B * 7], naive[7], lengths[B] = {5, 3};
+        translate(t, source_ids, B, S, out, 7, &room);
+        for (int b = 0; b < B; b++) {
+            int n = naive_translation(t, source_ids + b * S, lengths[b], naive, 7);
+            bool equal = n == 7 || out[b * 7 + n] == PAD;
+            for (int i = 0; i < n; i++)
+                equal = equal && naive[i] == out[b * 7 + i];
+            same += equal;
+            total++;
+        }
+        transformer_free(t);
+    }
+    CLAIM(same == total, "translate gives what the naive loop gives: %d of %d",
+          same, total);
+}
+
+void test_translate_all(void)
+{
+    Config config = small_config();
+    Transformer *t = random_transformer(&config);
+    Sentence source[9];
+    int ids[9][6];
+    for (int i = 0; i < 9; i++) {
+        source[i] = (Sentence){ids[i], 1 + (i * 5) % 6};
+        for (int k = 0; k < source[i].length; k++)
+            ids[i][k] = k + 1 == source[i].length ? END : 4 + (i + k) % 5;
+    }
+    Arena arena = {0};
+    Sentence *batched = translate_all(t, source, 9, 4, &arena);
+    bool same = true;
+    for (int i = 0; i < 9; i++) {
+        Sentence *alone = translate_all(t, &source[i], 1, 1, &arena);
+        same = same && alone[0].length == batched[i].length
+            && !memcmp(alone[0].id, batched[i].id,
+                       sizeof(int) * (size_t)alone[0].length);
+        sentences_free(alone, 1);
+    }
+    CLAIM(same, "sentences in batches are translated as alone, and keep their order");
+    sentences_free(batched, 9);
+    arena_free(&arena);
+    transformer_free(t);
+}
+
+void test_bleu(void)
+{
+    int a[] = {4, 5, 6, 7, 8, END}, b[] = {4, 5, 6, 7, 9, END};
+    int c[] = {4, 4, 4, 4, 4, END}, u[] = {UNKNOWN, 5, END};
+    Match m = {0};
+    add_match(&m, (Sentence){a, 6}, (Sentence){a, 6});
+    CLAIM(m.exact == 1 && fabs(bleu(&m) - 100) < 1e-9,
+          "a translation equal to its reference: exact, BLEU 100");
+    m = (Match){0};
+    add_match(&m, (Sentence){b, 6}, (Sentence){a, 6});
+    // 4/5 words, 3/4 pairs, 2/3 triples, 1/2 quadruples
+    CLAIM(m.exact == 0 && fabs(bleu(&m) - 100 * pow(.8 * .75 * 2 / 3 * .5, .25)) < 1e-9,
+          "one wrong word of five: BLEU by hand");
+    m = (Match){0};
+    add_match(&m, (Sentence){c, 6}, (Sentence){a, 6});
+    CLAIM(m.matched[0] == 1 && m.runs[0] == 5,
+          "a word repeated counts as often as the reference has it");
+    m = (Match){0};
+    add_match(&m, (Sentence){a, 4}, (Sentence){a, 6});
+    CLAIM(fabs(bleu(&m) - 100 * exp(1 - 5. / 4)) < 1e-9,
+          "too short by one word of five: the brevity penalty");
+    m = (Match){0};
+    add_match(&m, (Sentence){u, 3}, (Sentence){u, 3});
+    CLAIM(m.exact == 0 && m.matched[0] == 1, "unknown words never match");
+    m = (Match){0};
+    add_match(&m, (Sentence){a, 0}, (Sentence){a, 6});
+    CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");
+}
+
+int main(void)
+{
+    for (int norm = 0; norm < 2; norm++)
+        for (int positions = 0; positions < 3; positions++)
+            test_teacher_forced(norm, positions);
+    test_translate();
+    test_translate_all();
+    test_bleu();
+    arena_free(&room);
+    return claims_end();
+}

@@ -1,0 +1,1244 @@
+#!/bin/sh
+# The command line, from outside: every command, used rightly and wrongly, with
+# its exit status and its messages.
+#
+#     sh tests/cli.sh                         tests ./transformer
+#     TRANSFORMER=build/other sh tests/cli.sh tests another program
+#
+# Needs a POSIX shell and the usual POSIX tools. Works in a folder of its own,
+# which it removes. Each line says what is claimed and whether it holds.
+
+LC_ALL=C
+OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the processor
+export LC_ALL OMP_WAIT_POLICY
+
+program=${TRANSFORMER:-./transformer}
+case $program in
+/*) ;;
+*) program=$(pwd)/$program ;;
+esac
+if [ ! -x "$program" ]; then
+    echo "there is no program $program; run make first" >&2
+    exit 1
+fi
+
+folder=${TMPDIR:-/tmp}/transformer-cli.$$
+mkdir -m 700 "$folder" || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+cd "$folder" || exit 1
+: > in
+ulimit -t 100 2> /dev/null || : # seconds of processor time: nothing may hang
+
+# ------------------------------------------------------------------- helpers
+
+passed=0
+failed=0
+
+ok() # CLAIM
+{
+    passed=$((passed + 1))
+    printf 'ok   %s\n' "$1"
+}
+
+bad() # CLAIM EXPECTED GOT
+{
+    failed=$((failed + 1))
+    printf 'FAIL %s\n' "$1"
+    printf '%s\n' "$2" | cut -c 1-300 | sed -n '1,9s/^/       expected: /p'
+    printf '%s\n' "$3" | cut -c 1-300 | sed -n '1,9s/^/       got:      /p'
+}
+
+# CLAIM EXPECTED GOT: two texts are the same
+same()
+{
+    if [ "$2" = "$3" ]; then ok "$1"; else bad "$1" "$2" "$3"; fi
+}
+
+# CLAIM PATTERN GOT: a text fits a pattern as in file names (* is anything)
+fits()
+{
+    # shellcheck disable=SC2254
+    case $3 in
+    $2) ok "$1" ;;
+    *) bad "$1" "$2" "$3" ;;
+    esac
+}
+
+# CLAIM FILE FILE: the same bytes
+same_bytes()
+{
+    if cmp -s "$2" "$3"; then
+        ok "$1"
+    else
+        bad "$1" "$2 and $3 are the same" "$(cmp "$2" "$3" 2>&1)"
+    fi
+}
+
+# CLAIM FILE: it does not exist
+absent()
+{
+    if [ ! -e "$2" ]; then ok "$1"; else bad "$1" "no file $2" "it exists"; fi
+}
+
+# Runs the program on one thread. The standard input is what `give` has made
+# ready, or empty. Leaves $status and the files out and err.
+run()
+{
+    : > out
+    case $1 in
+    train | translate | evaluate | attention)
+        command=$1
+        shift
+        "$program" "$command" --threads 1 "$@"
+        ;;
+    *)
+        "$program" "$@"
+        ;;
+    esac < in > "$to" 2> err
+    status=$?
+    to=out
+    : > in
+}
+to=out # where the standard output of the next run goes
+
+# The standard input of the next run, in the language of printf.
+give()
+{
+    # shellcheck disable=SC2059
+    printf "$1" > in
+}
+
+# What happened: status, whether it was said in one line, and what was said.
+outcome()
+{
+    lines=$(($(wc -l < err)))
+    printf 'status %s' "$status"
+    [ "$lines" = 1 ] || printf ', %s lines on stderr' "$lines"
+    [ -s out ] && printf ', something on stdout'
+    printf ': %s' "$(cat err)"
+}
+
+# The same of a run that has already reported progress: status and last line.
+last_outcome()
+{
+    printf 'status %s: %s' "$status" "$(tail -n 1 err)"
+}
+
+# CLAIM MESSAGE COMMAND…: the program was misused. It says so in exactly one
+# line, with a pointer to the help, prints nothing else and ends with status 2.
+wrong()
+{
+    claim=$1
+    message=$2
+    shift 2
+    run "$@"
+    of="$1 "
+    case $1 in
+    train | translate | evaluate | attention | info) ;;
+    *) of= ;;
+    esac
+    fits "$claim" "status 2: transformer: $message (see: transformer ${of}--help)" \
+        "$(outcome)"
+}
+
+# CLAIM MESSAGE COMMAND…: it could not be done. One line, status 1.
+fails()
+{
+    claim=$1
+    message=$2
+    shift 2
+    run "$@"
+    fits "$claim" "status 1: transformer: $message" "$(outcome)"
+}
+
+# CLAIM MESSAGE COMMAND…: the same, but it went wrong after some progress.
+fails_late()
+{
+    claim=$1
+    message=$2
+    shift 2
+    run "$@"
+    fits "$claim" "status 1: transformer: $message" "$(last_outcome)"
+}
+
+# CLAIM COMMAND…: status 0, and no complaint
+works()
+{
+    claim=$1
+    shift
+    run "$@"
+    if [ "$status" = 0 ] && ! grep -q '^transformer:' err; then
+        ok "$claim"
+    else
+        bad "$claim" "status 0" "$(last_outcome)"
+    fi
+}
+
+# CLAIM EXPECTED COMMAND…: status 0, and this on the standard output
+prints()
+{
+    claim=$1
+    expected=$2
+    shift 2
+    run "$@"
+    if [ "$status" = 0 ]; then
+        same "$claim" "$expected" "$(cat out)"
+    else
+        bad "$claim" "$expected" "$(last_outcome)"
+    fi
+}
+
+section()
+{
+    printf '\n%s\n' "$1"
+}
+
+not_tested() # CLAIM REASON
+{
+    printf -- '--   %s: not tested, %s\n' "$1" "$2"
+}
+
+# ------------------------------------------------------------- data for tests
+
+cat > pairs.tsv << 'END'
+the cat sees a dog	le chat voit un chien
+the dog sees a cat	le chien voit un chat
+a cat sleeps	un chat dort
+a dog sleeps	un chien dort
+the cat sleeps	le chat dort
+the dog eats	le chien mange
+the dog says "yes, cat"	le chien dit "oui, chat"
+END
+pairs=7
+tokens=37 # of the targets, with an end each
+cut -f 1 pairs.tsv > sources
+# translations come back as tokens joined by spaces
+cut -f 2 pairs.tsv | sed 's/"oui, chat"/" oui , chat "/' > targets
+
+# The smallest model that can learn these, and how it is trained.
+tiny='--layers 2 --d-model 16 --heads 2 --max-len 8 --batch 4 --dropout 0
+      --lr 0.01 --warmup 10'
+# One that learns nothing: for tests of everything but learning.
+mini='--layers 1 --d-model 8 --heads 2 --max-len 8 --batch 4'
+gone='No such file or directory'
+
+# ------------------------------------------------------------------ the help
+section 'help'
+
+for help in --help -h; do
+    works "$help ends with status 0" "$help"
+    same "$help names all commands" 'train translate evaluate attention info' \
+        "$(awk '/^  (train|translate|evaluate|attention|info) / {
+               printf "%s%s", n++ ? " " : "", $1 }' out)"
+done
+prints '--version prints one line' 'transformer 1.0' --version
+
+# COMMAND OPTIONS: its help is on stdout and has exactly these options
+explains()
+{
+    works "$1 --help ends with status 0" "$1" --help
+    same "$1 --help lists all its options and no others" \
+        "$(printf '%s ' $2)" "$(awk '/^  --/ { printf "%s ", $1 }' out)"
+    same "$1 --help prints nothing on stderr" '' "$(cat err)"
+}
+explains train '--layers --d-model --heads --d-ff --dropout --norm --positions
+    --activation --tie --max-len --tokens --lowercase --min-count
+    --label-smoothing --lr --warmup --schedule --clip --batch --epochs --steps
+    --seed --model --valid --log --resume --threads --help'
+explains translate '--threads --help'
+explains evaluate '--threads --help'
+explains attention '--target --csv --threads --help'
+explains info '--layers --d-model --heads --d-ff --dropout --norm --positions
+    --activation --tie --max-len --batch --vocab --length --help'
+
+run train --help
+same 'the help shows the defaults' '[2] [64] [4] [0.1] [post] [relu] [1]' \
+    "$(for o in layers d-model heads dropout norm activation seed; do
+           awk -v o="--$o" '$1 == o { print $NF }' out
+       done | paste -s -d ' ' -)"
+works '--help is answered before anything else is done' \
+    train nowhere.tsv --model nowhere/x --help
+
+# ----------------------------------------------------------------- wrong use
+section 'wrong use'
+
+wrong 'without a command it asks for one' 'what shall I do? train, translate, evaluate, attention or info'
+wrong 'an unknown command is named' 'there is no command "learn"' learn
+wrong 'an empty command is one, too' 'there is no command ""' ''
+wrong 'an option is no command' 'there is no command "--tie"' --tie
+
+wrong 'train needs data' 'train needs DATA.tsv' train
+wrong 'train takes one file' 'what is "b"? train takes DATA.tsv' train a b
+wrong 'translate needs a model' 'translate needs MODEL' translate
+wrong 'translate takes one file' 'what is "b"? translate takes MODEL' translate a b
+wrong 'evaluate needs a model' 'evaluate needs MODEL DATA.tsv' evaluate
+wrong 'evaluate needs data, too' 'evaluate needs MODEL DATA.tsv' evaluate a
+wrong 'evaluate takes two files' 'what is "c"? evaluate takes MODEL DATA.tsv' evaluate a b c
+wrong 'attention needs a sentence' 'attention needs MODEL SENTENCE' attention a
+wrong 'attention: a sentence without quotes is too many arguments' \
+    'what is "cat"? attention takes MODEL SENTENCE' attention a the cat
+wrong 'info takes one model' 'what is "b"? info takes \[MODEL\]' info a b
+
+wrong 'train: an unknown option is named' 'train has no option --layer' train --layer 2 a
+wrong 'the beginning of a name is not enough' 'train has no option --la' train --la 2 a
+wrong 'an unknown option with a value is named without it' \
+    'train has no option --depth' train --depth=2 a
+wrong 'translate does not take the options of train' \
+    'translate has no option --layers' translate a --layers 2
+wrong 'evaluate does not take them' 'evaluate has no option --batch' evaluate a b --batch 2
+wrong 'attention does not take them' 'attention has no option --seed' attention a b --seed 2
+wrong 'info does not take --threads' 'info has no option --threads' info --threads 1
+wrong 'an option with one dash is not taken for a file' \
+    'train has no option -x' train -x pairs.tsv
+
+wrong 'a last option without its value' \
+    '--steps needs a value: a whole number from 1 to 2000000000' train a --steps
+wrong 'an option where a value should be' \
+    '--layers needs a value: a whole number from 1 to 100' train a --layers --tie
+wrong 'a choice without its value' '--norm needs a value: post|pre' train a --norm
+wrong 'a file name without its value' '--model needs a value*' train a --model
+for option in model valid log; do
+    wrong "--$option: an empty name" "--$option*" train a --$option ''
+done
+wrong 'attention --csv: an empty name' '--csv*' attention a b --csv=
+
+for flag in tie lowercase resume help; do
+    wrong "--$flag takes no value" "--$flag takes no value" train a --$flag=yes
+done
+wrong '--steps and --epochs exclude each other' \
+    '--steps and --epochs exclude each other' train pairs.tsv --steps 5 --epochs 5
+wrong 'heads must divide d-model' '--heads 3 does not divide --d-model 64' \
+    train pairs.tsv --heads 3
+wrong 'info: heads must divide d-model' '--heads 5 does not divide --d-model 32' \
+    info --d-model 32 --heads 5
+
+run info --layers=7 --norm=pre --tie
+same '--name=value is understood' 'layers 7,norm pre,tie yes' \
+    "$(grep -E '^(layers|norm|tie) ' out | paste -s -d , -)"
+fails 'behind -- everything is an operand' "cannot open --tie: $gone" translate -- --tie
+
+# A value is accepted if train then misses its data (status 1), and refused if
+# it ends with status 2 and the right message. Complaints are collected.
+complaints=
+refuses() # ALLOWED OPTION VALUE
+{
+    run train nowhere.tsv "$2" "$3"
+    expected="status 2: transformer: $2: \"$3\" is not $1 (see: transformer train --help)"
+    [ "$(outcome)" = "$expected" ] ||
+        complaints="$complaints$2 '$3' -> $(outcome)
+"
+}
+accepts() # OPTION VALUE [MORE]
+{
+    run train nowhere.tsv "$@"
+    expected="status 1: transformer: cannot open nowhere.tsv: $gone"
+    [ "$(outcome)" = "$expected" ] ||
+        complaints="$complaints$1 $2 -> $(outcome)
+"
+}
+no_complaints() # CLAIM
+{
+    same "$1" '' "$complaints"
+    complaints=
+}
+
+whole() # OPTION LEAST MOST [OPTIONS THAT GO WITH IT]
+{
+    option=$1 least=$2 most=$3
+    shift 3
+    for value in "$((least - 1))" "$((most + 1))" 99999999999999999999 -1 1.5 \
+        1e2 0x10 +5 '5 ' ' 5' 5x ten nan ''; do
+        refuses "a whole number from $least to $most" "$option" "$value"
+    done
+    accepts "$option" "$least" "$@"
+    accepts "$option" "$most" "$@"
+    no_complaints "$option takes whole numbers from $least to $most, nothing else"
+}
+whole --layers 1 100
+whole --d-model 1 65536 --heads 1
+whole --heads 1 1024 --d-model 1024
+whole --d-ff 1 262144
+whole --max-len 1 100000
+whole --min-count 1 1000000
+whole --warmup 1 10000000
+whole --batch 1 1000000
+whole --epochs 1 1000000
+whole --steps 1 2000000000
+whole --seed 0 2147483647
+wrong '--threads is at least 1' \
+    '--threads: "0" is not a whole number from 1 to 1024' translate a --threads 0
+wrong 'info --vocab has room for a word besides the special ones' \
+    '--vocab: "4" is not a whole number from 5 to 10000000' info --vocab 4
+wrong 'info --length is at least 1' \
+    '--length: "0" is not a whole number from 1 to 100000' info --length 0
+
+number() # OPTION LEAST MOST VALUES TO REFUSE…
+{
+    option=$1 least=$2 most=$3
+    shift 3
+    for value in "$@" -1 0,5 0.5x 1e999 nan inf -inf half ''; do
+        refuses "a number from $least to $most" "$option" "$value"
+    done
+    accepts "$option" "$least"
+    accepts "$option" "$most"
+    no_complaints "$option takes numbers from $least to $most, nothing else"
+}
+number --dropout 0 0.99 1 0.991
+number --label-smoothing 0 0.99 1 0.991
+number --lr 0 1000 1000.1
+number --clip 1e-09 1e+09 0 1e-10 2e9
+
+choice() # OPTION CHOICES
+{
+    for value in x '' "$2" "${2%%|*}|" P; do
+        refuses "$2" "$1" "$value"
+    done
+    for value in $(printf '%s' "$2" | tr '|' ' '); do
+        accepts "$1" "$value"
+    done
+    no_complaints "$1 takes $2, nothing else"
+}
+choice --norm 'post|pre'
+choice --positions 'sinusoidal|learned|none'
+choice --activation 'relu|gelu'
+choice --tokens 'word|char'
+choice --schedule 'noam|constant'
+
+# --------------------------------------------------------------------- train
+section 'train'
+
+works 'a tiny model is trained' \
+    train pairs.tsv $tiny --steps 200 --model good.safetensors --log good.csv
+same 'progress goes to stderr, nothing to stdout' '' "$(cat out)"
+fits 'it counts the pairs' 'data: 7 pairs*' "$(sed -n 1p err)"
+same 'it reports twenty times' 20 "$(grep -c '^step [0-9]*/200  loss ' err)"
+same 'without a terminal no line is rewritten' 0 "$(tr -d -c '\r' < err | wc -c | tr -d ' ')"
+fits 'it says where the model is' \
+    'done at step 200 after *s; good.safetensors; peak memory of a step *MB' \
+    "$(tail -n 1 err)"
+absent 'the temporary file is gone' good.safetensors.new
+same 'the log has the header' \
+    'step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second' \
+    "$(head -n 1 good.csv)"
+same 'the log has one row for each step, of seven numbers' 200 \
+    "$(awk -F , 'NR > 1 && NF == 7 && $1 == NR - 1 && $2 == "train" &&
+           $3 > 0 && $4 >= 0 && $4 <= 1 && $5 > 0 && $6 > 0 && $7 > 0 { n++ }
+       END { print (NR == 201 ? n : NR " lines") }' good.csv)"
+same 'the learning rate rises for ten steps, then falls with the root' \
+    '0.001 0.005 0.01 0.005 0.0025' \
+    "$(awk -F , '$1 == 1 || $1 == 5 || $1 == 10 || $1 == 40 || $1 == 160 {
+           printf "%s%s", n++ ? " " : "", $5 }' good.csv)"
+same 'the loss falls' yes \
+    "$(awk -F , 'NR == 2 { first = $3 } END { print ($3 < first / 10 ? "yes" : $3) }' good.csv)"
+
+works 'without --model' train pairs.tsv $mini --steps 1
+works 'it is called model.safetensors' info model.safetensors
+
+works 'trained once more, under another name' \
+    train pairs.tsv $tiny --steps 200 --model again.safetensors --log again.csv
+same_bytes 'it is the same model, byte for byte' good.safetensors again.safetensors
+cut -d , -f 1-6 good.csv > good.columns
+cut -d , -f 1-6 again.csv > again.columns
+same_bytes 'and the same log, but for the speed' good.columns again.columns
+works 'with another seed' \
+    train pairs.tsv $tiny --steps 200 --seed 2 --model again.safetensors
+same 'it is another model' differs \
+    "$(cmp -s good.safetensors again.safetensors || echo differs)"
+
+run train pairs.tsv $mini --epochs 3 --model e.safetensors
+fits 'three epochs of seven pairs in batches of four are six steps' \
+    'status 0: done at step 6 after *' "$(last_outcome)"
+run train pairs.tsv $mini --model e.safetensors --steps 3 --schedule constant \
+    --lr 0.5 --warmup 2 --log e.csv
+same 'a constant schedule warms up, then stays' '0.25 0.5 0.5' \
+    "$(awk -F , 'NR > 1 { printf "%s%s", n++ ? " " : "", $5 }' e.csv)"
+run train pairs.tsv $mini --model e.safetensors --steps 1 --min-count 3
+run info e.safetensors
+same '--min-count leaves rare words out (the, cat, a, dog, sleeps; le, chat, un, chien, dort)' \
+    'source vocabulary 9,target vocabulary 9' "$(grep vocabulary out | paste -s -d , -)"
+fails 'a --min-count that leaves no word is said' 'no word occurs 100 times' \
+    train pairs.tsv --min-count 100
+for option in '--norm pre' '--positions learned' '--positions none' \
+    '--activation gelu' --tie '--label-smoothing 0.1' '--d-ff 5' '--batch 1' \
+    '--tokens char --max-len 30'; do
+    works "train $option, then translate" \
+        train pairs.tsv $mini $option --steps 2 --model e.safetensors
+    cp sources in
+    run translate e.safetensors
+    [ "$status" = 0 ] || bad "a model with $option translates" 0 "$(last_outcome)"
+done
+
+section 'train --valid'
+
+head -n 3 pairs.tsv > valid.tsv
+works 'with validation data' train pairs.tsv $tiny --lr 0.05 --steps 40 \
+    --valid valid.tsv --model v.safetensors --log v.csv
+same 'the log has validation rows, without norm and speed' 20 \
+    "$(awk -F , '$2 == "valid" && $1 % 2 == 0 && $3 > 0 && $4 >= 0 && $5 > 0 &&
+           $6 == "" && $7 == "" && NF == 7 { n++ } END { print n + 0 }' v.csv)"
+run info v.last.safetensors
+same 'the last model is beside it' 'steps trained 40' "$(grep '^steps trained' out)"
+run info v.safetensors
+same 'the model is the one with the lowest validation loss' \
+    "steps trained $(awk -F , '$2 == "valid" && (best == "" || $3 < best) {
+                         best = $3; step = $1 } END { print step }' v.csv)" \
+    "$(grep '^steps trained' out)"
+works 'a name that does not end in .safetensors' train pairs.tsv $mini --steps 1 \
+    --valid valid.tsv --model plain
+works 'gets .last behind it' info plain.last
+fails 'a missing file of validation data is said' "cannot open nowhere: $gone" \
+    train pairs.tsv --valid nowhere
+printf 'a\tb\nc\n' > short.tsv
+fails 'a wrong line in it is said with its name' \
+    'short.tsv:2: expected source, tab, target; found no tab' \
+    train pairs.tsv --valid short.tsv
+
+# ------------------------------------------------------------------- threads
+section 'threads'
+
+# Large enough that the loops are really shared among threads.
+awk 'BEGIN {
+    x = 1
+    for (line = 0; line < 100; line++) {
+        source = target = ""
+        for (i = 0; i < 20; i++) {
+            x = (x * 1103 + 12345) % 65536
+            source = source " w" x % 20
+            target = "w" x % 20 " " target
+        }
+        print source "\t" target
+    }
+}' > many.tsv
+run translate nowhere --threads 2
+if [ "$status" = 2 ]; then
+    wrong 'a program without threads says so' \
+        '--threads 2: this program was built without OpenMP' translate nowhere --threads 2
+    fails 'but takes --threads 1' "cannot open nowhere: $gone" translate nowhere --threads 1
+else
+    for n in 1 2 3; do
+        works "trained with --threads $n" train many.tsv --layers 1 --batch 100 \
+            --max-len 20 --steps 2 --model threads$n --threads $n
+    done
+    same_bytes 'two threads give the same bytes as one' threads1 threads2
+    same_bytes 'three threads give the same bytes as one' threads1 threads3
+fi
+
+# -------------------------------------------------------------------- resume
+section 'resume'
+
+# Starts a long training, stops it as Ctrl-C does once it has logged ten steps.
+# Should it have been done before that, it tries again.
+interrupt() # OPTIONS…
+{
+    for try in 1 2 3; do
+        rm -f broken.*
+        "$program" train --threads 1 pairs.tsv "$@" < /dev/null > out 2> err &
+        process=$!
+        until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 10 ] ||
+            ! kill -0 $process 2> /dev/null; do :; done
+        kill -INT $process 2> /dev/null
+        wait $process
+        status=$?
+        [ "$status" = 0 ] || break
+    done 2> /dev/null
+}
+
+long="$mini --steps 3000 --valid valid.tsv"
+works 'a longer training' train pairs.tsv $long --model whole.safetensors --log whole.csv
+interrupt $long --model broken.safetensors --log broken.csv
+fits 'stopped by Ctrl-C it saves, says how to go on and ends with status 130' \
+    'status 130: stopped at step *; go on with --resume; *' "$(last_outcome)"
+absent 'no temporary file is left' broken.last.safetensors.new
+same 'the log ends with the step that was saved' \
+    "$(sed -n 's/^stopped at step \([0-9]*\) .*/\1/p' err)" \
+    "$(tail -n 1 broken.csv | cut -d , -f 1)"
+works 'it is resumed' train pairs.tsv $long --resume \
+    --model broken.safetensors --log broken.csv
+same_bytes 'and ends in the same bytes as if it had not been stopped' \
+    whole.last.safetensors broken.last.safetensors
+same_bytes 'the best model is the same, too' whole.safetensors broken.safetensors
+cut -d , -f 1-6 whole.csv > whole.columns
+cut -d , -f 1-6 broken.csv > broken.columns
+same_bytes 'and so is the log, but for the speed' whole.columns broken.columns
+
+interrupt $mini --steps 2000000000 --valid valid.tsv --model broken.safetensors \
+    --log broken.csv
+same 'stopped before the first report it names a file that is there' \
+    'status 130, broken.last.safetensors exists' \
+    "status $status, $(sed -n 's/.*--resume; \([^;]*\);.*/\1/p' err |
+        while read -r name; do [ -f "$name" ] && echo "$name exists" ||
+            echo "$name does not exist"; done)"
+
+works 'two epochs' train pairs.tsv $mini --epochs 2 --model r.safetensors --log r.csv
+cp r.safetensors r2.safetensors
+cp r.csv r2.csv
+works 'and two more' train pairs.tsv --resume --epochs 4 --model r.safetensors --log r.csv
+works 'four epochs' train pairs.tsv $mini --epochs 4 --model f.safetensors --log f.csv
+same_bytes 'make the same model' f.safetensors r.safetensors
+cut -d , -f 1-6 r.csv > r.columns
+cut -d , -f 1-6 f.csv > f.columns
+same_bytes 'and the same log' f.columns r.columns
+
+# as after a power cut: the log is ahead of the model
+cp r2.safetensors p.safetensors
+{ cat r2.csv; echo '5,train,9,9,9,9,9'; printf '6,train,9'; } > p.csv
+works 'the log is ahead of the model, and its last line is broken' \
+    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+cut -d , -f 1-6 p.csv > p.columns
+same_bytes 'it is cut back to where the model stands' f.columns p.columns
+cp r2.safetensors p.safetensors
+: > p.csv
+run train pairs.tsv --resume --epochs 3 --model p.safetensors --log p.csv
+fits 'a log that was empty gets its header' 'step,split,*' "$(head -n 1 p.csv)"
+cp r2.safetensors p.safetensors
+rm p.csv
+run train pairs.tsv --resume --epochs 3 --model p.safetensors --log p.csv
+fits 'a log that was not there gets its header' 'step,split,*' "$(head -n 1 p.csv)"
+cp r2.safetensors p.safetensors
+works 'a log into /dev/null is as good as before' \
+    train pairs.tsv --resume --epochs 3 --model p.safetensors --log /dev/null
+
+cp r.safetensors r4.safetensors
+run train pairs.tsv --resume --epochs 4 --model r.safetensors
+fits 'if all is done, there is nothing to do' 'status 0: done at step 8*' "$(last_outcome)"
+same_bytes 'and the model stays as it is' r4.safetensors r.safetensors
+wrong 'another --d-model than the model has is refused' \
+    '--d-model 32: the model in r.safetensors has 8' \
+    train pairs.tsv --resume --d-model 32 --model r.safetensors
+wrong '--tie, which the model has not, is refused' \
+    '--tie yes: the model in r.safetensors has no' \
+    train pairs.tsv --resume --tie --model r.safetensors
+wrong 'other --tokens are refused' '--tokens char: the model in r.safetensors has word' \
+    train pairs.tsv --resume --tokens char --model r.safetensors
+wrong '--steps and --epochs exclude each other here, too' \
+    '--steps and --epochs exclude each other' \
+    train pairs.tsv --resume --steps 9 --epochs 9 --model r.safetensors
+same_bytes 'the model is not touched by all this' r4.safetensors r.safetensors
+works 'the same --d-model is no conflict, another --lr is allowed' \
+    train pairs.tsv --resume --d-model 8 --lr 0.5 --epochs 5 --model r.safetensors
+run train pairs.tsv --layers 1 --d-model 9 --heads 3 --steps 1 --model h.safetensors
+works 'three heads, which the model has, are no conflict with a d-model that was not asked for' \
+    train pairs.tsv --resume --heads 3 --steps 2 --model h.safetensors
+fails 'without a model there is nothing to resume' "cannot open none.safetensors: $gone" \
+    train pairs.tsv --resume --model none.safetensors
+fails 'with --valid it is the last model that is missed' \
+    "cannot open none.last.safetensors: $gone" \
+    train pairs.tsv --resume --valid valid.tsv --model none.safetensors
+
+# ------------------------------------------------------------------ bad data
+section 'data'
+
+# MESSAGE TEXT: a file with this text is refused, with its name and this message
+bad_data()
+{
+    # shellcheck disable=SC2059
+    printf "$3" > data.tsv
+    fails "$1" "data.tsv$2" train data.tsv $mini --model bad.safetensors
+}
+fails 'a missing file is said' "cannot open nowhere.tsv: $gone" train nowhere.tsv
+fails 'a folder is not a file' 'cannot read .: Is a directory' train .
+bad_data 'an empty file' ': the file is empty' ''
+bad_data 'a file with nothing but a byte order mark' ': the file is empty' '\357\273\277'
+bad_data 'a zero byte' ':2: a zero byte: this is not a text file' 'a\tb\nc\td\000\n'
+bad_data 'no tab in line 3' ':3: expected source, tab, target; found no tab' \
+    'a\tb\nc\td\ne f\n'
+bad_data 'an empty line' ':2: expected source, tab, target; found no tab' 'a\tb\n\nc\td\n'
+bad_data 'an empty source' ':1: the source is empty' '\tb\n'
+bad_data 'a source of spaces' ':2: the source is empty' 'a\tb\n \302\240\342\200\257\tb\n'
+bad_data 'an empty target' ':2: the target is empty' 'a\tb\nc\t\n'
+bad_data 'an empty target before a third column' ':1: the target is empty' 'a\t\tc\n'
+bad_data 'bytes that are not UTF-8' ':2: not valid UTF-8' 'a\tb\n\377\td\n'
+bad_data 'Latin-1' ':1: not valid UTF-8' '\351t\351\tsummer\n'
+bad_data 'a character cut off' ':1: not valid UTF-8' 'a\tb\342\202\n'
+bad_data 'an overlong form' ':1: not valid UTF-8' 'a\t\300\257\n'
+bad_data 'half a surrogate pair' ':1: not valid UTF-8' 'a\t\355\240\200\n'
+absent 'no model is made of bad data' bad.safetensors
+
+run train pairs.tsv $mini --steps 3 --model plain.safetensors
+# CLAIM: data.tsv gives the same model as pairs.tsv
+good_data()
+{
+    works "$1 is accepted" train data.tsv $mini --steps 3 --model data.safetensors
+    same_bytes "$1 makes no difference" plain.safetensors data.safetensors
+}
+awk '{ printf "%s\r\n", $0 }' pairs.tsv > data.tsv
+good_data 'the line end of Windows'
+{ printf '\357\273\277'; cat pairs.tsv; } > data.tsv
+good_data 'a byte order mark'
+awk '{ print $0 "\tthird\tfourth" }' pairs.tsv > data.tsv
+good_data 'a third column'
+awk '{ printf "%s%s", n++ ? "\n" : "", $0 }' pairs.tsv > data.tsv
+good_data 'a last line without an end'
+sed 's/ /  /g; s/cat/cat /; s/dort/\dort /' pairs.tsv > data.tsv
+good_data 'more space between words'
+
+{ cat pairs.tsv; echo 'one two three four five six seven eight nine	a'
+    echo 'a	one two three four five six seven eight nine'; } > data.tsv
+works 'pairs longer than --max-len' train data.tsv $mini --steps 3 --model l.safetensors
+same 'are left out and counted' 'left out: 2 pairs with more than 8 tokens' \
+    "$(grep '^left out' err)"
+fits 'and the others are there' 'data: 7 pairs*' "$(head -n 1 err)"
+works 'in validation data, too' train pairs.tsv $mini --steps 3 --valid data.tsv \
+    --model l.safetensors
+same 'they are counted' 'left out: 2 pairs with more than 8 tokens' \
+    "$(grep '^left out' err)"
+tail -n 2 data.tsv > long.tsv
+fails 'if all are too long, that is an error' \
+    'long.tsv: every pair has more than 8 tokens' train long.tsv $mini
+fails 'in validation data, too' 'long.tsv: every pair has more than 8 tokens' \
+    train pairs.tsv $mini --valid long.tsv
+
+# ------------------------------------------------------- a loss that explodes
+section 'a learning rate that is far too large'
+
+wild='--layers 6 --d-model 4 --heads 2 --max-len 8 --batch 4 --dropout 0 --lr 1000
+      --clip 1e9 --schedule constant --warmup 20'
+fails_late 'the loss becomes not a number: it says so and stops' \
+    'step *: the loss is not a number any more; try a smaller --lr. wild.safetensors holds *' \
+    train pairs.tsv $wild --steps 60 --model wild.safetensors
+step=$(sed -n 's/^transformer: step \([0-9]*\):.*/\1/p' err)
+works 'the model saved before that can be read' info wild.safetensors
+same 'and is of an earlier step' yes \
+    "$(awk -v bad="$step" '/^steps trained/ { print ($3 > 0 && $3 < bad ? "yes" : $3) }' out)"
+run train pairs.tsv $wild --steps 2000 --model early.safetensors
+fits 'it also stops if nothing has been saved yet' \
+    'status 1: transformer: step *: the loss is not a number any more;*' "$(last_outcome)"
+same 'then it names no model, or one that is there' yes \
+    "$(if [ -f early.safetensors ] || ! grep -q 'early.safetensors holds' err
+       then echo yes; else tail -n 1 err; fi)"
+
+# ----------------------------------------------------------------- translate
+section 'translate'
+
+cp sources in
+prints 'what was learned by heart comes out' "$(cat targets)" translate good.safetensors
+give ''
+prints 'no input, no output' '' translate good.safetensors
+same 'not even an empty line' 0 "$(wc -c < out | tr -d ' ')"
+give '\n'
+run translate good.safetensors
+same 'an empty line gives an empty line' 'status 0, 1 byte' \
+    "status $status, $(($(wc -c < out))) byte"
+give 'a cat sleeps\n\n \t\nthe dog eats\n\n'
+run translate good.safetensors
+printf 'un chat dort\n\n\nle chien mange\n\n' > expected
+same_bytes 'empty lines and lines of spaces stay where they are' expected out
+give 'the dog eats'
+prints 'a last line without an end counts' 'le chien mange' translate good.safetensors
+give 'zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n\360\237\246\223\n'
+works 'unknown words do no harm' translate good.safetensors
+same 'as many lines come out as go in' 4 "$(($(wc -l < out)))"
+give 'the\302\240cat\342\200\257sleeps\302\240\n\t the   cat\tsleeps \n'
+prints 'no-break spaces and tabs are spaces' 'le chat dort
+le chat dort' translate good.safetensors
+give 'the cat sleeps\r\n\r\n'
+prints 'line ends of Windows are ends of lines' 'le chat dort' translate good.safetensors
+give '\357\273\277the cat sleeps\n'
+prints 'a byte order mark is no part of the first word' 'le chat dort' \
+    translate good.safetensors
+give '\357\273\277a cat sleeps\n'
+prints 'whatever the word' 'un chat dort' translate good.safetensors
+
+awk '{ line[NR] = $0 } END { for (i = 0; i < 150; i++) print line[i % NR + 1] }' sources > in
+awk '{ line[NR] = $0 } END { for (i = 0; i < 150; i++) print line[i % NR + 1] }' targets > expected
+run translate good.safetensors
+same_bytes '150 lines come out in their order' expected out
+: > alone
+while IFS= read -r line; do
+    printf '%s\n' "$line" > in
+    run translate good.safetensors
+    cat out >> alone
+done < sources
+same_bytes 'line by line gives the same as all together' targets alone
+
+give 'a cat sleeps\n1 2 3 4 5 6 7 8\n'
+works 'a line of --max-len tokens is translated' translate good.safetensors
+give '1 2 3 4 5 6 7 8 9\n'
+fails 'a longer one is an error' \
+    'line 1 of the input has 9 tokens, but the model was made for at most 8' \
+    translate good.safetensors
+give 'a cat sleeps\n\n1 2 3 4 5 6 7 8 9\na dog sleeps\n'
+run translate good.safetensors
+same 'with the number of the line' \
+    'transformer: line 3 of the input has 9 tokens, but the model was made for at most 8' \
+    "$(cat err)"
+same 'the lines before it are translated' 'un chat dort' "$(cat out)"
+give 'a cat sleeps\n\377\376\n'
+run translate good.safetensors
+same 'a line that is not UTF-8 is an error' \
+    'status 1: transformer: line 2 of the input is not valid UTF-8' "$(last_outcome)"
+give 'a cat\000sleeps\n'
+fails 'so is a zero byte' 'line 1 of the input: a zero byte: this is not text' \
+    translate good.safetensors
+: > out
+"$program" translate good.safetensors --threads 1 < . > out 2> err
+status=$?
+fits 'a folder as input is an error' \
+    'status 1: transformer: cannot read the input: Is a directory' "$(outcome)"
+
+printf 'The CAT\tLE Chat\nSummer\t\303\211T\303\211\nWinter\thiver\n' > upper.tsv
+run train upper.tsv $tiny --lowercase --steps 200 --model lower.safetensors
+give 'the cat\nTHE CAT\nsUMMER\n'
+prints 'a --lowercase model takes any case and writes small letters' \
+    "$(printf 'le chat\nle chat\n\303\251t\303\251')" translate lower.safetensors
+
+printf 'ab\tb  a!\nb\303\251\t\303\251 b\nba\tab\n' > chars.tsv
+run train chars.tsv $tiny --tokens char --steps 200 --model char.safetensors
+give 'ab\nb\303\251\nba'
+prints 'a model of characters writes them as they were, spaces too' \
+    "$(printf 'b  a!\n\303\251 b\nab')" translate char.safetensors
+give 'abababab\r\n'
+works 'the line end of Windows is no character: 8 are not too many' \
+    translate char.safetensors
+give 'aaaaaaaaa\n'
+fails 'and counts characters' \
+    'line 1 of the input has 9 tokens, but the model was made for at most 8' \
+    translate char.safetensors
+
+# ------------------------------------------------------------------ evaluate
+section 'evaluate'
+
+works 'the model is measured on what it has learned by heart' \
+    evaluate good.safetensors pairs.tsv
+same 'the keys and their order' \
+    'sentences tokens loss perplexity token_accuracy exact_match bleu' \
+    "$(cut -d ' ' -f 1 out | paste -s -d ' ' -)"
+same 'all is right' \
+    "sentences $pairs,tokens $tokens,token_accuracy 100.00,exact_match 100.00,bleu 100.00" \
+    "$(grep -v -E '^(loss|perplexity) ' out | paste -s -d , -)"
+same 'the loss is small, and the perplexity its exponential' yes \
+    "$(awk '{ value[$1] = $2 } END {
+           d = exp(value["loss"]) - value["perplexity"]
+           print (value["loss"] < 0.1 && d < 1e-4 && d > -1e-4 ? "yes" : "no") }' out)"
+same 'nothing is said on stderr' '' "$(cat err)"
+printf 'the cat sleeps\tle zebra dort\n' > unknown.tsv
+run evaluate good.safetensors unknown.tsv
+same 'an unknown word is never right' 'exact_match 0.00' "$(grep exact_match out)"
+works 'pairs that are too long' evaluate good.safetensors data.tsv
+same 'are left out and counted' 'left out: 2 pairs with more than 8 tokens' "$(cat err)"
+same 'and not measured' "sentences $pairs" "$(head -n 1 out)"
+fails 'if all are too long, that is an error' \
+    'long.tsv: every pair has more than 8 tokens' evaluate good.safetensors long.tsv
+fails 'a missing file of data' "cannot open nowhere: $gone" evaluate good.safetensors nowhere
+printf 'a\tb\nc\n' > short.tsv
+fails 'a wrong line' 'short.tsv:2: expected source, tab, target; found no tab' \
+    evaluate good.safetensors short.tsv
+
+# ----------------------------------------------------------------- attention
+section 'attention'
+
+works 'it shows what the model looks at' \
+    attention good.safetensors 'the cat sees a dog' --csv a.csv
+same 'first the translation, then an empty line' 'le chat voit un chien,' \
+    "$(head -n 2 out | paste -s -d , -)"
+same 'one picture for each layer' \
+    'cross-attention, layer 0, mean of 2 heads;cross-attention, layer 1, mean of 2 heads' \
+    "$(grep cross-attention out | paste -s -d ';' -)"
+same 'the header of the CSV' 'kind,layer,head,query,key,weight,query_token,key_token' \
+    "$(head -n 1 a.csv)"
+same 'one line for each weight: 3 kinds, 2 layers, 2 heads, 6 by 6 tokens' 433 \
+    "$(($(wc -l < a.csv)))"
+absent 'the temporary file is gone' a.csv.new
+
+# The program's promises about any attention.csv
+promises() # CLAIM FILE
+{
+    same "$1: rows of weights sum to 1, future words have none" '' "$(awk -F , '
+        NR > 1 {
+            row = $1 " " $2 " " $3 " " $4
+            sum[row] += $6
+            if ($6 < 0 || $6 > 1) print "weight " $0
+            if ($1 == "decoder" && $5 > $4 && $6 != "0") print "future " $0
+        }
+        END {
+            for (row in sum)
+                if (sum[row] < 0.99999 || sum[row] > 1.00001) print row, sum[row]
+        }' "$2")"
+}
+promises 'six tokens' a.csv
+works '--target: attention to another translation' \
+    attention good.safetensors 'the cat sees a dog' --target 'le chat dort' --csv b.csv
+same 'it stands above the picture' 'le chat dort' "$(head -n 1 out)"
+same 'encoder 6 by 6, decoder 4 by 4, cross 4 by 6, in each of 2 layers and 2 heads' \
+    'encoder 144,decoder 64,cross 96' \
+    "$(awk -F , 'NR > 1 { n[$1]++ } END {
+           print "encoder " n["encoder"] ",decoder " n["decoder"] ",cross " n["cross"]
+       }' b.csv)"
+promises 'another length of target' b.csv
+same 'queries of the decoder are its input' '"<start>" "le" "chat" "dort"' \
+    "$(grep '^decoder,0,0,.,0,' b.csv | cut -d , -f 7 | paste -s -d ' ' -)"
+same 'keys of cross-attention are the source' '"the" "cat" "sees" "a" "dog" "<end>"' \
+    "$(grep '^cross,1,1,0,' b.csv | cut -d , -f 8 | paste -s -d ' ' -)"
+works 'a sentence with quote marks and commas' attention good.safetensors \
+    'the dog says "yes, cat"' --csv q.csv
+same 'tokens are quoted, and quote marks doubled' \
+    '"""" "yes" "," "cat" """" "<end>"' \
+    "$(sed -n 's/^encoder,0,0,0,[3-8],[^,]*,"the",//p' q.csv | paste -s -d ' ' -)"
+promises 'quote marks' q.csv
+works 'an unknown word' attention good.safetensors 'the zebra sleeps'
+fails 'an empty sentence' 'the sentence is empty' attention good.safetensors ''
+fails 'a sentence of spaces' 'the sentence is empty' attention good.safetensors '  '
+fails 'a sentence that is too long' \
+    'the sentence has 9 tokens, but the model was made for at most 8' \
+    attention good.safetensors 'a a a a a a a a a'
+fails 'a target that is too long' \
+    'the target has 9 tokens, but the model was made for at most 8' \
+    attention good.safetensors a --target 'a a a a a a a a a'
+fails 'a sentence that is not UTF-8' 'the sentence is not valid UTF-8' \
+    attention good.safetensors "$(printf 'a\377')"
+fails_late '--csv into a folder that is not there' \
+    "cannot write nowhere/a.csv*: $gone" attention good.safetensors a --csv nowhere/a.csv
+fails_late '--csv onto a folder' 'cannot write .: it is not a regular file' \
+    attention good.safetensors a --csv .
+
+# ---------------------------------------------------------------------- info
+section 'info'
+
+# The numbers behind the first column's names, without commas: "name 123,…"
+table() # FIRST LAST: of the part between two lines
+{
+    sed -n "/^$1/,/^$2/p" out | sed 's/%//; s/,//g' |
+        awk 'NF > 1 && $NF ~ /^[0-9.]+$/ { n = $NF ~ /\./ ? NF - 1 : NF
+             name = $1; for (i = 2; i < n; i++) name = name " " $i
+             printf "%s%s %s", k++ ? "," : "", name, $n }'
+}
+works 'the model of the article' \
+    info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048
+same 'its encoder' \
+    'embedding 5120000,attention 6303744,feed-forward 12598272,norms 12288,total 24034304' \
+    "$(table encoder decoder)"
+same 'its decoder' \
+    'embedding 5120000,attention 6303744,cross-attention 6303744,feed-forward 12598272,norms 18432,output layer 5130000,total 35474192,parameters 59508496' \
+    "$(table decoder parameters)"
+same 'large numbers have commas' '24,034,304' "$(awk '$1 == "total" { print $2; exit }' out)"
+run info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048 --tie
+same '--tie saves the matrix of the output layer' \
+    'output layer 10000,total 30354192,parameters 54388496' \
+    "$(table 'decoder' parameters | cut -d , -f 6-)"
+run info --positions learned --max-len 9 --vocab 100
+same 'learned positions are parameters, one for each place and the start' 640 \
+    "$(awk '$1 == "positions" && NF > 2 { print $2; exit }' out)"
+run info --norm pre --layers 3 --d-model 16
+same 'before a sub-layer there is one norm more at the end' '224 320' \
+    "$(awk '$1 == "norms" { printf "%s%s", n++ ? " " : "", $2 }' out)"
+run info
+same 'without options it tells the defaults' \
+    'layers 2,d-model 64,heads 4,d-ff 256,dropout 0.1,norm post,positions sinusoidal,activation relu,tie no,max-len 64,batch 64' \
+    "$(sed '/vocabulary/,$d' out | paste -s -d , -)"
+
+works 'of a model' info good.safetensors
+same 'it tells how the model was made' \
+    'layers 2,d-model 16,heads 2,d-ff 64,dropout 0,norm post,positions sinusoidal,activation relu,tie no,max-len 8,tokens word,lowercase no,min-count 1,label-smoothing 0,lr 0.01,warmup 10,schedule noam,clip 1,batch 4,steps 200,seed 1' \
+    "$(sed '/vocabulary/,$d' out | grep -v '^epochs' | paste -s -d , -)"
+same 'how many words it has and how long it was trained' \
+    'source vocabulary 15,target vocabulary 15,steps trained 200' \
+    "$(grep -E 'vocabulary|trained' out | paste -s -d , -)"
+fits 'how many parameters it has' '*,parameters 16095' "$(table decoder parameters)"
+works '--length goes with a model, too' info good.safetensors --length 30
+wrong 'what a model has itself cannot be asked for' \
+    '--layers: the model in good.safetensors has its own' info good.safetensors --layers 2
+wrong 'nor its heads, even if they would not divide the default d-model' \
+    '--heads: the model in good.safetensors has its own' info good.safetensors --heads 3
+wrong 'nor its vocabulary' \
+    '--vocab: the model in good.safetensors has its own' info good.safetensors --vocab 50
+
+# ---------------------------------------------------------------- bad models
+section 'bad models'
+
+for command in info translate 'evaluate+pairs.tsv' 'attention+word'; do
+    name=${command%+*}
+    more=${command#"$name"}
+    fails "$name: a model that is not there" "cannot open nowhere: $gone" \
+        $name nowhere ${more#+}
+    fails "$name: a folder" 'cannot read .: Is a directory' $name . ${more#+}
+    cp pairs.tsv text
+    fails "$name: a text file" 'text: not a model this program can read: *' \
+        $name text ${more#+}
+done
+cp pairs.tsv text.safetensors
+fails 'train --resume: a text file' 'text.safetensors: not a model this program can read: *' \
+    train pairs.tsv --resume --model text.safetensors
+
+# CLAIM PATTERN: bad.safetensors is refused, by every way to read a model
+refused()
+{
+    fails "$1" "bad.safetensors: $2" info bad.safetensors
+    if [ "$status" = 1 ]; then
+        cp err first
+        run translate bad.safetensors
+        cmp -s err first || bad "$1, by translate" "$(cat first)" "$(last_outcome)"
+    fi
+}
+not_a_model='not a model this program can read:'
+
+: > bad.safetensors
+refused 'an empty file' "$not_a_model *"
+
+# A model in pieces: the length of its header, the header, the numbers.
+if [ ! -s good.safetensors ]; then
+    echo 'there is no model to take apart: the tests stop here' >&2
+    exit 1
+fi
+size=$(($(wc -c < good.safetensors)))
+header=$(dd if=good.safetensors bs=8 count=1 2> /dev/null | od -A n -t u1 |
+    awk '{ print $1 + 256 * ($2 + 256 * $3) }')
+dd if=good.safetensors bs=8 skip=1 count=$((header / 8)) of=good.header 2> /dev/null
+dd if=good.safetensors bs=8 skip=$((1 + header / 8)) of=good.numbers 2> /dev/null
+same 'the header is where it should be' '{"__metadata__":{ }' \
+    "$(cut -c 1-17 good.header)$(tr -d ' ' < good.header | sed 's/.*}/ }/')"
+
+length() # N: eight bytes, the lowest first
+{
+    for shift in 0 8 16 24 32 40 48 56; do
+        # shellcheck disable=SC2059
+        printf "\\$(printf %o $(($1 >> shift & 255)))"
+    done
+}
+put_together() # HEADER NUMBERS
+{
+    { length $(($(wc -c < "$1"))); cat "$1" "$2"; } > bad.safetensors
+}
+# Puts a model together whose header was changed by a command of sed.
+edited()
+{
+    sed "$1" good.header > bad.header
+    if cmp -s good.header bad.header; then
+        bad "the test changes the header: $1" 'a change' 'none'
+    fi
+    put_together bad.header good.numbers
+}
+put_together good.header good.numbers
+same_bytes 'the pieces make the whole' good.safetensors bad.safetensors
+
+for keep in 1 7 8 9 100 $((header / 2)) $((header + 7)) $((header + 8)) \
+    $((header + 9)) $((size / 2)) $((size - 4)) $((size - 1)); do
+    dd if=good.safetensors bs="$keep" count=1 of=bad.safetensors 2> /dev/null
+    refused "cut after $keep of $size bytes" "$not_a_model *"
+done
+{ cat good.safetensors; printf x; } > bad.safetensors
+refused 'a byte too much at the end' "$not_a_model *"
+
+for start in '\377\377\377\377\377\377\377\377' '\000\000\000\000\000\000\000\200' \
+    '\000\000\000\000\001\000\000\000' '\000\000\000\000\000\000\000\000' \
+    '\001\000\000\000\000\000\000\000'; do
+    # shellcheck disable=SC2059
+    { printf "$start"; cat good.header good.numbers; } > bad.safetensors
+    refused "a header of a length that cannot be: $start" "$not_a_model *"
+done
+
+# Any byte of the header may be damaged. Some make another model (a word spelled
+# differently); none may crash the program or leave the user without the name.
+complaints=
+for byte in '\377' '"' '9'; do
+    at=8
+    while [ $at -lt $((8 + header)) ]; do
+        cp good.safetensors bad.safetensors
+        # shellcheck disable=SC2059
+        printf "$byte" |
+            dd of=bad.safetensors bs=1 seek=$at conv=notrunc 2> /dev/null
+        run info bad.safetensors
+        case $(outcome) in
+        'status 1: transformer: bad.safetensors: '* | 'status 0, 0 lines on stderr,'*) ;;
+        *) complaints="$complaints byte $at is $byte: $(outcome)" ;;
+        esac
+        at=$((at + header / 25))
+    done
+done
+no_complaints 'one damaged byte in the header: refused in one line, or read'
+
+edited 's/"F32"/"F16"/'
+refused 'numbers of another type' "$not_a_model a tensor that is not F32*"
+edited 's/"shape":\[/&1,1,/'
+refused 'a tensor of more dimensions' "$not_a_model a tensor with more than two dimensions*"
+edited 's/"shape":\[[0-9]*,/"shape":[99999999999999999999,/'
+refused 'a shape that no machine can hold' "$not_a_model a number that is too large*"
+edited 's/"shape":\[\([0-9]*\)\]/"shape":[\1,]/'
+refused 'a comma too much' "$not_a_model expected a whole number*"
+edited 's/"shape":\[[0-9]*,/"shape":[3,/'
+refused 'a shape that does not fit the size' "$not_a_model a tensor whose shape does not fit its size*"
+edited 's/"shape":\[\([0-9]*\),16\]/"shape":[16,\1]/'
+refused 'rows and columns exchanged' 'the tensor * does not have the shape its settings ask for'
+edited 's/"data_offsets":\[0,/"data_offsets":[4,/'
+refused 'a hole at the beginning' "$not_a_model tensors that overlap, leave a hole*"
+edited 's/"data_offsets":/"offsets":/'
+refused 'an unknown key' "$not_a_model an unknown key, or one twice*"
+edited 's/"dtype":"F32",/&&/'
+refused 'a key twice' "$not_a_model an unknown key, or one twice*"
+edited 's/"decoder\.0\.self_attention\.query\.weight"/"decoder.0.what"/'
+refused 'a tensor of another name' 'the tensor decoder.0.self_attention.query.weight is missing'
+edited 's/"decoder\.0\.cross_attention\.query\.bias"/"decoder.0.self_attention.query.bias"/'
+refused 'a tensor twice' "$not_a_model a tensor twice*"
+edited 's/,"adam\.v\.[^}]*}//'
+refused 'a tensor missing in the header' "$not_a_model *"
+edited 's/^{"__metadata__":{[^}]*},/{"__metadata__":{},/'
+refused 'no metadata' "$not_a_model *"
+edited 's/^{"__metadata__":{[^}]*},/{/'
+refused 'no metadata at all' 'the metadata has no "format"'
+edited 's/} *$/} x/'
+refused 'something behind the header' "$not_a_model something behind the header*"
+edited 's/} *$//'
+refused 'a header that does not end' "$not_a_model *"
+{ printf '{'; awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[[[[[[[[[[" }'; } > bad.header
+put_together bad.header good.numbers
+refused 'nonsense, deeply nested' "$not_a_model *"
+
+keys='format layers d_model heads d_ff dropout norm positions activation tie
+    max_len tokens lowercase min_count label_smoothing lr warmup schedule clip
+    batch epochs steps seed step best source_vocabulary target_vocabulary'
+complaints=
+for key in $keys; do
+    edited "s/\"$key\":/\"x$key\":/"
+    run info bad.safetensors
+    [ "$(outcome)" = "status 1: transformer: bad.safetensors: the metadata has no \"$key\"" ] ||
+        complaints="$complaints$key: $(outcome)
+"
+done
+no_complaints 'each string of the metadata is missed'
+complaints=
+for value in layers=0 layers=two d_model=-16 heads=0 d_ff=1.5 dropout=1 norm=both \
+    positions=1 activation= tie=1 max_len=0 tokens=bytes lowercase=maybe \
+    min_count=0 label_smoothing=nan lr=-1 warmup=0 schedule=x clip=0 batch=0 \
+    epochs=0 steps=-1 seed=x step=-1 step=x step=1x step= best=x best= best=nan; do
+    key=${value%%=*} value=${value#*=}
+    edited "s/\"$key\":\"[^\"]*\"/\"$key\":\"$value\"/"
+    run info bad.safetensors
+    case $(outcome) in
+    "status 1: transformer: bad.safetensors: the metadata says $key \"$value\""*) ;;
+    *) complaints="$complaints$key=$value: $(outcome)
+" ;;
+    esac
+done
+no_complaints 'values of the metadata that are not allowed are refused, with name and value'
+edited 's/"heads":"2"/"heads":"3"/'
+refused 'heads that do not divide d_model' 'heads 3 do not divide d_model 16'
+edited 's/"layers":"2"/"layers":"3"/'
+refused 'settings that ask for more than there is' \
+    'the settings ask for * parameters, the file does not have them'
+edited 's/"layers":"2"/"layers":"100"/; s/"d_model":"16"/"d_model":"65536"/'
+refused 'settings that ask for more than any machine has' \
+    'the settings ask for * parameters, the file does not have them'
+edited 's/"format":"[^"]*"/"format":"transformer.c 2"/'
+refused 'a later format' 'its format is "transformer.c 2", this program reads "transformer.c 1"'
+edited 's/"format":"[^"]*"/"format":"x\\ny\\u001b[2J"/'
+refused 'strange characters are not passed on: the message is one line' 'its format is *'
+same 'and has no control characters' 0 "$(($(tr -d -c '\033' < err | wc -c)))"
+edited 's/"seed":"1"/&,&/'
+refused 'a metadata name twice' "$not_a_model a metadata name twice*"
+edited 's/\\u000acat/\\u000adog/'
+refused 'a word twice in a vocabulary' 'source_vocabulary: token * is empty, double or not what it should be'
+edited 's/\\u000acat//'
+refused 'a word less than the model has' 'the settings ask for * parameters, the file does not have them'
+edited 's/\\u000acat/\\u000a/'
+refused 'an empty word' 'source_vocabulary: token * is empty, double or not what it should be'
+edited 's/<unknown>/<what>/'
+refused 'other special tokens' 'source_vocabulary: token 3 is empty, double or not what it should be'
+edited 's/"source_vocabulary":"[^"]*/"source_vocabulary":"<pad>/'
+refused 'a vocabulary of one' '*'
+
+# A number that is not one: in the parameters, and in Adam's moments
+for at in 0 $((size - header - 12)); do
+    for bits in '\000\000\300\177' '\000\000\200\377'; do
+        cp good.numbers bad.numbers
+        # shellcheck disable=SC2059
+        printf "$bits" | dd of=bad.numbers bs=1 seek=$at conv=notrunc 2> /dev/null
+        put_together good.header bad.numbers
+        refused "not a number at byte $at of the numbers: $bits" \
+            'the tensor * holds a value that is not a number'
+    done
+done
+
+# What is harmless is read.
+sed 's/":/" :	/g; s/},/} , /g' good.header > bad.header
+put_together bad.header good.numbers
+cp sources in
+prints 'white space between the parts of the header is allowed' "$(cat targets)" \
+    translate bad.safetensors
+edited 's/"format"/"\\u0066orm\\u0061t"/; s/\\u000acat/\\n\\u0063at/'
+cp sources in
+prints 'characters may be escaped in another way' "$(cat targets)" translate bad.safetensors
+edited 's/"seed":"1"/&,"author":"somebody else"/'
+works 'metadata of others is allowed' info bad.safetensors
+
+# As other programs would save it: the parameters alone
+sed 's/,"adam\.[^}]*}//g' good.header > bad.header
+dd if=good.numbers bs=$(($(wc -c < good.numbers) / 3)) count=1 of=bad.numbers 2> /dev/null
+put_together bad.header bad.numbers
+cp sources in
+prints 'a model without the moments of Adam translates' "$(cat targets)" \
+    translate bad.safetensors
+fails 'but cannot be resumed' \
+    'bad.safetensors: holds no state of the optimizer, so it cannot be resumed' \
+    train pairs.tsv --resume --epochs 1000 --model bad.safetensors
+
+# ------------------------------------------------------------------- writing
+section 'writing'
+
+fails 'a model into a folder that is not there, before training starts' \
+    "cannot write nowhere/m*: $gone" train pairs.tsv $mini --model nowhere/m
+mkdir folder folder.last
+fails 'a folder as model' 'cannot write folder: it is not a regular file' \
+    train pairs.tsv $mini --model folder
+rmdir folder
+fails 'a folder in the place of the last model, before training starts' \
+    'cannot write folder.last: it is not a regular file' \
+    train pairs.tsv $mini --valid valid.tsv --model folder
+fails 'a device as model' 'cannot write /dev/null: it is not a regular file' \
+    train pairs.tsv $mini --model /dev/null
+fails 'a log into a folder that is not there' "cannot write nowhere/log: $gone" \
+    train pairs.tsv $mini --log nowhere/log --model w.safetensors
+fails 'a folder as log' 'cannot write .: Is a directory' \
+    train pairs.tsv $mini --log . --model w.safetensors
+absent 'nothing was trained' w.safetensors
+
+if (: > /dev/full) 2> /dev/null && ! (echo > /dev/full) 2> /dev/null; then
+    full='No space left on device'
+    cp good.safetensors bad.safetensors
+    for command in 'translate good.safetensors' 'evaluate good.safetensors pairs.tsv' \
+        'attention good.safetensors cat' 'info good.safetensors' info --help \
+        --version 'train --help'; do
+        cp sources in
+        to=/dev/full
+        fails "$command: the output goes to a full disk" \
+            "cannot write the output: $full" $command
+    done
+    fails_late 'the log goes to a full disk: the model is saved all the same' \
+        "cannot write /dev/full: $full (the model of step 1 is saved in w.safetensors)" \
+        train pairs.tsv $mini --steps 100 --log /dev/full --model w.safetensors
+    run info w.safetensors
+    same 'it has the step that was trained' 'steps trained 1' "$(grep trained out)"
+else
+    not_tested 'output to a full disk' 'there is no /dev/full'
+fi
+
+# A limit on the size of files is like a full disk for the model alone.
+limited() # LIMIT COMMAND…: as run does, with a limit in blocks of 512 bytes
+{
+    limit=$1
+    shift
+    (
+        trap '' XFSZ
+        ulimit -f "$limit"
+        exec "$program" "$@" --threads 1
+    ) < /dev/null > out 2> err
+    status=$?
+}
+cp r4.safetensors w.safetensors
+limited 16 train pairs.tsv --resume --epochs 1000 --model w.safetensors
+fits 'the model does not fit on the disk' \
+    'status 1: transformer: cannot write w.safetensors: File too large (what was there before is unchanged)' \
+    "$(last_outcome)"
+same_bytes 'the model that was there is unchanged' r4.safetensors w.safetensors
+absent 'and no half a model is left beside it' w.safetensors.new
+cp b.csv w.csv
+limited 16 attention good.safetensors 'the cat sees a dog' --csv w.csv
+fits 'the CSV does not fit on the disk' \
+    'status 1: transformer: cannot write w.csv: File too large (what was there before is unchanged)' \
+    "$(last_outcome)"
+same_bytes 'the CSV that was there is unchanged' b.csv w.csv
+absent 'and no half a CSV is left beside it' w.csv.new
+same 'no temporary file is left by any test' '' "$(find . -name '*.new')"
+
+printf '\n%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,61 @@
+// Claims about functions that end the program. fail() prints one line and exits
+// with status 1; so each such call runs in a child process, whose standard error
+// stream is read through a pipe. Without POSIX these claims are left out.
+
+#ifdef TRANSFORMER_POSIX
+#include <sys/wait.h>
+
+typedef struct {
+    int status;     // 0: it returned; 1 …: exit status; below 0: a signal
+    char said[500]; // what it wrote to the standard error stream
+} Ending;
+
+// True in the child, which must end by _exit(). In the parent false, when the
+// child has ended; `e` then tells how.
+bool in_child(Ending *e)
+{
+    int ends[2], status = 0;
+    fflush(stdout);
+    if (pipe(ends) != 0)
+        fail("cannot make a pipe: %s", strerror(errno));
+    pid_t child = fork();
+    if (child < 0)
+        fail("cannot fork: %s", strerror(errno));
+    if (child == 0)
+        dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    *e = (Ending){0};
+    size_t used = 0, most = sizeof e->said - 1;
+    for (ssize_t n; child && (n = read(ends[0], e->said + used, most - used)) > 0;)
+        used += (size_t)n;
+    close(ends[0]);
+    if (child == 0)
+        return true;
+    waitpid(child, &status, 0);
+    e->status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return false;
+}
+
+// Whether it ended as fail() ends a program: status 1 and one line, in which
+// `part` occurs.
+bool failed_saying(const Ending *e, const char *part)
+{
+    const char *end = strchr(e->said, '\n');
+    return e->status == 1 && !strncmp(e->said, "transformer: ", 13) && end
+        && !end[1] && strstr(e->said, part);
+}
+
+#define CLAIM_FAILS(what, part, ...)                                         \
+    do {                                                                     \
+        Ending ending;                                                       \
+        if (in_child(&ending)) {                                             \
+            (void)(__VA_ARGS__);                                             \
+            _exit(0);                                                        \
+        }                                                                    \
+        bool good = failed_saying(&ending, part);                            \
+        CLAIM(good, good ? "%s" : "%s; found: status %d, \"%s\"", what,      \
+              ending.status, ending.said);                                   \
+    } while (0)
+#else
+#define CLAIM_FAILS(what, part, ...) ((void)0)
+#endif

@@ -1,0 +1,63 @@
+// Learning: the model is trained as a user would train it, and translates
+// sentences it has never seen.
+
+#include "test.h"
+
+bool no_report(void *context, const Report *report)
+{
+    (void)context;
+    (void)report;
+    return true;
+}
+
+// Exact match in percent on the test file after training on the training file.
+double learn(const char *name, int steps, double dropout)
+{
+    char path[80];
+    Settings s = {.min_count = 1};
+    s.config = (Config){.layers = 2, .d_model = 64, .heads = 4, .d_ff = 128,
+                        .max_len = 32, .dropout = dropout};
+    s.recipe = (Recipe){.rate = 3e-3, .warmup = 100, .clip = 1, .batch = 64,
+                        .steps = steps, .seed = 1};
+    snprintf(path, sizeof path, "data/%s.train.tsv", name);
+    Text text = read_pairs(path, s.tokenizer);
+    Checkpoint c = {.settings = s};
+    c.source = vocab_build(text.source, text.count, s.tokenizer, 1);
+    c.target = vocab_build(text.target, text.count, s.tokenizer, 1);
+    c.settings.config.source_vocab = c.source.count;
+    c.settings.config.target_vocab = c.target.count;
+    c.trainer = trainer_new(&c.settings.config, &s.recipe);
+    initialize(c.trainer.model, 1);
+    Pairs data = encode_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
+    text_free(&text);
+
+    snprintf(path, sizeof path, "data/%s.test.tsv", name);
+    text = read_pairs(path, s.tokenizer);
+    Pairs test = encode_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
+    text_free(&text);
+
+    train(&c.trainer, &data, NULL, no_report, NULL);
+    Arena arena = {0};
+    Sentence *result = translate_all(c.trainer.model, test.source, test.count, 64,
+                                     &arena);
+    Match match = {0};
+    for (int i = 0; i < test.count; i++)
+        add_match(&match, result[i], test.target[i]);
+    sentences_free(result, test.count);
+    arena_free(&arena);
+    pairs_free(&data);
+    pairs_free(&test);
+    checkpoint_free(&c);
+    return 100.0 * match.exact / match.sentences;
+}
+
+int main(void)
+{
+    double reverse = learn("reverse", 1500, 0);
+    CLAIM(reverse == 100, "reversal of sequences is learned: %.1f %% of unseen ones "
+          "exact", reverse);
+    double french = learn("eng-fra", 900, 0.05);
+    CLAIM(french >= 95, "English-French grammar is learned: %.1f %% of unseen "
+          "sentences exact", french);
+    return claims_end();
+}

@@ -1,0 +1,135 @@
+#!/bin/sh
+# All tests. Builds each program of this folder and runs it:
+#
+#   in double, with fresh memory filled with NaN    every program
+#   in float, as users build it                     golden values, learning
+#   under Valgrind, where it is installed           every program, one malloc a
+#                                                   request, and a short training
+#
+# The last line is "N passed, N failed". With CI=true a check that cannot be made
+# counts as failed.
+
+CC=${CC:-cc}
+WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror"
+passed=0 failed=0
+mkdir -p build
+
+# Adds the counts of a program's last line; prints only its failures.
+count()
+{
+    last=$(tail -n 1 "$1")
+    case $last in
+    *" passed, "*" failed")
+        p=${last%% passed*}
+        f=${last##*passed, }
+        passed=$((passed + p))
+        failed=$((failed + ${f%% failed}))
+        grep '^FAIL' "$1"
+        echo "$2: $last"
+        ;;
+    *)
+        failed=$((failed + 1))
+        echo "FAIL $2 did not come to its end"
+        tail -n 5 "$1"
+        ;;
+    esac
+}
+
+# one CLAIM LOG command...: a check that is a command
+one()
+{
+    claim=$1 log=$2
+    shift 2
+    if "$@" > "$log" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok   $claim"
+    else
+        failed=$((failed + 1))
+        echo "FAIL $claim"
+        tail -n 15 "$log"
+    fi
+}
+
+# A check that this machine cannot make: named, and in CI a failure.
+skip()
+{
+    echo "skip $1"
+    [ "${CI:-}" = true ] && failed=$((failed + 1))
+}
+
+# build NAME OUTPUT flags...
+build()
+{
+    name=$1 output=$2
+    shift 2
+    # shellcheck disable=SC2086
+    $CC $WARN "$@" "tests/$name.c" -o "build/$output" -lm || {
+        failed=$((failed + 1))
+        echo "FAIL tests/$name.c does not compile"
+        return 1
+    }
+}
+
+openmp=$(echo 'int main(void) { return 0; }' > build/try.c
+         $CC -fopenmp build/try.c -o build/try 2> /dev/null && echo -fopenmp)
+native=$(echo 'int main(void) { return 0; }' > build/try.c
+         $CC -march=native build/try.c -o build/try 2> /dev/null \
+             && echo -march=native)
+
+chapters=$(cd tests && ls [01]*.c | sed 's/\.c$//')
+
+echo "--- in double"
+# shellcheck disable=SC2086
+for test in $chapters golden gradcheck; do
+    build "$test" "$test" -O2 -g $openmp -DTRANSFORMER_DOUBLE \
+        -DTRANSFORMER_POISON && {
+        "build/$test" > "build/$test.log" 2>&1
+        count "build/$test.log" "$test"
+    }
+done
+grep error "build/gradcheck.log" | head -n 1
+grep "agrees with" "build/gradcheck.log"
+
+echo "--- in float"
+# shellcheck disable=SC2086
+for test in 01-numbers golden learning; do
+    build "$test" "$test-float" -O3 $native $openmp && {
+        OMP_NUM_THREADS=1 "build/$test-float" > "build/$test-float.log" 2>&1
+        count "build/$test-float.log" "$test in float"
+    }
+done
+
+echo "--- chapters and commands"
+CC=$CC sh tests/chapters.sh > build/chapters.log 2>&1
+count build/chapters.log "chapters"
+sh tests/cli.sh > build/cli.log 2>&1
+count build/cli.log "command line"
+
+echo "--- memory"
+if command -v valgrind > /dev/null; then
+    check="valgrind -q --error-exitcode=9 --leak-check=full"
+    for test in $chapters golden; do
+        # shellcheck disable=SC2086
+        build "$test" "$test-valgrind" -O1 -g -DTRANSFORMER_DOUBLE \
+            -DTRANSFORMER_MALLOC && \
+            one "$test is clean under Valgrind" "build/$test-valgrind.log" \
+                $check "build/$test-valgrind"
+    done
+    # shellcheck disable=SC2086
+    $CC -std=c11 -O1 -g -DTRANSFORMER_MALLOC transformer.c \
+        -o build/transformer-valgrind -lm
+    for command in "train data/dates.valid.tsv --tokens char --steps 3 \
+--layers 1 --d-model 16 --batch 8 --valid data/dates.valid.tsv \
+--model build/valgrind.safetensors --log build/valgrind.csv" \
+        "evaluate build/valgrind.safetensors data/reverse.test.tsv" \
+        "info build/valgrind.safetensors"; do
+        # shellcheck disable=SC2086
+        one "transformer $command" build/valgrind.log \
+            $check build/transformer-valgrind $command
+    done
+else
+    skip "Valgrind is not installed: memory is not checked"
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
