@@ -69,15 +69,22 @@ static void append(char *line, const char *text, size_t length)
 
 // ## Set 1: reverse
 //
-// 4 to 10 letters from a to p; the target is the same backwards.
+// 4 to 10 different letters from a to p; the target is the same backwards.
 
 static void make_reverse(int split, int index, Pair *pair)
 {
     (void)split, (void)index;
+    char letter[] = "abcdefghijklmnop";
     int last = 2 * (4 + random_below(7) - 1);
-    for (int i = 0; i <= last; i++) {
-        char c = i % 2 ? ' ' : "abcdefghijklmnop"[random_below(16)];
-        pair->source[i] = pair->target[last - i] = c;
+    for (int i = 0, drawn = 0; i <= last; i++) {
+        if (i % 2 == 0) { // exchange one of those left into place `drawn`
+            int k = drawn + random_below(16 - drawn);
+            char c = letter[k];
+            letter[k] = letter[drawn];
+            letter[drawn++] = c;
+        }
+        pair->source[i] = pair->target[last - i] =
+            i % 2 ? ' ' : letter[i / 2];
     }
 }
 

@@ -69,8 +69,8 @@ void test_utf8(void)
 {
     CLAIM(taken(0, 0x7f, 1) == 0x80, "every character of one byte is valid");
     CLAIM(taken(0x80, 0x7ff, 2) == 0x780, "every character of two bytes");
-    CLAIM(taken(0x800, 0xd7ff, 3) == 0xd000 && taken(0xe000, 0xffff, 3) == 0x2000,
-          "every character of three bytes");
+    CLAIM(taken(0x800, 0xd7ff, 3) == 0xd000
+          && taken(0xe000, 0xffff, 3) == 0x2000, "every character of three bytes");
     CLAIM(taken(0x10000, 0x10ffff, 4) == 0x100000,
           "every character of four bytes, up to U+10FFFF");
     CLAIM(refused(0xd800, 0xdfff, 3) == 0x800, "surrogates are not valid");
@@ -104,8 +104,9 @@ void test_lower_case(void)
 {
     CLAIM(lowers_to("THE Red cAR, 42 [Z] @`{", "the red car, 42 [z] @`{"),
           "A to Z become small, nothing else of ASCII changes");
-    CLAIM(lowers_to("ÀÉÇÖÞ ŒŸŽŁİ", "àéçöþ œÿžłİ") && lowers_to("ĀĶĹŇŊŶŹ", "āķĺňŋŷź"),
-          "so do Latin letters of two bytes whose small form has two, too");
+    CLAIM(lowers_to("ÀÉÇÖÞ ŒŸŽŁ ĀĶĹŇŊŶŹ", "àéçöþ œÿžł āķĺňŋŷź"),
+          "so do Latin letters of two bytes");
+    CLAIM(lowers_to("İ", "İ"), "İ stays: its small form has one byte");
     CLAIM(lowers_to("ΑΣΩ", "ασω"), "Greek ones");
     CLAIM(lowers_to("ЖАЯ ЁЀЏ", "жая ёѐџ"), "and Cyrillic ones");
     const char *stay = "àéœÿžłńŋ ß×÷ ıĸŉſ ασςω жёџ";
@@ -127,8 +128,8 @@ void test_every_two_bytes(void)
         lower_case(text);
         settled += !strcmp(once, text);
     }
-    CLAIM(kept == 0x780, "each of the 1920 characters of two bytes keeps two, and "
-          "stays valid");
+    CLAIM(kept == 0x780, "each of the 1920 characters of two bytes keeps two, "
+          "and stays valid");
     CLAIM(settled == 0x780 && changed > 150 && changed < 400,
           "%d of them become small, and are then left alone", changed);
 }
@@ -172,7 +173,8 @@ void test_words(void)
     CLAIM(cuts_into("  The red\tcar ", words, "‹The›‹red›‹car›"),
           "words end at white space");
     CLAIM(cuts_into("a.b,c!d?e;f:g\"h(i)j", words,
-                    "‹a›‹.›‹b›‹,›‹c›‹!›‹d›‹?›‹e›‹;›‹f›‹:›‹g›‹\"›‹h›‹(›‹i›‹)›‹j›"),
+                    "‹a›‹.›‹b›‹,›‹c›‹!›‹d›‹?›‹e›‹;›‹f›‹:›‹g›"
+                    "‹\"›‹h›‹(›‹i›‹)›‹j›"),
           "each punctuation character is a token by itself");
     CLAIM(cuts_into("Wait...", words, "‹Wait›‹.›‹.›‹.›"), "also in a row");
     CLAIM(cuts_into("don't l'eau aujourd’hui well-known 'tis -", words,
@@ -222,7 +224,7 @@ void test_vocab(void)
           && id_of(&v, "c") == UNKNOWN, "min_count leaves out rare words");
     vocab_free(&v);
     v = vocab_build(text, 2, words, 3);
-    CLAIM(v.count == FIRST_WORD, "if all are rare only the special ones are left");
+    CLAIM(v.count == FIRST_WORD, "if all are rare, only the special ones stay");
     vocab_free(&v);
 }
 
@@ -250,14 +252,15 @@ void test_large_vocab(void)
         vocab_append(&v, word, sprintf(word, "w%d", i * 7));
     int found = 0, absent = 0;
     for (int i = 0; i < MANY; i++) {
-        found += token_id(&v, word, sprintf(word, "w%d", i * 7)) == FIRST_WORD + i
-              && !strcmp(v.word[FIRST_WORD + i], word);
-        absent += token_id(&v, word, sprintf(word, "w%d", i * 7 + 1)) == UNKNOWN;
+        int length = sprintf(word, "w%d", i * 7), id = FIRST_WORD + i;
+        found += token_id(&v, word, length) == id && !strcmp(v.word[id], word);
+        length = sprintf(word, "w%d", i * 7 + 1);
+        absent += token_id(&v, word, length) == UNKNOWN;
     }
     CLAIM(found == MANY, "10,000 words are found again, each by its number");
     CLAIM(absent == MANY, "and 10,000 others are not");
     CLAIM(v.slots >= 2 * v.count && (v.slots & (v.slots - 1)) == 0,
-          "at most half of the places are in use, their number is a power of 2");
+          "at most half of the places are in use; they are a power of 2");
     vocab_free(&v);
 }
 
@@ -283,14 +286,15 @@ void test_sentences(void)
     CLAIM(comes_back("où est Paul", &v, words, "où est <unknown>"),
           "an unknown word comes back as <unknown>");
     CLAIM(comes_back("", &v, words, ""), "an empty text is END alone");
-    const int id[] = {4, 5, END, 6, PAD}, open[] = {4, 5};
-    char *ended = decode_text(id, 5, &v, words), *not = decode_text(open, 2, &v, words);
+    const int id[] = {4, 5, END, 6, PAD};
+    char *ended = decode_text(id, 5, &v, words);
+    char *open = decode_text(id, 2, &v, words);
     char *nothing = decode_text(id, 0, &v, words);
     CLAIM(!strcmp(ended, "où est"), "what stands behind END is not shown");
-    CLAIM(!strcmp(not, "où est") && !strcmp(nothing, ""),
+    CLAIM(!strcmp(open, "où est") && !strcmp(nothing, ""),
           "a sentence may lack its END");
     free(ended);
-    free(not);
+    free(open);
     free(nothing);
     vocab_free(&v);
     v = vocab_build((char *[]){text}, 1, characters_one_by_one, 1);
@@ -337,8 +341,8 @@ void test_files(void)
           "text is lower-cased if that was asked for, else left as it is");
 }
 
-// A file of `size` bytes: lines of 6, and a longer last one. Whether all of them
-// are read.
+// Whether all lines of a file of `size` bytes are read: they have six, and the
+// last one some more.
 bool reads_whole(size_t size)
 {
     char *bytes = allocate(size, 1), *last = bytes + (size / 6 - 1) * 6;
@@ -350,7 +354,8 @@ bool reads_whole(size_t size)
     Text text = read_pairs(FILE_NAME, words);
     int end = text.count - 1, good = text.count == (int)size / 6;
     for (int i = 0; i < end; i++)
-        good = good && !strcmp(text.source[i], "ab") && !strcmp(text.target[i], "cd");
+        good = good && !strcmp(text.source[i], "ab")
+            && !strcmp(text.target[i], "cd");
     good = good && !strcmp(text.source[end], "x")
         && strlen(text.target[end]) == rest - 2;
     text_free(&text);
@@ -380,7 +385,8 @@ void test_bad_files(void)
     CLAIM_REFUSED("a\tb\nc\td\n \t\xc2\xa0\n", "a source of white space",
                   FILE_NAME ":3: the source is empty");
     CLAIM_REFUSED("\tb\n", "no source", FILE_NAME ":1: the source is empty");
-    CLAIM_REFUSED("a\tb\nc\t\n", "no target", FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\nc\t\n", "no target",
+                  FILE_NAME ":2: the target is empty");
     CLAIM_REFUSED("a\tb\r\nc\t\r\n", "no target, on Windows",
                   FILE_NAME ":2: the target is empty");
     CLAIM_REFUSED("a\tb\nc\t\td\n", "a target that is in the third column",
@@ -404,18 +410,18 @@ void test_bad_files(void)
 void test_pairs(void)
 {
     char source[] = "a b a", longer[] = "a b a b", target[] = "x y";
-    char *sources[] = {source, longer, source}, *targets[] = {target, target, longer};
+    char *sources[] = {source, longer, source};
+    char *targets[] = {target, target, longer};
     Text text = {.source = sources, .target = targets, .count = 3};
     Vocab from = vocab_build(sources, 1, words, 1);
     Vocab to = vocab_build(targets, 1, words, 1);
     Pairs p = encode_pairs(&text, &from, &to, words, 3);
     CLAIM(p.count == 1 && p.too_long == 2,
           "pairs with more than max_len tokens on either side are counted out");
-    const int source_expected[] = {4, 5, 4, END}, target_expected[] = {4, 5, END};
+    const int a_b_a[] = {4, 5, 4, END}, x_y[] = {4, 5, END};
     CLAIM(p.source[0].length == 4 && p.target[0].length == 3
-          && !memcmp(p.source[0].id, source_expected, sizeof source_expected)
-          && !memcmp(p.target[0].id, target_expected, sizeof target_expected),
-          "max_len tokens fit; END is not counted");
+          && !memcmp(p.source[0].id, a_b_a, sizeof a_b_a)
+          && !memcmp(p.target[0].id, x_y, sizeof x_y), "max_len tokens fit; END is not counted");
     pairs_free(&p);
     p = encode_pairs(&text, &from, &to, words, 4);
     CLAIM(p.count == 3 && p.too_long == 0 && p.target[2].id[0] == UNKNOWN,
@@ -492,15 +498,16 @@ void test_epochs(void)
     epoch_order(other, &p, BATCH, 7, 4);
     epoch_order(seed, &p, BATCH, 8, 3);
     CLAIM(is_permutation(order, N), "each pair comes once in an epoch");
-    CLAIM(!memcmp(order, again, sizeof order), "the same seed and epoch give the "
-          "same order");
+    CLAIM(!memcmp(order, again, sizeof order),
+          "the same seed and epoch give the same order");
     CLAIM(memcmp(order, other, sizeof order) && is_permutation(other, N),
           "another epoch gives another one");
-    CLAIM(memcmp(order, seed, sizeof order) && memcmp(other, seed, sizeof order),
-          "and so does another seed");
+    CLAIM(memcmp(order, seed, sizeof order)
+          && memcmp(other, seed, sizeof order), "and so does another seed");
     for (int i = 0; i < N; i++)
         plain[i] = i;
-    int sorted = padding(order, &p, BATCH), unsorted = padding(plain, &p, BATCH);
+    int sorted = padding(order, &p, BATCH);
+    int unsorted = padding(plain, &p, BATCH);
     CLAIM(sorted < unsorted / 5, "a batch has similar lengths: %d padded words "
           "instead of %d", sorted, unsorted);
     CLAIM(batches_in_epoch(N, BATCH) == 101 && rises(order, &p, BATCH)
@@ -548,11 +555,12 @@ void test_small_epochs(void)
 void test_batch(void)
 {
     int a[] = {7, 8, END}, b[] = {9, END}, c[] = {4, 5, 6, END}, d[] = {4, END};
-    Sentence source[] = {{a, 3}, {b, 2}, {d, 2}}, target[] = {{d, 2}, {c, 4}, {a, 3}};
+    Sentence source[] = {{a, 3}, {b, 2}, {d, 2}};
+    Sentence target[] = {{d, 2}, {c, 4}, {a, 3}};
     Pairs p = {source, target, 3, 0};
     Batch batch = make_batch(&room, &p, (const int[]){1, 0}, 2);
     CLAIM(batch.sentences == 2 && batch.source_length == 3
-          && batch.target_length == 4, "a batch is as long as its longest sentence");
+          && batch.target_length == 4, "a batch is as long as its longest");
     const int expected_source[] = {9, END, PAD, 7, 8, END};
     const int expected_input[] = {START, 4, 5, 6, START, 4, PAD, PAD};
     const int expected_output[] = {4, 5, 6, END, 4, END, PAD, PAD};
@@ -570,7 +578,8 @@ void test_random_batches(void)
     int order[50], shifted = 0, padded = 0, positions = 0;
     epoch_order(order, &p, 8, 1, 1);
     for (int first = 0; first < 50; first += 8) {
-        Batch batch = make_batch(&room, &p, order + first, min_int(8, 50 - first));
+        int count = min_int(8, 50 - first);
+        Batch batch = make_batch(&room, &p, order + first, count);
         int T = batch.target_length;
         for (int i = 0; i < batch.sentences * T; i++, positions++) {
             int t = i % T, length = p.target[order[first + i / T]].length;

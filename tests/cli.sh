@@ -7,6 +7,10 @@
 #
 # Needs a POSIX shell and the usual POSIX tools. Works in a folder of its own,
 # which it removes. Each line says what is claimed and whether it holds.
+#
+# Lists of options are kept in variables that the shell is meant to split, texts
+# with escapes are formats of printf:
+# shellcheck disable=SC2059,SC2086,SC2254,SC3045
 
 LC_ALL=C
 OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the processor
@@ -59,7 +63,6 @@ same()
 # CLAIM PATTERN GOT: a text fits a pattern as in file names (* is anything)
 fits()
 {
-    # shellcheck disable=SC2254
     case $3 in
     $2) ok "$1" ;;
     *) bad "$1" "$2" "$3" ;;
@@ -106,7 +109,6 @@ to=out # where the standard output of the next run goes
 # The standard input of the next run, in the language of printf.
 give()
 {
-    # shellcheck disable=SC2059
     printf "$1" > in
 }
 
@@ -195,9 +197,11 @@ section()
     printf '\n%s\n' "$1"
 }
 
-not_tested() # CLAIM REASON
+# What this machine cannot test is named, and in CI it counts as failed.
+skip() # CLAIM REASON
 {
-    printf -- '--   %s: not tested, %s\n' "$1" "$2"
+    printf 'skip %s: %s\n' "$1" "$2"
+    [ "${CI:-}" != true ] || failed=$((failed + 1))
 }
 
 # ------------------------------------------------------------- data for tests
@@ -463,11 +467,10 @@ fails 'a --min-count that leaves no word is said' 'no word occurs 100 times' \
 for option in '--norm pre' '--positions learned' '--positions none' \
     '--activation gelu' --tie '--label-smoothing 0.1' '--d-ff 5' '--batch 1' \
     '--tokens char --max-len 30'; do
-    works "train $option, then translate" \
+    works "train $option" \
         train pairs.tsv $mini $option --steps 2 --model e.safetensors
     cp sources in
-    run translate e.safetensors
-    [ "$status" = 0 ] || bad "a model with $option translates" 0 "$(last_outcome)"
+    works 'and translate with that' translate e.safetensors
 done
 
 section 'train --valid'
@@ -532,7 +535,7 @@ section 'resume'
 # Should it have been done before that, it tries again.
 interrupt() # OPTIONS…
 {
-    for try in 1 2 3; do
+    for _ in 1 2 3; do
         rm -f broken.*
         "$program" train --threads 1 pairs.tsv "$@" < /dev/null > out 2> err &
         process=$!
@@ -633,7 +636,6 @@ section 'data'
 # MESSAGE TEXT: a file with this text is refused, with its name and this message
 bad_data()
 {
-    # shellcheck disable=SC2059
     printf "$3" > data.tsv
     fails "$1" "data.tsv$2" train data.tsv $mini --model bad.safetensors
 }
@@ -992,7 +994,6 @@ same 'the header is where it should be' '{"__metadata__":{ }' \
 length() # N: eight bytes, the lowest first
 {
     for shift in 0 8 16 24 32 40 48 56; do
-        # shellcheck disable=SC2059
         printf "\\$(printf %o $(($1 >> shift & 255)))"
     done
 }
@@ -1023,7 +1024,6 @@ refused 'a byte too much at the end' "$not_a_model *"
 for start in '\377\377\377\377\377\377\377\377' '\000\000\000\000\000\000\000\200' \
     '\000\000\000\000\001\000\000\000' '\000\000\000\000\000\000\000\000' \
     '\001\000\000\000\000\000\000\000'; do
-    # shellcheck disable=SC2059
     { printf "$start"; cat good.header good.numbers; } > bad.safetensors
     refused "a header of a length that cannot be: $start" "$not_a_model *"
 done
@@ -1035,7 +1035,6 @@ for byte in '\377' '"' '9'; do
     at=8
     while [ $at -lt $((8 + header)) ]; do
         cp good.safetensors bad.safetensors
-        # shellcheck disable=SC2059
         printf "$byte" |
             dd of=bad.safetensors bs=1 seek=$at conv=notrunc 2> /dev/null
         run info bad.safetensors
@@ -1141,7 +1140,6 @@ refused 'a vocabulary of one' '*'
 for at in 0 $((size - header - 12)); do
     for bits in '\000\000\300\177' '\000\000\200\377'; do
         cp good.numbers bad.numbers
-        # shellcheck disable=SC2059
         printf "$bits" | dd of=bad.numbers bs=1 seek=$at conv=notrunc 2> /dev/null
         put_together good.header bad.numbers
         refused "not a number at byte $at of the numbers: $bits" \
@@ -1209,7 +1207,7 @@ if (: > /dev/full) 2> /dev/null && ! (echo > /dev/full) 2> /dev/null; then
     run info w.safetensors
     same 'it has the step that was trained' 'steps trained 1' "$(grep trained out)"
 else
-    not_tested 'output to a full disk' 'there is no /dev/full'
+    skip 'output to a full disk' 'there is no /dev/full'
 fi
 
 # A limit on the size of files is like a full disk for the model alone.

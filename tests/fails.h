@@ -1,6 +1,6 @@
-// Claims about functions that end the program. fail() prints one line and exits
-// with status 1; so each such call runs in a child process, whose standard error
-// stream is read through a pipe. Without POSIX these claims are left out.
+// Claims about functions that end the program: fail() prints one line and exits
+// with status 1. So each such call runs in a child process, whose standard
+// error stream is read through a pipe. Without POSIX these claims are left out.
 
 #ifdef TRANSFORMER_POSIX
 #include <sys/wait.h>
@@ -25,12 +25,14 @@ bool in_child(Ending *e)
         dup2(ends[1], STDERR_FILENO);
     close(ends[1]);
     *e = (Ending){0};
+    if (child == 0) {
+        close(ends[0]);
+        return true;
+    }
     size_t used = 0, most = sizeof e->said - 1;
-    for (ssize_t n; child && (n = read(ends[0], e->said + used, most - used)) > 0;)
+    for (ssize_t n; (n = read(ends[0], e->said + used, most - used)) > 0;)
         used += (size_t)n;
     close(ends[0]);
-    if (child == 0)
-        return true;
     waitpid(child, &status, 0);
     e->status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     return false;

@@ -1,0 +1,122 @@
+// How fast is a training step? Forward, loss, backward, clipping and Adam at five
+// sizes, with random tokens, no padding, dropout 0.1 in all its places and
+// separate embeddings. For each size one line:
+//
+//     name threads ms_per_step target_tokens_per_second gflops peak_bytes
+//
+// The time is the median of many steps. Floating-point operations are counted
+// by a formula, not measured:
+//
+//     6 · Σ over linear layers of weights × rows that go through them
+//   + 12 · Σ over attentions of query length × key length × d_model · sentences
+//
+// (a product takes 2 operations for each weight and row forward, and twice that
+// backward). The peak is what the step takes from its arena, plus the four roles
+// of the parameters.
+
+#define TRANSFORMER_NO_MAIN
+#include "../../transformer.c"
+
+typedef struct {
+    const char *name;
+    int vocab, d_model, heads, layers, d_ff, batch, length;
+} Size;
+
+const Size sizes[] = {
+    {"tiny", 20, 32, 2, 1, 128, 32, 10},
+    {"class", 32, 64, 4, 2, 256, 64, 20},
+    {"small", 1000, 128, 4, 3, 512, 64, 24},
+    {"mid", 4000, 256, 8, 3, 1024, 64, 32},
+    {"base", 10000, 512, 8, 6, 2048, 16, 32},
+};
+
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+double operations(const Size *s)
+{
+    double D = s->d_model, F = s->d_ff, V = s->vocab, L = s->layers;
+    double n = s->length, B = s->batch, rows = B * n;
+    double encoder = 4 * D * D + 2 * D * F, decoder = 8 * D * D + 2 * D * F;
+    return 6 * rows * (L * (encoder + decoder) + D * V)
+         + 12 * B * L * 3 * n * n * D;
+}
+
+void random_tokens(int *id, int count, int vocab, uint64_t *state)
+{
+    for (int i = 0; i < count; i++)
+        id[i] = FIRST_WORD + (int)(uniform(state) * (vocab - FIRST_WORD));
+}
+
+int compare_doubles(const void *left, const void *right)
+{
+    const double *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+void measure(const Size *s, int threads)
+{
+    enum { STEPS = 201 };
+    Config config = {.layers = s->layers, .d_model = s->d_model,
+                     .heads = s->heads, .d_ff = s->d_ff, .dropout = 0.1,
+                     .source_vocab = s->vocab, .target_vocab = s->vocab,
+                     .max_len = s->length};
+    Recipe recipe = {.rate = 1e-4, .warmup = 100, .clip = 1, .batch = s->batch};
+    Trainer t = trainer_new(&config, &recipe);
+    initialize(t.model, 1);
+    int count = s->batch * s->length;
+    int *id = allocate((size_t)count * 3, sizeof *id);
+    Batch batch = {s->batch, s->length, s->length, id, id + count, id + 2 * count};
+    uint64_t state = 1;
+    double second[STEPS], started = now();
+    int steps = 0;
+    for (int i = 0; i < STEPS && (i < 6 || now() - started < 4); i++) {
+        random_tokens(id, 3 * count, s->vocab, &state);
+        double before = now();
+        train_step(&t, &batch);
+        if (i > 0) // the first step finds its memory
+            second[steps++] = now() - before;
+        arena_release(&t.arena, 0);
+    }
+    qsort(second, (size_t)steps, sizeof *second, compare_doubles);
+    double median = second[steps / 2];
+    size_t peak = t.arena.peak + 4 * t.model->count * sizeof(real);
+    printf("%s %d %.3f %.0f %.1f %zu\n", s->name, threads, 1e3 * median,
+           count / median, operations(s) / median / 1e9, peak);
+    fflush(stdout);
+    free(id);
+    trainer_free(&t);
+}
+
+int main(int argc, char **argv)
+{
+    int threads = 1, first = 1;
+#ifdef _OPENMP
+    threads = omp_get_max_threads();
+#endif
+    if (argc > 2 && !strcmp(argv[1], "--threads")) {
+        threads = atoi(argv[2]);
+        first = 3;
+    }
+    if (threads < 1)
+        fail("bench: --threads needs a number from 1");
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#else
+    threads = 1;
+#endif
+    for (int k = first; k < argc; k++) {
+        bool known = false;
+        for (int i = 0; i < SIZES; i++)
+            known = known || !strcmp(argv[k], sizes[i].name);
+        if (!known)
+            fail("bench: there is no size \"%s\"", argv[k]);
+    }
+    for (int i = 0; i < SIZES; i++)
+        for (int k = first; k < argc || argc == first; k++) {
+            if (argc == first || !strcmp(argv[k], sizes[i].name))
+                measure(&sizes[i], threads);
+            if (argc == first)
+                break;
+        }
+    return 0;
+}
