@@ -1,23 +1,131 @@
-//@ chapter numbers
-// # 1. Numbers
+// transformer.c: the Transformer of "Attention Is All You Need" in one C file
 //
-// Everything below is made of a few plain things: a number, a matrix of
-// numbers, the product of two matrices, memory to hold them, and a little
-// randomness. This chapter builds these, and it is the only one that knows
-// how a processor likes its numbers arranged. When you have read it you can
-// forget all of that: from chapter 2 on, code reads like formulas.
+// SPDX-License-Identifier: MIT
+
+//@ chapter manual
+// # 0. Manual
 //
-// ## The number type
+// This file is the encoder-decoder transformer of Vaswani and others (2017,
+// arXiv 1706.03762), whole: attention, both stacks, every gradient by hand,
+// training, translation, and a look inside. It needs a C compiler and nothing
+// else. It is meant to be read from top to bottom, like a book, next to any
+// PyTorch tutorial: the chapters come in the order in which those explain
+// things, and nothing is used before it is explained.
 //
-// Training runs in single precision, as everywhere in this field. The tests
-// compile this same file with `-DTRANSFORMER_DOUBLE`, because a gradient can
-// only be checked against finite differences if the arithmetic has digits to
-// spare: in single precision such a check bottoms out near 1e-3 and hides
-// every smaller mistake.
+// ## Build and run
+//
+//     cc -O2 transformer.c -lm -o transformer        any C11 compiler
+//     make                                           the same, tuned to this machine
+//
+//     ./transformer train data/eng-fra.train.tsv --valid data/eng-fra.valid.tsv
+//     echo "the red car is fast" | ./transformer translate model.safetensors
+//     ./transformer evaluate model.safetensors data/eng-fra.test.tsv
+//     ./transformer attention model.safetensors "the red car is fast"
+//     ./transformer info model.safetensors
+//     ./transformer --help
+//
+// Another C program can use any part of it: define TRANSFORMER_NO_MAIN and
+// include this file. The tests do just that.
+//
+// ## The model in one picture
+//
+//        source                           target, behind "start"
+//          │ (B,S)                           │ (B,T)
+//     ┌────┴─────┐                      ┌────┴─────┐
+//     │ embedding│ + positions          │ embedding│ + positions
+//     └────┬─────┘                      └────┬─────┘
+//          │ (B·S,D)                         │ (B·T,D)
+//     ┌────┴───────────┐                ┌────┴───────────┐
+//     │ self-attention │ q k v          │ self-attention │ q k v, masked:
+//     │ + norm         │                │ + norm         │ no look ahead
+//     ├────────────────┤                ├────────────────┤
+//     │ feed-forward   │                │ cross-         │ q from below
+//     │ + norm         │ × L    ┌──────►│ attention+norm │ k, v from the
+//     └────┬───────────┘        │       ├────────────────┤   encoder
+//          │                    │       │ feed-forward   │
+//          └────────────────────┘       │ + norm         │ × L
+//                "memory" (B·S,D)       └────┬───────────┘
+//                                            │ (B·T,D)
+//                                       ┌────┴───────────┐
+//                                       │ linear         │
+//                                       └────┬───────────┘
+//                                            │ logits (B·T,V) → softmax
+//                                         next words
+//
+// ## Letters
+//
+// Sizes have one letter each, everywhere: in formulas, in the comments that give
+// the shape of a matrix, and as names of local variables.
+//
+//     B  sentences in a batch          D  width of the model (d_model)
+//     S  length of the source          H  heads
+//     T  length of the target          K  width of a head, D/H
+//     V  words in the vocabulary       F  inner width of the feed-forward network
+//     L  layers of each stack          P  positions there is room for
+//     N  rows, any number of them      I, O  inputs and outputs of a linear layer
+//
+// A shape is written (rows, columns). Batches are flat: sentence b of a source
+// batch is rows b·S … b·S+S-1 of a matrix with B·S rows. In chapters 2 and 3, T
+// and S are the numbers of queries and of keys, whatever they come from.
+//
+// Gradients are named after what they are the gradient of: `dq` is ∂loss/∂q and
+// has the shape of q. A function x_forward stands directly above its x_backward.
+// The steps of the first are numbered (1), (2), …; the second takes them back in
+// reverse order. Gradients are added to what is there (`+=`), because a thing
+// that is used twice gets gradients from both uses; the one who owns the memory
+// clears it first. Exceptions say so.
+//
+// Lines that begin with "@" are for the tools that make the walkthrough, the
+// exercises and the tests from this file. "[section 3.2]" is one of the paper.
+//
+// ## Contents
+//
+//      0  manual
+//      1  numbers: matrix views, the matrix product, memory, random numbers
+//      2  scaled dot-product attention
+//      3  multi-head attention
+//      4  embeddings and positional encoding
+//      5  the position-wise feed-forward network
+//      6  residual connections and layer normalization
+//      7  the encoder
+//      8  the decoder, and the whole model
+//      9  masks
+//     10  words to numbers
+//     11  training
+//     12  greedy decoding
+//     13  looking inside
+//     14  saving and loading
+//     15  the command line
+//
+// ## Who calls whom
+//
+//     main                                                               15
+//     └─ train_command                                                   15
+//        └─ train ─ epoch_order, make_batch                          11, 10
+//           └─ train_step                                                11
+//              ├─ transformer_forward ─ padding_mask, causal_…            9
+//              │  ├─ encode ─ embedding_forward                        8, 4
+//              │  │  └─ encoder_forward ─ encoder_layer_forward           7
+//              │  │     ├─ residual_enter, residual_leave                 6
+//              │  │     ├─ multi_head_forward ─ linear_forward            3
+//              │  │     │  └─ attention_forward ─ softmax_forward         2
+//              │  │     └─ ffn_forward                                    5
+//              │  └─ decode ─ decoder_forward, the same with              8
+//              │              a cross-attention in each layer
+//              ├─ loss_forward, loss_backward                            11
+//              ├─ transformer_backward: all of the above, reversed        8
+//              └─ norm_of, clip_factor, adam_step                        11
+//
+// ## What it needs
+//
+// The C11 standard library. Three things beyond it are used where they exist and
+// done without elsewhere: OpenMP, so that several cores work together; vector
+// types of GCC and clang, so that one core works well; and POSIX, to tell a
+// terminal from a file and to be sure that a file has reached the disk.
 
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
-#define _POSIX_C_SOURCE 200809L // isatty, fsync, lstat
+#define _POSIX_C_SOURCE 200809L // isatty, fsync, stat
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -39,6 +147,23 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+
+//@ chapter numbers
+// # 1. Numbers
+//
+// Everything below is made of a few plain things: a number, a matrix of
+// numbers, the product of two matrices, memory to hold them, and a little
+// randomness. This chapter builds these, and it is the only one that knows
+// how a processor likes its numbers arranged. When you have read it you can
+// forget all of that: from chapter 2 on, code reads like formulas.
+//
+// ## The number type
+//
+// Training runs in single precision, as everywhere in this field. The tests
+// compile this same file with `-DTRANSFORMER_DOUBLE`, because a gradient can
+// only be checked against finite differences if the arithmetic has digits to
+// spare: in single precision such a check bottoms out near 1e-3 and hides
+// every smaller mistake.
 
 #ifdef TRANSFORMER_DOUBLE
 typedef double real;
@@ -67,9 +192,8 @@ _Noreturn void fail(const char *format, ...)
     exit(1);
 }
 
-// malloc, calloc's zeroing and realloc, which never return NULL. `count` is a
-// number of items of `size` bytes; a request too large for the machine fails
-// with a message, not with a crash.
+// Memory for `count` items of `size` bytes, zeroed, and more of it. Neither
+// returns NULL: a request too large for the machine fails with a message.
 void *allocate(size_t count, size_t size)
 {
     void *memory = calloc(count ? count : 1, size ? size : 1);
