@@ -181,8 +181,7 @@ typedef float real;
 // anywhere loses nothing that was saved.
 
 // Prints "transformer: " and the formatted reason, then ends the program.
-_Noreturn void fail(const char *format, ...)
-{
+_Noreturn void fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fputs("transformer: ", stderr);
@@ -194,16 +193,14 @@ _Noreturn void fail(const char *format, ...)
 
 // Memory for `count` items of `size` bytes, zeroed, and more of it. Neither
 // returns NULL: a request too large for the machine fails with a message.
-void *allocate(size_t count, size_t size)
-{
+void *allocate(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory)
         fail("out of memory: %zu items of %zu bytes", count, size);
     return memory;
 }
 
-void *reallocate(void *memory, size_t count, size_t size)
-{
+void *reallocate(void *memory, size_t count, size_t size) {
     bool fits = count <= SIZE_MAX / size;
     void *larger = fits ? realloc(memory, count * size) : NULL;
     if (!larger)
@@ -253,38 +250,32 @@ typedef struct {
 } Mat;
 
 // A view of rows × cols numbers that lie row after row in `memory`.
-Mat mat(real *memory, int rows, int cols)
-{
+Mat mat(real *memory, int rows, int cols) {
     return (Mat){memory, rows, cols, cols, 1};
 }
 
 // Address of element (i, j), so that `*at(m, i, j)` reads and writes.
-real *at(Mat m, int i, int j)
-{
+real *at(Mat m, int i, int j) {
     return m.at + (ptrdiff_t)i * m.row_stride + (ptrdiff_t)j * m.col_stride;
 }
 
 // Start of row i.
-real *row(Mat m, int i)
-{
+real *row(Mat m, int i) {
     return m.at + (ptrdiff_t)i * m.row_stride;
 }
 
 // mᵀ, shape (cols, rows).
-Mat transposed(Mat m)
-{
+Mat transposed(Mat m) {
     return (Mat){m.at, m.cols, m.rows, m.col_stride, m.row_stride};
 }
 
 // Rows first … first + count - 1 of m, shape (count, cols).
-Mat band_of_rows(Mat m, int first, int count)
-{
+Mat band_of_rows(Mat m, int first, int count) {
     return (Mat){row(m, first), count, m.cols, m.row_stride, m.col_stride};
 }
 
 // Columns first … first + count - 1 of m, shape (rows, count).
-Mat band_of_cols(Mat m, int first, int count)
-{
+Mat band_of_cols(Mat m, int first, int count) {
     return (Mat){at(m, 0, first), m.rows, count, m.row_stride, m.col_stride};
 }
 
@@ -314,14 +305,12 @@ Mat band_of_cols(Mat m, int first, int count)
 // lie side by side (col_stride 1); only the matrix product takes any view.
 
 // The number of elements; as double, since it serves as an estimate of work.
-double size_of(Mat m)
-{
+double size_of(Mat m) {
     return (double)m.rows * m.cols;
 }
 
 // m = value
-void fill(Mat m, real value)
-{
+void fill(Mat m, real value) {
     for (int i = 0; i < m.rows; i++) {
         real *to = row(m, i);
         for (int j = 0; j < m.cols; j++)
@@ -330,15 +319,13 @@ void fill(Mat m, real value)
 }
 
 // to = from, same shape
-void copy(Mat to, Mat from)
-{
+void copy(Mat to, Mat from) {
     for (int i = 0; i < to.rows; i++)
         memcpy(row(to, i), row(from, i), sizeof(real) * (size_t)to.cols);
 }
 
 // to += from, same shape
-void add(Mat to, Mat from)
-{
+void add(Mat to, Mat from) {
     for (int i = 0; i < to.rows; i++) {
         real *sum = row(to, i);
         const real *x = row(from, i);
@@ -348,62 +335,39 @@ void add(Mat to, Mat from)
 }
 
 // Sums and maxima along a row run through the whole program. Written naively
-// each addition waits for the one before. With sixteen sums side by side the
-// compiler can use its vector registers; they are added up at the end, in a
-// fixed order.
+// each addition waits for the one before; SIMD allows the compiler to keep
+// several sums side by side in its vector registers.
 
-enum { SUMS = 16 };
-
-// Σ part, pairwise
-real sum_of_parts(real part[SUMS])
-{
-    for (int width = SUMS / 2; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            part[k] += part[k + width];
-    return part[0];
-}
+#ifdef _OPENMP
+#define SIMD(operation, result) PRAGMA(omp simd reduction(operation : result))
+#else
+#define SIMD(operation, result)
+#endif
 
 // Σⱼ x[j], n numbers
-real sum(const real *x, int n)
-{
-    real part[SUMS] = {0};
-    int j = 0;
-    for (; j + SUMS <= n; j += SUMS)
-        for (int k = 0; k < SUMS; k++)
-            part[k] += x[j + k];
-    for (int k = 0; j < n; j++, k++)
-        part[k] += x[j];
-    return sum_of_parts(part);
+real sum(const real *x, int n) {
+    real total = 0;
+    SIMD(+, total)
+    for (int j = 0; j < n; j++)
+        total += x[j];
+    return total;
 }
 
 // Σⱼ x[j] y[j], n numbers each
-real dot(const real *x, const real *y, int n)
-{
-    real part[SUMS] = {0};
-    int j = 0;
-    for (; j + SUMS <= n; j += SUMS)
-        for (int k = 0; k < SUMS; k++)
-            part[k] += x[j + k] * y[j + k];
-    for (int k = 0; j < n; j++, k++)
-        part[k] += x[j] * y[j];
-    return sum_of_parts(part);
+real dot(const real *x, const real *y, int n) {
+    real total = 0;
+    SIMD(+, total)
+    for (int j = 0; j < n; j++)
+        total += x[j] * y[j];
+    return total;
 }
 
 // maxⱼ x[j], n numbers; -infinity if there are none
-real max(const real *x, int n)
-{
-    real part[SUMS];
-    for (int k = 0; k < SUMS; k++)
-        part[k] = -(real)INFINITY;
-    int j = 0;
-    for (; j + SUMS <= n; j += SUMS)
-        for (int k = 0; k < SUMS; k++)
-            part[k] = x[j + k] > part[k] ? x[j + k] : part[k];
+real max(const real *x, int n) {
     real most = -(real)INFINITY;
-    for (; j < n; j++)
+    SIMD(max, most)
+    for (int j = 0; j < n; j++)
         most = x[j] > most ? x[j] : most;
-    for (int k = 0; k < SUMS; k++)
-        most = part[k] > most ? part[k] : most;
     return most;
 }
 
@@ -417,8 +381,7 @@ real max(const real *x, int n)
 // where 2ⁿ is n written into the exponent bits of a float and eʳ a polynomial.
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
 // only for x ≤ 0; below -87 the answer is as good as zero and kept there.
-real exponential(real x)
-{
+real exponential(real x) {
 #ifdef TRANSFORMER_DOUBLE
     return exp(x);
 #else
@@ -427,13 +390,8 @@ real exponential(real x)
     // adding 1.5 · 2²³ leaves no room for a fraction: this rounds
     float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
     float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    float series = 1.0f / 720;
-    series = series * r + 1.0f / 120;
-    series = series * r + 1.0f / 24;
-    series = series * r + 1.0f / 6;
-    series = series * r + 0.5f;
-    series = series * r + 1.0f;
-    series = series * r + 1.0f;
+    float series = (1.0f / 720 * r + 1.0f / 120) * r + 1.0f / 24;
+    series = ((((series * r + 1.0f / 6) * r + 0.5f) * r) + 1) * r + 1;
     int32_t bits = ((int32_t)n + 127) * (1 << 23);
     float power;
     memcpy(&power, &bits, sizeof power);
@@ -442,16 +400,12 @@ real exponential(real x)
 }
 
 // Σⱼ e^(x[j] - shift), n numbers
-real sum_exponentials(const real *x, real shift, int n)
-{
-    real part[SUMS] = {0};
-    int j = 0;
-    for (; j + SUMS <= n; j += SUMS)
-        for (int k = 0; k < SUMS; k++)
-            part[k] += exponential(x[j + k] - shift);
-    for (int k = 0; j < n; j++, k++)
-        part[k] += exponential(x[j] - shift);
-    return sum_of_parts(part);
+real sum_exponentials(const real *x, real shift, int n) {
+    real total = 0;
+    SIMD(+, total)
+    for (int j = 0; j < n; j++)
+        total += exponential(x[j] - shift);
+    return total;
 }
 
 // ## The matrix product
@@ -463,8 +417,7 @@ real sum_exponentials(const real *x, real shift, int n)
 // hold the fast product against it.
 
 // c += a b; a (n, k), b (k, m), c (n, m), any views
-void matmul_definition(Mat c, Mat a, Mat b)
-{
+void matmul_definition(Mat c, Mat a, Mat b) {
     for (int i = 0; i < a.rows; i++)
         for (int j = 0; j < b.cols; j++)
             for (int p = 0; p < a.cols; p++)
@@ -528,8 +481,7 @@ enum {
 // c_stride apart. `rows` and `vectors` are constants in every call below, so
 // the compiler unrolls the loops and keeps `left` and `right` in registers.
 ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
-                        Mat a, const real *b)
-{
+                        Mat a, const real *b) {
     Vector left[TILE_ROWS], right[TILE_ROWS];
     UNROLL
     for (int i = 0; i < rows; i++)
@@ -562,8 +514,7 @@ ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
 // fewer columns are left; then the tile goes to a buffer, and the columns that
 // exist are added to c from there. (So does any c whose columns are not side
 // by side.)
-void any_tile(Mat c, Mat a, const real *b)
-{
+void any_tile(Mat c, Mat a, const real *b) {
     real buffer[TILE_ROWS * TILE_COLS];
     bool direct = c.cols % LANES == 0 && c.col_stride == 1;
     real *to = direct ? c.at : buffer;
@@ -592,8 +543,7 @@ void any_tile(Mat c, Mat a, const real *b)
 
 // Copies all columns of b, at most TILE_COLS, side by side for each row, with
 // zeros for the columns that are missing.
-void pack_cols(real *packed, Mat b)
-{
+void pack_cols(real *packed, Mat b) {
     if (b.cols < TILE_COLS)
         memset(packed, 0, sizeof(real) * TILE_COLS * (size_t)b.rows);
     if (b.col_stride == 1)
@@ -605,16 +555,14 @@ void pack_cols(real *packed, Mat b)
                 packed[p * TILE_COLS + j] = *at(b, p, j);
 }
 
-int min_int(int a, int b)
-{
+int min_int(int a, int b) {
     return a < b ? a : b;
 }
 
 // c += a b for one column of tiles: c has at most TILE_COLS columns, a at most
 // DEPTH. The packed columns of b (16 KB) stay in the nearest cache while the
 // tiles run down the rows of a.
-void column_of_tiles(Mat c, Mat a, const real *b)
-{
+void column_of_tiles(Mat c, Mat a, const real *b) {
     for (int i = 0; i < c.rows; i += TILE_ROWS) {
         int rows = min_int(TILE_ROWS, c.rows - i);
         any_tile(band_of_rows(c, i, rows), band_of_rows(a, i, rows), b);
@@ -623,8 +571,7 @@ void column_of_tiles(Mat c, Mat a, const real *b)
 
 // c += a b on one thread, for products that are small: those of one attention
 // head, and any that stand inside a PARALLEL_FOR.
-void small_matmul_add(Mat c, Mat a, Mat b)
-{
+void small_matmul_add(Mat c, Mat a, Mat b) {
     real packed[DEPTH * TILE_COLS];
     for (int p = 0; p < a.cols; p += DEPTH) {
         int depth = min_int(DEPTH, a.cols - p);
@@ -644,8 +591,7 @@ void small_matmul_add(Mat c, Mat a, Mat b)
 enum { BLOCK_ROWS = 960 }; // a multiple of every TILE_ROWS
 
 // Copies a (at most BLOCK_ROWS × DEPTH) tile by tile, each tile p after p.
-void pack_rows(real *packed, Mat a)
-{
+void pack_rows(real *packed, Mat a) {
     PARALLEL_FOR(size_of(a))
     for (int i = 0; i < a.rows; i += TILE_ROWS) {
         Mat from = band_of_rows(a, i, min_int(TILE_ROWS, a.rows - i));
@@ -658,14 +604,12 @@ void pack_rows(real *packed, Mat a)
 
 // A product does some sixteen multiplications in the time that other loops need
 // for one number.
-double work_of_product(Mat c, int depth)
-{
+double work_of_product(Mat c, int depth) {
     return size_of(c) * depth / 16;
 }
 
 // c += a b for a block of a that was packed
-void block_matmul_add(Mat c, const real *packed_a, Mat b)
-{
+void block_matmul_add(Mat c, const real *packed_a, Mat b) {
     PARALLEL_FOR(work_of_product(c, b.rows))
     for (int j = 0; j < b.cols; j += TILE_COLS) {
         real packed[DEPTH * TILE_COLS];
@@ -683,8 +627,7 @@ void block_matmul_add(Mat c, const real *packed_a, Mat b)
 // c += a b; a (n, k), b (k, m), c (n, m), any views of any size. Not to be
 // called inside a PARALLEL_FOR. Each element of c is a sum over p in the same
 // order on every path and with any number of threads: the same bits.
-void matmul_add(Mat c, Mat a, Mat b)
-{
+void matmul_add(Mat c, Mat a, Mat b) {
     static real packed[BLOCK_ROWS * DEPTH];
     if (c.col_stride != 1 && c.row_stride == 1) { // cᵀ = bᵀ aᵀ
         matmul_add(transposed(c), transposed(b), transposed(a));
@@ -712,8 +655,7 @@ void matmul_add(Mat c, Mat a, Mat b)
 }
 
 // c = a b
-void matmul(Mat c, Mat a, Mat b)
-{
+void matmul(Mat c, Mat a, Mat b) {
     fill(c, 0);
     matmul_add(c, a, b);
 }
@@ -753,8 +695,7 @@ enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };
 enum { LEAST_BLOCK = 1 << 16, ALIGNMENT = 64 };
 #endif
 
-void arena_push(Arena *arena, size_t size)
-{
+void arena_push(Arena *arena, size_t size) {
     Block *block = allocate(1, sizeof *block);
     *block = (Block){arena->top, arena->used, size, malloc(size + ALIGNMENT)};
     if (!block->memory)
@@ -762,8 +703,7 @@ void arena_push(Arena *arena, size_t size)
     arena->top = block;
 }
 
-void arena_pop(Arena *arena)
-{
+void arena_pop(Arena *arena) {
     Block *block = arena->top;
     arena->top = block->below;
     free(block->memory);
@@ -772,8 +712,7 @@ void arena_pop(Arena *arena)
 
 // Memory for `count` items of `size` bytes, until the arena is released to a
 // mark taken before. Not initialized.
-void *arena_take(Arena *arena, size_t count, size_t size)
-{
+void *arena_take(Arena *arena, size_t count, size_t size) {
     size_t bytes = (count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     Block *top = arena->top;
     if (LEAST_BLOCK == 0 || !top || arena->used - top->start + bytes > top->size) {
@@ -791,8 +730,7 @@ void *arena_take(Arena *arena, size_t count, size_t size)
 }
 
 // A matrix of fresh numbers.
-Mat arena_mat(Arena *arena, int rows, int cols)
-{
+Mat arena_mat(Arena *arena, int rows, int cols) {
     size_t count = (size_t)rows * (size_t)cols;
     Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
 #ifdef TRANSFORMER_POISON
@@ -802,16 +740,14 @@ Mat arena_mat(Arena *arena, int rows, int cols)
 }
 
 // A matrix of zeros: where gradients are going to be added up.
-Mat arena_zeros(Arena *arena, int rows, int cols)
-{
+Mat arena_zeros(Arena *arena, int rows, int cols) {
     Mat m = arena_mat(arena, rows, cols);
     fill(m, 0);
     return m;
 }
 
 // Gives back all that was taken since `arena->used` had the value `mark`.
-void arena_release(Arena *arena, size_t mark)
-{
+void arena_release(Arena *arena, size_t mark) {
     arena->used = mark;
     while (arena->top && arena->top->start >= mark && arena->top->below)
         arena_pop(arena);
@@ -822,8 +758,7 @@ void arena_release(Arena *arena, size_t mark)
     }
 }
 
-void arena_free(Arena *arena)
-{
+void arena_free(Arena *arena) {
     while (arena->top)
         arena_pop(arena);
     *arena = (Arena){0};
@@ -837,8 +772,7 @@ void arena_free(Arena *arena)
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
-uint64_t scramble(uint64_t x)
-{
+uint64_t scramble(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -848,21 +782,18 @@ uint64_t scramble(uint64_t x)
 // A key for one use of randomness: which seed, what for, and which one.
 enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };
 
-uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which)
-{
+uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which) {
     return scramble(scramble(scramble(seed) + what_for) + which);
 }
 
 // The next number of the sequence that starts at *state, 0 ≤ result < 1.
-double uniform(uint64_t *state)
-{
+double uniform(uint64_t *state) {
     *state = scramble(*state);
     return (double)(*state >> 11) / 9007199254740992.0; // 2⁵³
 }
 
 // Normally distributed, mean 0 and standard deviation 1 (Box and Muller, 1958).
-double normal(uint64_t *state)
-{
+double normal(uint64_t *state) {
     double radius = sqrt(-2 * log(1 - uniform(state)));
     return radius * cos(6.283185307179586 * uniform(state));
 }
@@ -887,8 +818,7 @@ typedef struct {
 
 // 32 bits that look random, from a counter: multiply and shift, the form in
 // which a processor can do many at once. (Constants by Chris Wellons.)
-uint32_t scramble32(uint32_t x)
-{
+uint32_t scramble32(uint32_t x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
     return x ^ (x >> 16);
@@ -896,8 +826,7 @@ uint32_t scramble32(uint32_t x)
 
 // x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
 // backward.
-void dropout_row(real *x, int n, int i, Dropout d)
-{
+void dropout_row(real *x, int n, int i, Dropout d) {
     if (d.rate == 0)
         return;
     real scale = 1 / (1 - d.rate);
@@ -908,8 +837,7 @@ void dropout_row(real *x, int n, int i, Dropout d)
 }
 
 // The same for all rows of a matrix.
-void dropout(Mat x, Dropout d)
-{
+void dropout(Mat x, Dropout d) {
     if (d.rate == 0)
         return;
     PARALLEL_FOR(size_of(x) * 2)
@@ -932,8 +860,7 @@ typedef struct {
 
 // The dropout of the next place in the model. The forward pass asks for it, and
 // saves it for the backward pass.
-Dropout next_dropout(Pass *pass)
-{
+Dropout next_dropout(Pass *pass) {
     pass->noise = scramble(pass->noise);
     return (Dropout){pass->dropout, (uint32_t)pass->noise};
 }
@@ -977,8 +904,7 @@ typedef struct {
 } Mask;
 
 // The visible keys of query i in sentence b, S bytes; or NULL for all of them.
-const unsigned char *mask_row(Mask mask, int b, int i)
-{
+const unsigned char *mask_row(Mask mask, int b, int i) {
     if (!mask.visible)
         return NULL;
     return mask.visible + (ptrdiff_t)b * mask.sentence_stride
@@ -986,8 +912,7 @@ const unsigned char *mask_row(Mask mask, int b, int i)
 }
 
 // The mask of sentence b alone.
-Mask mask_of_sentence(Mask mask, int b)
-{
+Mask mask_of_sentence(Mask mask, int b) {
     return (Mask){mask_row(mask, b, 0), 0, mask.row_stride};
 }
 
@@ -1009,8 +934,7 @@ Mask mask_of_sentence(Mask mask, int b)
 // many tutorials do, spreads its attention evenly over what it must not see.
 
 // x[j] = softmax over the visible x, n numbers, in place
-void softmax_row(real *x, const unsigned char *visible, int n)
-{
+void softmax_row(real *x, const unsigned char *visible, int n) {
     if (visible)
         for (int j = 0; j < n; j++)
             x[j] = visible[j] ? x[j] : -(real)INFINITY;
@@ -1030,8 +954,7 @@ void softmax_row(real *x, const unsigned char *visible, int n)
 }
 
 // scores (T,S) become weights, row by row, in place
-void softmax_forward(Mat scores, Mask mask)
-{
+void softmax_forward(Mat scores, Mask mask) {
     for (int i = 0; i < scores.rows; i++)
         softmax_row(row(scores, i), mask_row(mask, 0, i), scores.cols);
 }
@@ -1056,8 +979,7 @@ void softmax_forward(Mat scores, Mask mask)
 // dx_i = 0, without a look at the mask.
 
 // dw (T,S) becomes dscores, in place: every element is used up as it is made.
-void softmax_backward(Mat dw, Mat w)
-{
+void softmax_backward(Mat dw, Mat w) {
     for (int i = 0; i < w.rows; i++) {
         real *d = row(dw, i);
         const real *weight = row(w, i);
@@ -1083,8 +1005,7 @@ void softmax_backward(Mat dw, Mat w)
 // out = dropout(softmax(scale · q kᵀ)) v            [paper, section 3.2.1, eq. 1]
 // q (T,K), k (S,K), v (S,K), mask (T,S) -> weights, dropped (T,S), out (T,K)
 void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
-                       Mask mask, real scale, Dropout d)
-{
+                       Mask mask, real scale, Dropout d) {
     fill(weights, 0);
     small_matmul_add(weights, q, transposed(k)); // (1) scores = q kᵀ
     for (int i = 0; i < weights.rows; i++)       // (2) times scale
@@ -1117,8 +1038,7 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
 // room for the gradient on its way back; the rest is as in the forward pass.
 void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
                         Mat weights, Mat dropped, Mat q, Mat k, Mat v,
-                        real scale, Dropout d)
-{
+                        real scale, Dropout d) {
     // (5) out = dropped v
     fill(dscores, 0);
     small_matmul_add(dscores, dout, transposed(v));
@@ -1166,8 +1086,7 @@ typedef struct {
 } Linear;
 
 // y = x W + b;  x (N,I) -> y (N,O)
-void linear_forward(Mat y, Mat x, const Linear *w)
-{
+void linear_forward(Mat y, Mat x, const Linear *w) {
     for (int i = 0; i < y.rows; i++)      // (1) y = b in every row
         memcpy(row(y, i), w->bias.at, sizeof(real) * (size_t)y.cols);
     matmul_add(y, x, w->weight);          // (2) y += x W
@@ -1176,8 +1095,7 @@ void linear_forward(Mat y, Mat x, const Linear *w)
 // total[j] += Σᵢ x[i][j];  x (N,O), total (1,O)
 //
 // The threads share the columns, so that each sum is made by one of them.
-void add_column_sums(Mat total, Mat x)
-{
+void add_column_sums(Mat total, Mat x) {
     enum { BAND = 64 };
     PARALLEL_FOR(size_of(x))
     for (int first = 0; first < x.cols; first += BAND) {
@@ -1197,8 +1115,7 @@ void add_column_sums(Mat total, Mat x)
 //     dx = dy Wᵀ       dW = xᵀ dy       db_j = Σ_i dy_ij
 
 // dx (N,I) and dw are added to; dy (N,O), x (N,I) and w as in the forward pass
-void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w)
-{
+void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
     // (2) y += x W
     matmul_add(dx, dy, transposed(w->weight));
     matmul_add(dw->weight, transposed(x), dy);
@@ -1224,8 +1141,7 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w)
 //                  K        K        K      columns, D in all
 
 // Block of head h in sentence b: m (B·rows, D) -> (rows, K)
-Mat head(Mat m, int b, int rows, int h, int K)
-{
+Mat head(Mat m, int b, int rows, int h, int K) {
     return band_of_cols(band_of_rows(m, b * rows, rows), h * K, K);
 }
 
@@ -1245,16 +1161,14 @@ typedef struct {
 } MultiHeadSaved;
 
 // The dropout of one head: the same noise must not fall on every head.
-Dropout head_dropout(Dropout d, int which)
-{
+Dropout head_dropout(Dropout d, int which) {
     d.key = scramble32(d.key + (uint32_t)which);
     return d;
 }
 
 // x (B·T,D), y (B·S,D), mask (B of T,S) -> (B·T,D)      [paper, section 3.2.2]
 Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
-                       Mat x, Mat y, int B, Mask mask)
-{
+                       Mat x, Mat y, int B, Mask mask) {
     int D = x.cols, H = pass->config->heads, K = D / H;
     int T = x.rows / B, S = y.rows / B;
     Arena *arena = pass->arena;
@@ -1293,8 +1207,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 // the sum that the chain rule asks for when one thing is used three times.
 void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
                          const MultiHead *w, MultiHead *dw,
-                         Mat dx, Mat dy, Mat dout)
-{
+                         Mat dx, Mat dy, Mat dout) {
     int B = s->sentences, D = dout.cols, H = pass->config->heads, K = D / H;
     int T = s->x.rows / B, S = s->y.rows / B;
     Arena *arena = pass->arena;
@@ -1354,8 +1267,7 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
 // starts; that is a linear map, and attention can learn it.
 
 // table (P,D): row t is the code of position t
-void sinusoidal_positions(Mat table)
-{
+void sinusoidal_positions(Mat table) {
     for (int t = 0; t < table.rows; t++)
         for (int j = 0; j < table.cols; j++) {
             double turns = pow(10000, -(double)(j - j % 2) / table.cols);
@@ -1375,8 +1287,7 @@ typedef struct {
 // ids (B·T), table (V,D), positions (P,D) with P ≥ T, or at = NULL for none
 // -> x (B·T,D)
 Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
-                      const int *ids, int B, int T)
-{
+                      const int *ids, int B, int T) {
     int D = table.cols;
     real scale = REAL(sqrt)((real)D);
     *s = (EmbeddingSaved){ids, T, next_dropout(pass)};
@@ -1403,8 +1314,7 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 // dtable (V,D) and dpositions (P,D; at = NULL if there is nothing to learn) are
 // added to. dx (B·T,D) is given, and is used up: dropout acts on it in place.
 void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
-                        Mat dx)
-{
+                        Mat dx) {
     enum { BAND = 64 }; // threads share the columns, see add_column_sums
     real scale = REAL(sqrt)((real)dx.cols);
     dropout(dx, s->dropout);                // (3)
@@ -1443,14 +1353,12 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // GELU is offered beside the paper's ReLU.
 
 // The share Φ(x) of a normal distribution that lies below x.
-real normal_below(real x)
-{
+real normal_below(real x) {
     return (real)0.5 * (1 + REAL(erf)(x * (real)0.70710678118654752));
 }
 
 // to = activation(x), element by element; activation RELU or GELU; same shape
-void activation_forward(Mat to, Mat x, int activation)
-{
+void activation_forward(Mat to, Mat x, int activation) {
     PARALLEL_FOR(size_of(x) * (activation == GELU ? 20 : 1))
     for (int i = 0; i < x.rows; i++) {
         real *y = row(to, i);
@@ -1475,8 +1383,7 @@ void activation_forward(Mat to, Mat x, int activation)
 // is 1 for every x.
 
 // dy becomes dx, in place: dx = dy · activation'(x)
-void activation_backward(Mat dy, Mat x, int activation)
-{
+void activation_backward(Mat dy, Mat x, int activation) {
     const real density = (real)0.39894228040143268; // 1/√(2π)
     PARALLEL_FOR(size_of(x) * (activation == GELU ? 40 : 1))
     for (int i = 0; i < x.rows; i++) {
@@ -1507,8 +1414,7 @@ typedef struct {
 } FeedForwardSaved;
 
 // x (N,D) -> (N,D), N any number of positions                  [section 3.3]
-Mat ffn_forward(Pass *pass, FeedForwardSaved *s, const FeedForward *w, Mat x)
-{
+Mat ffn_forward(Pass *pass, FeedForwardSaved *s, const FeedForward *w, Mat x) {
     int N = x.rows, F = w->inner.weight.cols;
     s->x = x;
     s->dropout = next_dropout(pass);
@@ -1524,8 +1430,7 @@ Mat ffn_forward(Pass *pass, FeedForwardSaved *s, const FeedForward *w, Mat x)
 
 // dx (N,D) and dw are added to; dout (N,D) given
 void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
-                  FeedForward *dw, Mat dx, Mat dout)
-{
+                  FeedForward *dw, Mat dx, Mat dout) {
     size_t mark = pass->arena->used;
     Mat dinner = arena_zeros(pass->arena, s->inner.rows, s->inner.cols);
     // (4) out = active W2 + b2
@@ -1570,8 +1475,7 @@ typedef struct {
 } NormSaved;
 
 // x (N,D) -> y (N,D)                                       [section 3.1, 5.4]
-Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x)
-{
+Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
     int D = x.cols;
     s->x = x;
     s->mean = arena_mat(pass->arena, x.rows, 1);
@@ -1621,8 +1525,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x)
 
 // dx (N,D) and dw are added to; dy (N,D) given
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
-                   Mat dx, Mat dy)
-{
+                   Mat dx, Mat dy) {
     int N = dy.rows, D = dy.cols;
     size_t mark = pass->arena->used;
     Mat dyn = arena_mat(pass->arena, N, D); // dy n, whose columns sum to dgain
@@ -1672,8 +1575,7 @@ typedef struct {
 } ResidualSaved;
 
 // The input of the sub-layer: x, or norm(x); (N,D)
-Mat residual_enter(Pass *pass, ResidualSaved *s, const Norm *w, Mat x)
-{
+Mat residual_enter(Pass *pass, ResidualSaved *s, const Norm *w, Mat x) {
     if (pass->config->norm == POST_NORM)
         return x;
     return norm_forward(pass, &s->norm, w, x);
@@ -1681,8 +1583,7 @@ Mat residual_enter(Pass *pass, ResidualSaved *s, const Norm *w, Mat x)
 
 // x + dropout(y), normalized or not; (N,D). y is used up: the sum takes its
 // place.
-Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y)
-{
+Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y) {
     s->dropout = next_dropout(pass);
     dropout(y, s->dropout);                              // (1) drop
     add(y, x);                                           // (2) add
@@ -1694,8 +1595,7 @@ Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y)
 // Backward of leave: the gradient dout of the sum goes both ways, unchanged.
 // One part is added to dx; the other, dropped alike, is returned: dy (N,D).
 Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
-                            Norm *dw, Mat dx, Mat dout)
-{
+                            Norm *dw, Mat dx, Mat dout) {
     Mat dy = arena_zeros(pass->arena, dout.rows, dout.cols);
     // (3) out = norm(sum)
     if (pass->config->norm == PRE_NORM)
@@ -1712,8 +1612,7 @@ Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 // Backward of enter: dx (N,D) is added to; dh (N,D), the gradient of the
 // sub-layer's input, given
 void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
-                             Norm *dw, Mat dx, Mat dh)
-{
+                             Norm *dw, Mat dx, Mat dh) {
     if (pass->config->norm == POST_NORM)
         add(dx, dh);
     else
@@ -1723,99 +1622,124 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 //@ chapter encoder
 // # 7. The encoder
 //
-// An encoder layer is two sub-layers: self-attention, in which every position
-// of the source looks at every other, then the feed-forward network. L of them
-// are stacked; each refines what the one below has made. [paper, section 3.1]
+// ## Sub-layers
+//
+// A sub-layer is attention or the feed-forward network with a residual connection
+// around it. Every layer of the model is made of two or three of them.
 
 typedef struct {
-    MultiHead self_attention;
-    Norm self_attention_norm;
-    FeedForward feed_forward;
-    Norm feed_forward_norm;
+    MultiHead multi_head;
+    Norm norm;
+} AttentionSublayer;
+
+typedef struct {
+    MultiHeadSaved multi_head;
+    ResidualSaved residual;
+} AttentionSublayerSaved;
+
+typedef struct {
+    FeedForward network;
+    Norm norm;
+} FeedForwardSublayer;
+
+typedef struct {
+    FeedForwardSaved network;
+    ResidualSaved residual;
+} FeedForwardSublayerSaved;
+
+// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). memory.at = NULL means that
+// x asks itself: self-attention.
+Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
+                               const AttentionSublayer *w, Mat x, Mat memory,
+                               int B, Mask mask) {
+    Mat h = residual_enter(pass, &s->residual, &w->norm, x);
+    Mat y = multi_head_forward(pass, &s->multi_head, &w->multi_head, h,
+                               memory.at ? memory : h, B, mask);
+    return residual_leave(pass, &s->residual, &w->norm, x, y);
+}
+
+// The gradient of x collects two parts: one that went straight through the
+// addition, and one that went through the sub-layer.
+
+// dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D), NULL for self-attention, and dw
+// are added to.
+Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
+                                const AttentionSublayer *w,
+                                AttentionSublayer *dw, Mat dmemory, Mat dout) {
+    Mat dx = arena_zeros(pass->arena, dout.rows, dout.cols);
+    size_t mark = pass->arena->used;
+    Mat dh = arena_zeros(pass->arena, dout.rows, dout.cols);
+    Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm, dx,
+                                     dout);
+    multi_head_backward(pass, &s->multi_head, &w->multi_head, &dw->multi_head,
+                        dh, dmemory.at ? dmemory : dh, dy);
+    residual_enter_backward(pass, &s->residual, &w->norm, &dw->norm, dx, dh);
+    arena_release(pass->arena, mark);
+    return dx;
+}
+
+// x (N,D) -> (N,D)
+Mat ffn_sublayer_forward(Pass *pass, FeedForwardSublayerSaved *s,
+                         const FeedForwardSublayer *w, Mat x) {
+    Mat h = residual_enter(pass, &s->residual, &w->norm, x);
+    Mat y = ffn_forward(pass, &s->network, &w->network, h);
+    return residual_leave(pass, &s->residual, &w->norm, x, y);
+}
+
+// dout (N,D) -> dx (N,D); dw is added to
+Mat ffn_sublayer_backward(Pass *pass, const FeedForwardSublayerSaved *s,
+                          const FeedForwardSublayer *w, FeedForwardSublayer *dw,
+                          Mat dout) {
+    Mat dx = arena_zeros(pass->arena, dout.rows, dout.cols);
+    size_t mark = pass->arena->used;
+    Mat dh = arena_zeros(pass->arena, dout.rows, dout.cols);
+    Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm, dx,
+                                     dout);
+    ffn_backward(pass, &s->network, &w->network, &dw->network, dh, dy);
+    residual_enter_backward(pass, &s->residual, &w->norm, &dw->norm, dx, dh);
+    arena_release(pass->arena, mark);
+    return dx;
+}
+
+// ## An encoder layer
+//
+// Self-attention, in which every position of the source looks at every other,
+// then the feed-forward network. [section 3.1]
+
+typedef struct {
+    AttentionSublayer self_attention;
+    FeedForwardSublayer feed_forward;
 } EncoderLayer;
 
 typedef struct {
-    MultiHeadSaved self_attention;
-    ResidualSaved self_attention_residual;
-    FeedForwardSaved feed_forward;
-    ResidualSaved feed_forward_residual;
+    AttentionSublayerSaved self_attention;
+    FeedForwardSublayerSaved feed_forward;
 } EncoderLayerSaved;
 
 // x (B·S,D), mask over the keys (B of S,S) -> (B·S,D)
 Mat encoder_layer_forward(Pass *pass, EncoderLayerSaved *s,
-                          const EncoderLayer *w, Mat x, int B, Mask mask)
-{
-    Mat h, y;
-    // (1) self-attention
-    h = residual_enter(pass, &s->self_attention_residual,
-                       &w->self_attention_norm, x);
-    y = multi_head_forward(pass, &s->self_attention, &w->self_attention,
-                           h, h, B, mask);
-    x = residual_leave(pass, &s->self_attention_residual,
-                       &w->self_attention_norm, x, y);
-    // (2) feed-forward network
-    h = residual_enter(pass, &s->feed_forward_residual,
-                       &w->feed_forward_norm, x);
-    y = ffn_forward(pass, &s->feed_forward, &w->feed_forward, h);
-    return residual_leave(pass, &s->feed_forward_residual,
-                          &w->feed_forward_norm, x, y);
-}
-
-// The backward pass of a residual sub-layer always has the same form. dx starts
-// at zero and collects two gradients: one that went straight through the
-// addition, one that went through the sub-layer. For the feed-forward network:
-
-// dx (N,D) is added to; dout (N,D) given
-void ffn_sublayer_backward(Pass *pass, const ResidualSaved *r,
-                           const FeedForwardSaved *s,
-                           const Norm *norm, Norm *dnorm,
-                           const FeedForward *w, FeedForward *dw,
-                           Mat dx, Mat dout)
-{
-    size_t mark = pass->arena->used;
-    Mat dy = residual_leave_backward(pass, r, norm, dnorm, dx, dout);
-    Mat dh = arena_zeros(pass->arena, dx.rows, dx.cols);
-    ffn_backward(pass, s, w, dw, dh, dy);
-    residual_enter_backward(pass, r, norm, dnorm, dx, dh);
-    arena_release(pass->arena, mark);
-}
-
-// And for attention. dmemory is the gradient of the source of keys and values;
-// at = NULL says that they come from x too (self-attention).
-void attention_sublayer_backward(Pass *pass, const ResidualSaved *r,
-                                 const MultiHeadSaved *s,
-                                 const Norm *norm, Norm *dnorm,
-                                 const MultiHead *w, MultiHead *dw,
-                                 Mat dx, Mat dmemory, Mat dout)
-{
-    size_t mark = pass->arena->used;
-    Mat dy = residual_leave_backward(pass, r, norm, dnorm, dx, dout);
-    Mat dh = arena_zeros(pass->arena, dx.rows, dx.cols);
-    multi_head_backward(pass, s, w, dw, dh, dmemory.at ? dmemory : dh, dy);
-    residual_enter_backward(pass, r, norm, dnorm, dx, dh);
-    arena_release(pass->arena, mark);
+                          const EncoderLayer *w, Mat x, int B, Mask mask) {
+    Mat none = {0};
+    x = attention_sublayer_forward(pass, &s->self_attention, &w->self_attention,
+                                   x, none, B, mask);           // (1)
+    return ffn_sublayer_forward(pass, &s->feed_forward, &w->feed_forward,
+                                x);                             // (2)
 }
 
 // dout (B·S,D) -> the gradient of the layer's input, (B·S,D); dw is added to
 Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
-                           const EncoderLayer *w, EncoderLayer *dw, Mat dout)
-{
+                           const EncoderLayer *w, EncoderLayer *dw, Mat dout) {
     Mat none = {0};
-    Mat dmiddle = arena_zeros(pass->arena, dout.rows, dout.cols);
-    Mat dx = arena_zeros(pass->arena, dout.rows, dout.cols);
-    // (2) feed-forward network
-    ffn_sublayer_backward(pass, &s->feed_forward_residual, &s->feed_forward,
-                          &w->feed_forward_norm, &dw->feed_forward_norm,
-                          &w->feed_forward, &dw->feed_forward, dmiddle, dout);
-    // (1) self-attention
-    attention_sublayer_backward(pass, &s->self_attention_residual,
-                                &s->self_attention, &w->self_attention_norm,
-                                &dw->self_attention_norm, &w->self_attention,
-                                &dw->self_attention, dx, none, dmiddle);
-    return dx;
+    dout = ffn_sublayer_backward(pass, &s->feed_forward, &w->feed_forward,
+                                 &dw->feed_forward, dout);      // (2)
+    return attention_sublayer_backward(pass, &s->self_attention,
+                                       &w->self_attention, &dw->self_attention,
+                                       none, dout);             // (1)
 }
 
 // ## The stack
+//
+// L layers, one on the other; each refines what the one below has made.
 
 typedef struct {
     EncoderLayer *layer; // L of them
@@ -1831,8 +1755,7 @@ typedef struct {
 // will look at. x may come from chapter 4 or from anywhere else: an experiment
 // can blank or exchange embeddings before it calls this.
 Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x, int B,
-                    Mask mask)
-{
+                    Mask mask) {
     int L = pass->config->layers;
     s->layer = arena_take(pass->arena, (size_t)L, sizeof *s->layer);
     for (int l = 0; l < L; l++)
@@ -1844,8 +1767,7 @@ Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x, int B,
 
 // dout (B·S,D) -> gradient of the embedded source, (B·S,D); dw is added to
 Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
-                     Encoder *dw, Mat dout)
-{
+                     Encoder *dw, Mat dout) {
     Mat dx = dout;
     if (pass->config->norm == PRE_NORM) {
         dx = arena_zeros(pass->arena, dout.rows, dout.cols);
@@ -1870,50 +1792,28 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //     value  ← encoder       what does it tell?
 
 typedef struct {
-    MultiHead self_attention;
-    Norm self_attention_norm;
-    MultiHead cross_attention;
-    Norm cross_attention_norm;
-    FeedForward feed_forward;
-    Norm feed_forward_norm;
+    AttentionSublayer self_attention, cross_attention;
+    FeedForwardSublayer feed_forward;
 } DecoderLayer;
 
 typedef struct {
-    MultiHeadSaved self_attention;
-    ResidualSaved self_attention_residual;
-    MultiHeadSaved cross_attention;
-    ResidualSaved cross_attention_residual;
-    FeedForwardSaved feed_forward;
-    ResidualSaved feed_forward_residual;
+    AttentionSublayerSaved self_attention, cross_attention;
+    FeedForwardSublayerSaved feed_forward;
 } DecoderLayerSaved;
 
 // x (B·T,D), memory: the encoder's output (B·S,D), self_mask (B of T,T),
 // cross_mask (B of T,S) -> (B·T,D)
 Mat decoder_layer_forward(Pass *pass, DecoderLayerSaved *s,
                           const DecoderLayer *w, Mat x, Mat memory, int B,
-                          Mask self_mask, Mask cross_mask)
-{
-    Mat h, y;
-    // (1) self-attention
-    h = residual_enter(pass, &s->self_attention_residual,
-                       &w->self_attention_norm, x);
-    y = multi_head_forward(pass, &s->self_attention, &w->self_attention,
-                           h, h, B, self_mask);
-    x = residual_leave(pass, &s->self_attention_residual,
-                       &w->self_attention_norm, x, y);
-    // (2) cross-attention
-    h = residual_enter(pass, &s->cross_attention_residual,
-                       &w->cross_attention_norm, x);
-    y = multi_head_forward(pass, &s->cross_attention, &w->cross_attention,
-                           h, memory, B, cross_mask);
-    x = residual_leave(pass, &s->cross_attention_residual,
-                       &w->cross_attention_norm, x, y);
-    // (3) feed-forward network
-    h = residual_enter(pass, &s->feed_forward_residual,
-                       &w->feed_forward_norm, x);
-    y = ffn_forward(pass, &s->feed_forward, &w->feed_forward, h);
-    return residual_leave(pass, &s->feed_forward_residual,
-                          &w->feed_forward_norm, x, y);
+                          Mask self_mask, Mask cross_mask) {
+    Mat none = {0};
+    x = attention_sublayer_forward(pass, &s->self_attention, &w->self_attention,
+                                   x, none, B, self_mask);      // (1)
+    x = attention_sublayer_forward(pass, &s->cross_attention,
+                                   &w->cross_attention, x, memory, B,
+                                   cross_mask);                 // (2)
+    return ffn_sublayer_forward(pass, &s->feed_forward, &w->feed_forward,
+                                x);                             // (3)
 }
 
 // Every decoder layer looks at the encoder's output, so every layer adds to
@@ -1924,27 +1824,17 @@ Mat decoder_layer_forward(Pass *pass, DecoderLayerSaved *s,
 // and dw are added to
 Mat decoder_layer_backward(Pass *pass, const DecoderLayerSaved *s,
                            const DecoderLayer *w, DecoderLayer *dw,
-                           Mat dmemory, Mat dout)
-{
+                           Mat dmemory, Mat dout) {
     Mat none = {0};
-    Mat dlower = arena_zeros(pass->arena, dout.rows, dout.cols);
-    Mat dupper = arena_zeros(pass->arena, dout.rows, dout.cols);
-    Mat dx = arena_zeros(pass->arena, dout.rows, dout.cols);
-    // (3) feed-forward network
-    ffn_sublayer_backward(pass, &s->feed_forward_residual, &s->feed_forward,
-                          &w->feed_forward_norm, &dw->feed_forward_norm,
-                          &w->feed_forward, &dw->feed_forward, dupper, dout);
-    // (2) cross-attention
-    attention_sublayer_backward(pass, &s->cross_attention_residual,
-                                &s->cross_attention, &w->cross_attention_norm,
-                                &dw->cross_attention_norm, &w->cross_attention,
-                                &dw->cross_attention, dlower, dmemory, dupper);
-    // (1) self-attention
-    attention_sublayer_backward(pass, &s->self_attention_residual,
-                                &s->self_attention, &w->self_attention_norm,
-                                &dw->self_attention_norm, &w->self_attention,
-                                &dw->self_attention, dx, none, dlower);
-    return dx;
+    dout = ffn_sublayer_backward(pass, &s->feed_forward, &w->feed_forward,
+                                 &dw->feed_forward, dout);      // (3)
+    dout = attention_sublayer_backward(pass, &s->cross_attention,
+                                       &w->cross_attention,
+                                       &dw->cross_attention, dmemory,
+                                       dout);                   // (2)
+    return attention_sublayer_backward(pass, &s->self_attention,
+                                       &w->self_attention, &dw->self_attention,
+                                       none, dout);             // (1)
 }
 
 // ## The stack
@@ -1961,8 +1851,7 @@ typedef struct {
 
 // x: embedded target (B·T,D), memory (B·S,D) -> (B·T,D)
 Mat decoder_forward(Pass *pass, DecoderSaved *s, const Decoder *w, Mat x,
-                    Mat memory, int B, Mask self_mask, Mask cross_mask)
-{
+                    Mat memory, int B, Mask self_mask, Mask cross_mask) {
     int L = pass->config->layers;
     s->layer = arena_take(pass->arena, (size_t)L, sizeof *s->layer);
     for (int l = 0; l < L; l++)
@@ -1976,8 +1865,7 @@ Mat decoder_forward(Pass *pass, DecoderSaved *s, const Decoder *w, Mat x,
 // dout (B·T,D) -> gradient of the embedded target, (B·T,D); dmemory (B·S,D) and
 // dw are added to
 Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
-                     Decoder *dw, Mat dmemory, Mat dout)
-{
+                     Decoder *dw, Mat dmemory, Mat dout) {
     Mat dx = dout;
     if (pass->config->norm == PRE_NORM) {
         dx = arena_zeros(pass->arena, dout.rows, dout.cols);
@@ -2003,7 +1891,11 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 enum { NAME_SIZE = 64 };
 
 typedef struct {
-    char name[NAME_SIZE]; // dotted: encoder.0.self_attention.query.weight
+    char text[NAME_SIZE];
+} Name;
+
+typedef struct {
+    Name name;      // dotted: encoder.0.self_attention.query.weight
     Mat *mat;       // its place in the struct
     int rows, cols;
     int start;      // how it is initialized
@@ -2030,95 +1922,71 @@ typedef struct {
 // counting, placing in memory, initializing, checking gradients, saving,
 // loading, printing. A parameter that is not in the list does not exist.
 
-// to = a b
-void join(char to[NAME_SIZE], const char *a, const char *b)
-{
-    if (snprintf(to, NAME_SIZE, "%s%s", a, b) >= NAME_SIZE)
+// a b
+Name join(const char *a, const char *b) {
+    Name name;
+    if (snprintf(name.text, NAME_SIZE, "%s%s", a, b) >= NAME_SIZE)
         fail("the name %s%s is too long", a, b);
+    return name;
 }
 
 // Appends one tensor.
 void list(Transformer *t, Mat *mat, int rows, int cols, int start,
-          const char *prefix, const char *name)
-{
+          const char *path, const char *name) {
     t->tensor = reallocate(t->tensor, (size_t)t->tensors + 1, sizeof *t->tensor);
-    Tensor *tensor = &t->tensor[t->tensors++];
-    *tensor = (Tensor){.mat = mat, .rows = rows, .cols = cols, .start = start};
-    join(tensor->name, prefix, name);
+    t->tensor[t->tensors++] = (Tensor){join(path, name), mat, rows, cols, start};
     t->count += (size_t)rows * (size_t)cols;
 }
 
-void list_linear(Transformer *t, Linear *w, int inputs, int outputs,
-                 const char *prefix, const char *name)
-{
-    char path[NAME_SIZE];
-    join(path, prefix, name);
-    list(t, &w->weight, inputs, outputs, START_XAVIER, path, ".weight");
-    list(t, &w->bias, 1, outputs, START_ZEROS, path, ".bias");
+void list_linear(Transformer *t, Linear *w, int in, int out, Name path) {
+    list(t, &w->weight, in, out, START_XAVIER, path.text, ".weight");
+    list(t, &w->bias, 1, out, START_ZEROS, path.text, ".bias");
 }
 
-void list_norm(Transformer *t, Norm *w, const char *prefix, const char *name)
-{
-    char path[NAME_SIZE];
-    join(path, prefix, name);
-    list(t, &w->gain, 1, t->config.d_model, START_ONES, path, ".gain");
-    list(t, &w->bias, 1, t->config.d_model, START_ZEROS, path, ".bias");
+void list_norm(Transformer *t, Norm *w, Name path) {
+    list(t, &w->gain, 1, t->config.d_model, START_ONES, path.text, ".gain");
+    list(t, &w->bias, 1, t->config.d_model, START_ZEROS, path.text, ".bias");
 }
 
-void list_attention(Transformer *t, MultiHead *w, const char *prefix,
-                    const char *name)
-{
-    char path[NAME_SIZE];
+void list_attention(Transformer *t, AttentionSublayer *w, Name path) {
     int D = t->config.d_model;
-    join(path, prefix, name);
-    list_linear(t, &w->query, D, D, path, ".query");
-    list_linear(t, &w->key, D, D, path, ".key");
-    list_linear(t, &w->value, D, D, path, ".value");
-    list_linear(t, &w->output, D, D, path, ".output");
+    list_linear(t, &w->multi_head.query, D, D, join(path.text, ".query"));
+    list_linear(t, &w->multi_head.key, D, D, join(path.text, ".key"));
+    list_linear(t, &w->multi_head.value, D, D, join(path.text, ".value"));
+    list_linear(t, &w->multi_head.output, D, D, join(path.text, ".output"));
+    list_norm(t, &w->norm, join(path.text, "_norm"));
 }
 
-void list_ffn(Transformer *t, FeedForward *w, const char *prefix)
-{
+void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
     int D = t->config.d_model, F = t->config.d_ff;
-    list_linear(t, &w->inner, D, F, prefix, "feed_forward.inner");
-    list_linear(t, &w->outer, F, D, prefix, "feed_forward.outer");
+    list_linear(t, &w->network.inner, D, F, join(path.text, ".inner"));
+    list_linear(t, &w->network.outer, F, D, join(path.text, ".outer"));
+    list_norm(t, &w->norm, join(path.text, "_norm"));
 }
 
-void list_encoder(Transformer *t, Encoder *encoder)
-{
-    char prefix[NAME_SIZE];
+void list_layers(Transformer *t) {
+    Name path = {""};
     for (int l = 0; l < t->config.layers; l++) {
-        EncoderLayer *w = &encoder->layer[l];
-        snprintf(prefix, sizeof prefix, "encoder.%d.", l);
-        list_attention(t, &w->self_attention, prefix, "self_attention");
-        list_norm(t, &w->self_attention_norm, prefix, "self_attention_norm");
-        list_ffn(t, &w->feed_forward, prefix);
-        list_norm(t, &w->feed_forward_norm, prefix, "feed_forward_norm");
+        EncoderLayer *w = &t->encoder.layer[l];
+        snprintf(path.text, NAME_SIZE, "encoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path.text, "self_attention"));
+        list_ffn(t, &w->feed_forward, join(path.text, "feed_forward"));
     }
-    if (t->config.norm == PRE_NORM)
-        list_norm(t, &encoder->norm, "encoder.", "norm");
-}
-
-void list_decoder(Transformer *t, Decoder *decoder)
-{
-    char prefix[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
-        DecoderLayer *w = &decoder->layer[l];
-        snprintf(prefix, sizeof prefix, "decoder.%d.", l);
-        list_attention(t, &w->self_attention, prefix, "self_attention");
-        list_norm(t, &w->self_attention_norm, prefix, "self_attention_norm");
-        list_attention(t, &w->cross_attention, prefix, "cross_attention");
-        list_norm(t, &w->cross_attention_norm, prefix, "cross_attention_norm");
-        list_ffn(t, &w->feed_forward, prefix);
-        list_norm(t, &w->feed_forward_norm, prefix, "feed_forward_norm");
+        DecoderLayer *w = &t->decoder.layer[l];
+        snprintf(path.text, NAME_SIZE, "decoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path.text, "self_attention"));
+        list_attention(t, &w->cross_attention, join(path.text, "cross_attention"));
+        list_ffn(t, &w->feed_forward, join(path.text, "feed_forward"));
     }
-    if (t->config.norm == PRE_NORM)
-        list_norm(t, &decoder->norm, "decoder.", "norm");
+    if (t->config.norm == PRE_NORM) {
+        list_norm(t, &t->encoder.norm, join("encoder", ".norm"));
+        list_norm(t, &t->decoder.norm, join("decoder", ".norm"));
+    }
 }
 
 // The order of the list is the order in the checkpoint.
-void list_all(Transformer *t)
-{
+void list_all(Transformer *t) {
     const Config *c = &t->config;
     int D = c->d_model, P = c->max_len + 1;
     list(t, &t->source_embedding, c->source_vocab, D, START_EMBEDDING,
@@ -2126,23 +1994,20 @@ void list_all(Transformer *t)
     list(t, &t->target_embedding, c->target_vocab, D, START_EMBEDDING,
          "target_embedding", ".weight");
     if (c->positions == LEARNED) {
-        list(t, &t->source_positions, P, D, START_EMBEDDING,
-             "source_positions", ".weight");
-        list(t, &t->target_positions, P, D, START_EMBEDDING,
-             "target_positions", ".weight");
+        list(t, &t->source_positions, P, D, START_EMBEDDING, "source_positions",
+             ".weight");
+        list(t, &t->target_positions, P, D, START_EMBEDDING, "target_positions",
+             ".weight");
     }
-    list_encoder(t, &t->encoder);
-    list_decoder(t, &t->decoder);
-    if (c->tie)
-        list(t, &t->output.bias, 1, c->target_vocab, START_ZEROS, "output",
-             ".bias");
-    else
-        list_linear(t, &t->output, D, c->target_vocab, "", "output");
+    list_layers(t);
+    if (!c->tie)
+        list(t, &t->output.weight, D, c->target_vocab, START_XAVIER, "output",
+             ".weight");
+    list(t, &t->output.bias, 1, c->target_vocab, START_ZEROS, "output", ".bias");
 }
 
 // The list of tensors alone, without memory for their numbers.
-Transformer *transformer_outline(const Config *config)
-{
+Transformer *transformer_outline(const Config *config) {
     Transformer *t = allocate(1, sizeof *t);
     t->config = *config;
     size_t L = (size_t)config->layers;
@@ -2153,8 +2018,7 @@ Transformer *transformer_outline(const Config *config)
 }
 
 // A Transformer in one of its four roles, all numbers zero.
-Transformer *transformer_zeros(const Config *config)
-{
+Transformer *transformer_zeros(const Config *config) {
     Transformer *t = transformer_outline(config);
     t->number = allocate(t->count, sizeof(real));
     real *next = t->number;
@@ -2168,8 +2032,7 @@ Transformer *transformer_zeros(const Config *config)
     return t;
 }
 
-void transformer_free(Transformer *t)
-{
+void transformer_free(Transformer *t) {
     if (!t)
         return;
     if (t->config.positions == SINUSOIDAL)
@@ -2183,8 +2046,7 @@ void transformer_free(Transformer *t)
 
 // In the role of the parameters the model also needs its table of sines and
 // cosines, which is not learned; source and target share it.
-Transformer *transformer_new(const Config *config)
-{
+Transformer *transformer_new(const Config *config) {
     Transformer *t = transformer_zeros(config);
     if (config->positions == SINUSOIDAL) {
         int P = config->max_len + 1, D = config->d_model;
@@ -2199,8 +2061,7 @@ Transformer *transformer_new(const Config *config)
 // variance of signals about the same from layer to layer, forward and backward
 // (Glorot and Bengio, 2010). Embeddings: normal with variance 1/D. Biases 0,
 // gains 1.
-void initialize(Transformer *t, uint64_t seed)
-{
+void initialize(Transformer *t, uint64_t seed) {
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
         uint64_t state = random_key(seed, FOR_PARAMETERS, (uint64_t)i);
@@ -2232,8 +2093,7 @@ typedef struct {
 
 // ids (B·S), mask over source keys -> memory (B·S,D)
 Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int B,
-           int S, Mask mask)
-{
+           int S, Mask mask) {
     Mat x = embedding_forward(pass, &s->source, t->source_embedding,
                               t->source_positions, ids, B, S);
     s->memory = encoder_forward(pass, &s->encoder, &t->encoder, x, B, mask);
@@ -2242,8 +2102,7 @@ Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int B,
 
 // ids (B·T), self_mask (B of T,T), cross_mask (B of T,S) -> logits (B·T,V)
 Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int B,
-           int T, Mask self_mask, Mask cross_mask)
-{
+           int T, Mask self_mask, Mask cross_mask) {
     Mat x = embedding_forward(pass, &s->target, t->target_embedding,
                               t->target_positions, ids, B, T);
     s->hidden = decoder_forward(pass, &s->decoder, &t->decoder, x, s->memory, B,
@@ -2255,8 +2114,7 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int B,
 
 // dlogits (B·T,V) -> all gradients, added to g
 void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
-                          Transformer *g, Mat dlogits)
-{
+                          Transformer *g, Mat dlogits) {
     Mat none = {0};
     bool learned = t->config.positions == LEARNED;
     Mat dmemory = arena_zeros(pass->arena, s->memory.rows, s->memory.cols);
@@ -2299,8 +2157,7 @@ enum { PAD, START, END, UNKNOWN, FIRST_WORD }; // the special tokens
 
 // The three masks of the model. ids (B·S) of the source, used by the encoder's
 // self-attention and by cross-attention: the same row for every query.
-Mask padding_mask(Arena *arena, const int *ids, int B, int S)
-{
+Mask padding_mask(Arena *arena, const int *ids, int B, int S) {
     unsigned char *visible = arena_take(arena, (size_t)B * (size_t)S, 1);
     for (int i = 0; i < B * S; i++)
         visible[i] = ids[i] != PAD;
@@ -2308,8 +2165,7 @@ Mask padding_mask(Arena *arena, const int *ids, int B, int S)
 }
 
 // Query i sees key j if j ≤ i: T × T, the same for every sentence.
-Mask causal_mask(Arena *arena, int T)
-{
+Mask causal_mask(Arena *arena, int T) {
     unsigned char *visible = arena_take(arena, (size_t)T * (size_t)T, 1);
     for (int i = 0; i < T; i++)
         for (int j = 0; j < T; j++)
@@ -2318,8 +2174,7 @@ Mask causal_mask(Arena *arena, int T)
 }
 
 // Both: j ≤ i, and key j is not padding. ids (B·T) of the target.
-Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T)
-{
+Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
     size_t size = (size_t)T * (size_t)T;
     unsigned char *visible = arena_take(arena, (size_t)B * size, 1);
     for (int b = 0; b < B; b++)
@@ -2351,8 +2206,7 @@ typedef struct {
 
 // batch -> logits (B·T,V); s keeps what transformer_backward needs
 Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
-                        const Batch *batch)
-{
+                        const Batch *batch) {
     int B = batch->sentences, S = batch->source_length;
     int T = batch->target_length;
     Mask source_mask = padding_mask(pass->arena, batch->source, B, S);
@@ -2376,8 +2230,7 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // Bytes of the character at `s`, or 0 if it is not valid UTF-8. Overlong forms,
 // surrogates and numbers beyond U+10FFFF are not valid. Ends at the end of the
 // string, since a zero byte continues nothing.
-int utf8_length(const char *s)
-{
+int utf8_length(const char *s) {
     const unsigned char *c = (const unsigned char *)s;
     if (c[0] < 0x80)
         return 1;
@@ -2392,8 +2245,7 @@ int utf8_length(const char *s)
     return length;
 }
 
-bool valid_utf8(const char *s)
-{
+bool valid_utf8(const char *s) {
     for (int n; *s; s += n)
         if ((n = utf8_length(s)) == 0)
             return false;
@@ -2402,8 +2254,7 @@ bool valid_utf8(const char *s)
 
 // Lower-cases Latin, Greek and Cyrillic letters of one or two bytes, in place;
 // their small forms take as many bytes.
-void lower_case(char *s)
-{
+void lower_case(char *s) {
     for (int n; *s; s += n) {
         n = utf8_length(s);
         if (n == 1 && *s >= 'A' && *s <= 'Z')
@@ -2429,12 +2280,11 @@ void lower_case(char *s)
     }
 }
 
-// Bytes of the white space at `s`, 0 if there is none. Besides the usual ones
-// these are the no-break spaces U+00A0 and U+202F, which French typography puts
-// before ! and ?.
-int space_length(const char *s)
-{
-    if (*s == ' ' || (*s >= '\t' && *s <= '\r'))
+// Bytes of the white space at `s`, 0 if there is none. Control characters count
+// as white space, and so do the no-break spaces U+00A0 and U+202F, which French
+// typography puts before ! and ?.
+int space_length(const char *s) {
+    if (*s > 0 && *s <= ' ')
         return 1;
     if (!strncmp(s, "\xc2\xa0", 2))
         return 2;
@@ -2449,16 +2299,14 @@ typedef struct {
     int lowercase;
 } Tokenizer;
 
-bool is_punctuation(char c)
-{
+bool is_punctuation(char c) {
     return c != '\0' && strchr(".,!?;:\"()", c) != NULL;
 }
 
 // The next token of *text: returns its first byte and puts its length into
 // *length; NULL at the end. Words end at white space and at punctuation, which
 // is a token by itself. Characters are tokens one by one, any space as " ".
-const char *next_token(const char **text, Tokenizer tokenizer, int *length)
-{
+const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
     const char *s = *text;
     int space = space_length(s);
     if (tokenizer.tokens == CHARACTERS) {
@@ -2483,68 +2331,53 @@ const char *next_token(const char **text, Tokenizer tokenizer, int *length)
 
 // ## The vocabulary
 //
-// A number for each token and a token for each number. Words are found through
-// a hash table: a word's hash says where to look first, and if another word
-// sits there, the next place is tried.
+// A number for each token and a token for each number. The special tokens of
+// chapter 9 come first; behind them the words stand in alphabetical order (of
+// their bytes), so that a word's number is found by halving.
 
 typedef struct {
-    char **word;   // V of them; the first four are special
-    int count;     // V
-    int *slot;     // hash table of word numbers, 0 for an empty place
-    int slots;     // its size, a power of two, at least twice count
+    char **word; // V of them
+    int count;   // V
 } Vocab;
 
-// FNV-1a
-uint32_t hash(const char *word, int length)
-{
-    uint32_t h = 2166136261u;
-    for (int i = 0; i < length; i++)
-        h = (h ^ (unsigned char)word[i]) * 16777619u;
-    return h;
+// Some bytes of a text.
+typedef struct {
+    const char *start;
+    int length;
+} Slice;
+
+int compare_slices(const void *left, const void *right) {
+    const Slice *a = left, *b = right;
+    int order = memcmp(a->start, b->start,
+                       (size_t)min_int(a->length, b->length));
+    return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-// The place of a word in the table, or the empty place where it would be.
-int *find_slot(const Vocab *v, const char *word, int length)
-{
-    uint32_t mask = (uint32_t)v->slots - 1;
-    for (uint32_t i = hash(word, length) & mask;; i = (i + 1) & mask) {
-        const char *there = v->word[v->slot[i]];
-        if (v->slot[i] == 0)
-            return &v->slot[i];
-        if (!strncmp(there, word, (size_t)length) && !there[length])
-            return &v->slot[i];
+// The token's number; UNKNOWN if the vocabulary does not have it. No text can
+// stand for a special token.
+int token_id(const Vocab *v, const char *word, int length) {
+    Slice wanted = {word, length};
+    int low = FIRST_WORD, high = v->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        Slice there = {v->word[middle], (int)strlen(v->word[middle])};
+        int order = compare_slices(&wanted, &there);
+        if (order == 0)
+            return middle;
+        *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
     }
-}
-
-// The token's number; UNKNOWN if the vocabulary does not have it.
-int token_id(const Vocab *v, const char *word, int length)
-{
-    int id = *find_slot(v, word, length);
-    return id ? id : UNKNOWN;
+    return UNKNOWN;
 }
 
 // Appends a word; its number is the count before.
-void vocab_append(Vocab *v, const char *word, int length)
-{
+void vocab_append(Vocab *v, const char *word, int length) {
     v->word = reallocate(v->word, (size_t)v->count + 1, sizeof *v->word);
-    char *copied = allocate((size_t)length + 1, 1);
-    memcpy(copied, word, (size_t)length);
-    v->word[v->count++] = copied;
-    if (2 * v->count > v->slots) { // make room: all words find new places
-        free(v->slot);
-        v->slots = v->slots ? 2 * v->slots : 64;
-        v->slot = allocate((size_t)v->slots, sizeof *v->slot);
-        for (int id = FIRST_WORD; id < v->count - 1; id++)
-            *find_slot(v, v->word[id], (int)strlen(v->word[id])) = id;
-    }
-    // special tokens are not in the table: no text can stand for them
-    if (v->count > FIRST_WORD)
-        *find_slot(v, word, length) = v->count - 1;
+    v->word[v->count] = allocate((size_t)length + 1, 1);
+    memcpy(v->word[v->count++], word, (size_t)length);
 }
 
 // A vocabulary with the special tokens alone.
-Vocab vocab_new(void)
-{
+Vocab vocab_new(void) {
     Vocab v = {0};
     const char *special[] = {"<pad>", "<start>", "<end>", "<unknown>"};
     for (int i = 0; i < FIRST_WORD; i++)
@@ -2552,41 +2385,38 @@ Vocab vocab_new(void)
     return v;
 }
 
-void vocab_free(Vocab *v)
-{
+void vocab_free(Vocab *v) {
     for (int i = 0; i < v->count; i++)
         free(v->word[i]);
     free(v->word);
-    free(v->slot);
-    *v = (Vocab){0};
 }
 
-// All tokens that occur at least min_count times in the texts, in order of
-// their first appearance.
+// All tokens that occur at least min_count times in the texts: sort them, and
+// equal ones lie side by side.
 Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
-                  int min_count)
-{
-    Vocab all = vocab_new(), kept = vocab_new();
-    int *times = NULL;
+                  int min_count) {
+    Vocab v = vocab_new();
+    Slice *all = NULL, next;
+    size_t count = 0, room = 0;
     for (int i = 0; i < texts; i++) {
-        const char *s = text[i], *word;
-        for (int n; (word = next_token(&s, tokenizer, &n)) != NULL;) {
-            int id = token_id(&all, word, n);
-            if (id == UNKNOWN) {
-                id = all.count;
-                vocab_append(&all, word, n);
-                times = reallocate(times, (size_t)all.count, sizeof *times);
-                times[id] = 0;
-            }
-            times[id]++;
+        const char *s = text[i];
+        while ((next.start = next_token(&s, tokenizer, &next.length)) != NULL) {
+            if (count == room)
+                all = reallocate(all, room = 2 * room + 1024, sizeof *all);
+            all[count++] = next;
         }
     }
-    for (int id = FIRST_WORD; id < all.count; id++)
-        if (times[id] >= min_count)
-            vocab_append(&kept, all.word[id], (int)strlen(all.word[id]));
-    free(times);
-    vocab_free(&all);
-    return kept;
+    if (count)
+        qsort(all, count, sizeof *all, compare_slices);
+    for (size_t i = 0, same; i < count; i += same) {
+        for (same = 1; i + same < count; same++)
+            if (compare_slices(&all[i], &all[i + same]))
+                break;
+        if (same >= (size_t)min_count)
+            vocab_append(&v, all[i].start, all[i].length);
+    }
+    free(all);
+    return v;
 }
 
 // ## Sentences
@@ -2597,8 +2427,7 @@ typedef struct {
 } Sentence;
 
 // text -> tokens and END
-Sentence encode_text(const char *text, const Vocab *v, Tokenizer tokenizer)
-{
+Sentence encode_text(const char *text, const Vocab *v, Tokenizer tokenizer) {
     Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
     const char *word;
     for (int n; (word = next_token(&text, tokenizer, &n)) != NULL;)
@@ -2609,8 +2438,7 @@ Sentence encode_text(const char *text, const Vocab *v, Tokenizer tokenizer)
 
 // tokens up to END -> text: words joined by spaces, characters by nothing. The
 // caller frees the result.
-char *decode_text(const int *id, int length, const Vocab *v, Tokenizer tokenizer)
-{
+char *decode_text(const int *id, int length, const Vocab *v, Tokenizer tokenizer) {
     size_t size = 1;
     for (int i = 0; i < length; i++)
         size += strlen(v->word[id[i]]) + 1;
@@ -2635,8 +2463,7 @@ typedef struct {
 } Text;
 
 // The whole of a file, with a zero byte behind it. The caller frees it.
-char *read_file(const char *path, size_t *size)
-{
+char *read_file(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     if (!file)
         fail("cannot open %s: %s", path, strerror(errno));
@@ -2659,8 +2486,7 @@ char *read_file(const char *path, size_t *size)
 
 // Cuts one line into its columns and checks them; `line` is its number.
 void read_line(Text *text, char *s, size_t length, const char *path, int line,
-               Tokenizer tokenizer)
-{
+               Tokenizer tokenizer) {
     if (length && s[length - 1] == '\r') // a file from Windows
         s[--length] = '\0';
     if (memchr(s, '\0', length))
@@ -2686,8 +2512,7 @@ void read_line(Text *text, char *s, size_t length, const char *path, int line,
 }
 
 // Reads a file of pairs; lower-cased if the tokenizer says so.
-Text read_pairs(const char *path, Tokenizer tokenizer)
-{
+Text read_pairs(const char *path, Tokenizer tokenizer) {
     size_t size;
     Text text = {.contents = read_file(path, &size)};
     char *s = text.contents, *end = s + size;
@@ -2712,8 +2537,7 @@ Text read_pairs(const char *path, Tokenizer tokenizer)
     return text;
 }
 
-void text_free(Text *text)
-{
+void text_free(Text *text) {
     free(text->contents);
     free(text->source);
     free(text->target);
@@ -2729,8 +2553,7 @@ typedef struct {
 } Pairs;
 
 Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
-                   Tokenizer tokenizer, int max_len)
-{
+                   Tokenizer tokenizer, int max_len) {
     Pairs p = {0};
     p.source = allocate((size_t)text->count, sizeof *p.source);
     p.target = allocate((size_t)text->count, sizeof *p.target);
@@ -2749,8 +2572,7 @@ Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
     return p;
 }
 
-void pairs_free(Pairs *p)
-{
+void pairs_free(Pairs *p) {
     for (int i = 0; i < p->count; i++) {
         free(p->source[i].id);
         free(p->target[i].id);
@@ -2770,8 +2592,7 @@ void pairs_free(Pairs *p)
 enum { POOL = 8 }; // batches in a pool
 
 // Shuffles n items in place (Fisher and Yates).
-void shuffle(int *item, int n, uint64_t key)
-{
+void shuffle(int *item, int n, uint64_t key) {
     for (int i = n - 1; i > 0; i--) {
         int j = (int)(uniform(&key) * (i + 1));
         int kept = item[i];
@@ -2786,8 +2607,7 @@ typedef struct {
 
 // By length of target, then of source, then by place: no two are equal, so the
 // order does not depend on how qsort works.
-int compare_lengths(const void *left, const void *right)
-{
+int compare_lengths(const void *left, const void *right) {
     const SortKey *a = left, *b = right;
     if (a->target != b->target)
         return a->target < b->target ? -1 : 1;
@@ -2796,8 +2616,7 @@ int compare_lengths(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-int batches_in_epoch(int pairs, int batch_size)
-{
+int batches_in_epoch(int pairs, int batch_size) {
     return (pairs + batch_size - 1) / batch_size;
 }
 
@@ -2805,8 +2624,7 @@ int batches_in_epoch(int pairs, int batch_size)
 // places k·batch_size … up to the next. A function of seed and epoch alone. The
 // last batch is the one that may be smaller, so only the others change places.
 void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
-                 long epoch)
-{
+                 long epoch) {
     uint64_t key = random_key(seed, FOR_ORDER, (uint64_t)epoch);
     int n = p->count, full = n / batch_size;
     int *shuffled = allocate((size_t)n, sizeof(int));
@@ -2837,8 +2655,7 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 
 // Packs the pairs with the given numbers into a batch; the memory is the
 // arena's.
-Batch make_batch(Arena *arena, const Pairs *p, const int *pair, int count)
-{
+Batch make_batch(Arena *arena, const Pairs *p, const int *pair, int count) {
     Batch batch = {.sentences = count};
     for (int b = 0; b < count; b++) {
         Sentence s = p->source[pair[b]], t = p->target[pair[b]];
@@ -2900,16 +2717,14 @@ typedef struct {
     int correct;     // whose most probable word is the expected one
 } Loss;
 
-Loss add_losses(Loss a, Loss b)
-{
+Loss add_losses(Loss a, Loss b) {
     return (Loss){a.loss + b.loss, a.plain + b.plain, a.tokens + b.tokens,
                   a.correct + b.correct};
 }
 
 // The place of the largest of n numbers, the first one among equals, beginning
 // at `first`.
-int arg_max(const real *x, int first, int n)
-{
+int arg_max(const real *x, int first, int n) {
     int best = first;
     for (int j = first + 1; j < n; j++)
         if (x[j] > x[best])
@@ -2920,8 +2735,7 @@ int arg_max(const real *x, int first, int n)
 // logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. A word the
 // vocabulary does not have is never correct.
 Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
-                  Arena *arena)
-{
+                  Arena *arena) {
     int N = logits.rows, V = logits.cols;
     size_t mark = arena->used;
     Loss total = {0}, *each = arena_take(arena, (size_t)N, sizeof *each);
@@ -2957,8 +2771,7 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // dlogits (N,V) is written, not added to, and may be the logits themselves:
 // each of them is needed just once more, here.
 void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
-                   double smoothing, int tokens)
-{
+                   double smoothing, int tokens) {
     int V = logits.cols;
     real share = 1 / (real)tokens, even = (real)(smoothing / V);
     PARALLEL_FOR(size_of(logits) * 10)
@@ -2988,8 +2801,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 enum { CHUNK = 1 << 14 }; // numbers that one thread takes at a time
 
 // √Σ x² over n numbers, in chunks, so that threads do not change the sum
-double norm_of(const real *x, size_t n, Arena *arena)
-{
+double norm_of(const real *x, size_t n, Arena *arena) {
     size_t mark = arena->used;
     int chunks = (int)((n + CHUNK - 1) / CHUNK);
     double *part = arena_take(arena, (size_t)chunks, sizeof *part), total = 0;
@@ -3006,8 +2818,7 @@ double norm_of(const real *x, size_t n, Arena *arena)
 }
 
 // The factor that brings a gradient of the given norm down to `clip`.
-double clip_factor(double norm, double clip)
-{
+double clip_factor(double norm, double clip) {
     return norm > clip ? clip / norm : 1;
 }
 
@@ -3030,8 +2841,7 @@ double clip_factor(double norm, double clip)
 
 // One step on n numbers; the gradient is multiplied by `factor` first.
 void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
-               double factor, double rate, long t)
-{
+               double factor, double rate, long t) {
     const real beta1 = (real)ADAM_BETA1, beta2 = (real)ADAM_BETA2;
     const real rest1 = (real)(1 - ADAM_BETA1), rest2 = (real)(1 - ADAM_BETA2);
     real step = (real)(rate / (1 - pow(ADAM_BETA1, (double)t)));
@@ -3077,8 +2887,7 @@ typedef struct {
 } Recipe;
 
 // The rate of step t, which counts from 1.
-double learning_rate(const Recipe *r, long t)
-{
+double learning_rate(const Recipe *r, long t) {
     if (t < r->warmup)
         return r->rate * (double)t / r->warmup;
     return r->schedule == CONSTANT ? r->rate
@@ -3101,8 +2910,7 @@ typedef struct {
     double rate, norm; // learning rate; length of the gradient, unclipped
 } Step;
 
-Trainer trainer_new(const Config *config, const Recipe *recipe)
-{
+Trainer trainer_new(const Config *config, const Recipe *recipe) {
     return (Trainer){
         .recipe = *recipe,
         .model = transformer_new(config),
@@ -3113,8 +2921,7 @@ Trainer trainer_new(const Config *config, const Recipe *recipe)
     };
 }
 
-void trainer_free(Trainer *t)
-{
+void trainer_free(Trainer *t) {
     transformer_free(t->model);
     transformer_free(t->gradient);
     transformer_free(t->m);
@@ -3124,8 +2931,7 @@ void trainer_free(Trainer *t)
 
 // Forward, loss, backward, clip, Adam. If the loss or the gradient is not a
 // finite number, the parameters stay as they were, and step.norm tells.
-Step train_step(Trainer *t, const Batch *batch)
-{
+Step train_step(Trainer *t, const Batch *batch) {
     Transformer *model = t->model, *gradient = t->gradient;
     const Recipe *recipe = &t->recipe;
     size_t mark = t->arena.used;
@@ -3163,8 +2969,7 @@ Step train_step(Trainer *t, const Batch *batch)
 // without dropout. This is the loss of held-out data, not yet a translation.
 
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
-                   double smoothing, Arena *arena)
-{
+                   double smoothing, Arena *arena) {
     Loss total = {0};
     Pass pass = {.arena = arena, .config = &model->config};
     int *order = allocate((size_t)p->count + 1, sizeof *order);
@@ -3204,8 +3009,7 @@ typedef struct {
 
 typedef bool Reporter(void *context, const Report *report);
 
-long total_steps(const Recipe *r, int pairs)
-{
+long total_steps(const Recipe *r, int pairs) {
     if (r->steps > 0)
         return r->steps;
     return (long)r->epochs * batches_in_epoch(pairs, r->batch);
@@ -3215,8 +3019,7 @@ long total_steps(const Recipe *r, int pairs)
 // false if a loss or gradient was not finite; the parameters are then those of
 // the step before. valid may be NULL.
 bool train(Trainer *t, const Pairs *data, const Pairs *valid, Reporter *reporter,
-           void *context)
-{
+           void *context) {
     const Recipe *r = &t->recipe;
     int per_epoch = batches_in_epoch(data->count, r->batch);
     long total = total_steps(r, data->count), epoch = -1;
@@ -3284,8 +3087,7 @@ typedef struct {
 
 // Encodes the source and prepares the caches. ids (B·S); room for P positions.
 Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
-                    int S, int P)
-{
+                    int S, int P) {
     int D = t->config.d_model, L = t->config.layers;
     Arena *arena = pass->arena;
     Saved saved;
@@ -3294,7 +3096,7 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     c.layer = arena_take(arena, (size_t)L, sizeof *c.layer);
     Mat memory = encode(pass, &saved, t, ids, B, S, c.source_mask);
     for (int l = 0; l < L; l++) {
-        const MultiHead *cross = &t->decoder.layer[l].cross_attention;
+        const MultiHead *cross = &t->decoder.layer[l].cross_attention.multi_head;
         LayerCache *k = &c.layer[l];
         k->self_key = arena_mat(arena, B * P, D);
         k->self_value = arena_mat(arena, B * P, D);
@@ -3309,8 +3111,7 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
 // Attention of one new position in each sentence. x (B,D); key and value hold
 // `stride` rows for each sentence, of which `used` are looked at -> (B,D)
 Mat attend_to_cache(Pass *pass, const MultiHead *w, Mat x, Mat key, Mat value,
-                    int stride, int used, Mask mask)
-{
+                    int stride, int used, Mask mask) {
     int B = x.rows, D = x.cols, H = pass->config->heads, K = D / H;
     Mat q = arena_mat(pass->arena, B, D);
     linear_forward(q, x, &w->query);
@@ -3333,8 +3134,7 @@ Mat attend_to_cache(Pass *pass, const MultiHead *w, Mat x, Mat key, Mat value,
 
 // Computes keys and values of the new position t into the cache: row t of each
 // sentence. A view with a row stride of a whole sentence reaches them all.
-void extend_cache(const MultiHead *w, Mat x, Mat key, Mat value, int room, int t)
-{
+void extend_cache(const MultiHead *w, Mat x, Mat key, Mat value, int room, int t) {
     Mat k = {row(key, t), x.rows, x.cols, room * key.row_stride, 1};
     Mat v = {row(value, t), x.rows, x.cols, room * value.row_stride, 1};
     linear_forward(k, x, &w->key);
@@ -3344,41 +3144,36 @@ void extend_cache(const MultiHead *w, Mat x, Mat key, Mat value, int room, int t
 // One decoder layer for one new position in each sentence: x (B,D) -> (B,D).
 // The same three sub-layers as in chapter 8.
 Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *k,
-                       const Cache *c, Mat x)
-{
+                       const Cache *c, Mat x) {
+    const AttentionSublayer *self = &w->self_attention;
+    const AttentionSublayer *cross = &w->cross_attention;
     ResidualSaved r;
-    FeedForwardSaved f;
-    Mask none = {0};
-    Mat h, y;
+    FeedForwardSublayerSaved f;
     // (1) self-attention
-    h = residual_enter(pass, &r, &w->self_attention_norm, x);
-    extend_cache(&w->self_attention, h, k->self_key, k->self_value, c->room,
+    Mat h = residual_enter(pass, &r, &self->norm, x);
+    extend_cache(&self->multi_head, h, k->self_key, k->self_value, c->room,
                  c->length);
-    y = attend_to_cache(pass, &w->self_attention, h, k->self_key, k->self_value,
-                        c->room, c->length + 1, none);
-    x = residual_leave(pass, &r, &w->self_attention_norm, x, y);
+    Mat y = attend_to_cache(pass, &self->multi_head, h, k->self_key,
+                            k->self_value, c->room, c->length + 1, (Mask){0});
+    x = residual_leave(pass, &r, &self->norm, x, y);
     // (2) cross-attention
-    h = residual_enter(pass, &r, &w->cross_attention_norm, x);
-    y = attend_to_cache(pass, &w->cross_attention, h, k->cross_key,
+    h = residual_enter(pass, &r, &cross->norm, x);
+    y = attend_to_cache(pass, &cross->multi_head, h, k->cross_key,
                         k->cross_value, c->source_length, c->source_length,
                         c->source_mask);
-    x = residual_leave(pass, &r, &w->cross_attention_norm, x, y);
+    x = residual_leave(pass, &r, &cross->norm, x, y);
     // (3) feed-forward network
-    h = residual_enter(pass, &r, &w->feed_forward_norm, x);
-    y = ffn_forward(pass, &f, &w->feed_forward, h);
-    return residual_leave(pass, &r, &w->feed_forward_norm, x, y);
+    return ffn_sublayer_forward(pass, &f, &w->feed_forward, x);
 }
 
 // One step: id (B), the last token of each sentence -> logits (B,V) of the next
-Mat decoder_step(Pass *pass, Cache *c, const int *id)
-{
+Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
-    Mat positions = t->target_positions, none = {0};
+    Mat positions = t->target_positions;
     EmbeddingSaved e;
     if (positions.at)
         positions = band_of_rows(positions, c->length, 1);
-    Mat x = embedding_forward(pass, &e, t->target_embedding,
-                              positions.at ? positions : none, id,
+    Mat x = embedding_forward(pass, &e, t->target_embedding, positions, id,
                               c->sentences, 1);
     for (int l = 0; l < t->config.layers; l++)
         x = decoder_layer_step(pass, &t->decoder.layer[l], &c->layer[l], c, x);
@@ -3396,8 +3191,7 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id)
 // END behind the last one (or P tokens and no END), the rest PAD. P is at most
 // max_len + 1. pad and start are never written.
 void translate(const Transformer *model, const int *ids, int B, int S, int *out,
-               int P, Arena *arena)
-{
+               int P, Arena *arena) {
     size_t mark = arena->used;
     Pass pass = {.arena = arena, .config = &model->config};
     Cache cache = decoder_start(&pass, model, ids, B, S, P);
@@ -3431,8 +3225,7 @@ void translate(const Transformer *model, const int *ids, int B, int S, int *out,
 // model did not come to an end within max_len tokens. Sentences of similar
 // length are taken together. The caller frees each result's id and the array.
 Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
-                        int batch_size, Arena *arena)
-{
+                        int batch_size, Arena *arena) {
     int P = model->config.max_len + 1;
     Sentence *result = allocate((size_t)n, sizeof *result);
     SortKey *order = allocate((size_t)n, sizeof *order);
@@ -3465,8 +3258,7 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
     return result;
 }
 
-void sentences_free(Sentence *s, int n)
-{
+void sentences_free(Sentence *s, int n) {
     for (int i = 0; i < n; i++)
         free(s[i].id);
     free(s);
@@ -3491,8 +3283,7 @@ typedef struct {
 } Match;
 
 // How often the n words at `run` occur in s (without its END).
-int occurrences(const int *run, int n, const int *s, int length)
-{
+int occurrences(const int *run, int n, const int *s, int length) {
     int count = 0;
     for (int i = 0; i + n <= length; i++)
         count += !memcmp(run, s + i, sizeof(int) * (size_t)n);
@@ -3500,13 +3291,11 @@ int occurrences(const int *run, int n, const int *s, int length)
 }
 
 // Words of a sentence without END, if it has one.
-int words_of(Sentence s)
-{
+int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
-void match_runs(Match *m, const int *s, int c, const int *reference, int r, int n)
-{
+void match_runs(Match *m, const int *s, int c, const int *reference, int r, int n) {
     for (int i = 0; i + n <= c; i++) {
         m->runs[n - 1]++;
         bool known = true;
@@ -3519,8 +3308,7 @@ void match_runs(Match *m, const int *s, int c, const int *reference, int r, int 
     }
 }
 
-void add_match(Match *m, Sentence s, Sentence reference)
-{
+void add_match(Match *m, Sentence s, Sentence reference) {
     int c = words_of(s), r = words_of(reference);
     bool same = s.length == reference.length;
     for (int i = 0; same && i < s.length; i++)
@@ -3534,8 +3322,7 @@ void add_match(Match *m, Sentence s, Sentence reference)
 }
 
 // In percent. 0 if no run of some length matches.
-double bleu(const Match *m)
-{
+double bleu(const Match *m) {
     double logs = 0;
     for (int n = 0; n < 4; n++) {
         if (m->matched[n] == 0)
@@ -3558,21 +3345,18 @@ const char *const kind_name[KINDS] = {"encoder", "decoder", "cross"};
 
 // The weights of one head in one layer, for the only sentence of a batch:
 // (S,S), (T,T) or (T,S). Row i: how query i spreads its attention.
-Mat attention_of(const Saved *s, int kind, int layer, int h, int H)
-{
-    const MultiHeadSaved *a = kind == ENCODER
-                            ? &s->encoder.layer[layer].self_attention
-                            : kind == DECODER
-                            ? &s->decoder.layer[layer].self_attention
-                            : &s->decoder.layer[layer].cross_attention;
-    int T = a->weights.rows / H;
-    return band_of_rows(a->weights, h * T, T);
+Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
+    const AttentionSublayerSaved *a =
+        kind == ENCODER ? &s->encoder.layer[layer].self_attention
+        : kind == DECODER ? &s->decoder.layer[layer].self_attention
+                          : &s->decoder.layer[layer].cross_attention;
+    int T = a->multi_head.weights.rows / H;
+    return band_of_rows(a->multi_head.weights, h * T, T);
 }
 
 // Runs one pair through the model without dropout; s then holds the weights.
 Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
-           Sentence target)
-{
+           Sentence target) {
     Pairs one = {.source = &source, .target = &target, .count = 1};
     Batch batch = make_batch(pass->arena, &one, (const int[]){0}, 1);
     transformer_forward(pass, s, t, &batch);
@@ -3581,8 +3365,7 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
 
 // The tokens on the two axes of a kind of attention. The queries of the decoder
 // are its input: start, and the words before the one being written.
-void axes(const Batch *batch, int kind, const int **query, const int **key)
-{
+void axes(const Batch *batch, int kind, const int **query, const int **key) {
     *query = kind == ENCODER ? batch->source : batch->input;
     *key = kind == DECODER ? batch->input : batch->source;
 }
@@ -3592,8 +3375,7 @@ void axes(const Batch *batch, int kind, const int **query, const int **key)
 // One line for each weight, in the tidy form that pandas, R and gnuplot read.
 // Tokens are quoted, quotes in them doubled (RFC 4180).
 
-void write_quoted(FILE *file, const char *token)
-{
+void write_quoted(FILE *file, const char *token) {
     fputc('"', file);
     for (; *token; token++) {
         if (*token == '"')
@@ -3605,8 +3387,7 @@ void write_quoted(FILE *file, const char *token)
 
 void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
                          const Batch *batch, const Vocab *source,
-                         const Vocab *target)
-{
+                         const Vocab *target) {
     fputs("kind,layer,head,query,key,weight,query_token,key_token\n", file);
     int H = t->config.heads, all = KINDS * t->config.layers * H;
     for (int n = 0; n < all; n++) {
@@ -3635,8 +3416,7 @@ void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
 // names of the columns stand upright above them. It needs no colour.
 
 // The n-th character of a token, as bytes of UTF-8 (up to 4); "" behind its end.
-void nth_character(char to[5], const char *token, int n)
-{
+void nth_character(char to[5], const char *token, int n) {
     for (; n > 0 && *token; n--)
         token += utf8_length(token);
     int length = *token ? utf8_length(token) : 0;
@@ -3645,16 +3425,14 @@ void nth_character(char to[5], const char *token, int n)
 }
 
 // Characters, not bytes.
-int characters(const char *token)
-{
+int characters(const char *token) {
     int n = 0;
     for (; *token; token += utf8_length(token))
         n++;
     return n;
 }
 
-int longest(const char *const *name, int count)
-{
+int longest(const char *const *name, int count) {
     int most = 0;
     for (int i = 0; i < count; i++)
         most = characters(name[i]) > most ? characters(name[i]) : most;
@@ -3663,8 +3441,7 @@ int longest(const char *const *name, int count)
 
 // weights (T,S), T names for the rows, S for the columns
 void draw_attention(FILE *file, Mat weights, const char *const *row_name,
-                    const char *const *col_name)
-{
+                    const char *const *col_name) {
     const char *shade[] = {"  ", "..", "::", "--", "==", "++", "**", "##", "%%",
                            "@@"};
     int width = longest(row_name, weights.rows);
@@ -3691,8 +3468,7 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
 }
 
 // The mean over the heads of a layer, as a fresh matrix.
-Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H)
-{
+Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
     Mat first = attention_of(s, kind, layer, 0, H);
     Mat mean = arena_zeros(arena, first.rows, first.cols);
     for (int h = 0; h < H; h++)
@@ -3708,8 +3484,7 @@ Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H)
 // it wrote this?
 void draw_cross_attention(FILE *file, Arena *arena, const Transformer *t,
                           const Saved *s, const Batch *batch,
-                          const Vocab *source, const Vocab *target)
-{
+                          const Vocab *source, const Vocab *target) {
     size_t mark = arena->used;
     int S = batch->source_length, T = batch->target_length;
     const char **rows = arena_take(arena, (size_t)T, sizeof *rows);
@@ -3737,8 +3512,7 @@ const char *const component_name[COMPONENTS] = {
     "norms", "output layer"};
 
 // What a tensor belongs to, by its name.
-int component_of(const char *name)
-{
+int component_of(const char *name) {
     return strstr(name, "norm") ? IN_NORMS
          : strstr(name, "cross_attention") ? IN_CROSS_ATTENTION
          : strstr(name, "attention") ? IN_ATTENTION
@@ -3747,14 +3521,12 @@ int component_of(const char *name)
          : strstr(name, "positions") ? IN_POSITIONS : IN_OUTPUT;
 }
 
-bool in_encoder(const char *name)
-{
+bool in_encoder(const char *name) {
     return !strncmp(name, "encoder", 7) || !strncmp(name, "source", 6);
 }
 
 // 24034304 as "24,034,304"; `to` needs 32 bytes.
-const char *with_commas(char *to, size_t n)
-{
+const char *with_commas(char *to, size_t n) {
     char digits[32];
     int length = snprintf(digits, sizeof digits, "%zu", n), out = 0;
     for (int i = 0; i < length; i++) {
@@ -3768,14 +3540,13 @@ const char *with_commas(char *to, size_t n)
 
 // Prints the parameters of the encoder (or of the rest) by component, with each
 // one's share, and their total.
-void print_side(FILE *file, const Transformer *t, bool encoder)
-{
+void print_side(FILE *file, const Transformer *t, bool encoder) {
     size_t count[COMPONENTS] = {0}, total = 0;
     for (int i = 0; i < t->tensors; i++) {
         const Tensor *tensor = &t->tensor[i];
         size_t size = (size_t)tensor->rows * (size_t)tensor->cols;
-        if (in_encoder(tensor->name) == encoder) {
-            count[component_of(tensor->name)] += size;
+        if (in_encoder(tensor->name.text) == encoder) {
+            count[component_of(tensor->name.text)] += size;
             total += size;
         }
     }
@@ -3789,8 +3560,7 @@ void print_side(FILE *file, const Transformer *t, bool encoder)
     fprintf(file, "  %-16s %15s\n", "total", with_commas(text, total));
 }
 
-void print_parameters(FILE *file, const Transformer *t)
-{
+void print_parameters(FILE *file, const Transformer *t) {
     char text[32];
     print_side(file, t, true);
     print_side(file, t, false);
@@ -3811,8 +3581,7 @@ void print_parameters(FILE *file, const Transformer *t)
 // layer, 3 M D in each decoder layer) and some room for the sub-layer at work.
 
 // Bytes of the arena that the forward pass fills, without the smallest terms.
-double saved_bytes(const Config *c, double B, double S, double T)
-{
+double saved_bytes(const Config *c, double B, double S, double T) {
     double D = c->d_model, F = c->d_ff, H = c->heads, N = B * S, M = B * T;
     double copies = c->dropout > 0 ? 2 : 1;
     double encoder = 8 * N * D + 2 * N * F + copies * B * H * S * S;
@@ -3930,8 +3699,7 @@ const Option options[] = {
 enum { OPTIONS = sizeof options / sizeof *options };
 
 // The number of `text` among the choices "a|b|c", or -1.
-int find_choice(const char *choices, const char *text)
-{
+int find_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     for (int n = 0; choices; n++) {
         size_t this = strcspn(choices, "|");
@@ -3943,35 +3711,26 @@ int find_choice(const char *choices, const char *text)
 }
 
 // Puts a value into the settings; false if it is not allowed.
-bool set_option(Settings *s, const Option *o, const char *text)
-{
+bool set_option(Settings *s, const Option *o, const char *text) {
     void *place = (char *)s + o->offset;
-    if (o->type == STRING) {
-        *(const char **)place = text;
-        return *text != '\0';
-    }
-    if (o->type == CHOICE || o->type == FLAG) {
-        int n = find_choice(o->type == FLAG ? "no|yes" : o->choices, text);
-        *(int *)place = n;
-        return n >= 0;
-    }
+    if (o->type == STRING)
+        return *(*(const char **)place = text) != '\0';
+    if (o->type == CHOICE || o->type == FLAG)
+        return (*(int *)place = find_choice(
+                    o->type == FLAG ? "no|yes" : o->choices, text)) >= 0;
     char *end;
-    errno = 0;
     double value = strtod(text, &end);
-    bool valid = end != text && !*end && errno != ERANGE
-              && value >= o->least && value <= o->most;
+    if (end == text || *end || !(value >= o->least && value <= o->most))
+        return false;
     if (o->type == NUMBER)
-        *(double *)place = valid ? value : 0;
-    else {
-        valid = valid && value == floor(value) && text[strspn(text, "0123456789")] == '\0';
-        *(int *)place = valid ? (int)value : 0;
-    }
-    return valid;
+        *(double *)place = value;
+    else
+        *(int *)place = (int)value;
+    return o->type == NUMBER || text[strspn(text, "0123456789")] == '\0';
 }
 
 // The value as text, which set_option reads back; `to` needs 64 bytes.
-const char *option_text(char *to, const Settings *s, const Option *o)
-{
+const char *option_text(char *to, const Settings *s, const Option *o) {
     const void *place = (const char *)s + o->offset;
     if (o->type == NUMBER)
         snprintf(to, 64, "%.15g", *(const double *)place);
@@ -3998,8 +3757,7 @@ typedef struct {
     Trainer trainer;  // m and v may be NULL: enough to use the model
 } Checkpoint;
 
-void checkpoint_free(Checkpoint *c)
-{
+void checkpoint_free(Checkpoint *c) {
     vocab_free(&c->source);
     vocab_free(&c->target);
     trainer_free(&c->trainer);
@@ -4015,140 +3773,82 @@ void checkpoint_free(Checkpoint *c)
 //     the numbers   32-bit floats, little-endian, row by row
 //
 // ### Writing
-//
-// First the header is put together in memory, in a buffer that grows.
 
-typedef struct {
-    char *text;
-    size_t length, room;
-} Buffer;
-
-void append_bytes(Buffer *b, const void *bytes, size_t count)
-{
-    if (b->room - b->length < count) {
-        b->room = 2 * (b->length + count) + 1024;
-        b->text = reallocate(b->text, b->room, 1);
-    }
-    memcpy(b->text + b->length, bytes, count);
-    b->length += count;
-}
-
-void append(Buffer *b, const char *text)
-{
-    append_bytes(b, text, strlen(text));
-}
-
-// A JSON string. Control characters and the two special ones are escaped; the
-// rest is UTF-8 already.
-void append_string(Buffer *b, const char *text)
-{
-    append(b, "\"");
-    for (; *text; text++) {
-        char escaped[8];
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            snprintf(escaped, sizeof escaped, "\\%c", c);
-        else if (c < 0x20)
-            snprintf(escaped, sizeof escaped, "\\u%04x", c);
-        else
-            snprintf(escaped, sizeof escaped, "%c", c);
-        append(b, escaped);
-    }
-    append(b, "\"");
-}
-
-void append_entry(Buffer *b, const char *key, const char *value)
-{
-    if (b->text[b->length - 1] != '{')
-        append(b, ",");
-    append_string(b, key);
-    append(b, ":");
-    append_string(b, value);
-}
+#define FORMAT "transformer.c 1"
 
 // The name under which an option is kept: d-model becomes d_model.
-const char *metadata_name(char to[32], const Option *o)
-{
+const char *metadata_name(char to[32], const Option *o) {
     snprintf(to, 32, "%s", o->name);
     for (char *c = to; *c; c++)
         *c = *c == '-' ? '_' : *c;
     return to;
 }
 
-void append_vocab(Buffer *b, const char *key, const Vocab *v)
-{
-    Buffer joined = {0};
-    for (int i = 0; i < v->count; i++) {
-        append(&joined, i ? "\n" : "");
-        append(&joined, v->word[i]);
+// The inside of a JSON string. Tokens hold no control characters (chapter 10).
+void write_escaped(FILE *file, const char *text) {
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', file);
+        fputc(*text, file);
     }
-    append_bytes(&joined, "", 1);
-    append_entry(b, key, joined.text);
-    free(joined.text);
 }
 
-#define FORMAT "transformer.c 1"
+void write_vocab(FILE *file, const char *key, const Vocab *v) {
+    fprintf(file, ",\"%s\":\"", key);
+    for (int i = 0; i < v->count; i++) {
+        fputs(i ? "\\n" : "", file);
+        write_escaped(file, v->word[i]);
+    }
+    fputc('"', file);
+}
 
-void append_metadata(Buffer *b, const Checkpoint *c)
-{
+void write_metadata(FILE *file, const Checkpoint *c) {
     char name[32], value[64];
-    append(b, "\"__metadata__\":{");
-    append_entry(b, "format", FORMAT);
+    fprintf(file, "\"__metadata__\":{\"format\":\"%s\"", FORMAT);
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].in_model)
-            append_entry(b, metadata_name(name, &options[i]),
-                         option_text(value, &c->settings, &options[i]));
-    snprintf(value, sizeof value, "%ld", c->trainer.step);
-    append_entry(b, "step", value);
-    snprintf(value, sizeof value, "%.17g", c->trainer.best);
-    append_entry(b, "best", value);
-    append_vocab(b, "source_vocabulary", &c->source);
-    append_vocab(b, "target_vocabulary", &c->target);
-    append(b, "}");
+            fprintf(file, ",\"%s\":\"%s\"", metadata_name(name, &options[i]),
+                    option_text(value, &c->settings, &options[i]));
+    fprintf(file, ",\"step\":\"%ld\",\"best\":\"%.17g\"", c->trainer.step,
+            c->trainer.best);
+    write_vocab(file, "source_vocabulary", &c->source);
+    write_vocab(file, "target_vocabulary", &c->target);
+    fputc('}', file);
 }
 
 // A matrix has two dimensions in the file, a bias or a gain has one.
-bool is_vector(const Tensor *t)
-{
-    return strstr(t->name, ".weight") == NULL;
+bool is_vector(const Tensor *t) {
+    return strstr(t->name.text, ".weight") == NULL;
 }
+
+const char *const role_prefix[] = {"", "adam.m.", "adam.v."};
 
 // The entries of one role, behind one another; *offset counts bytes.
-void append_tensors(Buffer *b, const Transformer *t, const char *prefix,
-                    size_t *offset)
-{
+void write_entries(FILE *file, const Transformer *t, const char *prefix,
+                   size_t *offset) {
     for (int i = 0; i < t->tensors; i++) {
         const Tensor *tensor = &t->tensor[i];
-        size_t size = 4 * (size_t)tensor->rows * (size_t)tensor->cols;
-        char text[256], rows[32] = "";
+        size_t begin = *offset;
+        *offset += 4 * (size_t)tensor->rows * (size_t)tensor->cols;
+        fprintf(file, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[", prefix,
+                tensor->name.text);
         if (!is_vector(tensor))
-            snprintf(rows, sizeof rows, "%d,", tensor->rows);
-        snprintf(text, sizeof text, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%s%d],"
-                 "\"data_offsets\":[%zu,%zu]}", prefix, tensor->name, rows,
-                 tensor->cols, *offset, *offset + size);
-        append(b, text);
-        *offset += size;
+            fprintf(file, "%d,", tensor->rows);
+        fprintf(file, "%d],\"data_offsets\":[%zu,%zu]}", tensor->cols, begin,
+                *offset);
     }
 }
 
-// The numbers of one role, each as four bytes, lowest first. False: disk full.
-bool write_numbers(FILE *file, const Transformer *t)
-{
-    enum { AT_ONCE = 4096 };
-    unsigned char bytes[4 * AT_ONCE];
-    for (size_t i = 0; i < t->count; i += AT_ONCE) {
-        size_t n = t->count - i < AT_ONCE ? t->count - i : AT_ONCE;
-        for (size_t k = 0; k < n; k++) {
-            float value = (float)t->number[i + k];
-            uint32_t bits;
-            memcpy(&bits, &value, sizeof bits);
-            for (int byte = 0; byte < 4; byte++)
-                bytes[4 * k + (size_t)byte] = (unsigned char)(bits >> 8 * byte);
-        }
-        if (fwrite(bytes, 4, n, file) != n)
-            return false;
+// Each number as four bytes, lowest first, whatever this machine's own order.
+void write_numbers(FILE *file, const Transformer *t) {
+    for (size_t k = 0; k < t->count; k++) {
+        float value = (float)t->number[k];
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        unsigned char byte[4] = {bits & 255, bits >> 8 & 255, bits >> 16 & 255,
+                                 bits >> 24};
+        fwrite(byte, 1, 4, file);
     }
-    return true;
 }
 
 // ## Files are replaced whole
@@ -4165,8 +3865,7 @@ typedef struct {
     FILE *file;
 } NewFile;
 
-NewFile new_file(const char *path)
-{
+NewFile new_file(const char *path) {
 #ifdef TRANSFORMER_POSIX
     struct stat status; // never replace a device or a folder
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
@@ -4180,25 +3879,14 @@ NewFile new_file(const char *path)
     return n;
 }
 
-void discard_file(NewFile *n)
-{
-    fclose(n->file);
-    remove(n->beside);
-    free(n->beside);
-}
-
-// Completes and renames the file; `written` is false if writing has failed.
-void commit_file(NewFile *n, bool written)
-{
-    written = written && fflush(n->file) == 0 && !ferror(n->file);
+// Completes and renames the file, or removes it and fails.
+void commit_file(NewFile *n) {
+    bool written = fflush(n->file) == 0 && !ferror(n->file);
 #ifdef TRANSFORMER_POSIX
     written = written && fsync(fileno(n->file)) == 0;
 #endif
     int reason = errno;
-    if (fclose(n->file) != 0 && written) {
-        written = false;
-        reason = errno;
-    }
+    fclose(n->file);
 #ifdef _WIN32
     if (written)
         remove(n->path); // rename does not replace there
@@ -4209,65 +3897,60 @@ void commit_file(NewFile *n, bool written)
     }
     if (!written) {
         remove(n->beside);
-        fail("cannot write %s: %s (what was there before is unchanged)", n->path,
-             strerror(reason));
+        fail("cannot write %s: %s (what was there before is unchanged)",
+             n->path, strerror(reason));
     }
     free(n->beside);
 }
 
-void save_checkpoint(const Checkpoint *c, const char *path)
-{
-    const Trainer *t = &c->trainer;
-    Buffer header = {0};
-    size_t offset = 0;
-    append(&header, "{");
-    append_metadata(&header, c);
-    append_tensors(&header, t->model, "", &offset);
-    append_tensors(&header, t->m, "adam.m.", &offset);
-    append_tensors(&header, t->v, "adam.v.", &offset);
-    append(&header, "}");
-    while (header.length % 8)
-        append(&header, " ");
-    unsigned char length[8];
-    for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)((uint64_t)header.length >> 8 * i);
-
+void save_checkpoint(const Checkpoint *c, const char *path) {
+    const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
     NewFile n = new_file(path);
-    bool written = fwrite(length, 1, 8, n.file) == 8
-                && fwrite(header.text, 1, header.length, n.file) == header.length
-                && write_numbers(n.file, t->model)
-                && write_numbers(n.file, t->m) && write_numbers(n.file, t->v);
-    free(header.text);
-    commit_file(&n, written);
+    unsigned char length[8] = {0};
+    size_t offset = 0;
+    fwrite(length, 1, 8, n.file); // a place for the length, not yet known
+    fputc('{', n.file);
+    write_metadata(n.file, c);
+    for (int i = 0; i < 3; i++)
+        write_entries(n.file, role[i], role_prefix[i], &offset);
+    fputc('}', n.file);
+    long end = ftell(n.file);
+    for (; end % 8; end++)
+        fputc(' ', n.file);
+    for (int i = 0; i < 3; i++)
+        write_numbers(n.file, role[i]);
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)(end - 8) >> 8 * i);
+    rewind(n.file);
+    fwrite(length, 1, 8, n.file);
+    commit_file(&n);
 }
 
 // ### Reading
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
-// reader trusts nothing: it knows the few forms of JSON that occur here and
-// refuses everything else, and no number from the file is used before it has
-// been compared with the file's size.
+// reader trusts nothing: it knows the few forms of JSON that occur here, in the
+// order in which all writers of safetensors put them, and refuses everything
+// else; and no number from the file is used before it has been compared with
+// what is expected.
 
 typedef struct {
     const char *path;
     const char *start, *at, *end;
 } Reader;
 
-_Noreturn void refuse(const Reader *r, const char *reason)
-{
-    fail("%s: not a model this program can read: %s (byte %ld)", r->path, reason,
-         (long)(r->at - r->start));
+_Noreturn void refuse(const Reader *r, const char *reason, const char *what) {
+    fail("%s: not a model this program can read: %s%s (byte %ld)", r->path,
+         reason, what, (long)(r->at - r->start));
 }
 
-void skip_spaces(Reader *r)
-{
-    while (r->at < r->end && strchr(" \t\r\n", *r->at) && *r->at)
+void skip_spaces(Reader *r) {
+    while (r->at < r->end && *r->at && strchr(" \t\r\n", *r->at))
         r->at++;
 }
 
-// Takes the character c if it comes next.
-bool take(Reader *r, char c)
-{
+// Takes the character c if it comes next, behind white space.
+bool take(Reader *r, char c) {
     skip_spaces(r);
     if (r->at == r->end || *r->at != c)
         return false;
@@ -4275,407 +3958,262 @@ bool take(Reader *r, char c)
     return true;
 }
 
-void expect(Reader *r, char c)
-{
-    char reason[] = "expected 'x' in the header";
-    reason[10] = c;
+void expect(Reader *r, char c) {
     if (!take(r, c))
-        refuse(r, reason);
-}
-
-// Four hexadecimal digits of \uXXXX.
-unsigned read_hex(Reader *r)
-{
-    unsigned value = 0;
-    for (int i = 0; i < 4; i++, r->at++) {
-        const char *digits = "0123456789abcdef0123456789ABCDEF", *digit;
-        if (r->at == r->end || !*r->at || !(digit = strchr(digits, *r->at)))
-            refuse(r, "bad \\u in a string");
-        value = 16 * value + (unsigned)((digit - digits) % 16);
-    }
-    return value;
-}
-
-// One \uXXXX, or two that make up one character (a surrogate pair), as UTF-8.
-void read_unicode(Reader *r, Buffer *to)
-{
-    unsigned c = read_hex(r);
-    if (c >= 0xd800 && c < 0xdc00) {
-        bool follows = r->end - r->at >= 2 && r->at[0] == '\\' && r->at[1] == 'u';
-        r->at += follows ? 2 : 0;
-        unsigned low = follows ? read_hex(r) : 0;
-        if (low < 0xdc00 || low > 0xdfff)
-            refuse(r, "half a character in a string");
-        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-    }
-    char utf8[4];
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n; i-- > 1; c >>= 6)
-        utf8[i] = (char)(0x80 | (c & 0x3f));
-    utf8[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xf0) | c);
-    append_bytes(to, utf8, n);
+        refuse(r, "its header should go on with ", (const char[]){c, '\0'});
 }
 
 // A string, its escapes undone. The caller frees it.
-char *read_string(Reader *r)
-{
-    Buffer b = {0};
+char *read_string(Reader *r) {
     expect(r, '"');
-    while (r->at < r->end && *r->at != '"') {
-        char c = *r->at++;
-        if ((unsigned char)c < 0x20)
-            refuse(r, "a control character in a string");
-        if (c != '\\') {
-            append_bytes(&b, &c, 1);
-            continue;
-        }
-        const char *from = "\"\\/bfnrtu", *to = "\"\\/\b\f\n\r\t", *which;
-        c = r->at < r->end ? *r->at++ : '\0';
-        which = c ? strchr(from, c) : NULL;
-        if (!which)
-            refuse(r, "bad escape in a string");
-        if (c == 'u')
-            read_unicode(r, &b);
-        else
-            append_bytes(&b, to + (which - from), 1);
+    const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t", *end = r->at;
+    while (end < r->end && *end != '"')
+        end += *end == '\\' && r->end - end > 1 ? 2 : 1;
+    char *text = allocate((size_t)(end - r->at) + 1, 1), *next = text;
+    for (; r->at < end; r->at++) {
+        const char *escape = "";
+        bool escaped = *r->at == '\\';
+        if (escaped && ++r->at < end)
+            escape = *r->at ? strchr(from, *r->at) : NULL;
+        if ((unsigned char)*r->at < 0x20 || !escape || (escaped && !*escape))
+            refuse(r, "a string with a character that does not belong there",
+                   "");
+        *next++ = escaped ? to[escape - from] : *r->at;
     }
     expect(r, '"');
-    append_bytes(&b, "", 1);
-    if (strlen(b.text) + 1 != b.length || !valid_utf8(b.text))
-        refuse(r, "a string that is not valid UTF-8");
-    return b.text;
+    if (!valid_utf8(text))
+        refuse(r, "a string that is not valid UTF-8", "");
+    return text;
 }
 
-// A whole number that is not negative.
-size_t read_whole(Reader *r)
-{
+// Takes the string `name`, a colon, and one more character.
+void expect_key(Reader *r, const char *name, char then) {
+    char *key = read_string(r);
+    bool same = !strcmp(key, name);
+    free(key);
+    if (!same)
+        refuse(r, "expected the key ", name);
+    expect(r, ':');
+    expect(r, then);
+}
+
+// Takes this very number.
+void expect_number(Reader *r, size_t expected, const char *what) {
     skip_spaces(r);
     size_t value = 0;
     const char *first = r->at;
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
-        if (value > (SIZE_MAX - 9) / 10)
-            refuse(r, "a number that is too large");
+        if (value > SIZE_MAX / 10 - 9)
+            break;
         value = 10 * value + (size_t)(*r->at - '0');
     }
-    if (r->at == first || (*first == '0' && r->at - first > 1))
-        refuse(r, "expected a whole number");
-    return value;
+    if (r->at == first || value != expected)
+        refuse(r, "not the shape or place that fits its settings: ", what);
 }
 
-// What the header says of one tensor, and of one string of metadata.
-typedef struct {
-    char *name;
-    int dimensions;
-    size_t shape[2], begin, end; // bytes, from the start of the numbers
-} Entry;
-
-typedef struct {
-    char *name, *value;
-} Metadata;
-
-typedef struct {
-    Metadata *metadata;
-    int strings;
-    Entry *entry;
-    int entries;
-} Header;
-
-void read_metadata(Reader *r, Header *h)
-{
-    if (h->metadata)
-        refuse(r, "metadata twice");
-    expect(r, '{');
-    do {
-        h->metadata = reallocate(h->metadata, (size_t)h->strings + 1,
-                                 sizeof *h->metadata);
-        Metadata *m = &h->metadata[h->strings++];
-        m->name = read_string(r);
-        expect(r, ':');
-        m->value = read_string(r);
-    } while (take(r, ','));
-    expect(r, '}');
-}
-
-// {"dtype":"F32","shape":[…],"data_offsets":[begin,end]}, in any order
-void read_entry(Reader *r, Entry *e)
-{
-    const char *keys[] = {"dtype", "shape", "data_offsets"};
-    bool seen[3] = {false, false, false};
-    expect(r, '{');
-    do {
-        char *key = read_string(r);
-        int which = 0;
-        while (which < 3 && strcmp(key, keys[which]))
-            which++;
-        free(key);
-        if (which == 3 || seen[which])
-            refuse(r, "an unknown key, or one twice, in a tensor's entry");
-        seen[which] = true;
-        expect(r, ':');
-        if (which == 0) {
-            char *type = read_string(r);
-            bool f32 = !strcmp(type, "F32");
-            free(type);
-            if (!f32)
-                refuse(r, "a tensor that is not F32");
-            continue;
-        }
-        size_t pair[2] = {0, 0};
-        int n = 0;
-        expect(r, '[');
-        do {
-            if (n == 2)
-                refuse(r, "a tensor with more than two dimensions");
-            pair[n++] = read_whole(r);
-        } while (take(r, ','));
-        expect(r, ']');
-        if (which == 1) {
-            e->dimensions = n;
-            memcpy(e->shape, pair, sizeof pair);
-        } else if (n == 2) {
-            e->begin = pair[0];
-            e->end = pair[1];
-        } else
-            refuse(r, "a tensor needs two offsets");
-    } while (take(r, ','));
-    expect(r, '}');
-    if (!seen[0] || !seen[1] || !seen[2])
-        refuse(r, "a tensor without type, shape or offsets");
-}
-
-Header read_header(Reader *r)
-{
-    Header h = {0};
-    expect(r, '{');
-    do {
-        char *name = read_string(r);
-        expect(r, ':');
-        if (!strcmp(name, "__metadata__")) {
-            free(name);
-            read_metadata(r, &h);
-            continue;
-        }
-        h.entry = reallocate(h.entry, (size_t)h.entries + 1, sizeof *h.entry);
-        h.entry[h.entries] = (Entry){.name = name};
-        read_entry(r, &h.entry[h.entries++]);
-    } while (take(r, ','));
-    expect(r, '}');
-    skip_spaces(r);
-    if (r->at != r->end)
-        refuse(r, "something behind the header's end");
-    return h;
-}
-
-void header_free(Header *h)
-{
-    for (int i = 0; i < h->strings; i++) {
-        free(h->metadata[i].name);
-        free(h->metadata[i].value);
-    }
-    for (int i = 0; i < h->entries; i++)
-        free(h->entry[i].name);
-    free(h->metadata);
-    free(h->entry);
-}
-
-int compare_places(const void *left, const void *right)
-{
-    const Entry *a = left, *b = right;
-    if (a->begin != b->begin)
-        return a->begin < b->begin ? -1 : 1;
-    return a->end < b->end ? -1 : a->end > b->end;
-}
-
-int compare_names(const void *left, const void *right)
-{
-    return strcmp(((const Entry *)left)->name, ((const Entry *)right)->name);
-}
-
-// The tensors must fill the data exactly: no holes, no overlaps, no name twice,
-// and each as large as its shape says. Leaves the entries sorted by name.
-void check_entries(Reader *r, Header *h, size_t data)
-{
-    qsort(h->entry, (size_t)h->entries, sizeof *h->entry, compare_places);
-    size_t end = 0;
-    for (int i = 0; i < h->entries; i++) {
-        const Entry *e = &h->entry[i];
-        size_t rows = e->dimensions == 2 ? e->shape[0] : 1;
-        size_t cols = e->shape[e->dimensions - 1];
-        if (e->begin != end || e->end < e->begin || e->end > data)
-            refuse(r, "tensors that overlap, leave a hole or run over the end");
-        size_t numbers = (e->end - e->begin) / 4;
-        if (rows == 0 || cols == 0 || (e->end - e->begin) % 4
-            || numbers / cols != rows || numbers % cols)
-            refuse(r, "a tensor whose shape does not fit its size");
-        end = e->end;
-    }
-    if (end != data)
-        refuse(r, "the file is cut short, or has more than the header says");
-    qsort(h->entry, (size_t)h->entries, sizeof *h->entry, compare_names);
-    for (int i = 1; i < h->entries; i++)
-        if (!strcmp(h->entry[i - 1].name, h->entry[i].name))
-            refuse(r, "a tensor twice");
-}
-
-const char *find_metadata(const Reader *r, const Header *h, const char *name)
-{
-    const char *value = NULL;
-    for (int i = 0; i < h->strings; i++)
-        if (!strcmp(h->metadata[i].name, name)) {
-            if (value)
-                refuse(r, "a metadata name twice");
-            value = h->metadata[i].value;
-        }
-    if (!value)
-        fail("%s: the metadata has no \"%s\"", r->path, name);
-    return value;
-}
-
-// Tokens joined by newlines, the special ones first.
-Vocab read_vocab(const Reader *r, const char *text, const char *name)
-{
+// Tokens joined by newlines, the special ones first, the words in order.
+Vocab read_vocab(const Reader *r, const char *text) {
     Vocab v = vocab_new();
     for (int id = 0; text; id++) {
         int length = (int)strcspn(text, "\n");
-        bool good = length > 0;
-        if (id < FIRST_WORD)
-            good = good && (int)strlen(v.word[id]) == length
-                && !strncmp(v.word[id], text, (size_t)length);
-        else if (token_id(&v, text, length) == UNKNOWN)
+        Slice word = {text, length}, before = {"", 0};
+        if (id < FIRST_WORD || id > FIRST_WORD)
+            before.start = v.word[id < FIRST_WORD ? id : id - 1];
+        before.length = (int)strlen(before.start);
+        int order = compare_slices(&before, &word);
+        if (length == 0 || (id < FIRST_WORD ? order != 0 : order >= 0))
+            refuse(r, "a vocabulary whose tokens are not in order", "");
+        if (id >= FIRST_WORD)
             vocab_append(&v, text, length);
-        else
-            good = false;
-        if (!good)
-            fail("%s: %s: token %d is empty, double or not what it should be",
-                 r->path, name, id);
         text = text[length] ? text + length + 1 : NULL;
     }
-    if (v.count < FIRST_WORD)
-        fail("%s: %s is too short", r->path, name);
     return v;
 }
 
-void read_settings(const Reader *r, const Header *h, Settings *s)
-{
+enum { FORMAT_KEY = OPTIONS, STEP, BEST, SOURCE, TARGET, KEYS };
+
+// Puts one string of the metadata where it belongs. Returns which key it was,
+// KEYS for one of somebody else's.
+int read_metadatum(const Reader *r, Checkpoint *c, const char *key,
+                   const char *value) {
+    const char *own[] = {"format", "step", "best", "source_vocabulary",
+                         "target_vocabulary"};
+    char name[32], *end = NULL;
+    int which = 0;
+    while (which < OPTIONS && (!options[which].in_model
+                    || strcmp(metadata_name(name, &options[which]), key)))
+        which++;
+    while (which >= OPTIONS && which < KEYS && strcmp(own[which - OPTIONS], key))
+        which++;
+    bool good = true;
+    if (which < OPTIONS)
+        good = set_option(&c->settings, &options[which], value)
+            || (!strcmp(key, "steps") && !strcmp(value, "0"));
+    if (which == FORMAT_KEY)
+        good = !strcmp(value, FORMAT);
+    if (which == STEP) {
+        c->trainer.step = strtol(value, &end, 10);
+        good = *value && !*end && c->trainer.step >= 0
+            && c->trainer.step < LONG_MAX;
+    }
+    if (which == BEST) {
+        c->trainer.best = strtod(value, &end);
+        good = *value && !*end && !isnan(c->trainer.best);
+    }
+    if (which == SOURCE)
+        c->source = read_vocab(r, value);
+    if (which == TARGET)
+        c->target = read_vocab(r, value);
+    if (!good)
+        refuse(r, "a value that is not allowed for ", key);
+    return which;
+}
+
+// {"name":"value",…}: all that this program writes must be there, once.
+void read_metadata(Reader *r, Checkpoint *c) {
+    bool seen[KEYS + 1] = {false};
     char name[32];
-    if (strcmp(find_metadata(r, h, "format"), FORMAT))
-        fail("%s: its format is \"%s\", this program reads \"%s\"", r->path,
-             find_metadata(r, h, "format"), FORMAT);
-    for (int i = 0; i < OPTIONS; i++) {
-        const Option *o = &options[i];
-        if (!o->in_model)
+    expect_key(r, "__metadata__", '{');
+    do {
+        char *key = read_string(r);
+        expect(r, ':');
+        char *value = read_string(r);
+        int which = read_metadatum(r, c, key, value);
+        if (seen[which] && which < KEYS)
+            refuse(r, "metadata twice: ", key);
+        seen[which] = true;
+        free(key);
+        free(value);
+    } while (take(r, ','));
+    expect(r, '}');
+    for (int i = 0; i < KEYS; i++)
+        if (!seen[i] && (i >= OPTIONS || options[i].in_model))
+            refuse(r, "no metadata for ", i < OPTIONS
+                   ? metadata_name(name, &options[i]) : "format, step, best or "
+                   "vocabulary");
+    Config *config = &c->settings.config;
+    config->source_vocab = c->source.count;
+    config->target_vocab = c->target.count;
+    if (c->source.count < FIRST_WORD || c->target.count < FIRST_WORD
+        || config->d_model % config->heads)
+        refuse(r, "settings that contradict each other", "");
+}
+
+// The tensor of that name in one of the roles, or NULL.
+const Tensor *find_tensor(Transformer *const *role, const char *name) {
+    for (int k = 2; k >= 0; k--) {
+        size_t prefix = strlen(role_prefix[k]);
+        if (!role[k] || strncmp(name, role_prefix[k], prefix))
             continue;
-        const char *value = find_metadata(r, h, metadata_name(name, o));
-        bool unset = !strcmp(o->name, "steps") && !strcmp(value, "0");
-        if (!unset && !set_option(s, o, value))
-            fail("%s: the metadata says %s \"%s\", which is not allowed", r->path,
-                 name, value);
+        for (int i = 0; i < role[k]->tensors; i++)
+            if (!strcmp(role[k]->tensor[i].name.text, name + prefix))
+                return &role[k]->tensor[i];
     }
-    if (s->config.d_model % s->config.heads)
-        fail("%s: heads %d do not divide d_model %d", r->path, s->config.heads,
-             s->config.d_model);
+    return NULL;
 }
 
-// Reads the numbers of one role; names begin with `prefix`.
-void read_tensors(const Reader *r, const Header *h, Transformer *t,
-                  const char *prefix, const unsigned char *data)
-{
-    for (int i = 0; i < t->tensors; i++) {
-        const Tensor *tensor = &t->tensor[i];
-        char name[80];
-        snprintf(name, sizeof name, "%s%s", prefix, tensor->name);
-        Entry key = {.name = name};
-        const Entry *e = bsearch(&key, h->entry, (size_t)h->entries,
-                                 sizeof key, compare_names);
-        if (!e)
-            fail("%s: the tensor %s is missing", r->path, name);
-        bool fits = is_vector(tensor)
-            ? e->dimensions == 1 && e->shape[0] == (size_t)tensor->cols
-            : e->dimensions == 2 && e->shape[0] == (size_t)tensor->rows
-              && e->shape[1] == (size_t)tensor->cols;
-        if (!fits)
-            fail("%s: the tensor %s does not have the shape its settings ask for",
-                 r->path, name);
-        size_t count = (e->end - e->begin) / 4;
-        for (size_t k = 0; k < count; k++) {
-            const unsigned char *byte = data + e->begin + 4 * k;
-            uint32_t bits = byte[0] | (uint32_t)byte[1] << 8
-                          | (uint32_t)byte[2] << 16 | (uint32_t)byte[3] << 24;
-            float value;
-            memcpy(&value, &bits, sizeof value);
-            if (!isfinite(value))
-                fail("%s: the tensor %s holds a value that is not a number",
-                     r->path, name);
-            tensor->mat->at[k] = (real)value;
-        }
+// "name":{"dtype":"F32","shape":[…],"data_offsets":[begin,end]}, and its numbers
+// into place. Tensors follow one another without gaps; *begin moves on.
+void read_tensor(Reader *r, Transformer *const *role, const unsigned char *data,
+                 size_t *begin) {
+    char *name = read_string(r);
+    const Tensor *tensor = find_tensor(role, name);
+    if (!tensor || isfinite(tensor->mat->at[0]))
+        refuse(r, "a tensor that does not belong there, or is there twice: ",
+               name);
+    size_t count = (size_t)tensor->rows * (size_t)tensor->cols;
+    expect(r, ':');
+    expect(r, '{');
+    expect_key(r, "dtype", '"');
+    r->at--;
+    char *type = read_string(r);
+    if (strcmp(type, "F32"))
+        refuse(r, "numbers that are not F32: ", name);
+    free(type);
+    expect(r, ',');
+    expect_key(r, "shape", '[');
+    if (!is_vector(tensor)) {
+        expect_number(r, (size_t)tensor->rows, name);
+        expect(r, ',');
     }
+    expect_number(r, (size_t)tensor->cols, name);
+    expect(r, ']');
+    expect(r, ',');
+    expect_key(r, "data_offsets", '[');
+    expect_number(r, *begin, name);
+    expect(r, ',');
+    expect_number(r, *begin + 4 * count, name);
+    expect(r, ']');
+    expect(r, '}');
+    for (size_t k = 0; k < count; k++) {
+        const unsigned char *byte = data + *begin + 4 * k;
+        uint32_t bits = byte[0] | (uint32_t)byte[1] << 8
+                      | (uint32_t)byte[2] << 16 | (uint32_t)byte[3] << 24;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        if (!isfinite(value))
+            refuse(r, "a value that is not a number: ", name);
+        tensor->mat->at[k] = (real)value;
+    }
+    *begin += 4 * count;
+    free(name);
 }
 
-// The parameters, and Adam's moments if the file has them. Nothing is allocated
-// before the settings have been found to ask for just as many numbers as the
-// file has.
-void read_trainer(const Reader *r, const Header *h, Checkpoint *c,
-                  const unsigned char *data, size_t size)
-{
+// All tensors: the parameters, and Adam's moments if the file has them. Memory is
+// taken only after the settings have been found to ask for just as many numbers
+// as the file holds.
+void read_tensors(Reader *r, Checkpoint *c, size_t size) {
     Trainer *t = &c->trainer;
     const Config *config = &c->settings.config;
+    const unsigned char *data = (const unsigned char *)r->end;
     Transformer *outline = transformer_outline(config);
-    size_t count = outline->count;
-    bool moments = size == 12 * count && h->entries == 3 * outline->tensors;
-    bool alone = size == 4 * count && h->entries == outline->tensors;
+    size_t count = outline->count, begin = 0;
+    int left = outline->tensors;
     transformer_free(outline);
-    if (!moments && !alone)
-        fail("%s: the settings ask for %zu parameters, the file does not have "
-             "them", r->path, count);
+    if (size != 4 * count && size != 12 * count)
+        refuse(r, "cut short, or not the numbers that its settings ask for", "");
     t->model = transformer_new(config);
-    read_tensors(r, h, t->model, "", data);
-    if (moments) {
+    if (size == 12 * count) {
+        left *= 3;
         t->gradient = transformer_zeros(config);
         t->m = transformer_zeros(config);
         t->v = transformer_zeros(config);
-        read_tensors(r, h, t->m, "adam.m.", data);
-        read_tensors(r, h, t->v, "adam.v.", data);
     }
-    char *end;
-    const char *step = find_metadata(r, h, "step");
-    errno = 0;
-    t->step = strtol(step, &end, 10);
-    if (*end || end == step || t->step < 0 || errno)
-        fail("%s: the metadata says step \"%s\"", r->path, step);
-    t->best = strtod(find_metadata(r, h, "best"), NULL);
+    Transformer *role[] = {t->model, t->m, t->v};
+    for (int k = 0; k < 3; k++) // until a tensor is read, it is not a number
+        for (size_t i = 0; role[k] && i < count; i++)
+            role[k]->number[i] = (real)NAN;
+    for (; left > 0; left--) {
+        expect(r, ',');
+        read_tensor(r, role, data, &begin);
+    }
+    expect(r, '}');
+    skip_spaces(r);
+    if (r->at != r->end)
+        refuse(r, "something behind the end of its header", "");
 }
 
 // Fails, with a reason, on anything that is not a model of this program.
-Checkpoint load_checkpoint(const char *path)
-{
+Checkpoint load_checkpoint(const char *path) {
     enum { LONGEST_HEADER = 100 << 20 };
     Checkpoint c = {0};
     size_t size;
     char *contents = read_file(path, &size);
     Reader r = {path, contents, contents, contents + size};
-    const unsigned char *byte = (const unsigned char *)contents;
     uint64_t length = 0;
     for (int i = 7; i >= 0 && size >= 8; i--)
-        length = length << 8 | byte[i];
-    if (size < 8 || length > size - 8 || length > LONGEST_HEADER || contents[8] != '{')
-        refuse(&r, "no safetensors header, or the file is cut short");
+        length = length << 8 | (unsigned char)contents[i];
+    if (size < 8 || length > size - 8 || length > LONGEST_HEADER)
+        refuse(&r, "no safetensors header, or cut short", "");
     r.at += 8;
     r.end = r.at + length;
-    Header h = read_header(&r);
-    size_t data = size - 8 - (size_t)length;
-    check_entries(&r, &h, data);
-    read_settings(&r, &h, &c.settings);
-    c.source = read_vocab(&r, find_metadata(&r, &h, "source_vocabulary"), "source_vocabulary");
-    c.target = read_vocab(&r, find_metadata(&r, &h, "target_vocabulary"), "target_vocabulary");
-    c.settings.config.source_vocab = c.source.count;
-    c.settings.config.target_vocab = c.target.count;
-    read_trainer(&r, &h, &c, byte + 8 + length, data);
+    expect(&r, '{');
+    read_metadata(&r, &c);
+    read_tensors(&r, &c, size - 8 - (size_t)length);
     c.trainer.recipe = c.settings.recipe;
-    header_free(&h);
     free(contents);
     return c;
 }
-
 //@ chapter commands
 // # 15. The command line
 //
@@ -4710,8 +4248,7 @@ const Command commands[] = {
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 // Says what is wrong and where help is, and ends with status 2.
-_Noreturn void misuse(const Command *c, const char *format, ...)
-{
+_Noreturn void misuse(const Command *c, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fputs("transformer: ", stderr);
@@ -4723,8 +4260,7 @@ _Noreturn void misuse(const Command *c, const char *format, ...)
 }
 
 // What may stand behind an option, for the help and for messages.
-const char *allowed(char to[128], const Option *o)
-{
+const char *allowed(char to[128], const Option *o) {
     if (o->type == INTEGER)
         snprintf(to, 128, "a whole number from %.0f to %.0f", o->least, o->most);
     else if (o->type == NUMBER)
@@ -4734,8 +4270,7 @@ const char *allowed(char to[128], const Option *o)
     return to;
 }
 
-void print_help(void)
-{
+void print_help(void) {
     puts("transformer: the Transformer of \"Attention Is All You Need\" in C\n\n"
          "  transformer train data/eng-fra.train.tsv --valid data/eng-fra.valid.tsv\n"
          "  echo \"the red car is fast\" | transformer translate model.safetensors\n"
@@ -4746,8 +4281,7 @@ void print_help(void)
     puts("\ntransformer COMMAND --help explains a command; transformer --version");
 }
 
-void print_command_help(const Command *c)
-{
+void print_command_help(const Command *c) {
     printf("transformer %s %s [options]\n\n  %s\n\n", c->name, c->operands,
            c->help);
     for (int i = 0; i < OPTIONS; i++) {
@@ -4772,8 +4306,7 @@ typedef struct {
     bool given[OPTIONS];
 } Arguments;
 
-const Option *find_option(const Command *c, const char *name, size_t length)
-{
+const Option *find_option(const Command *c, const char *name, size_t length) {
     for (int i = 0; i < OPTIONS; i++)
         if ((options[i].commands & c->bit) && strlen(options[i].name) == length
             && !strncmp(options[i].name, name, length))
@@ -4783,8 +4316,7 @@ const Option *find_option(const Command *c, const char *name, size_t length)
 
 // Reads one option at argv[i], "--name value" or "--name=value"; returns how
 // many arguments it took.
-int read_option(Arguments *a, char **argv, int i)
-{
+int read_option(Arguments *a, char **argv, int i) {
     const char *name = argv[i] + 2, *value = argv[i + 1];
     size_t length = strcspn(name, "=");
     const Option *o = find_option(a->command, name, length);
@@ -4805,15 +4337,13 @@ int read_option(Arguments *a, char **argv, int i)
     return o->type == FLAG || attached ? 1 : 2;
 }
 
-bool was_given(const Arguments *a, const char *name)
-{
+bool was_given(const Arguments *a, const char *name) {
     return a->given[find_option(a->command, name, strlen(name)) - options];
 }
 
 // Fills in what follows from other settings, and checks what only holds between
 // several.
-void complete_settings(const Arguments *a, Settings *s)
-{
+void complete_settings(const Arguments *a, Settings *s) {
     if (s->config.d_ff == 0)
         s->config.d_ff = 4 * s->config.d_model;
     if (s->recipe.rate < 0)
@@ -4823,8 +4353,7 @@ void complete_settings(const Arguments *a, Settings *s)
                s->config.heads, s->config.d_model);
 }
 
-Arguments read_arguments(int argc, char **argv)
-{
+Arguments read_arguments(int argc, char **argv) {
     Arguments a = {0};
     if (argc < 2)
         misuse(NULL, "what shall I do? train, translate, evaluate, attention or "
@@ -4860,8 +4389,7 @@ Arguments read_arguments(int argc, char **argv)
     return a;
 }
 
-void set_threads(const Arguments *a)
-{
+void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
     if (threads)
@@ -4874,8 +4402,7 @@ void set_threads(const Arguments *a)
 }
 
 // Ends with a message if the standard output could not be written (a full disk).
-void finish_output(void)
-{
+void finish_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout))
         fail("cannot write the output: %s", strerror(errno));
 }
@@ -4883,8 +4410,7 @@ void finish_output(void)
 // ## Time, the terminal, and Ctrl-C
 
 // Seconds since some moment.
-double now(void)
-{
+double now(void) {
 #ifdef TIME_UTC
     struct timespec t;
     if (timespec_get(&t, TIME_UTC))
@@ -4893,8 +4419,7 @@ double now(void)
     return (double)time(NULL);
 }
 
-bool is_terminal(FILE *file)
-{
+bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
 #else
@@ -4907,8 +4432,7 @@ bool is_terminal(FILE *file)
 // one ends the program at once.
 volatile sig_atomic_t stop_signal;
 
-void remember_signal(int number)
-{
+void remember_signal(int number) {
     stop_signal = number;
     signal(number, SIG_DFL);
 }
@@ -4930,16 +4454,14 @@ typedef struct {
     bool line_open;        // the progress line wants to be ended
 } Console;
 
-void end_line(Console *c)
-{
+void end_line(Console *c) {
     if (c->line_open)
         fputc('\n', stderr);
     c->line_open = false;
 }
 
 // "step 120/2000  loss 1.234  …", one line; with `final` it stays.
-void show_progress(Console *c, const Report *r, bool final)
-{
+void show_progress(Console *c, const Report *r, bool final) {
     const Step *s = &r->step;
     double seconds = now() - c->started;
     long done = s->step - c->first_step, left = r->steps - s->step;
@@ -4958,8 +4480,7 @@ void show_progress(Console *c, const Report *r, bool final)
 }
 
 // Translates three sentences, so that one can watch the model learn.
-void show_samples(Console *c)
-{
+void show_samples(Console *c) {
     enum { SAMPLES = 3 };
     const Checkpoint *k = c->checkpoint;
     int n = min_int(SAMPLES, c->data->count);
@@ -4983,8 +4504,7 @@ void show_samples(Console *c)
     arena_free(&arena);
 }
 
-void write_log(Console *c, const Report *r, double seconds)
-{
+void write_log(Console *c, const Report *r, double seconds) {
     const Loss *loss = &r->step.loss;
     if (!c->log)
         return;
@@ -5006,8 +4526,7 @@ void write_log(Console *c, const Report *r, double seconds)
 
 // Called after each step. At a pause it saves: the newest state always, and with
 // validation data also the best.
-bool report_step(void *context, const Report *r)
-{
+bool report_step(void *context, const Report *r) {
     Console *c = context;
     double seconds = now() - c->step_started;
     c->since = add_losses(c->since, r->step.loss);
@@ -5032,8 +4551,7 @@ bool report_step(void *context, const Report *r)
 }
 
 // "out/model.safetensors" -> "out/model.last.safetensors"; the caller frees it.
-char *last_path(const char *path)
-{
+char *last_path(const char *path) {
     const char *ending = ".safetensors";
     size_t length = strlen(path), tail = strlen(ending);
     if (length < tail || strcmp(path + length - tail, ending))
@@ -5046,8 +4564,7 @@ char *last_path(const char *path)
 
 // Opens the log. A resumed training first cuts it back to the steps that its
 // checkpoint knows of.
-FILE *open_log(const char *path, bool resume, long step)
-{
+FILE *open_log(const char *path, bool resume, long step) {
     FILE *old = resume ? fopen(path, "rb") : NULL;
     if (old) {
         fclose(old);
@@ -5063,7 +4580,7 @@ FILE *open_log(const char *path, bool resume, long step)
             line += length + whole;
         }
         free(text);
-        commit_file(&n, true);
+        commit_file(&n);
     }
     FILE *log = fopen(path, old ? "ab" : "wb");
     if (!log)
@@ -5075,8 +4592,7 @@ FILE *open_log(const char *path, bool resume, long step)
 }
 
 // A new model: vocabularies from the training data, random parameters.
-Checkpoint new_checkpoint(const Settings *s, const Text *text)
-{
+Checkpoint new_checkpoint(const Settings *s, const Text *text) {
     Checkpoint c = {.settings = *s};
     c.source = vocab_build(text->source, text->count, s->tokenizer, s->min_count);
     c.target = vocab_build(text->target, text->count, s->tokenizer, s->min_count);
@@ -5091,8 +4607,7 @@ Checkpoint new_checkpoint(const Settings *s, const Text *text)
 
 // The model to go on with. What is given on the command line replaces what the
 // model remembers, except for what its parameters depend on: that must agree.
-Checkpoint resume_checkpoint(const Arguments *a, const char *path)
-{
+Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
     Settings wanted = a->settings;
     if (!c.trainer.m)
@@ -5116,8 +4631,7 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path)
     return c;
 }
 
-void describe(const Checkpoint *c, const Pairs *data, const Pairs *valid)
-{
+void describe(const Checkpoint *c, const Pairs *data, const Pairs *valid) {
     const Config *m = &c->settings.config;
     const Recipe *r = &c->settings.recipe;
     char text[32];
@@ -5134,8 +4648,7 @@ void describe(const Checkpoint *c, const Pairs *data, const Pairs *valid)
             r->rate, r->warmup);
 }
 
-Pairs load_pairs(const char *path, const Checkpoint *c)
-{
+Pairs load_pairs(const char *path, const Checkpoint *c) {
     Text text = read_pairs(path, c->settings.tokenizer);
     Pairs p = encode_pairs(&text, &c->source, &c->target, c->settings.tokenizer,
                            c->settings.config.max_len);
@@ -5146,8 +4659,7 @@ Pairs load_pairs(const char *path, const Checkpoint *c)
     return p;
 }
 
-int train_command(const Arguments *a)
-{
+int train_command(const Arguments *a) {
     const Settings *s = &a->settings;
     char *last = s->valid ? last_path(s->model) : NULL;
     const char *newest = last ? last : s->model;
@@ -5166,7 +4678,9 @@ int train_command(const Arguments *a)
     if (s->valid)
         valid = load_pairs(s->valid, &c);
     NewFile trial = new_file(s->model); // better now than after an hour
-    discard_file(&trial);
+    fclose(trial.file);
+    remove(trial.beside);
+    free(trial.beside);
     Console console = {
         .settings = s, .checkpoint = &c, .data = s->valid ? &valid : &data,
         .last = (char *)newest, .first_step = c.trainer.step,
@@ -5200,43 +4714,48 @@ int train_command(const Arguments *a)
 
 // ## translate
 
-// Reads a line without its end into `line`; false at the end of the input.
-bool read_input(Buffer *line, int number)
-{
+// The next line of the standard input, without its end; NULL behind the last.
+// The caller frees it.
+char *read_input(int number) {
+    size_t length = 0, room = 1;
+    char *line = allocate(room, 1);
     int c;
-    line->length = 0;
     while ((c = getchar()) != EOF && c != '\n') {
-        char byte = (char)c;
         if (c == '\0')
             fail("line %d of the input: a zero byte: this is not text", number);
-        append_bytes(line, &byte, 1);
+        if (length + 1 == room)
+            line = reallocate(line, room = 2 * room + 256, 1);
+        line[length++] = (char)c;
     }
     if (ferror(stdin))
         fail("cannot read the input: %s", strerror(errno));
-    bool any = line->length > 0 || c == '\n';
-    append_bytes(line, "", 1);
-    return any;
+    line[length] = '\0';
+    if (length > 0 || c == '\n')
+        return line;
+    free(line);
+    return NULL;
 }
 
-// text -> tokens of the source language. `where` begins the message if the text
-// is not UTF-8 or too long.
-Sentence encode_input(char *text, const Checkpoint *c, const Vocab *v,
-                      const char *where)
-{
+// text -> its tokens. `where` begins the message if the text is not UTF-8 or too
+// long.
+Sentence encode_input(const char *text, const Checkpoint *c, const Vocab *v,
+                      const char *where) {
     if (!valid_utf8(text))
         fail("%s is not valid UTF-8", where);
+    char *copied = allocate(strlen(text) + 1, 1);
+    strcpy(copied, text);
     if (c->settings.tokenizer.lowercase)
-        lower_case(text);
-    Sentence s = encode_text(text, v, c->settings.tokenizer);
+        lower_case(copied);
+    Sentence s = encode_text(copied, v, c->settings.tokenizer);
+    free(copied);
     if (s.length - 1 > c->settings.config.max_len)
         fail("%s has %d tokens, but the model was made for at most %d", where,
              s.length - 1, c->settings.config.max_len);
     return s;
 }
 
-// Translates and prints the first n lines; a line without a word stays empty.
-void translate_lines(const Checkpoint *c, Sentence *line, int n, Arena *arena)
-{
+// Translates and prints n lines; a line without a word stays empty.
+void translate_lines(const Checkpoint *c, Sentence *line, int n, Arena *arena) {
     Sentence *result = translate_all(c->trainer.model, line, n, n, arena);
     for (int i = 0; i < n; i++) {
         char *text = decode_text(result[i].id, result[i].length, &c->target,
@@ -5251,18 +4770,17 @@ void translate_lines(const Checkpoint *c, Sentence *line, int n, Arena *arena)
 
 // At a terminal each line is answered at once; from a file lines are taken
 // together, which is faster.
-int translate_command(const Arguments *a)
-{
+int translate_command(const Arguments *a) {
     enum { LINES = 64 };
     Checkpoint c = load_checkpoint(a->operand[0]);
     int together = is_terminal(stdin) ? 1 : LINES, n = 0;
     Sentence line[LINES];
-    Buffer text = {0};
     Arena arena = {0};
-    for (int number = 1; read_input(&text, number); number++) {
-        char where[48];
+    char *text, where[48];
+    for (int number = 1; (text = read_input(number)) != NULL; number++) {
         snprintf(where, sizeof where, "line %d of the input", number);
-        line[n++] = encode_input(text.text, &c, &c.source, where);
+        line[n++] = encode_input(text, &c, &c.source, where);
+        free(text);
         if (n == together) {
             translate_lines(&c, line, n, &arena);
             n = 0;
@@ -5270,15 +4788,13 @@ int translate_command(const Arguments *a)
     }
     translate_lines(&c, line, n, &arena);
     arena_free(&arena);
-    free(text.text);
     checkpoint_free(&c);
     return 0;
 }
 
 // ## evaluate
 
-int evaluate_command(const Arguments *a)
-{
+int evaluate_command(const Arguments *a) {
     enum { TOGETHER = 64 };
     Checkpoint c = load_checkpoint(a->operand[0]);
     Pairs p = load_pairs(a->operand[1], &c);
@@ -5308,23 +4824,18 @@ int evaluate_command(const Arguments *a)
 
 // ## attention
 
-int attention_command(const Arguments *a)
-{
+int attention_command(const Arguments *a) {
     const Settings *s = &a->settings;
     Checkpoint c = load_checkpoint(a->operand[0]);
     const Transformer *model = c.trainer.model;
     Arena arena = {0};
-    Sentence *target;
-    Buffer text = {0};
-    append_bytes(&text, a->operand[1], strlen(a->operand[1]) + 1);
-    Sentence source = encode_input(text.text, &c, &c.source, "the sentence");
+    Sentence source = encode_input(a->operand[1], &c, &c.source, "the sentence");
     if (source.length == 1)
         fail("the sentence is empty");
+    Sentence *target;
     if (s->target) {
-        text.length = 0;
-        append_bytes(&text, s->target, strlen(s->target) + 1);
         target = allocate(1, sizeof *target);
-        *target = encode_input(text.text, &c, &c.target, "the target");
+        *target = encode_input(s->target, &c, &c.target, "the target");
     } else
         target = translate_all(model, &source, 1, 1, &arena);
 
@@ -5339,10 +4850,9 @@ int attention_command(const Arguments *a)
     if (s->csv) {
         NewFile n = new_file(s->csv);
         write_attention_csv(n.file, model, &saved, &batch, &c.source, &c.target);
-        commit_file(&n, true);
+        commit_file(&n);
     }
     free(words);
-    free(text.text);
     free(source.id);
     sentences_free(target, 1);
     arena_free(&arena);
@@ -5353,8 +4863,7 @@ int attention_command(const Arguments *a)
 
 // ## info
 
-int info_command(const Arguments *a)
-{
+int info_command(const Arguments *a) {
     Checkpoint c = {.settings = a->settings};
     Settings *s = &c.settings;
     Transformer *outline = NULL;
@@ -5397,8 +4906,7 @@ int info_command(const Arguments *a)
 // ## main
 
 #ifndef TRANSFORMER_NO_MAIN
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     bool one = argc == 2;
     if (one && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
         print_help();

@@ -65,9 +65,10 @@ void test_list(void)
     for (int i = 0; i < t->tensors; i++) {
         size_t size = (size_t)t->tensor[i].rows * (size_t)t->tensor[i].cols;
         listed += size;
-        encoder += in_encoder(t->tensor[i].name) ? size : 0;
+        encoder += in_encoder(t->tensor[i].name.text) ? size : 0;
         for (int j = 0; j < i; j++)
-            unique = unique && strcmp(t->tensor[i].name, t->tensor[j].name);
+            unique = unique && strcmp(t->tensor[i].name.text,
+                                      t->tensor[j].name.text);
     }
     CLAIM(encoder == 24034304, "the article's encoder has 24,034,304 parameters");
     CLAIM(listed == t->count, "count is the sum of all sizes");
@@ -108,7 +109,7 @@ void test_start(void)
     initialize(same, 4);
     CLAIM(memcmp(t->number, same->number, t->count * sizeof(real)),
           "another seed another one");
-    Mat w = t->encoder.layer[0].feed_forward.inner.weight;
+    Mat w = t->encoder.layer[0].feed_forward.network.inner.weight;
     double limit = sqrt(6. / (120 + 480)), square = 0, most = 0;
     for (int k = 0; k < w.rows * w.cols; k++) {
         square += (double)w.at[k] * w.at[k] / (w.rows * w.cols);
@@ -122,7 +123,7 @@ void test_start(void)
         square += (double)e.at[k] * e.at[k] / (e.rows * e.cols);
     CLAIM(fabs(square * 120 - 1) < 0.15, "embeddings start with variance 1/D");
     CLAIM(sum(t->output.bias.at, TARGET_V) == 0
-          && sum(t->encoder.layer[1].feed_forward_norm.gain.at, 120) == 120,
+          && sum(t->encoder.layer[1].feed_forward.norm.gain.at, 120) == 120,
           "biases start at 0, gains at 1");
     transformer_free(t);
     transformer_free(same);

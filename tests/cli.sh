@@ -43,13 +43,13 @@ failed=0
 ok() # CLAIM
 {
     passed=$((passed + 1))
-    printf 'ok   %s\n' "$1"
+    printf 'ok   %s: %s\n' "$part" "$1"
 }
 
 bad() # CLAIM EXPECTED GOT
 {
     failed=$((failed + 1))
-    printf 'FAIL %s\n' "$1"
+    printf 'FAIL %s: %s\n' "$part" "$1"
     printf '%s\n' "$2" | cut -c 1-300 | sed -n '1,9s/^/       expected: /p'
     printf '%s\n' "$3" | cut -c 1-300 | sed -n '1,9s/^/       got:      /p'
 }
@@ -141,7 +141,8 @@ wrong()
     train | translate | evaluate | attention | info) ;;
     *) of= ;;
     esac
-    fits "$claim" "status 2: transformer: $message (see: transformer ${of}--help)" \
+    fits "$claim" \
+        "status 2: transformer: $message (see: transformer ${of}--help)" \
         "$(outcome)"
 }
 
@@ -192,15 +193,17 @@ prints()
     fi
 }
 
+# NAME: stands before the claims that follow
 section()
 {
-    printf '\n%s\n' "$1"
+    part=$1
+    echo
 }
 
 # What this machine cannot test is named, and in CI it counts as failed.
 skip() # CLAIM REASON
 {
-    printf 'skip %s: %s\n' "$1" "$2"
+    printf 'skip %s: %s: %s\n' "$part" "$1" "$2"
     [ "${CI:-}" != true ] || failed=$((failed + 1))
 }
 
@@ -268,7 +271,8 @@ works '--help is answered before anything else is done' \
 # ----------------------------------------------------------------- wrong use
 section 'wrong use'
 
-wrong 'without a command it asks for one' 'what shall I do? train, translate, evaluate, attention or info'
+wrong 'without a command it asks for one' \
+    'what shall I do? train, translate, evaluate, attention or info'
 wrong 'an unknown command is named' 'there is no command "learn"' learn
 wrong 'an empty command is one, too' 'there is no command ""' ''
 wrong 'an option is no command' 'there is no command "--tie"' --tie
@@ -276,24 +280,31 @@ wrong 'an option is no command' 'there is no command "--tie"' --tie
 wrong 'train needs data' 'train needs DATA.tsv' train
 wrong 'train takes one file' 'what is "b"? train takes DATA.tsv' train a b
 wrong 'translate needs a model' 'translate needs MODEL' translate
-wrong 'translate takes one file' 'what is "b"? translate takes MODEL' translate a b
+wrong 'translate takes one file' 'what is "b"? translate takes MODEL' \
+    translate a b
 wrong 'evaluate needs a model' 'evaluate needs MODEL DATA.tsv' evaluate
 wrong 'evaluate needs data, too' 'evaluate needs MODEL DATA.tsv' evaluate a
-wrong 'evaluate takes two files' 'what is "c"? evaluate takes MODEL DATA.tsv' evaluate a b c
+wrong 'evaluate takes two files' 'what is "c"? evaluate takes MODEL DATA.tsv' \
+    evaluate a b c
 wrong 'attention needs a sentence' 'attention needs MODEL SENTENCE' attention a
 wrong 'attention: a sentence without quotes is too many arguments' \
     'what is "cat"? attention takes MODEL SENTENCE' attention a the cat
 wrong 'info takes one model' 'what is "b"? info takes \[MODEL\]' info a b
 
-wrong 'train: an unknown option is named' 'train has no option --layer' train --layer 2 a
-wrong 'the beginning of a name is not enough' 'train has no option --la' train --la 2 a
+wrong 'train: an unknown option is named' 'train has no option --layer' \
+    train --layer 2 a
+wrong 'the beginning of a name is not enough' 'train has no option --la' \
+    train --la 2 a
 wrong 'an unknown option with a value is named without it' \
     'train has no option --depth' train --depth=2 a
 wrong 'translate does not take the options of train' \
     'translate has no option --layers' translate a --layers 2
-wrong 'evaluate does not take them' 'evaluate has no option --batch' evaluate a b --batch 2
-wrong 'attention does not take them' 'attention has no option --seed' attention a b --seed 2
-wrong 'info does not take --threads' 'info has no option --threads' info --threads 1
+wrong 'evaluate does not take them' 'evaluate has no option --batch' \
+    evaluate a b --batch 2
+wrong 'attention does not take them' 'attention has no option --seed' \
+    attention a b --seed 2
+wrong 'info does not take --threads' 'info has no option --threads' \
+    info --threads 1
 wrong 'an option with one dash is not taken for a file' \
     'train has no option -x' train -x pairs.tsv
 
@@ -301,7 +312,8 @@ wrong 'a last option without its value' \
     '--steps needs a value: a whole number from 1 to 2000000000' train a --steps
 wrong 'an option where a value should be' \
     '--layers needs a value: a whole number from 1 to 100' train a --layers --tie
-wrong 'a choice without its value' '--norm needs a value: post|pre' train a --norm
+wrong 'a choice without its value' '--norm needs a value: post|pre' \
+    train a --norm
 wrong 'a file name without its value' '--model needs a value*' train a --model
 for option in model valid log; do
     wrong "--$option: an empty name" "--$option*" train a --$option ''
@@ -315,13 +327,15 @@ wrong '--steps and --epochs exclude each other' \
     '--steps and --epochs exclude each other' train pairs.tsv --steps 5 --epochs 5
 wrong 'heads must divide d-model' '--heads 3 does not divide --d-model 64' \
     train pairs.tsv --heads 3
-wrong 'info: heads must divide d-model' '--heads 5 does not divide --d-model 32' \
+wrong 'info: heads must divide d-model' \
+    '--heads 5 does not divide --d-model 32' \
     info --d-model 32 --heads 5
 
 run info --layers=7 --norm=pre --tie
 same '--name=value is understood' 'layers 7,norm pre,tie yes' \
     "$(grep -E '^(layers|norm|tie) ' out | paste -s -d , -)"
-fails 'behind -- everything is an operand' "cannot open --tie: $gone" translate -- --tie
+fails 'behind -- everything is an operand' "cannot open --tie: $gone" \
+    translate -- --tie
 
 # A value is accepted if train then misses its data (status 1), and refused if
 # it ends with status 2 and the right message. Complaints are collected.
@@ -437,18 +451,20 @@ same 'the learning rate rises for ten steps, then falls with the root' \
 same 'the loss falls' yes \
     "$(awk -F , 'NR == 2 { first = $3 } END { print ($3 < first / 10 ? "yes" : $3) }' good.csv)"
 
-works 'without --model' train pairs.tsv $mini --steps 1
-works 'it is called model.safetensors' info model.safetensors
+works 'no --model is needed' train pairs.tsv $mini --steps 1
+works 'the model is called model.safetensors' info model.safetensors
 
 works 'trained once more, under another name' \
     train pairs.tsv $tiny --steps 200 --model again.safetensors --log again.csv
-same_bytes 'it is the same model, byte for byte' good.safetensors again.safetensors
+same_bytes 'trained twice it is the same model, byte for byte' \
+    good.safetensors again.safetensors
 cut -d , -f 1-6 good.csv > good.columns
 cut -d , -f 1-6 again.csv > again.columns
-same_bytes 'and the same log, but for the speed' good.columns again.columns
+same_bytes 'trained twice it is the same log, but for the speed' \
+    good.columns again.columns
 works 'with another seed' \
     train pairs.tsv $tiny --steps 200 --seed 2 --model again.safetensors
-same 'it is another model' differs \
+same 'another seed makes another model' differs \
     "$(cmp -s good.safetensors again.safetensors || echo differs)"
 
 run train pairs.tsv $mini --epochs 3 --model e.safetensors
@@ -460,7 +476,8 @@ same 'a constant schedule warms up, then stays' '0.25 0.5 0.5' \
     "$(awk -F , 'NR > 1 { printf "%s%s", n++ ? " " : "", $5 }' e.csv)"
 run train pairs.tsv $mini --model e.safetensors --steps 1 --min-count 3
 run info e.safetensors
-same '--min-count leaves rare words out (the, cat, a, dog, sleeps; le, chat, un, chien, dort)' \
+same \
+    '--min-count leaves rare words out (the, cat, a, dog, sleeps; le, chat, un, chien, dort)' \
     'source vocabulary 9,target vocabulary 9' "$(grep vocabulary out | paste -s -d , -)"
 fails 'a --min-count that leaves no word is said' 'no word occurs 100 times' \
     train pairs.tsv --min-count 100
@@ -470,7 +487,7 @@ for option in '--norm pre' '--positions learned' '--positions none' \
     works "train $option" \
         train pairs.tsv $mini $option --steps 2 --model e.safetensors
     cp sources in
-    works 'and translate with that' translate e.safetensors
+    works "translate with a model of $option" translate e.safetensors
 done
 
 section 'train --valid'
@@ -488,9 +505,10 @@ same 'the model is the one with the lowest validation loss' \
     "steps trained $(awk -F , '$2 == "valid" && (best == "" || $3 < best) {
                          best = $3; step = $1 } END { print step }' v.csv)" \
     "$(grep '^steps trained' out)"
-works 'a name that does not end in .safetensors' train pairs.tsv $mini --steps 1 \
-    --valid valid.tsv --model plain
-works 'gets .last behind it' info plain.last
+works 'another ending of the name is possible' \
+    train pairs.tsv $mini --steps 1 --valid valid.tsv --model plain
+works 'a name that does not end in .safetensors gets .last behind it' \
+    info plain.last
 fails 'a missing file of validation data is said' "cannot open nowhere: $gone" \
     train pairs.tsv --valid nowhere
 printf 'a\tb\nc\n' > short.tsv
@@ -518,10 +536,12 @@ run translate nowhere --threads 2
 if [ "$status" = 2 ]; then
     wrong 'a program without threads says so' \
         '--threads 2: this program was built without OpenMP' translate nowhere --threads 2
-    fails 'but takes --threads 1' "cannot open nowhere: $gone" translate nowhere --threads 1
+    fails 'a program without threads takes --threads 1' "cannot open nowhere: $gone" \
+        translate nowhere --threads 1
 else
     for n in 1 2 3; do
-        works "trained with --threads $n" train many.tsv --layers 1 --batch 100 \
+        works "trained with --threads $n" \
+            train many.tsv --layers 1 --batch 100 \
             --max-len 20 --steps 2 --model threads$n --threads $n
     done
     same_bytes 'two threads give the same bytes as one' threads1 threads2
@@ -531,15 +551,15 @@ fi
 # -------------------------------------------------------------------- resume
 section 'resume'
 
-# Starts a long training, stops it as Ctrl-C does once it has logged ten steps.
-# Should it have been done before that, it tries again.
+# Starts a long training and stops it as Ctrl-C does, after it has logged some
+# hundred steps. Should it be done before that, it tries again.
 interrupt() # OPTIONS…
 {
     for _ in 1 2 3; do
         rm -f broken.*
         "$program" train --threads 1 pairs.tsv "$@" < /dev/null > out 2> err &
         process=$!
-        until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 10 ] ||
+        until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 500 ] ||
             ! kill -0 $process 2> /dev/null; do :; done
         kill -INT $process 2> /dev/null
         wait $process
@@ -548,8 +568,15 @@ interrupt() # OPTIONS…
     done 2> /dev/null
 }
 
-long="$mini --steps 3000 --valid valid.tsv"
-works 'a longer training' train pairs.tsv $long --model whole.safetensors --log whole.csv
+# Other translations than those learned: the loss on them soon begins to rise,
+# so the best model is an early one.
+sed 's/chien/x/g; s/chat/chien/g; s/x/chat/g' pairs.tsv > valid.tsv
+long="$mini --lr 0.01 --warmup 10 --steps 3000 --valid valid.tsv"
+works 'a longer training' \
+    train pairs.tsv $long --model whole.safetensors --log whole.csv
+same 'its best model is an early one' yes "$(awk -F , '$2 == "valid" &&
+    (best == "" || $3 < best) { best = $3; step = $1 }
+    END { print (step < 500 ? "yes" : step) }' whole.csv)"
 interrupt $long --model broken.safetensors --log broken.csv
 fits 'stopped by Ctrl-C it saves, says how to go on and ends with status 130' \
     'status 130: stopped at step *; go on with --resume; *' "$(last_outcome)"
@@ -557,14 +584,16 @@ absent 'no temporary file is left' broken.last.safetensors.new
 same 'the log ends with the step that was saved' \
     "$(sed -n 's/^stopped at step \([0-9]*\) .*/\1/p' err)" \
     "$(tail -n 1 broken.csv | cut -d , -f 1)"
-works 'it is resumed' train pairs.tsv $long --resume \
-    --model broken.safetensors --log broken.csv
-same_bytes 'and ends in the same bytes as if it had not been stopped' \
+works 'the stopped training is resumed' \
+    train pairs.tsv $long --resume --model broken.safetensors --log broken.csv
+same_bytes 'stopped and resumed it ends in the same bytes as if not stopped' \
     whole.last.safetensors broken.last.safetensors
-same_bytes 'the best model is the same, too' whole.safetensors broken.safetensors
+same_bytes 'the best model is the same as if not stopped' \
+    whole.safetensors broken.safetensors
 cut -d , -f 1-6 whole.csv > whole.columns
 cut -d , -f 1-6 broken.csv > broken.columns
-same_bytes 'and so is the log, but for the speed' whole.columns broken.columns
+same_bytes 'the log is the same as if not stopped, but for the speed' \
+    whole.columns broken.columns
 
 interrupt $mini --steps 2000000000 --valid valid.tsv --model broken.safetensors \
     --log broken.csv
@@ -574,15 +603,19 @@ same 'stopped before the first report it names a file that is there' \
         while read -r name; do [ -f "$name" ] && echo "$name exists" ||
             echo "$name does not exist"; done)"
 
-works 'two epochs' train pairs.tsv $mini --epochs 2 --model r.safetensors --log r.csv
+works 'two epochs' \
+    train pairs.tsv $mini --epochs 2 --model r.safetensors --log r.csv
 cp r.safetensors r2.safetensors
 cp r.csv r2.csv
-works 'and two more' train pairs.tsv --resume --epochs 4 --model r.safetensors --log r.csv
-works 'four epochs' train pairs.tsv $mini --epochs 4 --model f.safetensors --log f.csv
-same_bytes 'make the same model' f.safetensors r.safetensors
+works 'two more epochs' \
+    train pairs.tsv --resume --epochs 4 --model r.safetensors --log r.csv
+works 'four epochs at once' \
+    train pairs.tsv $mini --epochs 4 --model f.safetensors --log f.csv
+same_bytes 'two and two epochs make the same model as four' \
+    f.safetensors r.safetensors
 cut -d , -f 1-6 r.csv > r.columns
 cut -d , -f 1-6 f.csv > f.columns
-same_bytes 'and the same log' f.columns r.columns
+same_bytes 'two and two epochs make the same log as four' f.columns r.columns
 
 # as after a power cut: the log is ahead of the model
 cp r2.safetensors p.safetensors
@@ -590,7 +623,7 @@ cp r2.safetensors p.safetensors
 works 'the log is ahead of the model, and its last line is broken' \
     train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
 cut -d , -f 1-6 p.csv > p.columns
-same_bytes 'it is cut back to where the model stands' f.columns p.columns
+same_bytes 'the log is cut back to where the model stands' f.columns p.columns
 cp r2.safetensors p.safetensors
 : > p.csv
 run train pairs.tsv --resume --epochs 3 --model p.safetensors --log p.csv
@@ -603,17 +636,26 @@ cp r2.safetensors p.safetensors
 works 'a log into /dev/null is as good as before' \
     train pairs.tsv --resume --epochs 3 --model p.safetensors --log /dev/null
 
+run train pairs.tsv $mini --steps 3 --model s.safetensors
+run train pairs.tsv --resume --epochs 4 --model s.safetensors
+fits 'a training that counted steps goes on to count epochs' \
+    'status 0: done at step 8 *' "$(last_outcome)"
+run train pairs.tsv --resume --steps 9 --model s.safetensors
+fits 'a training that counted epochs goes on to count steps' \
+    'status 0: done at step 9 *' "$(last_outcome)"
+
 cp r.safetensors r4.safetensors
 run train pairs.tsv --resume --epochs 4 --model r.safetensors
 fits 'if all is done, there is nothing to do' 'status 0: done at step 8*' "$(last_outcome)"
-same_bytes 'and the model stays as it is' r4.safetensors r.safetensors
+same_bytes 'if all is done, the model stays as it is' r4.safetensors r.safetensors
 wrong 'another --d-model than the model has is refused' \
     '--d-model 32: the model in r.safetensors has 8' \
     train pairs.tsv --resume --d-model 32 --model r.safetensors
 wrong '--tie, which the model has not, is refused' \
     '--tie yes: the model in r.safetensors has no' \
     train pairs.tsv --resume --tie --model r.safetensors
-wrong 'other --tokens are refused' '--tokens char: the model in r.safetensors has word' \
+wrong 'other --tokens are refused' \
+    '--tokens char: the model in r.safetensors has word' \
     train pairs.tsv --resume --tokens char --model r.safetensors
 wrong '--steps and --epochs exclude each other here, too' \
     '--steps and --epochs exclude each other' \
@@ -621,10 +663,12 @@ wrong '--steps and --epochs exclude each other here, too' \
 same_bytes 'the model is not touched by all this' r4.safetensors r.safetensors
 works 'the same --d-model is no conflict, another --lr is allowed' \
     train pairs.tsv --resume --d-model 8 --lr 0.5 --epochs 5 --model r.safetensors
-run train pairs.tsv --layers 1 --d-model 9 --heads 3 --steps 1 --model h.safetensors
-works 'three heads, which the model has, are no conflict with a d-model that was not asked for' \
+run train pairs.tsv --layers 1 --d-model 9 --heads 3 --steps 1 \
+    --model h.safetensors
+works 'three heads, which the model has, are no conflict' \
     train pairs.tsv --resume --heads 3 --steps 2 --model h.safetensors
-fails 'without a model there is nothing to resume' "cannot open none.safetensors: $gone" \
+fails 'without a model there is nothing to resume' \
+    "cannot open none.safetensors: $gone" \
     train pairs.tsv --resume --model none.safetensors
 fails 'with --valid it is the last model that is missed' \
     "cannot open none.last.safetensors: $gone" \
@@ -639,18 +683,24 @@ bad_data()
     printf "$3" > data.tsv
     fails "$1" "data.tsv$2" train data.tsv $mini --model bad.safetensors
 }
-fails 'a missing file is said' "cannot open nowhere.tsv: $gone" train nowhere.tsv
+fails 'a missing file is said' "cannot open nowhere.tsv: $gone" \
+    train nowhere.tsv
 fails 'a folder is not a file' 'cannot read .: Is a directory' train .
 bad_data 'an empty file' ': the file is empty' ''
-bad_data 'a file with nothing but a byte order mark' ': the file is empty' '\357\273\277'
-bad_data 'a zero byte' ':2: a zero byte: this is not a text file' 'a\tb\nc\td\000\n'
+bad_data 'a file with nothing but a byte order mark' ': the file is empty' \
+    '\357\273\277'
+bad_data 'a zero byte' ':2: a zero byte: this is not a text file' \
+    'a\tb\nc\td\000\n'
 bad_data 'no tab in line 3' ':3: expected source, tab, target; found no tab' \
     'a\tb\nc\td\ne f\n'
-bad_data 'an empty line' ':2: expected source, tab, target; found no tab' 'a\tb\n\nc\td\n'
+bad_data 'an empty line' ':2: expected source, tab, target; found no tab' \
+    'a\tb\n\nc\td\n'
 bad_data 'an empty source' ':1: the source is empty' '\tb\n'
-bad_data 'a source of spaces' ':2: the source is empty' 'a\tb\n \302\240\342\200\257\tb\n'
+bad_data 'a source of spaces' ':2: the source is empty' \
+    'a\tb\n \302\240\342\200\257\tb\n'
 bad_data 'an empty target' ':2: the target is empty' 'a\tb\nc\t\n'
-bad_data 'an empty target before a third column' ':1: the target is empty' 'a\t\tc\n'
+bad_data 'an empty target before a third column' ':1: the target is empty' \
+    'a\t\tc\n'
 bad_data 'bytes that are not UTF-8' ':2: not valid UTF-8' 'a\tb\n\377\td\n'
 bad_data 'Latin-1' ':1: not valid UTF-8' '\351t\351\tsummer\n'
 bad_data 'a character cut off' ':1: not valid UTF-8' 'a\tb\342\202\n'
@@ -662,34 +712,41 @@ run train pairs.tsv $mini --steps 3 --model plain.safetensors
 # CLAIM: data.tsv gives the same model as pairs.tsv
 good_data()
 {
-    works "$1 is accepted" train data.tsv $mini --steps 3 --model data.safetensors
+    works "$1 is accepted" \
+        train data.tsv $mini --steps 3 --model data.safetensors
     same_bytes "$1 makes no difference" plain.safetensors data.safetensors
 }
 awk '{ printf "%s\r\n", $0 }' pairs.tsv > data.tsv
 good_data 'the line end of Windows'
+run train pairs.tsv $mini --max-len 40 --tokens char --steps 3 --model chars
+works 'the line end of Windows is accepted when characters are tokens' \
+    train data.tsv $mini --max-len 40 --tokens char --steps 3 --model windows
+same_bytes 'the line end of Windows is no character' chars windows
 { printf '\357\273\277'; cat pairs.tsv; } > data.tsv
 good_data 'a byte order mark'
 awk '{ print $0 "\tthird\tfourth" }' pairs.tsv > data.tsv
 good_data 'a third column'
 awk '{ printf "%s%s", n++ ? "\n" : "", $0 }' pairs.tsv > data.tsv
 good_data 'a last line without an end'
-sed 's/ /  /g; s/cat/cat /; s/dort/\dort /' pairs.tsv > data.tsv
+sed 's/ /  /g; s/cat/cat /; s/dort/dort /' pairs.tsv > data.tsv
 good_data 'more space between words'
 
 { cat pairs.tsv; echo 'one two three four five six seven eight nine	a'
     echo 'a	one two three four five six seven eight nine'; } > data.tsv
-works 'pairs longer than --max-len' train data.tsv $mini --steps 3 --model l.safetensors
-same 'are left out and counted' 'left out: 2 pairs with more than 8 tokens' \
-    "$(grep '^left out' err)"
-fits 'and the others are there' 'data: 7 pairs*' "$(head -n 1 err)"
-works 'in validation data, too' train pairs.tsv $mini --steps 3 --valid data.tsv \
-    --model l.safetensors
-same 'they are counted' 'left out: 2 pairs with more than 8 tokens' \
-    "$(grep '^left out' err)"
+works 'pairs longer than --max-len' \
+    train data.tsv $mini --steps 3 --model l.safetensors
+same 'pairs longer than --max-len are left out and counted' \
+    'left out: 2 pairs with more than 8 tokens' "$(grep '^left out' err)"
+fits 'the pairs that are not too long are there' 'data: 7 pairs*' "$(head -n 1 err)"
+works 'validation data with pairs that are too long' \
+    train pairs.tsv $mini --steps 3 --valid data.tsv --model l.safetensors
+same 'they are counted in validation data, too' \
+    'left out: 2 pairs with more than 8 tokens' "$(grep '^left out' err)"
 tail -n 2 data.tsv > long.tsv
-fails 'if all are too long, that is an error' \
+fails 'if all pairs are too long, that is an error' \
     'long.tsv: every pair has more than 8 tokens' train long.tsv $mini
-fails 'in validation data, too' 'long.tsv: every pair has more than 8 tokens' \
+fails 'if all pairs of the validation data are too long, too' \
+    'long.tsv: every pair has more than 8 tokens' \
     train pairs.tsv $mini --valid long.tsv
 
 # ------------------------------------------------------- a loss that explodes
@@ -702,12 +759,12 @@ fails_late 'the loss becomes not a number: it says so and stops' \
     train pairs.tsv $wild --steps 60 --model wild.safetensors
 step=$(sed -n 's/^transformer: step \([0-9]*\):.*/\1/p' err)
 works 'the model saved before that can be read' info wild.safetensors
-same 'and is of an earlier step' yes \
+same 'the model saved before that is of an earlier step' yes \
     "$(awk -v bad="$step" '/^steps trained/ { print ($3 > 0 && $3 < bad ? "yes" : $3) }' out)"
 run train pairs.tsv $wild --steps 2000 --model early.safetensors
 fits 'it also stops if nothing has been saved yet' \
     'status 1: transformer: step *: the loss is not a number any more;*' "$(last_outcome)"
-same 'then it names no model, or one that is there' yes \
+same 'if nothing has been saved, it does not say that something was' yes \
     "$(if [ -f early.safetensors ] || ! grep -q 'early.safetensors holds' err
        then echo yes; else tail -n 1 err; fi)"
 
@@ -718,7 +775,7 @@ cp sources in
 prints 'what was learned by heart comes out' "$(cat targets)" translate good.safetensors
 give ''
 prints 'no input, no output' '' translate good.safetensors
-same 'not even an empty line' 0 "$(wc -c < out | tr -d ' ')"
+same 'no input, not even an empty line' 0 "$(wc -c < out | tr -d ' ')"
 give '\n'
 run translate good.safetensors
 same 'an empty line gives an empty line' 'status 0, 1 byte' \
@@ -728,7 +785,8 @@ run translate good.safetensors
 printf 'un chat dort\n\n\nle chien mange\n\n' > expected
 same_bytes 'empty lines and lines of spaces stay where they are' expected out
 give 'the dog eats'
-prints 'a last line without an end counts' 'le chien mange' translate good.safetensors
+prints 'a last line without an end counts' 'le chien mange' \
+    translate good.safetensors
 give 'zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n\360\237\246\223\n'
 works 'unknown words do no harm' translate good.safetensors
 same 'as many lines come out as go in' 4 "$(($(wc -l < out)))"
@@ -736,12 +794,13 @@ give 'the\302\240cat\342\200\257sleeps\302\240\n\t the   cat\tsleeps \n'
 prints 'no-break spaces and tabs are spaces' 'le chat dort
 le chat dort' translate good.safetensors
 give 'the cat sleeps\r\n\r\n'
-prints 'line ends of Windows are ends of lines' 'le chat dort' translate good.safetensors
+prints 'line ends of Windows are ends of lines' 'le chat dort' \
+    translate good.safetensors
 give '\357\273\277the cat sleeps\n'
 prints 'a byte order mark is no part of the first word' 'le chat dort' \
     translate good.safetensors
 give '\357\273\277a cat sleeps\n'
-prints 'whatever the word' 'un chat dort' translate good.safetensors
+prints 'a byte order mark is no part of any first word' 'un chat dort' translate good.safetensors
 
 awk '{ line[NR] = $0 } END { for (i = 0; i < 150; i++) print line[i % NR + 1] }' sources > in
 awk '{ line[NR] = $0 } END { for (i = 0; i < 150; i++) print line[i % NR + 1] }' targets > expected
@@ -758,21 +817,21 @@ same_bytes 'line by line gives the same as all together' targets alone
 give 'a cat sleeps\n1 2 3 4 5 6 7 8\n'
 works 'a line of --max-len tokens is translated' translate good.safetensors
 give '1 2 3 4 5 6 7 8 9\n'
-fails 'a longer one is an error' \
+fails 'a line of more than --max-len tokens is an error' \
     'line 1 of the input has 9 tokens, but the model was made for at most 8' \
     translate good.safetensors
 give 'a cat sleeps\n\n1 2 3 4 5 6 7 8 9\na dog sleeps\n'
 run translate good.safetensors
-same 'with the number of the line' \
+same 'an error names the number of the line' \
     'transformer: line 3 of the input has 9 tokens, but the model was made for at most 8' \
     "$(cat err)"
-same 'the lines before it are translated' 'un chat dort' "$(cat out)"
+same 'the lines before a wrong one are translated' 'un chat dort' "$(cat out)"
 give 'a cat sleeps\n\377\376\n'
 run translate good.safetensors
 same 'a line that is not UTF-8 is an error' \
     'status 1: transformer: line 2 of the input is not valid UTF-8' "$(last_outcome)"
 give 'a cat\000sleeps\n'
-fails 'so is a zero byte' 'line 1 of the input: a zero byte: this is not text' \
+fails 'a zero byte is an error' 'line 1 of the input: a zero byte: this is not text' \
     translate good.safetensors
 : > out
 "$program" translate good.safetensors --threads 1 < . > out 2> err
@@ -789,13 +848,13 @@ prints 'a --lowercase model takes any case and writes small letters' \
 printf 'ab\tb  a!\nb\303\251\t\303\251 b\nba\tab\n' > chars.tsv
 run train chars.tsv $tiny --tokens char --steps 200 --model char.safetensors
 give 'ab\nb\303\251\nba'
-prints 'a model of characters writes them as they were, spaces too' \
+prints 'a model of characters writes them without spaces between' \
     "$(printf 'b  a!\n\303\251 b\nab')" translate char.safetensors
 give 'abababab\r\n'
 works 'the line end of Windows is no character: 8 are not too many' \
     translate char.safetensors
 give 'aaaaaaaaa\n'
-fails 'and counts characters' \
+fails 'a model of characters counts characters' \
     'line 1 of the input has 9 tokens, but the model was made for at most 8' \
     translate char.safetensors
 
@@ -804,10 +863,10 @@ section 'evaluate'
 
 works 'the model is measured on what it has learned by heart' \
     evaluate good.safetensors pairs.tsv
-same 'the keys and their order' \
+same 'it prints the keys in their order' \
     'sentences tokens loss perplexity token_accuracy exact_match bleu' \
     "$(cut -d ' ' -f 1 out | paste -s -d ' ' -)"
-same 'all is right' \
+same 'a model that knows all by heart is perfect' \
     "sentences $pairs,tokens $tokens,token_accuracy 100.00,exact_match 100.00,bleu 100.00" \
     "$(grep -v -E '^(loss|perplexity) ' out | paste -s -d , -)"
 same 'the loss is small, and the perplexity its exponential' yes \
@@ -818,12 +877,20 @@ same 'nothing is said on stderr' '' "$(cat err)"
 printf 'the cat sleeps\tle zebra dort\n' > unknown.tsv
 run evaluate good.safetensors unknown.tsv
 same 'an unknown word is never right' 'exact_match 0.00' "$(grep exact_match out)"
+printf 'a\tb x\na\tb y\na\tb z\n' > rare.tsv
+run train rare.tsv $tiny --min-count 2 --steps 100 --model rare.safetensors
+run evaluate rare.safetensors rare.tsv
+same 'an unknown word is not right even if the model says unknown' \
+    'token_accuracy 66.67,exact_match 0.00' \
+    "$(grep -E 'accuracy|exact' out | paste -s -d , -)"
 works 'pairs that are too long' evaluate good.safetensors data.tsv
-same 'are left out and counted' 'left out: 2 pairs with more than 8 tokens' "$(cat err)"
-same 'and not measured' "sentences $pairs" "$(head -n 1 out)"
-fails 'if all are too long, that is an error' \
+same 'pairs that are too long are left out and counted' \
+    'left out: 2 pairs with more than 8 tokens' "$(cat err)"
+same 'pairs that are too long are not measured' "sentences $pairs" "$(head -n 1 out)"
+fails 'if all pairs are too long, that is an error' \
     'long.tsv: every pair has more than 8 tokens' evaluate good.safetensors long.tsv
-fails 'a missing file of data' "cannot open nowhere: $gone" evaluate good.safetensors nowhere
+fails 'a missing file of data' "cannot open nowhere: $gone" \
+    evaluate good.safetensors nowhere
 printf 'a\tb\nc\n' > short.tsv
 fails 'a wrong line' 'short.tsv:2: expected source, tab, target; found no tab' \
     evaluate good.safetensors short.tsv
@@ -838,7 +905,8 @@ same 'first the translation, then an empty line' 'le chat voit un chien,' \
 same 'one picture for each layer' \
     'cross-attention, layer 0, mean of 2 heads;cross-attention, layer 1, mean of 2 heads' \
     "$(grep cross-attention out | paste -s -d ';' -)"
-same 'the header of the CSV' 'kind,layer,head,query,key,weight,query_token,key_token' \
+same 'the header of the CSV' \
+    'kind,layer,head,query,key,weight,query_token,key_token' \
     "$(head -n 1 a.csv)"
 same 'one line for each weight: 3 kinds, 2 layers, 2 heads, 6 by 6 tokens' 433 \
     "$(($(wc -l < a.csv)))"
@@ -862,8 +930,8 @@ promises() # CLAIM FILE
 promises 'six tokens' a.csv
 works '--target: attention to another translation' \
     attention good.safetensors 'the cat sees a dog' --target 'le chat dort' --csv b.csv
-same 'it stands above the picture' 'le chat dort' "$(head -n 1 out)"
-same 'encoder 6 by 6, decoder 4 by 4, cross 4 by 6, in each of 2 layers and 2 heads' \
+same 'the --target stands above the picture' 'le chat dort' "$(head -n 1 out)"
+same 'in 2 layers and 2 heads: encoder 6 by 6, decoder 4 by 4, cross 4 by 6' \
     'encoder 144,decoder 64,cross 96' \
     "$(awk -F , 'NR > 1 { n[$1]++ } END {
            print "encoder " n["encoder"] ",decoder " n["decoder"] ",cross " n["cross"]
@@ -871,17 +939,19 @@ same 'encoder 6 by 6, decoder 4 by 4, cross 4 by 6, in each of 2 layers and 2 he
 promises 'another length of target' b.csv
 same 'queries of the decoder are its input' '"<start>" "le" "chat" "dort"' \
     "$(grep '^decoder,0,0,.,0,' b.csv | cut -d , -f 7 | paste -s -d ' ' -)"
-same 'keys of cross-attention are the source' '"the" "cat" "sees" "a" "dog" "<end>"' \
+same 'keys of cross-attention are the source' \
+    '"the" "cat" "sees" "a" "dog" "<end>"' \
     "$(grep '^cross,1,1,0,' b.csv | cut -d , -f 8 | paste -s -d ' ' -)"
-works 'a sentence with quote marks and commas' attention good.safetensors \
-    'the dog says "yes, cat"' --csv q.csv
+works 'a sentence with quote marks and commas' \
+    attention good.safetensors 'the dog says "yes, cat"' --csv q.csv
 same 'tokens are quoted, and quote marks doubled' \
     '"""" "yes" "," "cat" """" "<end>"' \
     "$(sed -n 's/^encoder,0,0,0,[3-8],[^,]*,"the",//p' q.csv | paste -s -d ' ' -)"
 promises 'quote marks' q.csv
 works 'an unknown word' attention good.safetensors 'the zebra sleeps'
 fails 'an empty sentence' 'the sentence is empty' attention good.safetensors ''
-fails 'a sentence of spaces' 'the sentence is empty' attention good.safetensors '  '
+fails 'a sentence of spaces' 'the sentence is empty' \
+    attention good.safetensors '  '
 fails 'a sentence that is too long' \
     'the sentence has 9 tokens, but the model was made for at most 8' \
     attention good.safetensors 'a a a a a a a a a'
@@ -908,10 +978,10 @@ table() # FIRST LAST: of the part between two lines
 }
 works 'the model of the article' \
     info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048
-same 'its encoder' \
+same 'the encoder of the article' \
     'embedding 5120000,attention 6303744,feed-forward 12598272,norms 12288,total 24034304' \
     "$(table encoder decoder)"
-same 'its decoder' \
+same 'the decoder of the article' \
     'embedding 5120000,attention 6303744,cross-attention 6303744,feed-forward 12598272,norms 18432,output layer 5130000,total 35474192,parameters 59508496' \
     "$(table decoder parameters)"
 same 'large numbers have commas' '24,034,304' "$(awk '$1 == "total" { print $2; exit }' out)"
@@ -930,7 +1000,7 @@ same 'without options it tells the defaults' \
     'layers 2,d-model 64,heads 4,d-ff 256,dropout 0.1,norm post,positions sinusoidal,activation relu,tie no,max-len 64,batch 64' \
     "$(sed '/vocabulary/,$d' out | paste -s -d , -)"
 
-works 'of a model' info good.safetensors
+works 'of a model file' info good.safetensors
 same 'it tells how the model was made' \
     'layers 2,d-model 16,heads 2,d-ff 64,dropout 0,norm post,positions sinusoidal,activation relu,tie no,max-len 8,tokens word,lowercase no,min-count 1,label-smoothing 0,lr 0.01,warmup 10,schedule noam,clip 1,batch 4,steps 200,seed 1' \
     "$(sed '/vocabulary/,$d' out | grep -v '^epochs' | paste -s -d , -)"
@@ -941,9 +1011,9 @@ fits 'how many parameters it has' '*,parameters 16095' "$(table decoder paramete
 works '--length goes with a model, too' info good.safetensors --length 30
 wrong 'what a model has itself cannot be asked for' \
     '--layers: the model in good.safetensors has its own' info good.safetensors --layers 2
-wrong 'nor its heads, even if they would not divide the default d-model' \
+wrong 'not its heads either, although 3 would not divide the default d-model' \
     '--heads: the model in good.safetensors has its own' info good.safetensors --heads 3
-wrong 'nor its vocabulary' \
+wrong 'not its vocabulary either' \
     '--vocab: the model in good.safetensors has its own' info good.safetensors --vocab 50
 
 # ---------------------------------------------------------------- bad models
@@ -960,7 +1030,8 @@ for command in info translate 'evaluate+pairs.tsv' 'attention+word'; do
         $name text ${more#+}
 done
 cp pairs.tsv text.safetensors
-fails 'train --resume: a text file' 'text.safetensors: not a model this program can read: *' \
+fails 'train --resume: a text file' \
+    'text.safetensors: not a model this program can read: *' \
     train pairs.tsv --resume --model text.safetensors
 
 # CLAIM PATTERN: bad.safetensors is refused, by every way to read a model
@@ -1050,24 +1121,31 @@ no_complaints 'one damaged byte in the header: refused in one line, or read'
 edited 's/"F32"/"F16"/'
 refused 'numbers of another type' "$not_a_model a tensor that is not F32*"
 edited 's/"shape":\[/&1,1,/'
-refused 'a tensor of more dimensions' "$not_a_model a tensor with more than two dimensions*"
+refused 'a tensor of more dimensions' \
+    "$not_a_model a tensor with more than two dimensions*"
 edited 's/"shape":\[[0-9]*,/"shape":[99999999999999999999,/'
-refused 'a shape that no machine can hold' "$not_a_model a number that is too large*"
+refused 'a shape that no machine can hold' \
+    "$not_a_model a number that is too large*"
 edited 's/"shape":\[\([0-9]*\)\]/"shape":[\1,]/'
 refused 'a comma too much' "$not_a_model expected a whole number*"
 edited 's/"shape":\[[0-9]*,/"shape":[3,/'
-refused 'a shape that does not fit the size' "$not_a_model a tensor whose shape does not fit its size*"
+refused 'a shape that does not fit the size' \
+    "$not_a_model a tensor whose shape does not fit its size*"
 edited 's/"shape":\[\([0-9]*\),16\]/"shape":[16,\1]/'
-refused 'rows and columns exchanged' 'the tensor * does not have the shape its settings ask for'
+refused 'rows and columns exchanged' \
+    'the tensor * does not have the shape its settings ask for'
 edited 's/"data_offsets":\[0,/"data_offsets":[4,/'
-refused 'a hole at the beginning' "$not_a_model tensors that overlap, leave a hole*"
+refused 'a hole at the beginning' \
+    "$not_a_model tensors that overlap, leave a hole*"
 edited 's/"data_offsets":/"offsets":/'
 refused 'an unknown key' "$not_a_model an unknown key, or one twice*"
 edited 's/"dtype":"F32",/&&/'
 refused 'a key twice' "$not_a_model an unknown key, or one twice*"
 edited 's/"decoder\.0\.self_attention\.query\.weight"/"decoder.0.what"/'
-refused 'a tensor of another name' 'the tensor decoder.0.self_attention.query.weight is missing'
-edited 's/"decoder\.0\.cross_attention\.query\.bias"/"decoder.0.self_attention.query.bias"/'
+refused 'a tensor of another name' \
+    'the tensor decoder.0.self_attention.query.weight is missing'
+edited \
+    's/"decoder\.0\.cross_attention\.query\.bias"/"decoder.0.self_attention.query.bias"/'
 refused 'a tensor twice' "$not_a_model a tensor twice*"
 edited 's/,"adam\.v\.[^}]*}//'
 refused 'a tensor missing in the header' "$not_a_model *"
@@ -1076,7 +1154,8 @@ refused 'no metadata' "$not_a_model *"
 edited 's/^{"__metadata__":{[^}]*},/{/'
 refused 'no metadata at all' 'the metadata has no "format"'
 edited 's/} *$/} x/'
-refused 'something behind the header' "$not_a_model something behind the header*"
+refused 'something behind the header' \
+    "$not_a_model something behind the header*"
 edited 's/} *$//'
 refused 'a header that does not end' "$not_a_model *"
 { printf '{'; awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[[[[[[[[[[" }'; } > bad.header
@@ -1119,20 +1198,26 @@ edited 's/"layers":"2"/"layers":"100"/; s/"d_model":"16"/"d_model":"65536"/'
 refused 'settings that ask for more than any machine has' \
     'the settings ask for * parameters, the file does not have them'
 edited 's/"format":"[^"]*"/"format":"transformer.c 2"/'
-refused 'a later format' 'its format is "transformer.c 2", this program reads "transformer.c 1"'
+refused 'a later format' \
+    'its format is "transformer.c 2", this program reads "transformer.c 1"'
 edited 's/"format":"[^"]*"/"format":"x\\ny\\u001b[2J"/'
-refused 'strange characters are not passed on: the message is one line' 'its format is *'
-same 'and has no control characters' 0 "$(($(tr -d -c '\033' < err | wc -c)))"
+refused 'whatever the file says, the message is one line' \
+    'its format is *'
+same 'a message has no control characters' 0 "$(($(tr -d -c '\033' < err | wc -c)))"
 edited 's/"seed":"1"/&,&/'
 refused 'a metadata name twice' "$not_a_model a metadata name twice*"
 edited 's/\\u000acat/\\u000adog/'
-refused 'a word twice in a vocabulary' 'source_vocabulary: token * is empty, double or not what it should be'
+refused 'a word twice in a vocabulary' \
+    'source_vocabulary: token * is empty, double or not what it should be'
 edited 's/\\u000acat//'
-refused 'a word less than the model has' 'the settings ask for * parameters, the file does not have them'
+refused 'a word less than the model has' \
+    'the settings ask for * parameters, the file does not have them'
 edited 's/\\u000acat/\\u000a/'
-refused 'an empty word' 'source_vocabulary: token * is empty, double or not what it should be'
+refused 'an empty word' \
+    'source_vocabulary: token * is empty, double or not what it should be'
 edited 's/<unknown>/<what>/'
-refused 'other special tokens' 'source_vocabulary: token 3 is empty, double or not what it should be'
+refused 'other special tokens' \
+    'source_vocabulary: token 3 is empty, double or not what it should be'
 edited 's/"source_vocabulary":"[^"]*/"source_vocabulary":"<pad>/'
 refused 'a vocabulary of one' '*'
 
@@ -1166,7 +1251,7 @@ put_together bad.header bad.numbers
 cp sources in
 prints 'a model without the moments of Adam translates' "$(cat targets)" \
     translate bad.safetensors
-fails 'but cannot be resumed' \
+fails 'a model without the moments of Adam cannot be resumed' \
     'bad.safetensors: holds no state of the optimizer, so it cannot be resumed' \
     train pairs.tsv --resume --epochs 1000 --model bad.safetensors
 
@@ -1184,15 +1269,15 @@ fails 'a folder in the place of the last model, before training starts' \
     train pairs.tsv $mini --valid valid.tsv --model folder
 fails 'a device as model' 'cannot write /dev/null: it is not a regular file' \
     train pairs.tsv $mini --model /dev/null
-fails 'a log into a folder that is not there' "cannot write nowhere/log: $gone" \
+fails 'a log into a folder that is not there' \
+    "cannot write nowhere/log: $gone" \
     train pairs.tsv $mini --log nowhere/log --model w.safetensors
 fails 'a folder as log' 'cannot write .: Is a directory' \
     train pairs.tsv $mini --log . --model w.safetensors
-absent 'nothing was trained' w.safetensors
+absent 'nothing was trained in all these cases' w.safetensors
 
 if (: > /dev/full) 2> /dev/null && ! (echo > /dev/full) 2> /dev/null; then
     full='No space left on device'
-    cp good.safetensors bad.safetensors
     for command in 'translate good.safetensors' 'evaluate good.safetensors pairs.tsv' \
         'attention good.safetensors cat' 'info good.safetensors' info --help \
         --version 'train --help'; do
@@ -1205,7 +1290,7 @@ if (: > /dev/full) 2> /dev/null && ! (echo > /dev/full) 2> /dev/null; then
         "cannot write /dev/full: $full (the model of step 1 is saved in w.safetensors)" \
         train pairs.tsv $mini --steps 100 --log /dev/full --model w.safetensors
     run info w.safetensors
-    same 'it has the step that was trained' 'steps trained 1' "$(grep trained out)"
+    same 'the saved model has the step that was trained' 'steps trained 1' "$(grep trained out)"
 else
     skip 'output to a full disk' 'there is no /dev/full'
 fi
@@ -1228,14 +1313,14 @@ fits 'the model does not fit on the disk' \
     'status 1: transformer: cannot write w.safetensors: File too large (what was there before is unchanged)' \
     "$(last_outcome)"
 same_bytes 'the model that was there is unchanged' r4.safetensors w.safetensors
-absent 'and no half a model is left beside it' w.safetensors.new
+absent 'no half a model is left beside it' w.safetensors.new
 cp b.csv w.csv
 limited 16 attention good.safetensors 'the cat sees a dog' --csv w.csv
 fits 'the CSV does not fit on the disk' \
     'status 1: transformer: cannot write w.csv: File too large (what was there before is unchanged)' \
     "$(last_outcome)"
 same_bytes 'the CSV that was there is unchanged' b.csv w.csv
-absent 'and no half a CSV is left beside it' w.csv.new
+absent 'no half a CSV is left beside it' w.csv.new
 same 'no temporary file is left by any test' '' "$(find . -name '*.new')"
 
 printf '\n%d passed, %d failed\n' "$passed" "$failed"

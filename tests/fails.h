@@ -47,6 +47,17 @@ bool failed_saying(const Ending *e, const char *part)
         && !end[1] && strstr(e->said, part);
 }
 
+void claim_failure(const Ending *e, const char *what, const char *part,
+                   const char *file, int line)
+{
+    if (failed_saying(e, part))
+        claim(true, file, line, "%s", what);
+    else
+        claim(false, file, line, "%s; found: status %d, \"%s\"", what, e->status,
+              e->said);
+}
+
+// Claims that the call, which stands last, ends the program by fail().
 #define CLAIM_FAILS(what, part, ...)                                         \
     do {                                                                     \
         Ending ending;                                                       \
@@ -54,9 +65,7 @@ bool failed_saying(const Ending *e, const char *part)
             (void)(__VA_ARGS__);                                             \
             _exit(0);                                                        \
         }                                                                    \
-        bool good = failed_saying(&ending, part);                            \
-        CLAIM(good, good ? "%s" : "%s; found: status %d, \"%s\"", what,      \
-              ending.status, ending.said);                                   \
+        claim_failure(&ending, what, part, __FILE__, __LINE__);              \
     } while (0)
 #else
 #define CLAIM_FAILS(what, part, ...) ((void)0)

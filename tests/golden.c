@@ -128,28 +128,31 @@ void compare_layers(const Saved *s, const Transformer *t)
         const EncoderLayer *ew = &t->encoder.layer[l];
         snprintf(prefix, sizeof prefix, "encoder.%d", l);
         snprintf(path, sizeof path, "%s.self_attention", prefix);
-        compare_attention(path, &e->self_attention, &ew->self_attention);
+        compare_attention(path, &e->self_attention.multi_head,
+                          &ew->self_attention.multi_head);
         compare_norm(prefix, "self_attention_norm",
-                     &e->self_attention_residual.norm, &ew->self_attention_norm);
-        compare_ffn(prefix, &e->feed_forward, &ew->feed_forward);
-        compare_norm(prefix, "feed_forward_norm", &e->feed_forward_residual.norm,
-                     &ew->feed_forward_norm);
+                     &e->self_attention.residual.norm, &ew->self_attention.norm);
+        compare_ffn(prefix, &e->feed_forward.network, &ew->feed_forward.network);
+        compare_norm(prefix, "feed_forward_norm", &e->feed_forward.residual.norm,
+                     &ew->feed_forward.norm);
 
         const DecoderLayerSaved *d = &s->decoder.layer[l];
         const DecoderLayer *dw = &t->decoder.layer[l];
         snprintf(prefix, sizeof prefix, "decoder.%d", l);
         snprintf(path, sizeof path, "%s.self_attention", prefix);
-        compare_attention(path, &d->self_attention, &dw->self_attention);
+        compare_attention(path, &d->self_attention.multi_head,
+                          &dw->self_attention.multi_head);
         compare_norm(prefix, "self_attention_norm",
-                     &d->self_attention_residual.norm, &dw->self_attention_norm);
+                     &d->self_attention.residual.norm, &dw->self_attention.norm);
         snprintf(path, sizeof path, "%s.cross_attention", prefix);
-        compare_attention(path, &d->cross_attention, &dw->cross_attention);
+        compare_attention(path, &d->cross_attention.multi_head,
+                          &dw->cross_attention.multi_head);
         compare_norm(prefix, "cross_attention_norm",
-                     &d->cross_attention_residual.norm,
-                     &dw->cross_attention_norm);
-        compare_ffn(prefix, &d->feed_forward, &dw->feed_forward);
-        compare_norm(prefix, "feed_forward_norm", &d->feed_forward_residual.norm,
-                     &dw->feed_forward_norm);
+                     &d->cross_attention.residual.norm,
+                     &dw->cross_attention.norm);
+        compare_ffn(prefix, &d->feed_forward.network, &dw->feed_forward.network);
+        compare_norm(prefix, "feed_forward_norm", &d->feed_forward.residual.norm,
+                     &dw->feed_forward.norm);
     }
 }
 
@@ -168,7 +171,7 @@ void check_model(const char *path, Config config, double smoothing)
     config.max_len = 5;
     Transformer *t = transformer_new(&config), *g = transformer_zeros(&config);
     for (int i = 0; i < t->tensors; i++)
-        copy(*t->tensor[i].mat, expected("parameter.", t->tensor[i].name));
+        copy(*t->tensor[i].mat, expected("parameter.", t->tensor[i].name.text));
 
     Batch batch = {source.rows, source.cols, input.cols, ids_of("source"),
                    ids_of("input"), ids_of("expected")};
@@ -183,8 +186,8 @@ void check_model(const char *path, Config config, double smoothing)
     worst_value = worst_gradient = 0;
     compare_layers(&s, t);
     compare("source_embedded", config.norm == POST_NORM
-            ? s.encoder.layer[0].self_attention.x
-            : s.encoder.layer[0].self_attention_residual.norm.x);
+            ? s.encoder.layer[0].self_attention.multi_head.x
+            : s.encoder.layer[0].self_attention.residual.norm.x);
     compare("encoder.output", s.memory);
     compare("decoder.output", s.hidden);
     compare("logits", logits);
@@ -198,10 +201,10 @@ void check_model(const char *path, Config config, double smoothing)
     transformer_backward(&pass, &s, t, g, logits);
     for (int i = 0; i < g->tensors; i++) {
         double error = largest_error(*g->tensor[i].mat,
-                                     expected("gradient.", g->tensor[i].name));
+                                     expected("gradient.", g->tensor[i].name.text));
         if (error > worst_gradient) {
             worst_gradient = error;
-            worst_name = g->tensor[i].name;
+            worst_name = g->tensor[i].name.text;
         }
     }
     CLAIM(worst_gradient < limit, "%s: every gradient is PyTorch's: %.1e (%s)",

@@ -10,7 +10,7 @@
 enum { MOST = 200 };
 
 typedef struct {
-    char name[NAME_SIZE];
+    Name name;
     int checked;  // elements, over all configurations
     double worst;
 } Row;
@@ -21,9 +21,9 @@ int rows;
 Row *find_row(const char *name)
 {
     for (int i = 0; i < rows; i++)
-        if (!strcmp(table[i].name, name))
+        if (!strcmp(table[i].name.text, name))
             return &table[i];
-    join(table[rows].name, name, "");
+    table[rows].name = join(name, "");
     return &table[rows++];
 }
 
@@ -32,7 +32,7 @@ void check_configuration(Config config, double smoothing, double rate)
     ModelCase c = {random_transformer(&config), small_batch(), rate, smoothing};
     Transformer *g = model_gradient(&c);
     for (int i = 0; i < g->tensors; i++) {
-        Row *r = find_row(g->tensor[i].name);
+        Row *r = find_row(g->tensor[i].name.text);
         double error = gradient_error(model_loss, &c, *c.model->tensor[i].mat,
                                       *g->tensor[i].mat);
         r->worst = fmax(r->worst, error);
@@ -64,13 +64,13 @@ int main(void)
     printf("%-42s %9s %9s\n", "tensor", "elements", "error");
     double worst = 0;
     for (int i = 0; i < rows; i++) {
-        printf("%-42s %9d %9.1e\n", table[i].name, table[i].checked,
+        printf("%-42s %9d %9.1e\n", table[i].name.text, table[i].checked,
                table[i].worst);
         worst = fmax(worst, table[i].worst);
     }
     for (int i = 0; i < rows; i++)
         if (!(table[i].worst < 1e-6))
-            CLAIM(false, "%s: error %.1e", table[i].name, table[i].worst);
+            CLAIM(false, "%s: error %.1e", table[i].name.text, table[i].worst);
     CLAIM(worst < 1e-6, "every gradient of the model agrees with finite "
           "differences in %d configurations: %.1e", configurations, worst);
     arena_free(&room);

@@ -1,0 +1,1115 @@
+// Chapter 14: settings as text, and checkpoints: what is saved comes back, other
+// ways to write the same JSON are understood, everything else is refused.
+
+#include <setjmp.h>
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+
+// Where exit() is called in transformer.c, this is.
+_Noreturn void leave(int status);
+#define exit leave
+#include "test.h"
+#undef exit
+#include "fails.h"
+
+#ifdef TRANSFORMER_POSIX
+#include <sys/resource.h>
+#endif
+
+jmp_buf where_exit_goes; // if exit_returns
+int last_status;
+bool exit_returns;
+
+_Noreturn void leave(int status)
+{
+    if (!exit_returns)
+        exit(status);
+    exit_returns = false;
+    last_status = status;
+    longjmp(where_exit_goes, 1);
+}
+
+#define FILE_NAME "build/14-saving.safetensors"
+
+#define NL "\\u000a" // as a line end is written in a JSON string
+
+// ## Settings
+
+// A value that is allowed; different ones for options that stand side by side.
+const char *some_value(char to[64], const Option *o, int which)
+{
+    if (o->type == INTEGER)
+        snprintf(to, 64, "%.0f", o->least + which % 8);
+    else if (o->type == NUMBER)
+        snprintf(to, 64, "%.15g", 0.25 + which / 1024.0);
+    else if (o->type == CHOICE)
+        snprintf(to, 64, "%s", strrchr(o->choices, '|') + 1);
+    else
+        snprintf(to, 64, "yes");
+    return to;
+}
+
+// Sets every option that has a value; false if one is refused.
+bool set_all(Settings *s)
+{
+    char value[64];
+    bool good = true;
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].type != STRING)
+            good = set_option(s, &options[i], some_value(value, &options[i], i))
+                && good;
+    return good;
+}
+
+void test_options(void)
+{
+    Settings s = {0};
+    char value[64], back[64];
+    bool good = set_all(&s);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].type != STRING)
+            good = good && !strcmp(some_value(value, &options[i], i),
+                                   option_text(back, &s, &options[i]));
+    CLAIM(good, "all options, set at once, come back as they were set");
+    good = true;
+    for (int i = 0; i < OPTIONS; i++) {
+        const Option *o = &options[i];
+        good = good && (!o->initial || set_option(&s, o, o->initial));
+        if (o->initial && o->type != STRING)
+            good = good && !strcmp(option_text(back, &s, o), o->initial);
+    }
+    CLAIM(good, "so do the initial values");
+    Option o = {.type = STRING, .offset = SETTING(log)};
+    CLAIM(set_option(&s, &o, "a file") && !strcmp(s.log, "a file")
+          && !set_option(&s, &o, ""), "a name may be anything but empty");
+}
+
+// How many of these texts an option takes.
+int takes(const Option *o, const char *const *text, int count)
+{
+    Settings s;
+    int taken = 0;
+    for (int i = 0; i < count; i++)
+        taken += set_option(&s, o, text[i]);
+    return taken;
+}
+
+// Whether a number takes its limits, and nothing beyond them.
+bool limits_hold(const Option *o)
+{
+    char least[64], most[64], below[64], above[64];
+    double step = o->type == INTEGER ? 1 : 1e-6 * o->most;
+    snprintf(least, sizeof least, "%.15g", o->least);
+    snprintf(most, sizeof most, "%.15g", o->most);
+    snprintf(below, sizeof below, "%.15g", o->least - step);
+    snprintf(above, sizeof above, "%.15g", o->most + step);
+    return takes(o, (const char *[]){least, most}, 2) == 2
+        && takes(o, (const char *[]){below, above}, 2) == 0;
+}
+
+void test_limits(void)
+{
+    const char *nonsense[] = {"", "x", "5x", "5 ", "-1", "1e99", "nan", "inf",
+                              "1,5", "--", "99999999999999999999999"};
+    const char *not_whole[] = {"1.5", "1e3", "0x10", "+5", " 5", "5.0"};
+    bool limits = true, numbers = true, whole = true;
+    for (int i = 0; i < OPTIONS; i++) {
+        const Option *o = &options[i];
+        if (o->type != INTEGER && o->type != NUMBER)
+            continue;
+        limits = limits && limits_hold(o);
+        numbers = numbers && takes(o, nonsense, 11) == 0;
+        if (o->type == INTEGER)
+            whole = whole && takes(o, not_whole, 6) == 0;
+    }
+    CLAIM(limits, "numbers may reach their limits and not pass them");
+    CLAIM(numbers, "they take nothing that is not a number");
+    CLAIM(whole, "whole numbers must be written as such");
+}
+
+// Whether each of the choices "a|b|c" can be set and read back.
+bool choices_hold(const Option *o, const char *choices)
+{
+    bool good = true;
+    for (int n = 0; *choices; n++) {
+        Settings s = {0};
+        char text[64], back[64];
+        int length = (int)strcspn(choices, "|");
+        snprintf(text, sizeof text, "%.*s", length, choices);
+        good = good && set_option(&s, o, text)
+            && *(int *)((char *)&s + o->offset) == n
+            && !strcmp(option_text(back, &s, o), text);
+        choices += length + (choices[length] == '|');
+    }
+    return good;
+}
+
+void test_choices(void)
+{
+    const char *other[] = {"", "x", "|", "POST", "pos", "postt", "post|pre", "1",
+                           "0", "true", "YES"};
+    bool choices = true, nothing = true;
+    for (int i = 0; i < OPTIONS; i++) {
+        const Option *o = &options[i];
+        if (o->type != CHOICE && o->type != FLAG)
+            continue;
+        choices = choices
+               && choices_hold(o, o->type == FLAG ? "no|yes" : o->choices);
+        nothing = nothing && takes(o, other, 11) == 0;
+    }
+    CLAIM(choices, "each choice can be set and comes back");
+    CLAIM(nothing, "nothing else can be chosen");
+}
+
+// A resumed training must use the very number that it used before.
+void test_exact_numbers(void)
+{
+    const Option *rate = options;
+    while (strcmp(rate->name, "lr"))
+        rate++;
+    int exact = 0;
+    for (int i = 0; i < 1000; i++) {
+        Settings s = {0}, back = {0};
+        char text[64];
+        s.recipe.rate = 1 / sqrt(64.0 * (i + 1));
+        exact += set_option(&back, rate, option_text(text, &s, rate))
+              && back.recipe.rate == s.recipe.rate;
+    }
+    CLAIM(exact == 1000, "%d of 1000 learning rates come back to the last bit",
+          exact);
+}
+
+// ## What is saved comes back
+
+const char *const source_words[] = {"\"", "\\", "\\n", "é", "😀", "<pad>", ","};
+const char *const target_words[] = {"{\"a\":[1]}", "/\b\f\r\t\x1f", "\x7f", " ",
+                                    "日本", "ß\u202f"};
+enum { SOURCES = 7, TARGETS = 6 };
+
+Vocab vocab_of(const char *const *word, int count)
+{
+    Vocab v = vocab_new();
+    for (int i = 0; i < count; i++)
+        vocab_append(&v, word[i], (int)strlen(word[i]));
+    return v;
+}
+
+void randomize_all(Transformer *t)
+{
+    for (size_t k = 0; k < t->count; k++)
+        t->number[k] = (float)normal(&test_state); // as the file keeps them
+}
+
+// A model with random numbers everywhere and settings that are not the usual.
+Checkpoint random_checkpoint(int layers, int norm, int positions, int tie)
+{
+    Checkpoint c = {0};
+    Settings *s = &c.settings;
+    set_all(s);
+    c.source = vocab_of(source_words, SOURCES);
+    c.target = vocab_of(target_words, TARGETS);
+    s->config = (Config){layers, 4, 2, 4, c.source.count, c.target.count, 3, norm,
+                         positions, GELU, tie, 0.3};
+    s->recipe.rate = 0.0125;
+    s->recipe.steps = tie ? 0 : 77; // 0: epochs count
+    c.trainer = trainer_new(&s->config, &s->recipe);
+    randomize_all(c.trainer.model);
+    randomize_all(c.trainer.m);
+    randomize_all(c.trainer.v);
+    c.trainer.step = 123456;
+    c.trainer.best = 1.0 / 3;
+    return c;
+}
+
+void drop_moments(Checkpoint *c)
+{
+    transformer_free(c->trainer.m);
+    transformer_free(c->trainer.v);
+    transformer_free(c->trainer.gradient);
+    c->trainer.m = c->trainer.v = c->trainer.gradient = NULL;
+}
+
+bool same_vocab(const Vocab *a, const Vocab *b)
+{
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = !strcmp(a->word[i], b->word[i]) && (i < FIRST_WORD
+            || token_id(b, a->word[i], (int)strlen(a->word[i])) == i);
+    return same;
+}
+
+bool same_settings(const Settings *a, const Settings *b)
+{
+    char left[64], right[64];
+    bool same = a->config.source_vocab == b->config.source_vocab
+             && a->config.target_vocab == b->config.target_vocab;
+    for (int i = 0; i < OPTIONS; i++)
+        same = same && (!options[i].in_model
+            || !strcmp(option_text(left, a, &options[i]),
+                       option_text(right, b, &options[i])));
+    return same;
+}
+
+// The same tensors with the same numbers; or both missing.
+bool same_numbers(const Transformer *a, const Transformer *b)
+{
+    if (!a || !b)
+        return a == b;
+    bool same = a->tensors == b->tensors && a->count == b->count;
+    for (int i = 0; same && i < a->tensors; i++) {
+        const Tensor *x = &a->tensor[i], *y = &b->tensor[i];
+        same = !strcmp(x->name, y->name) && x->rows == y->rows
+            && x->cols == y->cols && same_bits(*x->mat, *y->mat);
+    }
+    return same;
+}
+
+bool same_trainer(const Trainer *a, const Trainer *b)
+{
+    return same_numbers(a->model, b->model) && same_numbers(a->m, b->m)
+        && same_numbers(a->v, b->v) && (!a->m) == (!b->gradient)
+        && a->step == b->step && a->best == b->best
+        && a->recipe.seed == b->recipe.seed && a->recipe.rate == b->recipe.rate
+        && a->recipe.batch == b->recipe.batch;
+}
+
+bool same_checkpoint(const Checkpoint *a, const Checkpoint *b)
+{
+    return same_settings(&a->settings, &b->settings)
+        && same_vocab(&a->source, &b->source)
+        && same_vocab(&a->target, &b->target)
+        && same_trainer(&a->trainer, &b->trainer);
+}
+
+// Whether both translate alike: this needs what is not saved, the positions.
+bool same_translation(const Transformer *a, const Transformer *b)
+{
+    int ids[] = {5, 7, 4, END}, out[4], other[4];
+    translate(a, ids, 1, 4, out, 4, &room);
+    translate(b, ids, 1, 4, other, 4, &room);
+    return !memcmp(out, other, sizeof out);
+}
+
+// The bytes of a saved model; the caller frees them.
+char *saved_file(const Checkpoint *c, size_t *size)
+{
+    save_checkpoint(c, FILE_NAME);
+    return read_file(FILE_NAME, size);
+}
+
+void check_round_trip(int norm, int positions, int tie)
+{
+    const char *norms[] = {"post-norm", "pre-norm"};
+    const char *kinds[] = {"sinusoidal", "learned", "no"};
+    Checkpoint c = random_checkpoint(2, norm, positions, tie);
+    size_t size, again_size;
+    char *bytes = saved_file(&c, &size);
+    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    char *again = saved_file(&loaded, &again_size);
+    CLAIM(same_checkpoint(&c, &loaded)
+          && same_translation(c.trainer.model, loaded.trainer.model)
+          && size == again_size && !memcmp(bytes, again, size),
+          "%s, %s positions%s: all comes back, and saves to the same bytes",
+          norms[norm], kinds[positions], tie ? ", tied" : "");
+    free(bytes);
+    free(again);
+    checkpoint_free(&c);
+    checkpoint_free(&loaded);
+}
+
+void test_extremes(void)
+{
+    Checkpoint c = random_checkpoint(1, POST_NORM, NO_POSITIONS, 0);
+    const real values[] = {0, -(real)0.0, FLT_MAX, -FLT_MAX, FLT_MIN,
+                           (real)1.17549421e-38f / 1024, 1 + (real)FLT_EPSILON};
+    for (int i = 0; i < 7; i++)
+        c.trainer.model->number[i] = (float)values[i];
+    c.trainer.best = INFINITY;
+    c.trainer.step = 0;
+    save_checkpoint(&c, FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    CLAIM(same_checkpoint(&c, &loaded), "the smallest and largest numbers, no best "
+          "loss and no step come back too");
+    checkpoint_free(&loaded);
+    c.trainer.model->number[0] = (real)(1 + 1e-7 / 3);
+    save_checkpoint(&c, FILE_NAME);
+    loaded = load_checkpoint(FILE_NAME);
+    CLAIM(loaded.trainer.model->number[0] == (float)(1 + 1e-7 / 3),
+          "numbers are kept as 32-bit floats");
+    checkpoint_free(&c);
+    checkpoint_free(&loaded);
+}
+
+// ## The format, read without the program's reader
+
+// A file without moments: its header and its numbers, and what was saved.
+Checkpoint sample;
+char *sample_header, *sample_data;
+size_t sample_size; // of the numbers
+
+unsigned long long length_of_header(const char *bytes)
+{
+    unsigned long long length = 0;
+    for (int i = 0; i < 8; i++)
+        length += (unsigned long long)(unsigned char)bytes[i] << 8 * i;
+    return length;
+}
+
+// Finds a tensor's entry in a header: two numbers of its shape, and its offsets.
+bool find_entry(const char *header, const char *name, const char *format,
+                int *shape, long *offset)
+{
+    char key[100];
+    snprintf(key, sizeof key, "\"%s\":{", name);
+    const char *entry = strstr(header, key);
+    return entry && sscanf(entry + strlen(key), format, &shape[0], &shape[1],
+                           &offset[0], &offset[1]) == 4;
+}
+
+// The float at 4 bytes, whatever this machine's order is.
+double float_at(const char *bytes)
+{
+    long b[4];
+    for (int i = 0; i < 4; i++)
+        b[i] = (unsigned char)bytes[i];
+    long exponent = (b[3] & 127) << 1 | b[2] >> 7;
+    long fraction = (b[2] & 127) << 16 | b[1] << 8 | b[0];
+    double value = ldexp(1 + (double)fraction / (1 << 23), (int)exponent - 127);
+    return b[3] & 128 ? -value : value;
+}
+
+void test_format(void)
+{
+    Checkpoint c = random_checkpoint(1, POST_NORM, SINUSOIDAL, 0);
+    size_t size;
+    char *bytes = saved_file(&c, &size);
+    size_t length = length_of_header(bytes);
+    char *header = allocate(length + 1, 1), *data = bytes + 8 + length;
+    memcpy(header, bytes + 8, length);
+    CLAIM(length % 8 == 0 && length < 65536, "eight bytes give the header's length, "
+          "which is a multiple of 8");
+    CLAIM(header[0] == '{' && strlen(header) == length
+          && header[length - strspn(strrchr(header, '}') + 1, " ") - 1] == '}',
+          "the header is an object, with blanks behind it");
+    CLAIM(size - 8 - length == 3 * 4 * c.trainer.model->count,
+          "then come all numbers of three roles, and nothing else");
+    int shape[2];
+    long offset[2];
+    CLAIM(find_entry(header, "source_embedding.weight", "\"dtype\":\"F32\","
+                     "\"shape\":[%d,%d],\"data_offsets\":[%ld,%ld]}", shape, offset)
+          && shape[0] == 4 + SOURCES && shape[1] == 4 && offset[0] == 0,
+          "a tensor is entered with its type, shape and place");
+    CLAIM(find_entry(header, "adam.v.output.weight", "\"dtype\":\"F32\",\"shape\":"
+                     "[%d,%d],\"data_offsets\":[%ld,%ld]}", shape, offset)
+          && float_at(data + offset[0] + 4 * (2 * shape[1] + 3))
+             == *at(c.trainer.v->output.weight, 2, 3),
+          "its numbers stand row by row, lowest byte first");
+    const char *words = "\"source_vocabulary\":\"<pad>" NL "<start>" NL "<end>" NL
+                        "<unknown>" NL "\\\"" NL "\\\\" NL "\\\\n" NL "é" NL "😀"
+                        NL "<pad>" NL ",\"";
+    CLAIM(strstr(header, "\"__metadata__\":{") && strstr(header, words),
+          "the metadata holds the words, joined by line ends");
+    free(header);
+    free(bytes);
+    checkpoint_free(&c);
+}
+
+// Reads a file with moments and leaves them out by hand.
+void make_sample(void)
+{
+    sample = random_checkpoint(1, POST_NORM, SINUSOIDAL, 0);
+    size_t size;
+    char *bytes = saved_file(&sample, &size);
+    size_t length = length_of_header(bytes);
+    sample_header = allocate(length + 1, 1);
+    memcpy(sample_header, bytes + 8, length);
+    strcpy(strstr(sample_header, ",\"adam.m."), "}");
+    sample_size = 4 * sample.trainer.model->count;
+    sample_data = allocate(sample_size, 1);
+    memcpy(sample_data, bytes + 8 + length, sample_size);
+    drop_moments(&sample);
+    free(bytes);
+}
+
+void write_bytes(FILE *file, const void *bytes, size_t size)
+{
+    if (fwrite(bytes, 1, size, file) != size)
+        fail("cannot write %s", FILE_NAME);
+}
+
+// Writes a file of a header and numbers; `length` is what it says of its header.
+void write_parts(unsigned long long length, const char *header, const char *data,
+                 size_t size)
+{
+    FILE *file = fopen(FILE_NAME, "wb");
+    if (!file)
+        fail("cannot write %s", FILE_NAME);
+    for (int i = 0; i < 8; i++)
+        write_bytes(file, (char[]){(char)(length >> 8 * i)}, 1);
+    write_bytes(file, header, strlen(header));
+    write_bytes(file, data, size);
+    fclose(file);
+}
+
+void write_header(const char *header)
+{
+    write_parts(strlen(header), header, sample_data, sample_size);
+}
+
+// The good header with `to` in the place of `from`; the caller frees it.
+char *replaced(const char *from, const char *to)
+{
+    const char *place = strstr(sample_header, from);
+    if (!place)
+        fail("the header of the good file does not have %s", from);
+    Buffer b = {0};
+    append_bytes(&b, sample_header, (size_t)(place - sample_header));
+    append(&b, to);
+    append_bytes(&b, place + strlen(from), strlen(place + strlen(from)) + 1);
+    return b.text;
+}
+
+// ## Other ways to write the same
+
+// Puts white space wherever JSON allows it.
+char *with_spaces(const char *c)
+{
+    Buffer b = {0};
+    append_bytes(&b, c++, 1); // the first byte must be the bracket
+    for (bool in_string = false; *c; c++) {
+        bool between = !in_string && strchr("{}[],:", *c);
+        append(&b, between ? " \t" : "");
+        if (in_string && *c == '\\')
+            append_bytes(&b, c++, 1);
+        else
+            in_string ^= *c == '"';
+        append_bytes(&b, c, 1);
+        append(&b, between ? "\r\n " : "");
+    }
+    append_bytes(&b, "", 1);
+    return b.text;
+}
+
+// Where the item of an object or list that begins at `c` ends: at a comma, or at
+// the bracket that closes the whole.
+const char *item_end(const char *c)
+{
+    int depth = 0;
+    for (bool in_string = false;; c++) {
+        if (in_string && *c == '\\')
+            c++;
+        else if (*c == '"')
+            in_string = !in_string;
+        else if (!in_string && depth == 0 && strchr(",}", *c))
+            return c;
+        else if (!in_string)
+            depth += (strchr("{[", *c) != NULL) - (strchr("}]", *c) != NULL);
+    }
+}
+
+// An object with its items in reverse order; `deep`: those of the objects in it,
+// too. Returns what stands behind it.
+const char *reverse(Buffer *to, const char *c, bool deep)
+{
+    Buffer reversed = {0};
+    for (bool first = true; *c != '}'; first = false) {
+        const char *end = item_end(++c), *value = strchr(c, ':') + 1;
+        Buffer item = {0};
+        append_bytes(&item, c, (size_t)(value - c));
+        if (deep && *value == '{')
+            reverse(&item, value, false);
+        else
+            append_bytes(&item, value, (size_t)(end - value));
+        append(&item, first ? "" : ",");
+        append_bytes(&item, reversed.text ? reversed.text : "", reversed.length);
+        free(reversed.text);
+        reversed = item;
+        c = end;
+    }
+    append(to, "{");
+    append_bytes(to, reversed.text, reversed.length);
+    append(to, "}");
+    free(reversed.text);
+    return c + 1;
+}
+
+char *in_other_order(const char *header)
+{
+    Buffer b = {0};
+    reverse(&b, header, true);
+    append_bytes(&b, "", 1);
+    return b.text;
+}
+
+// The number of the character at *c in a JSON string; moves *c behind it.
+unsigned next_character(const char **c)
+{
+    const unsigned char *s = (const unsigned char *)*c;
+    unsigned number = 0;
+    int bytes = utf8_length(*c);
+    *c += s[0] != '\\' ? bytes : s[1] == 'u' ? 6 : 2;
+    if (s[0] == '\\') {
+        if (s[1] == 'u')
+            sscanf(*c - 4, "%4x", &number);
+        return s[1] == 'u' ? number : s[1];
+    }
+    number = s[0] & (bytes == 1 ? 0x7f : 0xff >> (bytes + 1));
+    for (int i = 1; i < bytes; i++)
+        number = number << 6 | (s[i] & 0x3f);
+    return number;
+}
+
+// Writes each character of each string as \uXXXX, or as two of them.
+char *with_escapes(const char *c)
+{
+    Buffer b = {0};
+    for (bool in_string = false; *c;) {
+        char text[16];
+        if (*c == '"' || !in_string) {
+            in_string ^= *c == '"';
+            append_bytes(&b, c++, 1);
+            continue;
+        }
+        unsigned number = next_character(&c);
+        if (number < 0x10000)
+            snprintf(text, sizeof text, "\\u%04X", number);
+        else
+            snprintf(text, sizeof text, "\\u%04x\\u%04x",
+                     0xd800 + ((number - 0x10000) >> 10),
+                     0xdc00 + (number & 0x3ff));
+        append(&b, text);
+    }
+    append_bytes(&b, "", 1);
+    return b.text;
+}
+
+// Claims that a file with this header holds the good model; frees the header.
+void accepts(char *header, const char *what)
+{
+    write_header(header);
+    Checkpoint c = load_checkpoint(FILE_NAME);
+    CLAIM(same_checkpoint(&sample, &c), "%s", what);
+    checkpoint_free(&c);
+    free(header);
+}
+
+void test_other_writing(void)
+{
+    accepts(replaced("", ""), "a model without moments comes back");
+    accepts(with_spaces(sample_header), "a header may have white space");
+    accepts(in_other_order(sample_header), "tensors, their keys and the metadata "
+            "may come in any order");
+    accepts(with_escapes(sample_header), "a character may be written as \\uXXXX");
+    char *spaced = with_spaces(sample_header);
+    char *ordered = in_other_order(spaced);
+    accepts(with_escapes(ordered), "all of that together");
+    free(spaced);
+    free(ordered);
+    accepts(replaced(NL "/\\u0008\\u000c\\u000d\\u0009\\u001f",
+                     "\\n\\/\\b\\f\\r\\t\\u001F"), "or by its short escape");
+}
+
+// ## Everything else is refused
+
+void refuses(const char *what, const char *from, const char *to,
+             const char *part)
+{
+    char *header = replaced(from, to);
+    write_header(header);
+    free(header);
+    CLAIM_FAILS(what, part, load_checkpoint(FILE_NAME));
+}
+
+// A way to damage the header, and what must be said of it.
+typedef struct {
+    const char *what, *from, *to, *part;
+} Damage;
+
+void refuses_all(const Damage *d, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        refuses(d[i].what, d[i].from, d[i].to, d[i].part);
+}
+
+#define REFUSES_ALL(damages) refuses_all(damages, sizeof damages / sizeof *damages)
+
+#define PLACE "\"data_offsets\":[0,176]"
+#define FIRST "\"source_embedding.weight\":{\"dtype\":\"F32\",\"shape\":[11,4]," \
+              PLACE "}"
+
+void test_bad_tensors(void)
+{
+    const Damage damages[] = {
+        {"a type that is not F32", "F32", "F16", "a tensor that is not F32"},
+        {"a type that is not a string", "\"F32\"", "32", "expected '\"'"},
+        {"a tensor without type", "\"dtype\":\"F32\",", "", "without type"},
+        {"a tensor without shape", "\"shape\":[11,4],", "", "without type, shape"},
+        {"a tensor without place", "," PLACE, "", "without type, shape or offsets"},
+        {"a tensor without anything", FIRST, "\"a\":{}", "expected '\"'"},
+        {"an unknown key", "\"dtype\"", "\"type\"", "an unknown key"},
+        {"a key twice", PLACE, PLACE "," PLACE, "or one twice"},
+        {"a hole before the first tensor", "[0,176]", "[4,176]", "leave a hole"},
+        {"a hole between tensors", "[176,336]", "[180,336]", "leave a hole"},
+        {"tensors that overlap", "[176,336]", "[172,336]", "tensors that overlap"},
+        {"the same place for two", "[176,336]", "[0,176]", "tensors that overlap"},
+        {"an end before the beginning", "[0,176]", "[176,0]", "overlap"},
+        {"an end beyond the end", "[0,176]", "[0,9223372036854775807]", "over the"},
+        {"an end beyond all numbers", "[0,176]", "[0,18446744073709551616]",
+         "too large"},
+        {"a place that is negative", "[0,176]", "[-4,176]", "a whole number"},
+        {"a place with a fraction", "[0,176]", "[0.0,176]", "expected ']'"},
+        {"a place with an exponent", "[0,176]", "[0,176e0]", "expected ']'"},
+        {"a place with a leading zero", "[0,176]", "[0,0176]", "a whole number"},
+        {"a place of one number", "[0,176]", "[0]", "needs two offsets"},
+        {"a place of three", "[0,176]", "[0,176,176]", "more than two"},
+        {"a shape that is transposed", "[11,4]", "[4,11]", "does not have the shape"},
+        {"a shape of one dimension", "[11,4]", "[44]", "does not have the shape"},
+        {"a vector of two dimensions", "[4]", "[1,4]", "does not have the shape"},
+        {"a shape of three dimensions", "[11,4]", "[11,2,2]", "more than two"},
+        {"a shape of none", "[11,4]", "[]", "expected a whole number"},
+        {"a shape that is too large", "[11,4]", "[12,4]", "does not fit its size"},
+        {"a shape with a zero", "[11,4]", "[0,4]", "does not fit its size"},
+        {"a shape with a zero behind", "[11,4]", "[11,0]", "does not fit its size"},
+        {"a shape whose size overflows", "[11,4]", "[4611686018427387915,4]",
+         "does not fit its size"},
+        {"or overflows behind", "[11,4]", "[11,4611686018427387908]",
+         "does not fit its size"},
+        {"a tensor by another name", "\"source_embedding.weight\"", "\"weight\"",
+         "the tensor source_embedding.weight is missing"},
+        {"a tensor twice", "0.self_attention.query.bias", "0.self_attention.key.bias",
+         "a tensor twice"},
+    };
+    REFUSES_ALL(damages);
+}
+
+#define STEP "\"step\":\"123456\""
+#define BEST "\"best\":\"0.33333333333333331\""
+
+void test_bad_metadata(void)
+{
+    const Damage damages[] = {
+        {"metadata twice", FIRST, FIRST ",\"__metadata__\":{\"a\":\"b\"}",
+         "metadata twice"},
+        {"metadata that is a number", STEP, "\"step\":123456", "expected '\"'"},
+        {"a name twice", STEP, STEP "," STEP, "a metadata name twice"},
+        {"an unknown format", FORMAT, FORMAT "0", "its format is \"" FORMAT "0\""},
+        {"no format", "\"format\"", "\"former\"", "has no \"format\""},
+        {"no step", "\"step\"", "\"stop\"", "has no \"step\""},
+        {"no best loss", "\"best\"", "\"rest\"", "has no \"best\""},
+        {"no source words", "\"source_voc", "\"voc", "no \"source_vocabulary\""},
+        {"no target words", "\"target_voc", "\"voc", "no \"target_vocabulary\""},
+        {"a step below zero", STEP, "\"step\":\"-1\"", "step \"-1\""},
+        {"a step with a fraction", STEP, "\"step\":\"1.5\"", "step \"1.5\""},
+        {"a step that is empty", STEP, "\"step\":\"\"", "step \"\""},
+        {"a step that is too large", STEP, "\"step\":\"99999999999999999999\"",
+         "step \"99999999999999999999\""},
+        {"a best loss that is a word", BEST, "\"best\":\"low\"", "best \"low\""},
+        {"a best loss that is empty", BEST, "\"best\":\"\"", "best \"\""},
+        {"a best loss that is no number", BEST, "\"best\":\"nan\"", "best \"nan\""},
+        {"more layers than tensors", "layers\":\"1", "layers\":\"2", "settings ask"},
+        {"another width", "d_model\":\"4", "d_model\":\"8", "the settings ask for"},
+        {"another inner width", "d_ff\":\"4", "d_ff\":\"5", "the settings ask for"},
+        {"norms that are not there", "norm\":\"post", "norm\":\"pre", "settings ask"},
+        {"positions that are not there", "sinusoidal", "learned", "settings ask"},
+        {"an output layer too many", "tie\":\"no", "tie\":\"yes", "settings ask"},
+        {"heads that do not divide", "heads\":\"2", "heads\":\"3", "do not divide"},
+    };
+    REFUSES_ALL(damages);
+}
+
+void test_bad_settings(void)
+{
+    int missing = 0, wrong = 0, all = 0;
+#ifdef TRANSFORMER_POSIX
+    for (int i = 0; i < OPTIONS; i++) {
+        char name[32], key[48], other[48], part[64];
+        if (!options[i].in_model)
+            continue;
+        all++;
+        metadata_name(name, &options[i]);
+        snprintf(key, sizeof key, "\"%s\":\"", name);
+        for (int value = 0; value < 2; value++) {
+            Ending e;
+            snprintf(other, sizeof other, value ? "%s?" : "\"?%s", key + !value);
+            char *header = replaced(key, other);
+            write_header(header);
+            free(header);
+            if (in_child(&e)) {
+                load_checkpoint(FILE_NAME);
+                _exit(0);
+            }
+            snprintf(part, sizeof part, value ? "%s \"?" : "has no \"%s\"", name);
+            *(value ? &wrong : &missing) += failed_saying(&e, part);
+        }
+    }
+#endif
+    CLAIM(missing == all, "each of the %d settings must be there", all);
+    CLAIM(wrong == all, "and have a value that is allowed");
+}
+
+void test_bad_words(void)
+{
+    const Damage damages[] = {
+        {"a word twice", NL "é" NL, NL "😀" NL, "source_vocabulary: token 8"},
+        {"a word that is empty", NL "é" NL, NL NL, "source_vocabulary: token 7"},
+        {"a line end behind the last word", NL ",\"", NL "," NL "\"",
+         "source_vocabulary: token 11"},
+        {"another special token", "<start>", "<begin>", "token 1"},
+        {"special tokens in another order", "<pad>" NL "<start>",
+         "<start>" NL "<pad>", "token 0"},
+        {"no words at all", "\"source_vocabulary\":\"", "\"source_vocabulary\":"
+         "\"\",\"old\":\"", "source_vocabulary: token 0"},
+        {"fewer words than the special ones", "\"source_vocabulary\":\"",
+         "\"source_vocabulary\":\"<pad>" NL "<start>\",\"old\":\"",
+         "source_vocabulary is too short"},
+        {"a word too many", NL ",\"", NL "," NL "a\"", "the settings ask for"},
+        {"a word too few", NL ",\"", "\"", "the settings ask for"},
+    };
+    REFUSES_ALL(damages);
+}
+
+void test_bad_json(void)
+{
+    const Damage damages[] = {
+        {"a bracket that is not closed", PLACE, "\"data_offsets\":[0,176",
+         "expected ']'"},
+        {"a comma too many in a list", "[4]", "[4,]", "a whole number"},
+        {"a comma too many in an object", PLACE, PLACE ",", "expected '\"'"},
+        {"a comma too few", "," PLACE, PLACE, "expected '}'"},
+        {"no colon", "\"dtype\":", "\"dtype\"", "expected ':'"},
+        {"a name without quotes", "\"dtype\"", "dtype", "expected '\"'"},
+        {"an object where a string belongs", STEP, "\"step\":{}", "expected '\"'"},
+        {"a line end in a string", "é", "\n", "a control character"},
+        {"a tab in a string", "é", "\t", "a control character"},
+        {"an unknown escape", "é", "\\x41", "bad escape"},
+        {"\\u with too few digits", "é", "\\u41", "bad \\u"},
+        {"\\u with other letters", "é", "\\u00eg", "bad \\u"},
+        {"\\u with a sign", "é", "\\u+0e9", "bad \\u"},
+        {"\\u0000", "é", "\\u0000", "not valid UTF-8"},
+        {"the first half of a pair", "😀", "\\ud83d", "half a character"},
+        {"the second half of a pair", "😀", "\\ude00", "not valid UTF-8"},
+        {"two first halves", "😀", "\\ud83d\\ud83d", "half a character"},
+        {"a pair that is none", "😀", "\\ud83d\\u0041", "half a character"},
+        {"a string in Latin-1", "é", "\xe9", "not valid UTF-8"},
+        {"half a character of UTF-8", "😀", "\xf0\x9f\x98", "not valid UTF-8"},
+    };
+    REFUSES_ALL(damages);
+}
+
+// Files that are damaged in other ways than by a word of the header.
+
+#define CLAIM_REFUSED(what, part) \
+    CLAIM_FAILS(what, part, load_checkpoint(FILE_NAME))
+
+void test_bad_lengths(void)
+{
+    unsigned long long length = strlen(sample_header);
+    const unsigned long long lengths[] = {0, 1, length - 1, length + 1,
+        length + sample_size, length + sample_size + 1, 1ull << 31, 1ull << 32,
+        1ull << 63, ~0ull, ~0ull - 7, ~0ull - 8};
+    for (int i = 0; i < 12; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "a header said to have %llu bytes", lengths[i]);
+        write_parts(lengths[i], sample_header, sample_data, sample_size);
+        CLAIM_REFUSED(what, "not a model this program can read");
+    }
+    const char *texts[] = {"", "{", "{}", "[]", "{ }", "null", "\"\"",
+                           "{\"__metadata__\":{}}", "{\"a\":1}",
+                           "{\"__metadata__\":{\"format\":\"" FORMAT "\"}}",
+                           "a,b\n1,2\n", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]"
+                           ",\"data_offsets\":[0,0]}}"};
+    for (int i = 0; i < 12; i++) {
+        char what[128];
+        snprintf(what, sizeof what, "the header %s", i == 10 ? "a,b …" : texts[i]);
+        write_parts(strlen(texts[i]), texts[i], "", 0);
+        CLAIM_REFUSED(what, FILE_NAME ": ");
+    }
+    char *header = replaced("{\"__", "{\"__"), *end = strrchr(header, '}');
+    *end = 'x';
+    write_header(header);
+    CLAIM_REFUSED("an x for the last bracket", "expected '}'");
+    free(header);
+}
+
+void test_bad_ends(void)
+{
+    char *longer = allocate(sample_size + 4, 1);
+    memcpy(longer, sample_data, sample_size);
+    for (size_t more = 1; more <= 4; more += 3) {
+        write_parts(strlen(sample_header), sample_header, longer, sample_size + more);
+        CLAIM_REFUSED("more numbers than the header says",
+                      "has more than the header says");
+    }
+    char entry[100], *header = replaced("{", "{");
+    snprintf(entry, sizeof entry, ",\"more\":{\"dtype\":\"F32\",\"shape\":[1],"
+             "\"data_offsets\":[%zu,%zu]}}", sample_size, sample_size + 4);
+    header = reallocate(header, strlen(header) + sizeof entry, 1);
+    strcpy(strrchr(header, '}'), entry);
+    write_parts(strlen(header), header, longer, sample_size + 4);
+    CLAIM_REFUSED("a tensor too many", "the settings ask for");
+    strcpy(strstr(header, ",\"output.bias\""), "}");
+    write_parts(strlen(header), header, sample_data, sample_size - 40);
+    CLAIM_REFUSED("a tensor too few", "the settings ask for");
+    strcpy(header, "{");
+    strcat(header, strstr(sample_header, FIRST));
+    write_header(header);
+    CLAIM_REFUSED("no metadata", "the metadata has no \"format\"");
+    free(header);
+    free(longer);
+}
+
+void test_bad_numbers(void)
+{
+    const char *bits[] = {"\0\0\xc0\x7f", "\1\0\x80\xff", "\0\0\x80\x7f",
+                          "\0\0\x80\xff"};
+    const char *names[] = {"a quiet NaN", "a signalling NaN", "an infinity",
+                           "a negative infinity"};
+    char *data = allocate(sample_size, 1);
+    for (int i = 0; i < 4; i++) {
+        memcpy(data, sample_data, sample_size);
+        memcpy(i % 2 ? data : data + sample_size - 4, bits[i], 4);
+        write_parts(strlen(sample_header), sample_header, data, sample_size);
+        CLAIM_REFUSED(names[i], i % 2 ? "source_embedding.weight holds a value "
+                      "that is not a number" : "output.bias holds a value");
+    }
+    free(data);
+}
+
+// Files with moments that are not whole.
+void test_bad_moments(void)
+{
+    Checkpoint c = random_checkpoint(1, POST_NORM, SINUSOIDAL, 0);
+    c.trainer.v->number[c.trainer.v->count - 1] = (real)INFINITY;
+    size_t size;
+    char *bytes = saved_file(&c, &size);
+    CLAIM_REFUSED("an infinite moment", "the tensor adam.v.output.bias holds");
+    size_t length = length_of_header(bytes), numbers = c.trainer.v->count;
+    c.trainer.v->number[numbers - 1] = 1;
+    free(bytes);
+    bytes = saved_file(&c, &size);
+    char *header = allocate(length + 1, 1);
+    memcpy(header, bytes + 8, length);
+    memcpy(strstr(header, "adam.v.output.bias"), "adam.w", 6);
+    write_parts(length, header, bytes + 8 + length, 12 * numbers);
+    CLAIM_REFUSED("a moment that is missing", "adam.v.output.bias is missing");
+    strcpy(strstr(header, ",\"adam.v."), "}");
+    write_parts(strlen(header), header, bytes + 8 + length, 8 * numbers);
+    CLAIM_REFUSED("one role of moments only", "the settings ask for");
+    free(header);
+    free(bytes);
+    checkpoint_free(&c);
+}
+
+// ## No damage crashes the program
+//
+// Thousands of damaged files would take as many processes, since fail() ends
+// them. Here it comes back instead; what it leaves behind ends with the child.
+
+#ifdef TRANSFORMER_POSIX
+
+char *image; // the bytes of the sample's file
+long image_size;
+
+void write_image(long size)
+{
+    FILE *file = fopen(FILE_NAME, "wb");
+    write_bytes(file, image, (size_t)size);
+    fclose(file);
+}
+
+void cut(long place)
+{
+    write_image(place);
+}
+
+void flip_bit(long place)
+{
+    image[place] ^= (char)(1 << place % 8);
+    write_image(image_size);
+    image[place] ^= (char)(1 << place % 8);
+}
+
+void flip_byte(long place)
+{
+    image[place] = (char)~image[place];
+    write_image(image_size);
+    image[place] = (char)~image[place];
+}
+
+// 0 if the file loads, else the status with which the program wants to end.
+int status_of_loading(void)
+{
+    if (setjmp(where_exit_goes))
+        return last_status;
+    exit_returns = true;
+    Checkpoint c = load_checkpoint(FILE_NAME);
+    checkpoint_free(&c);
+    exit_returns = false;
+    return 0;
+}
+
+// Damages the file in `count` places, one after the other. How many of these
+// files were refused; -1 if anything happens but refusing and loading.
+int count_refused(void (*damage)(long place), long first, int count)
+{
+    Ending e;
+    if (in_child(&e)) {
+        int refused = 0;
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(255);
+        for (int i = 0; i < count; i++) {
+            damage(first + i);
+            int status = status_of_loading();
+            if (status > 1)
+                _exit(255);
+            refused += status;
+        }
+        _exit(refused);
+    }
+    return e.status >= 0 && e.status <= count ? e.status : -1;
+}
+
+// The same for `places` places from the beginning.
+long refused_everywhere(void (*damage)(long place), long places)
+{
+    enum { AT_ONCE = 200 };
+    long refused = 0;
+    for (long i = 0; i < places; i += AT_ONCE) {
+        int count = places - i < AT_ONCE ? (int)(places - i) : AT_ONCE;
+        int result = count_refused(damage, i, count);
+        if (result < 0) {
+            printf("something else happened at one of the bytes from %ld\n", i);
+            return -1;
+        }
+        refused += result;
+    }
+    return refused;
+}
+
+void test_every_place(void)
+{
+    size_t size;
+    write_header(sample_header);
+    CLAIM(status_of_loading() == 0, "the undamaged file loads");
+    image = read_file(FILE_NAME, &size);
+    image_size = (long)size;
+    CLAIM(refused_everywhere(cut, image_size) == image_size,
+          "cut short after any of its %ld bytes it is refused", image_size);
+    long header = 8 + (long)strlen(sample_header);
+    long bits = refused_everywhere(flip_bit, header);
+    CLAIM(bits > header / 2, "with a bit changed in any of the %ld bytes of its "
+          "header it is refused (%ld) or loads (%ld)", header, bits, header - bits);
+    long bytes = refused_everywhere(flip_byte, header);
+    CLAIM(bytes > header / 2, "with all bits of one changed it is refused (%ld) "
+          "or loads (%ld)", bytes, header - bytes);
+    free(image);
+}
+
+#else
+void test_every_place(void) {}
+#endif
+
+// ## Files are replaced whole
+
+bool exists(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+void test_without_moments(void)
+{
+#ifdef TRANSFORMER_POSIX
+    Ending e;
+    remove(FILE_NAME);
+    if (in_child(&e)) {
+        save_checkpoint(&sample, FILE_NAME);
+        _exit(0);
+    }
+    CLAIM(e.status == 0, "a model without moments can be saved");
+    if (exists(FILE_NAME)) {
+        Checkpoint c = load_checkpoint(FILE_NAME);
+        CLAIM(same_checkpoint(&sample, &c), "and comes back");
+        checkpoint_free(&c);
+    }
+#endif
+}
+
+void test_replacing(void)
+{
+    write_header(sample_header);
+    Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
+    save_checkpoint(&c, FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".new"),
+          "saving replaces an older file and leaves nothing beside it");
+    checkpoint_free(&loaded);
+    CLAIM_FAILS("a folder is not replaced", "it is not a regular file",
+                save_checkpoint(&c, "build"));
+    CLAIM_FAILS("nor is a device", "it is not a regular file",
+                save_checkpoint(&c, "/dev/null"));
+    CLAIM_FAILS("a folder that is not there is not made", "cannot write build/no",
+                save_checkpoint(&c, "build/no such folder/model"));
+    checkpoint_free(&c);
+}
+
+#ifdef TRANSFORMER_POSIX
+// Saves where only 4096 bytes may be written, as on a disk that is full.
+void save_on_full_disk(const Checkpoint *c)
+{
+    struct rlimit limit = {4096, 4096};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    save_checkpoint(c, FILE_NAME);
+}
+
+void test_full_disk(void)
+{
+    Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
+    write_header(sample_header);
+    CLAIM_FAILS("when the disk is full saving fails",
+                "what was there before is unchanged", save_on_full_disk(&c));
+    CLAIM(!exists(FILE_NAME ".new"), "nothing is left beside the old file");
+    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    CLAIM(same_checkpoint(&sample, &loaded), "which is as it was");
+    checkpoint_free(&loaded);
+    checkpoint_free(&c);
+}
+#else
+void test_full_disk(void) {}
+#endif
+
+int main(void)
+{
+    test_options();
+    test_limits();
+    test_choices();
+    test_exact_numbers();
+    for (int k = 0; k < 12; k++)
+        check_round_trip(k / 6, k / 2 % 3, k % 2);
+    test_extremes();
+    test_format();
+    make_sample();
+    test_other_writing();
+    test_bad_tensors();
+    test_bad_metadata();
+    test_bad_settings();
+    test_bad_words();
+    test_bad_json();
+    test_bad_lengths();
+    test_bad_ends();
+    test_bad_numbers();
+    test_bad_moments();
+    test_every_place();
+    test_without_moments();
+    test_replacing();
+    test_full_disk();
+    checkpoint_free(&sample);
+    free(sample_header);
+    free(sample_data);
+    remove(FILE_NAME);
+    arena_free(&room);
+    return claims_end();
+}
