@@ -180,14 +180,23 @@ typedef float real;
 // in chapter 15.) Files are only ever replaced whole (chapter 14), so stopping
 // anywhere loses nothing that was saved.
 
-// Prints "transformer: " and the formatted reason, then ends the program.
+// Prints "transformer: " and the formatted reason. Parts of it may come from a
+// file: control characters do not reach the terminal.
+void complain(const char *format, va_list arguments) {
+    char text[1024];
+    vsnprintf(text, sizeof text, format, arguments);
+    for (char *c = text; *c; c++)
+        *c = *c > 0 && *c < ' ' && c > text ? '?' : *c;
+    fprintf(stderr, *text == '\n' ? "\ntransformer: %s" : "transformer: %s",
+            text + (*text == '\n'));
+}
+
+// Complains, and ends the program with status 1.
 _Noreturn void fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fputs("transformer: ", stderr);
-    vfprintf(stderr, format, arguments);
+    complain(format, arguments);
     fputc('\n', stderr);
-    va_end(arguments);
     exit(1);
 }
 
@@ -3732,9 +3741,12 @@ bool set_option(Settings *s, const Option *o, const char *text) {
 // The value as text, which set_option reads back; `to` needs 64 bytes.
 const char *option_text(char *to, const Settings *s, const Option *o) {
     const void *place = (const char *)s + o->offset;
-    if (o->type == NUMBER)
-        snprintf(to, 64, "%.15g", *(const double *)place);
-    else if (o->type == INTEGER)
+    if (o->type == NUMBER) { // as many digits as it takes
+        double value = *(const double *)place;
+        for (int digits = 15; digits <= 17; digits++)
+            if (snprintf(to, 64, "%.*g", digits, value) && strtod(to, NULL) == value)
+                break;
+    } else if (o->type == INTEGER)
         snprintf(to, 64, "%d", *(const int *)place);
     else {
         const char *choice = o->type == FLAG ? "no|yes" : o->choices;
@@ -3865,12 +3877,19 @@ typedef struct {
     FILE *file;
 } NewFile;
 
-NewFile new_file(const char *path) {
+// False for devices and folders; true for a file, and for nothing at all.
+bool is_regular(const char *path) {
 #ifdef TRANSFORMER_POSIX
-    struct stat status; // never replace a device or a folder
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        fail("cannot write %s: it is not a regular file", path);
+    struct stat status;
+    return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+#else
+    return path != NULL;
 #endif
+}
+
+NewFile new_file(const char *path) {
+    if (!is_regular(path))
+        fail("cannot write %s: it is not a regular file", path);
     NewFile n = {.path = path, .beside = allocate(strlen(path) + 5, 1)};
     sprintf(n.beside, "%s.new", path);
     n.file = fopen(n.beside, "wb");
@@ -4065,7 +4084,8 @@ int read_metadatum(const Reader *r, Checkpoint *c, const char *key,
     if (which == TARGET)
         c->target = read_vocab(r, value);
     if (!good)
-        refuse(r, "a value that is not allowed for ", key);
+        fail("%s: the metadata says %s \"%s\", which is not allowed", r->path, key,
+             value);
     return which;
 }
 
@@ -4226,9 +4246,9 @@ Checkpoint load_checkpoint(const char *path) {
 
 typedef struct {
     const char *name;
-    int bit;               // TRAIN … INFO
-    const char *operands;  // for the help
-    int least, most;       // how many
+    int bit;              // TRAIN … INFO
+    const char *operands; // for the help
+    int least, most;      // how many
     const char *help;
 } Command;
 
@@ -4247,57 +4267,6 @@ const Command commands[] = {
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-// Says what is wrong and where help is, and ends with status 2.
-_Noreturn void misuse(const Command *c, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("transformer: ", stderr);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, " (see: transformer %s%s--help)\n", c ? c->name : "",
-            c ? " " : "");
-    exit(2);
-}
-
-// What may stand behind an option, for the help and for messages.
-const char *allowed(char to[128], const Option *o) {
-    if (o->type == INTEGER)
-        snprintf(to, 128, "a whole number from %.0f to %.0f", o->least, o->most);
-    else if (o->type == NUMBER)
-        snprintf(to, 128, "a number from %g to %g", o->least, o->most);
-    else
-        snprintf(to, 128, "%s", o->type == CHOICE ? o->choices : "some text");
-    return to;
-}
-
-void print_help(void) {
-    puts("transformer: the Transformer of \"Attention Is All You Need\" in C\n\n"
-         "  transformer train data/eng-fra.train.tsv --valid data/eng-fra.valid.tsv\n"
-         "  echo \"the red car is fast\" | transformer translate model.safetensors\n"
-         "  transformer attention model.safetensors \"the red car is fast\"\n");
-    for (int i = 0; i < COMMANDS; i++)
-        printf("  %-10s %-15s %s\n", commands[i].name, commands[i].operands,
-               commands[i].help);
-    puts("\ntransformer COMMAND --help explains a command; transformer --version");
-}
-
-void print_command_help(const Command *c) {
-    printf("transformer %s %s [options]\n\n  %s\n\n", c->name, c->operands,
-           c->help);
-    for (int i = 0; i < OPTIONS; i++) {
-        const Option *o = &options[i];
-        char left[64];
-        if (!(o->commands & c->bit))
-            continue;
-        snprintf(left, sizeof left, "--%s %s", o->name,
-                 o->choices ? o->choices : "");
-        printf("  %-38s %s", left, o->help);
-        printf(o->initial ? " [%s]\n" : "\n", o->initial);
-    }
-}
-
-// ## Reading the arguments
-
 typedef struct {
     const Command *command;
     const char *operand[2];
@@ -4306,86 +4275,131 @@ typedef struct {
     bool given[OPTIONS];
 } Arguments;
 
-const Option *find_option(const Command *c, const char *name, size_t length) {
-    for (int i = 0; i < OPTIONS; i++)
-        if ((options[i].commands & c->bit) && strlen(options[i].name) == length
-            && !strncmp(options[i].name, name, length))
-            return &options[i];
-    misuse(c, "%s has no option --%.*s", c->name, (int)length, name);
+// Says what is wrong and where help is, and ends with status 2.
+_Noreturn void misuse(const Arguments *a, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(format, arguments);
+    fprintf(stderr, " (see: transformer%s%s --help)\n", a->command ? " " : "",
+            a->command ? a->command->name : "");
+    exit(2);
 }
 
-// Reads one option at argv[i], "--name value" or "--name=value"; returns how
-// many arguments it took.
-int read_option(Arguments *a, char **argv, int i) {
-    const char *name = argv[i] + 2, *value = argv[i + 1];
+// Ends with a message if the standard output could not be written (disk full).
+void finish_output(void) {
+    if (fflush(stdout) != 0 || ferror(stdout))
+        fail("cannot write the output: %s", strerror(errno));
+}
+
+void print_help(void) {
+    puts("The Transformer of \"Attention Is All You Need\" in C.\n\n"
+         "  transformer train data/eng-fra.train.tsv\n"
+         "  echo \"the red car is fast\" | "
+         "transformer translate model.safetensors\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-10s %-15s %s\n", commands[i].name, commands[i].operands,
+               commands[i].help);
+    puts("\nMore: transformer COMMAND --help; transformer --version");
+}
+
+void print_command_help(const Command *c) {
+    printf("transformer %s %s [options]\n\n  %s\n\n", c->name, c->operands,
+           c->help);
+    for (const Option *o = options; o < options + OPTIONS; o++) {
+        if (!(o->commands & c->bit))
+            continue;
+        int width = printf("  --%s %s", o->name, o->choices ? o->choices : "");
+        printf("%*s %s", width < 40 ? 40 - width : 0, "", o->help);
+        printf(o->initial ? " [%s]\n" : "\n", o->initial);
+    }
+}
+
+const Option *find_option(const Arguments *a, const char *name, size_t length) {
+    for (const Option *o = options; o < options + OPTIONS; o++)
+        if ((o->commands & a->command->bit) && strlen(o->name) == length
+            && !strncmp(o->name, name, length))
+            return o;
+    misuse(a, "%s has no option -%s%.*s", a->command->name,
+           length > 1 ? "-" : "", (int)length, name);
+}
+
+bool was_given(const Arguments *a, const char *name) {
+    return a->given[find_option(a, name, strlen(name)) - options];
+}
+
+// Reads one option, "--name value" or "--name=value"; returns how many
+// arguments it took.
+int read_option(Arguments *a, char **argument) {
+    const char *name = argument[0] + 1 + (argument[0][1] == '-');
+    const char *value = argument[1];
     size_t length = strcspn(name, "=");
-    const Option *o = find_option(a->command, name, length);
+    const Option *o = find_option(a, name, length);
     bool attached = name[length] == '=';
-    char text[128];
+    char allowed[128];
+    if (o->type == INTEGER)
+        snprintf(allowed, sizeof allowed, "a whole number from %.0f to %.0f",
+                 o->least, o->most);
+    else if (o->type == NUMBER)
+        snprintf(allowed, sizeof allowed, "a number from %g to %g", o->least,
+                 o->most);
+    else
+        snprintf(allowed, sizeof allowed, "%s",
+                 o->choices ? o->choices : "some text");
     if (attached)
         value = name + length + 1;
     if (o->type == FLAG) {
         if (attached)
-            misuse(a->command, "--%s takes no value", o->name);
+            misuse(a, "--%s takes no value", o->name);
         value = "yes";
     } else if (!value || (!attached && !strncmp(value, "--", 2)))
-        misuse(a->command, "--%s needs a value: %s", o->name, allowed(text, o));
+        misuse(a, "--%s needs a value: %s", o->name, allowed);
     if (!set_option(&a->settings, o, value))
-        misuse(a->command, "--%s: \"%s\" is not %s", o->name, value,
-               allowed(text, o));
+        misuse(a, "--%s: \"%s\" is not %s", o->name, value, allowed);
     a->given[o - options] = true;
     return o->type == FLAG || attached ? 1 : 2;
 }
 
-bool was_given(const Arguments *a, const char *name) {
-    return a->given[find_option(a->command, name, strlen(name)) - options];
-}
-
 // Fills in what follows from other settings, and checks what only holds between
-// several.
+// several. A model that exists has been checked already.
 void complete_settings(const Arguments *a, Settings *s) {
     if (s->config.d_ff == 0)
         s->config.d_ff = 4 * s->config.d_model;
     if (s->recipe.rate < 0)
         s->recipe.rate = 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
-    if (s->config.d_model % s->config.heads)
-        misuse(a->command, "--heads %d does not divide --d-model %d",
-               s->config.heads, s->config.d_model);
+    bool new_model = (a->command->bit == TRAIN && !s->resume)
+                  || (a->command->bit == INFO && a->operands == 0);
+    if (new_model && s->config.d_model % s->config.heads)
+        misuse(a, "--heads %d does not divide --d-model %d", s->config.heads,
+               s->config.d_model);
 }
 
 Arguments read_arguments(int argc, char **argv) {
-    Arguments a = {0};
+    Arguments a = {.settings = {.recipe = {.rate = -1}}};
     if (argc < 2)
-        misuse(NULL, "what shall I do? train, translate, evaluate, attention or "
-               "info");
+        misuse(&a, "what shall I do? train, translate, evaluate, attention, info");
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name))
             a.command = &commands[i];
     if (!a.command)
-        misuse(NULL, "there is no command \"%s\"", argv[1]);
-    for (int i = 0; i < OPTIONS; i++)
-        if (options[i].initial)
-            set_option(&a.settings, &options[i], options[i].initial);
-    a.settings.recipe.rate = -1;
-    bool only_operands = false;
+        misuse(&a, "there is no command \"%s\"", argv[1]);
+    for (const Option *o = options; o < options + OPTIONS; o++)
+        if (o->initial)
+            set_option(&a.settings, o, o->initial);
+    bool plain = false; // behind --, everything is an operand
     for (int i = 2; i < argc;) {
-        if (!only_operands && !strcmp(argv[i], "--")) {
-            only_operands = true;
-            i++;
-        } else if (!only_operands && !strncmp(argv[i], "--", 2))
-            i += read_option(&a, argv, i);
+        if (!plain && !strcmp(argv[i], "--"))
+            plain = ++i;
+        else if (!plain && argv[i][0] == '-' && argv[i][1])
+            i += read_option(&a, argv + i);
         else if (a.operands == a.command->most)
-            misuse(a.command, "what is \"%s\"? %s takes %s", argv[i],
-                   a.command->name, a.command->operands);
+            misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
+                   a.command->operands);
         else
             a.operand[a.operands++] = argv[i++];
     }
-    if (a.settings.help) {
-        print_command_help(a.command);
-        exit(0);
-    }
-    if (a.operands < a.command->least)
-        misuse(a.command, "%s needs %s", a.command->name, a.command->operands);
+    if (!a.settings.help && a.operands < a.command->least)
+        misuse(&a, "%s needs %s", a.command->name, a.command->operands);
+    complete_settings(&a, &a.settings);
     return a;
 }
 
@@ -4396,15 +4410,8 @@ void set_threads(const Arguments *a) {
         omp_set_num_threads(threads);
 #else
     if (threads > 1)
-        misuse(a->command, "--threads %d: this program was built without OpenMP",
-               threads);
+        misuse(a, "--threads %d: this program was built without OpenMP", threads);
 #endif
-}
-
-// Ends with a message if the standard output could not be written (a full disk).
-void finish_output(void) {
-    if (fflush(stdout) != 0 || ferror(stdout))
-        fail("cannot write the output: %s", strerror(errno));
 }
 
 // ## Time, the terminal, and Ctrl-C
@@ -4423,8 +4430,7 @@ bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
 #else
-    (void)file;
-    return false;
+    return file == NULL;
 #endif
 }
 
@@ -4444,57 +4450,53 @@ void remember_signal(int number) {
 typedef struct {
     const Settings *settings;
     Checkpoint *checkpoint;
-    const Pairs *data;     // whose first sentences serve as samples
-    char *last;            // where the newest checkpoint goes
+    const Pairs *samples; // the first of them are translated now and then
+    const char *newest;   // where the newest checkpoint goes
     FILE *log;
-    long first_step;       // of this run
+    long first_step;      // of this run
     double started, step_started, shown;
-    Loss since;            // losses since the last report
+    Loss since;           // losses since the last pause
     int pauses;
-    bool line_open;        // the progress line wants to be ended
+    bool saved, line_open;
 } Console;
 
-void end_line(Console *c) {
-    if (c->line_open)
-        fputc('\n', stderr);
-    c->line_open = false;
+void save_newest(Console *c) {
+    save_checkpoint(c->checkpoint, c->newest);
+    c->saved = true;
 }
 
-// "step 120/2000  loss 1.234  …", one line; with `final` it stays.
-void show_progress(Console *c, const Report *r, bool final) {
+// "step 120/2000  loss 1.234  …". At a terminal the line is written over until a
+// pause makes it stay.
+void show_progress(Console *c, const Report *r) {
     const Step *s = &r->step;
-    double seconds = now() - c->started;
-    long done = s->step - c->first_step, left = r->steps - s->step;
-    char eta[32] = "";
-    if (done > 0 && left > 0) {
-        long wait = (long)(seconds / (double)done * (double)left + 0.5);
-        snprintf(eta, sizeof eta, "  %ld:%02ld left", wait / 60, wait % 60);
-    }
-    fprintf(stderr, "%sstep %ld/%ld  loss %.4f  accuracy %.1f %%  lr %.2g"
-            "  norm %.2f%-14s%s", c->line_open ? "\r" : "", s->step, r->steps,
+    double each = (now() - c->started) / (double)(s->step - c->first_step);
+    long left = (long)(each * (double)(r->steps - s->step) + 0.5);
+    fprintf(stderr, "%sstep %ld/%ld  loss %.4f  accuracy %.1f %%  lr %.2g  norm "
+            "%.2f  %ld:%02ld left%s", c->line_open ? "\r" : "", s->step, r->steps,
             c->since.plain / c->since.tokens,
-            100.0 * c->since.correct / c->since.tokens, s->rate, s->norm, eta,
-            final ? "\n" : "");
-    c->line_open = !final;
+            100.0 * c->since.correct / c->since.tokens, s->rate, s->norm,
+            left / 60, left % 60, is_terminal(stderr) ? "   " : "");
+    c->line_open = !r->pause;
+    if (r->pause)
+        fputc('\n', stderr);
     c->shown = now();
 }
 
 // Translates three sentences, so that one can watch the model learn.
-void show_samples(Console *c) {
-    enum { SAMPLES = 3 };
+void show_samples(const Console *c) {
     const Checkpoint *k = c->checkpoint;
-    int n = min_int(SAMPLES, c->data->count);
+    Tokenizer tokenizer = k->settings.tokenizer;
+    int n = min_int(3, c->samples->count);
     Arena arena = {0};
-    Sentence *result = translate_all(k->trainer.model, c->data->source, n, n,
+    Sentence *result = translate_all(k->trainer.model, c->samples->source, n, n,
                                      &arena);
     for (int i = 0; i < n; i++) {
-        Sentence source = c->data->source[i], target = c->data->target[i];
+        Sentence source = c->samples->source[i];
         Match match = {0};
-        add_match(&match, result[i], target);
-        char *from = decode_text(source.id, source.length, &k->source,
-                                 k->settings.tokenizer);
+        add_match(&match, result[i], c->samples->target[i]);
+        char *from = decode_text(source.id, source.length, &k->source, tokenizer);
         char *to = decode_text(result[i].id, result[i].length, &k->target,
-                               k->settings.tokenizer);
+                               tokenizer);
         fprintf(stderr, "    %s  →  %s%s\n", from, to,
                 match.exact ? "" : "  (not yet)");
         free(from);
@@ -4504,23 +4506,23 @@ void show_samples(Console *c) {
     arena_free(&arena);
 }
 
-void write_log(Console *c, const Report *r, double seconds) {
+// One row for the step, one for the validation data; times are wall time.
+void write_log(Console *c, const Report *r) {
     const Loss *loss = &r->step.loss;
-    if (!c->log)
-        return;
     fprintf(c->log, "%ld,train,%.6g,%.6g,%.6g,%.6g,%.0f\n", r->step.step,
             loss->loss / loss->tokens, (double)loss->correct / loss->tokens,
-            r->step.rate, r->step.norm, loss->tokens / seconds);
+            r->step.rate, r->step.norm,
+            loss->tokens / fmax(now() - c->step_started, 1e-9));
     if (r->valid.tokens)
         fprintf(c->log, "%ld,valid,%.6g,%.6g,%.6g,,\n", r->step.step,
                 r->valid.plain / r->valid.tokens,
                 (double)r->valid.correct / r->valid.tokens, r->step.rate);
     if (fflush(c->log) != 0) {
         int reason = errno;
-        end_line(c);
-        save_checkpoint(c->checkpoint, c->last);
-        fail("cannot write %s: %s (the model of step %ld is saved in %s)",
-             c->settings->log, strerror(reason), r->step.step, c->last);
+        save_newest(c);
+        fail("%scannot write %s: %s (the model of step %ld is saved in %s)",
+             c->line_open ? "\n" : "", c->settings->log, strerror(reason),
+             r->step.step, c->newest);
     }
 }
 
@@ -4528,11 +4530,12 @@ void write_log(Console *c, const Report *r, double seconds) {
 // validation data also the best.
 bool report_step(void *context, const Report *r) {
     Console *c = context;
-    double seconds = now() - c->step_started;
     c->since = add_losses(c->since, r->step.loss);
-    write_log(c, r, seconds > 0 ? seconds : 1e-9);
+    if (c->log)
+        write_log(c, r);
+    if (r->pause || (is_terminal(stderr) && now() - c->shown > 0.2))
+        show_progress(c, r);
     if (r->pause) {
-        show_progress(c, r, true);
         if (r->valid.tokens)
             fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
                     r->valid.plain / r->valid.tokens,
@@ -4540,12 +4543,11 @@ bool report_step(void *context, const Report *r) {
                     r->best ? "  (best so far)" : "");
         if (c->pauses++ % 5 == 0 || r->step.step == r->steps)
             show_samples(c);
-        save_checkpoint(c->checkpoint, c->last);
+        save_newest(c);
         if (r->best)
             save_checkpoint(c->checkpoint, c->settings->model);
         c->since = (Loss){0};
-    } else if (is_terminal(stderr) && now() - c->shown > 0.2)
-        show_progress(c, r, false);
+    }
     c->step_started = now();
     return !stop_signal;
 }
@@ -4562,42 +4564,41 @@ char *last_path(const char *path) {
     return last;
 }
 
-// Opens the log. A resumed training first cuts it back to the steps that its
-// checkpoint knows of.
+// Opens the log. A resumed training keeps the rows of the steps that its
+// checkpoint knows of; what it does not know of is going to happen again.
 FILE *open_log(const char *path, bool resume, long step) {
-    FILE *old = resume ? fopen(path, "rb") : NULL;
-    if (old) {
-        fclose(old);
-        size_t size;
-        char *text = read_file(path, &size);
-        NewFile n = new_file(path);
-        bool header = true;
-        for (char *line = text; *line; header = false) {
-            size_t length = strcspn(line, "\n");
-            bool whole = line[length] == '\n';
-            if (whole && (header || strtol(line, NULL, 10) <= step))
-                fprintf(n.file, "%.*s\n", (int)length, line);
-            line += length + whole;
-        }
-        free(text);
-        commit_file(&n);
+    char *old = NULL;
+    size_t size;
+    FILE *log = resume && is_regular(path) ? fopen(path, "rb") : NULL;
+    if (log) {
+        fclose(log);
+        old = read_file(path, &size);
     }
-    FILE *log = fopen(path, old ? "ab" : "wb");
+    log = fopen(path, "wb");
     if (!log)
         fail("cannot write %s: %s", path, strerror(errno));
-    if (!old)
-        fputs("step,split,loss,accuracy,learning_rate,gradient_norm,"
-              "tokens_per_second\n", log);
+    fputs("step,split,loss,accuracy,learning_rate,gradient_norm,"
+          "tokens_per_second\n", log);
+    char *line = old ? old + strcspn(old, "\n") : NULL;
+    while (line && *line++) {
+        size_t length = strcspn(line, "\n");
+        if (line[length] && strtol(line, NULL, 10) <= step)
+            fprintf(log, "%.*s\n", (int)length, line);
+        line += length;
+    }
+    free(old);
     return log;
 }
 
 // A new model: vocabularies from the training data, random parameters.
-Checkpoint new_checkpoint(const Settings *s, const Text *text) {
+Checkpoint new_checkpoint(const Settings *s, const char *path) {
     Checkpoint c = {.settings = *s};
-    c.source = vocab_build(text->source, text->count, s->tokenizer, s->min_count);
-    c.target = vocab_build(text->target, text->count, s->tokenizer, s->min_count);
+    Text text = read_pairs(path, s->tokenizer);
+    c.source = vocab_build(text.source, text.count, s->tokenizer, s->min_count);
+    c.target = vocab_build(text.target, text.count, s->tokenizer, s->min_count);
+    text_free(&text);
     if (c.source.count == FIRST_WORD || c.target.count == FIRST_WORD)
-        fail("no word occurs %d times", s->min_count);
+        fail("%s: no word occurs %d times", path, s->min_count);
     c.settings.config.source_vocab = c.source.count;
     c.settings.config.target_vocab = c.target.count;
     c.trainer = trainer_new(&c.settings.config, &c.settings.recipe);
@@ -4609,19 +4610,17 @@ Checkpoint new_checkpoint(const Settings *s, const Text *text) {
 // model remembers, except for what its parameters depend on: that must agree.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
-    Settings wanted = a->settings;
     if (!c.trainer.m)
-        fail("%s: holds no state of the optimizer, so it cannot be resumed", path);
+        fail("%s: without the optimizer's state it cannot be resumed", path);
     for (int i = 0; i < OPTIONS; i++) {
         const Option *o = &options[i];
         char mine[64], its[64];
         if (!o->in_model || !a->given[i])
             continue;
-        option_text(mine, &wanted, o);
+        option_text(mine, &a->settings, o);
         option_text(its, &c.settings, o);
         if (o->in_model == 2 && strcmp(mine, its))
-            misuse(a->command, "--%s %s: the model in %s has %s", o->name, mine,
-                   path, its);
+            misuse(a, "--%s %s: the model in %s has %s", o->name, mine, path, its);
         set_option(&c.settings, o, mine);
     }
     if (was_given(a, "epochs"))
@@ -4631,32 +4630,49 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     return c;
 }
 
-void describe(const Checkpoint *c, const Pairs *data, const Pairs *valid) {
+Pairs load_pairs(const char *path, const Checkpoint *c) {
+    const Settings *s = &c->settings;
+    Text text = read_pairs(path, s->tokenizer);
+    Pairs p = encode_pairs(&text, &c->source, &c->target, s->tokenizer,
+                           s->config.max_len);
+    int all = text.count;
+    text_free(&text);
+    if (p.count == 0)
+        fail("%s: every pair has more than %d tokens", path, s->config.max_len);
+    if (p.too_long)
+        fprintf(stderr, "%s: left out %d of %d pairs, with more than %d tokens\n",
+                path, p.too_long, all, s->config.max_len);
+    return p;
+}
+
+void describe(const Checkpoint *c, const Pairs *data) {
     const Config *m = &c->settings.config;
     const Recipe *r = &c->settings.recipe;
     char text[32];
-    fprintf(stderr, "data: %d pairs, %d words of the source language, %d of the "
-            "target\n", data->count, m->source_vocab, m->target_vocab);
-    if (data->too_long || (valid && valid->too_long))
-        fprintf(stderr, "left out: %d pairs with more than %d tokens\n",
-                data->too_long + (valid ? valid->too_long : 0), m->max_len);
-    fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
-            "parameters\n", m->layers, m->layers, m->d_model, m->heads, m->d_ff,
-            with_commas(text, c->trainer.model->count));
-    fprintf(stderr, "training: %ld steps of %d sentences, learning rate up to "
-            "%.3g after %d steps\n", total_steps(r, data->count), r->batch,
-            r->rate, r->warmup);
+    fprintf(stderr, "data: %d pairs, vocabularies of %d and %d tokens\n"
+            "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s parameters\n"
+            "training: %ld steps of %d sentences, learning rate up to %.3g after "
+            "%d steps\n", data->count, m->source_vocab, m->target_vocab,
+            m->layers, m->layers, m->d_model, m->heads, m->d_ff,
+            with_commas(text, c->trainer.model->count),
+            total_steps(r, data->count), r->batch, r->rate, r->warmup);
 }
 
-Pairs load_pairs(const char *path, const Checkpoint *c) {
-    Text text = read_pairs(path, c->settings.tokenizer);
-    Pairs p = encode_pairs(&text, &c->source, &c->target, c->settings.tokenizer,
-                           c->settings.config.max_len);
-    text_free(&text);
-    if (p.count == 0)
-        fail("%s: every pair has more than %d tokens", path,
-             c->settings.config.max_len);
-    return p;
+// No file may be read and written at once, and each that will be written must be
+// writable: better to know now than after an hour.
+void check_paths(const Arguments *a, const char *newest) {
+    const char *out[] = {a->settings.model, newest, a->settings.log};
+    const char *in[] = {a->operand[0], a->settings.valid};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 2; k++)
+            if (out[i] && in[k] && !strcmp(out[i], in[k]))
+                misuse(a, "%s would be overwritten", in[k]);
+    for (int i = 0; i < 2; i++) {
+        NewFile trial = new_file(out[i]);
+        fclose(trial.file);
+        remove(trial.beside);
+        free(trial.beside);
+    }
 }
 
 int train_command(const Arguments *a) {
@@ -4664,45 +4680,40 @@ int train_command(const Arguments *a) {
     char *last = s->valid ? last_path(s->model) : NULL;
     const char *newest = last ? last : s->model;
     if (was_given(a, "steps") && was_given(a, "epochs"))
-        misuse(a->command, "--steps and --epochs exclude each other");
-
-    Checkpoint c;
-    if (s->resume)
-        c = resume_checkpoint(a, newest);
-    else {
-        Text text = read_pairs(a->operand[0], s->tokenizer);
-        c = new_checkpoint(s, &text);
-        text_free(&text);
-    }
+        misuse(a, "--steps and --epochs exclude each other");
+    check_paths(a, newest);
+    Checkpoint c = s->resume ? resume_checkpoint(a, newest)
+                             : new_checkpoint(s, a->operand[0]);
     Pairs data = load_pairs(a->operand[0], &c), valid = {0};
     if (s->valid)
         valid = load_pairs(s->valid, &c);
-    NewFile trial = new_file(s->model); // better now than after an hour
-    fclose(trial.file);
-    remove(trial.beside);
-    free(trial.beside);
     Console console = {
-        .settings = s, .checkpoint = &c, .data = s->valid ? &valid : &data,
-        .last = (char *)newest, .first_step = c.trainer.step,
+        .settings = s, .checkpoint = &c, .samples = s->valid ? &valid : &data,
+        .newest = newest, .first_step = c.trainer.step,
         .log = s->log ? open_log(s->log, s->resume, c.trainer.step) : NULL,
-        .started = now(), .step_started = now(),
+        .started = now(), .step_started = now(), .saved = s->resume,
     };
-    describe(&c, &data, s->valid ? &valid : NULL);
+    describe(&c, &data);
     signal(SIGINT, remember_signal);
     signal(SIGTERM, remember_signal);
+    if (c.trainer.step >= total_steps(&c.trainer.recipe, data.count))
+        fprintf(stderr, "nothing to do: %ld steps are done; ask for more --steps "
+                "or --epochs\n", c.trainer.step);
 
     bool finite = train(&c.trainer, &data, s->valid ? &valid : NULL, report_step,
                         &console);
-    end_line(&console);
+    if (console.line_open)
+        fputc('\n', stderr);
     if (!finite)
-        fail("step %ld: the loss is not a number any more; try a smaller --lr. "
-             "%s holds the last state that was saved", c.trainer.step + 1, newest);
+        fail("step %ld: the loss is not a number any more; try a smaller --lr; "
+             "%s %s", c.trainer.step + 1, console.saved
+             ? "the last good state is in" : "nothing was saved in", newest);
     if (stop_signal)
-        save_checkpoint(&c, newest);
-    fprintf(stderr, "%s at step %ld after %.1f s; %s%s; peak memory of a step "
-            "%.1f MB\n", stop_signal ? "stopped" : "done", c.trainer.step,
-            now() - console.started, stop_signal ? "go on with --resume; " : "",
-            s->model, (double)c.trainer.arena.peak / 1e6);
+        save_newest(&console);
+    fprintf(stderr, "%s at step %ld after %.1f s: %s (peak memory of a step: %.1f "
+            "MB)\n", stop_signal ? "stopped; go on with --resume;" : "done",
+            c.trainer.step, now() - console.started,
+            stop_signal ? newest : s->model, (double)c.trainer.arena.peak / 1e6);
     if (console.log)
         fclose(console.log);
     pairs_free(&data);
@@ -4714,8 +4725,8 @@ int train_command(const Arguments *a) {
 
 // ## translate
 
-// The next line of the standard input, without its end; NULL behind the last.
-// The caller frees it.
+// The next line of the standard input, without its end (LF or CR LF) and without
+// a byte order mark; NULL behind the last. The caller frees it.
 char *read_input(int number) {
     size_t length = 0, room = 1;
     char *line = allocate(room, 1);
@@ -4726,32 +4737,34 @@ char *read_input(int number) {
         if (length + 1 == room)
             line = reallocate(line, room = 2 * room + 256, 1);
         line[length++] = (char)c;
+        if (number == 1 && length == 3 && !memcmp(line, "\xef\xbb\xbf", 3))
+            length = 0;
     }
     if (ferror(stdin))
         fail("cannot read the input: %s", strerror(errno));
+    bool any = length > 0 || c == '\n';
+    length -= length && line[length - 1] == '\r';
     line[length] = '\0';
-    if (length > 0 || c == '\n')
-        return line;
-    free(line);
-    return NULL;
+    if (!any)
+        free(line);
+    return any ? line : NULL;
 }
 
-// text -> its tokens. `where` begins the message if the text is not UTF-8 or too
-// long.
-Sentence encode_input(const char *text, const Checkpoint *c, const Vocab *v,
-                      const char *where) {
+// text -> its tokens. NULL, or else what is wrong with the text.
+const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
+                         Sentence *s) {
+    static char reason[64];
     if (!valid_utf8(text))
-        fail("%s is not valid UTF-8", where);
+        return "is not valid UTF-8";
     char *copied = allocate(strlen(text) + 1, 1);
     strcpy(copied, text);
     if (c->settings.tokenizer.lowercase)
         lower_case(copied);
-    Sentence s = encode_text(copied, v, c->settings.tokenizer);
+    *s = encode_text(copied, v, c->settings.tokenizer);
     free(copied);
-    if (s.length - 1 > c->settings.config.max_len)
-        fail("%s has %d tokens, but the model was made for at most %d", where,
-             s.length - 1, c->settings.config.max_len);
-    return s;
+    snprintf(reason, sizeof reason, "has %d tokens; the model takes at most %d",
+             s->length - 1, c->settings.config.max_len);
+    return s->length - 1 > c->settings.config.max_len ? reason : NULL;
 }
 
 // Translates and prints n lines; a line without a word stays empty.
@@ -4776,15 +4789,17 @@ int translate_command(const Arguments *a) {
     int together = is_terminal(stdin) ? 1 : LINES, n = 0;
     Sentence line[LINES];
     Arena arena = {0};
-    char *text, where[48];
+    char *text;
     for (int number = 1; (text = read_input(number)) != NULL; number++) {
-        snprintf(where, sizeof where, "line %d of the input", number);
-        line[n++] = encode_input(text, &c, &c.source, where);
+        const char *wrong = encode_input(text, &c, &c.source, &line[n]);
         free(text);
-        if (n == together) {
+        n += !wrong;
+        if (n == together || wrong) {
             translate_lines(&c, line, n, &arena);
             n = 0;
         }
+        if (wrong)
+            fail("line %d of the input %s", number, wrong);
     }
     translate_lines(&c, line, n, &arena);
     arena_free(&arena);
@@ -4798,9 +4813,6 @@ int evaluate_command(const Arguments *a) {
     enum { TOGETHER = 64 };
     Checkpoint c = load_checkpoint(a->operand[0]);
     Pairs p = load_pairs(a->operand[1], &c);
-    if (p.too_long)
-        fprintf(stderr, "left out: %d pairs with more than %d tokens\n",
-                p.too_long, c.settings.config.max_len);
     Arena arena = {0};
     Loss loss = evaluate_loss(c.trainer.model, &p, TOGETHER, 0, &arena);
     Sentence *result = translate_all(c.trainer.model, p.source, p.count, TOGETHER,
@@ -4826,16 +4838,20 @@ int evaluate_command(const Arguments *a) {
 
 int attention_command(const Arguments *a) {
     const Settings *s = &a->settings;
+    if (s->csv && !strcmp(s->csv, a->operand[0]))
+        misuse(a, "%s would be overwritten", s->csv);
     Checkpoint c = load_checkpoint(a->operand[0]);
     const Transformer *model = c.trainer.model;
     Arena arena = {0};
-    Sentence source = encode_input(a->operand[1], &c, &c.source, "the sentence");
-    if (source.length == 1)
-        fail("the sentence is empty");
-    Sentence *target;
+    Sentence source, *target = NULL;
+    const char *wrong = encode_input(a->operand[1], &c, &c.source, &source);
+    if (wrong || source.length == 1)
+        fail("the sentence %s", wrong ? wrong : "is empty");
     if (s->target) {
         target = allocate(1, sizeof *target);
-        *target = encode_input(s->target, &c, &c.target, "the target");
+        wrong = encode_input(s->target, &c, &c.target, target);
+        if (wrong)
+            fail("the target %s", wrong);
     } else
         target = translate_all(model, &source, 1, 1, &arena);
 
@@ -4866,22 +4882,19 @@ int attention_command(const Arguments *a) {
 int info_command(const Arguments *a) {
     Checkpoint c = {.settings = a->settings};
     Settings *s = &c.settings;
-    Transformer *outline = NULL;
     if (a->operands) {
         for (int i = 0; i < OPTIONS; i++)
-            if (a->given[i] && options[i].in_model)
-                misuse(a->command, "--%s: the model in %s has its own",
-                       options[i].name, a->operand[0]);
+            if (a->given[i] && (options[i].in_model || was_given(a, "vocab")))
+                misuse(a, "--%s: the model in %s has its own", options[i].name,
+                       a->operand[0]);
         c = load_checkpoint(a->operand[0]);
         s->length = a->settings.length;
     } else
         s->config.source_vocab = s->config.target_vocab = s->vocab;
-    for (int i = 0; i < OPTIONS; i++) {
+    for (const Option *o = options; o < options + OPTIONS; o++) {
         char text[64];
-        bool shown = options[i].in_model
-                  && (a->operands || (options[i].commands & INFO));
-        if (shown)
-            printf("%s %s\n", options[i].name, option_text(text, s, &options[i]));
+        if (o->in_model && (a->operands || (o->commands & INFO)))
+            printf("%s %s\n", o->name, option_text(text, s, o));
     }
     const Config *config = &s->config;
     printf("source vocabulary %d\ntarget vocabulary %d\n", config->source_vocab,
@@ -4889,14 +4902,14 @@ int info_command(const Arguments *a) {
     if (a->operands)
         printf("steps trained %ld\n", c.trainer.step);
     putchar('\n');
-    outline = transformer_outline(config);
+    Transformer *outline = transformer_outline(config);
     print_parameters(stdout, outline);
-    double roles = 4.0 * sizeof(real) * (double)outline->count;
-    double saved = saved_bytes(config, s->recipe.batch, s->length, s->length);
     printf("\na training step with %d sentences of %d tokens\n"
            "  parameters, gradients, two moments %10.1f MB\n"
            "  saved by the forward pass          %10.1f MB\n",
-           s->recipe.batch, s->length, roles / 1e6, saved / 1e6);
+           s->recipe.batch, s->length,
+           4.0 * sizeof(real) * (double)outline->count / 1e6,
+           saved_bytes(config, s->recipe.batch, s->length, s->length) / 1e6);
     transformer_free(outline);
     checkpoint_free(&c);
     finish_output();
@@ -4907,29 +4920,22 @@ int info_command(const Arguments *a) {
 
 #ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
+    int (*const run[])(const Arguments *) = {
+        train_command, translate_command, evaluate_command, attention_command,
+        info_command};
     bool one = argc == 2;
-    if (one && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        print_help();
-        return 0;
-    }
-    if (one && !strcmp(argv[1], "--version")) {
+    if (one && !strcmp(argv[1], "--version"))
         puts("transformer 1.0");
-        return 0;
+    else if (one && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+        print_help();
+    else {
+        Arguments a = read_arguments(argc, argv);
+        set_threads(&a);
+        if (!a.settings.help)
+            return run[a.command - commands](&a);
+        print_command_help(a.command);
     }
-    Arguments a = read_arguments(argc, argv);
-    complete_settings(&a, &a.settings);
-    set_threads(&a);
-    switch (a.command->bit) {
-    case TRAIN:
-        return train_command(&a);
-    case TRANSLATE:
-        return translate_command(&a);
-    case EVALUATE:
-        return evaluate_command(&a);
-    case ATTENTION:
-        return attention_command(&a);
-    default:
-        return info_command(&a);
-    }
+    finish_output();
+    return 0;
 }
 #endif

@@ -41,14 +41,17 @@ Mat expected_weights(const Transformer *t, const Saved *s, int kind, int l,
 {
     const EncoderLayer *encoder = &t->encoder.layer[l];
     const DecoderLayer *decoder = &t->decoder.layer[l];
-    Mat x = s->encoder.layer[l].self_attention.x;
+    Mat x = s->encoder.layer[l].self_attention.multi_head.x;
     if (kind == ENCODER)
-        return direct_weights(&encoder->self_attention, x, x, h, false);
-    x = s->decoder.layer[l].self_attention.x;
+        return direct_weights(&encoder->self_attention.multi_head, x, x, h,
+                              false);
+    x = s->decoder.layer[l].self_attention.multi_head.x;
     if (kind == DECODER)
-        return direct_weights(&decoder->self_attention, x, x, h, true);
-    x = s->decoder.layer[l].cross_attention.x;
-    return direct_weights(&decoder->cross_attention, x, s->memory, h, false);
+        return direct_weights(&decoder->self_attention.multi_head, x, x, h,
+                              true);
+    x = s->decoder.layer[l].cross_attention.multi_head.x;
+    return direct_weights(&decoder->cross_attention.multi_head, x, s->memory,
+                          h, false);
 }
 
 void test_attention_of(const Transformer *t, const Saved *s)
