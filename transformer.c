@@ -14,8 +14,8 @@
 //
 // ## Build and run
 //
-//     cc -O2 transformer.c -lm -o transformer        any C11 compiler
-//     make                                           the same, tuned to this machine
+//     cc -O2 transformer.c -lm -o transformer    any C11 compiler
+//     make                                       tuned to this machine
 //
 //     ./transformer train data/eng-fra.train.tsv --valid data/eng-fra.valid.tsv
 //     echo "the red car is fast" | ./transformer translate model.safetensors
@@ -54,29 +54,48 @@
 //
 // ## Letters
 //
-// Sizes have one letter each, everywhere: in formulas, in the comments that give
-// the shape of a matrix, and as names of local variables.
+// Sizes have one letter each, everywhere: in formulas, in the comments that
+// give the shape of a matrix, and as names of local variables.
 //
-//     B  sentences in a batch          D  width of the model (d_model)
-//     S  length of the source          H  heads
-//     T  length of the target          K  width of a head, D/H
-//     V  words in the vocabulary       F  inner width of the feed-forward network
-//     L  layers of each stack          P  positions there is room for
-//     N  rows, any number of them      I, O  inputs and outputs of a linear layer
+//     B  sentences in a batch        D  width of the model (d_model)
+//     S  length of the source        H  heads
+//     T  length of the target        K  width of a head, D/H
+//     V  words in the vocabulary     F  inner width, feed-forward network
+//     L  layers of each stack        P  positions there is room for
+//     N  rows, any number of them    I, O  inputs, outputs of a linear layer
 //
 // A shape is written (rows, columns). Batches are flat: sentence b of a source
 // batch is rows b·S … b·S+S-1 of a matrix with B·S rows. In chapters 2 and 3, T
 // and S are the numbers of queries and of keys, whatever they come from.
 //
-// Gradients are named after what they are the gradient of: `dq` is ∂loss/∂q and
-// has the shape of q. A function x_forward stands directly above its x_backward.
-// The steps of the first are numbered (1), (2), …; the second takes them back in
-// reverse order. Gradients are added to what is there (`+=`), because a thing
-// that is used twice gets gradients from both uses; the one who owns the memory
-// clears it first. Exceptions say so.
+// Gradients are named after what they are the gradient of: `dq` is ∂loss/∂q
+// and has the shape of q. A function x_forward stands directly above its
+// x_backward. The steps of the first are numbered (1), (2), …; the second
+// takes them back in reverse order. Gradients are added to what is there
+// (`+=`), because a thing that is used twice gets gradients from both uses;
+// the one who owns the memory clears it first. Exceptions say so.
 //
 // Lines that begin with "@" are for the tools that make the walkthrough, the
 // exercises and the tests from this file. "[section 3.2]" is one of the paper.
+//
+// ## How one differentiates a program
+//
+// A reader who has never written a backward pass needs one idea. The loss is a
+// number that the program computes in steps. Walk through the steps from the
+// last to the first, and carry along, for each intermediate result x, the
+// gradient dx = ∂loss/∂x: how much the loss grows if x grows a little. It
+// starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule turns dy,
+// which we have, into dx:
+//
+//     dx_i = Σ_j dy_j ∂y_j/∂x_i
+//
+// For a matrix product this is again a matrix product, for a sum it is a copy,
+// for a function of single numbers it is a multiplication. That is all there
+// is to it. What makes it laborious is only that every step must be got right;
+// so each backward pass below comes with its derivation, with a fact that lets
+// one doubt it, and with a test that compares it with finite differences:
+//
+//     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
 // ## Contents
 //
@@ -118,10 +137,10 @@
 //
 // ## What it needs
 //
-// The C11 standard library. Three things beyond it are used where they exist and
-// done without elsewhere: OpenMP, so that several cores work together; vector
-// types of GCC and clang, so that one core works well; and POSIX, to tell a
-// terminal from a file and to be sure that a file has reached the disk.
+// The C11 standard library. Three things beyond it are used where they exist
+// and done without elsewhere: OpenMP, so that several cores work together;
+// vector types of GCC and clang, so that one core works well; and POSIX, to
+// tell a terminal from a file and to be sure that a file has reached the disk.
 
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
@@ -156,6 +175,10 @@
 // randomness. This chapter builds these, and it is the only one that knows
 // how a processor likes its numbers arranged. When you have read it you can
 // forget all of that: from chapter 2 on, code reads like formulas.
+//
+// In a hurry? Read "Matrices are views" and the definition of the matrix
+// product, and go on to chapter 2. What you skip makes the program fast; it
+// changes no result but the last digits.
 //
 // ## The number type
 //
@@ -251,6 +274,12 @@ typedef struct {
 //     at → [ a b c d ]     transposed: rows 4, cols 2, strides 1 and 4
 //          [ e f g h ]     columns 2..3: rows 2, cols 2, starting at c
 //     rows 2, cols 4, row_stride 4, col_stride 1
+//
+// The price is a rule to keep in mind: two views of the same numbers are not
+// two matrices. Who writes through one changes the other. And a view is only
+// good as long as the memory behind it is.
+//
+// A Mat is small, so it is passed by value, like a number.
 
 typedef struct {
     real *at;
@@ -312,6 +341,8 @@ Mat band_of_cols(Mat m, int first, int count) {
 //
 // Small tools that the chapters share. All of them expect rows whose numbers
 // lie side by side (col_stride 1); only the matrix product takes any view.
+// They are not marked PARALLEL_FOR: they spend their time waiting for memory,
+// and a second core would wait for the same memory.
 
 // The number of elements; as double, since it serves as an estimate of work.
 double size_of(Mat m) {
@@ -421,9 +452,18 @@ real sum_exponentials(const real *x, real shift, int n) {
 //
 // $$ c_{ij} = \sum_{p} a_{ip}\, b_{pj} $$
 //
-// Nearly all the time of a transformer goes into this line. First the
-// definition, three plain loops. It is never called in training; the tests
-// hold the fast product against it.
+// Nearly all the time of a transformer goes into this line: applying a layer's
+// weights to every position of every sentence is a matrix product, comparing
+// all queries with all keys is one, and each of them comes back as two more in
+// the backward pass.
+//
+//     a (2,3)        b (3,2)        c = a b (2,2)
+//     1 2 3          1 0            1·1+2·0+3·2   1·0+2·1+3·2       7  8
+//     4 5 6          0 1            4·1+5·0+6·2   4·0+5·1+6·2   =  16 17
+//                    2 2
+//
+// First the definition, three plain loops. It is never called in training; the
+// tests hold the fast product against it, for every shape and stride.
 
 // c += a b; a (n, k), b (k, m), c (n, m), any views
 void matmul_definition(Mat c, Mat a, Mat b) {
@@ -433,12 +473,16 @@ void matmul_definition(Mat c, Mat a, Mat b) {
                 *at(c, i, j) += *at(a, i, p) * *at(b, p, j);
 }
 
-// Why is that slow? For each multiplication it reads two numbers from memory,
-// and the next addition waits for the last. A processor core could do 16 or 32
+// ### Why that is slow, and how to make it fast
+//
+// For each multiplication the definition reads two numbers from memory, and
+// each addition waits for the one before. A processor core could do 16 or 32
 // multiplications and additions in each cycle, if only the numbers were at
-// hand. The cure is to compute a small *tile* of c at once and keep it in
-// registers while running along p: a tile of 12 × 32 needs 12 + 32 numbers for
-// 12 · 32 multiplications.
+// hand. Three ideas bring them there.
+//
+// *A tile in registers.* The first cure is to compute a small *tile* of c at
+// once and keep it in registers while running along p: a tile of 12 × 32 needs
+// 12 + 32 numbers for 12 · 32 multiplications.
 //
 //                     b: 32 columns, packed side by side
 //                     ┌────────────┐
@@ -449,6 +493,13 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 //      a: │█    │     │   tile of  │  12 sums, each a vector,
 //         │█    │     │     c      │  stay in registers
 //         └─────┘     └────────────┘
+//
+// *Packing.* The 32 columns of b that belong to a column of tiles are copied to
+// where they lie side by side in the order in which they will be read. The copy
+// costs little, for it is used again for every row of a.
+//
+// *Blocking.* p runs in blocks of 256, so that the packed columns fit the first
+// cache, and large a are cut into blocks that fit the second.
 //
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
@@ -462,8 +513,8 @@ enum { VECTOR_BYTES = 32, TILE_ROWS = 6 };
 #else
 enum { VECTOR_BYTES = 16, TILE_ROWS = 6 };
 #endif
-typedef real Vector
-    __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(real)), may_alias));
+typedef real Vector __attribute__((vector_size(VECTOR_BYTES), may_alias,
+                                   aligned(sizeof(real))));
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #else
 enum { VECTOR_BYTES = sizeof(real), TILE_ROWS = 6 };
@@ -557,7 +608,8 @@ void pack_cols(real *packed, Mat b) {
         memset(packed, 0, sizeof(real) * TILE_COLS * (size_t)b.rows);
     if (b.col_stride == 1)
         for (int p = 0; p < b.rows; p++)
-            memcpy(packed + p * TILE_COLS, row(b, p), sizeof(real) * (size_t)b.cols);
+            memcpy(packed + p * TILE_COLS, row(b, p),
+                   sizeof(real) * (size_t)b.cols);
     else
         for (int j = 0; j < b.cols; j++)
             for (int p = 0; p < b.rows; p++)
@@ -628,7 +680,8 @@ void block_matmul_add(Mat c, const real *packed_a, Mat b) {
             int rows = min_int(TILE_ROWS, c.rows - i);
             Mat a = {(real *)packed_a + (ptrdiff_t)i * b.rows, rows, b.rows,
                      1, TILE_ROWS};
-            any_tile(band_of_cols(band_of_rows(c, i, rows), j, cols), a, packed);
+            Mat to = band_of_cols(band_of_rows(c, i, rows), j, cols);
+            any_tile(to, a, packed);
         }
     }
 }
@@ -648,7 +701,8 @@ void matmul_add(Mat c, Mat a, Mat b) {
         PARALLEL_FOR(work_of_product(c, a.cols))
         for (int i = 0; i < c.rows; i += share) {
             int rows = min_int(share, c.rows - i);
-            small_matmul_add(band_of_rows(c, i, rows), band_of_rows(a, i, rows), b);
+            small_matmul_add(band_of_rows(c, i, rows),
+                             band_of_rows(a, i, rows), b);
         }
         return;
     }
@@ -675,6 +729,12 @@ void matmul(Mat c, Mat a, Mat b) {
 // backward pass, and after the step it needs none of it. An *arena* is made for
 // that: taking memory moves a mark forward, giving it back moves the mark back,
 // and nothing is ever freed one by one.
+//
+//     step begins   used │
+//     forward       used ├──── q k v ── weights ── context ── … ── logits ──┤
+//     backward      used ├──── all of the above ───── scratch of one layer ─┤
+//     step ends     used │                            (taken and given back
+//                                                      layer by layer)
 //
 // The memory comes in blocks, the newest on top. When the top block is full a
 // larger one is put on it; when the arena has been emptied, the blocks are
@@ -704,6 +764,7 @@ enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };
 enum { LEAST_BLOCK = 1 << 16, ALIGNMENT = 64 };
 #endif
 
+// Puts a block with room for `size` bytes on top.
 void arena_push(Arena *arena, size_t size) {
     Block *block = allocate(1, sizeof *block);
     *block = (Block){arena->top, arena->used, size, malloc(size + ALIGNMENT)};
@@ -712,6 +773,7 @@ void arena_push(Arena *arena, size_t size) {
     arena->top = block;
 }
 
+// Takes the top block away.
 void arena_pop(Arena *arena) {
     Block *block = arena->top;
     arena->top = block->below;
@@ -724,7 +786,8 @@ void arena_pop(Arena *arena) {
 void *arena_take(Arena *arena, size_t count, size_t size) {
     size_t bytes = (count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     Block *top = arena->top;
-    if (LEAST_BLOCK == 0 || !top || arena->used - top->start + bytes > top->size) {
+    if (LEAST_BLOCK == 0 || !top
+        || arena->used - top->start + bytes > top->size) {
         size_t twice = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
         arena_push(arena, bytes > twice ? bytes : twice);
         top = arena->top;
@@ -760,13 +823,15 @@ void arena_release(Arena *arena, size_t mark) {
     arena->used = mark;
     while (arena->top && arena->top->start >= mark && arena->top->below)
         arena_pop(arena);
-    if (mark == 0 && arena->top && (LEAST_BLOCK == 0 || arena->peak > arena->top->size)) {
+    if (mark == 0 && arena->top
+        && (LEAST_BLOCK == 0 || arena->peak > arena->top->size)) {
         arena_pop(arena);
         if (LEAST_BLOCK)
             arena_push(arena, arena->peak);
     }
 }
 
+// Gives all memory back to the system.
 void arena_free(Arena *arena) {
     while (arena->top)
         arena_pop(arena);
@@ -778,6 +843,11 @@ void arena_free(Arena *arena) {
 // Everything random is a pure function of the seed and of a place: "the noise
 // of step 17", "the order of epoch 3". There is no hidden state to save, so an
 // interrupted training goes on with the very bits it would have seen.
+//
+// Most programs keep a generator whose state changes with every call. Then the
+// numbers depend on everything that happened before, and two threads asking at
+// once get them in an order that nobody can predict. Here a *key* is made from
+// the seed and the place, and the key alone decides.
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
@@ -883,7 +953,7 @@ Dropout next_dropout(Pass *pass) {
 // vector. A query is compared with every key; the better they match, the more
 // of that position's value is fetched.
 //
-// $$ \operatorname{attention}(q, k, v) = \operatorname{softmax}(\frac{q k^T}{\sqrt{K}}) v $$
+// $$ \operatorname{attention} = \operatorname{softmax}(q k^T / \sqrt{K}) v $$
 //
 // The shapes, for one head and one sentence: T queries, S keys and as many
 // values, each K numbers wide.
@@ -893,10 +963,32 @@ Dropout next_dropout(Pass *pass) {
 //     weights = softmax(scores)     (T,S)   each row sums to 1
 //     out     = weights v           (T,K)   row i: a mixture of the values
 //
-// Why the scale 1/√K: if the numbers in q and k are independent with variance
-// 1, a dot product of K of them has variance K. Large scores push softmax into
-// the corner where one weight is 1 and the others are 0, and there its gradient
-// is almost zero. Dividing by √K keeps the variance at 1. [paper, section 3.2.1]
+// A dictionary in a program finds the one key that is equal and returns its
+// value. Attention is a soft dictionary: every key matches a little, and what
+// comes back is a mean of all values, weighted by how well their keys match.
+// That it is soft is the point, since a mean has a derivative and a look-up
+// has none.
+//
+// An example small enough for paper: two queries, three keys, K = 2, and for
+// once the scale log 2, so that the exponentials are powers of two.
+//
+//     q  1 0     k  1 0     v  1 2       scores      log 2   0   0
+//        0 0        0 1        3 4                     0     0   0
+//                   0 0        5 9       weights      1/2  1/4  1/4
+//                                                     1/3  1/3  1/3
+//                                        out          2.5 4.25
+//                                                     3   5
+//
+// The first query matches the first key and takes half of its value. The
+// second matches nothing in particular and takes the mean of everything. The
+// tests check just these numbers.
+//
+// Why the scale 1/√K: if the numbers in q and k are independent with mean 0 and
+// variance 1, each product of two has variance 1, and the sum of K products has
+// variance K. With K = 64 typical scores are ±8, and e⁸ is three thousand times
+// e⁰. Such scores push softmax into the corner where one weight is 1 and the
+// others are 0, and there its gradient is almost zero: nothing is learned.
+// Dividing by √K brings the variance back to 1. [section 3.2.1]
 //
 // ## What a mask is
 //
@@ -905,6 +997,10 @@ Dropout next_dropout(Pass *pass) {
 // means hidden.** (PyTorch's nn.Transformer has it the other way round; its
 // scaled_dot_product_attention has it this way.) Which keys are hidden is
 // decided in chapter 9; here it is only obeyed.
+//
+// A mask for a batch has three dimensions: sentence, query, key. Often it is
+// the same along one of them. The strides say so, like those of a Mat: a
+// stride of 0 stays where it is, and one row of bytes serves for all queries.
 
 typedef struct {
     const unsigned char *visible; // NULL: everything is visible
@@ -932,6 +1028,11 @@ Mask mask_of_sentence(Mask mask, int b) {
 // Adding the same number to all x changes nothing, since it cancels. We use
 // this freedom to subtract the largest x: then no exponential can overflow, and
 // at least one of them is 1, so the sum cannot vanish.
+//
+//     x                 1000  999  998          e^1000 would overflow
+//     x - largest          0   -1   -2
+//     e to the power of    1  .368 .135         sum 1.503
+//     weights           .665  .245 .090         sum 1
 //
 // Hidden keys take no part: their weight is exactly 0. A row in which every key
 // is hidden has nothing to look at, and becomes zeros.
@@ -974,14 +1075,18 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 //     ∂w_j / ∂x_i = w_j (1[i=j] - w_i)
 //
-// because raising x_i raises its own numerator and everybody's denominator. The
-// chain rule sums over all weights of the row:
+// because raising x_i raises its own numerator and everybody's denominator.
+// (For j = i, the quotient rule gives w_i - w_i²; for the others only the
+// denominator moves, and it gives -w_j w_i.) The chain rule sums over all
+// weights of the row:
 //
 //     dx_i = Σ_j dw_j w_j (1[i=j] - w_i)
 //          = dw_i w_i - w_i Σ_j dw_j w_j
 //          = w_i (dw_i - Σ_j dw_j w_j)
 //
-// The sum does not depend on i: one dot product for each row.
+// The sum does not depend on i: one dot product for each row. In words: a score
+// should rise if its weight is wanted more than the weights are wanted on
+// average, and in proportion to how much weight it has.
 //
 // How one knows that it is right: the dx of a row sum to zero, because adding a
 // constant to all scores changes nothing. A hidden key has w_i = 0 and so
@@ -1011,7 +1116,7 @@ void softmax_backward(Mat dw, Mat w) {
 // too, as in every tutorial. The paper's section 5.4 names only sub-layer
 // outputs and embeddings.
 
-// out = dropout(softmax(scale · q kᵀ)) v            [paper, section 3.2.1, eq. 1]
+// out = dropout(softmax(scale · q kᵀ)) v                 [section 3.2.1, eq. 1]
 // q (T,K), k (S,K), v (S,K), mask (T,S) -> weights, dropped (T,S), out (T,K)
 void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
                        Mask mask, real scale, Dropout d) {
@@ -1020,8 +1125,8 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
     for (int i = 0; i < weights.rows; i++)       // (2) times scale
         for (int j = 0; j < weights.cols; j++)
             row(weights, i)[j] *= scale;
-    softmax_forward(weights, mask);              // (3) weights = softmax(scores)
-    if (dropped.at != weights.at)                // (4) dropped = dropout(weights)
+    softmax_forward(weights, mask);              // (3) softmax(scores)
+    if (dropped.at != weights.at)                // (4) dropout(weights)
         copy(dropped, weights);
     for (int i = 0; i < dropped.rows; i++)
         dropout_row(row(dropped, i), dropped.cols, i, d);
@@ -1038,10 +1143,27 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
 //
 // The shapes leave no other choice, which is a good way to remember it.
 //
-// Sanity: the gradients of q summed with a key bias vanish. Adding one and the
-// same vector to all keys adds to row i of the scores the constant q_i · b, so
-// the sum of dk over all keys is zero when every query sees every key it has
-// weight on; the key bias of chapter 3 gets exactly no gradient.
+//     in a picture      c      =      a      ·      b
+//                     (n,m)         (n,k)         (k,m)
+//
+//                      da      =     dc      ·      bᵀ
+//                     (n,k)         (n,m)         (m,k)
+//
+//                      db      =      aᵀ     ·     dc
+//                     (k,m)         (k,n)         (n,m)
+//
+// The scores are such a product with b = kᵀ. Its gradient is d(kᵀ) = qᵀ
+// dscores; transposed on both sides, dk = dscoresᵀ q.
+//
+// Dropout and the scale multiply each number by a constant, so their backward
+// passes multiply by the same constant. The mask needs no line of its own:
+// hidden weights are 0, and softmax_backward turns them into gradients of 0.
+//
+// How one knows that it is right: adding one and the same vector b to all keys
+// adds the constant q_i · b to row i of the scores, which changes no weight. So
+// the dk of all keys sum to zero, and the key bias of chapter 3 gets exactly no
+// gradient. The tests check that, and compare every gradient with finite
+// differences, with and without masks and dropout.
 
 // dq (T,K), dk (S,K), dv (S,K) are added to; dout (T,K) given; dscores (T,S) is
 // room for the gradient on its way back; the rest is as in the forward pass.
@@ -1074,16 +1196,25 @@ void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
 // H attentions side by side, each on vectors of K = D/H numbers, and lays their
 // results next to each other. [paper, section 3.2.2]
 //
-// $$ \operatorname{head}_h = \operatorname{attention}(x W_h^Q, y W_h^K, y W_h^V) $$
-// $$ \operatorname{multihead}(x, y) = \operatorname{concat}(\operatorname{head}_1, \ldots, \operatorname{head}_H) W^O $$
+// $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
+//
+// $$ \operatorname{multihead} = \operatorname{concat}(h_1, \ldots, h_H) W^O $$
 //
 // The queries come from x, keys and values from y. In self-attention y is x
-// itself; in the decoder's cross-attention y is what the encoder made.
+// itself; in the decoder's cross-attention y is what the encoder made. W_O
+// mixes what the heads have found; without it, the numbers of different heads
+// would never meet in this sub-layer.
+//
+// Many heads cost the same as one. Scores for one head of width D take T·S·D
+// multiplications, scores for H heads of width D/H take H · T·S·D/H. Nor do
+// they have more parameters: the widths add up to D. What they cost is width:
+// each head compares with D/H numbers only.
 //
 // ## A linear layer
 //
-// The W above are linear layers: y = x W + b, applied to every row. W is stored
-// with a row for each input and a column for each output.
+// The W above are linear layers: y = x W + b, applied to every row. W is
+// stored with a row for each input and a column for each output, so that the
+// formula is the code. (PyTorch's nn.Linear stores the transpose.)
 
 //@ deviation
 // Linear layers have biases, as in all the tutorials. The paper writes the
@@ -1101,6 +1232,9 @@ void linear_forward(Mat y, Mat x, const Linear *w) {
     matmul_add(y, x, w->weight);          // (2) y += x W
 }
 
+// The gradient of a bias is a sum over rows. Rows are shared among threads
+// elsewhere; here that would make several threads add to the same number.
+//
 // total[j] += Σᵢ x[i][j];  x (N,O), total (1,O)
 //
 // The threads share the columns, so that each sum is made by one of them.
@@ -1117,11 +1251,15 @@ void add_column_sums(Mat total, Mat x) {
     }
 }
 
-// The product rule of chapter 2, and for the bias: b_j is added in every row, so
-// it collects the gradient of every row.
+// The product rule of chapter 2, and for the bias: b_j is added in every row,
+// so it collects the gradient of every row.
 //
 //     y_ij = Σ_p x_ip W_pj + b_j
 //     dx = dy Wᵀ       dW = xᵀ dy       db_j = Σ_i dy_ij
+//
+// The rows are all positions of all sentences of the batch. That one W serves
+// them all is why dW is a product too: it adds up, over all rows, what each row
+// would like W to be.
 
 // dx (N,I) and dw are added to; dy (N,O), x (N,I) and w as in the forward pass
 void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
@@ -1154,6 +1292,7 @@ Mat head(Mat m, int b, int rows, int h, int K) {
     return band_of_cols(band_of_rows(m, b * rows, rows), h * K, K);
 }
 
+// The four matrices, each for all heads at once.
 typedef struct {
     Linear query, key, value, output; // (D,D) each
 } MultiHead;
@@ -1175,12 +1314,13 @@ Dropout head_dropout(Dropout d, int which) {
     return d;
 }
 
-// x (B·T,D), y (B·S,D), mask (B of T,S) -> (B·T,D)      [paper, section 3.2.2]
+// x (B·T,D), y (B·S,D), mask (B of T,S) -> (B·T,D)              [section 3.2.2]
 Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
                        Mat x, Mat y, int B, Mask mask) {
     int D = x.cols, H = pass->config->heads, K = D / H;
     int T = x.rows / B, S = y.rows / B;
     Arena *arena = pass->arena;
+    real scale = 1 / REAL(sqrt)((real)K);
     *s = (MultiHeadSaved){.sentences = B, .x = x, .y = y};
     s->dropout = next_dropout(pass);
 
@@ -1203,7 +1343,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
                           band_of_rows(s->dropped, i * T, T),
                           head(s->q, b, T, h, K), head(s->k, b, S, h, K),
                           head(s->v, b, S, h, K), mask_of_sentence(mask, b),
-                          1 / REAL(sqrt)((real)K), head_dropout(s->dropout, i));
+                          scale, head_dropout(s->dropout, i));
     }
 
     Mat out = arena_mat(arena, B * T, D);       // (3) mix the heads
@@ -1211,9 +1351,17 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
     return out;
 }
 
-// dx and dy, the gradients of the two inputs, are added to. In self-attention
-// they are one and the same matrix, which collects all three gradients: that is
-// the sum that the chain rule asks for when one thing is used three times.
+// Backward there is nothing new: linear layers, attention head by head, linear
+// layers. What deserves care is where gradients meet. x feeds the queries only,
+// but y feeds keys *and* values, so two gradients are added into dy. And
+// in self-attention dx and dy are one and the same matrix, which collects all
+// three: the sum that the chain rule asks for when a thing is used three times.
+//
+// How one knows that it is right: the tests compute the paper's form, with
+// matrices of its own for each head, and find the same numbers; and they
+// compare all eight tensors and both inputs with finite differences.
+
+// dx (B·T,D), dy (B·S,D) and dw are added to; dout (B·T,D) given
 void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
                          const MultiHead *w, MultiHead *dw,
                          Mat dx, Mat dy, Mat dout) {
@@ -1221,6 +1369,7 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
     int T = s->x.rows / B, S = s->y.rows / B;
     Arena *arena = pass->arena;
     size_t mark = arena->used;
+    real scale = 1 / REAL(sqrt)((real)K);
 
     // (3) out = context W + b
     Mat dcontext = arena_zeros(arena, B * T, D);
@@ -1240,8 +1389,8 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
                            band_of_rows(s->weights, i * T, T),
                            band_of_rows(s->dropped, i * T, T),
                            head(s->q, b, T, h, K), head(s->k, b, S, h, K),
-                           head(s->v, b, S, h, K),
-                           1 / REAL(sqrt)((real)K), head_dropout(s->dropout, i));
+                           head(s->v, b, S, h, K), scale,
+                           head_dropout(s->dropout, i));
     }
 
     // (1) q = x Wq + bq, k = y Wk + bk, v = y Wv + bv
@@ -1256,11 +1405,20 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
 //
 // ## From a token to a vector
 //
-// A token is a number between 0 and V-1. The embedding is a table with a row of
-// D numbers for each token, learned like every other weight: the model looks up
-// the row. The row is multiplied by √D [paper, section 3.4]: the rows start with
-// standard deviation 1/√D, so this brings their numbers to the order of 1, next
-// to the positions, which are sines and cosines.
+// A token is a number between 0 and V-1. The number itself means nothing: word
+// 7 is not more than word 6. So each token gets a vector, a row of D numbers
+// in a table, and these are learned like every other weight. To embed a token
+// is to look up its row.
+//
+// (Seen as a matrix product it is x = onehot · table, where onehot has a
+// single 1 in each row. Nobody multiplies by all those zeros, but the gradient
+// below is just the product rule for this product.)
+//
+// The row is multiplied by √D [section 3.4]: the rows start with standard
+// deviation 1/√D, so this brings their numbers to the order of 1, next to the
+// positions, which are sines and cosines. With D = 64 a row starts with
+// numbers around 0.125; times 8 they are around 1. Without the factor the
+// positions would drown the words.
 //
 // ## Where a token stands
 //
@@ -1268,12 +1426,28 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
 // two results are exchanged, nothing else. So the position is added to the
 // vector itself. [paper, section 3.5]
 //
-// $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) \quad p_{t,2i+1} = \cos(\frac{t}{10000^{2i/D}}) $$
+// $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
+//
+// $$ p_{t,2i+1} = \cos(\frac{t}{10000^{2i/D}}) $$
 //
 // Each pair of columns is a clock hand that turns at its own speed: the first
-// pair once in 2π ≈ 6.3 positions, the last once in nearly 10000 · 2π. Moving on
-// by a fixed number of positions turns each hand by a fixed angle, wherever one
-// starts; that is a linear map, and attention can learn it.
+// pair once in 2π ≈ 6.3 positions, the last once in nearly 10000 · 2π. (Some
+// texts have it the other way round. It is the *first* columns that are fast.)
+//
+//     D = 4        sin t    cos t    sin t/100  cos t/100
+//     position 0   0.000    1.000     0.000      1.000
+//     position 1   0.841    0.540     0.010      1.000
+//     position 2   0.909   -0.416     0.020      1.000
+//     position 3   0.141   -0.990     0.030      1.000
+//
+// Moving on by a fixed number of positions turns each hand by a fixed angle,
+// wherever one starts; that is a linear map, and attention can learn it. It
+// also follows that the dot product of two positions depends on their distance
+// only, and the tests check that.
+//
+// Instead, the codes can be learned (`--positions learned`): a second table
+// with a row for each position. Then there is nothing to say about positions
+// beyond the last one that training has seen.
 
 // table (P,D): row t is the code of position t
 void sinusoidal_positions(Mat table) {
@@ -1319,6 +1493,9 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 //
 //     dtable[v] = √D Σ over places i with ids[i] = v of dx_i
 //     dpositions[t] = Σ over sentences of dx at position t
+//
+// The token ids themselves have no gradient: they are not numbers one could
+// change a little.
 
 // dtable (V,D) and dpositions (P,D; at = NULL if there is nothing to learn) are
 // added to. dx (B·T,D) is given, and is used up: dropout acts on it in place.
@@ -1349,14 +1526,27 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // at each position by itself and with the same weights everywhere. It widens
 // the vector to F numbers, bends them, and narrows it again.
 //
-// $$ \operatorname{ffn}(x) = \operatorname{activation}(x W_1 + b_1) W_2 + b_2 $$
+// $$ \operatorname{ffn}(x) = \operatorname{relu}(x W_1 + b_1) W_2 + b_2 $$
 //
-// Without the bend in the middle, two linear layers would be no more than one.
-// The paper bends with max(0, x), called ReLU [paper, section 3.3]. Later models
-// often use GELU, which is smooth: x times the probability that a normal random
-// number is below x.
+// With F = 4 D it holds two thirds of the parameters of an encoder layer: 8 D²
+// against the 4 D² of attention.
 //
-// $$ \operatorname{gelu}(x) = x \Phi(x) \qquad \Phi(x) = \frac{1}{2}(1 + \operatorname{erf}(\frac{x}{\sqrt{2}})) $$
+// Without the bend in the middle, two linear layers would be no more than one:
+// (x W₁) W₂ = x (W₁ W₂). The paper bends with max(0, x), called ReLU
+// [section 3.3]. One can read it as F questions put to each vector: each column
+// of W₁ asks one, ReLU keeps the answers that are positive, and each row of W₂
+// says what to add to the vector if the answer is yes.
+//
+// Later models often use GELU, which is smooth: x times the probability Φ(x)
+// that a normal random number is below x.
+//
+// $$ \operatorname{gelu}(x) = x\, \Phi(x) $$
+//
+// $$ \Phi(x) = \frac{1}{2}(1 + \operatorname{erf}(\frac{x}{\sqrt{2}})) $$
+//
+//     x        -3      -2      -1      0      1      2      3
+//     relu      0       0       0      0      1      2      3
+//     gelu   -0.004  -0.046  -0.159    0    0.841  1.954  2.996
 
 //@ deviation
 // GELU is offered beside the paper's ReLU.
@@ -1430,13 +1620,18 @@ Mat ffn_forward(Pass *pass, FeedForwardSaved *s, const FeedForward *w, Mat x) {
     s->inner = arena_mat(pass->arena, N, F);
     linear_forward(s->inner, x, &w->inner);             // (1) widen
     s->active = arena_mat(pass->arena, N, F);
-    activation_forward(s->active, s->inner, pass->config->activation); // (2) bend
+    activation_forward(s->active, s->inner,
+                       pass->config->activation);       // (2) bend
     dropout(s->active, s->dropout);                     // (3) drop
     Mat out = arena_mat(pass->arena, N, x.cols);
     linear_forward(out, s->active, &w->outer);          // (4) narrow
     return out;
 }
 
+// Backward is the same four steps in reverse. Step (4) needs what it was
+// given, `active`; step (2) needs what the activation was given, `inner`; so
+// the forward pass has saved both. Dropout needs nothing but its key.
+//
 // dx (N,D) and dw are added to; dout (N,D) given
 void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
                   FeedForward *dw, Mat dx, Mat dout) {
@@ -1464,12 +1659,24 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // ## Layer normalization
 //
-// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_j \qquad \mu = \frac{1}{D}\sum_j x_j \quad \sigma^2 = \frac{1}{D}\sum_j (x_j - \mu)^2 $$
+// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_j $$
 //
-// Each row by itself; gain g and bias b are learned, one of each per column, so
-// that the model can undo the normalization where it hurts. The variance is
-// divided by D, not D-1, and ε stands inside the root: for [1,0,0,0] the first
-// number comes out as 1.732, not 1.5.
+// $$ \mu = \frac{1}{D}\sum_j x_j $$
+//
+// $$ \sigma^2 = \frac{1}{D}\sum_j (x_j - \mu)^2 $$
+//
+// Each row by itself: no position learns anything about another, and a
+// sentence gives the same alone and in a batch. Gain g and bias b are learned,
+// one of each per column, so that the model can undo the normalization where
+// it hurts.
+//
+// The variance is divided by D, not D-1, and ε stands inside the root.
+// Tutorials differ in this; an example tells them apart:
+//
+//     x = [1, 0, 0, 0]     μ = 1/4     σ² = (9/16 + 3/16)/4 = 3/16
+//     y = [3/4, -1/4, -1/4, -1/4] / √(3/16) = [1.732, -0.577, -0.577, -0.577]
+//
+// With D-1 and ε outside the root the first number comes out as 1.5.
 
 #define NORM_EPSILON 1e-5
 
@@ -1507,8 +1714,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
     return out;
 }
 
-// The backward pass of one row. Write n_j for the normalized number and r for
-// the scale:
+// ### The backward pass of a norm
+//
+// It has a bad name, because μ and σ² contain every x of the row, so that every
+// y depends on every x. Taken one path at a time it is not hard. For one row,
+// write n_j for the normalized number and r for the scale:
 //
 //     n_j = (x_j - μ) r,     y_j = g_j n_j + b_j
 //
@@ -1526,11 +1736,17 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //
 //     dx_i = r (dn_i - dn_mean - n_i · dnn_mean)
 //
-// with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j. Sanity: the dx
-// of a row sum to zero, because adding a constant to x changes nothing; and Σ
-// dx_i n_i is nearly zero (exactly, if ε were 0), because stretching x changes
-// nothing. A gradient check that only sums up y would not see the last two
-// terms at all: with gain 1 and bias 0 that sum is constant.
+// with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
+//
+// How one knows that it is right: the dx of a row sum to zero, because adding a
+// constant to x changes nothing; and Σ dx_i n_i is nearly zero (exactly, if ε
+// were 0), because stretching x changes nothing. The two terms subtracted are
+// what makes it so.
+//
+// A warning to those who write such tests: a gradient check that sums up y
+// would not see these two terms at all, since with gain 1 and bias 0 that sum
+// is always zero. For the same reason `loss = output.sum()` behind a norm,
+// which one finds in tutorials, teaches a model nothing.
 
 // dx (N,D) and dw are added to; dy (N,D) given
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
@@ -1559,7 +1775,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 
 // ## Where the norm stands
 //
-// The paper normalizes after the addition, `norm(x + sublayer(x))`: *post-norm*.
+// The paper normalizes after the addition, norm(x + sublayer(x)): *post-norm*.
 // Most later models normalize the input of the sub-layer and leave the sum
 // alone, `x + sublayer(norm(x))`: *pre-norm*. Then one path runs through the
 // whole stack without any norm on it, deep stacks train without trouble, and a
@@ -1633,8 +1849,10 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 //
 // ## Sub-layers
 //
-// A sub-layer is attention or the feed-forward network with a residual connection
-// around it. Every layer of the model is made of two or three of them.
+// A sub-layer is attention or the feed-forward network with a residual
+// connection around it: enter, do the work, leave (chapter 6). Every layer of
+// the model is made of two or three of them, so here they are, once and for
+// all.
 
 typedef struct {
     MultiHead multi_head;
@@ -1656,8 +1874,11 @@ typedef struct {
     ResidualSaved residual;
 } FeedForwardSublayerSaved;
 
-// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). memory.at = NULL means that
-// x asks itself: self-attention.
+// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). memory.at = NULL means
+// that x asks itself: self-attention.
+//
+// In pre-norm what asks is norm(x), and in self-attention norm(x) answers too.
+// The memory is taken as it is: the encoder has normalized it already.
 Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
                                const AttentionSublayer *w, Mat x, Mat memory,
                                int B, Mask mask) {
@@ -1669,6 +1890,13 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 
 // The gradient of x collects two parts: one that went straight through the
 // addition, and one that went through the sub-layer.
+//
+//                    ┌────────── sub-layer ◄─ dy ─┐
+//            dh ◄────┘                            │
+//     dx ◄── + ◄──────────────────────────────────┴──── dout
+//
+// The straight part is why deep stacks can be trained at all: whatever a
+// sub-layer does to the gradient, the gradient also arrives unharmed.
 
 // dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D), NULL for self-attention, and dw
 // are added to.
@@ -1678,8 +1906,8 @@ Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
     Mat dx = arena_zeros(pass->arena, dout.rows, dout.cols);
     size_t mark = pass->arena->used;
     Mat dh = arena_zeros(pass->arena, dout.rows, dout.cols);
-    Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm, dx,
-                                     dout);
+    Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm,
+                                     dx, dout);
     multi_head_backward(pass, &s->multi_head, &w->multi_head, &dw->multi_head,
                         dh, dmemory.at ? dmemory : dh, dy);
     residual_enter_backward(pass, &s->residual, &w->norm, &dw->norm, dx, dh);
@@ -1702,8 +1930,8 @@ Mat ffn_sublayer_backward(Pass *pass, const FeedForwardSublayerSaved *s,
     Mat dx = arena_zeros(pass->arena, dout.rows, dout.cols);
     size_t mark = pass->arena->used;
     Mat dh = arena_zeros(pass->arena, dout.rows, dout.cols);
-    Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm, dx,
-                                     dout);
+    Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm,
+                                     dx, dout);
     ffn_backward(pass, &s->network, &w->network, &dw->network, dh, dy);
     residual_enter_backward(pass, &s->residual, &w->norm, &dw->norm, dx, dh);
     arena_release(pass->arena, mark);
@@ -1748,7 +1976,14 @@ Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
 
 // ## The stack
 //
-// L layers, one on the other; each refines what the one below has made.
+// L layers, one on the other; each refines what the one below has made. The
+// first sees words and positions; from the second on, each position already
+// knows something of its sentence.
+//
+// The encoder runs once for each sentence. All positions go through at the
+// same time: there is no loop over words here, neither in training nor in use.
+// That is what set the transformer apart from the recurrent networks before
+// it.
 
 typedef struct {
     EncoderLayer *layer; // L of them
@@ -1773,6 +2008,10 @@ Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x, int B,
         x = norm_forward(pass, &s->norm, &w->norm, x);
     return x;
 }
+
+// How one knows that it is right: besides the gradient check, blanking one
+// embedding changes the output at every position of that sentence and at none
+// of another; and without positions, permuting the input permutes the output.
 
 // dout (B·S,D) -> gradient of the embedded source, (B·S,D); dw is added to
 Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
@@ -1799,6 +2038,12 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //     query  ← decoder       what do I need to write the next word?
 //     key    ← encoder       which source word could tell?
 //     value  ← encoder       what does it tell?
+//
+// It is worth saying twice, because it is so often got wrong: the decoder
+// asks, the encoder answers. The weights of cross-attention have a row for
+// each target word and a column for each source word, and when the model has
+// learned to translate one can read in them which word came from which
+// (chapter 13).
 
 typedef struct {
     AttentionSublayer self_attention, cross_attention;
@@ -1890,12 +2135,28 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 //
 // Two embeddings, two stacks, and a last linear layer that turns each position
 // of the decoder into V scores, one for each word that could come next: the
-// *logits*.
+// *logits*. Softmax makes probabilities of them; that is left to the loss.
 //
+// The last layer and the target embedding are both tables with D numbers for
+// each word. The paper makes them one [section 3.4]: a word's score is then
+// the dot product of what the decoder wants to say with the vector of that
+// word. With `--tie` it is so here too: `output.weight` is a view of the
+// embedding, transposed, in all four roles. The two gradients are added up in
+// one place without a line of code.
+//
+//@ deviation
+// Source and target have embeddings of their own, since they have vocabularies
+// of their own, and tying is an option that joins target embedding and output.
+// The paper has one vocabulary for both languages and shares all three.
+
 // The same struct appears in four roles: the parameters themselves, their
 // gradients, and the two moments that Adam keeps (chapter 11). In each role the
 // numbers lie in one block, so that clearing gradients or taking a step is one
 // flat loop; the Mats in the struct point into it.
+//
+//     struct   source_embedding   target_embedding   encoder.layer[0]…   …
+//                    │                  │                 │
+//     number   [ ─── V·D ─── │ ─── V·D ─── │ ─── D·D ─── │ D │ D·D │ D …  ]
 
 enum { NAME_SIZE = 64 };
 
@@ -1942,11 +2203,14 @@ Name join(const char *a, const char *b) {
 // Appends one tensor.
 void list(Transformer *t, Mat *mat, int rows, int cols, int start,
           const char *path, const char *name) {
-    t->tensor = reallocate(t->tensor, (size_t)t->tensors + 1, sizeof *t->tensor);
-    t->tensor[t->tensors++] = (Tensor){join(path, name), mat, rows, cols, start};
+    size_t count = (size_t)t->tensors + 1;
+    t->tensor = reallocate(t->tensor, count, sizeof *t->tensor);
+    t->tensor[t->tensors++] = (Tensor){join(path, name), mat, rows, cols,
+                                       start};
     t->count += (size_t)rows * (size_t)cols;
 }
 
+// What the parts of the model are made of.
 void list_linear(Transformer *t, Linear *w, int in, int out, Name path) {
     list(t, &w->weight, in, out, START_XAVIER, path.text, ".weight");
     list(t, &w->bias, 1, out, START_ZEROS, path.text, ".bias");
@@ -1974,19 +2238,19 @@ void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
 }
 
 void list_layers(Transformer *t) {
-    Name path = {""};
+    char at[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
         EncoderLayer *w = &t->encoder.layer[l];
-        snprintf(path.text, NAME_SIZE, "encoder.%d.", l);
-        list_attention(t, &w->self_attention, join(path.text, "self_attention"));
-        list_ffn(t, &w->feed_forward, join(path.text, "feed_forward"));
+        snprintf(at, sizeof at, "encoder.%d.", l);
+        list_attention(t, &w->self_attention, join(at, "self_attention"));
+        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
     }
     for (int l = 0; l < t->config.layers; l++) {
         DecoderLayer *w = &t->decoder.layer[l];
-        snprintf(path.text, NAME_SIZE, "decoder.%d.", l);
-        list_attention(t, &w->self_attention, join(path.text, "self_attention"));
-        list_attention(t, &w->cross_attention, join(path.text, "cross_attention"));
-        list_ffn(t, &w->feed_forward, join(path.text, "feed_forward"));
+        snprintf(at, sizeof at, "decoder.%d.", l);
+        list_attention(t, &w->self_attention, join(at, "self_attention"));
+        list_attention(t, &w->cross_attention, join(at, "cross_attention"));
+        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
     }
     if (t->config.norm == PRE_NORM) {
         list_norm(t, &t->encoder.norm, join("encoder", ".norm"));
@@ -2012,7 +2276,8 @@ void list_all(Transformer *t) {
     if (!c->tie)
         list(t, &t->output.weight, D, c->target_vocab, START_XAVIER, "output",
              ".weight");
-    list(t, &t->output.bias, 1, c->target_vocab, START_ZEROS, "output", ".bias");
+    list(t, &t->output.bias, 1, c->target_vocab, START_ZEROS, "output",
+         ".bias");
 }
 
 // The list of tensors alone, without memory for their numbers.
@@ -2041,6 +2306,7 @@ Transformer *transformer_zeros(const Config *config) {
     return t;
 }
 
+// Gives everything back; NULL is fine.
 void transformer_free(Transformer *t) {
     if (!t)
         return;
@@ -2121,6 +2387,10 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int B,
     return logits;
 }
 
+// Backward, everything in reverse. The one place to look at twice is dmemory:
+// all layers of the decoder have added to it by the time the encoder's turn
+// comes.
+
 // dlogits (B·T,V) -> all gradients, added to g
 void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
                           Transformer *g, Mat dlogits) {
@@ -2146,13 +2416,20 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //
 // **Padding.** Sentences of a batch have different lengths, and a matrix is a
 // rectangle, so short sentences are filled up with token 0, the pad. A pad is
-// not there: no query may see it. The mask hides *keys* (columns); what a padded
-// *query* computes does not matter, since nobody looks at it and the loss does
-// not count it.
+// not there: no query may see it. The mask hides *keys* (columns); what a
+// padded *query* (row) computes does not matter, since nobody looks at it and
+// the loss does not count it. To hide rows instead is a common mistake: the
+// padding then still takes its share of everybody's attention.
 //
 // **The future.** In training the decoder is given the whole translation at
 // once, and each position must predict the next word. It must not find it by
-// looking one position ahead: query i sees keys 0 … i only.
+// looking one position ahead: query i sees keys 0 … i only. A model trained
+// without this mask reaches a wonderful loss, by copying, and then translates
+// nonsense, for in use there is no next word to copy.
+//
+// Why not at least leave the mask away in use? Because the weights have been
+// learned with it. And with it, what a position computes never changes any more
+// once it is written; chapter 12 makes good use of that.
 //
 //     source padding        causal               causal and padding
 //     [5 7 2 0 0]           4 words              [1 6 0 0]
@@ -2203,6 +2480,14 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
 //     source     the  red   car   end
 //     input      start la   voiture rouge
 //     expected   la   voiture rouge end
+//
+// All positions are predicted at once, each from the *true* words before it,
+// whatever the model itself would have said. This is called teacher forcing.
+//
+// How one knows that it is right: the tests change a later word of the target
+// and find every earlier logit bit for bit the same; change what the pad's
+// embedding holds, and find the same loss; and run a sentence alone and padded
+// in a batch.
 
 typedef struct {
     int sentences;      // B
@@ -2700,9 +2985,16 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *pair, int count) {
 //
 // The logits of a position become probabilities by softmax. The loss is the
 // negative logarithm of the probability given to the expected word: 0 when the
-// model is sure and right, large when it is sure and wrong. Its unit is the nat.
+// model is sure and right, large when it is sure and wrong. Its unit is the
+// nat.
 //
 // $$ \operatorname{loss} = -\log p_y = \log \sum_j e^{z_j} - z_y $$
+//
+// Three numbers to judge a loss by: a model that knows nothing and finds all V
+// words equally likely has the loss log V (for V = 150 that is 5.01); one that
+// hesitates between two words has log 2 = 0.69; a perfect one has 0. e to the
+// power of the loss, the *perplexity*, says between how many words the model
+// hesitates.
 //
 // *Label smoothing* asks for a little less certainty: instead of all weight on
 // the expected word, the target distribution q puts ε/V on every word and the
@@ -2712,8 +3004,10 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *pair, int count) {
 //          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
 //
 // Of the definitions in use this is PyTorch's; others spread ε over the V-1
-// wrong words only. Padding is not counted. The loss of a batch is the mean over
-// its tokens.
+// wrong words only. With smoothing even a perfect model has a loss above zero,
+// so the plain loss is reported as well.
+//
+// Padding is not counted. The loss of a batch is the mean over its tokens.
 
 //@ deviation
 // Label smoothing spreads ε over all V words, the expected one included, as
@@ -2770,12 +3064,18 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
     return total;
 }
 
-// Backward, the most beautiful formula of all: since ∂lse/∂z_j = p_j,
+// Backward, the most beautiful formula of all. The derivative of lse is
+// softmax:
+//
+//     ∂lse/∂z_j = e^(z_j) / Σ_k e^(z_k) = p_j
 //
 //     dz_j = p_j - q_j = p_j - (1-ε) 1[j=y] - ε/V
 //
-// divided by the number of tokens, because the loss is their mean. Sanity: a row
-// sums to zero, for p and q both sum to 1; rows of padding are zero.
+// What the model says minus what it should say. All of it is divided by the
+// number of tokens, because the loss is their mean.
+//
+// How one knows that it is right: a row sums to zero, for p and q both sum to
+// 1; rows of padding are zero.
 
 // dlogits (N,V) is written, not added to, and may be the logits themselves:
 // each of them is needed just once more, here.
@@ -2803,9 +3103,12 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // a model. So if the length of the whole gradient, all parameters taken as one
 // vector, exceeds a limit, it is shortened to that limit.
 
+// The direction stays the same, only the length changes; and since all
+// parameters are shortened by one factor, none gains on another.
+
 //@ deviation
-// The gradient is clipped to a global norm. The paper does not mention clipping;
-// tutorials and tools do it as a matter of course.
+// The gradient is clipped to a global norm. The paper does not mention
+// clipping; tutorials and tools do it as a matter of course.
 
 enum { CHUNK = 1 << 14 }; // numbers that one thread takes at a time
 
@@ -2842,7 +3145,14 @@ double clip_factor(double norm, double clip) {
 //     p -= rate · m̂ / (√v̂ + ε)      m̂ = m/(1-β₁ᵗ),  v̂ = v/(1-β₂ᵗ)
 //
 // m and v start at zero and would be too small at first; dividing by 1-βᵗ (t is
-// the number of the step, from 1) makes up for that. [paper, section 5.3]
+// the number of the step, from 1) makes up for that. [section 5.3]
+//
+// Follow one parameter whose gradient is always 3. After the first step m =
+// 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
+// · 3/√9, just the rate. After the second it is the same. Were the gradient
+// always 300, the step would be the rate again. Adam looks at the *signal* in
+// the gradient: where it changes its sign all the time, m is near 0, and the
+// parameter rests.
 
 #define ADAM_BETA1 0.9
 #define ADAM_BETA2 0.98
@@ -2876,9 +3186,17 @@ void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
 // where it never recovers from. So the rate rises in a straight line for some
 // *warm-up* steps and then falls with the inverse square root. [section 5.3]
 //
-// $$ \operatorname{rate}(t) = \operatorname{peak} \cdot \min(\frac{t}{w}, \sqrt{\frac{w}{t}}) $$
+// $$ \operatorname{rate} = \operatorname{peak} \cdot \min(t/w, \sqrt{w/t}) $$
 //
-// With peak = (D · w)^(-1/2), the default, this is the paper's formula.
+//     peak ┤      ╱╲
+//          │    ╱    ╲__
+//          │  ╱         ╲____
+//          │╱                ╲_________
+//        0 ┼──────┬─────┬──────────────┬── t
+//          0      w    2w             4w      half of the peak at 4w
+//
+// With peak = (D · w)^(-1/2), the default, this is the paper's formula. Wider
+// models get smaller steps. A schedule that stays at the peak is offered too.
 
 enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too
 
@@ -2904,6 +3222,9 @@ double learning_rate(const Recipe *r, long t) {
 }
 
 // ## One step
+//
+// All the pieces together. This function is what the whole file is about; the
+// rest of the program feeds it and looks at what comes out.
 
 typedef struct {
     Recipe recipe;
@@ -3002,8 +3323,14 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
 // ## The loop
 //
 // After each step the loop reports to whoever called it. What is printed and
-// saved is not its business (it is chapter 15's), and the answer says whether to
-// go on. About twenty times in a training it also evaluates the validation data.
+// saved is not its business (it is chapter 15's), and the answer says whether
+// to go on. About twenty times in a training it also evaluates the validation
+// data.
+//
+// Which pairs make up the batch of step t, and which numbers are dropped in
+// it, follows from the seed and t. So the loop can begin at any step: an
+// interrupted training that is resumed ends in the same bits as one that was
+// not, and the tests check that.
 
 enum { REPORTS = 20 };
 
@@ -3027,8 +3354,8 @@ long total_steps(const Recipe *r, int pairs) {
 // Trains up to the recipe's total, from wherever the trainer stands. Returns
 // false if a loss or gradient was not finite; the parameters are then those of
 // the step before. valid may be NULL.
-bool train(Trainer *t, const Pairs *data, const Pairs *valid, Reporter *reporter,
-           void *context) {
+bool train(Trainer *t, const Pairs *data, const Pairs *valid,
+           Reporter *reporter, void *context) {
     const Recipe *r = &t->recipe;
     int per_epoch = batches_in_epoch(data->count, r->batch);
     long total = total_steps(r, data->count), epoch = -1;
@@ -3051,7 +3378,8 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid, Reporter *reporter
             break;
         report.pause = t->step % interval == 0 || t->step == total;
         if (report.pause && valid) {
-            report.valid = evaluate_loss(t->model, valid, r->batch, 0, &t->arena);
+            report.valid = evaluate_loss(t->model, valid, r->batch, 0,
+                                         &t->arena);
             report.best = report.valid.plain < t->best;
             t->best = report.best ? report.valid.plain : t->best;
         }
@@ -3068,17 +3396,25 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid, Reporter *reporter
 // written so far, take the most probable next word, write it down, repeat until
 // it says *end*.
 //
-// Done naively, every new word runs the decoder over all the old ones again. But
-// the mask keeps old positions from seeing new ones, so nothing about them
-// changes: not what they compute, and in particular not their keys and values.
-// Those are kept in a *cache*, and each step computes one new position only.
-// The keys and values of cross-attention come from the source alone and are
-// computed once.
+// That is *greedy*: it never takes a word back. A search that keeps the best
+// few beginnings (beam search) finds somewhat better sentences and is left out
+// here.
+//
+// Done naively, every new word runs the decoder over all the old ones again: n
+// words take 1 + 2 + … + n positions. But the mask keeps old positions from
+// seeing new ones, so nothing about them changes: not what they compute, and
+// in particular not their keys and values. Those are kept in a *cache*, and
+// each step computes one new position only. The keys and values of
+// cross-attention come from the source alone and are computed once. n words
+// now take n positions.
 //
 //     step 3, writing after "start la voiture":
 //
 //     query of "voiture"  →  cached keys:  start  la  voiture   (its own, just
 //                            cached values:  ·     ·     ·       added)
+//
+// The cache is exact, not an approximation. The tests decode step by step and
+// compare each step's logits with those of the whole sentence at once.
 
 typedef struct {
     Mat self_key, self_value;   // (B·P,D): P rows for each sentence, t in use
@@ -3105,7 +3441,8 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     c.layer = arena_take(arena, (size_t)L, sizeof *c.layer);
     Mat memory = encode(pass, &saved, t, ids, B, S, c.source_mask);
     for (int l = 0; l < L; l++) {
-        const MultiHead *cross = &t->decoder.layer[l].cross_attention.multi_head;
+        const DecoderLayer *layer = &t->decoder.layer[l];
+        const MultiHead *cross = &layer->cross_attention.multi_head;
         LayerCache *k = &c.layer[l];
         k->self_key = arena_mat(arena, B * P, D);
         k->self_value = arena_mat(arena, B * P, D);
@@ -3143,7 +3480,8 @@ Mat attend_to_cache(Pass *pass, const MultiHead *w, Mat x, Mat key, Mat value,
 
 // Computes keys and values of the new position t into the cache: row t of each
 // sentence. A view with a row stride of a whole sentence reaches them all.
-void extend_cache(const MultiHead *w, Mat x, Mat key, Mat value, int room, int t) {
+void extend_cache(const MultiHead *w, Mat x, Mat key, Mat value, int room,
+                  int t) {
     Mat k = {row(key, t), x.rows, x.cols, room * key.row_stride, 1};
     Mat v = {row(value, t), x.rows, x.cols, room * value.row_stride, 1};
     linear_forward(k, x, &w->key);
@@ -3275,15 +3613,23 @@ void sentences_free(Sentence *s, int n) {
 
 // ## Is it a good translation?
 //
-// Two measures on whole translations, next to the loss. *Exact match*: the share
-// of sentences that agree with the reference word by word. *BLEU* (Papineni and
-// others, 2002): the share of runs of 1, 2, 3 and 4 words that also occur in the
-// reference, as a geometric mean, times a penalty for being too short.
+// Two measures on whole translations, next to the loss. *Exact match*: the
+// share of sentences that agree with the reference word by word. *BLEU*
+// (Papineni and others, 2002): the share of runs of 1, 2, 3 and 4 words that
+// also occur in the reference, as a geometric mean, times a penalty for being
+// too short.
 //
-// $$ \operatorname{bleu} = \min(1, e^{1 - r/c}) \cdot (p_1\, p_2\, p_3\, p_4)^{1/4} $$
+// $$ \operatorname{bleu} = \min(1, e^{1 - r/c}) (p_1 p_2 p_3 p_4)^{1/4} $$
 //
 // with c words in all translations, r in all references. A run counts as often
 // as the reference has it and no more. Runs with an unknown word never match.
+//
+//     reference    la voiture rouge est rapide        r = 5
+//     translation  la voiture verte est rapide        c = 5
+//     p  4/5 words, 2/4 pairs (la voiture, est rapide), 0/3 triples: BLEU 0
+//
+// It is meant for whole files, where some longer runs always match; that is why
+// the counts of all sentences are added up first.
 
 typedef struct {
     double matched[4], runs[4]; // runs of 1 … 4 words
@@ -3304,7 +3650,8 @@ int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
-void match_runs(Match *m, const int *s, int c, const int *reference, int r, int n) {
+void match_runs(Match *m, const int *s, int c, const int *reference, int r,
+                int n) {
     for (int i = 0; i + n <= c; i++) {
         m->runs[n - 1]++;
         bool known = true;
@@ -3338,7 +3685,7 @@ double bleu(const Match *m) {
             return 0;
         logs += log(m->matched[n] / m->runs[n]) / 4;
     }
-    double penalty = m->length < m->reference ? 1 - m->reference / m->length : 0;
+    double penalty = fmin(0, 1 - m->reference / m->length);
     return 100 * exp(penalty + logs);
 }
 

@@ -70,7 +70,8 @@ void test_utf8(void)
     CLAIM(taken(0, 0x7f, 1) == 0x80, "every character of one byte is valid");
     CLAIM(taken(0x80, 0x7ff, 2) == 0x780, "every character of two bytes");
     CLAIM(taken(0x800, 0xd7ff, 3) == 0xd000
-          && taken(0xe000, 0xffff, 3) == 0x2000, "every character of three bytes");
+          && taken(0xe000, 0xffff, 3) == 0x2000,
+          "every character of three bytes");
     CLAIM(taken(0x10000, 0x10ffff, 4) == 0x100000,
           "every character of four bytes, up to U+10FFFF");
     CLAIM(refused(0xd800, 0xdfff, 3) == 0x800, "surrogates are not valid");
@@ -213,7 +214,7 @@ void test_vocab(void)
           && !strcmp(v.word[UNKNOWN], "<unknown>"),
           "a vocabulary begins with the four special tokens");
     CLAIM(id_of(&v, ",") == 4 && id_of(&v, "a") == 5 && id_of(&v, "b") == 6
-          && id_of(&v, "c") == 7, "then come words in the order of their bytes");
+          && id_of(&v, "c") == 7, "then come words in order of their bytes");
     CLAIM(id_of(&v, "d") == UNKNOWN && id_of(&v, "") == UNKNOWN
           && id_of(&v, "ab") == UNKNOWN, "a word it does not have is unknown");
     CLAIM(token_id(&v, "abc", 1) == 5, "a word need not end with a zero byte");
@@ -404,7 +405,8 @@ void test_bad_files(void)
                   FILE_NAME ":2: the target is empty");
     CLAIM_REFUSED("a\tb\nc\t\td\n", "a target that is in the third column",
                   FILE_NAME ":2: the target is empty");
-    CLAIM_REFUSED("a\tb\nc\td\0e\n", "a zero byte", FILE_NAME ":2: a zero byte");
+    CLAIM_REFUSED("a\tb\nc\td\0e\n", "a zero byte",
+                  FILE_NAME ":2: a zero byte");
     CLAIM_REFUSED("a\tb\nc\td\ne\xe9\tf\n", "text in Latin-1",
                   FILE_NAME ":3: not valid UTF-8");
     CLAIM_REFUSED("a\tb\tc\xff\n", "also in a column that is left out",
@@ -434,7 +436,8 @@ void test_pairs(void)
     const int a_b_a[] = {4, 5, 4, END}, x_y[] = {4, 5, END};
     CLAIM(p.source[0].length == 4 && p.target[0].length == 3
           && !memcmp(p.source[0].id, a_b_a, sizeof a_b_a)
-          && !memcmp(p.target[0].id, x_y, sizeof x_y), "max_len tokens fit; END is not counted");
+          && !memcmp(p.target[0].id, x_y, sizeof x_y),
+          "max_len tokens fit; END is not counted");
     pairs_free(&p);
     p = encode_pairs(&text, &from, &to, words, 4);
     CLAIM(p.count == 3 && p.too_long == 0 && p.target[2].id[0] == UNKNOWN,

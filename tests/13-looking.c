@@ -233,7 +233,8 @@ void test_picture(void)
           "rows, ten shades");
 }
 
-void test_cross_picture(const Transformer *t, const Saved *s, const Batch *batch)
+void test_cross_picture(const Transformer *t, const Saved *s,
+                        const Batch *batch)
 {
     const char *from[] = {"un", "b", "c", "d", "e"};
     const char *to[] = {"a", "b", "c", "d", "e", "f", "la"};

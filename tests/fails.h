@@ -53,8 +53,8 @@ void claim_failure(const Ending *e, const char *what, const char *part,
     if (failed_saying(e, part))
         claim(true, file, line, "%s", what);
     else
-        claim(false, file, line, "%s; found: status %d, \"%s\"", what, e->status,
-              e->said);
+        claim(false, file, line, "%s; found: status %d, \"%s\"", what,
+              e->status, e->said);
 }
 
 // Claims that the call, which stands last, ends the program by fail().
