@@ -13,6 +13,7 @@ CC=${CC:-cc}
 WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror"
 passed=0 failed=0
 mkdir -p build
+rm -f build/*.counts
 
 # Adds the counts of a program's last line; prints only its failures.
 count()
@@ -78,44 +79,54 @@ native=$(echo 'int main(void) { return 0; }' > build/try.c
 
 chapters=$(cd tests && ls [01]*.c | sed 's/\.c$//')
 
-echo "--- in double"
-# shellcheck disable=SC2086
-for test in $chapters golden gradcheck; do
-    build "$test" "$test" -O2 -g $openmp -DTRANSFORMER_DOUBLE \
-        -DTRANSFORMER_POISON && {
-        "build/$test" > "build/$test.log" 2>&1
-        count "build/$test.log" "$test"
+in_double()
+{
+    # shellcheck disable=SC2086
+    for test in $chapters golden gradcheck; do
+        build "$test" "$test" -O2 -g $openmp -DTRANSFORMER_DOUBLE \
+            -DTRANSFORMER_POISON && {
+            OMP_NUM_THREADS=1 "build/$test" > "build/$test.log" 2>&1
+            count "build/$test.log" "$test"
+        }
+    done
+    grep "agrees with" "build/gradcheck.log"
+    grep "PyTorch" "build/golden.log"
+}
+
+in_float()
+{
+    # shellcheck disable=SC2086
+    for test in 01-numbers golden learning; do
+        build "$test" "$test-float" -O3 $native $openmp && {
+            OMP_NUM_THREADS=1 "build/$test-float" > "build/$test-float.log" 2>&1
+            count "build/$test-float.log" "$test in float"
+        }
+    done
+    grep "PyTorch" "build/golden-float.log"
+    grep "learned" "build/learning-float.log"
+}
+
+chapters_and_commands()
+{
+    CC=$CC sh tests/chapters.sh > build/chapters.log 2>&1
+    count build/chapters.log "chapters"
+    sh tests/cli.sh > build/cli.log 2>&1
+    count build/cli.log "command line"
+}
+
+memory()
+{
+    command -v valgrind > /dev/null || {
+        skip "Valgrind is not installed: memory is not checked"
+        return
     }
-done
-grep error "build/gradcheck.log" | head -n 1
-grep "agrees with" "build/gradcheck.log"
-
-echo "--- in float"
-# shellcheck disable=SC2086
-for test in 01-numbers golden learning; do
-    build "$test" "$test-float" -O3 $native $openmp && {
-        OMP_NUM_THREADS=1 "build/$test-float" > "build/$test-float.log" 2>&1
-        count "build/$test-float.log" "$test in float"
-    }
-done
-
-echo "--- chapters and commands"
-CC=$CC sh tests/chapters.sh > build/chapters.log 2>&1
-count build/chapters.log "chapters"
-sh tests/cli.sh > build/cli.log 2>&1
-count build/cli.log "command line"
-
-echo "--- memory"
-if command -v valgrind > /dev/null; then
     check="valgrind -q --error-exitcode=9 --leak-check=full"
     for test in $chapters golden; do
-        # shellcheck disable=SC2086
         build "$test" "$test-valgrind" -O1 -g -DTRANSFORMER_DOUBLE \
             -DTRANSFORMER_MALLOC && \
             one "$test is clean under Valgrind" "build/$test-valgrind.log" \
                 $check "build/$test-valgrind"
     done
-    # shellcheck disable=SC2086
     $CC -std=c11 -O1 -g -DTRANSFORMER_MALLOC transformer.c \
         -o build/transformer-valgrind -lm
     for command in "train data/dates.valid.tsv --tokens char --steps 3 \
@@ -124,12 +135,27 @@ if command -v valgrind > /dev/null; then
         "evaluate build/valgrind.safetensors data/reverse.test.tsv" \
         "info build/valgrind.safetensors"; do
         # shellcheck disable=SC2086
-        one "transformer $command" build/valgrind.log \
+        one "Valgrind: transformer $command" build/valgrind.log \
             $check build/transformer-valgrind $command
     done
-else
-    skip "Valgrind is not installed: memory is not checked"
-fi
+}
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+# Each group by itself, at the same time as the others.
+groups="in_double in_float chapters_and_commands memory"
+for group in $groups; do
+    {
+        "$group"
+        echo "$passed $failed" > "build/$group.counts"
+    } > "build/$group.out" 2>&1 &
+done
+wait
+total_passed=0 total_failed=0
+for group in $groups; do
+    echo "--- $group" | tr _ ' '
+    cat "build/$group.out"
+    read -r passed failed < "build/$group.counts"
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+done
+echo "$total_passed passed, $total_failed failed"
+[ "$total_failed" = 0 ]
