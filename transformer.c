@@ -243,7 +243,7 @@ void *reallocate(void *memory, size_t count, size_t size) {
 // ## Sizes, and the letters that stand for them
 //
 // The configuration of a model. Its defaults, limits and the names under which
-// the command line knows them stand in one table in chapter 15.
+// the command line knows them stand in one table in chapter 14.
 
 enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6
 enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4
@@ -339,6 +339,16 @@ Mat band_of_cols(Mat m, int first, int count) {
 #else
 #define PARALLEL_FOR(work)
 #endif
+
+// Seconds since some moment, of the clock on the wall.
+double now(void) {
+#ifdef TIME_UTC
+    struct timespec t;
+    if (timespec_get(&t, TIME_UTC))
+        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#endif
+    return (double)time(NULL);
+}
 
 // ## Loops over whole matrices
 //
@@ -3416,7 +3426,7 @@ void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
 
 enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too
 
-// How to train. The command line's table in chapter 15 has the defaults.
+// How to train. The table in chapter 14 has the defaults.
 typedef struct {
     double rate;      // the peak of the learning rate
     int warmup;       // steps
@@ -3552,6 +3562,40 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
 
 enum { REPORTS = 20 };
 
+// ### How many threads
+//
+// Two threads are not always faster than one. Where another program keeps a
+// core busy, every loop that is shared waits until the system lets the second
+// thread run, and a step can take ten times as long. But the number of threads
+// changes no bit of the result, so it can be chosen while the program runs: at
+// the start of each round a few steps are timed with all threads and a few
+// with one, and the rest of the round takes what was faster.
+
+enum { ROUND = 256, TRIALS = 3 };
+
+typedef struct {
+    int all;         // threads there are
+    double least[2]; // seconds of the fastest trial: all threads, one thread
+} Pace;
+
+// Chooses the threads for step k of this run, from 0. `seconds` is what the
+// step before took.
+void set_pace(Pace *p, long k, double seconds) {
+    long place = k % ROUND;
+    if (place == 0)
+        p->least[0] = p->least[1] = INFINITY;
+    else if (place <= 2 * TRIALS) {
+        double *least = &p->least[(place - 1) / TRIALS];
+        *least = fmin(*least, seconds);
+    }
+#ifdef _OPENMP
+    bool one = place < 2 * TRIALS ? place >= TRIALS : p->least[1] < p->least[0];
+    omp_set_num_threads(one ? 1 : p->all);
+#endif
+}
+
+// ### The loop itself
+
 // What a step's report says.
 typedef struct {
     const Trainer *trainer;
@@ -3582,7 +3626,14 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
     long interval = total > REPORTS ? total / REPORTS : 1;
     int *order = allocate((size_t)data->count, sizeof *order);
     bool go_on = true, finite = true;
-    while (t->step < total && go_on) {
+    Pace pace = {.all = 1};
+#ifdef _OPENMP
+    pace.all = omp_get_max_threads();
+#endif
+    double seconds = 0;
+    for (long k = 0; t->step < total && go_on; k++) {
+        set_pace(&pace, k, seconds);
+        double started = now();
         if (t->step / per_epoch != epoch) {
             epoch = t->step / per_epoch;
             epoch_order(order, data, r->batch, (uint64_t)r->seed, epoch);
@@ -3592,6 +3643,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
                                  min_int(r->batch, data->count - first));
         Report report = {.trainer = t, .steps = total};
         report.step = train_step(t, &batch);
+        seconds = now() - started;
         arena_release(&t->arena, 0);
         finite = t->step == report.step.step;
         if (!finite)
@@ -3605,6 +3657,9 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
         }
         go_on = reporter(context, &report);
     }
+#ifdef _OPENMP
+    omp_set_num_threads(pace.all);
+#endif
     free(order);
     return finite;
 }
@@ -5405,17 +5460,7 @@ void set_threads(const Arguments *a) {
 
 // ## Time, the terminal, and Ctrl-C
 //
-// Three things that C11 knows little or nothing of.
-
-// Seconds since some moment, of the clock on the wall.
-double now(void) {
-#ifdef TIME_UTC
-    struct timespec t;
-    if (timespec_get(&t, TIME_UTC))
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-#endif
-    return (double)time(NULL);
-}
+// Two things that C11 knows nothing of.
 
 // Whether somebody is looking. Without POSIX: no, to be on the safe side.
 bool is_terminal(FILE *file) {

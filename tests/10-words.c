@@ -492,15 +492,20 @@ int padding(const int *order, const Pairs *p, int batch_size)
     return total;
 }
 
-// Whether lengths rise within each batch, the last one too. They do if batches
-// are cut from sorted pools, and do not if a small one comes between others.
+// Whether lengths rise within each batch, those of the targets first, the last
+// batch too. They do if batches are cut from sorted pools, and do not if a small
+// one comes between others.
 bool rises(const int *order, const Pairs *p, int batch_size)
 {
     bool good = true;
-    for (int i = 1; i < p->count; i++)
+    for (int i = 1; i < p->count; i++) {
+        int target = p->target[order[i]].length
+                   - p->target[order[i - 1]].length;
+        int source = p->source[order[i]].length
+                   - p->source[order[i - 1]].length;
         if (i % batch_size)
-            good = good && p->target[order[i - 1]].length
-                           <= p->target[order[i]].length;
+            good = good && (target > 0 || (target == 0 && source >= 0));
+    }
     return good;
 }
 

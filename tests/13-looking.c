@@ -246,9 +246,11 @@ void test_cross_picture(const Transformer *t, const Saved *s,
     CLAIM(room.used == mark, "drawing gives its memory back");
     size_t size;
     char *text = read_file(FILE_NAME, &size);
-    char *second = strstr(text, "cross-attention, layer 1, mean of 3 heads\n");
-    CLAIM(!strncmp(text, "cross-attention, layer 0, mean of 3 heads\n", 42)
-          && second, "cross-attention is drawn layer by layer");
+    char *second = strstr(text, "|\n\ncross-attention, layer 1, mean of 3 heads"
+                                "\n\n");
+    CLAIM(!strncmp(text, "cross-attention, layer 0, mean of 3 heads\n\n", 43)
+          && second && !strcmp(text + size - 2, "|\n"),
+          "cross-attention is drawn layer by layer");
     const char *names[T] = {"\n      e |", "\n      b |", "\n     la |",
                             "\n  <end> |"};
     bool named = second != NULL;
@@ -417,7 +419,8 @@ void check_memory(Config config, int sentences, int source, int target,
 {
     double taken = (double)bytes_taken(&config, sentences, source, target);
     double said = saved_bytes(&config, sentences, source, target);
-    CLAIM(fabs(said / taken - 1) < 0.05, "%s: the formula says %.0f KB, the "
+    double allowed = config.norm == PRE_NORM ? 0.03 : 0.01; // last norms, masks
+    CLAIM(fabs(said / taken - 1) < allowed, "%s: the formula says %.0f KB, the "
           "forward pass takes %.0f KB", name, said / 1000, taken / 1000);
 }
 
