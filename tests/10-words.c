@@ -3,7 +3,11 @@
 #include "test.h"
 #include "fails.h"
 
+#ifdef TRANSFORMER_MALLOC // both builds may run at the same time
+#define FILE_NAME "build/10-words-malloc.tsv"
+#else
 #define FILE_NAME "build/10-words.tsv"
+#endif
 
 const Tokenizer words = {WORDS, 0}, lower_words = {WORDS, 1};
 const Tokenizer characters_one_by_one = {CHARACTERS, 0};
@@ -493,8 +497,8 @@ int padding(const int *order, const Pairs *p, int batch_size)
 }
 
 // Whether lengths rise within each batch, those of the targets first, the last
-// batch too. They do if batches are cut from sorted pools, and do not if a small
-// one comes between others.
+// batch too. They do if batches are cut from sorted pools, and do not if a
+// small one comes between others.
 bool rises(const int *order, const Pairs *p, int batch_size)
 {
     bool good = true;

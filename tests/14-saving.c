@@ -58,7 +58,11 @@ void *forget(void *memory)
 #include <sys/resource.h>
 #endif
 
+#ifdef TRANSFORMER_MALLOC // both builds may run at the same time
+#define FILE_NAME "build/14-saving-malloc.safetensors"
+#else
 #define FILE_NAME "build/14-saving.safetensors"
+#endif
 
 // ## Settings
 
@@ -627,73 +631,72 @@ void refuses_all(const Damage *d, size_t count)
 #define TYPE "\"dtype\":\"F32\""
 #define FIRST "\"source_embedding.weight\":{" TYPE "," SHAPE "," PLACE "}"
 
+const char *const no_entry = "should have the entry";
+
 void test_bad_places(void)
 {
-    const char *place = "should have the entry";
     const Damage damages[] = {
-        {"a hole before the first tensor", "[0,176]", "[4,176]", place},
-        {"a hole between tensors", "[176,336]", "[180,336]", place},
-        {"tensors that overlap", "[176,336]", "[172,336]", place},
-        {"the same place for two", "[176,336]", "[0,160]", place},
-        {"an end before the beginning", "[0,176]", "[176,0]", place},
+        {"a hole before the first tensor", "[0,176]", "[4,176]", no_entry},
+        {"a hole between tensors", "[176,336]", "[180,336]", no_entry},
+        {"tensors that overlap", "[176,336]", "[172,336]", no_entry},
+        {"the same place for two", "[176,336]", "[0,160]", no_entry},
+        {"an end before the beginning", "[0,176]", "[176,0]", no_entry},
         {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]",
-         place},
+         no_entry},
         {"an end beyond all numbers", "[0,176]", "[0,18446744073709551792]",
-         place},
-        {"a place that is negative", "[0,176]", "[-0,176]", place},
-        {"a place with a fraction", "[0,176]", "[0.0,176]", place},
-        {"a place with an exponent", "[0,176]", "[0,176e0]", place},
-        {"a place with a leading zero", "[0,176]", "[0,0176]", place},
-        {"a place of one number", "[0,176]", "[0]", place},
-        {"a place of three", "[0,176]", "[0,176,176]", place},
-        {"a place without a number", "[0,176]", "[,176]", place},
+         no_entry},
+        {"a place that is negative", "[0,176]", "[-0,176]", no_entry},
+        {"a place with a fraction", "[0,176]", "[0.0,176]", no_entry},
+        {"a place with an exponent", "[0,176]", "[0,176e0]", no_entry},
+        {"a place with a leading zero", "[0,176]", "[0,0176]", no_entry},
+        {"a place of one number", "[0,176]", "[0]", no_entry},
+        {"a place of three", "[0,176]", "[0,176,176]", no_entry},
+        {"a place without a number", "[0,176]", "[,176]", no_entry},
     };
     REFUSES_ALL(damages);
 }
 
 void test_bad_shapes(void)
 {
-    const char *shape = "should have the entry";
     const Damage damages[] = {
-        {"a shape that is transposed", "[11,4]", "[4,11]", shape},
-        {"a shape of one dimension", "[11,4]", "[44]", shape},
-        {"a vector of two dimensions", "[4]", "[1,4]", shape},
-        {"a shape of three dimensions", "[11,4]", "[11,4,1]", shape},
-        {"a shape of none", "[11,4]", "[]", shape},
-        {"a shape that is too large", "[11,4]", "[12,4]", shape},
-        {"a shape with a zero", "[11,4]", "[0,4]", shape},
+        {"a shape that is transposed", "[11,4]", "[4,11]", no_entry},
+        {"a shape of one dimension", "[11,4]", "[44]", no_entry},
+        {"a vector of two dimensions", "[4]", "[1,4]", no_entry},
+        {"a shape of three dimensions", "[11,4]", "[11,4,1]", no_entry},
+        {"a shape of none", "[11,4]", "[]", no_entry},
+        {"a shape that is too large", "[11,4]", "[12,4]", no_entry},
+        {"a shape with a zero", "[11,4]", "[0,4]", no_entry},
         {"a shape whose size overflows", "[11,4]", "[4611686018427387915,4]",
-         shape},
+         no_entry},
         {"a number that overflows", "[11,4]", "[18446744073709551627,4]",
-         shape},
-        {"a number that overflows far", "[11,4]", "[10000000000000000000000000"
-         "000000000000000000000000000000000000000000000000000000011,4]", shape},
+         no_entry},
+        {"a space inside a number", "[11,4]", "[1 1,4]", no_entry},
     };
     REFUSES_ALL(damages);
 }
 
 void test_bad_tensors(void)
 {
-    const char *tensor = "does not belong there, or is there twice";
+    const char *tensor = "does not belong there, or is there twice (";
     const Damage damages[] = {
-        {"half precision", "F32", "F16", "should have the entry"},
-        {"a type in small letters", "F32", "f32", "should have the entry"},
-        {"a type that is not a string", "\"F32\"", "32", "should have the entry"},
-        {"a tensor without type", TYPE ",", "", "should have the entry"},
-        {"a tensor without shape", SHAPE ",", "", "should have the entry"},
-        {"a tensor without place", "," PLACE, "", "should have the entry"},
-        {"a tensor with a type alone", "," SHAPE "," PLACE, "", "should have the entry"},
+        {"half precision", "F32", "F16", no_entry},
+        {"a type in small letters", "F32", "f32", no_entry},
+        {"a type that is not a string", "\"F32\"", "32", no_entry},
+        {"a tensor without type", TYPE ",", "", no_entry},
+        {"a tensor without shape", SHAPE ",", "", no_entry},
+        {"a tensor without place", "," PLACE, "", no_entry},
+        {"a tensor with a type alone", "," SHAPE "," PLACE, "", no_entry},
         {"a tensor without anything", "{" TYPE "," SHAPE "," PLACE "}", "{}",
-         "should have the entry"},
-        {"an unknown key", "\"dtype\"", "\"type\"", "should have the entry"},
-        {"a key twice", SHAPE, SHAPE "," SHAPE, "should have the entry"},
-        {"a key too many", PLACE, PLACE ",\"a\":\"b\"", "should have the entry"},
+         no_entry},
+        {"an unknown key", "\"dtype\"", "\"type\"", no_entry},
+        {"a key twice", SHAPE, SHAPE "," SHAPE, no_entry},
+        {"a key too many", PLACE, PLACE ",\"a\":\"b\"", no_entry},
         {"a tensor by another name", "\"source_emb", "\"emb", tensor},
         {"a moment alone", "\"source_emb", "\"adam.m.source_emb", tensor},
         {"a tensor twice", "0.self_attention.query.bias",
          "0.self_attention.query.weight", tensor},
         {"a tensor too many", FIRST, FIRST "," FIRST, tensor},
-        {"a tensor missing", FIRST ",", "", "should have the entry"},
+        {"a tensor missing", FIRST ",", "", no_entry},
     };
     REFUSES_ALL(damages);
 }
@@ -771,23 +774,24 @@ void test_bad_settings(void)
 
 void test_bad_words(void)
 {
-    const char *order = "is not in its place";
     const char *numbers = "not the numbers that its settings ask for";
     const char *key = "\"source_vocabulary\":\"";
     const Damage damages[] = {
-        {"a word twice", "\\né\\n", "\\n😀\\n", order},
-        {"words in another order", "\\né\\n😀", "\\n😀\\né", order},
-        {"an empty word", "\\né\\n", "\\n\\n", order},
-        {"a line end behind the last word", "\\n😀\"", "\\n😀\\n\"", order},
-        {"a line end before the first one", "<pad>\\n", "\\n<pad>\\n", order},
-        {"another special token", "<start>", "<begin>", order},
+        {"a word twice", "\\né\\n", "\\n😀\\n", "token 10 is not in its place"},
+        {"words in another order", "\\né\\n😀", "\\n😀\\né", "token 10 is not"},
+        {"an empty word", "\\né\\n", "\\n\\n", "token 9 is not in its place"},
+        {"a line end behind the last word", "\\n😀\"", "\\n😀\\n\"",
+         "source_vocabulary: token 11 is not in its place"},
+        {"a line end before the first one", "<pad>\\n", "\\n<pad>\\n",
+         "source_vocabulary: token 0 is not in its place"},
+        {"another special token", "<start>", "<begin>", "token 1 is not in"},
         {"special tokens in another order", "<pad>\\n<start>",
-         "<start>\\n<pad>", order},
-        {"no words at all", key,
-         "\"source_vocabulary\":\"\",\"old\":\"", order},
+         "<start>\\n<pad>", "token 0 is not in its place"},
+        {"no words at all", key, "\"source_vocabulary\":\"\",\"old\":\"",
+         "source_vocabulary: token 0 is not in its place"},
         {"fewer words than the special ones", key,
          "\"source_vocabulary\":\"<pad>\\n<start>\",\"old\":\"",
-         "only 2 tokens"},
+         "source_vocabulary: only 2 tokens"},
         {"a word too many", "\\n😀\"", "\\n😀\\n😀😀\"", numbers},
         {"a word too few", "\\n😀\"", "\"", numbers},
     };
@@ -799,13 +803,14 @@ void test_bad_json(void)
     const char *character = "a character that does not belong there";
     const Damage damages[] = {
         {"a list that is not closed", PLACE, "\"data_offsets\":[0,176",
-         "should have the entry"},
-        {"a comma too many in a list", "[4]", "[4,]", "should have the entry"},
-        {"a comma too many in an object", PLACE, PLACE ",", "should have the entry"},
+         no_entry},
+        {"a comma too many in a list", "[4]", "[4,]", no_entry},
+        {"a comma too many in an object", PLACE, PLACE ",", no_entry},
         {"a comma too many in the metadata", STEP, STEP ",", "go on with \""},
-        {"a comma too few", "," PLACE, PLACE, "should have the entry"},
-        {"no colon", "\"dtype\":", "\"dtype\"", "should have the entry"},
-        {"a name without quotes", "\"dtype\"", "dtype", "should have the entry"},
+        {"a comma too few", "," PLACE, PLACE, no_entry},
+        {"no comma between tensors", FIRST ",", FIRST, "go on with , ("},
+        {"no colon", "\"dtype\":", "\"dtype\"", no_entry},
+        {"a name without quotes", "\"dtype\"", "dtype", no_entry},
         {"a line end in a string", "é", "\n", character},
         {"a tab in a string", "é", "\t", character},
         {"an unknown escape", "é", "\\x41", character},
@@ -836,9 +841,11 @@ void test_bad_lengths(void)
         CLAIM_REFUSED(what, "not a model this program can read");
     }
     const char *texts[] = {"", "{", "{}", "[]", "{ }", "null", "\"\"", "a b c",
-                           "{\"\"}", "{\"__metadata__\":{}}", "{\"__metadata__",
+                           "{\"__metadata__\":{}}", "{\"__metadata__",
+                           "{\"__metadata__\":{\"a\\",
                            "{\"__metadata__\":{\"format\":\"" FORMAT "\"}}"};
-    for (int i = 0; i < 12; i++) {
+    int count = sizeof texts / sizeof *texts;
+    for (int i = 0; i < count; i++) {
         char what[128];
         snprintf(what, sizeof what, "a header that is: %s", texts[i]);
         write_parts(strlen(texts[i]), texts[i], "", 0);
@@ -885,8 +892,9 @@ void test_bad_numbers(void)
         memcpy(data, sample_data, sample_size);
         memcpy(i % 2 ? data : data + sample_size - 4, bits[i], 4);
         write_parts(strlen(sample_header), sample_header, data, sample_size);
-        CLAIM_REFUSED(names[i], i % 2 ? "source_embedding.weight has a value that is not a number"
-                                      : "output.bias has a value that is not a number");
+        CLAIM_REFUSED(names[i], i % 2
+                      ? "source_embedding.weight has a value that is not a"
+                      : "output.bias has a value that is not a number");
     }
     free(data);
 }
@@ -898,7 +906,7 @@ void test_bad_moments(void)
     c.trainer.v->number[c.trainer.v->count - 1] = (real)INFINITY;
     size_t size;
     char *bytes = saved_file(&c, &size);
-    CLAIM_REFUSED("an infinite moment", "adam.v.output.bias has a value that is not a number");
+    CLAIM_REFUSED("an infinite moment", "adam.v.output.bias has a value");
     size_t length = length_of_header(bytes), numbers = c.trainer.v->count;
     c.trainer.v->number[numbers - 1] = 1;
     free(bytes);
