@@ -535,8 +535,10 @@ void test_epochs(void)
     int unsorted = padding(plain, &p, BATCH);
     CLAIM(sorted < unsorted / 5, "a batch has similar lengths: %d padded words "
           "instead of %d", sorted, unsorted);
-    CLAIM(batches_in_epoch(N, BATCH) == 101 && rises(order, &p, BATCH)
-          && rises(other, &p, BATCH), "the last batch is the small one");
+    CLAIM(batches_in_epoch(N, BATCH) == 101 && batches_in_epoch(1000, 10) == 100
+          && batches_in_epoch(1, 10) == 1, "every pair is in a batch");
+    CLAIM(rises(order, &p, BATCH) && rises(other, &p, BATCH),
+          "the last batch is the small one");
     pairs_free(&p);
 }
 

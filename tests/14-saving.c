@@ -831,9 +831,11 @@ void test_bad_lengths(void)
 {
     unsigned long long length = strlen(sample_header);
     const unsigned long long lengths[] = {0, 1, length - 1, length + 1,
-        length + sample_size, length + sample_size + 1, 1ull << 31, 1ull << 32,
+        length + sample_size, length + sample_size + 1, length + (1ull << 32),
+        length + (1ull << 56),
         1ull << 63, ~0ull, ~0ull - 7, ~0ull - 8};
-    for (int i = 0; i < 12; i++) {
+    int sizes = sizeof lengths / sizeof *lengths;
+    for (int i = 0; i < sizes; i++) {
         char what[64];
         snprintf(what, sizeof what, "a header said to have %llu bytes",
                  lengths[i]);
@@ -862,7 +864,6 @@ void test_bad_ends(void)
                     sample_size + more);
         CLAIM_REFUSED("more numbers than the header says", "cut short, or not");
     }
-    free(longer);
     char *header = replaced("{", "{");
     *strrchr(header, '}') = 'x';
     write_header(header);
@@ -870,6 +871,9 @@ void test_bad_ends(void)
     *strrchr(header, 'x') = '\0';
     write_header(header);
     CLAIM_REFUSED("no last bracket", "go on with }");
+    longer[0] = '}';
+    write_parts(strlen(header), header, longer, sample_size);
+    CLAIM_REFUSED("the last bracket among the numbers", "go on with }");
     strcat(header, "},");
     write_header(header);
     CLAIM_REFUSED("a comma behind the last bracket", "behind the end");
@@ -878,6 +882,7 @@ void test_bad_ends(void)
     CLAIM_REFUSED("a tensor too few", "go on with ,");
     write_parts(strlen(header), header, sample_data, sample_size - 40);
     CLAIM_REFUSED("and its numbers missing, too", "cut short, or not");
+    free(longer);
     free(header);
 }
 

@@ -374,10 +374,10 @@ def main():
     files = [
         ("post.txt", "post-norm, relu, sinusoidal positions, untied, label"
          " smoothing 0, 2 heads",
-         model_tensors(415, False, "relu", False, False, 0.0)),
+         model_tensors(392, False, "relu", False, False, 0.0)),
         ("pre.txt", "pre-norm, gelu (erf), learned positions, tied, label"
          " smoothing 0.1, 2 heads",
-         model_tensors(324, True, "gelu", True, True, 0.1)),
+         model_tensors(67, True, "gelu", True, True, 0.1)),
         ("adam.txt", "Adam, betas 0.9 and 0.98, epsilon 1e-9; clipping by norm",
          adam_tensors()),
     ]
