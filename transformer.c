@@ -2643,16 +2643,18 @@ bool valid_utf8(const char *s) {
 // With --lowercase "The" and "the" are one word. The C library knows small
 // letters only in the language of the machine, and a model must not depend on
 // that, so the letters stand here: capitals, and under each its small form, of
-// as many bytes. They are those of the Latin, Greek and Cyrillic alphabets that
-// have one or two bytes; İ is not among them, for its small form has one.
+// as many bytes. They are the common ones of the Latin, Greek and Cyrillic
+// alphabets; İ is not among them, for its small form has one byte only.
 
 const char capitals[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
     "ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ"
+    "ΆΈΉΊΌΎΏΪΫȘȚҐ"
     "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ";
 const char small_letters[] =
     "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþ"
     "āăąćĉċčďđēĕėęěĝğġģĥħĩīĭįĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżž"
+    "άέήίόύώϊϋșțґ"
     "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
 
 // Writes a valid string in small letters, in place. Each character is looked
