@@ -38,6 +38,10 @@ transformer: transformer.c build/flags
 	@echo "building with: $(CC) $(CFLAGS)"
 	$(COMPILE) transformer.c -o $@ -lm
 
+# Threads that wait sleep instead of spinning: other programs may need the cores,
+# and then spinning makes both crawl.
+export OMP_WAIT_POLICY ?= passive
+
 # ---------------------------------------------------------------- run
 
 run: transformer
