@@ -7,6 +7,9 @@
 #   make gradcheck    the largest gradient error of every tensor, as a table
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make chapters     cut the file at each chapter and compile every beginning
+#   make docs         weave the walkthrough; needs pandoc, graphviz, python3
+#   make examples     the examples of the walkthrough: build/examples
+#   make docs-runs    train anew for the walkthrough's pictures (minutes)
 #   make data         make the data sets anew
 #   make clean
 
@@ -77,6 +80,37 @@ bench: build/bench
 build/bench: tests/bench/bench.c transformer.c build/flags
 	$(COMPILE) -DTRANSFORMER_NO_MAIN tests/bench/bench.c -o $@ -lm
 
+# ---------------------------------------------------------------- docs
+
+# What the walkthrough shows is run by builds that give the same digits on every
+# processor, in a folder of its own.
+PLAIN = $(CC) $(WARNINGS) -O2 -ffp-contract=off
+
+docs: build/docs/transformer build/docs/build/examples
+	ln -sfn ../../data build/docs/data
+	python3 docs/weave.py
+
+docs-check: docs
+	python3 docs/check.py
+
+build/docs/transformer: transformer.c
+	@mkdir -p build/docs
+	$(PLAIN) transformer.c -o $@ -lm
+
+build/docs/build/examples: docs/examples.c tests/test.h tests/model.h \
+    transformer.c
+	@mkdir -p build/docs/build
+	$(PLAIN) -DTRANSFORMER_DOUBLE docs/examples.c -o $@ -lm
+
+examples: build/examples
+
+build/examples: docs/examples.c tests/test.h tests/model.h transformer.c \
+    build/flags
+	$(COMPILE) -DTRANSFORMER_DOUBLE docs/examples.c -o $@ -lm
+
+docs-runs:
+	sh docs/runs/make.sh
+
 # ---------------------------------------------------------------- data
 
 data: build/generate
@@ -89,4 +123,5 @@ clean:
 	rm -rf build out transformer
 
 FORCE:
-.PHONY: all run test check gradcheck chapters bench data clean FORCE
+.PHONY: all run test check gradcheck chapters bench docs docs-check docs-runs \
+    examples data clean FORCE

@@ -97,6 +97,8 @@
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
+//@ run build/examples chain
+//
 // ## Contents
 //
 //      0  manual
@@ -317,6 +319,8 @@ Mat band_of_cols(Mat m, int first, int count) {
     return (Mat){at(m, 0, first), m.rows, count, m.row_stride, m.col_stride};
 }
 
+//@ run build/examples views
+
 // ## Several threads
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
@@ -486,6 +490,8 @@ void matmul_definition(Mat c, Mat a, Mat b) {
                 *at(c, i, j) += *at(a, i, p) * *at(b, p, j);
 }
 
+//@ run build/examples product
+
 // ### Why that is slow, and how to make it fast
 //
 // For each multiplication the definition reads two numbers from memory, and
@@ -629,6 +635,7 @@ void pack_cols(real *packed, Mat b) {
                 packed[p * TILE_COLS + j] = *at(b, p, j);
 }
 
+// The smaller of two.
 int min_int(int a, int b) {
     return a < b ? a : b;
 }
@@ -941,6 +948,10 @@ void dropout(Mat x, Dropout d) {
         dropout_row(row(x, i), x.cols, i, d);
 }
 
+//@ run build/examples dropout_mean
+
+//@ run build/examples dropout_gradient
+
 // ## One pass through the model
 //
 // What every forward step needs to know: where to put its results, the sizes,
@@ -1086,6 +1097,8 @@ void softmax_forward(Mat scores, Mask mask) {
         softmax_row(row(scores, i), mask_row(mask, 0, i), scores.cols);
 }
 
+//@ run build/examples softmax
+
 // The backward pass. Given dw, the gradient of the loss with respect to the
 // weights, we want dx, that with respect to the scores. Index form: each weight
 // depends on each score of its row,
@@ -1127,6 +1140,8 @@ void softmax_backward(Mat dw, Mat w) {
 // given: q, k and v may come from anywhere, and so may the mask and the scale.
 // This one function serves all three attentions of the transformer, and the
 // experiments that leave out the scale.
+//
+//@ figure attention
 
 //@ deviation
 // Dropout acts on the attention weights and inside the feed-forward network
@@ -1150,6 +1165,8 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
     fill(out, 0);
     small_matmul_add(out, dropped, v);           // (5) out = dropped v
 }
+
+//@ run build/examples attention
 
 // Backward, step by step from the last to the first. The only new rule is that
 // of the matrix product. In index form, for c = a b:
@@ -1204,6 +1221,8 @@ void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
     small_matmul_add(dq, dscores, k);
     small_matmul_add(dk, transposed(dscores), q);
 }
+
+//@ run build/examples attention_gradient
 
 //@ chapter multi_head
 // # 3. Multi-head attention
@@ -1303,11 +1322,15 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 //     sent. 1 │        │ ██████ │        │  T rows   ██ head 1 of sentence 1
 //             └────────┴────────┴────────┘
 //                  K        K        K      columns, D in all
+//
+//@ figure heads
 
 // Block of head h in sentence b: m (B·rows, D) -> (rows, K)
 Mat head(Mat m, int b, int rows, int h, int K) {
     return band_of_cols(band_of_rows(m, b * rows, rows), h * K, K);
 }
+
+//@ run build/examples heads
 
 // The four matrices, each for all heads at once.
 typedef struct {
@@ -1417,6 +1440,8 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
     arena_release(arena, mark);
 }
 
+//@ run build/examples multi_head_gradient
+
 //@ chapter embedding
 // # 4. Embeddings and positional encoding
 //
@@ -1474,6 +1499,10 @@ void sinusoidal_positions(Mat table) {
             *at(table, t, j) = (real)(j % 2 ? cos(t * turns) : sin(t * turns));
         }
 }
+
+//@ run build/examples positions
+
+//@ figure positions
 
 // What the backward pass needs to know.
 typedef struct {
@@ -1535,6 +1564,8 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
         }
     }
 }
+
+//@ run build/examples embedding_gradient
 
 //@ chapter feed_forward
 // # 5. The position-wise feed-forward network
@@ -1617,6 +1648,8 @@ void activation_backward(Mat dy, Mat x, int activation) {
     }
 }
 
+//@ run build/examples activation
+
 typedef struct {
     Linear inner; // (D,F)
     Linear outer; // (F,D)
@@ -1664,6 +1697,8 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
     linear_backward(dx, &dw->inner, dinner, s->x, &w->inner);
     arena_release(pass->arena, mark);
 }
+
+//@ run build/examples feed_forward_gradient
 
 //@ chapter residual
 // # 6. Residual connections and layer normalization
@@ -1731,6 +1766,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
     return out;
 }
 
+//@ run build/examples norm
+
 // ### The backward pass of a norm
 //
 // It has a bad name, because μ and σ² contain every x of the row, so that every
@@ -1760,10 +1797,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // were 0), because stretching x changes nothing. The two terms subtracted are
 // what makes it so.
 //
-// A warning to those who write such tests: a gradient check that sums up y
-// would not see these two terms at all, since with gain 1 and bias 0 that sum
-// is always zero. For the same reason `loss = output.sum()` behind a norm,
-// which one finds in tutorials, teaches a model nothing.
+// A warning to those who write such tests: a gradient check that sums up y would
+// not miss the last term, nor a backward pass that is empty. With gain 1 and
+// bias 0 that sum is zero whatever x is, so its gradient is zero, too. For the
+// same reason `loss = output.sum()` behind a norm, which one finds in tutorials,
+// teaches what is below it nothing.
 
 // dx (N,D) and dw are added to; dy (N,D) given
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
@@ -1790,6 +1828,8 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
     arena_release(pass->arena, mark);
 }
 
+//@ run build/examples norm_gradient
+
 // ## Where the norm stands
 //
 // The paper normalizes after the addition, norm(x + sublayer(x)): *post-norm*.
@@ -1803,6 +1843,8 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //
 //     x ──┬─ sublayer ─ + ─ norm ─    x ──┬─ norm ─ sublayer ─ + ─
 //         └─────────────┘                 └────────────────────┘
+//
+//@ figure norms
 //
 // Both are made of the same two steps around a sub-layer: *enter* makes its
 // input from x, *leave* joins its output y with x again.
@@ -1959,6 +2001,8 @@ Mat ffn_sublayer_backward(Pass *pass, const FeedForwardSublayerSaved *s,
 //
 // Self-attention, in which every position of the source looks at every other,
 // then the feed-forward network. [section 3.1]
+//
+//@ figure encoder-layer
 
 typedef struct {
     AttentionSublayer self_attention;
@@ -2026,6 +2070,8 @@ Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x, int B,
     return x;
 }
 
+//@ run build/examples encoder
+
 // How one knows that it is right: besides the gradient check, blanking one
 // embedding changes the output at every position of that sentence and at none
 // of another; and without positions, permuting the input permutes the output.
@@ -2044,6 +2090,8 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
     return dx;
 }
 
+//@ run build/examples encoder_gradient
+
 //@ chapter decoder
 // # 8. The decoder, and the whole model
 //
@@ -2055,6 +2103,8 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //     query  ← decoder       what do I need to write the next word?
 //     key    ← encoder       which source word could tell?
 //     value  ← encoder       what does it tell?
+//
+//@ figure decoder-layer
 //
 // It is worth saying twice, because it is so often got wrong: the decoder
 // asks, the encoder answers. The weights of cross-attention have a row for
@@ -2108,6 +2158,8 @@ Mat decoder_layer_backward(Pass *pass, const DecoderLayerSaved *s,
                                        none, dout);             // (1)
 }
 
+//@ run build/examples memory_gradient
+
 // ## The stack
 
 typedef struct {
@@ -2148,11 +2200,15 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
     return dx;
 }
 
+//@ run build/examples decoder_gradient
+
 // ## The whole model
 //
 // Two embeddings, two stacks, and a last linear layer that turns each position
 // of the decoder into V scores, one for each word that could come next: the
 // *logits*. Softmax makes probabilities of them; that is left to the loss.
+//
+//@ figure model
 //
 // The last layer and the target embedding are both tables with D numbers for
 // each word. The paper makes them one [section 3.4]: a word's score is then
@@ -2209,7 +2265,8 @@ typedef struct {
 // counting, placing in memory, initializing, checking gradients, saving,
 // loading, printing. A parameter that is not in the list does not exist.
 
-// a b
+// The text of a and that of b behind it. The names of tensors are put together
+// by this; one that does not fit ends the program.
 Name join(const char *a, const char *b) {
     Name name;
     if (snprintf(name.text, NAME_SIZE, "%s%s", a, b) >= NAME_SIZE)
@@ -2253,17 +2310,20 @@ void list(Transformer *t, Mat *mat, int rows, int cols, int start,
 // · 2048 + 2048 + 512) = 12,598,272, its norms 12 · 2 · 512 = 12,288.
 // `transformer info` prints such a table for any configuration.
 
-// What the parts of the model are made of.
+// What the parts of the model are made of. A linear layer: in × out weights
+// and out biases.
 void list_linear(Transformer *t, Linear *w, int in, int out, Name path) {
     list(t, &w->weight, in, out, START_XAVIER, path.text, ".weight");
     list(t, &w->bias, 1, out, START_ZEROS, path.text, ".bias");
 }
 
+// A norm: D gains and D biases.
 void list_norm(Transformer *t, Norm *w, Name path) {
     list(t, &w->gain, 1, t->config.d_model, START_ONES, path.text, ".gain");
     list(t, &w->bias, 1, t->config.d_model, START_ZEROS, path.text, ".bias");
 }
 
+// Attention: four linear layers, D to D, and the norm of its residual.
 void list_attention(Transformer *t, AttentionSublayer *w, Name path) {
     int D = t->config.d_model;
     list_linear(t, &w->multi_head.query, D, D, join(path.text, ".query"));
@@ -2273,6 +2333,7 @@ void list_attention(Transformer *t, AttentionSublayer *w, Name path) {
     list_norm(t, &w->norm, join(path.text, "_norm"));
 }
 
+// The feed-forward network: D to F and back, and the norm of its residual.
 void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
     int D = t->config.d_model, F = t->config.d_ff;
     list_linear(t, &w->network.inner, D, F, join(path.text, ".inner"));
@@ -2280,6 +2341,7 @@ void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
     list_norm(t, &w->norm, join(path.text, "_norm"));
 }
 
+// L layers of the encoder, L of the decoder; in pre-norm the last two norms.
 void list_layers(Transformer *t) {
     char at[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
@@ -2518,6 +2580,10 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
     return (Mask){visible, T * T, T};
 }
 
+//@ figure masks
+
+//@ run build/examples masks
+
 // ## A batch through the model
 //
 // What the decoder reads is the translation behind a start token; what it
@@ -2555,6 +2621,10 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
     encode(pass, s, t, batch->source, B, S, source_mask);
     return decode(pass, s, t, batch->input, B, T, target_mask, source_mask);
 }
+
+//@ run build/examples leak
+
+//@ run build/examples model_gradient
 
 //@ chapter words
 // # 10. Words to numbers
@@ -2807,6 +2877,7 @@ Vocab vocab_new(void) {
     return v;
 }
 
+// Frees the words and their array.
 void vocab_free(Vocab *v) {
     for (int i = 0; i < v->count; i++)
         free(v->word[i]);
@@ -2822,6 +2893,7 @@ void vocab_free(Vocab *v) {
 // So a word begins where a token differs from the one before, and it occurs at
 // least m times if the token m - 1 places further on is still the same.
 
+// The order of qsort: that of the bytes of two words.
 int compare_words(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
@@ -2888,6 +2960,8 @@ char *decode_text(const int *id, int length, const Vocab *v, Tokenizer how) {
         end += sprintf(end, "%s%s", i ? between : "", v->word[id[i]]);
     return text;
 }
+
+//@ run build/examples tokens
 
 // Frees n sentences and their array.
 void sentences_free(Sentence *s, int n) {
@@ -3041,6 +3115,7 @@ Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
     return p;
 }
 
+// Frees all sentences of both sides.
 void pairs_free(Pairs *p) {
     sentences_free(p->source, p->count);
     sentences_free(p->target, p->count);
@@ -3193,6 +3268,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *number, int B) {
     return batch;
 }
 
+//@ run build/examples batch
+
 //@ chapter training
 // # 11. Training
 //
@@ -3244,6 +3321,7 @@ typedef struct {
     int correct;     // whose most probable word is the expected one
 } Loss;
 
+// The sums of two parts of a batch, or of two batches.
 Loss add_losses(Loss a, Loss b) {
     return (Loss){a.loss + b.loss, a.plain + b.plain, a.tokens + b.tokens,
                   a.correct + b.correct};
@@ -3325,6 +3403,10 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
     }
 }
 
+//@ run build/examples loss
+
+//@ run build/examples loss_gradient
+
 // ## Clipping
 //
 // Now and then a batch gives a very large gradient, and one such step can ruin
@@ -3361,6 +3443,8 @@ double norm_of(const real *x, size_t n, Arena *arena) {
 double clip_factor(double norm, double clip) {
     return norm > clip ? clip / norm : 1;
 }
+
+//@ run build/examples clip
 
 // ## Adam
 //
@@ -3407,6 +3491,8 @@ void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
     }
 }
 
+//@ run build/examples adam
+
 // ## The learning rate
 //
 // At the start v̂ rests on a few gradients only, and in a post-norm stack the
@@ -3449,10 +3535,16 @@ double learning_rate(const Recipe *r, long t) {
                                    : r->rate * sqrt(r->warmup / (double)t);
 }
 
+//@ run build/examples schedule
+
+//@ figure learning-rate
+
 // ## One step
 //
 // All the pieces together. This function is what the whole file is about; the
 // rest of the program feeds it and looks at what comes out.
+//
+//@ figure training-step
 
 typedef struct {
     Recipe recipe;
@@ -3481,6 +3573,7 @@ Trainer trainer_new(const Config *config, const Recipe *recipe) {
     };
 }
 
+// Frees the four roles and the arena.
 void trainer_free(Trainer *t) {
     transformer_free(t->model);
     transformer_free(t->gradient);
@@ -3528,6 +3621,7 @@ Step train_step(Trainer *t, const Batch *batch) {
 // Teacher-forced: each next word is predicted from the true words before it,
 // without dropout. This is the loss of held-out data, not yet a translation.
 
+// The sums over all pairs, in batches of batch_size; arena as before.
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
                    double smoothing, Arena *arena) {
     Loss total = {0};
@@ -3636,6 +3730,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
     for (long k = 0; t->step < total && go_on; k++) {
         set_pace(&pace, k, seconds);
         double started = now();
+        // (1) the pairs of this step, and in each epoch a new order of them
         if (t->step / per_epoch != epoch) {
             epoch = t->step / per_epoch;
             epoch_order(order, data, r->batch, (uint64_t)r->seed, epoch);
@@ -3643,6 +3738,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
         int first = (int)(t->step % per_epoch) * r->batch;
         Batch batch = make_batch(&t->arena, data, order + first,
                                  min_int(r->batch, data->count - first));
+        // (2) the step
         Report report = {.trainer = t, .steps = total};
         report.step = train_step(t, &batch);
         seconds = now() - started;
@@ -3650,6 +3746,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
         finite = t->step == report.step.step;
         if (!finite)
             break;
+        // (3) now and then a look at the validation data; then report
         report.pause = t->step % interval == 0 || t->step == total;
         if (report.pause && valid) {
             report.valid = evaluate_loss(t->model, valid, r->batch, 0,
@@ -3665,6 +3762,8 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
     free(order);
     return finite;
 }
+
+//@ figure loss
 
 //@ chapter decoding
 // # 12. Greedy decoding
@@ -3689,6 +3788,8 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 //
 //     query of "voiture"  →  cached keys:  start  la  voiture   (its own, just
 //                            cached values:  ·     ·     ·       added)
+//
+//@ figure cache
 //
 // The cache is exact, not an approximation. The tests decode step by step and
 // compare each step's logits with those of the whole sentence at once.
@@ -3819,6 +3920,8 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     return logits;
 }
 
+//@ run build/examples cache
+
 // ## The loop
 //
 // All sentences of a batch take their steps together. One that has said *end*
@@ -3865,6 +3968,8 @@ void translate(const Transformer *model, const int *ids, int B, int S, int *out,
     }
     arena_release(arena, mark);
 }
+
+//@ run build/examples decoding
 
 // Translates all sentences, batch by batch; result[i] ends with END unless the
 // model did not come to an end within max_len tokens. Sentences of similar
@@ -3940,6 +4045,8 @@ int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
+// Adds the runs of n words of s (c words) to m: how many there are, and how
+// many of them the reference (r words) has, too.
 void match_runs(Match *m, const int *s, int c, const int *reference, int r,
                 int n) {
     for (int i = 0; i + n <= c; i++) {
@@ -3954,6 +4061,7 @@ void match_runs(Match *m, const int *s, int c, const int *reference, int r,
     }
 }
 
+// Adds one translation and its reference to the counts.
 void add_match(Match *m, Sentence s, Sentence reference) {
     int c = words_of(s), r = words_of(reference);
     bool same = s.length == reference.length;
@@ -4023,6 +4131,8 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     transformer_forward(pass, s, t, &batch);
     return batch;
 }
+
+//@ run build/examples look
 
 // ## As a file
 //
@@ -4094,6 +4204,10 @@ void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
 // "voiture", then goes back to "red" for "rouge". And to write "la" and
 // "rapide" it looks at "car" a little, as it should: in French article and
 // adjective have the gender of the noun.
+//
+//@ figure cross-attention
+//
+//@ figure cross-attention-large
 //
 // One should not believe too much of it. Attention tells where values came
 // from, not what they held: in the encoder below, each position has already
@@ -4273,6 +4387,8 @@ void print_parameters(FILE *file, const Transformer *t) {
     }
     fprintf(file, "parameters         %15s\n", with_commas(text, t->count));
 }
+
+//@ run ./transformer info --layers 6 --d-model 512 --heads 8
 
 // ## How much memory a training step takes
 //
@@ -4890,6 +5006,8 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
     commit_file(&n);
 }
 
+//@ run build/examples checkpoint
+
 // ### Reading
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
@@ -5280,6 +5398,8 @@ _Noreturn void misuse(const Arguments *a, const char *format, ...) {
     exit(2);
 }
 
+//@ run ./transformer train --d-mode 64 2>&1 || echo "exit status $?"
+
 // Every command ends with this: it fails if the standard output could not be
 // written (a full disk), which printf alone would not tell anybody.
 void finish_output(void) {
@@ -5308,7 +5428,6 @@ void finish_output(void) {
 //       …
 
 // What the program can do, in a few lines.
-
 void print_help(void) {
     puts("The Transformer of \"Attention Is All You Need\" in C.\n\n"
          "  transformer train data/eng-fra.train.tsv\n"
@@ -5318,6 +5437,8 @@ void print_help(void) {
         printf("  %-10s %-15s %s\n", c->name, c->operands, c->help);
     puts("\nMore: transformer COMMAND --help; transformer --version");
 }
+
+//@ run ./transformer --help
 
 // A command, and those options that it takes.
 void print_command_help(const Command *c) {
@@ -5332,6 +5453,8 @@ void print_command_help(const Command *c) {
         printf(o->initial ? " [%s]\n" : "\n", o->initial);
     }
 }
+
+//@ run ./transformer train --help
 
 // ### Reading the command line
 //
@@ -6210,6 +6333,7 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // training is stopped and resumed. Each time the exit status, the message and
 // the files that are left are compared with what this chapter promises.
 
+// The status is 0, or 128 and the number of the signal that stopped a training.
 #ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
     void (*const run[])(const Arguments *, Checkpoint *) = {

@@ -1,0 +1,291 @@
+"""Pictures of numbers for the walkthrough, as SVG.
+
+    python3 docs/plots.py NAME > picture.svg
+
+PLOTS has a function for each name. The first line of its docstring is the
+caption; the rest says in words what one sees. Colours are CSS variables of the
+page, lines and text have the colour of the page's text. Numbers of a training
+come from runs/, where make.sh puts them.
+"""
+import csv
+import math
+import os
+import sys
+from html import escape
+
+RUNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runs")
+HEAT, COLD = "var(--heat,#1f5fa8)", "var(--cold,#b5471f)"
+STYLES = {1: ("var(--series-1,#1f5fa8)", "none"),  # colour, dashes
+          2: ("var(--series-2,#b5471f)", "7 3"),
+          3: ("var(--series-3,#2e7d4f)", "2 3"),
+          "dash-dot": ("currentColor", "9 3 2 3"),
+          "plain": ("currentColor", "none")}
+
+
+# ---------------------------------------------------------------- tools
+
+def number(x):
+    """Two decimals at most, and no minus before a zero."""
+    return f"{round(x, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
+
+
+def svg(height, parts):
+    return ('<svg xmlns="http://www.w3.org/2000/svg" '
+            f'viewBox="0 0 720 {number(height)}" role="img" '
+            'font-family="sans-serif" font-size="13" fill="currentColor">\n'
+            + "\n".join(parts) + "\n</svg>\n")
+
+
+def text(x, y, words, anchor="middle", more=""):
+    return (f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}"'
+            f'{more}>{escape(words)}</text>')
+
+
+def upright(x, y, words, anchor="middle"):
+    turn = f' transform="rotate(-90 {number(x)} {number(y)})"'
+    return text(x, y, words, anchor, turn)
+
+
+def box(x, y, w, h, more, inside=""):
+    size = f'width="{number(w)}" height="{number(h)}"'
+    return (f'<rect x="{number(x)}" y="{number(y)}" {size} {more}'
+            + (f">{inside}</rect>" if inside else "/>"))
+
+
+FRAME = 'fill="none" stroke="currentColor" stroke-opacity="0.4"'
+
+
+def read(name):
+    with open(os.path.join(RUNS, name), encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---------------------------------------------------------------- two drawings
+
+def heat_map(x, y, w, h, rows, strongest=1):
+    """A grid of numbers from -1 to 1, with cells w × h: opacity is size.
+
+    It goes in steps of 0.05. Equal neighbours in a row are one piece, and all
+    pieces of one shade are one path, which keeps the file small.
+    """
+    shades = {}
+    for i, values in enumerate(rows):
+        steps = [round(20 * v) for v in values]
+        first = 0
+        for j in range(1, len(steps) + 1):
+            if j == len(steps) or steps[j] != steps[first]:
+                across = number((j - first) * w)
+                shades.setdefault(steps[first], []).append(
+                    f"M{number(x + first * w)} {number(y + i * h)}"
+                    f"h{across}v{number(h)}h-{across}z")
+                first = j
+    paths = [f'<path fill="{HEAT if step > 0 else COLD}" fill-opacity='
+             f'"{number(abs(step) / 20 * strongest)}" '
+             f'shape-rendering="crispEdges" d="{"".join(pieces)}"/>'
+             for step, pieces in sorted(shades.items()) if step]
+    return paths + [box(x, y, len(rows[0]) * w, len(rows) * h, FRAME)]
+
+
+def key(x, y, low):
+    """The shades of a heat map, from low (a whole number) to 1."""
+    tenths = range(10 * low, 11)
+    return heat_map(x, y, 18, 14, [[k / 10 for k in tenths]]) + [
+        text(x + (k - tenths[0] + 0.5) * 18, y + 30, str(k // 10))
+        for k in tenths if k % 10 == 0]
+
+
+def chart(y, h, title, xticks, yticks, lines, bottom=True, log=False):
+    """Lines over axes that reach from the first tick to the last.
+
+    A line is its style, its points, and its label with the point to put it at.
+    Only the bottom one of several charts has numbers at its x axis.
+    """
+    left, w = 64, 500
+    scale = math.log10 if log else float
+
+    def place(px, py):
+        across = (px - xticks[0]) / (xticks[-1] - xticks[0])
+        low, high = scale(yticks[0]), scale(yticks[-1])
+        return left + w * across, y + h * (high - scale(py)) / (high - low)
+
+    across = [place(t, yticks[0])[0] for t in xticks]
+    up = [place(xticks[0], t)[1] for t in yticks]
+    grid = "".join([f"M{number(a)} {y}v{h}" for a in across]
+                   + [f"M{left} {number(u)}h{w}" for u in up])
+    parts = [text(left, y - 10, title, "start"),
+             f'<path d="{grid}" stroke="currentColor" stroke-opacity="0.15"/>']
+    parts += [text(left - 8, u + 4, f"{t:.5f}".rstrip("0").rstrip("."), "end")
+              for u, t in zip(up, yticks)]
+    if bottom:
+        parts += [text(a, y + h + 18, f"{t:,}") for a, t in zip(across, xticks)]
+        parts.append(text(left + w / 2, y + h + 40, "step"))
+    for style, points, label, label_at in lines:
+        colour, dashes = STYLES[style]
+        path = " ".join(f"{number(a)},{number(u)}"
+                        for a, u in (place(*p) for p in points))
+        parts += [f'<polyline points="{path}" fill="none" stroke="{colour}" '
+                  f'stroke-width="1.75" stroke-dasharray="{dashes}" '
+                  'stroke-linejoin="round"/>',
+                  text(*place(*label_at), label, "start",
+                       f' fill="{colour}"') if label else ""]
+    return parts + [box(left, y, w, h, FRAME)]
+
+
+# ---------------------------------------------------------------- the pictures
+
+def positions():
+    """The sinusoidal positions for D = 64: each row is the code of a position.
+
+    There is a colour for positive and one for negative numbers; the stronger,
+    the nearer to 1 or -1. On the left the colours change from row to row:
+    columns 0 and 1 come round once in 6.3 positions. Further right they change
+    ever more slowly. From column 26 on nothing is negative, and the last
+    columns are stripes that stay as they begin at position 0: sines near 0 and
+    cosines near 1.
+    """
+    D, T, x, y, w, h = 64, 60, 60, 46, 10, 7
+    table = [[(math.cos if j % 2 else math.sin)(t * 10000 ** (-(j - j % 2) / D))
+              for j in range(D)] for t in range(T)]
+    parts = heat_map(x, y, w, h, table) + key(x, y + T * h + 16, -1)
+    parts += [text(x + (j + 0.5) * w, y - 8, str(j)) for j in range(0, D, 8)]
+    parts += [text(x - 8, y + (t + 0.5) * h + 4, str(t), "end")
+              for t in range(0, T, 10)]
+    parts += [text(x + D * w / 2, 16, "column j"),
+              upright(18, y + T * h / 2, "position t")]
+    return svg(y + T * h + 56, parts)
+
+
+def cross_attention():
+    """{(layer, head): rows of weights}, words written, words looked at."""
+    heads, wrote, looked = {}, {}, {}
+    for r in read("attention.csv"):
+        rows = heads.setdefault((int(r["layer"]), int(r["head"])), {})
+        rows.setdefault(int(r["query"]), []).append(float(r["weight"]))
+        wrote[int(r["query"])] = r["query_token"]
+        looked[int(r["key"])] = r["key_token"]
+    # What a query writes is the next query's own token.
+    return ({head: list(rows.values()) for head, rows in heads.items()},
+            list(wrote.values())[1:] + ["<end>"], list(looked.values()))
+
+
+def attention():
+    """Cross-attention of a trained model: two layers with four heads each.
+
+    The model writes "le petit chat blanc est sous la chaise rouge" for "the
+    small white cat is under the red chair". A row is a word that it writes, a
+    column a word that it looks at; a strong colour is a large weight. In layer
+    0 many rows are spread over several words. In layer 1, heads 0, 1 and 3 give
+    every French word at least 0.97 of their attention to its English one, down
+    the diagonal except for two crossings: "chat", "blanc" looks at "cat",
+    "white", and "chaise", "rouge" at "chair", "red".
+    """
+    heads, wrote, looked = cross_attention()
+    cell, x0, y0 = 15, 64, 70
+    width, height = len(looked) * cell + 12, len(wrote) * cell + 34
+    parts = []
+    for (layer, head), rows in heads.items():
+        x, y = x0 + head * width, y0 + layer * height
+        parts += heat_map(x, y, cell, cell, rows)
+        parts.append(text(x, y + len(rows) * cell + 17,
+                          f"layer {layer}, head {head}", "start"))
+        if head == 0:
+            parts += [text(x - 6, y + (i + 0.5) * cell + 4, word, "end")
+                      for i, word in enumerate(wrote)]
+        if layer == 0:
+            parts += [upright(x + (j + 0.5) * cell + 4, y - 6, word, "start")
+                      for j, word in enumerate(looked)]
+    bottom = y0 + (max(heads)[0] + 1) * height
+    return svg(bottom + 36, parts + key(x0, bottom, 0))
+
+
+def attention_large():
+    """One head of the cross-attention: where it looks to write each word.
+
+    This is head 2 of layer 1; weights from 0.05 on are written in their cells.
+    It looks at the nouns more than the other heads do. For "petit" it looks at
+    "cat" (0.96), not at "small"; for "la" at "the" (0.79) and at "chair"
+    (0.18); for "rouge" at "red" (0.81) and at "chair" (0.14). That fits French,
+    where articles and adjectives follow the gender of the noun. The least
+    certain row is "blanc": 0.43 for "white", the rest mostly on the words
+    around it.
+    """
+    heads, wrote, looked = cross_attention()
+    rows = heads[1, 2]
+    x, y, w, h = 78, 34, 63, 34
+    # Numbers have to be legible on the strongest cell: not quite opaque.
+    parts = heat_map(x, y, w, h, rows, strongest=0.6)
+    for j, word in enumerate(looked):
+        parts.append(text(x + (j + 0.5) * w, y - 10, word))
+    for i, word in enumerate(wrote):
+        middle = y + (i + 0.5) * h + 5
+        parts.append(text(x - 10, middle, word, "end"))
+        for j, weight in enumerate(rows[i]):
+            if weight >= 0.05:
+                parts.append(text(x + (j + 0.5) * w, middle, f"{weight:.2f}"))
+            title = escape(f"{word} ← {looked[j]}: {weight:.3f}")
+            parts.append(box(x + j * w, y + i * h, w, h, 'fill-opacity="0"',
+                             f"<title>{title}</title>"))
+    return svg(y + len(rows) * h + 10, parts)
+
+
+def learning_rate():
+    """The learning rate, relative to its peak, for three warm-ups.
+
+    Each line rises straight to 1 at the end of its warm-up, after 200, 400 or
+    800 steps. Then it falls with the inverse square root, to a half at four
+    times the warm-up: warm-up 200 is there at step 800, warm-up 400 at step
+    1,600. At step 2,400 the three have come down to 0.29, 0.41 and 0.58. The
+    constant schedule shares the way up of warm-up 400 and stays at 1.
+    """
+    lines = []
+    for style, w in enumerate((200, 400, 800), 1):
+        points = [(t, t / w if t < w else math.sqrt(w / t))
+                  for t in range(0, 2401, 20)]
+        lines.append((style, points, f"warm-up {w}",
+                      (2430, points[-1][1] - 0.01)))
+    lines.append(("dash-dot", [(0, 0), (400, 1), (2400, 1)],
+                  "constant after 400", (2430, 0.985)))
+    return svg(340, chart(30, 260, "learning rate / peak", range(0, 2401, 400),
+                          (0, 0.25, 0.5, 0.75, 1), lines))
+
+
+def loss():
+    """Training an English-French model: loss, learning rate and gradient.
+
+    The training loss (every tenth batch) falls from 5.07 at step 10 to around
+    0.02 in the end, and jumps from batch to batch. The validation loss lies
+    below it, since dropout is on in training only: 2.56 at step 117, 0.018 at
+    step 468, 0.00007 at its best, step 2,223. The learning rate rises to
+    0.00625 at step 400 and falls to 0.0026. The norm of the gradient lies
+    between 0.06 and 3.1; in 90 of the 235 steps shown it is above 1 and
+    therefore clipped.
+    """
+    def column(name, split):
+        return [(int(r["step"]), float(r[name])) for r in log
+                if r["split"] == split]
+
+    log, steps = read("log.csv"), range(0, 2401, 400)
+    parts = chart(30, 250, "loss per token, in nats (logarithmic)", steps,
+                  (0.00001, 0.0001, 0.001, 0.01, 0.1, 1, 10),
+                  [(1, column("loss", "train"), "training", (2430, 0.02)),
+                   (2, column("loss", "valid"), "validation", (2430, 0.0015))],
+                  bottom=False, log=True)
+    parts += chart(320, 90, "learning rate", steps,
+                   (0, 0.002, 0.004, 0.006, 0.008),
+                   [("plain", column("learning_rate", "train"), "", None)],
+                   bottom=False)
+    parts += chart(450, 100, "norm of the gradient, before it is clipped to 1",
+                   steps, (0, 1, 2, 3, 4),
+                   [("plain", column("gradient_norm", "train"), "", None)])
+    return svg(600, parts)
+
+
+PLOTS = {"positions": positions, "cross-attention": attention,
+         "cross-attention-large": attention_large, "learning-rate": learning_rate,
+         "loss": loss}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in PLOTS:
+        print("usage: plots.py " + "|".join(PLOTS), file=sys.stderr)
+        sys.exit(2)
+    sys.stdout.buffer.write(PLOTS[sys.argv[1]]().encode())

@@ -1,0 +1,543 @@
+#!/usr/bin/env python3
+"""Weaves the walkthrough from transformer.c.
+
+    python3 docs/weave.py        writes docs/*.html; `make docs` prepares it
+
+transformer.c is cut into chapters; each chapter is prose (lines that begin
+with "//"), code (all other lines) and markers ("//@ ..."). Prose becomes
+Markdown, code becomes numbered listings, markers bring in figures and the
+output of commands. docs/source/ adds boxes and questions to each chapter and
+has the pages that are not chapters. pandoc turns Markdown, math and C into
+HTML; what it makes is put into docs/page.html. The Markdown of every page is
+left in build/docs/.
+
+Whatever does not fit (an unknown marker, a command that fails, a figure that
+nobody uses, a formula that pandoc cannot convert) stops it with a message.
+"""
+
+import html
+import inspect
+import os
+import re
+import string
+import subprocess
+import sys
+from pathlib import Path
+
+import plots
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+BUILD = ROOT / "build" / "docs"  # `make docs` has built the programs in here
+OFF = ("smart raw_html citations subscript superscript fancy_lists "
+       "example_lists line_blocks implicit_figures").split()
+MARKDOWN = "-".join(["markdown"] + OFF)
+ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80",
+                   FONTCONFIG_FILE=str(DOCS / "figures" / "fonts.conf"))
+
+
+def fail(message):
+    sys.exit(f"weave.py: {message}")
+
+
+def command(argv, text=None):
+    """The output of a program; its failure is ours."""
+    done = subprocess.run(argv, input=text, capture_output=True, text=True,
+                          cwd=BUILD, env=ENVIRONMENT)
+    if done.returncode:
+        fail(f"{' '.join(argv)}: status {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+# ------------------------------------------------------------ transformer.c
+
+class Block:
+    """Lines of one kind: prose, code, deviation, figure or run."""
+
+    def __init__(self, kind, line, text=None):
+        self.kind, self.line, self.lines = kind, line, [text] if text else []
+
+    def text(self):
+        return "\n".join(self.lines)
+
+
+class Chapter:
+    def __init__(self, number, name):
+        self.number, self.name, self.blocks = number, name, []
+        self.page = f"{number:02}-{name.replace('_', '-')}"
+        self.headings = []  # (level, title, anchor)
+        self.title = None
+
+
+def read_chapters(lines):
+    """The chapters, and the title line in front of them."""
+    first = next(i for i, l in enumerate(lines) if l.startswith("//@ chapter"))
+    chapters, block = [], None
+    for number, line in enumerate(lines[first:], first + 1):
+        if line.startswith("//@ chapter "):
+            chapters.append(Chapter(len(chapters), line[12:].strip()))
+            block = None
+            continue
+        blocks = chapters[-1].blocks
+
+        def begin(kind, text=None):
+            blocks.append(Block(kind, number, text))
+            return blocks[-1]
+
+        if re.match(r"\s*//@", line):
+            marker = re.fullmatch(r"//@ (figure|run|deviation)( \S.*)?", line)
+            if not marker or (marker[1] == "deviation") == bool(marker[2]):
+                fail(f"transformer.c:{number}: unknown marker: {line.strip()}")
+            begin(marker[1], marker[2] and marker[2].strip())
+            block = blocks[-1] if marker[1] == "deviation" else None
+        elif line.startswith("//"):
+            if not re.match("// |//$", line):
+                fail(f"transformer.c:{number}: prose begins with '// '")
+            prose = line[3:]
+            if block and block.kind == "deviation" and not prose:
+                block = None  # a deviation is one paragraph
+            if not block or block.kind == "code" or prose.startswith("#"):
+                block = begin("prose")
+            block.lines.append(prose)
+        else:
+            if not block or block.kind != "code":
+                block = begin("code")
+            block.lines.append(line)
+    for chapter in chapters:
+        trim_code(chapter)
+    return chapters
+
+
+def trim_code(chapter):
+    """Blank lines around code separate it; they are not shown."""
+    for block in chapter.blocks:
+        if block.kind == "code":
+            block.touches = block.lines[0] != ""  # prose above is its contract
+            while block.lines and not block.lines[0]:
+                block.lines.pop(0)
+                block.line += 1
+            while block.lines and not block.lines[-1]:
+                block.lines.pop()
+    chapter.blocks = [b for b in chapter.blocks if b.lines]
+
+
+FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
+                      r"[A-Za-z_][\w ]*?[ *](\w+)\((?!.*;$)")
+TYPE = re.compile(r"\} (\w+);|typedef .*?(\w+)(?: __attribute__.*|;)$")
+
+
+def definitions(block):
+    """(name, kind, first line, last line) of what a code block defines."""
+    found = []
+    for i, line in enumerate(block.lines):
+        function, defined = FUNCTION.match(line), TYPE.match(line)
+        macro = re.match(r"#define (\w+)", line)
+        end = i
+        if function:
+            while block.lines[end] != "}":
+                end += 1
+            found.append((function[1], "function", block.line + i,
+                          block.line + end))
+        elif defined:
+            name = defined[1] or defined[2]
+            while i and line[0] == "}" and block.lines[i] != "typedef struct {"\
+                    and not block.lines[i].startswith("typedef struct "):
+                i -= 1
+            found.append((name, "type", block.line + i, block.line + end))
+        elif macro:
+            found.append((macro[1], "macro", block.line + i, block.line + i))
+    return found
+
+
+# ----------------------------------------------------------------- Markdown
+
+def anchor_of(chapter, title):
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    return f"{chapter.name}-{words}".replace("_", "-")
+
+
+def raw(text):
+    return f"\n~~~~~~~~~~{{=html}}\n{text}\n~~~~~~~~~~\n"
+
+
+def contract(lines):
+    """The paragraph above a function. A line that ends early ends on purpose."""
+    out = []
+    for line, after in zip(lines, lines[1:] + [None]):
+        early = after is not None and \
+            len("// " + line) + 1 + len(after.split()[0]) <= 80
+        line = re.sub(r" {2,}", "\u2003", line.strip()).replace("->", "→")
+        out.append(line + ("\\" if early else ""))
+    return "\n".join(out)
+
+
+class Book:
+    def __init__(self):
+        self.source = (ROOT / "transformer.c").read_text(encoding="utf-8")
+        lines = self.source.rstrip("\n").split("\n")
+        self.title = lines[0].removeprefix("// ")
+        self.chapters = read_chapters(lines)
+        self.defined = {}  # name -> (chapter, kind, first, last, contract)
+        self.deviations = []
+        self.figures_used = set()
+        for chapter in self.chapters:
+            self.scan(chapter)
+
+    def scan(self, chapter):
+        """Headings, definitions and deviations of a chapter."""
+        prose = []
+        for block in chapter.blocks:
+            if block.kind == "prose":
+                prose = block.lines
+                heading = re.match(r"(#+) (.+)", block.lines[0])
+                if heading:
+                    self.add_heading(chapter, len(heading[1]), heading[2])
+            if block.kind == "deviation":
+                self.deviations.append((chapter, block.text()))
+            if block.kind == "code":
+                text = "\n".join(prose).split("\n\n")[-1].split("\n")
+                for name, kind, first, last in definitions(block):
+                    self.defined[name] = (chapter, kind, first, last, text)
+
+    def add_heading(self, chapter, level, title):
+        anchor = anchor_of(chapter, title)
+        if level == 1:
+            chapter.title = title.split(". ", 1)[1]
+            anchor = chapter.name.replace("_", "-")
+        if any(a == anchor for _, _, a in chapter.headings):
+            fail(f"chapter {chapter.number}: two sections named {title!r}")
+        chapter.headings.append((level, title, anchor))
+
+    def link(self, text):
+        """Prose with links to the chapters and functions that it names."""
+        def to_chapter(m):
+            number = int(m[2])
+            if number >= len(self.chapters):
+                fail(f"there is no chapter {number}: {text[:60]!r}")
+            return f"[{m[0]}]({self.chapters[number].page}.html)"
+
+        def to_definition(m):
+            if m[1] not in self.defined:
+                return m[0]
+            chapter, _, first, _, _ = self.defined[m[1]]
+            return f"[{m[0]}]({chapter.page}.html#L{first})"
+
+        text = re.sub(r"\b([Cc]hapter)\s(\d+)\b(?![^\[]*\]\()", to_chapter, text)
+        return re.sub(r"(?<!\[)`(\w+)`(?!\])", to_definition, text)
+
+    def prose(self, text):
+        """Paragraphs with links; what is indented is left alone."""
+        return "\n\n".join(p if p.startswith("    ") else self.link(p)
+                           for p in text.split("\n\n"))
+
+    def listing(self, block):
+        """A code block, with the names it defines and its place in the file."""
+        last = block.line + len(block.lines) - 1
+        names = ", ".join(
+            f"<code>{name}</code>" for name, *_ in definitions(block))
+        where = f"line {last}" if last == block.line \
+            else f"lines {block.line}–{last}"
+        caption = f'<p class="where">{names}{" · " if names else ""}' \
+            f'<a href="source.html#L{block.line}">{where}</a></p>'
+        return raw(caption) + \
+            f'\n``` {{.c .numberLines startFrom="{block.line}"}}\n' \
+            + block.text() + "\n```\n"
+
+    def figure(self, name, where):
+        dot = DOCS / "figures" / f"{name}.dot"
+        if dot.exists():
+            title, description, svg = graph(dot)
+        elif name in plots.PLOTS:
+            title, description, svg = plot(name)
+        else:
+            fail(f"{where}: there is no figure {name}")
+        self.figures_used.add(name)
+        svg = re.sub(r"<svg[^>]*?( viewBox=\"0(?:\.0+)? 0(?:\.0+)? ([\d.]+) "
+                     r"[^>]*?\")[^>]*>",
+                     lambda m: f'<svg{m[1]} role="img" '
+                     f'aria-label="{html.escape(description)}" '
+                     f'style="max-width:{float(m[2]):.0f}px">', svg, count=1)
+        return raw(f'<figure id="figure-{name}" tabindex="0">\n{svg}\n'
+                   f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
+
+    def run(self, line, where):
+        """A command and its output; for an example, the lines that print it."""
+        print(f"$ {line}", flush=True)
+        output = command(["sh", "-c", line]).rstrip("\n")
+        if not output:
+            fail(f"{where}: the command prints nothing: {line}")
+        out = raw('<figure class="run">\n<figcaption><code>$ '
+                  f"{html.escape(line)}</code></figcaption>\n"
+                  f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+        example = re.fullmatch(r"build/examples (\w+)", line)
+        if example:
+            name = "example_" + example[1]
+            out += raw("<details>\n<summary>The function that prints this: "
+                       f"<code>{name}</code></summary>") \
+                + f"\n``` c\n{function_text(name)}\n```\n" + raw("</details>")
+        return out
+
+    def boxes(self, chapter):
+        """The parts of docs/source/NN-name.md: {heading: text}, questions."""
+        path = DOCS / "source" / f"{chapter.page}.md"
+        parts = re.split(r"^@(.+)\n", path.read_text(encoding="utf-8"),
+                         flags=re.MULTILINE)
+        if parts[0].strip() or "questions" not in parts[1::2]:
+            fail(f"{path}: parts begin with @after HEADING or @questions")
+        titles, after, questions = [t for _, t, _ in chapter.headings], {}, ""
+        for head, text in zip(parts[1::2], parts[2::2]):
+            head = head.strip()
+            if head == "questions":
+                questions = text
+            elif head.startswith("after ") and head[6:] in titles:
+                after[head[6:]] = after.get(head[6:], "") + "\n" + text
+            else:
+                fail(f"{path}: {head!r} is no heading of the chapter")
+        return after, questions
+
+    def chapter_markdown(self, chapter):
+        after, questions = self.boxes(chapter)
+        headings, section, out = iter(chapter.headings), None, []
+        following = chapter.blocks[1:] + [None]
+        for block, below in zip(chapter.blocks, following):
+            where = f"transformer.c:{block.line}"
+            if block.kind == "prose":
+                lines = block.lines[:]
+                if lines[0].startswith("#"):
+                    out.append(self.prose(after.get(section, "")))
+                    _, section, anchor = next(headings)
+                    out.append(f"{lines.pop(0)} {{#{anchor}}}")
+                last = []
+                if below and below.kind == "code" and below.touches:
+                    while lines and lines[-1]:
+                        last.insert(0, lines.pop())
+                out.append(self.prose("\n".join(lines)))
+                if last:
+                    out.append("::: contract\n" + self.link(contract(last))
+                               + "\n:::")
+            elif block.kind == "deviation":
+                out.append("::: deviation\n" + self.link(block.text())
+                           + "\n:::")
+            elif block.kind == "figure":
+                out.append(self.figure(block.text(), where))
+            elif block.kind == "run":
+                out.append(self.run(block.text(), where))
+            else:
+                out.append(self.listing(block))
+        out.append(self.prose(after.get(section, "")))
+        anchor = anchor_of(chapter, "Questions")
+        out.append(f"## Questions {{#{anchor}}}\n{self.prose(questions)}")
+        return "\n\n".join(out)
+
+
+def function_text(name):
+    """A function of docs/examples.c, with the comment above it."""
+    lines = (DOCS / "examples.c").read_text(encoding="utf-8").split("\n")
+    head = f"void {name}(void) {{"
+    if head not in lines:
+        fail(f"docs/examples.c has no function {name}")
+    first = last = lines.index(head)
+    while lines[first - 1].startswith("//"):
+        first -= 1
+    while lines[last] != "}":
+        last += 1
+    return "\n".join(lines[first:last + 1])
+
+
+# ------------------------------------------------------------------ figures
+
+COLOURS = {"#e8eef7": "blue", "#f7ecd9": "sand", "#e5f3e6": "green",
+           "#f6e3e6": "red"}
+
+
+def graph(path):
+    """Title, description and SVG of a Graphviz file."""
+    text = path.read_text(encoding="utf-8")
+    notes = dict(re.findall(r"^// (title|description): (.+)$", text,
+                            re.MULTILINE))
+    if len(notes) != 2:
+        fail(f"{path}: title and description are missing")
+    svg = command(["dot", "-Tsvg"], text)
+    svg = svg[svg.index("<svg"):]
+    svg = re.sub(r"<!--.*?-->\n?|<title>.*?</title>\n?", "", svg,
+                 flags=re.DOTALL)
+    svg = re.sub(r' (id|xlink:\w+|xmlns:xlink)="[^"]*"', "", svg)
+    svg = re.sub(r"</?a>\n?", "", svg)
+    svg = re.sub(r'(fill|stroke)="(black|#000000)"', r'\1="currentColor"', svg)
+    for colour, name in COLOURS.items():
+        svg = svg.replace(f'fill="{colour}"', f'style="fill:var(--{name})"')
+    left = set(re.findall(r'"(#[0-9a-f]{6})"', svg))
+    if left:
+        fail(f"{path}: colours without a dark counterpart: {left}")
+    svg = svg.replace('font-family="DejaVu Sans"',
+                      'font-family="DejaVu Sans,Verdana,sans-serif"')
+    return notes["title"], notes["description"], svg.rstrip()
+
+
+def plot(name):
+    """The same of a picture made from data."""
+    title, _, description = inspect.getdoc(plots.PLOTS[name]).partition("\n")
+    return title, " ".join(description.split()), plots.PLOTS[name]()
+
+
+# --------------------------------------------------------------------- HTML
+
+def pandoc(markdown, name):
+    (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
+    body = command(["pandoc", "-f", MARKDOWN, "-t", "html5", "--mathml",
+                    "--section-divs", "--wrap=preserve", "--fail-if-warnings"],
+                   markdown)
+    if '<span class="math' in body:
+        fail(f"{name}: a formula was not converted")
+    return finish(body)
+
+
+BOXES = {"tutorial": "Where a tutorial differs",
+         "deviation": "Different from the paper"}
+
+
+def finish(body):
+    """What pandoc leaves to us: line links, boxes, folded answers."""
+    # numbered lines: one address each, and a link to the same line of the source
+    body = re.sub(r'<div class="sourceCode" id="cb(\d+)"( data-startFrom="\d+")?>',
+                  '<div class="sourceCode">', body)
+    body = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"></a>',
+                  r'<span id="L\1"><a href="source.html#L\1" tabindex="-1" '
+                  r'aria-hidden="true"></a>', body)
+    body = re.sub(r'<span id="cb\d+-\d+"><a href="#[^"]*"[^>]*></a>', "<span>",
+                  body)
+    body = re.sub(r"<pre(?=[\s>])", '<pre tabindex="0"', body)
+    for name, label in BOXES.items():
+        body = body.replace(f'<div class="{name}">',
+                            f'<div class="box {name}" role="note">'
+                            f'<p class="label">{label}</p>')
+    body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',
+                  r"<details><summary>Answer</summary>\1</details></li>",
+                  body, flags=re.DOTALL)
+    body = body.replace("<br />", "<br>")
+    return body.replace("<table>", '<div class="table" tabindex="0"><table>') \
+        .replace("</table>", "</table></div>")
+
+
+def contents(headings, top):
+    """A nested list of links to the headings of levels top and top + 1."""
+    items = [h for h in headings if top <= h[0] <= top + 1]
+    out = ["<ul>"]
+    for (level, title, anchor), after in zip(items, items[1:] + [(top, "", "")]):
+        out.append(f'<li><a href="#{anchor}">{html.escape(title)}</a>')
+        out.append("<ul>" if after[0] > level
+                   else "</li>" + "</ul></li>" * (level - after[0]))
+    return "\n".join(out + ["</ul>"])
+
+
+def headings_of(body):
+    """(level, title, anchor) of the sections pandoc has made."""
+    return [(int(level), html.unescape(re.sub("<[^>]+>", "", title)), anchor)
+            for anchor, level, title in re.findall(
+                r'<section id="([^"]+)"[^>]*>\s*<h(\d)[^>]*>(.*?)</h\2>', body,
+                re.DOTALL)]
+
+
+def write_page(name, title, body, before=None, after=None, top=2):
+    """One HTML file. before and after: (page, title) of the neighbours; top:
+    highest level of heading in "on this page", 0 for none."""
+    links = [f'<a rel="{rel}" href="{page}.html"><span>{word}</span> '
+             f"{html.escape(text)}</a>"
+             for rel, word, (page, text) in
+             [("prev", "Previous:", before or (None, None)),
+              ("next", "Next:", after or (None, None))] if page]
+    toc = contents(headings_of(body), top) if top else ""
+    page = string.Template((DOCS / "page.html").read_text()).substitute(
+        title=html.escape(title), name=name,
+        style=(DOCS / "style.css").read_text(),
+        toc=f'<nav class="toc" aria-labelledby="toc"><p id="toc">On this page'
+            f"</p>\n{toc}\n</nav>" if toc else "",
+        steps="\n".join(links), body=body)
+    (DOCS / f"{name}.html").write_text(page, encoding="utf-8")
+
+
+def functions_page(book):
+    """Every function with its contract, every type with its place."""
+    out = ["# Functions and types"]
+    for kind, title in (("function", "Functions"), ("type", "Types"),
+                        ("macro", "Macros")):
+        out.append(f"## {title}")
+        for name in sorted(book.defined, key=str.lower):
+            chapter, its, first, last, text = book.defined[name]
+            if its != kind:
+                continue
+            out.append(f"[`{name}`]({chapter.page}.html#L{first}) "
+                       f"[lines {first}–{last}](source.html#L{first}), "
+                       f"chapter {chapter.number}")
+            if kind == "function":
+                out.append(":   " + contract(text).replace("\n", "\n    "))
+            else:
+                out.append(":   " + chapter.title)
+            out.append("")
+    return "\n".join(out)
+
+
+def deviations_page(book):
+    out = ["# Where the program departs from the paper", "",
+           "Collected from the chapters, each with its reason.", "",
+           "| chapter | what is different, and why |", "|:--|:------------|"]
+    for chapter, text in book.deviations:
+        cell = book.link(" ".join(text.split()).replace("|", "\\|"))
+        out.append(f"| [{chapter.number}. {chapter.title}]"
+                   f"({chapter.page}.html) | {cell} |")
+    return "\n".join(out)
+
+
+def source_page(book):
+    body = pandoc("# transformer.c\n\nThe whole file. Every line has an address,"
+                  " `source.html#L1` and so on.\n\n"
+                  '``` {.c .numberLines startFrom="1"}\n'
+                  + book.source + "```\n", "source")
+    for chapter in book.chapters:
+        body = body.replace(f"//@ chapter {chapter.name}</span>",
+                            f'<a href="{chapter.page}.html">//@ chapter '
+                            f"{chapter.name}</a></span>")
+    return body
+
+
+def main():
+    book = Book()
+    pages = {c.page: book.chapter_markdown(c) for c in book.chapters}
+    index = (DOCS / "source" / "index.md").read_text(encoding="utf-8")
+    listed = "\n".join(f"{c.number}.  [{c.title[0].upper() + c.title[1:]}]"
+                       f"({c.page}.html)" for c in book.chapters)
+    index = index.replace("@contents", listed)
+    index = re.sub(r"^@figure (\S+)$", lambda m: book.figure(m[1], "index.md"),
+                   index, flags=re.MULTILINE)
+    articles = (DOCS / "source" / "articles.md").read_text(encoding="utf-8")
+    unused = ({p.stem for p in (DOCS / "figures").glob("*.dot")}
+              | set(plots.PLOTS)) - book.figures_used
+    if unused:
+        fail(f"figures that nobody uses: {sorted(unused)}")
+
+    order = [("index", book.title, book.link(index))]
+    order += [(c.page, f"{c.number}. {c.title}", pages[c.page])
+              for c in book.chapters]
+    order += [("articles", "From your tutorial to the chapters",
+               book.link(articles)),
+              ("deviations", "Where the program departs from the paper",
+               deviations_page(book)),
+              ("functions", "Functions and types", functions_page(book))]
+    names = [(name, title) for name, title, _ in order]
+    names[0] = ("index", "Contents")
+    names.append(("source", "The whole source"))
+    for i, (name, title, markdown) in enumerate(order):
+        write_page(name, title, pandoc(markdown, name),
+                   names[i - 1] if i else None, names[i + 1],
+                   top=0 if name in ("index", "deviations") else 2)
+    write_page("source", "transformer.c", source_page(book), names[-2], top=0)
+
+    whole = "\n\n".join(pages[c.page] for c in book.chapters)
+    for c in book.chapters:
+        whole = whole.replace(f"]({c.page}.html#", "](#") \
+            .replace(f"]({c.page}.html)", f"](#{c.name.replace('_', '-')})")
+    write_page("book", book.title, pandoc(whole, "book"), top=1)
+
+
+if __name__ == "__main__":
+    main()
