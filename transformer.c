@@ -1903,6 +1903,8 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
         norm_backward(pass, &s->norm, w, dw, dx, dh);
 }
 
+//@ run build/examples residual_paths
+
 //@ chapter encoder
 // # 7. The encoder
 //
@@ -3784,7 +3786,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // cross-attention come from the source alone and are computed once. n words
 // now take n positions.
 //
-//     step 3, writing after "start la voiture":
+//     step 2, writing after "start la voiture":
 //
 //     query of "voiture"  →  cached keys:  start  la  voiture   (its own, just
 //                            cached values:  ·     ·     ·       added)
@@ -4187,17 +4189,17 @@ void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
 // names of the columns stand upright above them. It is text without colour, so
 // it can be copied into a letter.
 //
-//                        <
-//                      f e
-//              t r c   a n
-//              h e a i s d
-//              e d r s t >
-//         la |##  ::      |
-//    voiture |    @@      |
-//      rouge |  @@        |
-//        est |      @@    |
-//     rapide |    ::  ##  |
-//      <end> |      ....##|
+//                           <
+//                         f e
+//                 t r c   a n
+//                 h e a i s d
+//                 e d r s t >
+//            la |##  ::      |
+//       voiture |    @@      |
+//         rouge |  @@        |
+//           est |      @@    |
+//        rapide |    ::  ##  |
+//         <end> |      ....##|
 //
 // This is layer 1 of an English-French model. Here one sees what no loss tells:
 // French puts the colour behind the noun, so the model reads "car" to write

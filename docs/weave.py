@@ -8,7 +8,7 @@ with "//"), code (all other lines) and markers ("//@ ..."). Prose becomes
 Markdown, code becomes numbered listings, markers bring in figures and the
 output of commands. docs/source/ adds boxes and questions to each chapter and
 has the pages that are not chapters. pandoc turns Markdown, math and C into
-HTML; what it makes is put into docs/page.html. The Markdown of every page is
+HTML; what it makes is put into docs/page.tmpl. The Markdown of every page is
 left in build/docs/.
 
 Whatever does not fit (an unknown marker, a command that fails, a figure that
@@ -252,11 +252,12 @@ class Book:
         else:
             fail(f"{where}: there is no figure {name}")
         self.figures_used.add(name)
-        svg = re.sub(r"<svg[^>]*?( viewBox=\"0(?:\.0+)? 0(?:\.0+)? ([\d.]+) "
-                     r"[^>]*?\")[^>]*>",
-                     lambda m: f'<svg{m[1]} role="img" '
-                     f'aria-label="{html.escape(description)}" '
-                     f'style="max-width:{float(m[2]):.0f}px">', svg, count=1)
+        width = re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1]
+        tag = re.sub(r' (width|height|role)="[^"]*"', "",
+                     re.match("<svg[^>]*", svg)[0])
+        svg = f'{tag} role="img" aria-label="{html.escape(description)}" ' \
+            f'style="max-width:{float(width):.0f}px"' \
+            + svg[svg.index(">"):]
         return raw(f'<figure id="figure-{name}" tabindex="0">\n{svg}\n'
                    f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
 
@@ -377,7 +378,7 @@ def graph(path):
 def plot(name):
     """The same of a picture made from data."""
     title, _, description = inspect.getdoc(plots.PLOTS[name]).partition("\n")
-    return title, " ".join(description.split()), plots.PLOTS[name]()
+    return title, " ".join(description.split()), plots.PLOTS[name]().strip()
 
 
 # --------------------------------------------------------------------- HTML
@@ -385,8 +386,8 @@ def plot(name):
 def pandoc(markdown, name):
     (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
     body = command(["pandoc", "-f", MARKDOWN, "-t", "html5", "--mathml",
-                    "--section-divs", "--wrap=preserve", "--fail-if-warnings"],
-                   markdown)
+                    "--section-divs", "--wrap=preserve", "--fail-if-warnings",
+                    f"{name}.md"])
     if '<span class="math' in body:
         fail(f"{name}: a formula was not converted")
     return finish(body)
@@ -414,7 +415,7 @@ def finish(body):
     body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',
                   r"<details><summary>Answer</summary>\1</details></li>",
                   body, flags=re.DOTALL)
-    body = body.replace("<br />", "<br>")
+    body = re.sub(r"<(br|col|hr)([^>]*?) ?/>", r"<\1\2>", body)
     return body.replace("<table>", '<div class="table" tabindex="0"><table>') \
         .replace("</table>", "</table></div>")
 
@@ -447,7 +448,7 @@ def write_page(name, title, body, before=None, after=None, top=2):
              [("prev", "Previous:", before or (None, None)),
               ("next", "Next:", after or (None, None))] if page]
     toc = contents(headings_of(body), top) if top else ""
-    page = string.Template((DOCS / "page.html").read_text()).substitute(
+    page = string.Template((DOCS / "page.tmpl").read_text()).substitute(
         title=html.escape(title), name=name,
         style=(DOCS / "style.css").read_text(),
         toc=f'<nav class="toc" aria-labelledby="toc"><p id="toc">On this page'
