@@ -90,12 +90,17 @@
 //     dx_i = Σ_j dy_j ∂y_j/∂x_i
 //
 // For a matrix product this is again a matrix product, for a sum it is a copy,
-// for a function of single numbers it is a multiplication. That is all there
-// is to it. What makes it laborious is only that every step must be got right;
-// so each backward pass below comes with its derivation, with a fact that lets
-// one doubt it, and with a test that compares it with finite differences:
+// for a function of single numbers it is a multiplication. That is all there is
+// to it. What makes it laborious is only that every step must be got right; so
+// each backward pass below comes with its derivation, with a fact by which one
+// can check it by hand, and with a test that compares it with finite
+// differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
+//
+// A function in the middle of the model has no loss. To check it alone one
+// gives it one: loss = Σ out · u, element by element, with fixed random numbers
+// u. Then dout is u, and every element of out counts differently.
 //
 //@ run build/examples chain
 //
@@ -225,8 +230,9 @@ _Noreturn void fail(const char *format, ...) {
     exit(1);
 }
 
-// Memory for `count` items of `size` bytes, zeroed, and more of it. Neither
-// returns NULL: a request too large for the machine fails with a message.
+// allocate: memory for `count` items of `size` bytes, zeroed. reallocate: the
+// same memory made larger; what is new in it is not zeroed. Neither returns
+// NULL: a request too large for the machine fails with a message.
 void *allocate(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory)
@@ -429,9 +435,9 @@ real max(const real *x, int n) {
 }
 
 // The exponential of softmax. In double it is libm's. In single precision
-// libm's would be called for one number at a time, and softmax would spend
-// its time there; these few lines without a branch run in vector registers and
-// are right to about 1 part in 10⁷:
+// libm's would be called for one number at a time, and softmax would spend its
+// time there; these few lines without a branch run in vector registers and are
+// right to 2 or 3 parts in 10⁷:
 //
 //     eˣ = 2ⁿ · eʳ,   n = round(x / ln 2),   r = x - n ln 2,   |r| ≤ 0.35
 //
@@ -641,8 +647,8 @@ int min_int(int a, int b) {
 }
 
 // c += a b for one column of tiles: c has at most TILE_COLS columns, a at most
-// DEPTH. The packed columns of b (16 KB) stay in the nearest cache while the
-// tiles run down the rows of a.
+// DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest cache
+// while the tiles run down the rows of a.
 void column_of_tiles(Mat c, Mat a, const real *b) {
     for (int i = 0; i < c.rows; i += TILE_ROWS) {
         int rows = min_int(TILE_ROWS, c.rows - i);
@@ -904,9 +910,9 @@ double normal(uint64_t *state) {
 // then the expected value is the same as without dropout, and when the model
 // is used nothing needs to be done at all. [section 5.4]
 //
-//     x            4    1    3    2    5      p = 0.4
+//     x            4    1    3    2    5      mean 3; p = 0.4
 //     dropped      4    0    3    0    5      two of five are gone
-//     divided    6.67   0    5    0   8.33    by 0.6: the mean is about 3 still
+//     divided    6.67   0    5    0   8.33    by 0.6; mean 4, over many draws 3
 //
 // The backward pass must drop the gradients of the same numbers. It does not
 // need a stored mask for that: whether element i is dropped is a function of
@@ -950,6 +956,11 @@ void dropout(Mat x, Dropout d) {
 
 //@ run build/examples dropout_mean
 
+// The table names a tensor, its shape and one of its elements, the gradient
+// there by the backward pass and by differences, and in how many of its
+// elements the two differ by less than 1e-6. Such tables will come at the end
+// of each chapter.
+//
 //@ run build/examples dropout_gradient
 
 // ## One pass through the model
@@ -1069,7 +1080,8 @@ Mask mask_of_sentence(Mask mask, int b) {
 // Hidden keys are left out of the softmax, and a row without any visible key
 // gives zeros. Adding -∞ to hidden scores, as in the paper's section 3.2.3,
 // gives the same weights, except that such a row becomes 0/0; adding -1e9, as
-// many tutorials do, spreads its attention evenly over what it must not see.
+// many tutorials do, in single precision spreads its attention evenly over what
+// it must not see.
 
 // x[j] = softmax over the visible x, n numbers, in place
 void softmax_row(real *x, const unsigned char *visible, int n) {
@@ -1105,10 +1117,10 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 //     ∂w_j / ∂x_i = w_j (1[i=j] - w_i)
 //
-// because raising x_i raises its own numerator and everybody's denominator.
-// (For j = i, the quotient rule gives w_i - w_i²; for the others only the
-// denominator moves, and it gives -w_j w_i.) The chain rule sums over all
-// weights of the row:
+// where 1[i=j] is 1 if i = j and else 0: raising x_i raises its own numerator
+// and everybody's denominator. (For j = i, the quotient rule gives w_i - w_i²;
+// for the others only the denominator moves, and it gives -w_j w_i.) The chain
+// rule sums over all weights of the row:
 //
 //     dx_i = Σ_j dw_j w_j (1[i=j] - w_i)
 //          = dw_i w_i - w_i Σ_j dw_j w_j
@@ -1145,7 +1157,7 @@ void softmax_backward(Mat dw, Mat w) {
 
 //@ deviation
 // Dropout acts on the attention weights and inside the feed-forward network
-// too, as in every tutorial. The paper's section 5.4 names only sub-layer
+// too, as in most programs. The paper's section 5.4 names only sub-layer
 // outputs and embeddings.
 
 // out = dropout(softmax(scale · q kᵀ)) v                 [section 3.2.1, eq. 1]
@@ -1194,10 +1206,11 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
 // hidden weights are 0, and softmax_backward turns them into gradients of 0.
 //
 // How one knows that it is right: adding one and the same vector b to all keys
-// adds the constant q_i · b to row i of the scores, which changes no weight. So
-// the dk of all keys sum to zero, and the key bias of chapter 3 gets exactly no
-// gradient. The tests check that, and compare every gradient with finite
-// differences, with and without masks and dropout.
+// adds the constant q_i · b to row i of the scores, which changes no weight and
+// so no loss. But moving all keys along b changes the loss by Σ_j dk_j · b.
+// That is 0 for every b: the dk of all keys sum to zero, and the key bias of
+// chapter 3 gets exactly no gradient. The tests check that, and compare every
+// gradient with finite differences, with and without masks and dropout.
 
 // dq (T,K), dk (S,K), dv (S,K) are added to; dout (T,K) given; dscores (T,S) is
 // room for the gradient on its way back; the rest is as in the forward pass.
@@ -1222,6 +1235,9 @@ void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
     small_matmul_add(dk, transposed(dscores), q);
 }
 
+// In the checks gradients start at PREFILL, a number other than 0, which is
+// subtracted again: so a function that overwrites where it should add is found.
+//
 //@ run build/examples attention_gradient
 
 //@ chapter multi_head
@@ -1230,16 +1246,16 @@ void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
 // One attention makes one mixture for each query. But a word may want several
 // things at once: its article, its verb, the word before it. So the model runs
 // H attentions side by side, each on vectors of K = D/H numbers, and lays their
-// results next to each other. [paper, section 3.2.2]
+// results next to each other. [section 3.2.2]
 //
 // $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
 //
 // $$ \operatorname{multihead} = \operatorname{concat}(h_1, \ldots, h_H) W^O $$
 //
 // The queries come from x, keys and values from y. In self-attention y is x
-// itself; in the decoder's cross-attention y is what the encoder made. W_O
-// mixes what the heads have found; without it, the numbers of different heads
-// would never meet in this sub-layer.
+// itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
+// what the heads have found; without it, the numbers of different heads would
+// never meet in this sub-layer.
 //
 // Many heads cost the same as one. Scores for one head of width D take T·S·D
 // multiplications, scores for H heads of width D/H take H · T·S·D/H. Nor do
@@ -1466,15 +1482,16 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
 //
 // Attention does not know order. Exchange two words of the input, and the same
 // two results are exchanged, nothing else. So the position is added to the
-// vector itself. [paper, section 3.5]
+// vector itself. [section 3.5]
 //
 // $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
 //
 // $$ p_{t,2i+1} = \cos(\frac{t}{10000^{2i/D}}) $$
 //
 // Each pair of columns is a clock hand that turns at its own speed: the first
-// pair once in 2π ≈ 6.3 positions, the last once in nearly 10000 · 2π. (Some
-// texts have it the other way round. It is the *first* columns that are fast.)
+// pair once in 2π ≈ 6.3 positions, the last, if D is large, once in nearly
+// 10000 · 2π (with D = 4, below, in 100 · 2π). (Some texts have it the other
+// way round. It is the *first* columns that are fast.)
 //
 //     D = 4        sin t    cos t    sin t/100  cos t/100
 //     position 0   0.000    1.000     0.000      1.000
@@ -1792,18 +1809,26 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //
 // with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
 //
+// Two steps of this deserve a second look. ∂σ²/∂x_i looks as if μ had been
+// forgotten, for μ moves too; but that part is -2/D² Σ_k (x_k - μ), and
+// deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
+// changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
+// and summed up, that is the last of the three lines.
+//
 // How one knows that it is right: the dx of a row sum to zero, because adding a
 // constant to x changes nothing; and Σ dx_i n_i is nearly zero (exactly, if ε
-// were 0), because stretching x changes nothing. The two terms subtracted are
-// what makes it so.
+// were 0), because stretching x changes nothing: that makes Σ dx_i x_i zero,
+// and with Σ dx_i = 0 also Σ dx_i (x_i - μ). The two terms subtracted are what
+// makes it so.
 //
-// A warning to those who write such tests: a gradient check that sums up y would
-// not miss the last term, nor a backward pass that is empty. With gain 1 and
-// bias 0 that sum is zero whatever x is, so its gradient is zero, too. For the
-// same reason `loss = output.sum()` behind a norm, which one finds in tutorials,
-// teaches what is below it nothing.
+// A warning to those who write such tests: a gradient check with the loss Σ y
+// does not notice that the last term is missing, nor even that the backward
+// pass is empty. With gain 1 and bias 0 that sum is zero whatever x is, and so
+// is its gradient. For the same reason `loss = output.sum()` behind a norm,
+// which one finds in tutorials, teaches what is below it nothing of use.
 
-// dx (N,D) and dw are added to; dy (N,D) given
+// The code takes steps (3), (2) and (1) at once, by the last formula. dx (N,D) and
+// dw are added to; dy (N,D) given.
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
                    Mat dx, Mat dy) {
     int N = dy.rows, D = dy.cols;
@@ -1812,12 +1837,12 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
     PARALLEL_FOR(size_of(dy) * 8)
     for (int i = 0; i < N; i++) {
         const real *x = row(s->x, i), *d = row(dy, i), *gain = w->gain.at;
-        real *to = row(dx, i), *dn_n = row(dyn, i);
+        real *to = row(dx, i), *dy_n = row(dyn, i);
         real mean = s->mean.at[i], scale = s->scale.at[i];
         for (int j = 0; j < D; j++)
-            dn_n[j] = d[j] * ((x[j] - mean) * scale);
+            dy_n[j] = d[j] * ((x[j] - mean) * scale);
         real dn_mean = dot(d, gain, D) / (real)D;
-        real dnn_mean = dot(dn_n, gain, D) / (real)D;
+        real dnn_mean = dot(dy_n, gain, D) / (real)D;
         for (int j = 0; j < D; j++) {
             real n = (x[j] - mean) * scale;
             to[j] += scale * (d[j] * gain[j] - dn_mean - n * dnn_mean);
@@ -1834,7 +1859,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //
 // The paper normalizes after the addition, norm(x + sublayer(x)): *post-norm*.
 // Most later models normalize the input of the sub-layer and leave the sum
-// alone, `x + sublayer(norm(x))`: *pre-norm*. Then one path runs through the
+// alone, x + sublayer(norm(x)): *pre-norm*. Then one path runs through the
 // whole stack without any norm on it, deep stacks train without trouble, and a
 // final norm is needed at the end. Mind that some tutorials call the first form
 // pre-norm.
@@ -1876,8 +1901,10 @@ Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y) {
     return norm_forward(pass, &s->norm, w, y);           // (3) normalize
 }
 
-// Backward of leave: the gradient dout of the sum goes both ways, unchanged.
-// One part is added to dx; the other, dropped alike, is returned: dy (N,D).
+// Backward of leave. dout (N,D) is the gradient of its result; in post-norm it
+// first goes back through the norm (dw is added to). Then the gradient of the
+// sum goes both ways, unchanged: one part is added to dx; the other, dropped
+// alike, is returned: dy (N,D).
 Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
                             Norm *dw, Mat dx, Mat dout) {
     Mat dy = arena_zeros(pass->arena, dout.rows, dout.cols);
@@ -1903,6 +1930,9 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
         norm_backward(pass, &s->norm, w, dw, dx, dh);
 }
 
+// How large are the numbers after several layers, in a fresh model? The root of
+// their mean square, over all positions:
+//
 //@ run build/examples residual_paths
 
 //@ chapter encoder
@@ -1954,10 +1984,12 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 //
 //                    ┌────────── sub-layer ◄─ dy ─┐
 //            dh ◄────┘                            │
-//     dx ◄── + ◄──────────────────────────────────┴──── dout
+//     dx ◄── + ◄──────────────────────────────────┴──── dsum
 //
-// The straight part is why deep stacks can be trained at all: whatever a
-// sub-layer does to the gradient, the gradient also arrives unharmed.
+// dsum is the gradient of the sum of the two: in pre-norm dout itself, in
+// post-norm what norm_backward makes of it. The straight part is why deep
+// stacks can be trained at all: whatever the sub-layer does to the gradient, a
+// part of it arrives unharmed.
 
 // dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D), NULL for self-attention, and dw
 // are added to.
@@ -2213,11 +2245,11 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 //@ figure model
 //
 // The last layer and the target embedding are both tables with D numbers for
-// each word. The paper makes them one [section 3.4]: a word's score is then
-// the dot product of what the decoder wants to say with the vector of that
-// word. With `--tie` it is so here too: `output.weight` is a view of the
-// embedding, transposed, in all four roles. The two gradients are added up in
-// one place without a line of code.
+// each word. The paper makes them one [section 3.4]: a word's score is then the
+// dot product of what the decoder wants to say with the vector of that word.
+// With `--tie` it is so here too: `output.weight` is a view of the embedding,
+// transposed. The two gradients are added up in one place without a line of
+// code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -2253,7 +2285,7 @@ typedef struct {
     Mat source_embedding;  // (V,D), V of the source language
     Mat target_embedding;  // (V,D), V of the target language
     Mat source_positions;  // (P,D), P = max_len + 1; at = NULL: none
-    Mat target_positions;  // (P,D)
+    Mat target_positions;  // (P,D); the 1 is for the start or the end token
     Encoder encoder;
     Decoder decoder;
     Linear output;         // (D,V); tied: the target embedding, transposed
@@ -2286,14 +2318,15 @@ void list(Transformer *t, Mat *mat, int rows, int cols, int start,
     t->count += (size_t)rows * (size_t)cols;
 }
 
-// The names and shapes (in the file a bias or a gain has one dimension, D):
+// The names and shapes (in a saved model biases and gains have one dimension:
+// (F) where this says (1,F)):
 //
 //     source_embedding.weight                      (V,D)  V of the source
 //     target_embedding.weight                      (V,D)  V of the target
 //     source_positions.weight                      (P,D)  if learned
 //     target_positions.weight                      (P,D)  if learned
-//     encoder.0.self_attention.query.weight      (D,D)  key, value, output too
-//     encoder.0.self_attention.query.bias        (1,D)  key, value, output too
+//     encoder.0.self_attention.query.weight        (D,D)  key, value, output
+//     encoder.0.self_attention.query.bias          (1,D)  key, value, output
 //     encoder.0.self_attention_norm.gain           (1,D)  and bias
 //     encoder.0.feed_forward.inner.weight          (D,F)  and bias (1,F)
 //     encoder.0.feed_forward.outer.weight          (F,D)  and bias (1,D)
@@ -2439,11 +2472,12 @@ Transformer *transformer_new(const Config *config) {
     return t;
 }
 
-// How a model starts. All zeros would not do: then all columns of a matrix
-// would get the same gradient and stay equal for ever. Matrices: uniform
-// between ±√(6/(in+out)), which keeps the variance of signals about the same
-// from layer to layer, forward and backward (Glorot and Bengio, 2010).
-// Embeddings: normal with variance 1/D. Biases 0, gains 1.
+// How a model starts. All zeros would not do: in a product of two matrices each
+// gets its gradient through the other, so both would stay zero for ever. Equal
+// numbers would not do either: equal columns get equal gradients and stay
+// equal. Matrices: uniform between ±√(6/(in+out)), which keeps the variance of
+// signals about the same from layer to layer, forward and backward (Glorot and
+// Bengio, 2010). Embeddings: normal with variance 1/D. Biases 0, gains 1.
 void initialize(Transformer *t, uint64_t seed) {
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
@@ -2486,7 +2520,9 @@ Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int B,
     return s->memory;
 }
 
-// ids (B·T), self_mask (B of T,T), cross_mask (B of T,S) -> logits (B·T,V)
+// ids (B·T), self_mask (B of T,T), cross_mask (B of T,S), and in s the memory
+// that encode has left there -> logits (B·T,V). transformer_forward, which
+// makes the masks and calls both, follows in chapter 9.
 Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int B,
            int T, Mask self_mask, Mask cross_mask) {
     Mat x = embedding_forward(pass, &s->target, t->target_embedding,
@@ -2550,10 +2586,14 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //     1 1 1 0 0             1 1 1 1              1 1 0 0
 //     1 1 1 0 0
 
-enum { PAD, START, END, UNKNOWN, FIRST_WORD }; // the special tokens
+// The first token numbers are special: 0 is the pad, 1 the start, 2 the end of
+// a sentence, 3 an unknown word. The model uses the first and the third of
+// these masks; the second alone serves experiments and tests.
 
-// The three masks of the model. ids (B·S) of the source, used by the encoder's
-// self-attention and by cross-attention: the same row for every query.
+enum { PAD, START, END, UNKNOWN, FIRST_WORD };
+
+// ids (B·S) of the source, used by the encoder's self-attention and by
+// cross-attention: the same row for every query.
 Mask padding_mask(Arena *arena, const int *ids, int B, int S) {
     unsigned char *visible = arena_take(arena, (size_t)B * (size_t)S, 1);
     for (int i = 0; i < B * S; i++)
@@ -2652,8 +2692,8 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // them. What is read later is cut and numbered in just the same way.
 //
 // It is plain string handling. A reader who is here for the mathematics can
-// look at the last section, which says how batches are chosen, and go on to
-// chapter 11. [section 5.1]
+// look at the last two sections, which say how batches are chosen and packed,
+// and go on to chapter 11. [section 5.1]
 //
 // ## Characters
 //
@@ -3301,7 +3341,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *number, int B) {
 //
 // *Label smoothing* asks for a little less certainty: instead of all weight on
 // the expected word, the target distribution q puts ε/V on every word and the
-// remaining 1-ε on the expected one. [paper, section 5.4]
+// remaining 1-ε on the expected one. [section 5.4]
 //
 //     loss = -Σ_j q_j log p_j,   log p_j = z_j - lse,   lse = log Σ_k e^(z_k)
 //          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
@@ -3405,6 +3445,9 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
     }
 }
 
+// The program's own numbers for this example. Word 0 is the padding there, so
+// the expected word is number 1:
+//
 //@ run build/examples loss
 
 //@ run build/examples loss_gradient
@@ -3420,7 +3463,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 
 //@ deviation
 // The gradient is clipped to a global norm. The paper does not mention
-// clipping; tutorials and tools do it as a matter of course.
+// clipping; many training programs do it as a matter of course.
 
 enum { CHUNK = 1 << 14 }; // numbers that one thread takes at a time
 
@@ -3472,7 +3515,8 @@ double clip_factor(double norm, double clip) {
 #define ADAM_BETA2 0.98
 #define ADAM_EPSILON 1e-9
 
-// One step on n numbers; the gradient is multiplied by `factor` first.
+// Step number t, from 1, on n numbers: p moves, m and v are brought up to date;
+// the gradient is multiplied by `factor` first.
 void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
                double factor, double rate, long t) {
     const real beta1 = (real)ADAM_BETA1, beta2 = (real)ADAM_BETA2;
@@ -3497,10 +3541,11 @@ void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
 
 // ## The learning rate
 //
-// At the start v̂ rests on a few gradients only, and in a post-norm stack the
-// gradients near the output are large: a full step there can throw the model
-// where it never recovers from. So the rate rises in a straight line for some
-// *warm-up* steps and then falls with the inverse square root. [section 5.3]
+// At the start m̂ and v̂ rest on a few gradients only, so Adam takes full steps
+// in directions that are mostly noise; and in a post-norm stack the layers near
+// the output react most to that. Such steps can throw the model where it never
+// recovers from. So the rate rises in a straight line for some *warm-up* steps
+// and then falls with the inverse square root. [section 5.3]
 //
 // $$ \operatorname{rate} = \operatorname{peak} \cdot \min(t/w, \sqrt{w/t}) $$
 //
@@ -3585,7 +3630,7 @@ void trainer_free(Trainer *t) {
 }
 
 // Forward, loss, backward, clip, Adam. If the loss or the gradient is not a
-// finite number, the parameters stay as they were, and step.norm tells.
+// finite number, the parameters and t->step stay as they were.
 Step train_step(Trainer *t, const Batch *batch) {
     Transformer *model = t->model, *gradient = t->gradient;
     const Recipe *recipe = &t->recipe;
@@ -3774,9 +3819,13 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // written so far, take the most probable next word, write it down, repeat until
 // it says *end*.
 //
-// That is *greedy*: it never takes a word back. A search that keeps the best
-// few beginnings (beam search) finds somewhat better sentences and is left out
-// here.
+// That is *greedy*: it never takes a word back.
+
+//@ deviation
+// Decoding is greedy. The paper keeps the four best beginnings (beam search)
+// and averages its last checkpoints [section 6.1], which gives somewhat better
+// sentences.
+
 //
 // Done naively, every new word runs the decoder over all the old ones again: n
 // words take 1 + 2 + … + n positions. But the mask keeps old positions from
@@ -3814,7 +3863,8 @@ typedef struct {
     LayerCache *layer;            // L of them
 } Cache;
 
-// Encodes the source and prepares the caches. ids (B·S); room for P positions.
+// Encodes the source and prepares the caches, which live in the pass's arena.
+// ids (B·S); room for P positions.
 Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
                     int S, int P) {
     int D = t->config.d_model, L = t->config.layers;
@@ -3901,7 +3951,8 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *k,
 // `length`, and the scores of the next one come out. The layers are the same
 // as in training, the sub-layers too; only attention looks into the cache.
 
-// id (B), the last token of each sentence -> logits (B,V) of the next
+// id (B), the last token of each sentence -> logits (B,V) of the next. There
+// must be room: c->length < c->room.
 Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
     Mat positions = t->target_positions;
@@ -3939,7 +3990,7 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 //
 // Translates B sentences. ids (B·S), padded; out (B·P) receives the tokens,
 // END behind the last one (or P tokens and no END), the rest PAD. P is at most
-// max_len + 1. pad and start are never written.
+// max_len + 1. The model never chooses pad or start.
 void translate(const Transformer *model, const int *ids, int B, int S, int *out,
                int P, Arena *arena) {
     size_t mark = arena->used;
@@ -3971,6 +4022,9 @@ void translate(const Transformer *model, const int *ids, int B, int S, int *out,
     arena_release(arena, mark);
 }
 
+// A translation growing word by word. The model is a small one, trained for a
+// moment on twelve pairs, of which this is one:
+//
 //@ run build/examples decoding
 
 // Translates all sentences, batch by batch; result[i] ends with END unless the
@@ -4134,6 +4188,9 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     return batch;
 }
 
+// For instance in a small model that was trained for a moment; that of a fully
+// trained one follows below:
+//
 //@ run build/examples look
 
 // ## As a file
@@ -4402,14 +4459,16 @@ void print_parameters(FILE *file, const Transformer *t) {
 //     decoder layer  12 M D + 2 N D + 2 M F + 2 B H T (T + S)
 //     embeddings and logits        N D + M D + M V
 //
-// For instance 8 N D: the layer's input, q, k, v, the context, what
-// self-attention adds, the sum, and once more for the feed-forward network. The
-// backward pass adds the gradients between layers (2 N D in each encoder layer,
-// 3 M D in each decoder layer) and some room for the sub-layer at work.
+// For instance 8 N D: q, k, v, the context, what attention makes (the sum takes
+// its place), its norm; then the last two once more for the feed-forward
+// network. The backward pass adds the gradients between layers (2 N D in each
+// encoder layer, 3 M D in each decoder layer) and some room for the sub-layer
+// at work.
 //
-// Two terms to watch: M V, which with a large vocabulary is more than all
-// layers together, and S², the price of looking at every word from every word.
-// Twice as long sentences take four times the attention weights.
+// Two terms to watch: M V, which in a small model with a large vocabulary is
+// more than all layers together, and S², the price of looking at every word
+// from every word. Twice as long sentences take four times the attention
+// weights.
 
 // Bytes of the arena that the forward pass fills for B sentences of S and T
 // tokens, without the smallest terms; the tests find it right to 5 %.
@@ -4459,6 +4518,9 @@ typedef struct {
 // To add a setting is to add a field and a row. The help, the limits, the file
 // and `--resume` then know it.
 
+// Which types there are, which commands take an option, and whether the model
+// keeps it; all three are explained below.
+
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
        USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands
@@ -4477,10 +4539,8 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 // order of the words in the table is the order of the constants in their enum.
 // "post" is POST_NORM because both come first.
 
-// The field's type follows from the option's: int for INTEGER, CHOICE (the
-// number of the choice, from 0) and FLAG (0 or 1), double for NUMBER, a pointer
-// for STRING. Where no initial value is given, the field starts as zero, and
-// either that is meant (a flag that is off) or chapter 15 works it out.
+// Where no initial value is given, the field starts as zero, and either that is
+// meant (a flag that is off) or chapter 15 works it out.
 
 // How does one function store values of three types into thirty fields? Through
 // the field's *offset*, the number of bytes from the start of the struct, for
@@ -4517,7 +4577,8 @@ typedef struct {
 //
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
-// they become the paper's base model.
+// they become the paper's base model; to train it as the paper did, add
+// --label-smoothing 0.1.
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
@@ -4603,9 +4664,9 @@ enum { OPTIONS = sizeof options / sizeof *options };
 // within its limits; a comparison with NaN is false, so NaN is never within
 // them.
 
-// Reads a number from least to most into *to. Returns false if the text is
-// anything else, something in front of the number or behind it included; *to is
-// then of no use.
+// Reads a number from least to most into `*to`. Returns false if the text is
+// anything else, or has something behind the number; `*to` is then of no use.
+// Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     *to = strtod(text, &end);
@@ -4655,7 +4716,7 @@ bool set_option(Settings *s, const Option *o, const char *text) {
 
 // The value of option `o` as text, which set_option reads back; not for a
 // STRING. `to` needs 64 bytes and is what is returned. A NUMBER gets as few
-// digits as bring back the same bits: 0.1 stays 0.1, and 1/√6400, which needs
+// digits as bring back the same bits: 0.1 stays 0.1, and 1/√3200, which needs
 // all seventeen, gets them.
 const char *option_text(char *to, const Settings *s, const Option *o) {
     const void *place = (const char *)s + o->offset;
@@ -5022,12 +5083,13 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// No number from the file is used as a size or a place. Sizes are computed from
-// the settings, which have limits, and memory is taken only after the length of
-// the file has been found to be what these settings ask for. That is why no
-// file can make the program read beyond its end or ask for a terabyte. The
-// tests cut a model after each of its bytes, and turn over bits in each byte of
-// its header: it must be refused, or be a model.
+// Apart from the length of the header, no number from the file is used as a
+// size or a place before it has been held against what must be there. Sizes are
+// computed from the settings, which have limits, and memory is taken only after
+// the length of the file has been found to be what these settings ask for. That
+// is why no file can make the program read beyond its end or ask for a
+// terabyte. The tests cut a model after each of its bytes, and turn over bits
+// in each byte of its header: it must be refused, or be a model.
 
 // It reads in four strides, each of which relies on the ones before:
 //
@@ -5123,7 +5185,7 @@ char *read_string(Reader *r) {
     return text;
 }
 
-// {"__metadata__":{"key":"value",…}: all of it, whatever the keys are.
+// `{"__metadata__":{"key":"value",…}`: all of it, whatever the keys are.
 void read_metadata(Reader *r) {
     expect(r, "{\"__metadata__\":{");
     do {
@@ -5413,21 +5475,6 @@ void finish_output(void) {
 //
 // The text comes from the two tables, so it cannot disagree with what the
 // program takes. In brackets stands what holds if nothing is said.
-//
-//     $ ./transformer train --help
-//     transformer train DATA.tsv [options]
-//
-//       learn from pairs of sentences: source, tab, target
-//
-//       --layers N                    layers of the encoder, and of the … [2]
-//       --d-model N                   width of the vector that stands f… [64]
-//       --heads N                     attention heads; must divide d-mo… [4]
-//       --d-ff N                      inner width of the feed-forward network
-//       --dropout P                   share of values dropped in train… [0.1]
-//       --norm post|pre               normalize after or before a sub… [post]
-//       --activation relu|gelu        of the feed-forward network      [relu]
-//       --tie                         one matrix for target embedding and …
-//       …
 
 // What the program can do, in a few lines.
 void print_help(void) {
@@ -5621,7 +5668,7 @@ void remember_signal(int number) {
 // of the size of the vocabulary (9.2 for ten thousand words); one that is
 // always certain and right has 0.
 
-// Returns the loss of a token; of at least one token.
+// The mean plain loss of a token; there must be at least one.
 double average(Loss l) {
     return l.plain / l.tokens;
 }
@@ -5673,8 +5720,9 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 //
 // At a terminal the first of these lines is rewritten five times a second.
 // Elsewhere, in a log of a batch system for instance, it appears twenty times
-// in all. The three sentences below it are translated at every fifth pause, so
-// that one can watch the model learn; "(not yet)" stands behind a wrong one.
+// in all. At every fifth pause three sentences (one is shown here) are
+// translated, so that one can watch the model learn; "(not yet)" stands behind
+// a wrong one.
 //
 // Two files are kept if there is validation data. The *newest* state is what
 // --resume continues; the *best* is what one wants to use, for a model that is
@@ -5750,7 +5798,7 @@ void show_samples(const Console *c) {
 // the first thing to look at when a training does not do what it should.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
-//     1,train,5.3106,0.0041,0.000015625,3.0172,10310
+//     1,train,5.3106,0.0041,1.5625e-05,3.0172,10310
 //     …
 //     200,train,1.3871,0.6402,0.003125,1.3508,11042
 //     200,valid,0.8185,0.792,0.003125,,
@@ -6196,11 +6244,11 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //
 //     cross-attention, layer 0, mean of 4 heads
 //
-//                                <
-//                             f  e
-//                 t  r  c     a  n
-//                 h  e  a  i  s  d
-//                 e  d  r  s  t  >
+//                           <
+//                         f e
+//                 t r c   a n
+//                 h e a i s d
+//                 e d r s t >
 //            la |##          |
 //       voiture |..::::....  |
 //           est |  --  ....::|
@@ -6286,7 +6334,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // second part is an estimate from the formula in chapter 13; `train` prints the
 // true peak when it is done, and one can compare the two.
 
-// What a file has of its own cannot be asked for as well.
+// Ends with status 2 if an option asks for what the file has decided.
 void check_info(const Arguments *a) {
     for (int i = 0; i < OPTIONS; i++)
         if (a->given[i] && (options[i].in_model || was_given(a, "vocab")))

@@ -1185,6 +1185,8 @@ void example_loss(void) {
         show_row("gradient dz", line, V + 1, 4);
         if (k == 0)
             say(fabs(l.loss + log(p[1])) < 1e-12, "loss = -log p of word 1");
+        if (!(fabs(sum(d.at, V)) < 1e-12))
+            say(false, "the sum is zero");
     }
 }
 
@@ -1232,14 +1234,17 @@ void example_adam(void) {
     const real gradient[] = {3, 3, -3};
     const double rate = 0.1;
     real p = 1, m = 0, v = 0;
+    double mean = 0, square = 0; // the same by the formula
     bool holds = true;
     printf("step  gradient        m        v       m̂        v̂   length"
            "        p\n");
     for (int t = 1; t <= 3; t++) {
         real before = p;
         adam_step(&p, &m, &v, &gradient[t - 1], 1, 1, rate, t);
-        double m_hat = m / (1 - pow(ADAM_BETA1, t));
-        double v_hat = v / (1 - pow(ADAM_BETA2, t));
+        mean = 0.9 * mean + 0.1 * gradient[t - 1];
+        square = 0.98 * square + 0.02 * gradient[t - 1] * gradient[t - 1];
+        double m_hat = mean / (1 - pow(0.9, t));
+        double v_hat = square / (1 - pow(0.98, t));
         double length = rate * m_hat / (sqrt(v_hat) + ADAM_EPSILON);
         const double shown[] = {m, v, m_hat, v_hat, before - p, p};
         printf("%4d%10.0f", t, gradient[t - 1]);
@@ -1545,37 +1550,37 @@ const Example examples[] = {
     {2, "softmax", example_softmax, "large scores, hidden scores"},
     {2, "attention", example_attention, "one head, step by step"},
     {2, "attention_gradient", example_attention_gradient,
-     "queries, keys and values against finite differences"},
+     "gradients of queries, keys and values"},
     {3, "heads", example_heads, "what a head sees of the matrix"},
     {3, "multi_head_gradient", example_multi_head_gradient,
-     "eight tensors and two inputs against finite differences"},
+     "gradients of eight tensors and two inputs"},
     {4, "positions", example_positions, "codes of positions, how alike"},
     {4, "embedding_gradient", example_embedding_gradient,
      "a token that occurs twice collects two gradients"},
     {5, "activation", example_activation, "relu and gelu with their slopes"},
     {5, "feed_forward_gradient", example_feed_forward_gradient,
-     "four tensors and the input against finite differences"},
+     "gradients of four tensors and the input"},
     {6, "norm", example_norm, "a normalized row, and two variants"},
     {6, "norm_gradient", example_norm_gradient,
-     "one row, element by element; and a loss that teaches nothing"},
+     "one row, element by element"},
     {6, "residual_paths", example_residual_paths,
      "post-norm and pre-norm in a deep stack"},
     {7, "encoder", example_encoder, "who notices a blanked embedding"},
     {7, "encoder_gradient", example_encoder_gradient,
-     "every tensor of an encoder layer against finite differences"},
+     "gradients of every tensor of an encoder layer"},
     {8, "decoder_gradient", example_decoder_gradient,
-     "every tensor of a decoder layer against finite differences"},
+     "gradients of every tensor of a decoder layer"},
     {8, "memory_gradient", example_memory_gradient,
-     "what each decoder layer sends back to the encoder"},
+     "what each decoder layer sends to the encoder"},
     {9, "masks", example_masks, "the three masks of a padded batch"},
     {9, "leak", example_leak, "a later word, with and without the mask"},
     {9, "model_gradient", example_model_gradient,
-     "every parameter of the model against finite differences"},
+     "gradients of every parameter of the model"},
     {10, "tokens", example_tokens, "a text, its tokens and their numbers"},
     {10, "batch", example_batch, "three pairs as three rectangles"},
     {11, "loss", example_loss, "the loss of three logits, and its gradient"},
     {11, "loss_gradient", example_loss_gradient,
-     "the logits against finite differences"},
+     "gradients of the logits"},
     {11, "adam", example_adam, "three steps on one parameter"},
     {11, "schedule", example_schedule, "the learning rate at five steps"},
     {11, "clip", example_clip, "a long gradient and a short one"},

@@ -199,7 +199,7 @@ def attention():
 
 
 def attention_large():
-    """One head of the cross-attention: where it looks to write each word.
+    """One head of the cross-attention (layer 1, head 2): where it looks for each word.
 
     This is head 2 of layer 1; weights from 0.05 on are written in their cells.
     It looks at the nouns more than the other heads do. For "petit" it looks at
@@ -250,7 +250,7 @@ def learning_rate():
 
 
 def loss():
-    """Training an English-French model: loss, learning rate and gradient.
+    """The training of `make run` (English-French): loss, learning rate, gradient.
 
     The training loss (every tenth batch) falls from 5.07 at step 10 to around
     0.02 in the end, and jumps from batch to batch. The validation loss lies

@@ -55,7 +55,7 @@ refused "a command that fails" "status 3"
 in_chapter '//@ run true'
 refused "a command that prints nothing" "prints nothing"
 in_chapter '//@ run build/examples nothing'
-refused "an example that does not exist" "no such example"
+refused "an example that does not exist" "there is no example nothing"
 in_chapter '// $$ \\\\Bigl( x $$'
 refused "a formula that pandoc cannot convert" "Could not convert TeX"
 in_chapter '// See chapter 16.'

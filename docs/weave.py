@@ -123,30 +123,37 @@ def trim_code(chapter):
 
 FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
                       r"[A-Za-z_][\w ]*?[ *](\w+)\((?!.*;$)")
-TYPE = re.compile(r"\} (\w+);|typedef .*?(\w+)(?: __attribute__.*|;)$")
+TYPE = re.compile(r"\} (\w+);|typedef .*?(\w+)(?: __attribute__.*|;|\(.*)$")
+TABLE = re.compile(r"(?:static )?const [\w *]+?(\w+)\[.*\] = \{")
 
 
 def definitions(block):
     """(name, kind, first line, last line) of what a code block defines."""
-    found = []
+    found = {}
     for i, line in enumerate(block.lines):
-        function, defined = FUNCTION.match(line), TYPE.match(line)
-        macro = re.match(r"#define (\w+)", line)
         end = i
-        if function:
+        if function := FUNCTION.match(line):
             while block.lines[end] != "}":
                 end += 1
-            found.append((function[1], "function", block.line + i,
-                          block.line + end))
-        elif defined:
-            name = defined[1] or defined[2]
-            while i and line[0] == "}" and block.lines[i] != "typedef struct {"\
-                    and not block.lines[i].startswith("typedef struct "):
+            found[function[1]] = ("function", i, end)
+        elif defined := TYPE.match(line):
+            while line[0] == "}" and not block.lines[i].startswith("typedef"):
                 i -= 1
-            found.append((name, "type", block.line + i, block.line + end))
-        elif macro:
-            found.append((macro[1], "macro", block.line + i, block.line + i))
-    return found
+            found[defined[1] or defined[2]] = ("type", i, end)
+        elif table := TABLE.match(line):
+            while not block.lines[end].endswith("};"):
+                end += 1
+            found[table[1]] = ("table", i, end)
+        elif line.startswith("enum {"):
+            while "}" not in block.lines[end]:
+                end += 1
+            text = re.sub("//.*", "", "\n".join(block.lines[i:end + 1]))
+            for name in re.findall(r"\b([A-Z]\w+)\b(?=\s*[,=}])", text):
+                found[name] = ("constant", i, end)
+        elif macro := re.match(r"#define (\w+)", line):
+            found.setdefault(macro[1], ("macro", i, i))
+    return [(name, kind, block.line + i, block.line + end)
+            for name, (kind, i, end) in found.items()]
 
 
 # ----------------------------------------------------------------- Markdown
@@ -160,15 +167,24 @@ def raw(text):
     return f"\n~~~~~~~~~~{{=html}}\n{text}\n~~~~~~~~~~\n"
 
 
+def contract_of(lines):
+    """The part of a prose block that is the contract of the code below it."""
+    last = max((i + 1 for i, l in enumerate(lines) if not l), default=0)
+    whole = not lines[0].startswith("#") and len(lines) <= 16
+    return lines if whole else lines[last:]
+
+
 def contract(lines):
-    """The paragraph above a function. A line that ends early ends on purpose."""
+    """A contract as Markdown. A line that ends early ends on purpose."""
     out = []
-    for line, after in zip(lines, lines[1:] + [None]):
-        early = after is not None and \
-            len("// " + line) + 1 + len(after.split()[0]) <= 80
-        line = re.sub(r" {2,}", "\u2003", line.strip()).replace("->", "→")
-        out.append(line + ("\\" if early else ""))
-    return "\n".join(out)
+    for line, after in zip(lines, lines[1:] + [""]):
+        short = len("// " + line) + 1 + len(after.split(" ")[0]) <= 66
+        if line.startswith("    ") or not line or not after:
+            out.append(line)
+        else:
+            out.append(line + ("\\" if short or line.endswith("]") else ""))
+    return "\n".join(l if l.startswith("    ") else re.sub(r" {2,}", "\u2003", l)
+                     for l in out)
 
 
 class Book:
@@ -195,9 +211,10 @@ class Book:
             if block.kind == "deviation":
                 self.deviations.append((chapter, block.text()))
             if block.kind == "code":
-                text = "\n".join(prose).split("\n\n")[-1].split("\n")
+                text = "\n".join(contract_of(prose)).split("\n\n")[0]
                 for name, kind, first, last in definitions(block):
-                    self.defined[name] = (chapter, kind, first, last, text)
+                    self.defined[name] = (chapter, kind, first, last,
+                                          text.split("\n"))
 
     def add_heading(self, chapter, level, title):
         anchor = anchor_of(chapter, title)
@@ -222,6 +239,7 @@ class Book:
             chapter, _, first, _, _ = self.defined[m[1]]
             return f"[{m[0]}]({chapter.page}.html#L{first})"
 
+        text = text.replace(" -> ", " → ")
         text = re.sub(r"\b([Cc]hapter)\s(\d+)\b(?![^\[]*\]\()", to_chapter, text)
         return re.sub(r"(?<!\[)`(\w+)`(?!\])", to_definition, text)
 
@@ -309,12 +327,12 @@ class Book:
                     _, section, anchor = next(headings)
                     out.append(f"{lines.pop(0)} {{#{anchor}}}")
                 last = []
-                if below and below.kind == "code" and below.touches:
-                    while lines and lines[-1]:
-                        last.insert(0, lines.pop())
+                if lines and below and below.kind == "code" and below.touches:
+                    last = contract_of(block.lines)
+                    lines = lines[:len(lines) - len(last)]
                 out.append(self.prose("\n".join(lines)))
                 if last:
-                    out.append("::: contract\n" + self.link(contract(last))
+                    out.append("::: contract\n" + self.prose(contract(last))
                                + "\n:::")
             elif block.kind == "deviation":
                 out.append("::: deviation\n" + self.link(block.text())
@@ -393,8 +411,9 @@ def pandoc(markdown, name):
     return finish(body)
 
 
-BOXES = {"tutorial": "Where a tutorial differs",
-         "deviation": "Different from the paper"}
+BOXES = {"tutorial": '<a href="articles.html">Where a tutorial differs</a>',
+         "elsewhere": "Where other programs differ",
+         "deviation": '<a href="deviations.html">Different from the paper</a>'}
 
 
 def finish(body):
@@ -461,6 +480,7 @@ def functions_page(book):
     """Every function with its contract, every type with its place."""
     out = ["# Functions and types"]
     for kind, title in (("function", "Functions"), ("type", "Types"),
+                        ("table", "Tables"), ("constant", "Constants"),
                         ("macro", "Macros")):
         out.append(f"## {title}")
         for name in sorted(book.defined, key=str.lower):
@@ -471,7 +491,8 @@ def functions_page(book):
                        f"[lines {first}–{last}](source.html#L{first}), "
                        f"chapter {chapter.number}")
             if kind == "function":
-                out.append(":   " + contract(text).replace("\n", "\n    "))
+                out.append(":   " + book.link(contract(text))
+                           .replace("\n", "\n    "))
             else:
                 out.append(":   " + chapter.title)
             out.append("")
@@ -510,7 +531,11 @@ def main():
     index = index.replace("@contents", listed)
     index = re.sub(r"^@figure (\S+)$", lambda m: book.figure(m[1], "index.md"),
                    index, flags=re.MULTILINE)
-    articles = (DOCS / "source" / "articles.md").read_text(encoding="utf-8")
+    # in the map's tables the first column names what is in the tutorial
+    articles = re.sub(r"^(\|[^|]*\|)?(.*)$",
+                      lambda m: (m[1] or "") + book.link(m[2]),
+                      (DOCS / "source" / "articles.md").read_text(
+                          encoding="utf-8"), flags=re.MULTILINE)
     unused = ({p.stem for p in (DOCS / "figures").glob("*.dot")}
               | set(plots.PLOTS)) - book.figures_used
     if unused:
@@ -520,7 +545,7 @@ def main():
     order += [(c.page, f"{c.number}. {c.title}", pages[c.page])
               for c in book.chapters]
     order += [("articles", "From your tutorial to the chapters",
-               book.link(articles)),
+               articles),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),
               ("functions", "Functions and types", functions_page(book))]
