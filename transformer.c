@@ -490,10 +490,12 @@ real sum_exponentials(const real *x, real shift, int n) {
 
 // c += a b; a (n, k), b (k, m), c (n, m), any views
 void matmul_definition(Mat c, Mat a, Mat b) {
+    //@ exercise matmul_definition
     for (int i = 0; i < a.rows; i++)
         for (int j = 0; j < b.cols; j++)
             for (int p = 0; p < a.cols; p++)
                 *at(c, i, j) += *at(a, i, p) * *at(b, p, j);
+    //@ end
 }
 
 //@ run build/examples product
@@ -938,11 +940,13 @@ uint32_t scramble32(uint32_t x) {
 void dropout_row(real *x, int n, int i, Dropout d) {
     if (d.rate == 0)
         return;
+    //@ exercise dropout_row
     real scale = 1 / (1 - d.rate);
     uint32_t threshold = (uint32_t)(d.rate * 4294967296.0);
     uint32_t row_key = scramble32(d.key + (uint32_t)i);
     for (int j = 0; j < n; j++)
         x[j] *= scramble32(row_key ^ (uint32_t)j) < threshold ? 0 : scale;
+    //@ end
 }
 
 // The same for all rows of a matrix.
@@ -1085,6 +1089,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // x[j] = softmax over the visible x, n numbers, in place
 void softmax_row(real *x, const unsigned char *visible, int n) {
+    //@ exercise softmax_row
     if (visible)
         for (int j = 0; j < n; j++)
             x[j] = visible[j] ? x[j] : -(real)INFINITY;
@@ -1101,6 +1106,7 @@ void softmax_row(real *x, const unsigned char *visible, int n) {
     real scale = 1 / sum(x, n);
     for (int j = 0; j < n; j++)
         x[j] *= scale;
+    //@ end
 }
 
 // scores (T,S) become weights, row by row, in place
@@ -1136,6 +1142,7 @@ void softmax_forward(Mat scores, Mask mask) {
 
 // dw (T,S) becomes dscores, in place: every element is used up as it is made.
 void softmax_backward(Mat dw, Mat w) {
+    //@ exercise softmax_backward
     for (int i = 0; i < w.rows; i++) {
         real *d = row(dw, i);
         const real *weight = row(w, i);
@@ -1143,6 +1150,7 @@ void softmax_backward(Mat dw, Mat w) {
         for (int j = 0; j < w.cols; j++)
             d[j] = weight[j] * (d[j] - common);
     }
+    //@ end
 }
 
 // ## Attention, forward and backward
@@ -1164,6 +1172,7 @@ void softmax_backward(Mat dw, Mat w) {
 // q (T,K), k (S,K), v (S,K), mask (T,S) -> weights, dropped (T,S), out (T,K)
 void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
                        Mask mask, real scale, Dropout d) {
+    //@ exercise attention_forward
     fill(weights, 0);
     small_matmul_add(weights, q, transposed(k)); // (1) scores = q kᵀ
     for (int i = 0; i < weights.rows; i++)       // (2) times scale
@@ -1176,6 +1185,7 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
         dropout_row(row(dropped, i), dropped.cols, i, d);
     fill(out, 0);
     small_matmul_add(out, dropped, v);           // (5) out = dropped v
+    //@ end
 }
 
 //@ run build/examples attention
@@ -1217,6 +1227,7 @@ void attention_forward(Mat out, Mat weights, Mat dropped, Mat q, Mat k, Mat v,
 void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
                         Mat weights, Mat dropped, Mat q, Mat k, Mat v,
                         real scale, Dropout d) {
+    //@ exercise attention_backward
     // (5) out = dropped v
     fill(dscores, 0);
     small_matmul_add(dscores, dout, transposed(v));
@@ -1233,6 +1244,7 @@ void attention_backward(Mat dq, Mat dk, Mat dv, Mat dout, Mat dscores,
     // (1) scores = q kᵀ
     small_matmul_add(dq, dscores, k);
     small_matmul_add(dk, transposed(dscores), q);
+    //@ end
 }
 
 // In the checks gradients start at PREFILL, a number other than 0, which is
@@ -1315,11 +1327,13 @@ void add_column_sums(Mat total, Mat x) {
 
 // dx (N,I) and dw are added to; dy (N,O), x (N,I) and w as in the forward pass
 void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
+    //@ exercise linear_backward
     // (2) y += x W
     matmul_add(dx, dy, transposed(w->weight));
     matmul_add(dw->weight, transposed(x), dy);
     // (1) y = b in every row
     add_column_sums(dw->bias, dy);
+    //@ end
 }
 
 // ## Heads are bands of columns
@@ -1343,7 +1357,9 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 
 // Block of head h in sentence b: m (B·rows, D) -> (rows, K)
 Mat head(Mat m, int b, int rows, int h, int K) {
+    //@ exercise head
     return band_of_cols(band_of_rows(m, b * rows, rows), h * K, K);
+    //@ end
 }
 
 //@ run build/examples heads
@@ -1510,11 +1526,13 @@ void multi_head_backward(Pass *pass, const MultiHeadSaved *s,
 
 // table (P,D): row t is the code of position t
 void sinusoidal_positions(Mat table) {
+    //@ exercise sinusoidal_positions
     for (int t = 0; t < table.rows; t++)
         for (int j = 0; j < table.cols; j++) {
             double turns = pow(10000, -(double)(j - j % 2) / table.cols);
             *at(table, t, j) = (real)(j % 2 ? cos(t * turns) : sin(t * turns));
         }
+    //@ end
 }
 
 //@ run build/examples positions
@@ -1571,6 +1589,7 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
     for (int first = 0; first < dx.cols; first += BAND) {
         int last = min_int(first + BAND, dx.cols);
         for (int i = 0; i < dx.rows; i++) {
+            //@ exercise embedding_backward
             const real *from = row(dx, i);
             if (dpositions.at)              // (2) x += positions[t]
                 for (int j = first; j < last; j++)
@@ -1578,6 +1597,7 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
             real *to = row(dtable, s->ids[i]);
             for (int j = first; j < last; j++) // (1) x = √D · table[id]
                 to[j] += scale * from[j];
+            //@ end
         }
     }
 }
@@ -1648,6 +1668,7 @@ void activation_forward(Mat to, Mat x, int activation) {
 
 // dy becomes dx, in place: dx = dy · activation'(x)
 void activation_backward(Mat dy, Mat x, int activation) {
+    //@ exercise activation_backward
     const real density = (real)0.39894228040143268; // 1/√(2π)
     PARALLEL_FOR(size_of(x) * (activation == GELU ? 40 : 1))
     for (int i = 0; i < x.rows; i++) {
@@ -1663,6 +1684,7 @@ void activation_backward(Mat dy, Mat x, int activation) {
                 d[j] *= normal_below(z) + z * bell;
             }
     }
+    //@ end
 }
 
 //@ run build/examples activation
@@ -1704,6 +1726,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
                   FeedForward *dw, Mat dx, Mat dout) {
     size_t mark = pass->arena->used;
     Mat dinner = arena_zeros(pass->arena, s->inner.rows, s->inner.cols);
+    //@ exercise ffn_backward
     // (4) out = active W2 + b2
     linear_backward(dinner, &dw->outer, dout, s->active, &w->outer);
     // (3) active = dropout(activation(inner))
@@ -1712,6 +1735,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
     activation_backward(dinner, s->inner, pass->config->activation);
     // (1) inner = x W1 + b1
     linear_backward(dx, &dw->inner, dinner, s->x, &w->inner);
+    //@ end
     arena_release(pass->arena, mark);
 }
 
@@ -1770,6 +1794,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
     for (int i = 0; i < x.rows; i++) {
         const real *from = row(x, i);
         real *y = row(out, i);
+        //@ exercise norm_forward
         real mean = sum(from, D) / (real)D;              // (1) μ
         for (int j = 0; j < D; j++)
             y[j] = from[j] - mean;
@@ -1777,6 +1802,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
         real scale = 1 / REAL(sqrt)(variance + (real)NORM_EPSILON);
         for (int j = 0; j < D; j++)                      // (3) normalize
             y[j] = y[j] * scale * w->gain.at[j] + w->bias.at[j];
+        //@ end
         s->mean.at[i] = mean;
         s->scale.at[i] = scale;
     }
@@ -1839,6 +1865,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
         const real *x = row(s->x, i), *d = row(dy, i), *gain = w->gain.at;
         real *to = row(dx, i), *dy_n = row(dyn, i);
         real mean = s->mean.at[i], scale = s->scale.at[i];
+        //@ exercise norm_backward
         for (int j = 0; j < D; j++)
             dy_n[j] = d[j] * ((x[j] - mean) * scale);
         real dn_mean = dot(d, gain, D) / (real)D;
@@ -1847,6 +1874,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
             real n = (x[j] - mean) * scale;
             to[j] += scale * (d[j] * gain[j] - dn_mean - n * dnn_mean);
         }
+        //@ end
     }
     add_column_sums(dw->gain, dyn);
     add_column_sums(dw->bias, dy);
@@ -1894,11 +1922,13 @@ Mat residual_enter(Pass *pass, ResidualSaved *s, const Norm *w, Mat x) {
 // place.
 Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y) {
     s->dropout = next_dropout(pass);
+    //@ exercise residual_leave
     dropout(y, s->dropout);                              // (1) drop
     add(y, x);                                           // (2) add
     if (pass->config->norm == PRE_NORM)
         return y;
     return norm_forward(pass, &s->norm, w, y);           // (3) normalize
+    //@ end
 }
 
 // Backward of leave. dout (N,D) is the gradient of its result; in post-norm it
@@ -1908,6 +1938,7 @@ Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y) {
 Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
                             Norm *dw, Mat dx, Mat dout) {
     Mat dy = arena_zeros(pass->arena, dout.rows, dout.cols);
+    //@ exercise residual_leave_backward
     // (3) out = norm(sum)
     if (pass->config->norm == PRE_NORM)
         copy(dy, dout);
@@ -1918,6 +1949,7 @@ Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
     // (1) y = dropout(y)
     dropout(dy, s->dropout);
     return dy;
+    //@ end
 }
 
 // Backward of enter: dx (N,D) is added to; dh (N,D), the gradient of the
@@ -1998,12 +2030,14 @@ Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
                                 AttentionSublayer *dw, Mat dmemory, Mat dout) {
     Mat dx = arena_zeros(pass->arena, dout.rows, dout.cols);
     size_t mark = pass->arena->used;
+    //@ exercise attention_sublayer_backward
     Mat dh = arena_zeros(pass->arena, dout.rows, dout.cols);
     Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm,
                                      dx, dout);
     multi_head_backward(pass, &s->multi_head, &w->multi_head, &dw->multi_head,
                         dh, dmemory.at ? dmemory : dh, dy);
     residual_enter_backward(pass, &s->residual, &w->norm, &dw->norm, dx, dh);
+    //@ end
     arena_release(pass->arena, mark);
     return dx;
 }
@@ -2051,11 +2085,13 @@ typedef struct {
 // x (B·S,D), mask over the keys (B of S,S) -> (B·S,D)
 Mat encoder_layer_forward(Pass *pass, EncoderLayerSaved *s,
                           const EncoderLayer *w, Mat x, int B, Mask mask) {
+    //@ exercise encoder_layer_forward
     Mat none = {0};
     x = attention_sublayer_forward(pass, &s->self_attention, &w->self_attention,
                                    x, none, B, mask);           // (1)
     return ffn_sublayer_forward(pass, &s->feed_forward, &w->feed_forward,
                                 x);                             // (2)
+    //@ end
 }
 
 // dout (B·S,D) -> the gradient of the layer's input, (B·S,D); dw is added to
@@ -2161,6 +2197,7 @@ typedef struct {
 Mat decoder_layer_forward(Pass *pass, DecoderLayerSaved *s,
                           const DecoderLayer *w, Mat x, Mat memory, int B,
                           Mask self_mask, Mask cross_mask) {
+    //@ exercise decoder_layer_forward
     Mat none = {0};
     x = attention_sublayer_forward(pass, &s->self_attention, &w->self_attention,
                                    x, none, B, self_mask);      // (1)
@@ -2169,6 +2206,7 @@ Mat decoder_layer_forward(Pass *pass, DecoderLayerSaved *s,
                                    cross_mask);                 // (2)
     return ffn_sublayer_forward(pass, &s->feed_forward, &w->feed_forward,
                                 x);                             // (3)
+    //@ end
 }
 
 // Every decoder layer looks at the encoder's output, so every layer adds to
@@ -2180,6 +2218,7 @@ Mat decoder_layer_forward(Pass *pass, DecoderLayerSaved *s,
 Mat decoder_layer_backward(Pass *pass, const DecoderLayerSaved *s,
                            const DecoderLayer *w, DecoderLayer *dw,
                            Mat dmemory, Mat dout) {
+    //@ exercise decoder_layer_backward
     Mat none = {0};
     dout = ffn_sublayer_backward(pass, &s->feed_forward, &w->feed_forward,
                                  &dw->feed_forward, dout);      // (3)
@@ -2190,6 +2229,7 @@ Mat decoder_layer_backward(Pass *pass, const DecoderLayerSaved *s,
     return attention_sublayer_backward(pass, &s->self_attention,
                                        &w->self_attention, &dw->self_attention,
                                        none, dout);             // (1)
+    //@ end
 }
 
 //@ run build/examples memory_gradient
@@ -2596,8 +2636,10 @@ enum { PAD, START, END, UNKNOWN, FIRST_WORD };
 // cross-attention: the same row for every query.
 Mask padding_mask(Arena *arena, const int *ids, int B, int S) {
     unsigned char *visible = arena_take(arena, (size_t)B * (size_t)S, 1);
+    //@ exercise padding_mask
     for (int i = 0; i < B * S; i++)
         visible[i] = ids[i] != PAD;
+    //@ end
     return (Mask){visible, S, 0};
 }
 
@@ -2614,11 +2656,13 @@ Mask causal_mask(Arena *arena, int T) {
 Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
     size_t size = (size_t)T * (size_t)T;
     unsigned char *visible = arena_take(arena, (size_t)B * size, 1);
+    //@ exercise causal_padding_mask
     for (int b = 0; b < B; b++)
         for (int i = 0; i < T; i++)
             for (int j = 0; j < T; j++)
                 visible[(size_t)b * size + (size_t)(i * T + j)] =
                     j <= i && ids[b * T + j] != PAD;
+    //@ end
     return (Mask){visible, T * T, T};
 }
 
@@ -3303,10 +3347,12 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *number, int B) {
     batch.expected = pack(arena, p->target, number, B, &batch.target_length);
     int T = batch.target_length;
     batch.input = arena_take(arena, (size_t)(B * T), sizeof(int));
+    //@ exercise make_batch
     for (int i = 0; i < B * T; i++) {
         int before = i % T ? batch.expected[i - 1] : START;
         batch.input[i] = before == END ? PAD : before;
     }
+    //@ end
     return batch;
 }
 
@@ -3394,6 +3440,7 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
         lse.at[i] = 0;
         if (y == PAD)
             continue;
+        //@ exercise loss_forward
         int best = arg_max(z, 0, V);
         lse.at[i] = z[best] + REAL(log)(sum_exponentials(z, z[best], V));
         each[i].tokens = 1;
@@ -3401,6 +3448,7 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
         each[i].plain = lse.at[i] - z[y];
         each[i].loss = lse.at[i] - (1 - smoothing) * z[y]
                      - smoothing / V * sum(z, V);
+        //@ end
     }
     for (int i = 0; i < N; i++)
         total = add_losses(total, each[i]);
@@ -3439,9 +3487,11 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
             memset(d, 0, sizeof(real) * (size_t)V);
             continue;
         }
+        //@ exercise loss_backward
         for (int j = 0; j < V; j++)
             d[j] = (exponential(z[j] - lse.at[i]) - even) * share;
         d[expected[i]] -= (real)(1 - smoothing) * share;
+        //@ end
     }
 }
 
@@ -3486,7 +3536,9 @@ double norm_of(const real *x, size_t n, Arena *arena) {
 
 // The factor that brings a gradient of the given norm down to `clip`.
 double clip_factor(double norm, double clip) {
+    //@ exercise clip_factor
     return norm > clip ? clip / norm : 1;
+    //@ end
 }
 
 //@ run build/examples clip
@@ -3529,10 +3581,12 @@ void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
     for (long k = 0; k < chunks; k++) {
         size_t last = (size_t)(k + 1) * CHUNK < n ? (size_t)(k + 1) * CHUNK : n;
         for (size_t i = (size_t)k * CHUNK; i < last; i++) {
+            //@ exercise adam_step
             real g = gradient[i] * f;
             m[i] = beta1 * m[i] + rest1 * g;
             v[i] = beta2 * v[i] + rest2 * g * g;
             p[i] -= step * m[i] / (REAL(sqrt)(v[i]) * root + epsilon);
+            //@ end
         }
     }
 }
@@ -3576,10 +3630,12 @@ typedef struct {
 
 // The rate of step t, which counts from 1.
 double learning_rate(const Recipe *r, long t) {
+    //@ exercise learning_rate
     if (t < r->warmup)
         return r->rate * (double)t / r->warmup;
     return r->schedule == CONSTANT ? r->rate
                                    : r->rate * sqrt(r->warmup / (double)t);
+    //@ end
 }
 
 //@ run build/examples schedule
@@ -3930,6 +3986,7 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *k,
     const AttentionSublayer *cross = &w->cross_attention;
     ResidualSaved r;
     FeedForwardSublayerSaved f;
+    //@ exercise decoder_layer_step
     // (1) self-attention
     Mat h = residual_enter(pass, &r, &self->norm, x);
     extend_cache(&self->multi_head, h, k->self_key, k->self_value, c->room,
@@ -3945,6 +4002,7 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *k,
     x = residual_leave(pass, &r, &cross->norm, x, y);
     // (3) feed-forward network
     return ffn_sublayer_forward(pass, &f, &w->feed_forward, x);
+    //@ end
 }
 
 // One step of the decoder: the last token of each sentence goes in at position
@@ -4012,10 +4070,12 @@ void translate(const Transformer *model, const int *ids, int B, int S, int *out,
             out[b * P + t] = PAD;
             if (done[b])
                 continue;
+            //@ exercise translate
             id[b] = arg_max(row(logits, b), END, logits.cols);
             out[b * P + t] = id[b];
             done[b] = id[b] == END;
             open -= done[b];
+            //@ end
         }
         arena_release(arena, step_mark);
     }

@@ -43,7 +43,11 @@ in_chapter()
 in_chapter '//@ figur attention'
 refused "an unknown marker" "unknown marker: //@ figur attention"
 in_chapter '    //@ end'
-refused "a marker that ends nothing" "unknown marker: //@ end"
+refused "a marker that ends nothing" "exercises are not nested.*//@ end"
+in_chapter '    //@ exercise lost'
+refused "an exercise without an end" "exercises are not nested"
+in_chapter '    //@ exercise softmax_row'
+refused "two exercises of one name" "named once"
 in_chapter '//@ figure'
 refused "a figure without a name" "unknown marker: //@ figure"
 in_chapter '//prose'

@@ -72,7 +72,7 @@ class Chapter:
 def read_chapters(lines):
     """The chapters, and the title line in front of them."""
     first = next(i for i, l in enumerate(lines) if l.startswith("//@ chapter"))
-    chapters, block = [], None
+    chapters, block, exercises, region = [], None, set(), None
     for number, line in enumerate(lines[first:], first + 1):
         if line.startswith("//@ chapter "):
             chapters.append(Chapter(len(chapters), line[12:].strip()))
@@ -84,7 +84,8 @@ def read_chapters(lines):
             blocks.append(Block(kind, number, text))
             return blocks[-1]
 
-        if re.match(r"\s*//@", line):
+        region = exercise(line, number, exercises, region)
+        if re.match(r"\s*//@", line) and not EXERCISE.fullmatch(line):
             marker = re.fullmatch(r"//@ (figure|run|deviation)( \S.*)?", line)
             if not marker or (marker[1] == "deviation") == bool(marker[2]):
                 fail(f"transformer.c:{number}: unknown marker: {line.strip()}")
@@ -103,9 +104,28 @@ def read_chapters(lines):
             if not block or block.kind != "code":
                 block = begin("code")
             block.lines.append(line)
+    if region:
+        fail(f"transformer.c: the exercise {region} has no end")
     for chapter in chapters:
         trim_code(chapter)
     return chapters
+
+
+EXERCISE = re.compile(r" +//@ (?:exercise (\w+)|(end))")
+
+
+def exercise(line, number, names, region):
+    """The exercise that is open behind a line; its markers stay in the code."""
+    marker = EXERCISE.fullmatch(line)
+    if not marker:
+        return region
+    name, end = marker.groups()
+    if bool(end) != bool(region) or name in names:
+        fail(f"transformer.c:{number}: exercises are not nested, have an end, and "
+             f"are named once: {line.strip()}")
+    if name:
+        names.add(name)
+    return name
 
 
 def trim_code(chapter):
