@@ -6,6 +6,7 @@
 #   make test         all tests (under five minutes)
 #   make gradcheck    the largest gradient error of every tensor, as a table
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
+#   make bench-torch  the same beside PyTorch (python3-torch), in turn
 #   make chapters     cut the file at each chapter and compile every beginning
 #   make docs         weave the walkthrough; needs pandoc, graphviz, python3
 #   make examples     the examples of the walkthrough: build/examples
@@ -77,6 +78,13 @@ chapters:
 bench: build/bench
 	build/bench $(if $(THREADS),--threads $(THREADS)) $(NAMES)
 
+bench-torch: build/bench
+	$(TORCH) tests/bench/bench_torch.py $(if $(THREADS),--threads $(THREADS)) \
+	    $(NAMES)
+
+# Debian's python3-torch belongs to Debian's python3.
+TORCH ?= $(firstword $(wildcard /usr/bin/python3) python3)
+
 build/bench: tests/bench/bench.c transformer.c build/flags
 	$(COMPILE) -DTRANSFORMER_NO_MAIN tests/bench/bench.c -o $@ -lm
 
@@ -123,5 +131,5 @@ clean:
 	rm -rf build out transformer
 
 FORCE:
-.PHONY: all run test check gradcheck chapters bench docs docs-check docs-runs \
+.PHONY: all run test check gradcheck chapters bench bench-torch docs docs-check docs-runs \
     examples data clean FORCE

@@ -557,22 +557,36 @@ typedef real Vector;
 #define UNROLL
 #endif
 
+#if defined __GNUC__ && !defined __TINYC__
+#define PREFETCH(place) __builtin_prefetch((place), 1) // it will be written
+#else
+#define PREFETCH(place)
+#endif
+
+#define CACHE_LINE _Alignas(64) // where numbers that are read together begin
+
 enum {
     LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector
     TILE_COLS = 2 * LANES,                    // a tile is two vectors wide
     DEPTH = 256,                              // p runs in blocks of this many
 };
 
-// One tile: c += a b. a may be any view (its numbers are read one at a time); b
-// is packed: TILE_COLS numbers for each p, one p after the other; rows of c lie
-// c_stride apart. `rows` and `vectors` are constants in every call below, so
-// the compiler unrolls the loops and keeps `left` and `right` in registers.
+// One tile: c = from + a b, so c += a b if from is c. a may be any view (its
+// numbers are read one at a time); b is packed: TILE_COLS numbers for each p,
+// one p after the other; rows of c and of from lie c_stride and from_stride
+// apart. `rows` and `vectors` are constants in every call below, so the
+// compiler unrolls the loops and keeps `left` and `right` in registers. While
+// they are summed up, the places of c come nearer from memory.
 ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
-                        Mat a, const real *b) {
+                        const real *from, int from_stride, Mat a,
+                        const real *b) {
     Vector left[TILE_ROWS], right[TILE_ROWS];
     UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         left[i] = right[i] = (Vector){0};
+        PREFETCH(c + (ptrdiff_t)i * c_stride);
+        PREFETCH(c + (ptrdiff_t)i * c_stride + LANES);
+    }
 
     const real *a_p = a.at;
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
@@ -589,32 +603,38 @@ ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
 
     UNROLL
     for (int i = 0; i < rows; i++) {
+        const real *start = from + (ptrdiff_t)i * from_stride;
         Vector *to = (Vector *)(c + (ptrdiff_t)i * c_stride);
-        to[0] += left[i];
+        to[0] = *(const Vector *)start + left[i];
         if (vectors == 2)
-            to[1] += right[i];
+            to[1] = *(const Vector *)(start + LANES) + right[i];
     }
 }
 
 // The edges. At the bottom of c fewer rows are left than a tile has; each
 // count gets a copy of the code above with its own constant. On the right
-// fewer columns are left; then the tile goes to a buffer, and the columns that
-// exist are added to c from there. (So does any c whose columns are not side
+// fewer columns are left; then the tile works in a buffer, which the columns
+// that exist are copied to and from. (So does any c whose columns are not side
 // by side.)
-void any_tile(Mat c, Mat a, const real *b) {
-    real buffer[TILE_ROWS * TILE_COLS];
-    bool direct = c.cols % LANES == 0 && c.col_stride == 1;
-    real *to = direct ? c.at : buffer;
-    int stride = direct ? c.row_stride : TILE_COLS;
+void any_tile(Mat c, Mat from, Mat a, const real *b) {
+    real buffer[TILE_ROWS * TILE_COLS] = {0};
+    bool direct = c.cols % LANES == 0 && c.col_stride == 1
+               && from.col_stride == 1;
+    Mat to = direct ? c : (Mat){buffer, c.rows, c.cols, TILE_COLS, 1};
+    for (int i = 0; !direct && i < c.rows; i++)
+        for (int j = 0; j < c.cols; j++)
+            *at(to, i, j) = *at(from, i, j);
     if (!direct)
-        memset(buffer, 0, sizeof buffer);
+        from = to;
     switch (c.rows) {
-#define CASE(count)                          \
-    case count:                              \
-        if (c.cols <= LANES)                 \
-            tile(count, 1, to, stride, a, b); \
-        else                                 \
-            tile(count, 2, to, stride, a, b); \
+#define CASE(count)                                                           \
+    case count:                                                               \
+        if (c.cols <= LANES)                                                  \
+            tile(count, 1, to.at, to.row_stride, from.at, from.row_stride, a, \
+                 b);                                                          \
+        else                                                                  \
+            tile(count, 2, to.at, to.row_stride, from.at, from.row_stride, a, \
+                 b);                                                          \
         break
     CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6);
 #if defined __AVX512F__
@@ -622,10 +642,9 @@ void any_tile(Mat c, Mat a, const real *b) {
 #endif
 #undef CASE
     }
-    if (!direct)
-        for (int i = 0; i < c.rows; i++)
-            for (int j = 0; j < c.cols; j++)
-                *at(c, i, j) += buffer[i * TILE_COLS + j];
+    for (int i = 0; !direct && i < c.rows; i++)
+        for (int j = 0; j < c.cols; j++)
+            *at(c, i, j) = *at(to, i, j);
 }
 
 // Copies all columns of b, at most TILE_COLS, side by side for each row, with
@@ -648,48 +667,51 @@ int min_int(int a, int b) {
     return a < b ? a : b;
 }
 
-// c += a b for one column of tiles: c has at most TILE_COLS columns, a at most
-// DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest cache
-// while the tiles run down the rows of a.
-void column_of_tiles(Mat c, Mat a, const real *b) {
+// c = from + a b for one column of tiles: c has at most TILE_COLS columns, a at
+// most DEPTH. The packed columns of b (32 KB) stay in the nearest cache while
+// the tiles run down the rows of a.
+void column_of_tiles(Mat c, Mat from, Mat a, const real *b) {
     for (int i = 0; i < c.rows; i += TILE_ROWS) {
         int rows = min_int(TILE_ROWS, c.rows - i);
-        any_tile(band_of_rows(c, i, rows), band_of_rows(a, i, rows), b);
+        any_tile(band_of_rows(c, i, rows), band_of_rows(from, i, rows),
+                 band_of_rows(a, i, rows), b);
     }
 }
 
 // c += a b on one thread, for products that are small: those of one attention
 // head, and any that stand inside a PARALLEL_FOR.
 void small_matmul_add(Mat c, Mat a, Mat b) {
-    real packed[DEPTH * TILE_COLS];
+    CACHE_LINE real packed[DEPTH * TILE_COLS];
     for (int p = 0; p < a.cols; p += DEPTH) {
         int depth = min_int(DEPTH, a.cols - p);
+        Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
         for (int j = 0; j < b.cols; j += TILE_COLS) {
             int cols = min_int(TILE_COLS, b.cols - j);
-            pack_cols(packed, band_of_cols(band_of_rows(b, p, depth), j, cols));
-            column_of_tiles(band_of_cols(c, j, cols),
-                            band_of_cols(a, p, depth), packed);
+            Mat to = band_of_cols(c, j, cols);
+            pack_cols(packed, band_of_cols(b_p, j, cols));
+            column_of_tiles(to, to, a_p, packed);
         }
     }
 }
 
-// Large products are cut into blocks of a that fit the second cache. A block
-// is copied so that the tiles find the 12 numbers of each p side by side, and
-// then the columns of tiles are shared among the threads.
+// ### Large products
+//
+// Both ways below run through p in blocks of DEPTH. If c is narrow, all of b's
+// block is packed, and the threads share the rows of c. Otherwise blocks of a
+// that fit the second cache are packed, and the threads share the columns of
+// tiles.
+//
+// A row of a whose length is a power of two begins at the same place of the
+// cache as the row above, and twelve such rows push each other out. So rows are
+// copied to where they lie a little further apart. If a is transposed, its
+// columns are what lies side by side, and twelve numbers of each are copied.
 
-enum { BLOCK_ROWS = 960 }; // a multiple of every TILE_ROWS
-
-// Copies a (at most BLOCK_ROWS × DEPTH) tile by tile, each tile p after p.
-void pack_rows(real *packed, Mat a) {
-    PARALLEL_FOR(size_of(a))
-    for (int i = 0; i < a.rows; i += TILE_ROWS) {
-        Mat from = band_of_rows(a, i, min_int(TILE_ROWS, a.rows - i));
-        real *to = packed + (ptrdiff_t)i * a.cols;
-        for (int r = 0; r < from.rows; r++)
-            for (int p = 0; p < a.cols; p++)
-                to[p * TILE_ROWS + r] = *at(from, r, p);
-    }
-}
+enum {
+    NARROW = 4 * TILE_COLS,       // c with at most so many columns is narrow
+    SHARE_ROWS = 8 * TILE_ROWS,   // rows that one thread takes at a time
+    BLOCK_ROWS = 960,             // a multiple of every TILE_ROWS
+    PACKED_ROW = DEPTH + LANES,
+};
 
 // A product does some sixteen multiplications in the time that other loops need
 // for one number.
@@ -697,52 +719,89 @@ double work_of_product(Mat c, int depth) {
     return size_of(c) * depth / 16;
 }
 
-// c += a b for a block of a that was packed
-void block_matmul_add(Mat c, const real *packed_a, Mat b) {
-    PARALLEL_FOR(work_of_product(c, b.rows))
-    for (int j = 0; j < b.cols; j += TILE_COLS) {
-        real packed[DEPTH * TILE_COLS];
-        int cols = min_int(TILE_COLS, b.cols - j);
-        pack_cols(packed, band_of_cols(b, j, cols));
-        for (int i = 0; i < c.rows; i += TILE_ROWS) {
-            int rows = min_int(TILE_ROWS, c.rows - i);
-            Mat a = {(real *)packed_a + (ptrdiff_t)i * b.rows, rows, b.rows,
-                     1, TILE_ROWS};
-            Mat to = band_of_cols(band_of_rows(c, i, rows), j, cols);
-            any_tile(to, a, packed);
+// c = from + a b, c narrow, a of at most DEPTH columns.
+void narrow_matmul(Mat c, Mat from, Mat a, Mat b) {
+    CACHE_LINE static real packed[DEPTH * NARROW];
+    for (int j = 0; j < b.cols; j += TILE_COLS)
+        pack_cols(packed + j * DEPTH,
+                  band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
+    PARALLEL_FOR(work_of_product(c, a.cols))
+    for (int i = 0; i < c.rows; i += SHARE_ROWS) {
+        int rows = min_int(SHARE_ROWS, c.rows - i);
+        for (int j = 0; j < b.cols; j += TILE_COLS) {
+            int cols = min_int(TILE_COLS, b.cols - j);
+            column_of_tiles(band_of_cols(band_of_rows(c, i, rows), j, cols),
+                            band_of_cols(band_of_rows(from, i, rows), j, cols),
+                            band_of_rows(a, i, rows), packed + j * DEPTH);
         }
     }
 }
 
-// c += a b; a (n, k), b (k, m), c (n, m), any views of any size. Not to be
-// called inside a PARALLEL_FOR. Each element of c is a sum over p in the same
-// order on every path and with any number of threads: the same bits.
-void matmul_add(Mat c, Mat a, Mat b) {
-    static real packed[BLOCK_ROWS * DEPTH];
-    if (c.col_stride != 1 && c.row_stride == 1) { // cᵀ = bᵀ aᵀ
-        matmul_add(transposed(c), transposed(b), transposed(a));
-        return;
+// Copies a (at most BLOCK_ROWS × DEPTH) -> a view of the copy, whose tiles lie
+// one behind the other.
+Mat pack_rows(real *packed, Mat a) {
+    bool by_rows = a.col_stride == 1;
+    PARALLEL_FOR(size_of(a))
+    for (int i = 0; i < a.rows; i += TILE_ROWS) {
+        int rows = min_int(TILE_ROWS, a.rows - i);
+        real *to = packed + (ptrdiff_t)i * PACKED_ROW;
+        for (int r = 0; by_rows && r < rows; r++)
+            memcpy(to + r * PACKED_ROW, row(a, i + r),
+                   sizeof(real) * (size_t)a.cols);
+        for (int p = 0; !by_rows && p < a.cols; p++)
+            for (int r = 0; r < rows; r++)
+                to[p * TILE_ROWS + r] = *at(a, i + r, p);
     }
-    if (b.cols <= 4 * TILE_COLS || a.rows <= 4 * TILE_ROWS) {
-        // not enough columns to repay the packing: share the rows instead
-        int share = 8 * TILE_ROWS;
-        PARALLEL_FOR(work_of_product(c, a.cols))
-        for (int i = 0; i < c.rows; i += share) {
-            int rows = min_int(share, c.rows - i);
-            small_matmul_add(band_of_rows(c, i, rows),
-                             band_of_rows(a, i, rows), b);
+    return (Mat){packed, a.rows, a.cols, by_rows ? PACKED_ROW : 1,
+                 by_rows ? 1 : TILE_ROWS};
+}
+
+// c = from + a b, a of at most BLOCK_ROWS × DEPTH
+void block_matmul(Mat c, Mat from, Mat a, Mat b) {
+    CACHE_LINE static real packed_a[BLOCK_ROWS * PACKED_ROW];
+    Mat tiles = pack_rows(packed_a, a);
+    PARALLEL_FOR(work_of_product(c, b.rows))
+    for (int j = 0; j < b.cols; j += TILE_COLS) {
+        CACHE_LINE real packed[DEPTH * TILE_COLS];
+        int cols = min_int(TILE_COLS, b.cols - j);
+        pack_cols(packed, band_of_cols(b, j, cols));
+        for (int i = 0; i < c.rows; i += TILE_ROWS) {
+            int rows = min_int(TILE_ROWS, c.rows - i);
+            tiles.at = packed_a + (ptrdiff_t)i * PACKED_ROW;
+            tiles.rows = rows;
+            any_tile(band_of_cols(band_of_rows(c, i, rows), j, cols),
+                     band_of_cols(band_of_rows(from, i, rows), j, cols), tiles,
+                     packed);
         }
+    }
+}
+
+// c = from + a b; a (n, k), b (k, m), c and from (n, m), any views of any size.
+// from may be c itself, or a row repeated (row stride 0). Not to be called
+// inside a PARALLEL_FOR. Each element of c is a sum over p in the same order on
+// every path and with any number of threads: the same bits.
+void matmul_from(Mat c, Mat from, Mat a, Mat b) {
+    if (c.col_stride != 1 && c.row_stride == 1) { // cᵀ = fromᵀ + bᵀ aᵀ
+        matmul_from(transposed(c), transposed(from), transposed(b),
+                    transposed(a));
         return;
     }
-    for (int p = 0; p < a.cols; p += DEPTH) {
+    for (int p = 0; p == 0 || p < a.cols; p += DEPTH, from = c) {
         int depth = min_int(DEPTH, a.cols - p);
-        for (int i = 0; i < a.rows; i += BLOCK_ROWS) {
+        Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
+        if (b.cols <= NARROW)
+            narrow_matmul(c, from, a_p, b_p);
+        for (int i = 0; b.cols > NARROW && i < a.rows; i += BLOCK_ROWS) {
             int rows = min_int(BLOCK_ROWS, a.rows - i);
-            pack_rows(packed, band_of_cols(band_of_rows(a, i, rows), p, depth));
-            block_matmul_add(band_of_rows(c, i, rows), packed,
-                             band_of_rows(b, p, depth));
+            block_matmul(band_of_rows(c, i, rows), band_of_rows(from, i, rows),
+                         band_of_rows(a_p, i, rows), b_p);
         }
     }
+}
+
+// c += a b
+void matmul_add(Mat c, Mat a, Mat b) {
+    matmul_from(c, c, a, b);
 }
 
 // c = a b
@@ -1291,9 +1350,8 @@ typedef struct {
 
 // y = x W + b;  x (N,I) -> y (N,O)
 void linear_forward(Mat y, Mat x, const Linear *w) {
-    for (int i = 0; i < y.rows; i++)      // (1) y = b in every row
-        memcpy(row(y, i), w->bias.at, sizeof(real) * (size_t)y.cols);
-    matmul_add(y, x, w->weight);          // (2) y += x W
+    Mat bias = {w->bias.at, y.rows, y.cols, 0, 1}; // (1) b in every row
+    matmul_from(y, bias, x, w->weight);            // (2) y = b + x W
 }
 
 // The gradient of a bias is a sum over rows. Rows are shared among threads
@@ -1853,8 +1911,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // is its gradient. For the same reason `loss = output.sum()` behind a norm,
 // which one finds in tutorials, teaches what is below it nothing of use.
 
-// The code takes steps (3), (2) and (1) at once, by the last formula. dx (N,D) and
-// dw are added to; dy (N,D) given.
+// The code takes steps (3), (2) and (1) at once, by the last formula. dx (N,D)
+// and dw are added to; dy (N,D) given.
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
                    Mat dx, Mat dy) {
     int N = dy.rows, D = dy.cols;

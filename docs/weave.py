@@ -36,6 +36,9 @@ ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80",
                    FONTCONFIG_FILE=str(DOCS / "figures" / "fonts.conf"))
 
 
+TITLE = "transformer.c"
+
+
 def fail(message):
     sys.exit(f"weave.py: {message}")
 
@@ -251,7 +254,7 @@ class Book:
             number = int(m[2])
             if number >= len(self.chapters):
                 fail(f"there is no chapter {number}: {text[:60]!r}")
-            return f"[{m[0]}]({self.chapters[number].page}.html)"
+            return f"[{m[1]}\u00a0{m[2]}]({self.chapters[number].page}.html)"
 
         def to_definition(m):
             if m[1] not in self.defined:
@@ -455,7 +458,12 @@ def finish(body):
                   r"<details><summary>Answer</summary>\1</details></li>",
                   body, flags=re.DOTALL)
     body = re.sub(r"<(br|col|hr)([^>]*?) ?/>", r"<\1\2>", body)
-    return body.replace("<table>", '<div class="table" tabindex="0"><table>') \
+    # an option such as --tie stays on one line
+    body = re.sub("<code>[^<]*</code>", lambda code: re.sub(
+        r"(?<![\w-])--?[a-z][\w-]*", r'<span class="whole">\g<0></span>',
+        code[0]), body)
+    return body.replace("<table>", '<div class="table" role="group" '
+                        'aria-label="Table" tabindex="0"><table>') \
         .replace("</table>", "</table></div>")
 
 
@@ -487,8 +495,11 @@ def write_page(name, title, body, before=None, after=None, top=2):
              [("prev", "Previous:", before or (None, None)),
               ("next", "Next:", after or (None, None))] if page]
     toc = contents(headings_of(body), top) if top else ""
-    page = string.Template((DOCS / "page.tmpl").read_text()).substitute(
-        title=html.escape(title), name=name,
+    template = (DOCS / "page.tmpl").read_text().replace(
+        f'<a href="{name}.html">', f'<a href="{name}.html" aria-current="page">')
+    page = string.Template(template).substitute(
+        title=html.escape(title if title == TITLE else f"{title} · {TITLE}"),
+        name=name,
         style=(DOCS / "style.css").read_text(),
         toc=f'<nav class="toc" aria-labelledby="toc"><p id="toc">On this page'
             f"</p>\n{toc}\n</nav>" if toc else "",
@@ -561,7 +572,7 @@ def main():
     if unused:
         fail(f"figures that nobody uses: {sorted(unused)}")
 
-    order = [("index", book.title, book.link(index))]
+    order = [("index", TITLE, book.link(index))]
     order += [(c.page, f"{c.number}. {c.title}", pages[c.page])
               for c in book.chapters]
     order += [("articles", "From your tutorial to the chapters",
@@ -576,13 +587,13 @@ def main():
         write_page(name, title, pandoc(markdown, name),
                    names[i - 1] if i else None, names[i + 1],
                    top=0 if name in ("index", "deviations") else 2)
-    write_page("source", "transformer.c", source_page(book), names[-2], top=0)
+    write_page("source", "Source", source_page(book), names[-2], top=0)
 
     whole = "\n\n".join(pages[c.page] for c in book.chapters)
     for c in book.chapters:
         whole = whole.replace(f"]({c.page}.html#", "](#") \
             .replace(f"]({c.page}.html)", f"](#{c.name.replace('_', '-')})")
-    write_page("book", book.title, pandoc(whole, "book"), top=1)
+    write_page("book", "One page", pandoc(whole, "book"), top=1)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,25 @@ void test_products(void)
     matmul(c, a, b);
     matmul_definition(expected, a, b);
     CLAIM(largest_error_above(c, expected, 1) < limit, "matmul forgets what c held");
+
+    double from_row = 0, from_other = 0;
+    for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
+        int n = size[s][0], k = size[s][1], m = size[s][2];
+        Mat start = random_mat(n, m), line = random_mat(1, m);
+        Mat repeated = {line.at, n, m, 0, 1};
+        a = random_mat(n, k), b = random_mat(k, m);
+        expected = copied(start);
+        matmul_definition(expected, a, b);
+        c = filled_mat(n, m, 9);
+        matmul_from(c, start, a, b);
+        from_other = fmax(from_other, largest_error_above(c, expected, 1));
+        expected = copied(repeated);
+        matmul_definition(expected, a, b);
+        matmul_from(c, repeated, a, b);
+        from_row = fmax(from_row, largest_error_above(c, expected, 1));
+    }
+    CLAIM(from_other < limit, "matmul_from adds to another matrix: %.1e", from_other);
+    CLAIM(from_row < limit, "or to one row, repeated: %.1e", from_row);
 }
 
 // One row of a product does not depend on how many other rows there are.

@@ -87,8 +87,40 @@ void measure(const Size *s, int threads)
     trainer_free(&t);
 }
 
+// The peak of one core: multiplications and additions on numbers that are in
+// registers already, as many side by side as the tile of chapter 1 has.
+double peak_gflops(void)
+{
+    enum { TURNS = 1000000, SUMS = 2 * TILE_ROWS };
+    Vector sum[SUMS], factor = (Vector){0} + (real)0.5;
+    double best = INFINITY;
+    real total = 0;
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < SUMS; i++)
+            sum[i] = (Vector){0} + (real)i;
+        double started = now();
+        for (int p = 0; p < TURNS; p++) {
+            UNROLL
+            for (int i = 0; i < TILE_ROWS; i++) {
+                sum[2 * i] = sum[2 * i] * factor + factor;
+                sum[2 * i + 1] = sum[2 * i + 1] * factor + factor;
+            }
+        }
+        best = fmin(best, now() - started);
+        for (int i = 0; i < SUMS; i++)
+            total += *(real *)&sum[i];
+    }
+    if (!isfinite((double)total)) // uses the sums, so that they are computed
+        fail("bench: the peak is not a number");
+    return 2.0 * SUMS * LANES * TURNS / best / 1e9;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], "--peak")) {
+        printf("peak %.1f\n", peak_gflops());
+        return 0;
+    }
     int threads = 1, first = 1;
 #ifdef _OPENMP
     threads = omp_get_max_threads();

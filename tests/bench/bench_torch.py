@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""The same training step in PyTorch and here, in turn, on the same machine.
+
+    python3 tests/bench/bench_torch.py [--threads N] [--rounds N] [SIZE ...]
+
+The sizes are those of bench.c, which says what a step is. The model in PyTorch
+is the one that tutorials build from nn.Linear, nn.LayerNorm and softmax; its
+dropout is in the same places. PyTorch's OpenBLAS does not recognise every
+processor, so it is tried with several settings of OPENBLAS_CORETYPE, and the
+best is taken. Each round runs both programs one after the other; the medians of
+the rounds are printed, with their ratio.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+SIZES = {  # vocabulary, d_model, heads, layers, d_ff, batch, length
+    "tiny": (20, 32, 2, 1, 128, 32, 10),
+    "class": (32, 64, 4, 2, 256, 64, 20),
+    "small": (1000, 128, 4, 3, 512, 64, 24),
+    "mid": (4000, 256, 8, 3, 1024, 64, 32),
+    "base": (10000, 512, 8, 6, 2048, 16, 32),
+}
+CORES = ["", "SKYLAKEX", "HASWELL", "ZEN"]
+
+
+def worker(name, threads, seconds):
+    """Prints the median seconds of a step and the peak memory in bytes."""
+    import math
+    import resource
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self, d_model, heads):
+            super().__init__()
+            self.heads = heads
+            self.query = nn.Linear(d_model, d_model)
+            self.key = nn.Linear(d_model, d_model)
+            self.value = nn.Linear(d_model, d_model)
+            self.output = nn.Linear(d_model, d_model)
+            self.dropout = nn.Dropout(0.1)
+
+        def split(self, x):
+            return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+        def forward(self, x, y, mask=None):
+            q = self.split(self.query(x))
+            k = self.split(self.key(y))
+            v = self.split(self.value(y))
+            scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
+            if mask is not None:
+                scores = scores.masked_fill(mask, float("-inf"))
+            out = self.dropout(scores.softmax(-1)) @ v
+            return self.output(out.transpose(1, 2).reshape(x.shape))
+
+    class Layer(nn.Module):
+        def __init__(self, d_model, heads, d_ff, cross):
+            super().__init__()
+            self.self_attention = Attention(d_model, heads)
+            self.cross_attention = Attention(d_model, heads) if cross else None
+            self.inner = nn.Linear(d_model, d_ff)
+            self.outer = nn.Linear(d_ff, d_model)
+            self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(3))
+            self.dropout = nn.Dropout(0.1)
+
+        def forward(self, x, memory=None, mask=None):
+            x = self.norms[0](x + self.dropout(self.self_attention(x, x, mask)))
+            if self.cross_attention:
+                y = self.cross_attention(x, memory)
+                x = self.norms[1](x + self.dropout(y))
+            y = self.outer(self.dropout(torch.relu(self.inner(x))))
+            return self.norms[2](x + self.dropout(y))
+
+    class Transformer(nn.Module):
+        def __init__(self, vocab, d_model, heads, layers, d_ff, length):
+            super().__init__()
+            self.source = nn.Embedding(vocab, d_model)
+            self.target = nn.Embedding(vocab, d_model)
+            self.encoder = nn.ModuleList(
+                Layer(d_model, heads, d_ff, False) for _ in range(layers))
+            self.decoder = nn.ModuleList(
+                Layer(d_model, heads, d_ff, True) for _ in range(layers))
+            self.output = nn.Linear(d_model, vocab)
+            self.dropout = nn.Dropout(0.1)
+            turns = torch.arange(length)[:, None] * 10000 ** (
+                -torch.arange(0, d_model, 2) / d_model)
+            table = torch.stack([turns.sin(), turns.cos()], -1)
+            self.positions = table.view(length, d_model)
+            self.mask = torch.ones(length, length).triu(1).bool()
+
+        def embed(self, table, ids):
+            x = table(ids) * math.sqrt(table.embedding_dim)
+            return self.dropout(x + self.positions)
+
+        def forward(self, source, target):
+            x = self.embed(self.source, source)
+            for layer in self.encoder:
+                x = layer(x)
+            y = self.embed(self.target, target)
+            for layer in self.decoder:
+                y = layer(y, x, self.mask)
+            return self.output(y)
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    vocab, d_model, heads, layers, d_ff, batch, length = SIZES[name]
+    model = Transformer(vocab, d_model, heads, layers, d_ff, length)
+    adam = torch.optim.Adam(model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
+    times, started = [], time.perf_counter()
+    while len(times) < 4 or time.perf_counter() - started < seconds:
+        source, target, expected = torch.randint(4, vocab, (3, batch, length))
+        before = time.perf_counter()
+        logits = model(source, target)
+        loss = nn.functional.cross_entropy(logits.view(-1, vocab),
+                                           expected.reshape(-1))
+        adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1)
+        adam.step()
+        times.append(time.perf_counter() - before)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(statistics.median(times[1:]), peak)
+
+
+def theirs(name, threads, core, seconds):
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    if core:
+        environment["OPENBLAS_CORETYPE"] = core
+    out = subprocess.run([sys.executable, __file__, "--worker", name,
+                          "--threads", str(threads), "--seconds", str(seconds)],
+                         env=environment, check=True, capture_output=True,
+                         text=True).stdout.split()
+    return float(out[0]), int(out[1])
+
+
+def ours(name, threads):
+    out = subprocess.run(["build/bench", "--threads", str(threads), name],
+                         check=True, capture_output=True, text=True).stdout
+    _, _, ms, _, gflops, peak = out.split()
+    return float(ms) / 1e3, float(gflops), int(peak)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sizes", nargs="*", metavar="SIZE")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        worker(arguments.worker, arguments.threads, arguments.seconds)
+        return
+    for name in arguments.sizes or SIZES:
+        if name not in SIZES:
+            parser.error(f"there is no size {name}: {', '.join(SIZES)}")
+    peak = float(subprocess.run(["build/bench", "--peak"], check=True,
+                                capture_output=True, text=True).stdout.split()[1])
+    print(f"{peak:.0f} GFLOP/s is the peak of one core, measured\n")
+    print("size   threads  PyTorch ms  ours ms  ratio  GFLOP/s  of peak  "
+          "peak memory, PyTorch and ours   OPENBLAS_CORETYPE")
+    for name in arguments.sizes or SIZES:
+        core = min(CORES, key=lambda c: theirs(name, arguments.threads, c, 1)[0])
+        a, b = [], []
+        for _ in range(arguments.rounds):
+            a.append(theirs(name, arguments.threads, core, arguments.seconds))
+            b.append(ours(name, arguments.threads))
+        they, we = (statistics.median(x[0] for x in m) for m in (a, b))
+        gflops = statistics.median(x[1] for x in b)
+        share = 100 * gflops / peak / arguments.threads
+        print(f"{name:6} {arguments.threads:7} {1e3 * they:11.1f} "
+              f"{1e3 * we:8.2f} {they / we:6.2f} {gflops:8.1f} {share:6.0f} %  "
+              f"{a[-1][1] / 1e6:8.0f} MB {b[-1][2] / 1e6:8.0f} MB"
+              f"           {core or 'as detected'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
