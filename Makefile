@@ -6,6 +6,7 @@
 #   make test         all tests (under five minutes)
 #   make gradcheck    the largest gradient error of every tensor, as a table
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
+#   make bench-product   how the matrix product became fast, step by step
 #   make bench-torch  the same beside PyTorch (python3-torch), in turn
 #   make chapters     cut the file at each chapter and compile every beginning
 #   make docs         weave the walkthrough; needs pandoc, graphviz, python3
@@ -68,7 +69,7 @@ gradcheck: build/gradcheck
 	build/gradcheck
 
 build/gradcheck: tests/gradcheck.c tests/test.h transformer.c build/flags
-	$(COMPILE) -DTRANSFORMER_DOUBLE -DTRANSFORMER_NO_MAIN tests/gradcheck.c \
+	$(COMPILE) -DTRANSFORMER_DOUBLE tests/gradcheck.c \
 	    -o $@ -lm
 
 # Every beginning of the file, up to the end of any chapter, must compile.
@@ -78,6 +79,12 @@ chapters:
 bench: build/bench
 	build/bench $(if $(THREADS),--threads $(THREADS)) $(NAMES)
 
+bench-product: build/product
+	build/product
+
+build/product: tests/bench/product.c transformer.c build/flags
+	$(COMPILE) tests/bench/product.c -o $@ -lm
+
 bench-torch: build/bench
 	$(TORCH) tests/bench/bench_torch.py $(if $(THREADS),--threads $(THREADS)) \
 	    $(NAMES)
@@ -86,7 +93,7 @@ bench-torch: build/bench
 TORCH ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 build/bench: tests/bench/bench.c transformer.c build/flags
-	$(COMPILE) -DTRANSFORMER_NO_MAIN tests/bench/bench.c -o $@ -lm
+	$(COMPILE) tests/bench/bench.c -o $@ -lm
 
 # ---------------------------------------------------------------- docs
 
@@ -131,5 +138,5 @@ clean:
 	rm -rf build out transformer
 
 FORCE:
-.PHONY: all run test check gradcheck chapters bench bench-torch docs docs-check docs-runs \
+.PHONY: all run test check gradcheck chapters bench bench-product bench-torch docs docs-check docs-runs \
     examples data clean FORCE

@@ -372,13 +372,14 @@ class Book:
         return "\n\n".join(out)
 
 
-def function_text(name):
-    """A function of docs/examples.c, with the comment above it."""
-    lines = (DOCS / "examples.c").read_text(encoding="utf-8").split("\n")
-    head = f"void {name}(void) {{"
-    if head not in lines:
-        fail(f"docs/examples.c has no function {name}")
-    first = last = lines.index(head)
+def function_text(name, path="docs/examples.c"):
+    """A function of another C file, with the comment above it."""
+    lines = (ROOT / path).read_text(encoding="utf-8").split("\n")
+    heads = [i for i, l in enumerate(lines)
+             if re.match(rf"[A-Za-z][\w ]* {name}\(.*[^;]$", l)]
+    if len(heads) != 1:
+        fail(f"{path} has no function {name}")
+    first = last = heads[0]
     while lines[first - 1].startswith("//"):
         first -= 1
     while lines[last] != "}":
@@ -553,6 +554,14 @@ def source_page(book):
     return body
 
 
+def directives(book, text):
+    """@figure NAME and @function NAME in pages that are not chapters."""
+    text = re.sub(r"^@figure (\S+)$", lambda m: book.figure(m[1], "docs/source"),
+                  text, flags=re.MULTILINE)
+    return re.sub(r"^@function (\S+)$", lambda m: "``` c\n" + function_text(
+        m[1], "tests/bench/product.c") + "\n```", text, flags=re.MULTILINE)
+
+
 def main():
     book = Book()
     pages = {c.page: book.chapter_markdown(c) for c in book.chapters}
@@ -560,8 +569,9 @@ def main():
     listed = "\n".join(f"{c.number}.  [{c.title[0].upper() + c.title[1:]}]"
                        f"({c.page}.html)" for c in book.chapters)
     index = index.replace("@contents", listed)
-    index = re.sub(r"^@figure (\S+)$", lambda m: book.figure(m[1], "index.md"),
-                   index, flags=re.MULTILINE)
+    index = directives(book, index)
+    fast = directives(book, (DOCS / "source" / "fast.md").read_text(
+        encoding="utf-8"))
     # in the map's tables the first column names what is in the tutorial
     articles = re.sub(r"^(\|[^|]*\|)?(.*)$",
                       lambda m: (m[1] or "") + book.link(m[2]),
@@ -579,6 +589,7 @@ def main():
                articles),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),
+              ("fast", "How the product became fast", book.link(fast)),
               ("functions", "Functions and types", functions_page(book))]
     names = [(name, title) for name, title, _ in order]
     names[0] = ("index", "Contents")
