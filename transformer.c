@@ -767,10 +767,10 @@ void block_matmul(Mat c, Mat from, Mat a, Mat b) {
         pack_cols(packed, band_of_cols(b, j, cols));
         for (int i = 0; i < c.rows; i += TILE_ROWS) {
             int rows = min_int(TILE_ROWS, c.rows - i);
-            tiles.at = packed_a + (ptrdiff_t)i * PACKED_ROW;
-            tiles.rows = rows;
+            Mat one = {packed_a + (ptrdiff_t)i * PACKED_ROW, rows, b.rows,
+                       tiles.row_stride, tiles.col_stride};
             any_tile(band_of_cols(band_of_rows(c, i, rows), j, cols),
-                     band_of_cols(band_of_rows(from, i, rows), j, cols), tiles,
+                     band_of_cols(band_of_rows(from, i, rows), j, cols), one,
                      packed);
         }
     }
@@ -995,7 +995,8 @@ uint32_t scramble32(uint32_t x) {
 }
 
 // x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
-// backward.
+// backward. Each row has a key of its own, made from key + i; number j is dropped
+// if that key with the bits of j turned over (^) is scrambled to less than p · 2³².
 void dropout_row(real *x, int n, int i, Dropout d) {
     if (d.rate == 0)
         return;
@@ -1860,9 +1861,9 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
         real scale = 1 / REAL(sqrt)(variance + (real)NORM_EPSILON);
         for (int j = 0; j < D; j++)                      // (3) normalize
             y[j] = y[j] * scale * w->gain.at[j] + w->bias.at[j];
-        //@ end
         s->mean.at[i] = mean;
         s->scale.at[i] = scale;
+        //@ end
     }
     return out;
 }

@@ -451,6 +451,8 @@ def finish(body):
     body = re.sub(r'<span id="cb\d+-\d+"><a href="#[^"]*"[^>]*></a>', "<span>",
                   body)
     body = re.sub(r"<pre(?=[\s>])", '<pre tabindex="0"', body)
+    body = re.sub(r"//@ exercise (\w+)", lambda m: '<a href="exercises.html#exercise-'
+                  f'{m[1].replace("_", "-")}">{m[0]}</a>', body)
     for name, label in BOXES.items():
         body = body.replace(f'<div class="{name}">',
                             f'<div class="box {name}" role="note">'
@@ -542,6 +544,33 @@ def deviations_page(book):
     return "\n".join(out)
 
 
+KINDS = {"write": "Write it", "bug": "Find the bug",
+         "number": "The tutorials' exercises", "train": "Train it"}
+
+
+def exercises_page(book):
+    """All pages of docs/exercises/, with their hints folded."""
+    out, kind = [(DOCS / "source" / "exercises.md").read_text(encoding="utf-8")], ""
+    for path in sorted((DOCS / "exercises").glob("[0-9]*.md")):
+        head, _, text = path.read_text(encoding="utf-8").partition("\n----\n")
+        about = dict(re.findall(r"^(\w+): *(.*)$", head, re.MULTILINE))
+        number = path.name[:2]
+        if kind != about["kind"]:
+            kind = about["kind"]
+            out.append(f"## {KINDS[kind]}")
+        parts = re.split(r"^## Hint (\d)\n", text, flags=re.MULTILINE)
+        title = re.match(r"\s*# (.+)\n", parts[0])
+        anchor = "exercise-" + about["name"].replace("_", "-")
+        out += [f"### {number}. {title[1]} {{#{anchor}}}",
+                f"`make exercise N={int(number)}`, {about['points']} points, "
+                f"chapter {about['chapter']}",
+                book.prose(parts[0][title.end():])]
+        for n, hint in zip(parts[1::2], parts[2::2]):
+            out += [raw(f"<details><summary>Hint {n}</summary>"),
+                    book.prose(hint), raw("</details>")]
+    return "\n\n".join(out)
+
+
 def source_page(book):
     body = pandoc("# transformer.c\n\nThe whole file. Every line has an address,"
                   " `source.html#L1` and so on.\n\n"
@@ -589,6 +618,10 @@ def main():
                articles),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),
+              ("exercises", "Exercises", exercises_page(book)),
+              ("teacher", "For teachers", book.prose(
+                  (DOCS / "exercises" / "teacher.md").read_text(
+                      encoding="utf-8"))),
               ("fast", "How the product became fast", book.link(fast)),
               ("functions", "Functions and types", functions_page(book))]
     names = [(name, title) for name, title, _ in order]
