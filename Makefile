@@ -11,6 +11,8 @@
 #   make chapters     cut the file at each chapter and compile every beginning
 #   make docs         weave the walkthrough; needs pandoc, graphviz, python3
 #   make examples     the examples of the walkthrough: build/examples
+#   make exercises    write exercises/transformer.c, with holes to fill; then
+#                     make exercise | grade | hint | solution | reset N=5
 #   make docs-runs    train anew for the walkthrough's pictures (minutes)
 #   make data         make the data sets anew
 #   make clean
@@ -126,6 +128,18 @@ build/examples: docs/examples.c tests/test.h tests/model.h transformer.c \
 docs-runs:
 	sh docs/runs/make.sh
 
+# ---------------------------------------------------------------- exercises
+
+# make grade N=5 SRC=mine.c JSON=results.json; what each takes is in tool.py.
+STUDENT = exercises exercise grade hint solution reset watch gradescope
+
+$(STUDENT):
+	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
+	    $(if $($v),'$v=$($v)'))
+
+test-exercises:
+	sh docs/exercises/test.sh
+
 # ---------------------------------------------------------------- data
 
 data: build/generate
@@ -139,4 +153,4 @@ clean:
 
 FORCE:
 .PHONY: all run test check gradcheck chapters bench bench-product bench-torch docs docs-check docs-runs \
-    examples data clean FORCE
+    examples $(STUDENT) test-exercises data clean FORCE

@@ -451,8 +451,11 @@ def finish(body):
     body = re.sub(r'<span id="cb\d+-\d+"><a href="#[^"]*"[^>]*></a>', "<span>",
                   body)
     body = re.sub(r"<pre(?=[\s>])", '<pre tabindex="0"', body)
-    body = re.sub(r"//@ exercise (\w+)", lambda m: '<a href="exercises.html#exercise-'
-                  f'{m[1].replace("_", "-")}">{m[0]}</a>', body)
+    body = re.sub(r"//@ exercise (\w+)",
+                  lambda m: '<a href="exercises.html#exercise-'
+                  f'{m[1].replace("_", "-")}">{m[0]}</a>'
+                  if list((DOCS / "exercises").glob(
+                      f"??-{m[1].replace('_', '-')}.md")) else m[0], body)
     for name, label in BOXES.items():
         body = body.replace(f'<div class="{name}">',
                             f'<div class="box {name}" role="note">'

@@ -1,0 +1,1346 @@
+// The graded checks of the exercises: one function for each region
+// "//@ exercise NAME" of transformer.c.
+//
+//     cc -std=c11 -O1 -ffp-contract=off -DSOURCE='"transformer.c"' grade.c -lm
+//     ./grade NAME record FILE     with the reference: writes what is expected
+//     ./grade NAME compare FILE    with a student's code: compares with that
+//     ./grade list                 the names of all checks
+//
+// Exit status: 0 right (the last line is then "right: N cases"), 1 wrong, 2
+// misused; exercise_todo() in a student's file ends the program with 3.
+//
+// ## How to add a check
+//
+// Write one function and give it a row in the table at the end. A check has one
+// or more cases. Each makes its matrices, calls start() with the name of the
+// case, then the function under test, hands what that has made to result(), and
+// calls finish(). When a case is wrong, finish() says what is wrong and ends
+// the program; so simple cases come first. There are three kinds of matrices:
+//
+//     input    random; must be the same after the call
+//     output   filled with PREFILL, so that = in the place of += is seen
+//     scratch  random; may be used up, and may be a result
+//
+// They lie in a pool with gaps between them, so that a write outside is seen,
+// and finish() takes them all back. The arena gives no zeros either: its
+// matrices are NaN, its other memory is full of JUNK.
+//
+// Choose sizes that all differ, masks with holes, and random numbers for all
+// that may be random, upstream gradients too: then hardly a mistake can hide.
+
+#define TRANSFORMER_NO_MAIN
+#define TRANSFORMER_DOUBLE
+#define TRANSFORMER_POISON
+#include SOURCE
+
+#define PREFILL 0.5
+#define UNTOUCHED 777.25 // what the gaps of the pool are full of
+
+enum { POOL_SIZE = 1 << 16, ARENA_SIZE = 1 << 20, GAP = 64, JUNK = 0xc3 };
+enum { MOST_MADE = 64, MOST_RESULTS = 64, TEXT = 400 };
+
+typedef struct {
+    const char *name;
+    Mat m;
+    bool is_input;
+} Made;
+
+typedef struct {
+    Name name;
+    Mat yours, expected, before; // the call; outside of the pool: PREFILL
+    int wrong; // how many elements; -1: it has another shape
+} Result;
+
+static real pool[POOL_SIZE], before[POOL_SIZE]; // now, and before the call
+static real *pool_end;
+static Made made[MOST_MADE];
+static Result results[MOST_RESULTS];
+static int made_count, result_count, case_count;
+static const char *case_name = "";
+static char right_before[TEXT]; // names of the cases that are done
+static FILE *recording;
+static bool comparing;
+static Arena room;
+static uint64_t random_state = 42;
+
+// ---------------------------------------------------------------- record
+
+static Mat make(const char *name, int rows, int cols, bool is_input) {
+    Mat m = mat(pool_end + GAP, rows, cols);
+    pool_end = m.at + rows * cols;
+    if (made_count == MOST_MADE || pool_end + GAP > pool + POOL_SIZE)
+        fail("grade.c: the pool is too small");
+    made[made_count++] = (Made){name, m, is_input};
+    for (real *x = m.at; x < pool_end; x++)
+        *x = (real)normal(&random_state);
+    return m;
+}
+
+static Mat input(const char *name, int rows, int cols) {
+    return make(name, rows, cols, true);
+}
+
+static Mat scratch(const char *name, int rows, int cols) {
+    return make(name, rows, cols, false);
+}
+
+static Mat output(const char *name, int rows, int cols) {
+    Mat m = make(name, rows, cols, false);
+    fill(m, PREFILL);
+    return m;
+}
+
+// All is ready, the call follows. `name` is kept.
+static void start(const char *name) {
+    case_name = name;
+    memcpy(before, pool, sizeof pool);
+}
+
+// A matrix that is not in the pool.
+static Mat separate(int rows, int cols) {
+    return mat(allocate((size_t)rows * (size_t)cols, sizeof(real)), rows, cols);
+}
+
+// The next matrix of the recording, which must have this name.
+static Mat expected_result(const char *name) {
+    char line[2 * NAME_SIZE] = "";
+    int rows = 0, cols = 0;
+    if (!fgets(line, sizeof line, recording) || strcspn(line, "\n") != strlen(name)
+        || strncmp(line, name, strlen(name)) != 0
+        || fscanf(recording, "%d %d", &rows, &cols) != 2)
+        fail("grade.c: this recording has no %s: it is of another check", name);
+    Mat m = separate(rows, cols);
+    for (int k = 0; k < rows * cols; k++)
+        if (fscanf(recording, "%lf", &m.at[k]) != 1)
+            fail("grade.c: the recording of %s is cut off", name);
+    fgetc(recording); // the end of the line
+    return m;
+}
+
+static bool close_to(double a, double b) {
+    double most = fmax(fabs(a), fabs(b));
+    return a == b || (fabs(a - b) <= 1e-9 + 1e-7 * most && most < INFINITY);
+}
+
+// y = factor · x + shift, everywhere?
+static bool follows(Mat y, Mat x, double factor, double shift) {
+    for (int i = 0; i < x.rows; i++)
+        for (int j = 0; j < x.cols; j++)
+            if (!close_to(*at(y, i, j), factor * *at(x, i, j) + shift))
+                return false;
+    return true;
+}
+
+static bool same(Mat a, Mat b) {
+    return a.rows == b.rows && a.cols == b.cols && follows(a, b, 1, 0);
+}
+
+// A result of the case: recorded, or compared.
+static void result(const char *name, Mat m) {
+    if (!comparing) {
+        fprintf(recording, "%s\n%d %d", name, m.rows, m.cols);
+        for (int i = 0; i < m.rows; i++)
+            for (int j = 0; j < m.cols; j++)
+                fprintf(recording, " %a", (double)*at(m, i, j));
+        fputc('\n', recording);
+        return;
+    }
+    if (result_count == MOST_RESULTS)
+        fail("grade.c: too many results");
+    Result *r = &results[result_count++];
+    Mat e = expected_result(name), snapshot = m;
+    *r = (Result){join(name, ""), m, e, m, -1};
+    if (!m.at || m.rows != e.rows || m.cols != e.cols)
+        return;
+    bool in_pool = m.at >= pool && m.at < pool + POOL_SIZE;
+    if (in_pool)
+        snapshot.at = before + (m.at - pool);
+    r->wrong = 0;
+    r->yours = separate(e.rows, e.cols);
+    r->before = separate(e.rows, e.cols);
+    for (int i = 0; i < e.rows; i++)
+        for (int j = 0; j < e.cols; j++) {
+            *at(r->yours, i, j) = *at(m, i, j);
+            *at(r->before, i, j) = in_pool ? *at(snapshot, i, j) : PREFILL;
+            r->wrong += !close_to(*at(m, i, j), *at(e, i, j));
+        }
+}
+
+// The same for whole numbers, bytes or ints; and for one number.
+static void result_whole(const char *name, const void *x, size_t size, int rows,
+                         int cols) {
+    Mat m = separate(rows, cols);
+    for (int k = 0; k < rows * cols; k++)
+        m.at[k] = size == 1 ? ((const unsigned char *)x)[k] : ((const int *)x)[k];
+    result(name, m);
+}
+
+static void result_number(const char *name, double x) {
+    real number = (real)x;
+    result(name, mat(&number, 1, 1));
+}
+
+// ---------------------------------------------------------------- diagnose
+//
+// In these functions y is the student's result, e the expected one, and b what
+// was there before; all lie row after row.
+
+static bool all_are(Mat m, double value) {
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++)
+            if (*at(m, i, j) != value)
+                return false;
+    return true;
+}
+
+// Is it as it was before the call, or as memory of the arena is?
+static bool untouched(Mat y, Mat b) {
+    int junk;
+    memset(&junk, JUNK, sizeof junk);
+    return same(y, b) || all_are(y, JUNK) || all_are(y, junk);
+}
+
+static Mat difference(Mat a, Mat b) {
+    Mat m = separate(a.rows, a.cols);
+    for (int k = 0; k < a.rows * a.cols; k++)
+        m.at[k] = a.at[k] - b.at[k];
+    return m;
+}
+
+// y = factor · e everywhere, for some factor?
+static bool is_multiple(Mat y, Mat e, double *factor) {
+    double most = 0;
+    *factor = 1;
+    for (int i = 0; i < e.rows; i++)
+        for (int j = 0; j < e.cols; j++)
+            if (fabs(*at(e, i, j)) > most) {
+                most = fabs(*at(e, i, j));
+                *factor = *at(y, i, j) / *at(e, i, j);
+            }
+    return follows(y, e, *factor, 0);
+}
+
+// "√12", "1/3", "-2", or with digits
+static Name name_of_factor(double f) {
+    Name name;
+    snprintf(name.text, NAME_SIZE, "%.7g", f);
+    for (int n = 64; n > 1; n--) {
+        const double value[] = {sqrt(n), 1 / sqrt(n), n, 1.0 / n};
+        const char *form[] = {"%s√%d", "%s1/√%d", "%s%d", "%s1/%d"};
+        for (int k = 0; k < 4; k++)
+            if (close_to(fabs(f), value[k]))
+                snprintf(name.text, NAME_SIZE, form[k], f < 0 ? "-" : "", n);
+    }
+    return name;
+}
+
+// The same numbers in another order: each occurs as often in y as in e?
+static bool is_permuted(Mat y, Mat e) {
+    int n = y.rows * y.cols;
+    for (int k = 0; k < n; k++) {
+        int surplus = 0;
+        for (int l = 0; l < n; l++)
+            surplus += close_to(y.at[l], e.at[k]) - close_to(e.at[l], e.at[k]);
+        if (surplus != 0)
+            return false;
+    }
+    return true;
+}
+
+// Right, except where e is the same as b?
+static bool right_where_not(Mat y, Mat e, Mat b) {
+    for (int k = 0; k < e.rows * e.cols; k++)
+        if (e.at[k] != b.at[k] && !close_to(y.at[k], e.at[k]))
+            return false;
+    return true;
+}
+
+// Everywhere either e or e + b? (What is padding may be right.)
+static bool is_partly_added(Mat y, Mat e, Mat b) {
+    for (int k = 0; k < e.rows * e.cols; k++)
+        if (!close_to(y.at[k], e.at[k]) && !close_to(y.at[k], e.at[k] + b.at[k]))
+            return false;
+    return true;
+}
+
+// 0 where something is expected, and something where 0 is?
+static bool is_complement(Mat y, Mat e) {
+    for (int k = 0; k < e.rows * e.cols; k++)
+        if ((y.at[k] == 0) == (e.at[k] == 0))
+            return false;
+    return true;
+}
+
+// What is wrong at the ends; `what` is "row", or with all transposed "column".
+static bool diagnose_ends(Mat y, Mat e, Mat b, const char *what, char *text) {
+    int n = y.rows;
+    const char *end[] = {"first", "last"}, *side[] = {"early", "late"};
+    for (int k = 0; k < 2 && n > 1; k++) {
+        int place = k * (n - 1); // of the row at this end; the rest is from !k on
+        Mat one = band_of_rows(y, place, 1), rest = band_of_rows(y, !k, n - 1);
+        Mat e_rest = band_of_rows(e, !k, n - 1), e_next = band_of_rows(e, k, n - 1);
+        if (same(rest, e_rest))
+            snprintf(text, TEXT, untouched(one, band_of_rows(b, place, 1))
+                     ? "the %s %s is never written" : "only the %s %s is wrong",
+                     end[k], what);
+        else if (same(one, band_of_rows(e, place, 1))
+                 && untouched(rest, band_of_rows(b, !k, n - 1)))
+            snprintf(text, TEXT, "only the %s %s is written", end[k], what);
+        else if (n > 2 && same(rest, e_next) && !all_are(e_next, 0))
+            snprintf(text, TEXT, "all is one %s too %s: an index is off by one",
+                     what, side[!k]);
+        else
+            continue;
+        return true;
+    }
+    return false;
+}
+
+// A number added to, or a factor on, each line as a whole; d and g are y - b and
+// e - b.
+static bool diagnose_terms(Mat y, Mat e, Mat d, Mat g, const char *what,
+                           char *text) {
+    bool shifted = y.cols > 2, scaled = shifted, scaled_added = shifted;
+    double factor;
+    for (int i = 0; i < y.rows; i++) {
+        Mat y_i = band_of_rows(y, i, 1), e_i = band_of_rows(e, i, 1);
+        shifted = shifted && follows(y_i, e_i, 1, *at(y_i, 0, 0) - *at(e_i, 0, 0));
+        scaled = scaled && is_multiple(y_i, e_i, &factor);
+        scaled_added = scaled_added && is_multiple(band_of_rows(d, i, 1),
+                                                   band_of_rows(g, i, 1), &factor);
+    }
+    snprintf(text, TEXT, shifted ? "each %s is off by a number of its own: a term "
+             "that is the same along the %s is missing or wrong"
+             : "each %s has a factor of its own too many or too few", what, what);
+    return shifted || scaled || scaled_added;
+}
+
+// The likely cause, into `text`; false if none is found. The first that fits.
+static bool diagnose(const Result *r, char *text) {
+    Mat y = r->yours, e = r->expected, b = r->before;
+    Mat d = difference(y, b), g = difference(e, b), none = separate(e.rows, e.cols);
+    Mat turned = {y.at, e.rows, e.cols, 1, e.rows}; // as if y lay col after col
+    int n = e.rows * e.cols, nans = 0, infinite = 0;
+    for (int k = 0; k < n; k++) {
+        nans += isnan(y.at[k]) != 0;
+        infinite += isinf(y.at[k]) != 0;
+    }
+    bool many = r->wrong > 1;
+    double factor = 0;
+    const struct {
+        bool holds;
+        const char *say;
+    } cause[] = {
+        {all_are(e, JUNK) || (all_are(e, e.at[0]) && e.at[0] < -1e9),
+         "nothing is to be written there"},
+        {untouched(y, b), "never written"},
+        {n > 1 && (many || e.rows == 1 || e.cols == 1)
+         && (diagnose_ends(y, e, b, "row", text)
+             || diagnose_ends(transposed(y), transposed(e), transposed(b),
+                              "column", text)), NULL},
+        {nans > 0, "not a number: never written, or made of what was never "
+                   "written, or of 0/0 or ∞-∞"},
+        {infinite > 0, "infinite: an exponential of too much, or a division by 0"},
+        {all_are(y, 0), "all zero"},
+        {many && !all_are(e, 0) && is_complement(y, e),
+         "exactly the wrong ones are 0: a condition is turned round"},
+        {follows(y, e, -1, 0) || follows(d, g, -1, 0), "wrong sign"},
+        {many && same(y, g), "overwritten instead of accumulated: = where += belongs"},
+        {many && is_partly_added(y, e, b),
+         "added to what was there instead of set: += where = belongs"},
+        {many && follows(y, g, -1, 0), "wrong sign, and = in the place of +="},
+        {many && same(turned, e), "transposed: rows and columns exchanged"},
+        {many && right_where_not(y, e, none),
+         "wrong only where 0 is expected: what is hidden, dropped or padding"},
+        {many && right_where_not(y, e, b), "wrong only where nothing should be added"},
+    };
+    for (size_t k = 0; k < sizeof cause / sizeof *cause; k++)
+        if (cause[k].holds)
+            return !cause[k].say || snprintf(text, TEXT, "%s", cause[k].say);
+    for (int k = 0; k < result_count; k++)
+        if (many && same(y, results[k].expected))
+            return snprintf(text, TEXT, "it holds what %s should hold",
+                            results[k].name.text);
+    if (many && (is_multiple(y, e, &factor) || is_multiple(d, g, &factor)))
+        return snprintf(text, TEXT, "a constant factor: %s times what is expected",
+                        name_of_factor(factor).text);
+    if (many && follows(y, e, 1, y.at[0] - e.at[0]))
+        return snprintf(text, TEXT, "off by %.7g everywhere", y.at[0] - e.at[0]);
+    if (many && (diagnose_terms(y, e, d, g, "row", text)
+                 || diagnose_terms(transposed(y), transposed(e), transposed(d),
+                                   transposed(g), "column", text)))
+        return true;
+    return many && is_permuted(y, e)
+        && snprintf(text, TEXT, "the right numbers in a wrong order");
+}
+
+// ---------------------------------------------------------------- compare
+
+static void print_case(void) {
+    printf("case: %s%s%s\n", case_name, *right_before ? "; right before it: " : "",
+           right_before);
+    fflush(stdout);
+}
+
+// The case is wrong, and the program ends.
+static _Noreturn void stop(void) {
+    print_case();
+    exit(1);
+}
+
+// "dgain[2] (of 4)", "dx[1][3] (of 8 × 18)", "loss"
+static void print_place(const char *name, int k, Mat m) {
+    printf("%s", name);
+    if (m.rows > 1 && m.cols > 1)
+        printf("[%d][%d] (of %d × %d)", k / m.cols, k % m.cols, m.rows, m.cols);
+    else if (m.rows > 1 || m.cols > 1)
+        printf("[%d] (of %d)", k, m.rows * m.cols);
+}
+
+// "2 of 60 of dx, 4 of 4 of dgain", of the results that are wrong; or "dbias"
+static void print_names(const char *head, bool wrong) {
+    int printed = 0, count = 0;
+    for (Result *r = results; r < results + result_count; r++)
+        count += (r->wrong != 0) == wrong;
+    for (Result *r = results; r < results + result_count && printed < 6; r++)
+        if ((r->wrong != 0) == wrong) {
+            printf("%s", printed++ ? ", " : head);
+            int n = r->expected.rows * r->expected.cols;
+            if (r->wrong > 0 && n > 1)
+                printf("%d of %d of ", r->wrong, n);
+            printf("%s", r->name.text);
+        }
+    if (count > printed)
+        printf(" and %d more", count - printed);
+}
+
+// Says what is wrong with the results of the case, if anything is.
+static void check_results(void) {
+    int first = 0, said = 0, k = 0;
+    char yours[TEXT], expected[TEXT];
+    while (first < result_count && results[first].wrong == 0)
+        first++;
+    if (first == result_count)
+        return;
+    Mat y = results[first].yours, e = results[first].expected;
+    if (results[first].wrong < 0) {
+        printf("wrong: %s is %d × %d, expected %d × %d\n", results[first].name.text,
+               y.rows, y.cols, e.rows, e.cols);
+        stop();
+    }
+    while (close_to(y.at[k], e.at[k]))
+        k++;
+    const char *form = fabs(y.at[k] - e.at[k]) < 1e-5 ? "%.15g" : "%.7g";
+    snprintf(yours, TEXT, isnan(y.at[k]) ? "nan" : form, y.at[k]);
+    snprintf(expected, TEXT, form, e.at[k] + 0.0); // 0, not -0
+    print_place(results[first].name.text, k, e);
+    printf(": yours %s, expected %s\n", yours, expected);
+    print_names("wrong: ", true);
+    print_names("; right: ", false);
+    putchar('\n');
+    for (Result *r = results; r < results + result_count && said < 3; r++)
+        if (r->wrong > 0 && diagnose(r, yours)) {
+            printf("looks like: %s: %s\n", r->name.text, yours);
+            said++;
+        }
+    stop();
+}
+
+// Was anything written between the matrices, or into one that is only read?
+static void check_pool(void) {
+    for (int distance = 1; distance <= GAP; distance++)
+        for (Made *one = made; one < made + made_count; one++) {
+            const real *end = one->m.at + one->m.rows * one->m.cols;
+            bool behind = end[distance - 1] != UNTOUCHED;
+            if (behind || one->m.at[-distance] != UNTOUCHED) {
+                printf("wrong: your code writes outside of %s (%d × %d), %d %s\n",
+                       one->name, one->m.rows, one->m.cols, distance,
+                       behind ? "behind its last number" : "before its first number");
+                stop();
+            }
+        }
+    for (Made *one = made; one < made + made_count; one++)
+        for (int k = 0; one->is_input && k < one->m.rows * one->m.cols; k++)
+            if (memcmp(&one->m.at[k], &before[one->m.at - pool + k], sizeof(real))) {
+                printf("wrong: your code changes ");
+                print_place(one->name, k, one->m);
+                printf(", which is only to be read\n");
+                stop();
+            }
+}
+
+// The state in which a case begins.
+static void clear(void) {
+    for (int k = 0; k < POOL_SIZE; k++)
+        pool[k] = UNTOUCHED;
+    pool_end = pool;
+    made_count = result_count = 0;
+    arena_release(&room, 0);
+    memset(arena_take(&room, ARENA_SIZE, 1), JUNK, ARENA_SIZE);
+    arena_release(&room, 0);
+}
+
+// The end of a case.
+static void finish(void) {
+    if (comparing) {
+        check_results();
+        check_pool();
+    }
+    size_t used = strlen(right_before);
+    snprintf(right_before + used, TEXT - used, "%s%s", used ? "; " : "", case_name);
+    case_name = "";
+    case_count++;
+    clear();
+}
+
+// Says in which case the student's code crashes, and lets it crash.
+static void crashed(int number) {
+    printf("your code crashes\n");
+    print_case();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+// ---------------------------------------------------------------- the checks
+//
+// The sizes, all different, so that an index in the wrong place shows.
+
+enum { B = 2, H = 3, T = 4, S = 5, K = 6, F = 7, D = H * K, V = 11 };
+
+// A mask from its picture: '1' visible, '0' hidden, all rows one after another.
+static Mask picture(const char *text, int sentence_stride, int row_stride) {
+    size_t n = strlen(text);
+    unsigned char *visible = allocate(n, 1);
+    for (size_t k = 0; k < n; k++)
+        visible[k] = text[k] == '1';
+    return (Mask){visible, sentence_stride, row_stride};
+}
+
+static const Mask everything = {0};
+static const Mat no_mat = {0};
+
+// ---- chapter 1: numbers
+
+static void grade_matmul_definition(void) {
+    Mat a = input("a", 3, 4), b = input("b", 4, 5), c = output("c", 3, 5);
+    start("c (3,5) += a (3,4) b (4,5)");
+    matmul_definition(c, a, b);
+    result("c", c);
+    finish();
+
+    // a is transposed, b a band of columns, c a band of rows and columns
+    a = transposed(input("a", 2, 6));
+    b = band_of_cols(input("the matrix around b", 2, 9), 3, 4);
+    Mat around = output("the matrix around c", 8, 10);
+    c = band_of_cols(band_of_rows(around, 1, 6), 2, 4);
+    start("a transposed, b and c bands of larger matrices");
+    matmul_definition(c, a, b);
+    result("c", c);
+    fill(c, PREFILL);
+    result("the matrix around c", around);
+    finish();
+}
+
+static void grade_dropout_row(void) {
+    const Dropout d[] = {{0.5, 1234567}, {(real)0.3, 1234567}, {(real)0.8, 99}};
+    const char *name[] = {"rate 0.5", "rate 0.3", "rate 0.8, another key"};
+    for (int c = 0; c < 3; c++) {
+        Mat x = scratch("x", 4, 23);
+        start(name[c]);
+        for (int i = 0; i < x.rows; i++)
+            dropout_row(row(x, i), x.cols, i, d[c]);
+        result("x", x);
+        finish();
+    }
+}
+
+// ---- chapter 2: attention
+
+static void softmax_case(const char *name, const char *mask, int rows, int cols,
+                         double size, double shift) {
+    Mat x = scratch("x", rows, cols);
+    for (int k = 0; k < rows * cols; k++)
+        x.at[k] = x.at[k] * size + shift;
+    Mask m = mask ? picture(mask, 0, cols) : everything;
+    for (int k = 0; mask && k < rows * cols; k += 5)
+        if (!m.visible[k])
+            x.at[k] = shift + 1e5; // what is hidden may be the largest
+    start(name);
+    for (int i = 0; i < rows; i++)
+        softmax_row(row(x, i), mask_row(m, 0, i), cols);
+    result("x", x);
+    finish();
+}
+
+static void grade_softmax_row(void) {
+    softmax_case("everything visible", NULL, 3, 7, 1, 0);
+    softmax_case("large scores", NULL, 3, 7, 1, 5000);
+    softmax_case("large negative scores", NULL, 3, 7, 1, -5000);
+    softmax_case("scores far apart", NULL, 3, 7, 900, 0);
+    softmax_case("mask with holes", "101101" "011001" "100000", 3, 6, 1, 0);
+    softmax_case("large negative scores and a mask", "1011" "0110", 2, 4, 1,
+                 -5000);
+    softmax_case("a row without any visible key", "10110" "00000" "01001",
+                 3, 5, 1, 2);
+    softmax_case("a single key", NULL, 3, 1, 1, 0);
+}
+
+// Weights as softmax makes them: rows that sum to 1, hidden keys 0.
+static Mat random_weights(int rows, int cols, Mask mask) {
+    Mat w = input("weights", rows, cols);
+    for (int i = 0; i < rows; i++) {
+        const unsigned char *visible = mask_row(mask, 0, i);
+        double total = 0;
+        for (int j = 0; j < cols; j++) {
+            bool seen = !visible || visible[j];
+            total += *at(w, i, j) = seen ? exp(*at(w, i, j)) : 0;
+        }
+        for (int j = 0; j < cols; j++)
+            *at(w, i, j) /= total > 0 ? total : 1;
+    }
+    return w;
+}
+
+static void grade_softmax_backward(void) {
+    const char *mask[] = {NULL, "011010" "101101" "000000" "001000"};
+    for (int c = 0; c < 2; c++) {
+        Mat w = random_weights(4, 6, mask[c] ? picture(mask[c], 0, 6)
+                                             : everything);
+        Mat dw = scratch("dw", 4, 6);
+        start(c ? "hidden keys, and a row without any visible key"
+                : "everything visible");
+        softmax_backward(dw, w);
+        result("dw", dw);
+        finish();
+    }
+    Mat wide = scratch("the matrix around dw", 4, 9);
+    Mat dw = band_of_cols(wide, 2, 6);
+    Mat w = random_weights(4, 6, everything);
+    start("rows of dw that lie further apart than they are long");
+    softmax_backward(dw, w);
+    result("dw", dw);
+    fill(dw, 0);
+    result("the matrix around dw", wide);
+    finish();
+}
+
+static const struct {
+    const char *name, *mask;
+    Dropout dropout;
+} attention_case[] = {
+    {"everything visible, no dropout", NULL, {0, 0}},
+    {"mask with holes", "10110" "01101" "00100" "11111", {0, 0}},
+    {"a row without any visible key", "10110" "00000" "00110" "10011", {0, 0}},
+    {"dropout", NULL, {(real)0.4, 4711}},
+    {"mask and dropout", "11010" "10001" "00000" "11101", {(real)0.4, 4712}},
+};
+
+static void grade_attention_forward(void) {
+    for (int c = 0; c < 5; c++) {
+        Dropout d = attention_case[c].dropout;
+        const char *mask = attention_case[c].mask;
+        Mat q = input("q", T, K), k = input("k", S, K), v = input("v", S, K);
+        Mat weights = scratch("weights", T, S);
+        Mat dropped = d.rate > 0 ? scratch("dropped", T, S) : weights;
+        Mat heads = output("the heads beside out", T, D);
+        Mat out = band_of_cols(heads, K, K);
+        Mask m = mask ? picture(mask, 0, S) : everything;
+        start(attention_case[c].name);
+        attention_forward(out, weights, dropped, q, k, v, m, (real)0.37, d);
+        result("weights", weights);
+        result("dropped", dropped);
+        result("out", out);
+        fill(out, PREFILL);
+        result("the heads beside out", heads);
+        finish();
+    }
+}
+
+static void grade_attention_backward(void) {
+    for (int c = 0; c < 5; c++) {
+        Dropout d = attention_case[c].dropout;
+        const char *mask = attention_case[c].mask;
+        Mat q = input("q", T, K), k = input("k", S, K), v = input("v", S, K);
+        Mat dout = input("dout", T, K), dscores = scratch("dscores", T, S);
+        Mat w = random_weights(T, S, mask ? picture(mask, 0, S) : everything);
+        Mat dropped = w;
+        if (d.rate > 0) {
+            dropped = input("dropped", T, S);
+            copy(dropped, w);
+            dropout(dropped, d);
+        }
+        Mat heads = output("the heads beside dk", S, D);
+        Mat dq = output("dq", T, K), dk = band_of_cols(heads, K, K);
+        Mat dv = output("dv", S, K);
+        start(attention_case[c].name);
+        attention_backward(dq, dk, dv, dout, dscores, w, dropped, q, k, v,
+                           (real)0.37, d);
+        result("dq", dq);
+        result("dk", dk);
+        result("dv", dv);
+        fill(dk, PREFILL);
+        result("the heads beside dk", heads);
+        finish();
+    }
+}
+
+// ---- chapter 3: multi-head attention
+
+static void grade_linear_backward(void) {
+    for (int tied = 0; tied < 2; tied++) {
+        Mat x = input("x", 5, 3), dy = input("dy", 5, 4), dx = output("dx", 5, 3);
+        Mat weight = tied ? transposed(input("W", 4, 3)) : input("W", 3, 4);
+        Mat dweight = tied ? transposed(output("dW", 4, 3)) : output("dW", 3, 4);
+        Linear w = {weight, input("b", 1, 4)};
+        Linear dw = {dweight, output("db", 1, 4)};
+        start(tied ? "W and dW are transposed views, as in a tied output layer"
+                   : "W as it lies in memory");
+        linear_backward(dx, &dw, dy, x, &w);
+        result("dx", dx);
+        result("dW", dw.weight);
+        result("db", dw.bias);
+        finish();
+    }
+}
+
+// The block is compared by where it lies, not by what is in it.
+static void grade_head(void) {
+    const int which[][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 2}, {2, 1}};
+    const char *name[] = {"sentence 0, head 0", "sentence 0, head 1",
+                          "sentence 1, head 0", "sentence 1, head 2",
+                          "sentence 2, head 1"};
+    for (int c = 0; c < 5; c++) {
+        Mat m = band_of_cols(input("m", 3 * T, D + 4), 2, D);
+        start(name[c]);
+        Mat block = head(m, which[c][0], T, which[c][1], K);
+        ptrdiff_t offset = block.at - m.at;
+        result_number("rows", block.rows);
+        result_number("cols", block.cols);
+        result_number("row_stride", block.row_stride);
+        result_number("col_stride", block.col_stride);
+        result_number("row of m at which it starts",
+                      floor((double)offset / m.row_stride));
+        result_number("column of m at which it starts",
+                      (double)(offset % m.row_stride));
+        finish();
+    }
+}
+
+// ---- chapter 4: embedding
+
+static void grade_sinusoidal_positions(void) {
+    for (int odd = 0; odd < 2; odd++) {
+        Mat table = output("table", 7 - odd, 10 + odd);
+        start(odd ? "an odd number of columns" : "7 positions, 10 columns");
+        sinusoidal_positions(table);
+        result("table", table);
+        finish();
+    }
+}
+
+static void grade_embedding_backward(void) {
+    static const int words[] = {5, 8, 5, 3, 2, 7, 5, 8, 6, 2};
+    static const int padded[] = {5, 8, 2, 0, 0, 7, 5, 4, 6, 2};
+    const struct {
+        const char *name;
+        int width;
+        bool learned;
+        Dropout dropout;
+        const int *ids;
+    } cases[] = {
+        {"positions are not learned", D, false, {0, 0}, words},
+        {"positions are learned", D, true, {0, 0}, words},
+        {"dropout", D, true, {(real)0.3, 77}, words},
+        {"D = 70: two bands of columns", 70, true, {0, 0}, words},
+        {"padding: a token like any other here", D, true, {0, 0}, padded},
+    };
+    for (int c = 0; c < 5; c++) {
+        int width = cases[c].width;
+        Mat dx = scratch("dx", B * S, width), dtable = output("dtable", V, width);
+        Mat dpositions = cases[c].learned ? output("dpositions", S + 2, width)
+                                          : no_mat;
+        EmbeddingSaved s = {cases[c].ids, S, cases[c].dropout};
+        start(cases[c].name);
+        embedding_backward(&s, dtable, dpositions, dx);
+        result("dtable", dtable);
+        if (cases[c].learned)
+            result("dpositions", dpositions);
+        finish();
+    }
+}
+
+// ---- chapter 5: the feed-forward network
+
+static void grade_activation_backward(void) {
+    for (int activation = RELU; activation <= GELU; activation++) {
+        Mat x = input("x", 4, 7), dy = scratch("dy", 4, 7);
+        *at(x, 1, 2) = 0; // the corner of ReLU
+        *at(x, 2, 3) = 5;
+        *at(x, 3, 0) = -5;
+        start(activation == RELU ? "RELU" : "GELU");
+        activation_backward(dy, x, activation);
+        result("dy", dy);
+        finish();
+    }
+}
+
+static Linear linear_of(Mat weight, Mat bias) {
+    return (Linear){weight, bias};
+}
+
+static void grade_ffn_backward(void) {
+    const char *name[] = {"ReLU, no dropout", "GELU, no dropout", "ReLU, dropout"};
+    for (int c = 0; c < 3; c++) {
+        Config config = {.activation = c == 1 ? GELU : RELU};
+        Dropout d = {(real)(c == 2 ? 0.4 : 0), 31};
+        Pass pass = {&room, &config, d.rate, 5};
+        FeedForward w = {linear_of(input("W1", D, F), input("b1", 1, F)),
+                         linear_of(input("W2", F, D), input("b2", 1, D))};
+        FeedForward dw = {linear_of(output("dW1", D, F), output("db1", 1, F)),
+                          linear_of(output("dW2", F, D), output("db2", 1, D))};
+        FeedForwardSaved s = {input("x", B * T, D), input("inner", B * T, F),
+                              input("active", B * T, F), d};
+        activation_forward(s.active, s.inner, config.activation);
+        dropout(s.active, d);
+        Mat dx = output("dx", B * T, D), dout = input("dout", B * T, D);
+        start(name[c]);
+        ffn_backward(&pass, &s, &w, &dw, dx, dout);
+        result("dx", dx);
+        result("dW1", dw.inner.weight);
+        result("db1", dw.inner.bias);
+        result("dW2", dw.outer.weight);
+        result("db2", dw.outer.bias);
+        finish();
+    }
+}
+
+// ---- chapter 6: residual connections and norms
+
+static const struct {
+    const char *name;
+    double size, shift; // of the numbers in x
+} norm_case[] = {
+    {"ordinary numbers", 1, 0.3},
+    {"small numbers, where ε counts", 0.003, 0},
+    {"numbers far from 0", 1, 300},
+};
+
+static Mat norm_input(int c) {
+    Mat x = input("x", 4, D);
+    for (int k = 0; k < 4 * D; k++)
+        x.at[k] = x.at[k] * norm_case[c].size + norm_case[c].shift;
+    return x;
+}
+
+static void grade_norm_forward(void) {
+    Config config = {0};
+    Pass pass = {&room, &config, 0, 5};
+    for (int c = 0; c < 3; c++) {
+        Mat x = norm_input(c);
+        Norm w = {input("gain", 1, D), input("bias", 1, D)};
+        NormSaved s;
+        start(norm_case[c].name);
+        Mat y = norm_forward(&pass, &s, &w, x);
+        result("y", y);
+        result("mean", s.mean);
+        result("scale", s.scale);
+        finish();
+    }
+}
+
+// What norm_forward leaves for x.
+static NormSaved norm_saved(Mat x) {
+    NormSaved s = {x, input("mean", x.rows, 1), input("scale", x.rows, 1)};
+    for (int i = 0; i < x.rows; i++) {
+        double mean = 0, variance = 0;
+        for (int j = 0; j < x.cols; j++)
+            mean += *at(x, i, j) / x.cols;
+        for (int j = 0; j < x.cols; j++)
+            variance += pow(*at(x, i, j) - mean, 2) / x.cols;
+        s.mean.at[i] = mean;
+        s.scale.at[i] = 1 / sqrt(variance + 1e-5);
+    }
+    return s;
+}
+
+static void grade_norm_backward(void) {
+    Config config = {0};
+    Pass pass = {&room, &config, 0, 5};
+    for (int c = 0; c < 3; c++) {
+        NormSaved s = norm_saved(norm_input(c));
+        Norm w = {input("gain", 1, D), input("bias", 1, D)};
+        Norm dw = {output("dgain", 1, D), output("dbias", 1, D)};
+        Mat dy = input("dy", 4, D), dx = output("dx", 4, D);
+        start(norm_case[c].name);
+        norm_backward(&pass, &s, &w, &dw, dx, dy);
+        result("dx", dx);
+        result("dgain", dw.gain);
+        result("dbias", dw.bias);
+        finish();
+    }
+}
+
+static const struct {
+    const char *name;
+    int norm;
+    double dropout;
+} residual_case[] = {
+    {"pre-norm, no dropout", PRE_NORM, 0},
+    {"post-norm, no dropout", POST_NORM, 0},
+    {"pre-norm, dropout", PRE_NORM, 0.3},
+    {"post-norm, dropout", POST_NORM, 0.3},
+};
+
+static void grade_residual_leave(void) {
+    for (int c = 0; c < 4; c++) {
+        Config config = {.norm = residual_case[c].norm};
+        Pass pass = {&room, &config, (real)residual_case[c].dropout, 5};
+        Norm w = {input("gain", 1, D), input("bias", 1, D)};
+        Mat x = input("x", B * T, D), y = scratch("y", B * T, D);
+        ResidualSaved s = {0};
+        start(residual_case[c].name);
+        Mat out = residual_leave(&pass, &s, &w, x, y);
+        result("what is returned", out);
+        if (config.norm == POST_NORM) {
+            result("s->norm.x", s.norm.x);
+            result("s->norm.mean", s.norm.mean);
+        }
+        finish();
+    }
+}
+
+static void grade_residual_leave_backward(void) {
+    for (int c = 0; c < 4; c++) {
+        Config config = {.norm = residual_case[c].norm};
+        real rate = (real)residual_case[c].dropout;
+        Pass pass = {&room, &config, rate, 5};
+        Norm w = {input("gain", 1, D), input("bias", 1, D)};
+        Norm dw = {output("dgain", 1, D), output("dbias", 1, D)};
+        ResidualSaved s = {norm_saved(input("sum", B * T, D)), {rate, 31}};
+        Mat dout = input("dout", B * T, D), dx = output("dx", B * T, D);
+        start(residual_case[c].name);
+        Mat dy = residual_leave_backward(&pass, &s, &w, &dw, dx, dout);
+        result("dy", dy);
+        result("dx", dx);
+        result("dgain", dw.gain);
+        result("dbias", dw.bias);
+        finish();
+    }
+}
+
+// ---- chapters 7 and 8: encoder and decoder
+
+static const char *source_mask = "10110" "11000", *target_mask =
+    "1000" "1100" "1110" "1111" "1000" "1000" "1010" "1010";
+
+// A small model, all of whose parameters are random, or PREFILL.
+static Config config_of(int norm) {
+    return (Config){.layers = 1, .d_model = D, .heads = H, .d_ff = F,
+                    .source_vocab = V - 2, .target_vocab = V, .max_len = 6,
+                    .norm = norm};
+}
+
+static Transformer *random_model(Config config) {
+    Transformer *t = transformer_new(&config);
+    for (size_t k = 0; k < t->count; k++)
+        t->number[k] = (real)(0.4 * normal(&random_state));
+    return t;
+}
+
+static Transformer *gradients_of(const Transformer *t) {
+    Transformer *g = transformer_zeros(&t->config);
+    for (size_t k = 0; k < g->count; k++)
+        g->number[k] = PREFILL;
+    return g;
+}
+
+// The gradients of the decoder's tensors whose names begin so, as results.
+static void result_gradients(const Transformer *g, const char *prefix) {
+    Name path = join("decoder.0.", prefix);
+    for (int i = 0; i < g->tensors; i++) {
+        const char *name = g->tensor[i].name.text;
+        if (strncmp(name, path.text, strlen(path.text)) == 0)
+            result(join("gradient of ", name + strlen("decoder.0.")).text,
+                   *g->tensor[i].mat);
+    }
+}
+
+static void grade_attention_sublayer_backward(void) {
+    const char *name[] = {
+        "self-attention, pre-norm", "self-attention, post-norm, dropout",
+        "cross-attention, pre-norm, dropout", "cross-attention, post-norm"};
+    for (int c = 0; c < 4; c++) {
+        bool cross = c >= 2;
+        Transformer *t = random_model(config_of(c % 2 ? POST_NORM : PRE_NORM));
+        Transformer *g = gradients_of(t);
+        DecoderLayer *layer = t->decoder.layer, *dlayer = g->decoder.layer;
+        AttentionSublayer *w = cross ? &layer->cross_attention
+                                     : &layer->self_attention;
+        AttentionSublayer *dw = cross ? &dlayer->cross_attention
+                                      : &dlayer->self_attention;
+        Pass pass = {&room, &t->config, (real)(c == 1 || c == 2 ? 0.3 : 0), 5};
+        Mat x = input("x", B * T, D), dout = input("dout", B * T, D);
+        Mat memory = cross ? input("memory", B * S, D) : no_mat;
+        Mat dmemory = cross ? output("dmemory", B * S, D) : no_mat;
+        Mask mask = cross ? picture(source_mask, S, 0)
+                          : picture(target_mask, T * T, T);
+        AttentionSublayerSaved s;
+        attention_sublayer_forward(&pass, &s, w, x, memory, B, mask);
+        start(name[c]);
+        Mat dx = attention_sublayer_backward(&pass, &s, w, dw, dmemory, dout);
+        result("dx", dx);
+        if (cross)
+            result("dmemory", dmemory);
+        result_gradients(g, cross ? "cross_attention" : "self_attention");
+        finish();
+    }
+}
+
+static void grade_encoder_layer_forward(void) {
+    for (int c = 0; c < 4; c++) {
+        Transformer *t = random_model(config_of(residual_case[c].norm));
+        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
+        Mat x = input("x", B * S, D);
+        EncoderLayerSaved s;
+        memset(&s, 0, sizeof s);
+        start(residual_case[c].name);
+        Mat out = encoder_layer_forward(&pass, &s, &t->encoder.layer[0], x, B,
+                                        picture(source_mask, S, 0));
+        result("what is returned", out);
+        result("weights saved by self-attention",
+               s.self_attention.multi_head.weights);
+        result("x saved by the feed-forward network", s.feed_forward.network.x);
+        finish();
+    }
+}
+
+static void grade_decoder_layer_forward(void) {
+    for (int c = 0; c < 4; c++) {
+        Transformer *t = random_model(config_of(residual_case[c].norm));
+        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
+        Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
+        DecoderLayerSaved s;
+        memset(&s, 0, sizeof s);
+        start(residual_case[c].name);
+        Mat out = decoder_layer_forward(&pass, &s, &t->decoder.layer[0], x,
+                                        memory, B, picture(target_mask, T * T, T),
+                                        picture(source_mask, S, 0));
+        result("what is returned", out);
+        result("weights saved by self-attention",
+               s.self_attention.multi_head.weights);
+        result("weights saved by cross-attention",
+               s.cross_attention.multi_head.weights);
+        result("x saved by the feed-forward network", s.feed_forward.network.x);
+        finish();
+    }
+}
+
+static void grade_decoder_layer_backward(void) {
+    for (int c = 0; c < 4; c++) {
+        Transformer *t = random_model(config_of(residual_case[c].norm));
+        Transformer *g = gradients_of(t);
+        DecoderLayer *w = &t->decoder.layer[0], *dw = &g->decoder.layer[0];
+        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
+        Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
+        Mat dmemory = output("dmemory", B * S, D), dout = input("dout", B * T, D);
+        DecoderLayerSaved s;
+        x = attention_sublayer_forward(&pass, &s.self_attention,
+                                       &w->self_attention, x, no_mat, B,
+                                       picture(target_mask, T * T, T));
+        x = attention_sublayer_forward(&pass, &s.cross_attention,
+                                       &w->cross_attention, x, memory, B,
+                                       picture(source_mask, S, 0));
+        ffn_sublayer_forward(&pass, &s.feed_forward, &w->feed_forward, x);
+        start(residual_case[c].name);
+        Mat dx = decoder_layer_backward(&pass, &s, w, dw, dmemory, dout);
+        result("dx", dx);
+        result("dmemory", dmemory);
+        result_gradients(g, "");
+        finish();
+    }
+}
+
+// ---- chapter 9: masks
+
+// Bytes behind the mask must be untouched: they are a result, too.
+static void grade_padding_mask(void) {
+    static const int ids[3 * S] = {5, 7, END, PAD, PAD, 8, 4, 6, 9, END,
+                                   4, PAD, 6, END, PAD};
+    for (int sentences = 1; sentences <= 3; sentences += 2) {
+        start(sentences == 1 ? "one sentence" : "three sentences");
+        Mask m = padding_mask(&room, ids, sentences, S);
+        result_whole("visible", m.visible, 1, sentences, S);
+        result_whole("the bytes behind visible", m.visible + sentences * S, 1, 1, 4);
+        finish();
+    }
+}
+
+static void grade_causal_padding_mask(void) {
+    static const int ids[3 * T] = {START, 6, 8, 5, START, 7, PAD, PAD,
+                                   START, PAD, 9, PAD};
+    for (int sentences = 1; sentences <= 3; sentences += 2) {
+        start(sentences == 1 ? "one sentence without padding"
+                             : "three sentences, with padding");
+        Mask m = causal_padding_mask(&room, ids, sentences, T);
+        result_whole("visible", m.visible, 1, sentences * T, T);
+        result_whole("the bytes behind visible", m.visible + sentences * T * T,
+                     1, 1, 4);
+        finish();
+    }
+}
+
+// ---- chapter 10: batches
+
+static void grade_make_batch(void) {
+    static int id[][5] = {{7, 5, 9, 6, END}, {8, END}, {4, UNKNOWN, 6, END}, {END},
+                          {6, 6, 7, 5, END}};
+    Sentence side[] = {{id[0], 5}, {id[1], 2}, {id[2], 4}, {id[3], 1}, {id[4], 5}};
+    Sentence other[] = {{id[2], 4}, {id[0], 5}, {id[1], 2}, {id[2], 4}, {id[1], 2}};
+    Pairs pairs = {other, side, 5, 0};
+    static const int number[][4] = {{0, 4}, {1, 0, 3, 2}};
+    for (int c = 0; c < 2; c++) {
+        int sentences = c ? 4 : 2;
+        start(c ? "sentences of 2, 5, 1 and 4 tokens" : "sentences of equal length");
+        Batch batch = make_batch(&room, &pairs, number[c], sentences);
+        int length = batch.target_length;
+        result_whole("input", batch.input, sizeof(int), sentences, length);
+        result_whole("expected", batch.expected, sizeof(int), sentences, length);
+        result_whole("the numbers behind input", batch.input + sentences * length,
+                     sizeof(int), 1, 2);
+        finish();
+    }
+}
+
+// ---- chapter 11: training
+
+static const int expected_words[] = {4, PAD, V - 1, 7, UNKNOWN, PAD};
+
+static const struct {
+    const char *name;
+    double smoothing, size, shift; // ε; of the logits
+} loss_case[] = {
+    {"ε = 0", 0, 1, 0},
+    {"ε = 0.1", 0.1, 1, 0},
+    {"large logits, ε = 0.1", 0.1, 3, 2000},
+    {"large negative logits, ε = 0.1", 0.1, 3, -2000},
+};
+
+// Two of the words are guessed, one of these is UNKNOWN.
+static Mat random_logits(int c, bool is_input) {
+    Mat z = make("logits", 6, V, is_input);
+    *at(z, 3, 7) = *at(z, 4, UNKNOWN) = 4;
+    for (int k = 0; k < 6 * V; k++)
+        z.at[k] = z.at[k] * loss_case[c].size + loss_case[c].shift;
+    return z;
+}
+
+static void grade_loss_forward(void) {
+    for (int c = 0; c < 4; c++) {
+        Mat z = random_logits(c, true), lse = output("lse", 6, 1);
+        start(loss_case[c].name);
+        Loss l = loss_forward(lse, z, expected_words, loss_case[c].smoothing,
+                              &room);
+        result("lse", lse);
+        result_number("loss", l.loss);
+        result_number("plain", l.plain);
+        result_number("tokens", l.tokens);
+        result_number("correct", l.correct);
+        finish();
+    }
+}
+
+static void grade_loss_backward(void) {
+    for (int c = 0; c < 5; c++) {
+        bool in_place = c == 4;
+        const char *name = in_place ? "dlogits in the place of the logits"
+                                    : loss_case[c].name;
+        double smoothing = loss_case[in_place ? 1 : c].smoothing;
+        Mat z = random_logits(in_place ? 1 : c, !in_place);
+        Mat lse = input("lse", 6, 1);
+        Mat dlogits = in_place ? z : output("dlogits", 6, V);
+        for (int i = 0; i < 6; i++) {
+            double most = max(row(z, i), V), total = 0;
+            for (int j = 0; j < V; j++)
+                total += exp(*at(z, i, j) - most);
+            lse.at[i] = expected_words[i] == PAD ? 0 : most + log(total);
+        }
+        start(name);
+        loss_backward(dlogits, z, lse, expected_words, smoothing, 4);
+        result("dlogits", dlogits);
+        finish();
+    }
+}
+
+static void grade_clip_factor(void) {
+    static const struct {
+        const char *name;
+        double norm, clip;
+    } cases[] = {
+        {"norm 0.5, clip 1", 0.5, 1}, {"norm 4, clip 1", 4, 1},
+        {"norm 3, clip 3", 3, 3},     {"norm 10, clip 2.5", 10, 2.5},
+        {"norm 0, clip 1", 0, 1},     {"norm 500, clip 0.1", 500, 0.1},
+    };
+    for (int c = 0; c < 6; c++) {
+        start(cases[c].name);
+        result_number("factor", clip_factor(cases[c].norm, cases[c].clip));
+        finish();
+    }
+}
+
+static void grade_adam_step(void) {
+    static const struct {
+        const char *name;
+        long t;
+        double factor, size; // of the gradient
+    } cases[] = {
+        {"step 1", 1, 1, 1},
+        {"step 7", 7, 1, 1},
+        {"a clipped gradient: factor 0.25", 3, 0.25, 2},
+        {"tiny gradients, where Adam's ε counts", 1, 1, 1e-8},
+        {"gradients of 0", 1, 1, 0},
+    };
+    for (int c = 0; c < 5; c++) {
+        Mat p = scratch("p", 1, 9), m = scratch("m", 1, 9), v = scratch("v", 1, 9);
+        Mat gradient = input("gradient", 1, 9);
+        for (int k = 0; k < 9; k++) {
+            gradient.at[k] *= cases[c].size;
+            m.at[k] *= cases[c].t > 1 ? 0.3 : 0; // 0 before the first step
+            v.at[k] = cases[c].t > 1 ? 0.1 * fabs(v.at[k]) : 0;
+        }
+        start(cases[c].name);
+        adam_step(p.at, m.at, v.at, gradient.at, 9, cases[c].factor, 0.25,
+                  cases[c].t);
+        result("p", p);
+        result("m", m);
+        result("v", v);
+        finish();
+    }
+}
+
+static void grade_learning_rate(void) {
+    static const long steps[] = {1, 2, 9, 10, 11, 17, 40, 1000};
+    for (int c = 0; c < 3; c++) {
+        Recipe r = {.rate = 0.3, .warmup = c == 2 ? 1 : 10,
+                    .schedule = c == 1 ? CONSTANT : NOAM};
+        Mat rate = scratch("rate", 1, 8);
+        start(c == 0 ? "NOAM, warm-up 10, steps 1 2 9 10 11 17 40 1000"
+            : c == 1 ? "CONSTANT, warm-up 10, the same steps"
+                     : "NOAM, warm-up 1, the same steps");
+        for (int k = 0; k < 8; k++)
+            rate.at[k] = (real)learning_rate(&r, steps[k]);
+        result("rate", rate);
+        finish();
+    }
+}
+
+// ---- chapter 12: decoding
+
+static void grade_decoder_layer_step(void) {
+    enum { ROOM = 7 };
+    const char *name[] = {"pre-norm, the first position",
+                          "post-norm, the third position",
+                          "pre-norm, the last position there is room for"};
+    const int length[] = {0, 2, ROOM - 1};
+    for (int c = 0; c < 3; c++) {
+        Transformer *t = random_model(config_of(c == 1 ? POST_NORM : PRE_NORM));
+        Pass pass = {&room, &t->config, 0, 5};
+        LayerCache k = {scratch("self_key", B * ROOM, D),
+                        scratch("self_value", B * ROOM, D),
+                        input("cross_key", B * S, D),
+                        input("cross_value", B * S, D)};
+        Cache cache = {t, B, S, ROOM, length[c], picture(source_mask, S, 0), &k};
+        Mat x = input("x", B, D);
+        start(name[c]);
+        Mat out = decoder_layer_step(&pass, &t->decoder.layer[0], &k, &cache, x);
+        result("what is returned", out);
+        result("self_key", k.self_key);
+        result("self_value", k.self_value);
+        finish();
+    }
+}
+
+// PAD and START, which must not be chosen, seem the best of all.
+static void grade_translate(void) {
+    static const int ids[3 * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD,
+                                   3, 5, 5, END, PAD};
+    const char *name[] = {"no sentence ends", "two sentences end, at different steps",
+                          "every sentence ends at once",
+                          "the last word of the vocabulary is the best"};
+    const double end[] = {-99, 0, 99, -99};
+    for (int c = 0; c < 4; c++) {
+        random_state = 171; // the three translations differ, so do their lengths
+        Transformer *t = random_model(config_of(PRE_NORM));
+        for (int k = 0; k < V * D; k++) // what was read counts for more
+            t->target_embedding.at[k] *= 3;
+        fill(t->decoder.norm.gain, 1);
+        fill(t->decoder.norm.bias, 0);
+        fill(t->output.bias, 0);
+        t->output.bias.at[PAD] = t->output.bias.at[START] = 50;
+        t->output.bias.at[END] = end[c];
+        t->output.bias.at[V - 1] = c == 3 ? 40 : 0;
+        int out[3 * 6 + 2];
+        memset(out, JUNK, sizeof out);
+        start(name[c]);
+        translate(t, ids, 3, S, out, 6, &room);
+        result_whole("out", out, sizeof(int), 3, 6);
+        result_whole("the numbers behind out", out + 18, sizeof(int), 1, 2);
+        finish();
+    }
+}
+
+// ---------------------------------------------------------------- the table
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} checks[] = {
+#define CHECK(name) {#name, grade_##name}
+    CHECK(matmul_definition), CHECK(dropout_row),
+    CHECK(softmax_row), CHECK(softmax_backward),
+    CHECK(attention_forward), CHECK(attention_backward),
+    CHECK(linear_backward), CHECK(head),
+    CHECK(sinusoidal_positions), CHECK(embedding_backward),
+    CHECK(activation_backward), CHECK(ffn_backward),
+    CHECK(norm_forward), CHECK(norm_backward),
+    CHECK(residual_leave), CHECK(residual_leave_backward),
+    CHECK(attention_sublayer_backward),
+    CHECK(encoder_layer_forward),
+    CHECK(decoder_layer_forward), CHECK(decoder_layer_backward),
+    CHECK(padding_mask), CHECK(causal_padding_mask),
+    CHECK(make_batch),
+    CHECK(loss_forward), CHECK(loss_backward),
+    CHECK(clip_factor), CHECK(adam_step), CHECK(learning_rate),
+    CHECK(decoder_layer_step), CHECK(translate),
+};
+
+int main(int count, char **argument) {
+    int k = 0, n = sizeof checks / sizeof *checks;
+    if (count == 2 && strcmp(argument[1], "list") == 0) {
+        for (k = 0; k < n; k++)
+            puts(checks[k].name);
+        return 0;
+    }
+    while (count == 4 && k < n && strcmp(argument[1], checks[k].name) != 0)
+        k++;
+    comparing = count == 4 && strcmp(argument[2], "compare") == 0;
+    if (count != 4 || k == n || !(comparing || !strcmp(argument[2], "record"))) {
+        fprintf(stderr, "usage: grade NAME record|compare FILE, or grade list\n");
+        return 2;
+    }
+    recording = fopen(argument[3], comparing ? "r" : "w");
+    if (!recording) {
+        fprintf(stderr, "grade: cannot open %s: %s\n", argument[3],
+                strerror(errno));
+        return 2;
+    }
+    if (comparing) {
+        signal(SIGSEGV, crashed);
+        signal(SIGFPE, crashed);
+        signal(SIGABRT, crashed);
+    }
+    clear();
+    checks[k].run();
+    fclose(recording);
+    printf("right: %d cases\n", case_count);
+    return 0;
+}

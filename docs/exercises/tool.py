@@ -1,0 +1,1130 @@
+#!/usr/bin/env python3
+"""Exercises cut from transformer.c: writes them, shows them, grades them.
+
+    python3 docs/exercises/tool.py COMMAND [NAME=VALUE ...]
+
+    exercises [FORCE=1]          write exercises/transformer.c and answers.txt
+    exercise [N=5]               show exercise 5; without N list all
+    grade [N=5] [SRC=mine.c] [JSON=results.json]
+    hint N=5                     one more hint each time
+    solution N=5 [SHOW=1]        the answer, once the exercise has passed
+    reset N=5                    exercise 5 as it was in the beginning
+    watch [N=5]                  grade again whenever a file changes
+    gradescope [N=1-30]          write build/gradescope.zip
+
+`make` has these commands as targets. N is a number, a name, or a list of them
+("1-5,8"). FOLDER is the student's folder (exercises), CC the compiler (cc).
+Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken.
+
+An exercise is a page NN-name.md beside this file: lines "key: value" up to
+"----", then Markdown, with "## Hint 1" and so on at the end. Keys of every
+page: name, chapter, points, kind. The kinds, and what else their pages say:
+
+write   A region between "//@ exercise NAME" and "//@ end" of transformer.c. It
+        is taken out of the student's file and set into the reference, which is
+        compiled with grade.c: no exercise depends on another one.
+bug     A mistake planted in the whole file. `function:` has the line `right:`,
+        in whose place the student sees `wrong:` (several lines are joined by
+        " ⏎ "). `checks:` names the checks of grade.c that must pass,
+        `diagnosis:` is a part of what the first of them says.
+number  `answers: name = value ± tolerance; ...`, written by the student into
+        answers.txt.
+train   The student writes options for `transformer train` into the file that
+        `file:` names. `data:` is the training data, a path and if need be the
+        number of first lines to take; `test:` what to evaluate on (absent: the
+        training data); `fixed:` are options that the tool sets, `options:` are
+        those the student may set, `seconds:` is the time limit of the training,
+        `goal:` is "key < value" or "key >= value" with a key of
+        `transformer evaluate`; `example:` are options that reach it.
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+REFERENCE = ROOT / "transformer.c"
+GRADER = HERE / "grade.c"
+BUILD = ROOT / "build" / "exercises"
+FLAGS = "-std=c11 -O1 -ffp-contract=off -Wall -Werror=implicit-function-declaration"
+SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
+CHECK_SECONDS = 10       # what one check may take
+COMPILE_SECONDS = 60
+MEMORY = 1 << 20         # kilobytes of address space of a check
+KEPT_OUTPUT = 1 << 15    # bytes kept of the beginning, and of the end
+MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
+STOP = threading.Event() # set when the tool itself is interrupted
+
+
+class Trouble(Exception):
+    """What ends the tool with one line and exit status 2."""
+
+
+# ---------------------------------------------------------------- files
+
+def read_text(path):
+    """The text of a file, with plain line ends."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise Trouble(f"cannot read {shown(path)}: {error.strerror}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Trouble(f"{shown(path)}:{line}: this is not UTF-8 text")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise Trouble(f"{shown(path)}:{line}: this is not text")
+    return text.replace("\r\n", "\n")
+
+
+def write_text(path, text):
+    """Write a file beside its place and rename it: never half a file."""
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        raise Trouble(f"{shown(path)} is not a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(beside, path)
+    except OSError as error:
+        raise Trouble(f"cannot write {shown(path)}: {error.strerror}")
+
+
+def back_up(path):
+    """Copy a student's file to backup/ before it is changed."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = student_folder() / "backup"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for count in range(1000):
+            copy = folder / f"{path.name}.{stamp}-{count}"
+            if not copy.exists():
+                shutil.copyfile(path, copy)
+                break
+    except OSError as error:
+        raise Trouble(f"cannot keep a copy of {shown(path)}: {error.strerror}")
+    print(f"the file as it was is kept as {shown(copy)}")
+
+
+def shown(path):
+    """A path as messages show it: relative to the project where it lies in it."""
+    path = Path(path).absolute()
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def student_folder():
+    return Path(SETTINGS.get("FOLDER") or ROOT / "exercises").absolute()
+
+
+def notes():
+    """What the tool remembers of the student: hints seen, exercises passed."""
+    try:
+        return json.loads((student_folder() / ".hints").read_text())
+    except (OSError, ValueError):
+        return {"hints": {}, "passed": {}, "stub": ""}
+
+
+def remember(kind, name, value):
+    memory = notes()
+    if memory[kind].get(name) != value:
+        memory[kind][name] = value
+        write_text(student_folder() / ".hints", json.dumps(memory, indent=1))
+
+
+def digest(*parts):
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+# ---------------------------------------------------------------- pages
+
+@dataclass
+class Exercise:
+    number: int
+    header: dict
+    text: str
+    hints: list
+
+    def __getattr__(self, key):  # name, kind, chapter, and what else a kind has
+        return self.header.get(key, "")
+
+    @property
+    def worth(self):
+        return int(self.header["points"])
+
+    @property
+    def title(self):
+        return re.search(r"^# (.*)", self.text, re.M)[1]
+
+
+NEEDED = {"write": [], "bug": ["function", "right", "wrong", "checks", "diagnosis"],
+          "number": ["answers"],
+          "train": ["file", "data", "options", "seconds", "goal"]}
+
+
+def load_page(path):
+    head, line, body = read_text(path).partition("\n----\n")
+    pairs = [entry.partition(":") for entry in head.splitlines() if entry.strip()]
+    header = {key.strip(): value.strip() for key, _, value in pairs}
+    kind = header.get("kind")
+    missing = [key for key in ["name", "chapter", "points", "kind"]
+               + NEEDED.get(kind, []) if not header.get(key)]
+    if not line or missing:
+        raise Trouble(f"{shown(path)}: its head has no {(missing + ['----'])[0]}")
+    if kind not in NEEDED or not header["points"].isdigit():
+        raise Trouble(f"{shown(path)}: a wrong kind, or wrong points")
+    if header["name"].replace("_", "-") != path.stem[3:]:
+        raise Trouble(f"{shown(path)}: the name in it is {header['name']}")
+    text, *hints = re.split(r"^## Hint \d+ *\n", body, flags=re.M)
+    if not re.search(r"^# ", text, re.M):
+        raise Trouble(f"{shown(path)}: it has no title")
+    return Exercise(int(path.stem[:2]), header, text.strip(),
+                    [hint.strip() for hint in hints])
+
+
+def load_exercises():
+    """All pages, by number; those of the regions in the order of the file."""
+    exercises = [load_page(path)
+                 for path in sorted(HERE.glob("[0-9][0-9]-*.md"))]
+    if not exercises:
+        raise Trouble(f"there are no pages in {shown(HERE)}")
+    regions = list(parse_regions(read_text(REFERENCE), "transformer.c"))
+    pages = [e.name for e in exercises if e.kind == "write"]
+    if pages != regions:
+        odd = next(pair for pair in zip(pages + [None], regions + [None])
+                   if pair[0] != pair[1])
+        raise Trouble("pages and regions of transformer.c differ: the page is "
+                      f"{odd[0]}, the region {odd[1]}")
+    return exercises
+
+
+def choose(exercises, wanted):
+    """The exercises of a list such as "1-5,8" or "softmax_row"."""
+    chosen = []
+    for part in re.split(r"[,\s]+", wanted.strip()):
+        span = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part)
+        first = int(span[1]) if span else 0
+        last = int(span[2] or span[1]) if span else 0
+        found = [e for e in exercises
+                 if first <= e.number <= last or part == e.name]
+        if not found:
+            raise Trouble(f"there is no exercise {part}; "
+                          "`make exercise` lists them")
+        chosen += found
+    return chosen
+
+
+def the_one(exercises):
+    """The exercise that N names, for commands that need exactly one."""
+    if not SETTINGS.get("N"):
+        raise Trouble("which exercise? Say for example N=5")
+    chosen = choose(exercises, SETTINGS["N"])
+    if len(chosen) != 1:
+        raise Trouble("one exercise at a time")
+    return chosen[0]
+
+
+# ---------------------------------------------------------------- regions
+
+@dataclass
+class Region:
+    start: int  # line number of "//@ exercise NAME", counted from 1
+    body: list = field(default_factory=list)
+
+    @property
+    def end(self):  # line number of "//@ end"
+        return self.start + len(self.body) + 1
+
+    def code(self):
+        """The body without comments and blanks."""
+        text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", "\n".join(self.body), flags=re.S)
+        return "".join(text.split())
+
+
+def parse_regions(text, label, known=None):
+    """The regions of a file, by name in their order; or Trouble with a line."""
+    regions, name = {}, None
+    for number, line in enumerate(text.split("\n"), 1):
+        marker = re.fullmatch(r"\s*//@(.*)", line)
+        words = marker[1].split() if marker else []
+        if marker and words == ["end"]:
+            if name is None:
+                raise Trouble(f"{label}:{number}: //@ end without a "
+                              "//@ exercise before it")
+            name = None
+        elif marker and words[:1] == ["exercise"] and len(words) == 2:
+            if name is not None:
+                raise Trouble(f"{label}:{number}: //@ exercise {words[1]} within "
+                              f"//@ exercise {name}, which began in line "
+                              f"{regions[name].start} and has no //@ end yet")
+            name = words[1]
+            if name in regions:
+                raise Trouble(f"{label}:{number}: //@ exercise {name} stands here "
+                              f"again; the first is in line {regions[name].start}")
+            if known is not None and name not in known:
+                raise Trouble(f"{label}:{number}: there is no exercise {name}")
+            regions[name] = Region(number)
+        elif marker and words[:1] not in (["chapter"], ["figure"], ["run"],
+                                          ["deviation"]):
+            raise Trouble(f"{label}:{number}: unknown marker: {line.strip()}")
+        elif name is not None:
+            regions[name].body.append(line)
+    if name is not None:
+        raise Trouble(f"{label}:{regions[name].start}: //@ exercise {name} has no "
+                      "//@ end")
+    return regions
+
+
+def replace_region(text, region, body):
+    lines = text.split("\n")
+    return "\n".join(lines[:region.start] + body + lines[region.end - 1:])
+
+
+# Variables that lines behind a region use: the stub declares them.
+DECLARED = {"norm_forward": "real mean = 0, scale = 0; // set these, too"}
+
+
+def stub_body(name, region):
+    """What stands in the place of a region in the student's file."""
+    count = sum(1 for line in region.body
+                if line.strip() and not line.strip().startswith("//"))
+    first = next(line for line in region.body if line.strip())
+    indent = first[:len(first) - len(first.lstrip())]
+    body = [DECLARED.get(name, ""),
+            f"/* your code: about {count} line{'s' * (count > 1)} */",
+            f'exercise_todo("{name}");']
+    return [indent + line for line in body if line]
+
+
+def is_stub(name, region):
+    """Whether nothing has been written yet."""
+    todo = f'exercise_todo("{name}");'
+    return region.code() in (todo, Region(0, [DECLARED.get(name, ""), todo]).code())
+
+
+PREAMBLE = """
+// What is not written yet ends the program here. (Made by `make exercises`: only
+// what you write between the lines "//@ exercise NAME" and "//@ end" is graded.)
+_Noreturn void exercise_todo(const char *name) {
+    fprintf(stderr, "exercise: %s is not written yet\\n", name);
+    exit(3);
+}
+#if defined __GNUC__ && !defined __TINYC__ // nor does it use everything yet
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#endif
+"""
+
+
+def with_preamble(text, extra=()):
+    """The preamble, set behind the block of #include lines with <stdio.h>."""
+    lines = text.split("\n")
+    if "#include <stdio.h>" not in lines:
+        return text
+    place = lines.index("#include <stdio.h>")
+    while lines[place].startswith("#include"):
+        place += 1
+    extra = [line.replace("NEXT", str(place + 1)) for line in extra]
+    return "\n".join(lines[:place] + PREAMBLE.rstrip().split("\n") + extra
+                     + lines[place:])
+
+
+def make_stub():
+    text = read_text(REFERENCE)
+    regions = parse_regions(text, "transformer.c")
+    for name in reversed(list(regions)):  # from the end: line numbers stay right
+        text = replace_region(text, regions[name], stub_body(name, regions[name]))
+    return with_preamble(text)
+
+
+def student_file():
+    """The student's file: SRC, or transformer.c of the student's folder; in what
+    was handed in, it may have another name."""
+    if SETTINGS.get("SRC"):
+        return Path(SETTINGS["SRC"]).absolute()
+    path = student_folder() / "transformer.c"
+    others = list(student_folder().glob("*.c")) if SETTINGS.get("FOLDER") else []
+    return others[0] if not path.exists() and len(others) == 1 else path
+
+
+def student_regions(path):
+    if not path.exists():
+        raise Trouble(f"there is no {shown(path)}"
+                      + ("" if SETTINGS.get("SRC") else "; `make exercises` makes it"))
+    known = parse_regions(read_text(REFERENCE), "transformer.c")
+    return parse_regions(read_text(path), shown(path), known)
+
+
+# ---------------------------------------------------------------- bugs
+
+def bug_file(exercise):
+    name = f"{exercise.number}-{exercise.name.replace('_', '-')}.c"
+    flat = student_folder() / name
+    return flat if flat.exists() else student_folder() / "bugs" / name
+
+
+def plant_bug(exercise):
+    """The reference with the wrong lines in the place of the right ones."""
+    where = f"exercise {exercise.number}"
+    lines = read_text(REFERENCE).split("\n")
+    heads = [i for i, line in enumerate(lines)
+             if re.match(rf"[A-Za-z].*\b{re.escape(exercise.function)}\(", line)]
+    if len(heads) != 1:
+        raise Trouble(f"{where}: no function {exercise.function} in transformer.c")
+    end = lines.index("}", heads[0])
+    right, wrong = exercise.right.split(" ⏎ "), exercise.wrong.split(" ⏎ ")
+    found = [i for i in range(heads[0], end)
+             if [line.strip() for line in lines[i:i + len(right)]] == right]
+    if len(found) != 1:
+        raise Trouble(f"{where}: the right line stands {len(found)} times in "
+                      f"{exercise.function}, not once")
+    i = found[0]
+    indent = lines[i][:len(lines[i]) - len(lines[i].lstrip())]
+    lines[i:i + len(right)] = [indent + line for line in wrong]
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- running
+
+@dataclass
+class Ended:
+    status: int      # exit status; below 0 the number of a signal
+    output: str      # both streams
+    stopped: str     # why the tool stopped it, or ""
+
+
+# Limits of a program, set by a shell: no core file, seconds of computing, size
+# of files, address space. A limit that cannot be set is left out.
+LIMITS = """limit() { (ulimit "$@") 2> /dev/null && ulimit "$@"; }
+limit -c 0; limit -t "$1"; limit -f 262144; [ "$2" = 0 ] || limit -v "$2"
+shift 2; exec "$@" """
+
+
+def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None):
+    """Run a program that may do anything: in a session of its own, with limits;
+    in the end the whole session is killed."""
+    try:
+        process = subprocess.Popen(
+            ["sh", "-c", LIMITS, "sh", str(2 * seconds), str(memory)]
+            + [str(word) for word in command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, cwd=folder, start_new_session=True,
+            env=dict(os.environ, LC_ALL="C.UTF-8", OMP_NUM_THREADS="1",
+                     NO_COLOR="1", **(environment or {})))
+    except OSError as error:
+        raise Trouble(f"cannot run {command[0]}: {error.strerror}")
+    start, end, count, stopped, is_open = b"", b"", 0, "", True
+    deadline = time.monotonic() + seconds
+    try:
+        while is_open or process.poll() is None:
+            if STOP.is_set() or time.monotonic() > deadline:
+                stopped = f"stopped after {seconds} seconds"
+                break
+            if not is_open:  # it runs on, but prints no more
+                time.sleep(0.01)
+                continue
+            if not select.select([process.stdout], [], [], 0.05)[0]:
+                if process.poll() is not None:
+                    break    # it ended; what it left behind holds the pipe
+                continue
+            data = os.read(process.stdout.fileno(), 1 << 16)
+            is_open = bool(data)
+            count += len(data)
+            start += data[:max(0, KEPT_OUTPUT - len(start))]
+            end = (end + data)[-KEPT_OUTPUT:]
+            if count > MOST_OUTPUT:
+                stopped = f"stopped: it prints more than {MOST_OUTPUT >> 20} MB"
+                break
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        process.wait()
+        process.stdout.close()
+    if count <= KEPT_OUTPUT:
+        data = start
+    elif count <= 2 * KEPT_OUTPUT:
+        data = start + end[2 * KEPT_OUTPUT - count:]
+    else:
+        data = start + b"\n... (the middle is left out) ...\n" + end
+    text = data.decode("utf-8", "replace").replace("\r", "\n")
+    text = "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
+    return Ended(process.returncode, text, stopped)
+
+
+def compiler():
+    return shlex.split(SETTINGS.get("CC") or os.environ.get("CC") or "cc")
+
+
+def compile_grader(made, source, program, more=()):
+    """Compile the grader with a source. Returns the compiler's exit status and what
+    it said, without where a file was included from."""
+    grader = made / "grade.c"
+    ended = run(compiler() + FLAGS.split() + list(more)
+                + [f'-DSOURCE="{source}"', grader, "-o", program, "-lm"],
+                COMPILE_SECONDS, memory=4 * MEMORY)
+    said = "\n".join(line for line in ended.output.splitlines() if not re.match(
+        r"In file included from|\s+from \S+:\d|cc1: some warnings", line))
+    ours = said.find(f"\n{grader}:")  # what follows from earlier errors
+    return (ended.status or bool(ended.stopped),
+            said[:ours if ours > 0 else None] + ended.stopped)
+
+
+def reference():
+    """The folder with copies of transformer.c and grade.c, the grader compiled from
+    them and its recordings; made when the files or the compiler are other ones."""
+    texts = {path.name: read_text(path) for path in (REFERENCE, GRADER)}
+    version = run(compiler() + ["--version"], COMPILE_SECONDS).output
+    key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
+    folder = BUILD / f"reference-{key}"
+    if folder.exists():
+        return folder
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for old in BUILD.iterdir():
+        if time.time() - old.stat().st_mtime > 86400:
+            shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=BUILD) as beside:
+        made = Path(beside) / "made"
+        for name, text in texts.items():
+            write_text(made / name, text)
+        status, said = compile_grader(made, made / "transformer.c", made / "grade")
+        if status:
+            raise Trouble("the reference does not compile with grade.c:\n" + said)
+        for name in run([made / "grade", "list"], CHECK_SECONDS).output.split():
+            ended = run([made / "grade", name, "record", made / name],
+                        CHECK_SECONDS)
+            if ended.status or ended.stopped:
+                raise Trouble(f"grade.c cannot record {name}: {ended.output}")
+        try:
+            made.rename(folder)
+        except OSError:
+            if not folder.exists():  # else somebody else was faster
+                raise
+    return folder
+
+
+# ---------------------------------------------------------------- grading
+
+@dataclass
+class Result:
+    exercise: Exercise
+    state: str        # right, wrong, todo (not written yet)
+    word: str = ""    # in a line
+    detail: str = ""
+
+    @property
+    def score(self):
+        return self.exercise.worth if self.state == "right" else 0
+
+
+SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself for ever",
+           signal.SIGBUS: "it uses memory that is not there",
+           signal.SIGFPE: "division of a whole number by zero",
+           signal.SIGABRT: "abort: memory was overwritten or freed twice",
+           signal.SIGILL: "the end of a function without its return, or a trap",
+           signal.SIGXFSZ: "it writes too large a file",
+           signal.SIGKILL: "killed: too much time or memory"}
+
+
+def judge(ended):
+    """State and word of a check that ended."""
+    last = ended.output.rstrip().rpartition("\n")[2]
+    if ended.stopped.startswith("stopped after"):
+        return "wrong", ended.stopped + ": a loop without end?"
+    if ended.stopped:
+        return "wrong", ended.stopped
+    if ended.status == 0 and last.startswith("right: "):
+        return "right", last
+    if ended.status == 3 and "is not written yet" in ended.output:
+        return "todo", "not written yet"
+    if ended.status < 0:
+        return "wrong", "crashes: " + SIGNALS.get(-ended.status,
+                                                  f"signal {-ended.status}")
+    if ended.status == 1 and re.search(r"^transformer: ", ended.output, re.M):
+        return "wrong", re.findall(r"^transformer: .*", ended.output, re.M)[-1]
+    if ended.status == 1 and re.search(r"^case: ", ended.output, re.M):
+        cause = re.search(r"^looks like: (.*)", ended.output, re.M) \
+            or re.search(r"^wrong: (.*)", ended.output, re.M)
+        return "wrong", "wrong: " + (cause[1] if cause else "see the details")
+    return "wrong", f"your code ended the program itself (status {ended.status})"
+
+
+def find_crash(made, source, label, name, folder):
+    """Where a crash is: the check once more under the address sanitizer, if the
+    compiler has one."""
+    if compile_grader(made, source, folder / "sanitized", SANITIZE)[0]:
+        return ""
+    said = run([folder / "sanitized", name, "compare", made / name], CHECK_SECONDS,
+               memory=0, folder=folder, environment={
+                   "ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:handle_abort=2:"
+                   "handle_sigfpe=2:hard_rss_limit_mb=1024"}).output
+    kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
+    access = re.search(r"^(READ|WRITE) of size", said, re.M)
+    place = re.search(r" in (\w+) \S*" + re.escape(label) + r":(\d+)", said)
+    lines = re.findall(r"^\S*" + re.escape(label) + r":\d+:.*runtime error: .*",
+                       said, re.M)[:3]
+    if kind and place:
+        lines.append(f"{label}:{place[2]}: {kind[1]}"
+                     + (f" ({access[1].lower()})" if access else "")
+                     + f" in {place[1]}")
+    return "".join(f"the sanitizer says: {line}\n" for line in lines)
+
+
+def grade_source(exercise, text, label, names, made):
+    """Compile a text with grade.c and run checks, up to the first that fails."""
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
+        folder = Path(folder)
+        if text is None:  # the reference itself
+            program, said = made / "grade", ""
+        else:
+            source, program = folder / "source.c", folder / "grade"
+            source.write_text(text, encoding="utf-8", newline="\n")
+            status, said = compile_grader(made, source, program)
+            if status:
+                return Result(exercise, "wrong", "does not compile", said)
+            said = "\n".join(re.findall(rf"^{re.escape(label)}:.*warning:.*", said,
+                                        re.M))
+        word = ""
+        for name in names:
+            if not (made / name).exists():
+                raise Trouble(f"grade.c has no check {name}")
+            ended = run([program, name, "compare", made / name], CHECK_SECONDS,
+                        folder=folder)
+            state, word = judge(ended)
+            if state != "right":
+                detail = ended.output.rstrip() + "\n"
+                if ended.status < 0 and not ended.stopped and text is not None:
+                    detail += find_crash(made, source, label, name, folder)
+                if said:
+                    detail += f"the compiler says:\n{said}\n"
+                return Result(exercise, state, word, detail)
+        return Result(exercise, "right", "", word)
+
+
+def grade_write(exercise, regions, path, made):
+    label = shown(path).replace("\\", "\\\\").replace('"', '\\"')
+    region = regions.get(exercise.name)
+    if region is None:
+        return Result(exercise, "wrong", f"{label} has no line "
+                      f"//@ exercise {exercise.name}")
+    if is_stub(exercise.name, region):
+        return Result(exercise, "todo", "not written yet")
+    text = read_text(made / "transformer.c")
+    ours = parse_regions(text, "transformer.c")[exercise.name]
+    if region.body == ours.body:
+        text = None
+    else:
+        text = replace_region(text, ours, [
+            f'#line {region.start + 1} "{label}"', *region.body,
+            f"    //@ end of {exercise.name}",
+            f'#line {ours.end} "transformer.c"'])
+        text = with_preamble(text, GUARD + ['#line NEXT "transformer.c"'])
+    result = grade_source(exercise, text, label, [exercise.name], made)
+    if result.state == "right":
+        remember_passed(exercise, region.code())
+    return result
+
+
+# In what is compiled, but not in the student's file: no other processes.
+GUARD = ["#if defined __GNUC__ && !defined __TINYC__",
+         "#pragma GCC poison fork vfork system popen", "#endif"]
+
+
+def grade_bug(exercise, regions, path, made):
+    path = bug_file(exercise)
+    if not path.exists():
+        return Result(exercise, "todo", f"not begun: make exercise N={exercise.number}")
+    label = shown(path)
+    text = with_preamble(read_text(path), GUARD + [f'#line NEXT "{label}"'])
+    names = exercise.checks.replace(",", " ").split()
+    result = grade_source(exercise, text, label, names, made)
+    if result.state == "right":
+        remember_passed(exercise, digest(text))
+    return result
+
+
+def wanted_answers(exercise):
+    """{name: (value, tolerance)} of a page with numbers."""
+    answers = {}
+    for part in exercise.answers.split(";"):
+        name, _, value = part.partition("=")
+        value, _, tolerance = value.partition("±")
+        try:
+            answers[name.strip()] = float(value), float(tolerance or 0)
+        except ValueError:
+            raise Trouble(f"exercise {exercise.number}: a wrong answer: {part}")
+    return answers
+
+
+def given_answers():
+    """{name: (number, text)} of the student's answers.txt; Trouble with a line."""
+    path, given, first = student_folder() / "answers.txt", {}, {}
+    if not path.exists():
+        return given
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        name, equals, value = line.partition("#")[0].partition("=")
+        name, value, place = name.strip(), value.strip(), f"{shown(path)}:{number}"
+        if not name + equals:
+            continue
+        if not equals or not re.fullmatch(r"\w+", name):
+            raise Trouble(f"{place}: expected: name = value")
+        if not value:
+            continue
+        if name in given:
+            raise Trouble(f"{place}: {name} stands here again; the first is in "
+                          f"line {first[name]}")
+        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", value):
+            raise Trouble(f"{place}: \"{value}\" is not a number like 1234 or 0.5")
+        given[name], first[name] = float(value), number
+    return given
+
+
+def how_far(given, value):
+    """How far off an answer is, without giving the right one away."""
+    if value == 0 or given * value <= 0:
+        return "too large" if given > value else "too small"
+    factor = max(abs(given / value), abs(value / given))
+    far = next((text for most, text in [(1.01, "by less than 1 %"),
+                                        (1.1, "by less than 10 %"),
+                                        (2, "by less than a factor of 2"),
+                                        (10, "by a factor of 2 to 10")]
+                if factor < most), "by more than a factor of 10")
+    return ("too large, " if given > value else "too small, ") + far
+
+
+def grade_number(exercise, regions, path, made):
+    wanted, given = wanted_answers(exercise), given_answers()
+    missing = [name for name in wanted if name not in given]
+    if len(missing) == len(wanted):
+        return Result(exercise, "todo", "no answer yet")
+    said = [f"{name}: no answer yet" for name in missing]
+    said += [f"{name}: {how_far(given[name], value)}"
+             for name, (value, tolerance) in wanted.items() if name in given
+             and not math.isclose(given[name], value, rel_tol=1e-12,
+                                  abs_tol=tolerance)]
+    if said:
+        return Result(exercise, "wrong", said[0], "\n".join(said))
+    remember_passed(exercise, "")
+    return Result(exercise, "right", "", ", ".join(wanted) + ": right")
+
+
+def given_options(exercise, path):
+    """The options for `transformer train` that a student wrote into a file."""
+    allowed, words = exercise.options.replace(",", " ").split(), []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        place = f"{shown(path)}:{number}"
+        try:
+            words += [(place, word) for word in shlex.split(line, comments=True)]
+        except ValueError:
+            raise Trouble(f"{place}: a quotation mark is not closed")
+    for k, (place, word) in enumerate(words):
+        is_option = word.startswith("--")
+        if is_option and word not in allowed:
+            raise Trouble(f"{place}: {word} may not be set here; these may: "
+                          + " ".join(allowed))
+        if not is_option and (k == 0 or not words[k - 1][1].startswith("--")):
+            raise Trouble(f"{place}: what is \"{word}\"? Options begin with --")
+    return [word for _, word in words]
+
+
+def reference_program(made):
+    program = made / "transformer"
+    if not program.exists():
+        beside = made / f"transformer.{os.getpid()}"
+        ended = run(compiler() + ["-O2", "-ffp-contract=off",
+                                  made / "transformer.c", "-o", beside, "-lm"], COMPILE_SECONDS, memory=0)
+        if ended.status or ended.stopped:
+            raise Trouble("transformer.c does not compile:\n" + ended.output)
+        beside.rename(program)
+    return program
+
+
+def grade_train(exercise, regions, path, made):
+    path = student_folder() / exercise.file
+    if not path.exists() or not given_options(exercise, path):
+        return Result(exercise, "todo", f"no options in {shown(path)} yet")
+    options = given_options(exercise, path)
+    data, _, count = exercise.data.partition(" ")
+    key, relation, goal = exercise.goal.split()
+    seconds = int(exercise.seconds)
+    program = reference_program(made)
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
+        lines = read_text(ROOT / data).splitlines(keepends=True)
+        training = Path(folder) / "train.tsv"
+        write_text(training, "".join(lines[:int(count or len(lines))]))
+        model = Path(folder) / "model.safetensors"
+        begin = time.monotonic()
+        ended = run([program, "train", training, "--model", model]
+                    + exercise.fixed.split() + options, seconds, 4 * MEMORY, folder)
+        took = time.monotonic() - begin
+        if ended.stopped.startswith("stopped after"):
+            return Result(exercise, "wrong", f"the training takes longer than "
+                          f"{seconds} seconds", ended.output)
+        if ended.status:
+            return Result(exercise, "wrong", "the training fails", ended.output)
+        test = ROOT / exercise.test if exercise.test else training
+        ended = run([program, "evaluate", model, test, "--threads", "1"],
+                    seconds, 4 * MEMORY, folder)
+    value = re.search(rf"^{key} (\S+)$", ended.output, re.M)
+    if ended.status or not value:
+        return Result(exercise, "wrong", "the model cannot be evaluated",
+                      ended.output)
+    reached = float(value[1]) < float(goal) if relation == "<" \
+        else float(value[1]) >= float(goal)
+    word = f"{key} {value[1]} (goal: {relation} {goal}), trained in {took:.0f} s"
+    if not reached:
+        return Result(exercise, "wrong", word, ended.output)
+    remember_passed(exercise, " ".join(options))
+    return Result(exercise, "right", "", word)
+
+
+GRADE = {"write": grade_write, "bug": grade_bug, "number": grade_number,
+         "train": grade_train}
+LOCK = threading.Lock()
+
+
+def remember_passed(exercise, what):
+    with LOCK:
+        try:
+            remember("passed", exercise.name, digest(what))
+        except Trouble:  # a folder that cannot be written to is graded all the same
+            pass
+
+
+def grade_one(exercise, regions, path, made):
+    try:
+        return GRADE[exercise.kind](exercise, regions, path, made)
+    except Trouble as trouble:
+        if exercise.kind == "write":
+            raise
+        return Result(exercise, "wrong", str(trouble))  # with a file of its own
+
+
+def grade_all(chosen):
+    """Grade exercises, several at a time; gives the results in order."""
+    path, regions = student_file(), {}
+    if any(exercise.kind == "write" for exercise in chosen):
+        regions = student_regions(path)
+    made = reference()
+    jobs = ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1)))
+    try:
+        yield from jobs.map(
+            lambda e: grade_one(e, regions, path, made), chosen)
+    except BaseException:
+        STOP.set()  # running programs are stopped
+        raise
+    finally:
+        jobs.shutdown(cancel_futures=True)
+
+
+def excerpt(text, most=60):
+    lines = text.strip("\n").split("\n")
+    if len(lines) > most:
+        lines = lines[:most // 2] + ["..."] + lines[-most // 2:]
+    return "".join(f"      {line[:300]}\n" for line in lines if line)
+
+
+def print_result(result, in_detail):
+    e = result.exercise
+    mark = {"right": "ok  ", "wrong": "FAIL", "todo": "todo"}[result.state]
+    print(f"{mark} {e.number:2} {e.name:<28} {result.score:2}/{e.worth:<2} "
+          f"{result.word}".rstrip())
+    if in_detail:
+        print(excerpt(result.detail), end="")
+        if result.state == "wrong" and e.hints:
+            print(f"      a hint: make hint N={e.number}")
+        elif result.state == "todo":
+            print(f"      the task: make exercise N={e.number}")
+    sys.stdout.flush()
+
+
+def write_json(path, results, message):
+    """Gradescope's results.json."""
+    tests = [{"name": f"{r.exercise.number} {r.exercise.name}: {r.exercise.title}",
+              "number": str(r.exercise.number), "score": r.score,
+              "max_score": r.exercise.worth,
+              "status": "passed" if r.state == "right" else "failed",
+              "output": "\n".join(filter(None, [r.word, r.detail.rstrip()])),
+              "visibility": "visible"} for r in results]
+    write_text(path, json.dumps({"output": message, "output_format": "text",
+                                 "tests": tests}, indent=1, ensure_ascii=False)
+               + "\n")
+
+
+# ---------------------------------------------------------------- commands
+
+def chosen_exercises(exercises):
+    """Those of N; without it all, or with SRC those that SRC can hold."""
+    if SETTINGS.get("N"):
+        return choose(exercises, SETTINGS["N"])
+    return [e for e in exercises if e.kind == "write" or not SETTINGS.get("SRC")]
+
+
+def grade(exercises):
+    chosen = chosen_exercises(exercises)
+    results, message, failed = [], "", False
+    try:
+        for result in grade_all(chosen):
+            results.append(result)
+            failing = result.state == "wrong" and not failed
+            failed = failed or failing
+            print_result(result, failing or len(chosen) == 1)
+        points = sum(r.score for r in results)
+        total = sum(e.worth for e in chosen)
+        full = points == total
+        message = f"score: {points}/{total}"
+        print(message)
+        return 0 if full else 1
+    except Trouble as trouble:
+        message = str(trouble)
+        results += [Result(e, "wrong", message) for e in chosen[len(results):]]
+        raise
+    finally:
+        if SETTINGS.get("JSON") and message:
+            write_json(SETTINGS["JSON"], results, message)
+
+
+ANSWERS = """# Answers to the exercises with numbers, a line each: name = value
+# `make exercise N={first}` shows the first of them.
+"""
+
+
+def make_exercises(exercises):
+    folder, kept = student_folder(), False
+    numbers = [e for e in exercises if e.kind == "number"]
+    answers = "".join(f"\n# exercise {e.number}: {e.title}\n"
+                      + "".join(f"{name} =\n" for name in wanted_answers(e))
+                      for e in numbers)
+    if numbers:
+        answers = ANSWERS.format(first=numbers[0].number) + answers
+    written = notes().get("written", {})
+    for name, text in [("transformer.c", make_stub()), ("answers.txt", answers)]:
+        path = folder / name
+        if path.exists() and path.is_file():
+            old = read_text(path)
+            if old != text and digest(old) != written.get(name):
+                if not SETTINGS.get("FORCE"):
+                    kept = kept or name == "transformer.c"
+                    print(f"{shown(path)} has been changed: it is kept. FORCE=1 "
+                          "begins anew")
+                    continue
+                back_up(path)
+        write_text(path, text)
+        memory = notes()
+        memory.setdefault("written", {})[name] = digest(text)
+        write_text(folder / ".hints", json.dumps(memory, indent=1))
+        print(f"{shown(path)} is written")
+    return 1 if kept else 0
+
+
+def state_of(exercise, regions):
+    """A word for the list of exercises."""
+    passed = notes()["passed"].get(exercise.name)
+    if exercise.kind == "write" and exercise.name in regions:
+        code = regions[exercise.name].code()
+        if is_stub(exercise.name, regions[exercise.name]):
+            return ""
+        if passed:
+            return "passed" if passed == digest(code) else "changed since it passed"
+        return "begun"
+    return "passed" if passed else ""
+
+
+def exercise(exercises):
+    path = student_file()
+    if not SETTINGS.get("N"):
+        regions = student_regions(path) if path.exists() else {}
+        for e in exercises:
+            print(f"{e.number:2}  chapter {e.chapter:<2}  {e.worth:2} points  "
+                  f"{e.name:<28}  {state_of(e, regions)}".rstrip())
+        print("\nmake exercise N=1 shows the first")
+        return 0
+    e = the_one(exercises)
+    if e.kind in ("write", "number") and not path.exists():
+        make_exercises(exercises)
+    print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)\n")
+    print(e.text + "\n")
+    if e.kind == "write":
+        region = student_regions(path).get(e.name)
+        if not region:
+            raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
+        print(f"edit   {shown(path)}, line {region.start + 1}")
+    elif e.kind == "bug":
+        if not bug_file(e).exists():
+            write_text(bug_file(e), plant_bug(e))
+        print(f"edit   {shown(bug_file(e))}; this is what its check says:")
+        for result in grade_all([e]):
+            print_result(Result(e, result.state, result.word, result.detail), True)
+    elif e.kind == "number":
+        print(f"edit   {shown(student_folder() / 'answers.txt')}: "
+              + ", ".join(f"{name} = ..." for name in wanted_answers(e)))
+    else:
+        options = student_folder() / e.file
+        if not options.exists():
+            write_text(options, "# Options for `transformer train`. You may set:\n"
+                       f"# {e.options}\n")
+        print(f"edit   {shown(options)}")
+    print(f"then   make grade N={e.number}\nstuck? make hint N={e.number}")
+    return 0
+
+
+def hint(exercises):
+    e = the_one(exercises)
+    seen = min(notes()["hints"].get(e.name, 0) + 1, len(e.hints))
+    for k in range(seen):
+        print(f"Hint {k + 1} of {len(e.hints)}\n\n{e.hints[k]}\n")
+    if seen < len(e.hints):
+        print(f"one more: make hint N={e.number}")
+    else:
+        print(f"no more hints; make solution N={e.number} SHOW=1 shows the answer")
+    remember("hints", e.name, seen)
+    return 0
+
+
+def solution(exercises):
+    e = the_one(exercises)
+    if not SETTINGS.get("SHOW") and e.name not in notes()["passed"]:
+        print(f"exercise {e.number} has not passed yet (make grade N={e.number}); "
+              "SHOW=1 shows its solution all the same")
+        return 1
+    if e.kind == "write":
+        region = parse_regions(read_text(REFERENCE), "transformer.c")[e.name]
+        print("\n".join(region.body))
+    elif e.kind == "bug":
+        print(f"in {e.function}\n\nwrong: " + e.wrong.replace(" ⏎ ", "\n       ")
+              + "\nright: " + e.right.replace(" ⏎ ", "\n       "))
+    elif e.kind == "number":
+        print(e.answers.replace("; ", "\n"))
+    else:
+        print(e.example or "any options that reach the goal")
+    return 0
+
+
+def reset(exercises):
+    e = the_one(exercises)
+    if e.kind == "write":
+        path = student_file()
+        region = student_regions(path).get(e.name)
+        if not region:
+            raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
+        ours = parse_regions(read_text(REFERENCE), "transformer.c")[e.name]
+        text = replace_region(read_text(path), region, stub_body(e.name, ours))
+    elif e.kind == "bug":
+        path, text = bug_file(e), plant_bug(e)
+    else:
+        raise Trouble(f"exercise {e.number} has nothing to reset: edit your file")
+    if path.exists():
+        back_up(path)
+    write_text(path, text)
+    print(f"exercise {e.number} is as it was in the beginning")
+    return 0
+
+
+def watch(exercises):
+    """Grade now and whenever a file of the student changes. Ctrl-C ends it."""
+    def state():
+        files = [student_file(), student_folder() / "answers.txt",
+                 *student_folder().glob("*.options"),
+                 *student_folder().glob("bugs/*.c")]
+        return {f: f.stat().st_mtime_ns for f in files if f.exists()}
+    seen = None
+    while True:
+        now = state()
+        if now != seen:
+            seen = now
+            print(time.strftime("---- %H:%M:%S"))
+            try:
+                grade(exercises)
+            except Trouble as trouble:
+                print(trouble)
+            print("watching; Ctrl-C ends it", flush=True)
+        time.sleep(1)
+
+
+def gradescope(exercises):
+    """Everything an autograder needs, in a zip file."""
+    chosen = [e for e in exercises if e.kind == "write"]
+    if SETTINGS.get("N"):
+        chosen = choose(exercises, SETTINGS["N"])
+    numbers = ",".join(str(e.number) for e in chosen)
+    data = {word for e in exercises for word in (e.data.split(" ")[0], e.test) if word}
+    files = {name: read_text(HERE / "gradescope" / name)
+             for name in ("setup.sh", "run_autograder")}
+    files["exercises"] = numbers + "\n"
+    for path in [REFERENCE, GRADER, HERE / "tool.py", *sorted(HERE.glob("*-*.md")),
+                 *sorted(ROOT / name for name in data)]:
+        files[str(path.relative_to(ROOT))] = read_text(path)
+    target = ROOT / "build" / "gradescope.zip"
+    target.parent.mkdir(exist_ok=True)
+    beside = target.with_suffix(f".{os.getpid()}")
+    with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            runs = name in ("setup.sh", "run_autograder")
+            entry.external_attr = (0o100755 if runs else 0o100644) << 16
+            archive.writestr(entry, text)
+    beside.replace(target)
+    print(f"{shown(target)}: exercises {numbers}, "
+          f"{sum(e.worth for e in chosen)} points")
+    return 0
+
+
+COMMANDS = {"exercises": make_exercises, "exercise": exercise, "grade": grade,
+            "hint": hint, "solution": solution, "reset": reset, "watch": watch,
+            "gradescope": gradescope}
+SETTINGS = {}
+
+
+def main(arguments):
+    command, *rest = arguments or [""]
+    if command not in COMMANDS:
+        sys.stderr.write(f"tool.py: what shall I do? {', '.join(COMMANDS)}\n")
+        return 2
+    for word in rest:
+        key, equals, value = word.partition("=")
+        if key not in ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC") \
+                or not equals:
+            sys.stderr.write(f"tool.py: what is \"{word}\"?\n")
+            return 2
+        SETTINGS[key] = "" if key in ("FORCE", "SHOW") and value == "0" else value
+    try:
+        return COMMANDS[command](load_exercises())
+    except Trouble as trouble:
+        sys.stdout.flush()
+        sys.stderr.write(f"error: {trouble}\n")
+        return 2
+    except (KeyboardInterrupt, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 130
+
+
+def interrupted(number, frame):
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupted)
+    sys.stdout.reconfigure(errors="replace")
+    sys.exit(main(sys.argv[1:]))
