@@ -61,18 +61,21 @@ static char right_before[TEXT]; // names of the cases that are done
 static FILE *recording;
 static bool comparing;
 static Arena room;
-static uint64_t random_state = 42;
 
 // ---------------------------------------------------------------- record
 
+// Its numbers follow from its name and the number of the case.
 static Mat make(const char *name, int rows, int cols, bool is_input) {
     Mat m = mat(pool_end + GAP, rows, cols);
     pool_end = m.at + rows * cols;
     if (made_count == MOST_MADE || pool_end + GAP > pool + POOL_SIZE)
         fail("grade.c: the pool is too small");
     made[made_count++] = (Made){name, m, is_input};
+    uint64_t state = (uint64_t)case_count;
+    for (const char *c = name; *c; c++)
+        state = scramble(state + (uint64_t)*c);
     for (real *x = m.at; x < pool_end; x++)
-        *x = (real)normal(&random_state);
+        *x = (real)normal(&state);
     return m;
 }
 
@@ -105,7 +108,8 @@ static Mat separate(int rows, int cols) {
 static Mat expected_result(const char *name) {
     char line[2 * NAME_SIZE] = "";
     int rows = 0, cols = 0;
-    if (!fgets(line, sizeof line, recording) || strcspn(line, "\n") != strlen(name)
+    if (!fgets(line, sizeof line, recording)
+        || strcspn(line, "\n") != strlen(name)
         || strncmp(line, name, strlen(name)) != 0
         || fscanf(recording, "%d %d", &rows, &cols) != 2)
         fail("grade.c: this recording has no %s: it is of another check", name);
@@ -171,7 +175,8 @@ static void result_whole(const char *name, const void *x, size_t size, int rows,
                          int cols) {
     Mat m = separate(rows, cols);
     for (int k = 0; k < rows * cols; k++)
-        m.at[k] = size == 1 ? ((const unsigned char *)x)[k] : ((const int *)x)[k];
+        m.at[k] = size == 1 ? ((const unsigned char *)x)[k]
+                            : ((const int *)x)[k];
     result(name, m);
 }
 
@@ -258,7 +263,8 @@ static bool right_where_not(Mat y, Mat e, Mat b) {
 // Everywhere either e or e + b? (What is padding may be right.)
 static bool is_partly_added(Mat y, Mat e, Mat b) {
     for (int k = 0; k < e.rows * e.cols; k++)
-        if (!close_to(y.at[k], e.at[k]) && !close_to(y.at[k], e.at[k] + b.at[k]))
+        if (!close_to(y.at[k], e.at[k])
+            && !close_to(y.at[k], e.at[k] + b.at[k]))
             return false;
     return true;
 }
@@ -276,9 +282,10 @@ static bool diagnose_ends(Mat y, Mat e, Mat b, const char *what, char *text) {
     int n = y.rows;
     const char *end[] = {"first", "last"}, *side[] = {"early", "late"};
     for (int k = 0; k < 2 && n > 1; k++) {
-        int place = k * (n - 1); // of the row at this end; the rest is from !k on
+        int place = k * (n - 1); // the row at this end; the rest begins at !k
         Mat one = band_of_rows(y, place, 1), rest = band_of_rows(y, !k, n - 1);
-        Mat e_rest = band_of_rows(e, !k, n - 1), e_next = band_of_rows(e, k, n - 1);
+        Mat e_rest = band_of_rows(e, !k, n - 1);
+        Mat e_next = band_of_rows(e, k, n - 1);
         if (same(rest, e_rest))
             snprintf(text, TEXT, untouched(one, band_of_rows(b, place, 1))
                      ? "the %s %s is never written" : "only the %s %s is wrong",
@@ -296,29 +303,33 @@ static bool diagnose_ends(Mat y, Mat e, Mat b, const char *what, char *text) {
     return false;
 }
 
-// A number added to, or a factor on, each line as a whole; d and g are y - b and
-// e - b.
+// A number added to, or a factor on, each line as a whole; d and g are y - b
+// and e - b.
 static bool diagnose_terms(Mat y, Mat e, Mat d, Mat g, const char *what,
                            char *text) {
-    bool shifted = y.cols > 2, scaled = shifted, scaled_added = shifted;
+    bool shifted = y.cols > 2, scaled[2] = {shifted, shifted};
     double factor;
     for (int i = 0; i < y.rows; i++) {
-        Mat y_i = band_of_rows(y, i, 1), e_i = band_of_rows(e, i, 1);
-        shifted = shifted && follows(y_i, e_i, 1, *at(y_i, 0, 0) - *at(e_i, 0, 0));
-        scaled = scaled && is_multiple(y_i, e_i, &factor);
-        scaled_added = scaled_added && is_multiple(band_of_rows(d, i, 1),
-                                                   band_of_rows(g, i, 1), &factor);
+        Mat yi = band_of_rows(y, i, 1), ei = band_of_rows(e, i, 1);
+        Mat di = band_of_rows(d, i, 1), gi = band_of_rows(g, i, 1);
+        double shift = *at(yi, 0, 0) - *at(ei, 0, 0);
+        shifted = shifted && follows(yi, ei, 1, shift);
+        scaled[0] = scaled[0] && is_multiple(yi, ei, &factor);
+        scaled[1] = scaled[1] && is_multiple(di, gi, &factor);
     }
-    snprintf(text, TEXT, shifted ? "each %s is off by a number of its own: a term "
-             "that is the same along the %s is missing or wrong"
-             : "each %s has a factor of its own too many or too few", what, what);
-    return shifted || scaled || scaled_added;
+    snprintf(text, TEXT, shifted
+             ? "each %s is off by a number of its own: a term that is the same "
+               "along the %s is missing or wrong"
+             : "each %s has a factor of its own too many or too few",
+             what, what);
+    return shifted || scaled[0] || scaled[1];
 }
 
 // The likely cause, into `text`; false if none is found. The first that fits.
 static bool diagnose(const Result *r, char *text) {
     Mat y = r->yours, e = r->expected, b = r->before;
-    Mat d = difference(y, b), g = difference(e, b), none = separate(e.rows, e.cols);
+    Mat d = difference(y, b), g = difference(e, b);
+    Mat none = separate(e.rows, e.cols); // zeros
     Mat turned = {y.at, e.rows, e.cols, 1, e.rows}; // as if y lay col after col
     int n = e.rows * e.cols, nans = 0, infinite = 0;
     for (int k = 0; k < n; k++) {
@@ -340,19 +351,22 @@ static bool diagnose(const Result *r, char *text) {
                               "column", text)), NULL},
         {nans > 0, "not a number: never written, or made of what was never "
                    "written, or of 0/0 or ∞-∞"},
-        {infinite > 0, "infinite: an exponential of too much, or a division by 0"},
+        {infinite > 0,
+         "infinite: an exponential of too much, or a division by 0"},
         {all_are(y, 0), "all zero"},
         {many && !all_are(e, 0) && is_complement(y, e),
          "exactly the wrong ones are 0: a condition is turned round"},
         {follows(y, e, -1, 0) || follows(d, g, -1, 0), "wrong sign"},
-        {many && same(y, g), "overwritten instead of accumulated: = where += belongs"},
+        {many && same(y, g),
+         "overwritten instead of accumulated: = where += belongs"},
         {many && is_partly_added(y, e, b),
          "added to what was there instead of set: += where = belongs"},
         {many && follows(y, g, -1, 0), "wrong sign, and = in the place of +="},
         {many && same(turned, e), "transposed: rows and columns exchanged"},
         {many && right_where_not(y, e, none),
          "wrong only where 0 is expected: what is hidden, dropped or padding"},
-        {many && right_where_not(y, e, b), "wrong only where nothing should be added"},
+        {many && right_where_not(y, e, b),
+         "wrong only where nothing should be added"},
     };
     for (size_t k = 0; k < sizeof cause / sizeof *cause; k++)
         if (cause[k].holds)
@@ -362,10 +376,11 @@ static bool diagnose(const Result *r, char *text) {
             return snprintf(text, TEXT, "it holds what %s should hold",
                             results[k].name.text);
     if (many && (is_multiple(y, e, &factor) || is_multiple(d, g, &factor)))
-        return snprintf(text, TEXT, "a constant factor: %s times what is expected",
-                        name_of_factor(factor).text);
+        return snprintf(text, TEXT, "a constant factor: %s times what is "
+                        "expected", name_of_factor(factor).text);
     if (many && follows(y, e, 1, y.at[0] - e.at[0]))
-        return snprintf(text, TEXT, "off by %.7g everywhere", y.at[0] - e.at[0]);
+        return snprintf(text, TEXT, "off by %.7g everywhere",
+                        y.at[0] - e.at[0]);
     if (many && (diagnose_terms(y, e, d, g, "row", text)
                  || diagnose_terms(transposed(y), transposed(e), transposed(d),
                                    transposed(g), "column", text)))
@@ -377,8 +392,8 @@ static bool diagnose(const Result *r, char *text) {
 // ---------------------------------------------------------------- compare
 
 static void print_case(void) {
-    printf("case: %s%s%s\n", case_name, *right_before ? "; right before it: " : "",
-           right_before);
+    printf("case: %s%s%s\n", case_name,
+           *right_before ? "; right before it: " : "", right_before);
     fflush(stdout);
 }
 
@@ -417,30 +432,30 @@ static void print_names(const char *head, bool wrong) {
 // Says what is wrong with the results of the case, if anything is.
 static void check_results(void) {
     int first = 0, said = 0, k = 0;
-    char yours[TEXT], expected[TEXT];
+    char text[TEXT];
     while (first < result_count && results[first].wrong == 0)
         first++;
     if (first == result_count)
         return;
     Mat y = results[first].yours, e = results[first].expected;
     if (results[first].wrong < 0) {
-        printf("wrong: %s is %d × %d, expected %d × %d\n", results[first].name.text,
-               y.rows, y.cols, e.rows, e.cols);
+        printf("wrong: %s is %d × %d, expected %d × %d\n",
+               results[first].name.text, y.rows, y.cols, e.rows, e.cols);
         stop();
     }
     while (close_to(y.at[k], e.at[k]))
         k++;
-    const char *form = fabs(y.at[k] - e.at[k]) < 1e-5 ? "%.15g" : "%.7g";
-    snprintf(yours, TEXT, isnan(y.at[k]) ? "nan" : form, y.at[k]);
-    snprintf(expected, TEXT, form, e.at[k] + 0.0); // 0, not -0
+    int digits = fabs(y.at[k] - e.at[k]) < 1e-5 ? 15 : 7;
     print_place(results[first].name.text, k, e);
-    printf(": yours %s, expected %s\n", yours, expected);
+    printf(": yours %.*g, expected %.*g\n", // 0 for -0, and no sign of a NaN
+           digits, isnan(y.at[k]) ? fabs(y.at[k]) : y.at[k] + 0.0, digits,
+           e.at[k] + 0.0);
     print_names("wrong: ", true);
     print_names("; right: ", false);
     putchar('\n');
     for (Result *r = results; r < results + result_count && said < 3; r++)
-        if (r->wrong > 0 && diagnose(r, yours)) {
-            printf("looks like: %s: %s\n", r->name.text, yours);
+        if (r->wrong > 0 && diagnose(r, text)) {
+            printf("looks like: %s: %s\n", r->name.text, text);
             said++;
         }
     stop();
@@ -450,23 +465,26 @@ static void check_results(void) {
 static void check_pool(void) {
     for (int distance = 1; distance <= GAP; distance++)
         for (Made *one = made; one < made + made_count; one++) {
-            const real *end = one->m.at + one->m.rows * one->m.cols;
-            bool behind = end[distance - 1] != UNTOUCHED;
-            if (behind || one->m.at[-distance] != UNTOUCHED) {
-                printf("wrong: your code writes outside of %s (%d × %d), %d %s\n",
-                       one->name, one->m.rows, one->m.cols, distance,
-                       behind ? "behind its last number" : "before its first number");
-                stop();
-            }
+            Mat m = one->m;
+            bool behind = m.at[m.rows * m.cols + distance - 1] != UNTOUCHED;
+            if (!behind && m.at[-distance] == UNTOUCHED)
+                continue;
+            printf("wrong: your code writes outside of %s (%d × %d), %d %s\n",
+                   one->name, m.rows, m.cols, distance,
+                   behind ? "behind its last number"
+                          : "before its first number");
+            stop();
         }
     for (Made *one = made; one < made + made_count; one++)
-        for (int k = 0; one->is_input && k < one->m.rows * one->m.cols; k++)
-            if (memcmp(&one->m.at[k], &before[one->m.at - pool + k], sizeof(real))) {
-                printf("wrong: your code changes ");
-                print_place(one->name, k, one->m);
-                printf(", which is only to be read\n");
-                stop();
-            }
+        for (int k = 0; one->is_input && k < one->m.rows * one->m.cols; k++) {
+            const real *x = &one->m.at[k];
+            if (memcmp(x, &before[x - pool], sizeof *x) == 0)
+                continue;
+            printf("wrong: your code changes ");
+            print_place(one->name, k, one->m);
+            printf(", which is only to be read\n");
+            stop();
+        }
 }
 
 // The state in which a case begins.
@@ -487,7 +505,8 @@ static void finish(void) {
         check_pool();
     }
     size_t used = strlen(right_before);
-    snprintf(right_before + used, TEXT - used, "%s%s", used ? "; " : "", case_name);
+    snprintf(right_before + used, TEXT - used, "%s%s", used ? "; " : "",
+             case_name);
     case_name = "";
     case_count++;
     clear();
@@ -688,9 +707,11 @@ static void grade_attention_backward(void) {
 
 static void grade_linear_backward(void) {
     for (int tied = 0; tied < 2; tied++) {
-        Mat x = input("x", 5, 3), dy = input("dy", 5, 4), dx = output("dx", 5, 3);
+        Mat x = input("x", 5, 3), dx = output("dx", 5, 3);
+        Mat dy = input("dy", 5, 4);
         Mat weight = tied ? transposed(input("W", 4, 3)) : input("W", 3, 4);
-        Mat dweight = tied ? transposed(output("dW", 4, 3)) : output("dW", 3, 4);
+        Mat dweight = tied ? transposed(output("dW", 4, 3))
+                           : output("dW", 3, 4);
         Linear w = {weight, input("b", 1, 4)};
         Linear dw = {dweight, output("db", 1, 4)};
         start(tied ? "W and dW are transposed views, as in a tied output layer"
@@ -756,7 +777,8 @@ static void grade_embedding_backward(void) {
     };
     for (int c = 0; c < 5; c++) {
         int width = cases[c].width;
-        Mat dx = scratch("dx", B * S, width), dtable = output("dtable", V, width);
+        Mat dx = scratch("dx", B * S, width);
+        Mat dtable = output("dtable", V, width);
         Mat dpositions = cases[c].learned ? output("dpositions", S + 2, width)
                                           : no_mat;
         EmbeddingSaved s = {cases[c].ids, S, cases[c].dropout};
@@ -789,7 +811,8 @@ static Linear linear_of(Mat weight, Mat bias) {
 }
 
 static void grade_ffn_backward(void) {
-    const char *name[] = {"ReLU, no dropout", "GELU, no dropout", "ReLU, dropout"};
+    const char *name[] = {"ReLU, no dropout", "GELU, no dropout",
+                          "ReLU, dropout"};
     for (int c = 0; c < 3; c++) {
         Config config = {.activation = c == 1 ? GELU : RELU};
         Dropout d = {(real)(c == 2 ? 0.4 : 0), 31};
@@ -841,9 +864,9 @@ static void grade_norm_forward(void) {
         NormSaved s;
         start(norm_case[c].name);
         Mat y = norm_forward(&pass, &s, &w, x);
-        result("y", y);
         result("mean", s.mean);
         result("scale", s.scale);
+        result("y", y);
         finish();
     }
 }
@@ -900,11 +923,9 @@ static void grade_residual_leave(void) {
         ResidualSaved s = {0};
         start(residual_case[c].name);
         Mat out = residual_leave(&pass, &s, &w, x, y);
-        result("what is returned", out);
-        if (config.norm == POST_NORM) {
+        if (config.norm == POST_NORM)
             result("s->norm.x", s.norm.x);
-            result("s->norm.mean", s.norm.mean);
-        }
+        result("what is returned", out);
         finish();
     }
 }
@@ -940,10 +961,10 @@ static Config config_of(int norm) {
                     .norm = norm};
 }
 
-static Transformer *random_model(Config config) {
+static Transformer *random_model(Config config, uint64_t seed) {
     Transformer *t = transformer_new(&config);
     for (size_t k = 0; k < t->count; k++)
-        t->number[k] = (real)(0.4 * normal(&random_state));
+        t->number[k] = (real)(0.4 * normal(&seed));
     return t;
 }
 
@@ -971,7 +992,7 @@ static void grade_attention_sublayer_backward(void) {
         "cross-attention, pre-norm, dropout", "cross-attention, post-norm"};
     for (int c = 0; c < 4; c++) {
         bool cross = c >= 2;
-        Transformer *t = random_model(config_of(c % 2 ? POST_NORM : PRE_NORM));
+        Transformer *t = random_model(config_of(c % 2 ? POST_NORM : PRE_NORM), 42);
         Transformer *g = gradients_of(t);
         DecoderLayer *layer = t->decoder.layer, *dlayer = g->decoder.layer;
         AttentionSublayer *w = cross ? &layer->cross_attention
@@ -998,7 +1019,7 @@ static void grade_attention_sublayer_backward(void) {
 
 static void grade_encoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
-        Transformer *t = random_model(config_of(residual_case[c].norm));
+        Transformer *t = random_model(config_of(residual_case[c].norm), 42);
         Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
         Mat x = input("x", B * S, D);
         EncoderLayerSaved s;
@@ -1006,43 +1027,44 @@ static void grade_encoder_layer_forward(void) {
         start(residual_case[c].name);
         Mat out = encoder_layer_forward(&pass, &s, &t->encoder.layer[0], x, B,
                                         picture(source_mask, S, 0));
-        result("what is returned", out);
         result("weights saved by self-attention",
                s.self_attention.multi_head.weights);
         result("x saved by the feed-forward network", s.feed_forward.network.x);
+        result("what is returned", out);
         finish();
     }
 }
 
 static void grade_decoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
-        Transformer *t = random_model(config_of(residual_case[c].norm));
+        Transformer *t = random_model(config_of(residual_case[c].norm), 42);
         Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
         DecoderLayerSaved s;
         memset(&s, 0, sizeof s);
         start(residual_case[c].name);
-        Mat out = decoder_layer_forward(&pass, &s, &t->decoder.layer[0], x,
-                                        memory, B, picture(target_mask, T * T, T),
-                                        picture(source_mask, S, 0));
-        result("what is returned", out);
+        Mat out = decoder_layer_forward(
+            &pass, &s, &t->decoder.layer[0], x, memory, B,
+            picture(target_mask, T * T, T), picture(source_mask, S, 0));
         result("weights saved by self-attention",
                s.self_attention.multi_head.weights);
         result("weights saved by cross-attention",
                s.cross_attention.multi_head.weights);
         result("x saved by the feed-forward network", s.feed_forward.network.x);
+        result("what is returned", out);
         finish();
     }
 }
 
 static void grade_decoder_layer_backward(void) {
     for (int c = 0; c < 4; c++) {
-        Transformer *t = random_model(config_of(residual_case[c].norm));
+        Transformer *t = random_model(config_of(residual_case[c].norm), 42);
         Transformer *g = gradients_of(t);
         DecoderLayer *w = &t->decoder.layer[0], *dw = &g->decoder.layer[0];
         Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
-        Mat dmemory = output("dmemory", B * S, D), dout = input("dout", B * T, D);
+        Mat dmemory = output("dmemory", B * S, D);
+        Mat dout = input("dout", B * T, D);
         DecoderLayerSaved s;
         x = attention_sublayer_forward(&pass, &s.self_attention,
                                        &w->self_attention, x, no_mat, B,
@@ -1070,7 +1092,8 @@ static void grade_padding_mask(void) {
         start(sentences == 1 ? "one sentence" : "three sentences");
         Mask m = padding_mask(&room, ids, sentences, S);
         result_whole("visible", m.visible, 1, sentences, S);
-        result_whole("the bytes behind visible", m.visible + sentences * S, 1, 1, 4);
+        result_whole("the bytes behind visible", m.visible + sentences * S,
+                     1, 1, 4);
         finish();
     }
 }
@@ -1092,21 +1115,24 @@ static void grade_causal_padding_mask(void) {
 // ---- chapter 10: batches
 
 static void grade_make_batch(void) {
-    static int id[][5] = {{7, 5, 9, 6, END}, {8, END}, {4, UNKNOWN, 6, END}, {END},
-                          {6, 6, 7, 5, END}};
-    Sentence side[] = {{id[0], 5}, {id[1], 2}, {id[2], 4}, {id[3], 1}, {id[4], 5}};
-    Sentence other[] = {{id[2], 4}, {id[0], 5}, {id[1], 2}, {id[2], 4}, {id[1], 2}};
-    Pairs pairs = {other, side, 5, 0};
+    static int id[][5] = {{7, 5, 9, 6, END}, {8, END}, {4, UNKNOWN, 6, END},
+                          {END}, {6, 6, 7, 5, END}};
+    const Sentence a = {id[0], 5}, b = {id[1], 2}, c = {id[2], 4},
+                   d = {id[3], 1}, e = {id[4], 5};
+    Sentence target[] = {a, b, c, d, e}, source[] = {c, a, b, c, b};
+    Pairs pairs = {source, target, 5, 0};
     static const int number[][4] = {{0, 4}, {1, 0, 3, 2}};
-    for (int c = 0; c < 2; c++) {
-        int sentences = c ? 4 : 2;
-        start(c ? "sentences of 2, 5, 1 and 4 tokens" : "sentences of equal length");
-        Batch batch = make_batch(&room, &pairs, number[c], sentences);
+    for (int k = 0; k < 2; k++) {
+        int sentences = k ? 4 : 2;
+        start(k ? "sentences of 2, 5, 1 and 4 tokens"
+                : "sentences of equal length");
+        Batch batch = make_batch(&room, &pairs, number[k], sentences);
         int length = batch.target_length;
         result_whole("input", batch.input, sizeof(int), sentences, length);
-        result_whole("expected", batch.expected, sizeof(int), sentences, length);
-        result_whole("the numbers behind input", batch.input + sentences * length,
-                     sizeof(int), 1, 2);
+        result_whole("expected", batch.expected, sizeof(int), sentences,
+                     length);
+        result_whole("the numbers behind input",
+                     batch.input + sentences * length, sizeof(int), 1, 2);
         finish();
     }
 }
@@ -1200,7 +1226,8 @@ static void grade_adam_step(void) {
         {"gradients of 0", 1, 1, 0},
     };
     for (int c = 0; c < 5; c++) {
-        Mat p = scratch("p", 1, 9), m = scratch("m", 1, 9), v = scratch("v", 1, 9);
+        Mat p = scratch("p", 1, 9), m = scratch("m", 1, 9);
+        Mat v = scratch("v", 1, 9);
         Mat gradient = input("gradient", 1, 9);
         for (int k = 0; k < 9; k++) {
             gradient.at[k] *= cases[c].size;
@@ -1210,9 +1237,9 @@ static void grade_adam_step(void) {
         start(cases[c].name);
         adam_step(p.at, m.at, v.at, gradient.at, 9, cases[c].factor, 0.25,
                   cases[c].t);
-        result("p", p);
         result("m", m);
         result("v", v);
+        result("p", p);
         finish();
     }
 }
@@ -1242,19 +1269,21 @@ static void grade_decoder_layer_step(void) {
                           "pre-norm, the last position there is room for"};
     const int length[] = {0, 2, ROOM - 1};
     for (int c = 0; c < 3; c++) {
-        Transformer *t = random_model(config_of(c == 1 ? POST_NORM : PRE_NORM));
+        Transformer *t = random_model(config_of(c == 1 ? POST_NORM : PRE_NORM), 42);
         Pass pass = {&room, &t->config, 0, 5};
         LayerCache k = {scratch("self_key", B * ROOM, D),
                         scratch("self_value", B * ROOM, D),
                         input("cross_key", B * S, D),
                         input("cross_value", B * S, D)};
-        Cache cache = {t, B, S, ROOM, length[c], picture(source_mask, S, 0), &k};
+        Cache cache = {t, B, S, ROOM, length[c], picture(source_mask, S, 0),
+                       &k};
         Mat x = input("x", B, D);
         start(name[c]);
-        Mat out = decoder_layer_step(&pass, &t->decoder.layer[0], &k, &cache, x);
-        result("what is returned", out);
+        Mat out = decoder_layer_step(&pass, &t->decoder.layer[0], &k, &cache,
+                                     x);
         result("self_key", k.self_key);
         result("self_value", k.self_value);
+        result("what is returned", out);
         finish();
     }
 }
@@ -1263,13 +1292,14 @@ static void grade_decoder_layer_step(void) {
 static void grade_translate(void) {
     static const int ids[3 * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD,
                                    3, 5, 5, END, PAD};
-    const char *name[] = {"no sentence ends", "two sentences end, at different steps",
+    const char *name[] = {"no sentence ends",
+                          "two sentences end, at different steps",
                           "every sentence ends at once",
                           "the last word of the vocabulary is the best"};
     const double end[] = {-99, 0, 99, -99};
     for (int c = 0; c < 4; c++) {
-        random_state = 171; // the three translations differ, so do their lengths
-        Transformer *t = random_model(config_of(PRE_NORM));
+        // 171: the three translations differ, and so do their lengths
+        Transformer *t = random_model(config_of(PRE_NORM), 171);
         for (int k = 0; k < V * D; k++) // what was read counts for more
             t->target_embedding.at[k] *= 3;
         fill(t->decoder.norm.gain, 1);
@@ -1320,11 +1350,13 @@ int main(int count, char **argument) {
             puts(checks[k].name);
         return 0;
     }
-    while (count == 4 && k < n && strcmp(argument[1], checks[k].name) != 0)
+    while (k < n && (count != 4 || strcmp(argument[1], checks[k].name) != 0))
         k++;
     comparing = count == 4 && strcmp(argument[2], "compare") == 0;
-    if (count != 4 || k == n || !(comparing || !strcmp(argument[2], "record"))) {
-        fprintf(stderr, "usage: grade NAME record|compare FILE, or grade list\n");
+    bool recorded = count == 4 && strcmp(argument[2], "record") == 0;
+    if (k == n || !(comparing || recorded)) {
+        fprintf(stderr,
+                "usage: grade NAME record|compare FILE, or grade list\n");
         return 2;
     }
     recording = fopen(argument[3], comparing ? "r" : "w");

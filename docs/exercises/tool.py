@@ -298,26 +298,20 @@ def replace_region(text, region, body):
     return "\n".join(lines[:region.start] + body + lines[region.end - 1:])
 
 
-# Variables that lines behind a region use: the stub declares them.
-DECLARED = {"norm_forward": "real mean = 0, scale = 0; // set these, too"}
-
-
 def stub_body(name, region):
     """What stands in the place of a region in the student's file."""
     count = sum(1 for line in region.body
                 if line.strip() and not line.strip().startswith("//"))
     first = next(line for line in region.body if line.strip())
     indent = first[:len(first) - len(first.lstrip())]
-    body = [DECLARED.get(name, ""),
-            f"/* your code: about {count} line{'s' * (count > 1)} */",
+    body = [f"/* your code: about {count} line{'s' * (count > 1)} */",
             f'exercise_todo("{name}");']
-    return [indent + line for line in body if line]
+    return [indent + line for line in body]
 
 
 def is_stub(name, region):
     """Whether nothing has been written yet."""
-    todo = f'exercise_todo("{name}");'
-    return region.code() in (todo, Region(0, [DECLARED.get(name, ""), todo]).code())
+    return region.code() == f'exercise_todo("{name}");'
 
 
 PREAMBLE = """
@@ -369,8 +363,8 @@ def student_file():
 
 def student_regions(path):
     if not path.exists():
-        raise Trouble(f"there is no {shown(path)}"
-                      + ("" if SETTINGS.get("SRC") else "; `make exercises` makes it"))
+        how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
+        raise Trouble(f"there is no {shown(path)}{how}")
     known = parse_regions(read_text(REFERENCE), "transformer.c")
     return parse_regions(read_text(path), shown(path), known)
 
@@ -538,7 +532,8 @@ class Result:
         return self.exercise.worth if self.state == "right" else 0
 
 
-SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself for ever",
+SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself "
+                           "for ever",
            signal.SIGBUS: "it uses memory that is not there",
            signal.SIGFPE: "division of a whole number by zero",
            signal.SIGABRT: "abort: memory was overwritten or freed twice",
@@ -654,7 +649,8 @@ GUARD = ["#if defined __GNUC__ && !defined __TINYC__",
 def grade_bug(exercise, regions, path, made):
     path = bug_file(exercise)
     if not path.exists():
-        return Result(exercise, "todo", f"not begun: make exercise N={exercise.number}")
+        return Result(exercise, "todo",
+                      f"not begun: make exercise N={exercise.number}")
     label = shown(path)
     text = with_preamble(read_text(path), GUARD + [f'#line NEXT "{label}"'])
     names = exercise.checks.replace(",", " ").split()
@@ -753,7 +749,8 @@ def reference_program(made):
     if not program.exists():
         beside = made / f"transformer.{os.getpid()}"
         ended = run(compiler() + ["-O2", "-ffp-contract=off",
-                                  made / "transformer.c", "-o", beside, "-lm"], COMPILE_SECONDS, memory=0)
+                                  made / "transformer.c", "-o", beside, "-lm"],
+                    COMPILE_SECONDS, memory=0)
         if ended.status or ended.stopped:
             raise Trouble("transformer.c does not compile:\n" + ended.output)
         beside.rename(program)
@@ -963,8 +960,8 @@ def exercise(exercises):
     e = the_one(exercises)
     if e.kind in ("write", "number") and not path.exists():
         make_exercises(exercises)
-    print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)\n")
-    print(e.text + "\n")
+    print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
+    print(f"\n{e.text}\n")
     if e.kind == "write":
         region = student_regions(path).get(e.name)
         if not region:
@@ -1068,7 +1065,8 @@ def gradescope(exercises):
     if SETTINGS.get("N"):
         chosen = choose(exercises, SETTINGS["N"])
     numbers = ",".join(str(e.number) for e in chosen)
-    data = {word for e in exercises for word in (e.data.split(" ")[0], e.test) if word}
+    data = {name for e in exercises for name in (e.data.split(" ")[0], e.test)
+            if name}
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
