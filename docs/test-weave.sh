@@ -28,7 +28,7 @@ plant()
 {
     rm -rf "$copy"
     mkdir -p "$copy/build"
-    cp -r "$root/transformer.c" "$root/docs" "$root/data" "$copy"
+    cp -r "$root/transformer.c" "$root/docs" "$root/data" "$root/tests" "$copy"
     cp -r "$root/build/docs" "$copy/build"
 }
 

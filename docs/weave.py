@@ -468,8 +468,8 @@ def finish(body):
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(
         r"(?<![\w-])--?[a-z][\w-]*", r'<span class="whole">\g<0></span>',
         code[0]), body)
-    return body.replace("<table>", '<div class="table" role="group" '
-                        'aria-label="Table" tabindex="0"><table>') \
+    return re.sub("<table[^>]*>", '<div class="table" role="group" '
+                  'aria-label="Table" tabindex="0"><table>', body) \
         .replace("</table>", "</table></div>")
 
 
