@@ -344,13 +344,13 @@ static bool diagnose(const Result *r, char *text) {
     } cause[] = {
         {all_are(e, JUNK) || (all_are(e, e.at[0]) && e.at[0] < -1e9),
          "nothing is to be written there"},
-        {untouched(y, b), "never written"},
+        {untouched(y, b), "never written, or what was added is 0"},
         {n > 1 && (many || e.rows == 1 || e.cols == 1)
          && (diagnose_ends(y, e, b, "row", text)
              || diagnose_ends(transposed(y), transposed(e), transposed(b),
                               "column", text)), NULL},
         {nans > 0, "not a number: never written, or made of what was never "
-                   "written, or of 0/0 or ∞-∞"},
+                   "written, or of 0/0, ∞/∞ or ∞-∞"},
         {infinite > 0,
          "infinite: an exponential of too much, or a division by 0"},
         {all_are(y, 0), "all zero"},
@@ -366,7 +366,7 @@ static bool diagnose(const Result *r, char *text) {
         {many && right_where_not(y, e, none),
          "wrong only where 0 is expected: what is hidden, dropped or padding"},
         {many && right_where_not(y, e, b),
-         "wrong only where nothing should be added"},
+         "wrong only where nothing should be changed"},
     };
     for (size_t k = 0; k < sizeof cause / sizeof *cause; k++)
         if (cause[k].holds)

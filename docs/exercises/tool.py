@@ -586,6 +586,18 @@ def find_crash(made, source, label, name, folder):
     return "".join(f"the sanitizer says: {line}\n" for line in lines)
 
 
+def open_braces(text):
+    """A word on braces that do not match, which compilers notice far too late."""
+    def balance(code):
+        return code.count("{") - code.count("}")
+
+    extra = balance(text) - balance(read_text(REFERENCE))
+    if extra == 0:
+        return ""
+    return ("the braces { } of what you wrote do not match: "
+            f"there are {abs(extra)} too many {'{' if extra > 0 else '}'}\n")
+
+
 def grade_source(exercise, text, label, names, made):
     """Compile a text with grade.c and run checks, up to the first that fails."""
     with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
@@ -597,7 +609,8 @@ def grade_source(exercise, text, label, names, made):
             source.write_text(text, encoding="utf-8", newline="\n")
             status, said = compile_grader(made, source, program)
             if status:
-                return Result(exercise, "wrong", "does not compile", said)
+                return Result(exercise, "wrong", "does not compile",
+                              open_braces(text) + said)
             said = "\n".join(re.findall(rf"^{re.escape(label)}:.*warning:.*", said,
                                         re.M))
         word = ""
