@@ -481,7 +481,8 @@ word "comment without an end" attention_sublayer_backward "does not compile" \
     "unterminated comment"
 word "calls what is not there" encoder_layer_forward "does not compile" \
     "my_own_helper"
-word "one brace too many" decoder_layer_forward "do not match"
+word "one brace too many" decoder_layer_forward "does not compile" \
+    "do not match"
 word "gives back what it got" decoder_layer_backward "wrong: "
 word "is empty" padding_mask "wrong: "
 word "overruns an array of its own" causal_padding_mask "c"
