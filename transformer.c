@@ -1387,10 +1387,10 @@ void add_column_sums(Mat total, Mat x) {
 // dx (N,I) and dw are added to; dy (N,O), x (N,I) and w as in the forward pass
 void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
     //@ exercise linear_backward
-    // (2) y += x W
+    // (2) y = b + x W
     matmul_add(dx, dy, transposed(w->weight));
     matmul_add(dw->weight, transposed(x), dy);
-    // (1) y = b in every row
+    // (1) b in every row
     add_column_sums(dw->bias, dy);
     //@ end
 }
