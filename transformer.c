@@ -995,8 +995,9 @@ uint32_t scramble32(uint32_t x) {
 }
 
 // x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
-// backward. Each row has a key of its own, made from key + i; number j is dropped
-// if that key with the bits of j turned over (^) is scrambled to less than p · 2³².
+// backward. Each row has a key of its own, made from key + i; number j is
+// dropped if that key with the bits of j turned over (^) is scrambled to less
+// than p · 2³².
 void dropout_row(real *x, int n, int i, Dropout d) {
     if (d.rate == 0)
         return;
