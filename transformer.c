@@ -3392,8 +3392,8 @@ int *pack(Arena *arena, const Sentence *s, const int *number, int B,
 }
 
 // A batch of the B pairs with the given numbers; memory of the arena. The
-// decoder's input is what is expected one place later, behind START and without
-// END:
+// decoder's input is what was expected one place earlier; it begins with START
+// and has no END:
 //
 //     expected   la     voiture  end      pad
 //     input      start  la       voiture  pad

@@ -1140,7 +1140,7 @@ void show_ids(const char *name, const int *ids, int length, const Vocab *v) {
 }
 
 // Three pairs of different lengths as the three rectangles of a batch. What the
-// decoder reads is what it should say, one place later and behind <start>.
+// decoder reads is what it should have said one place earlier, behind <start>.
 void example_batch(void) {
     char *source[] = {"the red car", "the cat is asleep", "yes"};
     char *target[] = {"la voiture rouge", "le chat dort", "oui"};
