@@ -152,5 +152,5 @@ clean:
 	rm -rf build out transformer
 
 FORCE:
-.PHONY: all run test check gradcheck chapters bench bench-product bench-torch docs docs-check docs-runs \
-    examples $(STUDENT) test-exercises data clean FORCE
+.PHONY: all run test check gradcheck chapters bench bench-product bench-torch \
+    docs docs-check docs-runs examples $(STUDENT) test-exercises data clean FORCE

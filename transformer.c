@@ -617,15 +617,17 @@ ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
 // that exist are copied to and from. (So does any c whose columns are not side
 // by side.)
 void any_tile(Mat c, Mat from, Mat a, const real *b) {
-    real buffer[TILE_ROWS * TILE_COLS] = {0};
+    real buffer[TILE_ROWS * TILE_COLS];
     bool direct = c.cols % LANES == 0 && c.col_stride == 1
                && from.col_stride == 1;
     Mat to = direct ? c : (Mat){buffer, c.rows, c.cols, TILE_COLS, 1};
-    for (int i = 0; !direct && i < c.rows; i++)
-        for (int j = 0; j < c.cols; j++)
-            *at(to, i, j) = *at(from, i, j);
-    if (!direct)
+    if (!direct) {
+        memset(buffer, 0, sizeof buffer);
+        for (int i = 0; i < c.rows; i++)
+            for (int j = 0; j < c.cols; j++)
+                *at(to, i, j) = *at(from, i, j);
         from = to;
+    }
     switch (c.rows) {
 #define CASE(count)                                                           \
     case count:                                                               \
@@ -668,8 +670,8 @@ int min_int(int a, int b) {
 }
 
 // c = from + a b for one column of tiles: c has at most TILE_COLS columns, a at
-// most DEPTH. The packed columns of b (32 KB) stay in the nearest cache while
-// the tiles run down the rows of a.
+// most DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest
+// cache while the tiles run down the rows of a.
 void column_of_tiles(Mat c, Mat from, Mat a, const real *b) {
     for (int i = 0; i < c.rows; i += TILE_ROWS) {
         int rows = min_int(TILE_ROWS, c.rows - i);

@@ -43,6 +43,10 @@ def fail(message):
     sys.exit(f"weave.py: {message}")
 
 
+def read(path):
+    return (DOCS / path).read_text(encoding="utf-8")
+
+
 def command(argv, text=None):
     """The output of a program; its failure is ours."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True,
@@ -73,7 +77,7 @@ class Chapter:
 
 
 def read_chapters(lines):
-    """The chapters, and the title line in front of them."""
+    """The chapters; what stands in front of the first is on the source page."""
     first = next(i for i, l in enumerate(lines) if l.startswith("//@ chapter"))
     chapters, block, exercises, region = [], None, set(), None
     for number, line in enumerate(lines[first:], first + 1):
@@ -92,8 +96,8 @@ def read_chapters(lines):
             marker = re.fullmatch(r"//@ (figure|run|deviation)( \S.*)?", line)
             if not marker or (marker[1] == "deviation") == bool(marker[2]):
                 fail(f"transformer.c:{number}: unknown marker: {line.strip()}")
-            begin(marker[1], marker[2] and marker[2].strip())
-            block = blocks[-1] if marker[1] == "deviation" else None
+            block = begin(marker[1], marker[2] and marker[2].strip())
+            block = block if marker[1] == "deviation" else None
         elif line.startswith("//"):
             if not re.match("// |//$", line):
                 fail(f"transformer.c:{number}: prose begins with '// '")
@@ -214,7 +218,6 @@ class Book:
     def __init__(self):
         self.source = (ROOT / "transformer.c").read_text(encoding="utf-8")
         lines = self.source.rstrip("\n").split("\n")
-        self.title = lines[0].removeprefix("// ")
         self.chapters = read_chapters(lines)
         self.defined = {}  # name -> (chapter, kind, first, last, contract)
         self.deviations = []
@@ -501,12 +504,12 @@ def write_page(name, title, body, before=None, after=None, top=2):
              [("prev", "Previous:", before or (None, None)),
               ("next", "Next:", after or (None, None))] if page]
     toc = contents(headings_of(body), top) if top else ""
-    template = (DOCS / "page.tmpl").read_text().replace(
+    template = read("page.tmpl").replace(
         f'<a href="{name}.html">', f'<a href="{name}.html" aria-current="page">')
     page = string.Template(template).substitute(
         title=html.escape(title if title == TITLE else f"{title} · {TITLE}"),
         name=name,
-        style=(DOCS / "style.css").read_text(),
+        style=read("style.css"),
         toc=f'<nav class="toc" aria-labelledby="toc"><p id="toc">On this page'
             f"</p>\n{toc}\n</nav>" if toc else "",
         steps="\n".join(links), body=body)
@@ -553,7 +556,7 @@ KINDS = {"write": "Write it", "bug": "Find the bug",
 
 def exercises_page(book):
     """All pages of docs/exercises/, with their hints folded."""
-    out, kind = [(DOCS / "source" / "exercises.md").read_text(encoding="utf-8")], ""
+    out, kind = [read("source/exercises.md")], ""
     for path in sorted((DOCS / "exercises").glob("[0-9]*.md")):
         head, _, text = path.read_text(encoding="utf-8").partition("\n----\n")
         about = dict(re.findall(r"^(\w+): *(.*)$", head, re.MULTILINE))
@@ -597,18 +600,16 @@ def directives(book, text):
 def main():
     book = Book()
     pages = {c.page: book.chapter_markdown(c) for c in book.chapters}
-    index = (DOCS / "source" / "index.md").read_text(encoding="utf-8")
+    index = read("source/index.md")
     listed = "\n".join(f"{c.number}.  [{c.title[0].upper() + c.title[1:]}]"
                        f"({c.page}.html)" for c in book.chapters)
     index = index.replace("@contents", listed)
     index = directives(book, index)
-    fast = directives(book, (DOCS / "source" / "fast.md").read_text(
-        encoding="utf-8"))
+    fast = directives(book, read("source/fast.md"))
     # in the map's tables the first column names what is in the tutorial
     articles = re.sub(r"^(\|[^|]*\|)?(.*)$",
                       lambda m: (m[1] or "") + book.link(m[2]),
-                      (DOCS / "source" / "articles.md").read_text(
-                          encoding="utf-8"), flags=re.MULTILINE)
+                      read("source/articles.md"), flags=re.MULTILINE)
     unused = ({p.stem for p in (DOCS / "figures").glob("*.dot")}
               | set(plots.PLOTS)) - book.figures_used
     if unused:
@@ -617,14 +618,12 @@ def main():
     order = [("index", TITLE, book.link(index))]
     order += [(c.page, f"{c.number}. {c.title}", pages[c.page])
               for c in book.chapters]
-    order += [("articles", "From your tutorial to the chapters",
-               articles),
+    order += [("articles", "From your tutorial to the chapters", articles),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),
               ("exercises", "Exercises", exercises_page(book)),
-              ("teacher", "For teachers", book.prose(
-                  (DOCS / "exercises" / "teacher.md").read_text(
-                      encoding="utf-8"))),
+              ("teacher", "For teachers",
+               book.prose(read("exercises/teacher.md"))),
               ("fast", "How the product became fast", book.link(fast)),
               ("functions", "Functions and types", functions_page(book))]
     names = [(name, title) for name, title, _ in order]
