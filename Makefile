@@ -13,6 +13,7 @@
 #   make examples     the examples of the walkthrough: build/examples
 #   make exercises    write exercises/transformer.c, with holes to fill; then
 #                     make exercise | grade | hint | solution | reset N=5
+#   make notebooks    run and plot the labs of notebook/; N=03 for one
 #   make docs-runs    train anew for the walkthrough's pictures (minutes)
 #   make data         make the data sets anew
 #   make clean
@@ -140,6 +141,21 @@ $(STUDENT):
 test-exercises:
 	sh docs/exercises/test.sh
 
+# ---------------------------------------------------------------- notebooks
+
+# Debian's python3-nbclient and python3-matplotlib belong to Debian's python3.
+NOTEBOOK_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+
+notebooks:
+	$(NOTEBOOK_PYTHON) notebook/make.py $(N)
+
+notebooks-check:
+	$(NOTEBOOK_PYTHON) notebook/make.py --check $(N)
+
+build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags
+	@mkdir -p build/notebook
+	$(COMPILE) $< -o $@ -lm
+
 # ---------------------------------------------------------------- data
 
 data: build/generate
@@ -153,4 +169,5 @@ clean:
 
 FORCE:
 .PHONY: all run test check gradcheck chapters bench bench-product bench-torch \
-    docs docs-check docs-runs examples $(STUDENT) test-exercises data clean FORCE
+    docs docs-check docs-runs examples $(STUDENT) test-exercises \
+    notebooks notebooks-check data clean FORCE

@@ -575,29 +575,38 @@ enum {
 // numbers are read one at a time); b is packed: TILE_COLS numbers for each p,
 // one p after the other; rows of c and of from lie c_stride and from_stride
 // apart. `rows` and `vectors` are constants in every call below, so the
-// compiler unrolls the loops and keeps `left` and `right` in registers. While
-// they are summed up, the places of c come nearer from memory.
+// compiler unrolls the loops and keeps `left` and `right` in registers. The
+// addresses of the rows of a must fit there too: every fourth row has a
+// pointer, and the three after it are reached from there.
+//
+// While the tile is summed up, the places of c come nearer from memory, one
+// row for each 16 p: all at once they would hold up the numbers of a and b.
 ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
                         const real *from, int from_stride, Mat a,
                         const real *b) {
     Vector left[TILE_ROWS], right[TILE_ROWS];
+    const real *four_rows[(TILE_ROWS + 3) / 4];
+    ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
     UNROLL
     for (int i = 0; i < rows; i++) {
         left[i] = right[i] = (Vector){0};
-        PREFETCH(c + (ptrdiff_t)i * c_stride);
-        PREFETCH(c + (ptrdiff_t)i * c_stride + LANES);
+        if (i % 4 == 0)
+            four_rows[i / 4] = a.at + i * a_row;
     }
 
-    const real *a_p = a.at;
-    ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
-    for (int p = 0; p < a.cols; p++, a_p += a_col, b += TILE_COLS) {
+    for (int p = 0; p < a.cols; p++, b += TILE_COLS) {
         Vector b_left = *(const Vector *)b;
         Vector b_right = *(const Vector *)(b + LANES);
+        if (p % 16 == 0 && p / 16 < rows) {
+            PREFETCH(c + (ptrdiff_t)(p / 16) * c_stride);
+            PREFETCH(c + (ptrdiff_t)(p / 16) * c_stride + LANES);
+        }
         UNROLL
         for (int i = 0; i < rows; i++) {
-            left[i] += a_p[i * a_row] * b_left;
+            real a_ip = four_rows[i / 4][i % 4 * a_row + p * a_col];
+            left[i] += a_ip * b_left;
             if (vectors == 2)
-                right[i] += a_p[i * a_row] * b_right;
+                right[i] += a_ip * b_right;
         }
     }
 
@@ -649,19 +658,19 @@ void any_tile(Mat c, Mat from, Mat a, const real *b) {
             *at(c, i, j) = *at(to, i, j);
 }
 
-// Copies all columns of b, at most TILE_COLS, side by side for each row, with
-// zeros for the columns that are missing.
-void pack_cols(real *packed, Mat b) {
-    if (b.cols < TILE_COLS)
-        memset(packed, 0, sizeof(real) * TILE_COLS * (size_t)b.rows);
-    if (b.col_stride == 1)
+// Copies all columns of b, at most `width`, side by side for each row, with
+// zeros for the columns that are missing. `width` is a constant in every call:
+// copying a number of bytes that the compiler knows takes a few instructions.
+ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b) {
+    if (b.cols < width)
+        memset(packed, 0, sizeof(real) * (size_t)width * (size_t)b.rows);
+    if (b.cols == width && b.col_stride == 1)
         for (int p = 0; p < b.rows; p++)
-            memcpy(packed + p * TILE_COLS, row(b, p),
-                   sizeof(real) * (size_t)b.cols);
+            memcpy(packed + p * width, row(b, p), sizeof(real) * (size_t)width);
     else
         for (int j = 0; j < b.cols; j++)
             for (int p = 0; p < b.rows; p++)
-                packed[p * TILE_COLS + j] = *at(b, p, j);
+                packed[p * width + j] = *at(b, p, j);
 }
 
 // The smaller of two.
@@ -690,7 +699,7 @@ void small_matmul_add(Mat c, Mat a, Mat b) {
         for (int j = 0; j < b.cols; j += TILE_COLS) {
             int cols = min_int(TILE_COLS, b.cols - j);
             Mat to = band_of_cols(c, j, cols);
-            pack_cols(packed, band_of_cols(b_p, j, cols));
+            pack_cols(TILE_COLS, packed, band_of_cols(b_p, j, cols));
             column_of_tiles(to, to, a_p, packed);
         }
     }
@@ -725,7 +734,7 @@ double work_of_product(Mat c, int depth) {
 void narrow_matmul(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE static real packed[DEPTH * NARROW];
     for (int j = 0; j < b.cols; j += TILE_COLS)
-        pack_cols(packed + j * DEPTH,
+        pack_cols(TILE_COLS, packed + j * DEPTH,
                   band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
     PARALLEL_FOR(work_of_product(c, a.cols))
     for (int i = 0; i < c.rows; i += SHARE_ROWS) {
@@ -750,9 +759,8 @@ Mat pack_rows(real *packed, Mat a) {
         for (int r = 0; by_rows && r < rows; r++)
             memcpy(to + r * PACKED_ROW, row(a, i + r),
                    sizeof(real) * (size_t)a.cols);
-        for (int p = 0; !by_rows && p < a.cols; p++)
-            for (int r = 0; r < rows; r++)
-                to[p * TILE_ROWS + r] = *at(a, i + r, p);
+        if (!by_rows)
+            pack_cols(TILE_ROWS, to, transposed(band_of_rows(a, i, rows)));
     }
     return (Mat){packed, a.rows, a.cols, by_rows ? PACKED_ROW : 1,
                  by_rows ? 1 : TILE_ROWS};
@@ -766,7 +774,7 @@ void block_matmul(Mat c, Mat from, Mat a, Mat b) {
     for (int j = 0; j < b.cols; j += TILE_COLS) {
         CACHE_LINE real packed[DEPTH * TILE_COLS];
         int cols = min_int(TILE_COLS, b.cols - j);
-        pack_cols(packed, band_of_cols(b, j, cols));
+        pack_cols(TILE_COLS, packed, band_of_cols(b, j, cols));
         for (int i = 0; i < c.rows; i += TILE_ROWS) {
             int rows = min_int(TILE_ROWS, c.rows - i);
             Mat one = {packed_a + (ptrdiff_t)i * PACKED_ROW, rows, b.rows,

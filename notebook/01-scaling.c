@@ -1,0 +1,69 @@
+// Lab 1: why the scores are divided by √d_k.
+//
+// Queries and keys whose numbers are independent, with mean 0 and variance 1,
+// have a dot product of variance d_k: each of the d_k terms adds 1. For each
+// d_k a line of CSV says how far scores spread and how sharp the softmax over
+// KEYS of them is, with and without the division.
+//
+//     d_k,scaled,spread,entropy,largest,gradient
+//
+// spread: the standard deviation of a score; entropy: of the attention weights,
+// in bits (the most is log₂ KEYS = 5); largest: the largest weight; gradient:
+// the root mean square of what softmax sends back to a score when a random
+// gradient of variance 1 comes in. All are means over ROWS queries.
+
+#include "lab.h"
+
+enum { KEYS = 32, ROWS = 400 };
+
+void random_fill(Mat m, uint64_t *state) {
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++)
+            *at(m, i, j) = (real)normal(state);
+}
+
+double mean_square(const real *x, int n) {
+    return (double)dot(x, x, n) / n;
+}
+
+double entropy(const real *weight, int n) {
+    double bits = 0;
+    for (int j = 0; j < n; j++)
+        if (weight[j] > 0)
+            bits -= (double)weight[j] * log2((double)weight[j]);
+    return bits;
+}
+
+void measure(int d_k, bool scaled, Arena *arena) {
+    uint64_t state = random_key(1, FOR_PARAMETERS, (uint64_t)d_k);
+    double spread = 0, bits = 0, largest = 0, gradient = 0;
+    Mat query = arena_mat(arena, 1, d_k), key = arena_mat(arena, KEYS, d_k);
+    Mat weights = arena_mat(arena, 1, KEYS), upstream = arena_mat(arena, 1, KEYS);
+    for (int r = 0; r < ROWS; r++) {
+        random_fill(query, &state);
+        random_fill(key, &state);
+        random_fill(upstream, &state);
+        matmul(weights, query, transposed(key)); // the scores
+        for (int j = 0; scaled && j < KEYS; j++)
+            weights.at[j] /= (real)sqrt(d_k);
+        spread += mean_square(weights.at, KEYS) / ROWS;
+        softmax_row(weights.at, NULL, KEYS);
+        bits += entropy(weights.at, KEYS) / ROWS;
+        largest += (double)max(weights.at, KEYS) / ROWS;
+        softmax_backward(upstream, weights);
+        gradient += mean_square(upstream.at, KEYS) / ROWS;
+    }
+    printf("%d,%s,%.4f,%.4f,%.4f,%.3e\n", d_k, scaled ? "yes" : "no",
+           sqrt(spread), bits, largest, sqrt(gradient));
+    arena_release(arena, 0);
+}
+
+int main(void) {
+    Arena arena = {0};
+    printf("d_k,scaled,spread,entropy,largest,gradient\n");
+    for (int d_k = 1; d_k <= 1024; d_k *= 2) {
+        measure(d_k, false, &arena);
+        measure(d_k, true, &arena);
+    }
+    arena_free(&arena);
+}

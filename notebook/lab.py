@@ -1,0 +1,63 @@
+"""What the notebooks share: running a lab's program, reading its CSV, checked
+numbers, and how plots look."""
+import csv
+import io
+import os
+import subprocess
+
+import matplotlib.pyplot as plt
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
+          "#000000"]
+plt.rcParams.update({
+    "axes.prop_cycle": plt.cycler(color=COLORS),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.figsize": (7, 4),
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "font.size": 11,
+    "image.cmap": "viridis",
+    "legend.frameon": False,
+})
+
+
+def command(*words):
+    """Runs a command in the project's root -> what it prints."""
+    done = subprocess.run([str(word) for word in words], cwd=ROOT,
+                          capture_output=True, text=True, encoding="utf-8")
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def read(text):
+    """CSV -> a list of rows, each a dict; what looks like a number is one."""
+    def value(word):
+        try:
+            return float(word)
+        except ValueError:
+            return word
+    return [{key: value(word) for key, word in row.items()}
+            for row in csv.DictReader(io.StringIO(text))]
+
+
+def run(lab, *arguments):
+    """Builds build/notebook/LAB, runs it, and reads the CSV that it prints."""
+    command("make", "-s", f"build/notebook/{lab}")
+    return read(command(f"build/notebook/{lab}", *arguments))
+
+
+def column(rows, name, **where):
+    """The values of one column, in the rows where other columns have the given
+    values."""
+    return [row[name] for row in rows
+            if all(row[key] == value for key, value in where.items())]
+
+
+def number(name, value, within):
+    """Prints a number that a new run must reach again, to within so much."""
+    print(f"{name}: {value:.6g} (± {within:g})")
