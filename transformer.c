@@ -397,9 +397,9 @@ void add(Mat to, Mat from) {
     }
 }
 
-// Sums and maxima along a row run through the whole program. Written naively
-// each addition waits for the one before; SIMD allows the compiler to keep
-// several sums side by side in its vector registers.
+// Sums along a row run through the whole program. Written naively each addition
+// waits for the one before; SIMD allows the compiler to keep several sums side
+// by side in its vector registers.
 
 #ifdef _OPENMP
 #define SIMD(operation, result) PRAGMA(omp simd reduction(operation : result))
@@ -425,13 +425,19 @@ real dot(const real *x, const real *y, int n) {
     return total;
 }
 
-// maxⱼ x[j], n numbers; -infinity if there are none
+// maxⱼ x[j], n numbers; -infinity if there are none. Rows of scores are short:
+// four maxima side by side, written out, are quicker there than a vector.
 real max(const real *x, int n) {
-    real most = -(real)INFINITY;
-    SIMD(max, most)
-    for (int j = 0; j < n; j++)
-        most = x[j] > most ? x[j] : most;
-    return most;
+    real most[4] = {-(real)INFINITY, -(real)INFINITY, -(real)INFINITY,
+                    -(real)INFINITY};
+    for (int j = 0; j < n - n % 4; j += 4)
+        for (int k = 0; k < 4; k++)
+            most[k] = x[j + k] > most[k] ? x[j + k] : most[k];
+    for (int j = n - n % 4; j < n; j++)
+        most[0] = x[j] > most[0] ? x[j] : most[0];
+    for (int k = 1; k < 4; k++)
+        most[0] = most[k] > most[0] ? most[k] : most[0];
+    return most[0];
 }
 
 // The exponential of softmax. In double it is libm's. In single precision
@@ -443,22 +449,22 @@ real max(const real *x, int n) {
 //
 // where 2ⁿ is n written into the exponent bits of a float and eʳ a polynomial.
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
-// only for x ≤ 0; below -87 the answer is as good as zero and kept there.
+// only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 real exponential(real x) {
 #ifdef TRANSFORMER_DOUBLE
     return exp(x);
 #else
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
+    float y = x < -87.0f ? -87.0f : x;
+    y = y > 88.0f ? 88.0f : y;
     // adding 1.5 · 2²³ leaves no room for a fraction: this rounds
-    float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    float n = (y * 1.44269504f + 12582912.0f) - 12582912.0f;
+    float r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
     float series = (1.0f / 720 * r + 1.0f / 120) * r + 1.0f / 24;
     series = ((((series * r + 1.0f / 6) * r + 0.5f) * r) + 1) * r + 1;
     int32_t bits = ((int32_t)n + 127) * (1 << 23);
     float power;
     memcpy(&power, &bits, sizeof power);
-    return series * power;
+    return x < -87.0f ? 0 : series * power;
 #endif
 }
 
@@ -572,18 +578,18 @@ enum {
 };
 
 // One tile: c = from + a b, so c += a b if from is c. a may be any view (its
-// numbers are read one at a time); b is packed: TILE_COLS numbers for each p,
-// one p after the other; rows of c and of from lie c_stride and from_stride
-// apart. `rows` and `vectors` are constants in every call below, so the
-// compiler unrolls the loops and keeps `left` and `right` in registers. The
-// addresses of the rows of a must fit there too: every fourth row has a
-// pointer, and the three after it are reached from there.
+// numbers are read one at a time); the numbers of a row of b, of c and of from
+// lie side by side, the rows b_stride, c_stride and from_stride apart. `rows`
+// and `vectors` are constants in every call below, so the compiler unrolls the
+// loops and keeps `left` and `right` in registers. The addresses of the rows of
+// a must fit there too: every fourth row has a pointer, and the three after it
+// are reached from there.
 //
 // While the tile is summed up, the places of c come nearer from memory, one
 // row for each 16 p: all at once they would hold up the numbers of a and b.
 ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
                         const real *from, int from_stride, Mat a,
-                        const real *b) {
+                        const real *b, int b_stride) {
     Vector left[TILE_ROWS], right[TILE_ROWS];
     const real *four_rows[(TILE_ROWS + 3) / 4];
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
@@ -594,9 +600,9 @@ ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
             four_rows[i / 4] = a.at + i * a_row;
     }
 
-    for (int p = 0; p < a.cols; p++, b += TILE_COLS) {
+    for (int p = 0; p < a.cols; p++, b += b_stride) {
         Vector b_left = *(const Vector *)b;
-        Vector b_right = *(const Vector *)(b + LANES);
+        Vector b_right = *(const Vector *)(b + LANES * (vectors - 1));
         if (p % 16 == 0 && p / 16 < rows) {
             PREFETCH(c + (ptrdiff_t)(p / 16) * c_stride);
             PREFETCH(c + (ptrdiff_t)(p / 16) * c_stride + LANES);
@@ -622,30 +628,26 @@ ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
 
 // The edges. At the bottom of c fewer rows are left than a tile has; each
 // count gets a copy of the code above with its own constant. On the right
-// fewer columns are left; then the tile works in a buffer, which the columns
-// that exist are copied to and from. (So does any c whose columns are not side
-// by side.)
-void any_tile(Mat c, Mat from, Mat a, const real *b) {
-    real buffer[TILE_ROWS * TILE_COLS];
+// fewer columns are left; then the tile computes a b alone, in a buffer, and
+// the columns that exist are added. (So for any c whose columns are not side by
+// side.) b has numbers for whole vectors: its rows lie b_stride apart.
+void any_tile(Mat c, Mat from, Mat a, const real *b, int b_stride) {
+    static const real zeros[TILE_COLS];
+    real sums[TILE_ROWS * TILE_COLS];
     bool direct = c.cols % LANES == 0 && c.col_stride == 1
                && from.col_stride == 1;
-    Mat to = direct ? c : (Mat){buffer, c.rows, c.cols, TILE_COLS, 1};
-    if (!direct) {
-        memset(buffer, 0, sizeof buffer);
-        for (int i = 0; i < c.rows; i++)
-            for (int j = 0; j < c.cols; j++)
-                *at(to, i, j) = *at(from, i, j);
-        from = to;
-    }
+    Mat to = direct ? c : (Mat){sums, c.rows, c.cols, TILE_COLS, 1};
+    const real *start = direct ? from.at : zeros;
+    int start_stride = direct ? from.row_stride : 0;
     switch (c.rows) {
 #define CASE(count)                                                           \
     case count:                                                               \
         if (c.cols <= LANES)                                                  \
-            tile(count, 1, to.at, to.row_stride, from.at, from.row_stride, a, \
-                 b);                                                          \
+            tile(count, 1, to.at, to.row_stride, start, start_stride, a, b,   \
+                 b_stride);                                                   \
         else                                                                  \
-            tile(count, 2, to.at, to.row_stride, from.at, from.row_stride, a, \
-                 b);                                                          \
+            tile(count, 2, to.at, to.row_stride, start, start_stride, a, b,   \
+                 b_stride);                                                   \
         break
     CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6);
 #if defined __AVX512F__
@@ -655,7 +657,7 @@ void any_tile(Mat c, Mat from, Mat a, const real *b) {
     }
     for (int i = 0; !direct && i < c.rows; i++)
         for (int j = 0; j < c.cols; j++)
-            *at(c, i, j) = *at(to, i, j);
+            *at(c, i, j) = *at(from, i, j) + sums[i * TILE_COLS + j];
 }
 
 // Copies all columns of b, at most `width`, side by side for each row, with
@@ -681,26 +683,30 @@ int min_int(int a, int b) {
 // c = from + a b for one column of tiles: c has at most TILE_COLS columns, a at
 // most DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest
 // cache while the tiles run down the rows of a.
-void column_of_tiles(Mat c, Mat from, Mat a, const real *b) {
+void column_of_tiles(Mat c, Mat from, Mat a, const real *b, int b_stride) {
     for (int i = 0; i < c.rows; i += TILE_ROWS) {
         int rows = min_int(TILE_ROWS, c.rows - i);
         any_tile(band_of_rows(c, i, rows), band_of_rows(from, i, rows),
-                 band_of_rows(a, i, rows), b);
+                 band_of_rows(a, i, rows), b, b_stride);
     }
 }
 
 // c += a b on one thread, for products that are small: those of one attention
-// head, and any that stand inside a PARALLEL_FOR.
+// head, and any that stand inside a PARALLEL_FOR. If the rows of b are whole
+// vectors already, they are used where they lie.
 void small_matmul_add(Mat c, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
+    bool direct = b.col_stride == 1 && b.cols % LANES == 0;
     for (int p = 0; p < a.cols; p += DEPTH) {
         int depth = min_int(DEPTH, a.cols - p);
         Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
         for (int j = 0; j < b.cols; j += TILE_COLS) {
             int cols = min_int(TILE_COLS, b.cols - j);
-            Mat to = band_of_cols(c, j, cols);
-            pack_cols(TILE_COLS, packed, band_of_cols(b_p, j, cols));
-            column_of_tiles(to, to, a_p, packed);
+            Mat to = band_of_cols(c, j, cols), b_j = band_of_cols(b_p, j, cols);
+            if (!direct)
+                pack_cols(TILE_COLS, packed, b_j);
+            column_of_tiles(to, to, a_p, direct ? b_j.at : packed,
+                            direct ? b.row_stride : TILE_COLS);
         }
     }
 }
@@ -743,7 +749,8 @@ void narrow_matmul(Mat c, Mat from, Mat a, Mat b) {
             int cols = min_int(TILE_COLS, b.cols - j);
             column_of_tiles(band_of_cols(band_of_rows(c, i, rows), j, cols),
                             band_of_cols(band_of_rows(from, i, rows), j, cols),
-                            band_of_rows(a, i, rows), packed + j * DEPTH);
+                            band_of_rows(a, i, rows), packed + j * DEPTH,
+                            TILE_COLS);
         }
     }
 }
@@ -781,7 +788,7 @@ void block_matmul(Mat c, Mat from, Mat a, Mat b) {
                        tiles.row_stride, tiles.col_stride};
             any_tile(band_of_cols(band_of_rows(c, i, rows), j, cols),
                      band_of_cols(band_of_rows(from, i, rows), j, cols), one,
-                     packed);
+                     packed, TILE_COLS);
         }
     }
 }
@@ -1170,10 +1177,7 @@ void softmax_row(real *x, const unsigned char *visible, int n) {
         return;
     }
     for (int j = 0; j < n; j++)
-        x[j] = exponential(x[j] - most);
-    if (visible)
-        for (int j = 0; j < n; j++)
-            x[j] = visible[j] ? x[j] : 0;
+        x[j] = exponential(x[j] - most); // 0 for hidden keys
     real scale = 1 / sum(x, n);
     for (int j = 0; j < n; j++)
         x[j] *= scale;
