@@ -91,6 +91,8 @@ build/product: tests/bench/product.c transformer.c build/flags
 bench-torch: build/bench
 	$(TORCH) tests/bench/bench_torch.py $(if $(THREADS),--threads $(THREADS)) \
 	    $(NAMES)
+	$(TORCH) tests/bench/bench_torch.py $(if $(THREADS),--threads $(THREADS)) \
+	    --decode
 
 # Debian's python3-torch belongs to Debian's python3.
 TORCH ?= $(firstword $(wildcard /usr/bin/python3) python3)

@@ -13,6 +13,8 @@
 // (a product takes 2 operations for each weight and row forward, and twice that
 // backward). The peak is what the step takes from its arena, plus the four roles
 // of the parameters.
+//
+// "decode" in place of a size measures greedy decoding, "--peak" the processor.
 
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
@@ -87,6 +89,38 @@ void measure(const Size *s, int threads)
     trainer_free(&t);
 }
 
+// Greedy decoding at `small`: SENTENCES sentences of LENGTH random words become
+// LENGTH words each, for no one may say *end*. Prints
+//
+//     decode threads sentences seconds
+void measure_decoding(int threads)
+{
+    enum { SENTENCES = 1000, LENGTH = 20, BATCH = 64 };
+    const Size *s = &sizes[2];
+    Config config = {.layers = s->layers, .d_model = s->d_model,
+                     .heads = s->heads, .d_ff = s->d_ff,
+                     .source_vocab = s->vocab, .target_vocab = s->vocab,
+                     .max_len = LENGTH - 1};
+    Transformer *model = transformer_new(&config);
+    initialize(model, 1);
+    model->output.bias.at[END] = -(real)INFINITY;
+    int id[SENTENCES * LENGTH];
+    uint64_t state = 1;
+    random_tokens(id, SENTENCES * LENGTH, s->vocab, &state);
+    Sentence source[SENTENCES];
+    for (int i = 0; i < SENTENCES; i++)
+        source[i] = (Sentence){id + i * LENGTH, LENGTH};
+    Arena arena = {0};
+    double started = now();
+    Sentence *result = translate_all(model, source, SENTENCES, BATCH, &arena);
+    printf("decode %d %d %.4f\n", threads, SENTENCES, now() - started);
+    for (int i = 0; i < SENTENCES; i++)
+        free(result[i].id);
+    free(result);
+    arena_free(&arena);
+    transformer_free(model);
+}
+
 // The peak of one core: multiplications and additions on numbers that are in
 // registers already, as many side by side as the tile of chapter 1 has.
 double peak_gflops(void)
@@ -137,12 +171,15 @@ int main(int argc, char **argv)
     threads = 1;
 #endif
     for (int k = first; k < argc; k++) {
-        bool known = false;
+        bool known = !strcmp(argv[k], "decode");
         for (int i = 0; i < SIZES; i++)
             known = known || !strcmp(argv[k], sizes[i].name);
         if (!known)
             fail("bench: there is no size \"%s\"", argv[k]);
     }
+    for (int k = first; k < argc; k++)
+        if (!strcmp(argv[k], "decode"))
+            measure_decoding(threads);
     for (int i = 0; i < SIZES; i++)
         for (int k = first; k < argc || argc == first; k++) {
             if (argc == first || !strcmp(argv[k], sizes[i].name))

@@ -2,6 +2,7 @@
 """The same training step in PyTorch and here, in turn, on the same machine.
 
     python3 tests/bench/bench_torch.py [--threads N] [--rounds N] [SIZE ...]
+    python3 tests/bench/bench_torch.py --decode [--threads N] [--rounds N]
 
 The sizes are those of bench.c, which says what a step is. The model in PyTorch
 is the one that tutorials build from nn.Linear, nn.LayerNorm and softmax; its
@@ -9,6 +10,10 @@ dropout is in the same places. PyTorch's OpenBLAS does not recognise every
 processor, so it is tried with several settings of OPENBLAS_CORETYPE, and the
 best is taken. Each round runs both programs one after the other; the medians of
 the rounds are printed, with their ratio.
+
+--decode translates sentences greedily instead: here with bench.c's --decode, in
+PyTorch with the loop that tutorials have. It takes one sentence after the other
+and runs the decoder over all words so far to get the next one.
 """
 
 import argparse
@@ -28,10 +33,12 @@ SIZES = {  # vocabulary, d_model, heads, layers, d_ff, batch, length
 CORES = ["", "SKYLAKEX", "HASWELL", "ZEN"]
 
 
-def worker(name, threads, seconds):
-    """Prints the median seconds of a step and the peak memory in bytes."""
+DECODE_SIZE, DECODE_LENGTH = "small", 20
+
+
+def tutorial_model(name):
+    """The model that tutorials build, with random weights."""
     import math
-    import resource
     import torch
     from torch import nn
 
@@ -95,21 +102,38 @@ def worker(name, threads, seconds):
 
         def embed(self, table, ids):
             x = table(ids) * math.sqrt(table.embedding_dim)
-            return self.dropout(x + self.positions)
+            return self.dropout(x + self.positions[:ids.shape[1]])
 
-        def forward(self, source, target):
+        def encode(self, source):
             x = self.embed(self.source, source)
             for layer in self.encoder:
                 x = layer(x)
+            return x
+
+        def decode(self, target, memory):
+            length = target.shape[1]
             y = self.embed(self.target, target)
             for layer in self.decoder:
-                y = layer(y, x, self.mask)
+                y = layer(y, memory, self.mask[:length, :length])
             return self.output(y)
 
-    torch.set_num_threads(threads)
+        def forward(self, source, target):
+            return self.decode(target, self.encode(source))
+
     torch.manual_seed(1)
-    vocab, d_model, heads, layers, d_ff, batch, length = SIZES[name]
-    model = Transformer(vocab, d_model, heads, layers, d_ff, length)
+    vocab, d_model, heads, layers, d_ff, _, length = SIZES[name]
+    return Transformer(vocab, d_model, heads, layers, d_ff, length)
+
+
+def train_worker(name, threads, seconds):
+    """Prints the median seconds of a step and the peak memory in bytes."""
+    import resource
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(threads)
+    vocab, _, _, _, _, batch, length = SIZES[name]
+    model = tutorial_model(name)
     adam = torch.optim.Adam(model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
     times, started = [], time.perf_counter()
     while len(times) < 4 or time.perf_counter() - started < seconds:
@@ -127,22 +151,76 @@ def worker(name, threads, seconds):
     print(statistics.median(times[1:]), peak)
 
 
-def theirs(name, threads, core, seconds):
+def decode_worker(threads, sentences):
+    """Prints the seconds for one sentence, and how many were translated."""
+    import torch
+
+    torch.set_num_threads(threads)
+    vocab = SIZES[DECODE_SIZE][0]
+    model = tutorial_model(DECODE_SIZE).eval()
+    sources = torch.randint(4, vocab, (sentences, DECODE_LENGTH))
+    with torch.no_grad():
+        started = time.perf_counter()
+        for source in sources:
+            memory = model.encode(source[None])
+            target = torch.ones(1, 1, dtype=torch.long)
+            while target.shape[1] <= DECODE_LENGTH:
+                logits = model.decode(target, memory)
+                word = logits[:, -1].argmax(-1, keepdim=True)
+                target = torch.cat([target, word], 1)
+    print((time.perf_counter() - started) / sentences, sentences)
+
+
+def theirs(threads, core, *worker):
+    """Runs a worker in a process of its own -> the two numbers it prints."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     if core:
         environment["OPENBLAS_CORETYPE"] = core
-    out = subprocess.run([sys.executable, __file__, "--worker", name,
-                          "--threads", str(threads), "--seconds", str(seconds)],
+    out = subprocess.run([sys.executable, __file__, "--threads", str(threads),
+                          "--worker", *map(str, worker)],
                          env=environment, check=True, capture_output=True,
                          text=True).stdout.split()
     return float(out[0]), int(out[1])
 
 
-def ours(name, threads):
+def ours(threads, name):
+    """What build/bench prints behind the name and the threads."""
     out = subprocess.run(["build/bench", "--threads", str(threads), name],
                          check=True, capture_output=True, text=True).stdout
-    _, _, ms, _, gflops, peak = out.split()
-    return float(ms) / 1e3, float(gflops), int(peak)
+    return [float(word) for word in out.split()[2:]]
+
+
+def best_core(threads, *worker):
+    return min(CORES, key=lambda core: theirs(threads, core, *worker)[0])
+
+
+def compare_training(name, threads, rounds, seconds, peak):
+    core = best_core(threads, "train", name, 1)
+    a, b = [], []
+    for _ in range(rounds):
+        a.append(theirs(threads, core, "train", name, seconds))
+        b.append(ours(threads, name))
+    they = statistics.median(x[0] for x in a)
+    we = statistics.median(x[0] for x in b) / 1e3
+    gflops = statistics.median(x[2] for x in b)
+    print(f"{name:6} {threads:7} {1e3 * they:11.1f} {1e3 * we:8.2f} "
+          f"{they / we:6.2f} {gflops:8.1f} {100 * gflops / peak / threads:6.0f} %"
+          f"  {a[-1][1] / 1e6:8.0f} MB {b[-1][3] / 1e6:8.0f} MB"
+          f"           {core or 'as detected'}", flush=True)
+
+
+def compare_decoding(threads, rounds):
+    core = best_core(threads, "decode", 5)
+    a, b = [], []
+    for _ in range(rounds):
+        a.append(theirs(threads, core, "decode", 100)[0])
+        b.append(ours(threads, "decode"))
+    they = statistics.median(a)
+    we = statistics.median(seconds / sentences for sentences, seconds in b)
+    print(f"a sentence of {DECODE_LENGTH} words at {DECODE_SIZE}, {threads} "
+          f"thread{'s' * (threads > 1)}: PyTorch {1e3 * they:.2f} ms "
+          f"(100 sentences, {core or 'as detected'}), ours {1e3 * we:.3f} ms "
+          f"({b[0][0]:.0f} sentences): {they / we:.0f} times")
 
 
 def main():
@@ -151,12 +229,20 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4)
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--decode", action="store_true")
+    parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.worker:
-        worker(arguments.worker, arguments.threads, arguments.seconds)
+    threads, worker = arguments.threads, arguments.worker
+    if worker and worker[0] == "train":
+        train_worker(worker[1], threads, float(worker[2]))
         return
-    for name in arguments.sizes or SIZES:
+    if worker:
+        decode_worker(threads, int(worker[1]))
+        return
+    if arguments.decode:
+        compare_decoding(threads, arguments.rounds)
+        return
+    for name in arguments.sizes:
         if name not in SIZES:
             parser.error(f"there is no size {name}: {', '.join(SIZES)}")
     peak = float(subprocess.run(["build/bench", "--peak"], check=True,
@@ -165,18 +251,7 @@ def main():
     print("size   threads  PyTorch ms  ours ms  ratio  GFLOP/s  of peak  "
           "peak memory, PyTorch and ours   OPENBLAS_CORETYPE")
     for name in arguments.sizes or SIZES:
-        core = min(CORES, key=lambda c: theirs(name, arguments.threads, c, 1)[0])
-        a, b = [], []
-        for _ in range(arguments.rounds):
-            a.append(theirs(name, arguments.threads, core, arguments.seconds))
-            b.append(ours(name, arguments.threads))
-        they, we = (statistics.median(x[0] for x in m) for m in (a, b))
-        gflops = statistics.median(x[1] for x in b)
-        share = 100 * gflops / peak / arguments.threads
-        print(f"{name:6} {arguments.threads:7} {1e3 * they:11.1f} "
-              f"{1e3 * we:8.2f} {they / we:6.2f} {gflops:8.1f} {share:6.0f} %  "
-              f"{a[-1][1] / 1e6:8.0f} MB {b[-1][2] / 1e6:8.0f} MB"
-              f"           {core or 'as detected'}", flush=True)
+        compare_training(name, threads, arguments.rounds, arguments.seconds, peak)
 
 
 if __name__ == "__main__":
