@@ -14,7 +14,8 @@
 // backward). The peak is what the step takes from its arena, plus the four roles
 // of the parameters.
 //
-// "decode" in place of a size measures greedy decoding, "--peak" the processor.
+// In place of a size, "decode" measures greedy decoding and "growth" how a step
+// grows with its sizes; "--peak" measures the processor.
 
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
@@ -55,13 +56,19 @@ int compare_doubles(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-void measure(const Size *s, int threads)
+Config config_of(const Size *s)
+{
+    return (Config){.layers = s->layers, .d_model = s->d_model,
+                    .heads = s->heads, .d_ff = s->d_ff, .dropout = 0.1,
+                    .source_vocab = s->vocab, .target_vocab = s->vocab,
+                    .max_len = s->length};
+}
+
+// The median seconds of a step, and the bytes of its peak.
+double measure(const Size *s, size_t *peak)
 {
     enum { STEPS = 201 };
-    Config config = {.layers = s->layers, .d_model = s->d_model,
-                     .heads = s->heads, .d_ff = s->d_ff, .dropout = 0.1,
-                     .source_vocab = s->vocab, .target_vocab = s->vocab,
-                     .max_len = s->length};
+    Config config = config_of(s);
     Recipe recipe = {.rate = 1e-4, .warmup = 100, .clip = 1, .batch = s->batch};
     Trainer t = trainer_new(&config, &recipe);
     initialize(t.model, 1);
@@ -80,13 +87,42 @@ void measure(const Size *s, int threads)
         arena_release(&t.arena, 0);
     }
     qsort(second, (size_t)steps, sizeof *second, compare_doubles);
-    double median = second[steps / 2];
-    size_t peak = t.arena.peak + 4 * t.model->count * sizeof(real);
-    printf("%s %d %.3f %.0f %.1f %zu\n", s->name, threads, 1e3 * median,
-           count / median, operations(s) / median / 1e9, peak);
-    fflush(stdout);
+    *peak = t.arena.peak + 4 * t.model->count * sizeof(real);
     free(id);
     trainer_free(&t);
+    return second[steps / 2];
+}
+
+void measure_size(const Size *s, int threads)
+{
+    size_t peak;
+    double seconds = measure(s, &peak);
+    printf("%s %d %.3f %.0f %.1f %zu\n", s->name, threads, 1e3 * seconds,
+           s->batch * s->length / seconds, operations(s) / seconds / 1e9, peak);
+    fflush(stdout);
+}
+
+// How time and memory grow: `class`, with one quantity doubled again and again.
+// CSV; `gflop` and `saved` are what the formulas say of a step.
+void measure_growth(void)
+{
+    printf("quantity,value,ms,gflop,peak_bytes,saved_bytes\n");
+    for (int q = 0; q < 4; q++)
+        for (int doubled = 0; doubled < 5; doubled++) {
+            Size s = sizes[1];
+            int *value[] = {&s.length, &s.batch, &s.d_model, &s.vocab};
+            *value[q] = (int[]){10, 16, 32, 500}[q] << doubled;
+            s.d_ff = 4 * s.d_model;
+            size_t peak;
+            double seconds = measure(&s, &peak);
+            Config config = config_of(&s);
+            printf("%s,%d,%.3f,%.3f,%zu,%.0f\n",
+                   (const char *[]){"length", "batch", "d_model",
+                                    "vocabulary"}[q], *value[q],
+                   1e3 * seconds, operations(&s) / 1e9, peak,
+                   saved_bytes(&config, s.batch, s.length, s.length));
+            fflush(stdout);
+        }
 }
 
 // Greedy decoding at `small`: SENTENCES sentences of LENGTH random words become
@@ -97,10 +133,8 @@ void measure_decoding(int threads)
 {
     enum { SENTENCES = 1000, LENGTH = 20, BATCH = 64 };
     const Size *s = &sizes[2];
-    Config config = {.layers = s->layers, .d_model = s->d_model,
-                     .heads = s->heads, .d_ff = s->d_ff,
-                     .source_vocab = s->vocab, .target_vocab = s->vocab,
-                     .max_len = LENGTH - 1};
+    Config config = config_of(s);
+    config.max_len = LENGTH - 1;
     Transformer *model = transformer_new(&config);
     initialize(model, 1);
     model->output.bias.at[END] = -(real)INFINITY;
@@ -171,19 +205,22 @@ int main(int argc, char **argv)
     threads = 1;
 #endif
     for (int k = first; k < argc; k++) {
-        bool known = !strcmp(argv[k], "decode");
+        bool known = !strcmp(argv[k], "decode") || !strcmp(argv[k], "growth");
         for (int i = 0; i < SIZES; i++)
             known = known || !strcmp(argv[k], sizes[i].name);
         if (!known)
             fail("bench: there is no size \"%s\"", argv[k]);
     }
-    for (int k = first; k < argc; k++)
+    for (int k = first; k < argc; k++) {
         if (!strcmp(argv[k], "decode"))
             measure_decoding(threads);
+        if (!strcmp(argv[k], "growth"))
+            measure_growth();
+    }
     for (int i = 0; i < SIZES; i++)
         for (int k = first; k < argc || argc == first; k++) {
             if (argc == first || !strcmp(argv[k], sizes[i].name))
-                measure(&sizes[i], threads);
+                measure_size(&sizes[i], threads);
             if (argc == first)
                 break;
         }
