@@ -15,6 +15,7 @@ Whatever does not fit (an unknown marker, a command that fails, a figure that
 nobody uses, a formula that pandoc cannot convert) stops it with a message.
 """
 
+import csv
 import html
 import inspect
 import os
@@ -589,10 +590,22 @@ def source_page(book):
     return body
 
 
+def table(name):
+    """docs/runs/NAME.csv as a table; numbers stand on the right."""
+    with open(DOCS / "runs" / f"{name}.csv", encoding="utf-8", newline="") as f:
+        rows = list(csv.reader(f))
+    numeric = [all(re.match(r"[\d.,]+( \S+)?$", row[i]) for row in rows[1:])
+               for i in range(len(rows[0]))]
+    rows.insert(1, ["--:" if n else ":--" for n in numeric])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
 def directives(book, text):
-    """@figure NAME and @function NAME in pages that are not chapters."""
+    """@figure, @function and @table NAME in pages that are not chapters."""
     text = re.sub(r"^@figure (\S+)$", lambda m: book.figure(m[1], "docs/source"),
                   text, flags=re.MULTILINE)
+    text = re.sub(r"^@table (\S+)$", lambda m: table(m[1]), text,
+                  flags=re.MULTILINE)
     return re.sub(r"^@function (\S+)$", lambda m: "``` c\n" + function_text(
         m[1], "tests/bench/product.c") + "\n```", text, flags=re.MULTILINE)
 
