@@ -5,12 +5,13 @@
 // d_k a line of CSV says how far scores spread and how sharp the softmax over
 // KEYS of them is, with and without the division.
 //
-//     d_k,scaled,spread,entropy,largest,gradient
+//     d_k,scaled,spread,entropy,largest,gradient,median
 //
 // spread: the standard deviation of a score; entropy: of the attention weights,
 // in bits (the most is log₂ KEYS = 5); largest: the largest weight; gradient:
 // the root mean square of what softmax sends back to a score when a random
-// gradient of variance 1 comes in. All are means over ROWS queries.
+// gradient of variance 1 comes in. All are means over ROWS queries. median: the
+// same gradient of the query in the middle, half of them have less.
 
 #include "lab.h"
 
@@ -34,11 +35,17 @@ double entropy(const real *weight, int n) {
     return bits;
 }
 
+int compare_doubles(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
 void measure(int d_k, bool scaled, Arena *arena) {
     uint64_t state = random_key(1, FOR_PARAMETERS, (uint64_t)d_k);
-    double spread = 0, bits = 0, largest = 0, gradient = 0;
+    double spread = 0, bits = 0, largest = 0, gradient = 0, square[ROWS];
     Mat query = arena_mat(arena, 1, d_k), key = arena_mat(arena, KEYS, d_k);
-    Mat weights = arena_mat(arena, 1, KEYS), upstream = arena_mat(arena, 1, KEYS);
+    Mat weights = arena_mat(arena, 1, KEYS);
+    Mat upstream = arena_mat(arena, 1, KEYS);
     for (int r = 0; r < ROWS; r++) {
         random_fill(query, &state);
         random_fill(key, &state);
@@ -51,16 +58,18 @@ void measure(int d_k, bool scaled, Arena *arena) {
         bits += entropy(weights.at, KEYS) / ROWS;
         largest += (double)max(weights.at, KEYS) / ROWS;
         softmax_backward(upstream, weights);
-        gradient += mean_square(upstream.at, KEYS) / ROWS;
+        square[r] = mean_square(upstream.at, KEYS);
+        gradient += square[r] / ROWS;
     }
-    printf("%d,%s,%.4f,%.4f,%.4f,%.3e\n", d_k, scaled ? "yes" : "no",
-           sqrt(spread), bits, largest, sqrt(gradient));
+    qsort(square, ROWS, sizeof *square, compare_doubles);
+    printf("%d,%s,%.4f,%.4f,%.4f,%.3e,%.3e\n", d_k, scaled ? "yes" : "no",
+           sqrt(spread), bits, largest, sqrt(gradient), sqrt(square[ROWS / 2]));
     arena_release(arena, 0);
 }
 
 int main(void) {
     Arena arena = {0};
-    printf("d_k,scaled,spread,entropy,largest,gradient\n");
+    printf("d_k,scaled,spread,entropy,largest,gradient,median\n");
     for (int d_k = 1; d_k <= 1024; d_k *= 2) {
         measure(d_k, false, &arena);
         measure(d_k, true, &arena);

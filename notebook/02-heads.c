@@ -1,0 +1,199 @@
+// Lab 2: heads.
+//
+// The first argument chooses what is measured, and with it the CSV.
+//
+//     random                       head,query,key,weight
+//     parameters                   heads,matrix,parameters
+//     statistics MODEL DATA.tsv    kind,layer,head,measure,key,value,count
+//
+// random: the attention weights of four untrained heads (d_model 64) between
+// ten random vectors, as in the article's exercise.
+//
+// parameters: of one attention with that many heads, by matrix and bias.
+//
+// statistics: what each head of a model does in the first SENTENCES of the
+// data; kind is encoder, decoder or cross. `count` is how many values the mean
+// is of. The measures:
+//
+//     entropy     of a query's weights, as a share of the most possible
+//     difference  from the other heads of the layer: the Jensen-Shannon
+//                 divergence in bits; 0 for equal weights, 1 if they never
+//                 look at the same key
+//     offset      weight of the key so many places after the query (key: the
+//                 offset), in fair shares, that is, times the number of keys
+//                 that it sees; encoder and decoder
+//     word        weight of a word (key: which), in fair shares; likewise
+
+#include "lab.h"
+
+enum { SENTENCES = 200, REACH = 3, PLACES = 10, D = 64, H = 4 };
+
+void print_random(Arena *arena) {
+    Config config = {.layers = 1, .d_model = D, .heads = H, .d_ff = 4 * D,
+                     .source_vocab = 5, .target_vocab = 5, .max_len = PLACES};
+    Transformer *t = transformer_new(&config);
+    initialize(t, 1);
+    uint64_t state = random_key(1, FOR_ORDER, 0);
+    Mat x = arena_mat(arena, PLACES, D);
+    for (int i = 0; i < PLACES * D; i++)
+        x.at[i] = (real)normal(&state);
+    Pass pass = {.arena = arena, .config = &config};
+    MultiHeadSaved s;
+    Mask all = {0};
+    const EncoderLayer *layer = &t->encoder.layer[0];
+    multi_head_forward(&pass, &s, &layer->self_attention.multi_head, x, x, 1,
+                       all);
+    puts("head,query,key,weight");
+    for (int i = 0; i < H * PLACES; i++)
+        for (int j = 0; j < PLACES; j++)
+            printf("%d,%d,%d,%.5f\n", i / PLACES, i % PLACES, j,
+                   (double)*at(s.weights, i, j));
+    transformer_free(t);
+}
+
+void print_parameters_of(int heads) {
+    const char *matrix[] = {"query", "key", "value", "output"};
+    Config config = {.layers = 1, .d_model = D, .heads = heads, .d_ff = 4 * D,
+                     .source_vocab = 5, .target_vocab = 5, .max_len = PLACES};
+    Transformer *t = transformer_outline(&config);
+    for (int m = 0; m < 4; m++) {
+        int count = 0;
+        Name name = join("encoder.0.self_attention.", matrix[m]);
+        for (int i = 0; i < t->tensors; i++)
+            if (!strncmp(t->tensor[i].name.text, name.text, strlen(name.text)))
+                count += t->tensor[i].rows * t->tensor[i].cols;
+        printf("%d,%s,%d\n", heads, matrix[m], count);
+    }
+    transformer_free(t);
+}
+
+// ## What the heads of a trained model do
+
+typedef struct {
+    double sum, count;
+} Mean;
+
+void take_in(Mean *m, double value) {
+    m->sum += value;
+    m->count++;
+}
+
+typedef struct {
+    Mean entropy, difference, offset[2 * REACH + 1];
+    Mean *word; // one for each word
+} Head;
+
+// The entropy of the mean of two rows of n weights, in bits.
+double entropy(const real *a, const real *b, int n) {
+    double bits = 0;
+    for (int j = 0; j < n; j++) {
+        double weight = ((double)a[j] + (double)b[j]) / 2;
+        bits -= weight > 0 ? weight * log2(weight) : 0;
+    }
+    return bits;
+}
+
+// Row i of the weights of all heads of a layer: n keys are visible. Of a
+// single key there is nothing to tell.
+void measure_row(Head *head, const Mat *weights, int heads, int i, int n) {
+    for (int h = 0; h < heads && n > 1; h++) {
+        const real *a = row(weights[h], i);
+        take_in(&head[h].entropy, entropy(a, a, n) / log2(n));
+        for (int other = 0; other < heads; other++) {
+            const real *b = row(weights[other], i);
+            if (other != h)
+                take_in(&head[h].difference, entropy(a, b, n)
+                        - (entropy(a, a, n) + entropy(b, b, n)) / 2);
+        }
+    }
+}
+
+// The places and the words that query i looks at, which sees n keys.
+void measure_keys(Head *head, const real *weight, const int *id, int i, int n) {
+    for (int j = 0; j < n && n > 1; j++) {
+        double share = (double)weight[j] * n;
+        take_in(&head->word[id[j]], share);
+        if (abs(j - i) <= REACH)
+            take_in(&head->offset[j - i + REACH], share);
+    }
+}
+
+void print_head(const Head *head, const char *names, const Vocab *vocab) {
+    printf("%s,entropy,,%.4f,%.0f\n", names,
+           head->entropy.sum / head->entropy.count, head->entropy.count);
+    printf("%s,difference,,%.4f,%.0f\n", names,
+           head->difference.sum / head->difference.count,
+           head->difference.count);
+    for (int k = 0; k <= 2 * REACH; k++)
+        if (head->offset[k].count > 0)
+            printf("%s,offset,%d,%.4f,%.0f\n", names, k - REACH,
+                   head->offset[k].sum / head->offset[k].count,
+                   head->offset[k].count);
+    for (int k = 0; k < vocab->count; k++)
+        if (head->word[k].count > 0)
+            printf("%s,word,\"%s\",%.4f,%.0f\n", names, vocab->word[k],
+                   head->word[k].sum / head->word[k].count,
+                   head->word[k].count);
+}
+
+// One kind of attention in one layer, in all sentences.
+void measure(Checkpoint *c, const Pairs *p, int kind, int layer) {
+    int heads = c->settings.config.heads;
+    int words = c->source.count + c->target.count; // enough for either
+    Head *head = allocate((size_t)heads, sizeof *head);
+    Mat *weights = allocate((size_t)heads, sizeof *weights);
+    for (int h = 0; h < heads; h++)
+        head[h].word = allocate((size_t)words, sizeof(Mean));
+    Arena *arena = &c->trainer.arena;
+    Pass pass = {.arena = arena, .config = &c->settings.config};
+    for (int k = 0; k < min_int(SENTENCES, p->count); k++) {
+        Saved s;
+        Batch batch = look(&pass, &s, c->trainer.model, p->source[k],
+                           p->target[k]);
+        for (int h = 0; h < heads; h++)
+            weights[h] = attention_of(&s, kind, layer, h, heads);
+        for (int i = 0; i < weights[0].rows; i++) {
+            int n = kind == DECODER ? i + 1 : weights[0].cols;
+            measure_row(head, weights, heads, i, n);
+            for (int h = 0; h < heads && kind != CROSS; h++)
+                measure_keys(&head[h], row(weights[h], i),
+                             kind == DECODER ? batch.input : batch.source, i,
+                             n);
+        }
+        arena_release(arena, 0);
+    }
+    for (int h = 0; h < heads; h++) {
+        char names[64];
+        snprintf(names, sizeof names, "%s,%d,%d", kind_name[kind], layer, h);
+        print_head(&head[h], names, kind == DECODER ? &c->target : &c->source);
+        free(head[h].word);
+    }
+    free(head);
+    free(weights);
+}
+
+void statistics(const char *model, const char *data) {
+    Checkpoint c = load_checkpoint(model);
+    Pairs pairs = load_pairs(data, &c);
+    puts("kind,layer,head,measure,key,value,count");
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int layer = 0; layer < c.settings.config.layers; layer++)
+            measure(&c, &pairs, kind, layer);
+    pairs_free(&pairs);
+    checkpoint_free(&c);
+}
+
+int main(int argc, char **argv) {
+    Arena arena = {0};
+    if (argc == 2 && !strcmp(argv[1], "random"))
+        print_random(&arena);
+    else if (argc == 2 && !strcmp(argv[1], "parameters")) {
+        puts("heads,matrix,parameters");
+        for (int heads = 1; heads <= D; heads *= 2)
+            print_parameters_of(heads);
+    } else if (argc == 4 && !strcmp(argv[1], "statistics"))
+        statistics(argv[2], argv[3]);
+    else
+        return 2;
+    arena_free(&arena);
+}

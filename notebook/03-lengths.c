@@ -1,0 +1,108 @@
+// Lab 3, second part: longer than ever trained.
+//
+//     03-lengths TASK POSITIONS
+//
+// A small model learns to say random letters again (TASK copy) or backwards
+// (reverse), with SHORTEST to TRAINED of them. POSITIONS are sinusoidal,
+// learned or none. Then it is asked for sentences of up to LONGEST letters,
+// TESTS of each length. For each place in a sentence a line of CSV:
+//
+//     task,positions,length,place,correct,forced,exact
+//
+// length: letters in the sentence; place: counts from 1; correct: the share of
+// the sentences in which it says the right letter there; forced: the share if
+// it is shown all the right letters before (teacher forcing) and must not say
+// that the sentence ends; exact: the share of sentences that are right from the
+// first letter to the end token, the same in all lines of a length.
+
+#include "lab.h"
+
+enum { LETTERS = 16, SHORTEST = 4, TRAINED = 10, LONGEST = 16 };
+enum { D = 32, BATCH = 32, STEPS = 2500, TESTS = 256 };
+
+// A batch of random letters, from random_key(seed, FOR_ORDER, which). The
+// target is the source, or the source backwards; both end with END.
+Batch letters(Arena *arena, uint64_t seed, uint64_t which, int B, int length,
+              bool reverse) {
+    uint64_t state = random_key(seed, FOR_ORDER, which);
+    int T = length + 1;
+    int *id = arena_take(arena, (size_t)(3 * B * T), sizeof *id);
+    Batch batch = {B, T, T, id, id + B * T, id + 2 * B * T};
+    for (int i = 0; i < B * T; i++)
+        id[i] = i % T == length ? END
+                                : FIRST_WORD + (int)(LETTERS * uniform(&state));
+    for (int i = 0; i < B * T; i++) {
+        int place = i % T, first = i - place;
+        int from = reverse ? length - 1 - place : place;
+        batch.expected[i] = place == length ? END : id[first + from];
+    }
+    for (int i = 0; i < B * T; i++)
+        batch.input[i] = i % T ? batch.expected[i - 1] : START;
+    return batch;
+}
+
+// Trains for STEPS steps, each with a batch of one length.
+Trainer trained(int positions, bool reverse) {
+    Config config = {.layers = 1, .d_model = D, .heads = 4, .d_ff = 4 * D,
+                     .source_vocab = FIRST_WORD + LETTERS,
+                     .target_vocab = FIRST_WORD + LETTERS,
+                     .max_len = LONGEST, .positions = positions};
+    Recipe recipe = {.rate = 0.004, .warmup = 200, .clip = 1, .seed = 1};
+    Trainer t = trainer_new(&config, &recipe);
+    initialize(t.model, 1);
+    while (t.step < STEPS) {
+        int length = SHORTEST + (int)(t.step % (TRAINED - SHORTEST + 1));
+        Batch batch = letters(&t.arena, 1, (uint64_t)t.step, BATCH, length,
+                              reverse);
+        train_step(&t, &batch);
+        arena_release(&t.arena, 0);
+    }
+    return t;
+}
+
+// How well it says sentences of one length that it has not seen.
+void test(Trainer *t, const char *names, int length, bool reverse) {
+    int P = length + 1, exact = 0;
+    int right[LONGEST + 1] = {0}, forced[LONGEST + 1] = {0};
+    Batch batch = letters(&t->arena, 2, (uint64_t)length, TESTS, length,
+                          reverse);
+    int *out = arena_take(&t->arena, (size_t)(TESTS * P), sizeof *out);
+    translate(t->model, batch.source, TESTS, P, out, P, &t->arena);
+    Pass pass = {.arena = &t->arena, .config = &t->model->config};
+    Saved saved;
+    Mat logits = transformer_forward(&pass, &saved, t->model, &batch);
+    for (int b = 0; b < TESTS; b++) {
+        int all = 0;
+        for (int place = 0; place < P; place++) {
+            int i = b * P + place;
+            right[place] += out[i] == batch.expected[i];
+            forced[place] += arg_max(row(logits, i), FIRST_WORD, logits.cols)
+                             == batch.expected[i];
+            all += out[i] == batch.expected[i];
+        }
+        exact += all == P;
+    }
+    for (int place = 0; place < length; place++)
+        printf("%s,%d,%d,%.4f,%.4f,%.4f\n", names, length, place + 1,
+               (double)right[place] / TESTS, (double)forced[place] / TESTS,
+               (double)exact / TESTS);
+    arena_release(&t->arena, 0);
+}
+
+int main(int argc, char **argv) {
+    int positions = argc != 3 ? -1
+                  : find_choice("sinusoidal|learned|none", argv[2]);
+    if (positions < 0)
+        return 2;
+#ifdef _OPENMP
+    omp_set_num_threads(1); // products this small are not worth sharing
+#endif
+    bool reverse = !strcmp(argv[1], "reverse");
+    char names[64];
+    snprintf(names, sizeof names, "%s,%s", argv[1], argv[2]);
+    Trainer t = trained(positions, reverse);
+    puts("task,positions,length,place,correct,forced,exact");
+    for (int length = SHORTEST; length <= LONGEST; length++)
+        test(&t, names, length, reverse);
+    trainer_free(&t);
+}

@@ -1,0 +1,103 @@
+// Lab 7, continued: a query that sees nothing.
+//
+// Attention with random q, k and v, ROWS of each. A causal mask is turned
+// round, so that each query sees only what is behind it, and the last one
+// nothing. With the argument "weights", the weights of attention:
+//
+//     way,query,key,weight
+//
+// way: how keys are hidden: "left out" of the softmax, as transformer.c does;
+// by a score of -∞, "score -inf"; or by a score of -1e9, "score -1e9". "causal"
+// is the right mask, to compare. query, key: from 0. weight: may be nan.
+//
+// With the argument "nan", the backward pass of the same, when no gradient
+// arrives at the last query, as if the loss did not count it:
+//
+//     way,out,dq,dk,dv
+//
+// How many of the ROWS · K numbers of each are not numbers (NaN).
+
+#include "lab.h"
+
+enum { ROWS = 5, K = 8 };
+
+// Softmax as one writes it who knows of no empty rows.
+void plain_softmax(Mat scores) {
+    for (int i = 0; i < scores.rows; i++) {
+        real *x = row(scores, i), most = max(x, scores.cols), total = 0;
+        for (int j = 0; j < scores.cols; j++)
+            total += x[j] = REAL(exp)(x[j] - most);
+        for (int j = 0; j < scores.cols; j++)
+            x[j] /= total;
+    }
+}
+
+// The weights of attention, and how many numbers of its results are NaN.
+typedef struct {
+    Mat weights, out, dq, dk, dv;
+} Result;
+
+// hidden = 0: hidden keys are left out; else it is their score.
+Result attend(Arena *arena, Mask mask, real hidden) {
+    Mat m[8];
+    uint64_t state = random_key(1, FOR_PARAMETERS, 0);
+    for (int n = 0; n < 8; n++) {
+        m[n] = arena_zeros(arena, ROWS, K);
+        for (int i = 0; i < ROWS * K && n < 4; i++)
+            m[n].at[i] = (real)normal(&state);
+    }
+    Mat q = m[0], k = m[1], v = m[2], dout = m[3], out = m[4];
+    Mat weights = arena_mat(arena, ROWS, ROWS);
+    Mat dscores = arena_mat(arena, ROWS, ROWS);
+    const real scale = 1 / REAL(sqrt)((real)K);
+    fill(band_of_rows(dout, ROWS - 1, 1), 0);
+    attention_forward(out, weights, weights, q, k, v, mask, scale,
+                      (Dropout){0});
+    if (hidden < 0) { // the same by hand
+        matmul(weights, q, transposed(k));
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < ROWS; j++)
+                row(weights, i)[j] = mask_row(mask, 0, i)[j]
+                                         ? row(weights, i)[j] * scale : hidden;
+        plain_softmax(weights);
+        matmul(out, weights, v);
+    }
+    attention_backward(m[5], m[6], m[7], dout, dscores, weights, weights, q, k,
+                       v, scale, (Dropout){0});
+    return (Result){weights, out, m[5], m[6], m[7]};
+}
+
+int nans(Mat m) {
+    int count = 0;
+    for (int i = 0; i < m.rows * m.cols; i++)
+        count += isnan(m.at[i]) != 0;
+    return count;
+}
+
+// Each way in turn: its weights, or how many results are NaN.
+void each_way(Arena *arena, bool weights) {
+    const char *const way[] = {"causal", "left out", "score -inf",
+                               "score -1e9"};
+    const real hidden[] = {0, 0, -(real)INFINITY, -1e9f};
+    puts(weights ? "way,query,key,weight" : "way,out,dq,dk,dv");
+    for (int w = 0; w < 4; w++) {
+        Mask mask = causal_mask(arena, ROWS);
+        unsigned char round[ROWS * ROWS];
+        for (int i = 0; i < ROWS * ROWS; i++)
+            round[i] = !mask.visible[i];
+        mask.visible = w == 0 ? mask.visible : round;
+        Result r = attend(arena, mask, hidden[w]);
+        for (int i = 0; weights && i < ROWS * ROWS; i++)
+            printf("%s,%d,%d,%.6g\n", way[w], i / ROWS, i % ROWS,
+                   (double)r.weights.at[i]);
+        if (!weights)
+            printf("%s,%d,%d,%d,%d\n", way[w], nans(r.out), nans(r.dq),
+                   nans(r.dk), nans(r.dv));
+    }
+}
+
+int main(int argc, char **argv) {
+    Arena arena = {0};
+    each_way(&arena, argc < 2 || !strcmp(argv[1], "weights"));
+    arena_free(&arena);
+}

@@ -1,0 +1,152 @@
+// Lab 7, continued: training without the causal mask.
+//
+// The same model, of one layer on each side, learns to reverse 4 to 10 letters
+// twice, from the same start and the same batches: once with the causal mask in
+// the decoder's self-attention, once without. Without it, position i can look
+// at position i+1 of the decoder's input, and there stands the very word that
+// is expected at i. Every EVERY steps the model is held against 200 unseen
+// pairs:
+//
+//     mask,step,loss,accuracy,written
+//
+// mask: "causal" or "none". loss: nats per token, the true words before each
+// given (teacher forcing). accuracy: percent of tokens most probable under the
+// same condition. written: percent of tokens right where the model writes the
+// whole answer itself, greedily, word by word; each time with the mask that it
+// was trained with.
+//
+// What the models write for some pairs goes to the file
+// build/notebook/07-masks-written.csv: mask,source,expected,written.
+
+#include "lab.h"
+
+enum { LAYERS = 1, WIDTH = 64, STEPS = 600, EVERY = 50, SHOWN = 3 };
+
+// transformer_forward, except that the causal mask may be missing.
+Mat forward(Pass *pass, Saved *s, const Transformer *t, const Batch *batch,
+            bool causal) {
+    int B = batch->sentences, S = batch->source_length;
+    int T = batch->target_length;
+    Mask source = padding_mask(pass->arena, batch->source, B, S);
+    Mask target = causal ? causal_padding_mask(pass->arena, batch->input, B, T)
+                         : padding_mask(pass->arena, batch->input, B, T);
+    encode(pass, s, t, batch->source, B, S, source);
+    return decode(pass, s, t, batch->input, B, T, target, source);
+}
+
+// train_step, with this forward pass.
+void step(Trainer *t, const Batch *batch, bool causal) {
+    Pass pass = {.arena = &t->arena, .config = &t->model->config};
+    Saved saved;
+    Mat logits = forward(&pass, &saved, t->model, batch, causal);
+    Mat lse = arena_mat(&t->arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, batch->expected, 0, &t->arena);
+    Transformer *g = t->gradient;
+    memset(g->number, 0, g->count * sizeof(real));
+    loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
+    transformer_backward(&pass, &saved, t->model, g, logits);
+    double norm = norm_of(g->number, g->count, &t->arena);
+    t->step++;
+    adam_step(t->model->number, t->m->number, t->v->number, g->number, g->count,
+              clip_factor(norm, t->recipe.clip),
+              learning_rate(&t->recipe, t->step), t->step);
+}
+
+// Greedy decoding as one writes it first: for each word, all of what has been
+// written goes through the decoder again. out (B·P), P = target_length.
+void write_words(Trainer *t, const Batch *batch, bool causal, int *out) {
+    int B = batch->sentences, P = batch->target_length;
+    Pass pass = {.arena = &t->arena, .config = &t->model->config};
+    Saved saved;
+    for (int n = 1; n <= P; n++) {
+        size_t mark = t->arena.used;
+        int *input = arena_take(&t->arena, (size_t)(B * n), sizeof *input);
+        for (int i = 0; i < B * n; i++)
+            input[i] = i % n ? out[i / n * P + i % n - 1] : START;
+        Batch written = {B, batch->source_length, n, batch->source, input,
+                         NULL};
+        Mat logits = forward(&pass, &saved, t->model, &written, causal);
+        for (int b = 0; b < B; b++)
+            out[b * P + n - 1] = arg_max(row(logits, b * n + n - 1), END,
+                                         logits.cols);
+        arena_release(&t->arena, mark);
+    }
+}
+
+// A line of CSV: how good is the model now? out receives what it writes.
+void report(Trainer *t, const Batch *batch, bool causal, int *out) {
+    Pass pass = {.arena = &t->arena, .config = &t->model->config};
+    Saved saved;
+    int n = batch->sentences * batch->target_length, right = 0;
+    Mat logits = forward(&pass, &saved, t->model, batch, causal);
+    Mat lse = arena_mat(&t->arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, batch->expected, 0, &t->arena);
+    write_words(t, batch, causal, out);
+    for (int i = 0; i < n; i++)
+        right += batch->expected[i] != PAD && out[i] == batch->expected[i];
+    printf("%s,%ld,%.5g,%.4g,%.4g\n", causal ? "causal" : "none", t->step,
+           loss.plain / loss.tokens, 100.0 * loss.correct / loss.tokens,
+           100.0 * right / loss.tokens);
+}
+
+void show(FILE *file, const Text *text, const Batch *batch, const int *out,
+          const Vocab *v, bool causal) {
+    for (int b = 0; b < SHOWN; b++) {
+        int P = batch->target_length;
+        char *written = decode_text(out + b * P, P, v, (Tokenizer){0});
+        fprintf(file, "%s,%s,%s,%s\n", causal ? "causal" : "none",
+                text->source[b], text->target[b], written);
+        free(written);
+    }
+}
+
+int main(void) {
+#ifdef _OPENMP
+    omp_set_num_threads(1); // the model is too small for more
+#endif
+    Tokenizer how = {0};
+    Text text = read_pairs("data/reverse.train.tsv", how);
+    Text unseen = read_pairs("data/reverse.valid.tsv", how);
+    Vocab source = vocab_build(text.source, text.count, how, 1);
+    Vocab target = vocab_build(text.target, text.count, how, 1);
+    Pairs data = encode_pairs(&text, &source, &target, how, 16);
+    Pairs valid = encode_pairs(&unseen, &source, &target, how, 16);
+    Config config = {.layers = LAYERS, .d_model = WIDTH, .heads = 4,
+                     .d_ff = 2 * WIDTH, .source_vocab = source.count,
+                     .target_vocab = target.count, .max_len = 16};
+    Recipe recipe = {.rate = 2e-3, .warmup = 100, .clip = 1, .batch = 64,
+                     .steps = STEPS, .seed = 1};
+    int *order = allocate((size_t)data.count, sizeof *order);
+    int per_epoch = data.count / recipe.batch;
+    FILE *file = fopen("build/notebook/07-masks-written.csv", "w");
+    if (!file)
+        fail("cannot write build/notebook/07-masks-written.csv");
+    fprintf(file, "mask,source,expected,written\n");
+    printf("mask,step,loss,accuracy,written\n");
+    for (int causal = 1; causal >= 0; causal--) {
+        Trainer t = trainer_new(&config, &recipe);
+        Arena arena = {0};
+        initialize(t.model, 1);
+        for (int i = 0; i < valid.count; i++)
+            order[i] = i;
+        Batch test = make_batch(&arena, &valid, order, valid.count);
+        size_t places = (size_t)(test.sentences * test.target_length);
+        int *out = arena_take(&arena, places, sizeof *out);
+        report(&t, &test, causal, out);
+        while (t.step < STEPS) {
+            int k = (int)(t.step % per_epoch);
+            if (k == 0)
+                epoch_order(order, &data, recipe.batch, 1, t.step / per_epoch);
+            Batch batch = make_batch(&t.arena, &data, order + k * recipe.batch,
+                                     recipe.batch);
+            step(&t, &batch, causal);
+            arena_release(&t.arena, 0);
+            if (t.step % EVERY == 0)
+                report(&t, &test, causal, out);
+        }
+        show(file, &unseen, &test, out, &target, causal);
+        arena_free(&arena);
+        trainer_free(&t);
+    }
+    fclose(file);
+}

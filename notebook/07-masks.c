@@ -1,0 +1,140 @@
+// Lab 7: what masks are for, and what goes wrong without them.
+//
+// The first argument says which test; each prints a CSV of its own. The model
+// is a fresh one of 2 layers and d_model 64.
+//
+// leak: one word of the decoder's input is replaced. Which logits notice?
+//
+//     mask,changed,position,difference
+//
+// mask: "causal" or "none", of the decoder's self-attention; changed: the place
+// of the replaced word; position: that of the logits; both from 0. difference:
+// the largest change of a logit there.
+//
+// padding: a source of LENGTH words, padded.
+//
+//     mask,pads,difference,content
+//
+// mask: "keys" hides padded keys; "queries" lets padded queries see nothing,
+// but hides no key; "none" hides nothing. pads: how many. difference: the
+// largest change of a logit against the sentence without pads. content: the
+// largest change when the pad's embedding is replaced by other numbers.
+
+#include "lab.h"
+
+enum { D = 64, V = 20, LENGTH = 6, MOST_PADS = 10, T = 10 };
+
+typedef struct {
+    Config config;
+    Transformer *model;
+    Arena arena;
+} Lab;
+
+Lab new_lab(void) {
+    Lab lab = {.config = {.layers = 2, .d_model = D, .heads = 4, .d_ff = 4 * D,
+                          .source_vocab = V, .target_vocab = V,
+                          .max_len = LENGTH + MOST_PADS}};
+    lab.model = transformer_new(&lab.config);
+    initialize(lab.model, 1);
+    return lab;
+}
+
+// One source of S tokens and one target of T through the model -> logits (T,V)
+Mat logits_of(Lab *lab, const int *source, int S, Mask source_mask,
+              const int *target, Mask target_mask) {
+    Pass pass = {.arena = &lab->arena, .config = &lab->config};
+    Saved *saved = arena_take(&lab->arena, 1, sizeof *saved);
+    Mask cross = {0};
+    if (source_mask.row_stride == 0) // a mask over keys serves here, too
+        cross = source_mask;
+    encode(&pass, saved, lab->model, source, 1, S, source_mask);
+    return decode(&pass, saved, lab->model, target, 1, T, target_mask, cross);
+}
+
+// Words from FIRST_WORD on, and pads behind them.
+void words(int *ids, int count, int pads) {
+    for (int i = 0; i < count + pads; i++)
+        ids[i] = i < count ? FIRST_WORD + i * 5 % (V - FIRST_WORD) : PAD;
+}
+
+// The largest |a - b| in row i.
+double difference(Mat a, Mat b, int i) {
+    double most = 0;
+    for (int j = 0; j < a.cols; j++)
+        most = fmax(most, fabs((double)row(a, i)[j] - (double)row(b, i)[j]));
+    return most;
+}
+
+double difference_of_all(Mat a, Mat b) {
+    double most = 0;
+    for (int i = 0; i < a.rows; i++)
+        most = fmax(most, difference(a, b, i));
+    return most;
+}
+
+void leak(Lab *lab) {
+    int source[LENGTH], target[T];
+    words(source, LENGTH, 0);
+    printf("mask,changed,position,difference\n");
+    for (int causal = 0; causal <= 1; causal++)
+        for (int changed = 0; changed < T; changed++) {
+            Mask none = {0};
+            Mask mask = causal ? causal_mask(&lab->arena, T) : none;
+            words(target, T, 0);
+            Mat before = logits_of(lab, source, LENGTH, none, target, mask);
+            target[changed] = FIRST_WORD + 1; // no word of it
+            Mat after = logits_of(lab, source, LENGTH, none, target, mask);
+            for (int i = 0; i < T; i++)
+                printf("%s,%d,%d,%.6g\n", causal ? "causal" : "none", changed,
+                       i, difference(before, after, i));
+        }
+}
+
+enum { KEYS, QUERIES, NONE };
+
+Mask source_mask(Arena *arena, int kind, const int *ids, int S) {
+    if (kind == NONE)
+        return (Mask){0};
+    if (kind == KEYS)
+        return padding_mask(arena, ids, 1, S);
+    unsigned char *visible = arena_take(arena, (size_t)(S * S), 1);
+    for (int i = 0; i < S * S; i++)
+        visible[i] = ids[i / S] != PAD;
+    return (Mask){visible, 0, S};
+}
+
+void padding(Lab *lab) {
+    const char *const name[] = {"keys", "queries", "none"};
+    int source[LENGTH + MOST_PADS], target[T];
+    words(target, T, 0);
+    Mask causal = causal_mask(&lab->arena, T);
+    Mat pad = band_of_rows(lab->model->source_embedding, PAD, 1);
+    Mat kept = arena_mat(&lab->arena, 1, D);
+    copy(kept, pad);
+    printf("mask,pads,difference,content\n");
+    for (int kind = KEYS; kind <= NONE; kind++)
+        for (int pads = 0; pads <= MOST_PADS; pads++) {
+            int S = LENGTH + pads;
+            words(source, LENGTH, pads);
+            Mask mask = source_mask(&lab->arena, kind, source, S);
+            Mat alone = logits_of(lab, source, LENGTH, (Mask){0}, target,
+                                  causal);
+            Mat padded = logits_of(lab, source, S, mask, target, causal);
+            fill(pad, 1);
+            Mat other = logits_of(lab, source, S, mask, target, causal);
+            copy(pad, kept);
+            printf("%s,%d,%.6g,%.6g\n", name[kind], pads,
+                   difference_of_all(alone, padded),
+                   difference_of_all(padded, other));
+        }
+}
+
+int main(int argc, char **argv) {
+    Lab lab = new_lab();
+    if (argc > 1 && !strcmp(argv[1], "padding"))
+        padding(&lab);
+    else
+        leak(&lab);
+    arena_free(&lab.arena);
+    transformer_free(lab.model);
+}

@@ -1,0 +1,47 @@
+// Lab 10: training. Is a trained model as sure as it may be?
+//
+//     10-training MODEL PAIRS.tsv
+//
+// For each expected token of the pairs, behind the true tokens before it, a
+// line of CSV says what the model thinks of it:
+//
+//     expected,best,correct
+//
+// expected: the probability of the expected token; best: that of the most
+// probable one; correct: 1 if the two are the same token, else 0. A model that
+// is honest about what it knows is correct in nine of ten places where its best
+// token has the probability 0.9. Loss, learning rate and gradient norm need no
+// program of their own: `train --log` has them.
+
+#include "lab.h"
+
+void print_sentence(const Transformer *t, Sentence source, Sentence target,
+                    Arena *arena) {
+    Pass pass = {.arena = arena, .config = &t->config};
+    Saved saved;
+    Pairs one = {&source, &target, 1, 0};
+    Batch batch = make_batch(arena, &one, (const int[]){0}, 1);
+    Mat logits = transformer_forward(&pass, &saved, t, &batch);
+    for (int i = 0; i < logits.rows; i++) {
+        real *p = row(logits, i);
+        softmax_row(p, NULL, logits.cols);
+        int best = arg_max(p, 0, logits.cols), expected = batch.expected[i];
+        printf("%.6f,%.6f,%d\n", (double)p[expected], (double)p[best],
+               best == expected);
+    }
+    arena_release(arena, 0);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3)
+        fail("10-training MODEL PAIRS.tsv");
+    Checkpoint c = load_checkpoint(argv[1]);
+    Pairs p = load_pairs(argv[2], &c);
+    Arena arena = {0};
+    printf("expected,best,correct\n");
+    for (int i = 0; i < p.count; i++)
+        print_sentence(c.trainer.model, p.source[i], p.target[i], &arena);
+    arena_free(&arena);
+    pairs_free(&p);
+    checkpoint_free(&c);
+}

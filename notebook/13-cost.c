@@ -1,0 +1,170 @@
+// Lab 13: what attention costs, and where it overtakes the feed-forward net.
+//
+// One encoder layer without its norms, for one sentence of n tokens, in three
+// parts. Counted are the operations of products, a multiplication and an
+// addition being two. The forward pass takes
+//
+//     projections    8 n D²     x to queries, keys, values, and the output
+//     attention      4 n² D     q kᵀ, and the weights times v, in all heads
+//     feed-forward   4 n D F    n × D times D × F, and back; 16 n D² for F = 4D
+//
+// so that attention alone passes the network at n = 4D, with its projections at
+// n = 2D. The count leaves out what is no product: softmax looks at H·n²
+// weights. `13-cost time` prints for each width, length, part and pass a line
+//
+//     d_model,length,part,pass,seconds,operations
+//
+// pass: forward, or training, which is forward and backward. seconds: of one
+// core's time, the shortest of several runs. operations: by the count above;
+// the backward pass has two products for each one of the forward pass.
+// `13-cost memory` prints
+//
+//     d_model,length,part,bytes
+//
+// bytes: what multi_head_forward (attention with its projections) or
+// ffn_forward leaves in the arena for the backward pass, without dropout.
+
+#include "lab.h"
+
+enum { HEADS = 8, LONGEST = 2048, WIDEST = 512 };
+
+typedef struct {
+    int n;
+    Transformer *model, *gradient; // of one layer
+    Arena room, scratch;
+    Mat x, q, k, v, context, out, junk; // (n,D); junk takes all gradients
+    Mat weights, dweights;              // (H·n,n)
+} Lab;
+
+Lab lab_new(int d_model, int n) {
+    Config config = {.source_vocab = 8, .target_vocab = 8, .layers = 1,
+                     .d_model = d_model, .heads = HEADS, .d_ff = 4 * d_model,
+                     .max_len = 8};
+    Lab lab = {.n = n, .model = transformer_new(&config),
+               .gradient = transformer_zeros(&config)};
+    initialize(lab.model, 1);
+    Mat *mat[] = {&lab.x, &lab.q, &lab.k, &lab.v, &lab.context, &lab.out,
+                  &lab.junk};
+    for (int i = 0; i < 7; i++)
+        *mat[i] = arena_zeros(&lab.room, n, d_model);
+    lab.weights = arena_zeros(&lab.room, HEADS * n, n);
+    lab.dweights = arena_zeros(&lab.room, HEADS * n, n);
+    uint64_t state = random_key(1, FOR_PARAMETERS, 0);
+    for (int i = 0; i < n * d_model; i++)
+        lab.x.at[i] = (real)normal(&state);
+    return lab;
+}
+
+void lab_free(Lab *lab) {
+    transformer_free(lab->model);
+    transformer_free(lab->gradient);
+    arena_free(&lab->room);
+    arena_free(&lab->scratch);
+}
+
+void projections(Lab *lab, bool training) {
+    MultiHead *w = &lab->model->encoder.layer[0].self_attention.multi_head;
+    MultiHead *dw = &lab->gradient->encoder.layer[0].self_attention.multi_head;
+    Linear *linear[] = {&w->query, &w->key, &w->value, &w->output};
+    Linear *dlinear[] = {&dw->query, &dw->key, &dw->value, &dw->output};
+    Mat to[] = {lab->q, lab->k, lab->v, lab->out};
+    for (int i = 0; i < 4; i++) {
+        linear_forward(to[i], lab->x, linear[i]);
+        if (training)
+            linear_backward(lab->junk, dlinear[i], lab->x, lab->x, linear[i]);
+    }
+}
+
+void attention(Lab *lab, bool training) {
+    int n = lab->n, K = lab->x.cols / HEADS;
+    real scale = 1 / REAL(sqrt)((real)K);
+    for (int h = 0; h < HEADS; h++) {
+        Mat weights = band_of_rows(lab->weights, h * n, n);
+        Mat dweights = band_of_rows(lab->dweights, h * n, n);
+        Mat q = head(lab->q, 0, n, h, K), k = head(lab->k, 0, n, h, K);
+        Mat v = head(lab->v, 0, n, h, K), junk = head(lab->junk, 0, n, h, K);
+        attention_forward(head(lab->context, 0, n, h, K), weights, weights, q,
+                          k, v, (Mask){0}, scale, (Dropout){0});
+        if (training)
+            attention_backward(junk, junk, junk, head(lab->x, 0, n, h, K),
+                               dweights, weights, weights, q, k, v, scale,
+                               (Dropout){0});
+    }
+}
+
+void feed_forward(Lab *lab, bool training) {
+    FeedForward *w = &lab->model->encoder.layer[0].feed_forward.network;
+    FeedForward *dw = &lab->gradient->encoder.layer[0].feed_forward.network;
+    Pass pass = {.arena = &lab->scratch, .config = &lab->model->config};
+    FeedForwardSaved saved;
+    ffn_forward(&pass, &saved, w, lab->x);
+    if (training)
+        ffn_backward(&pass, &saved, w, dw, lab->junk, lab->x);
+    arena_release(&lab->scratch, 0);
+}
+
+// The shortest of at least four runs, behind one that warms up; in processor
+// time, so that other programs disturb as little as possible.
+double seconds(void (*part)(Lab *, bool), Lab *lab, bool training) {
+    double shortest = INFINITY, total = 0;
+    part(lab, training);
+    for (int runs = 0; runs < 4 || (total < 0.03 && runs < 1000); runs++) {
+        clock_t start = clock();
+        part(lab, training);
+        double time = (double)(clock() - start) / CLOCKS_PER_SEC;
+        total += time;
+        shortest = time < shortest ? time : shortest;
+    }
+    return shortest;
+}
+
+void measure_time(int d_model, int n) {
+    Lab lab = lab_new(d_model, n);
+    double D = d_model, N = n, F = 4 * D;
+    struct {
+        const char *name;
+        void (*run)(Lab *, bool);
+        double operations;
+    } part[] = {
+        {"projections", projections, 8 * N * D * D},
+        {"attention", attention, 4 * N * N * D},
+        {"feed-forward", feed_forward, 4 * N * D * F},
+    };
+    for (int i = 0; i < 3; i++)
+        for (int training = 0; training < 2; training++)
+            printf("%d,%d,%s,%s,%.4g,%.0f\n", d_model, n, part[i].name,
+                   training ? "training" : "forward",
+                   seconds(part[i].run, &lab, training),
+                   part[i].operations * (training ? 3 : 1));
+    lab_free(&lab);
+}
+
+void measure_memory(int d_model, int n) {
+    Lab lab = lab_new(d_model, n);
+    Arena *arena = &lab.scratch;
+    Pass pass = {.arena = arena, .config = &lab.model->config};
+    const EncoderLayer *w = &lab.model->encoder.layer[0];
+    MultiHeadSaved attended;
+    FeedForwardSaved fed;
+    multi_head_forward(&pass, &attended, &w->self_attention.multi_head, lab.x,
+                       lab.x, 1, (Mask){0});
+    printf("%d,%d,attention,%zu\n", d_model, n, arena->used);
+    arena_release(arena, 0);
+    ffn_forward(&pass, &fed, &w->feed_forward.network, lab.x);
+    printf("%d,%d,feed-forward,%zu\n", d_model, n, arena->used);
+    lab_free(&lab);
+}
+
+int main(int argc, char **argv) {
+    bool memory = argc == 2 && strcmp(argv[1], "memory") == 0;
+    if (!memory && !(argc == 2 && strcmp(argv[1], "time") == 0))
+        fail("13-cost time | memory");
+#ifdef _OPENMP
+    omp_set_num_threads(1);
+#endif
+    puts(memory ? "d_model,length,part,bytes"
+                : "d_model,length,part,pass,seconds,operations");
+    for (int d_model = 128; d_model <= WIDEST; d_model *= 2)
+        for (int n = 32; n <= LONGEST; n *= 2)
+            (memory ? measure_memory : measure_time)(d_model, n);
+}
