@@ -22,8 +22,13 @@
 //     scratch  random; may be used up, and may be a result
 //
 // They lie in a pool with gaps between them, so that a write outside is seen,
-// and finish() takes them all back. The arena gives no zeros either: its
-// matrices are NaN, its other memory is full of JUNK.
+// and finish() takes them all back. The gaps around an input are NaN: reading
+// there is seen, too. The arena gives no zeros either: its matrices are NaN,
+// its other memory is full of JUNK.
+//
+// A mistake that students make deserves a guess(): what a result is then, and
+// what to say. It is made between the matrices and finish(), is looked at only
+// if that result is wrong, and comes before all that diagnose() knows.
 //
 // Choose sizes that all differ, masks with holes, and random numbers for all
 // that may be random, upstream gradients too: then hardly a mistake can hide.
@@ -37,7 +42,7 @@
 #define UNTOUCHED 777.25 // what the gaps of the pool are full of
 
 enum { POOL_SIZE = 1 << 16, ARENA_SIZE = 1 << 20, GAP = 64, JUNK = 0xc3 };
-enum { MOST_MADE = 64, MOST_RESULTS = 64, TEXT = 400 };
+enum { MOST_MADE = 64, MOST_RESULTS = 64, MOST_GUESSES = 32, TEXT = 400 };
 
 typedef struct {
     const char *name;
@@ -49,32 +54,52 @@ typedef struct {
     Name name;
     Mat yours, expected, before; // the call; outside of the pool: PREFILL
     int wrong; // how many elements; -1: it has another shape
+    bool is_word; // its numbers are tokens
 } Result;
+
+typedef struct {
+    const char *result; // of which result
+    Mat m;              // what it is then
+    const char *say;
+} Guess;
 
 static real pool[POOL_SIZE], before[POOL_SIZE]; // now, and before the call
 static real *pool_end;
 static Made made[MOST_MADE];
 static Result results[MOST_RESULTS];
-static int made_count, result_count, case_count;
+static Guess guesses[MOST_GUESSES];
+static int made_count, result_count, guess_count, case_count;
 static const char *case_name = "";
 static char right_before[TEXT]; // names of the cases that are done
 static FILE *recording;
 static bool comparing;
-static Arena room;
+static char note[TEXT]; // a line more to say when a case is wrong
+static Arena room, aside; // for the student's call; for guesses
 
 // ---------------------------------------------------------------- record
+
+// A NaN that says of which matrix it is; a sum or product of it says so, too.
+static double nan_of(int which) {
+    uint64_t bits = 0x7ff8000000c00000 + (uint64_t)which;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 // Its numbers follow from its name and the number of the case.
 static Mat make(const char *name, int rows, int cols, bool is_input) {
     Mat m = mat(pool_end + GAP, rows, cols);
-    pool_end = m.at + rows * cols;
-    if (made_count == MOST_MADE || pool_end + GAP > pool + POOL_SIZE)
+    int n = rows * cols;
+    if (made_count == MOST_MADE || m.at + n + GAP > pool + POOL_SIZE)
         fail("grade.c: the pool is too small");
+    for (int k = 1; k <= GAP && is_input; k++)
+        m.at[-k] = m.at[n + k - 1] = nan_of(made_count);
+    pool_end = m.at + n + GAP;
     made[made_count++] = (Made){name, m, is_input};
     uint64_t state = (uint64_t)case_count;
     for (const char *c = name; *c; c++)
         state = scramble(state + (uint64_t)*c);
-    for (real *x = m.at; x < pool_end; x++)
+    for (real *x = m.at; x < m.at + n; x++)
         *x = (real)normal(&state);
     return m;
 }
@@ -102,6 +127,28 @@ static void start(const char *name) {
 // A matrix that is not in the pool.
 static Mat separate(int rows, int cols) {
     return mat(allocate((size_t)rows * (size_t)cols, sizeof(real)), rows, cols);
+}
+
+// A matrix of its own with the same numbers.
+static Mat twin(Mat m) {
+    Mat copied = separate(m.rows, m.cols);
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++)
+            *at(copied, i, j) = *at(m, i, j);
+    return copied;
+}
+
+// If the result `name` is wrong and is like m, `say` is the diagnosis. A NaN in
+// m stands for 0 or NaN, INFINITY for any number; without m, any result fits.
+static void guess(const char *name, Mat m, const char *say) {
+    if (guess_count == MOST_GUESSES)
+        fail("grade.c: too many guesses");
+    guesses[guess_count++] = (Guess){name, m.at ? twin(m) : m, say};
+}
+
+static void guess_number(const char *name, double x, const char *say) {
+    real number = (real)x;
+    guess(name, mat(&number, 1, 1), say);
 }
 
 // The next matrix of the recording, which must have this name.
@@ -153,7 +200,7 @@ static void result(const char *name, Mat m) {
         fail("grade.c: too many results");
     Result *r = &results[result_count++];
     Mat e = expected_result(name), snapshot = m;
-    *r = (Result){join(name, ""), m, e, m, -1};
+    *r = (Result){join(name, ""), m, e, m, -1, false};
     if (!m.at || m.rows != e.rows || m.cols != e.cols)
         return;
     bool in_pool = m.at >= pool && m.at < pool + POOL_SIZE;
@@ -178,6 +225,8 @@ static void result_whole(const char *name, const void *x, size_t size, int rows,
         m.at[k] = size == 1 ? ((const unsigned char *)x)[k]
                             : ((const int *)x)[k];
     result(name, m);
+    if (comparing)
+        results[result_count - 1].is_word = size > 1;
 }
 
 static void result_number(const char *name, double x) {
@@ -203,6 +252,37 @@ static bool untouched(Mat y, Mat b) {
     int junk;
     memset(&junk, JUNK, sizeof junk);
     return same(y, b) || all_are(y, JUNK) || all_are(y, junk);
+}
+
+// Does a result fit a guess?
+static bool is_like(Mat y, Mat m) {
+    if (y.rows != m.rows || y.cols != m.cols)
+        return !m.at;
+    for (int k = 0; k < y.rows * y.cols; k++)
+        if (isnan(m.at[k]) ? !isnan(y.at[k]) && y.at[k] != 0
+                           : m.at[k] < INFINITY && !close_to(y.at[k], m.at[k]))
+            return false;
+    return true;
+}
+
+// What the guesses say of a result, or NULL.
+static const char *guessed(const Result *r) {
+    for (Guess *g = guesses; g < guesses + guess_count && r->wrong > 0; g++)
+        if (strcmp(g->result, r->name.text) == 0 && is_like(r->yours, g->m))
+            return g->say;
+    return NULL;
+}
+
+// The input outside of which a NaN comes from, or NULL. (Not every processor
+// hands on which NaN it was.)
+static const char *read_outside(Mat y) {
+    for (int k = 0; k < y.rows * y.cols; k++)
+        for (int which = 0; which < made_count; which++) {
+            double nan = nan_of(which);
+            if (memcmp(&y.at[k], &nan, sizeof nan) == 0)
+                return made[which].name;
+        }
+    return NULL;
 }
 
 static Mat difference(Mat a, Mat b) {
@@ -338,19 +418,26 @@ static bool diagnose(const Result *r, char *text) {
     }
     bool many = r->wrong > 1;
     double factor = 0;
+    const char *outside = read_outside(y);
+    if (outside)
+        snprintf(text, TEXT, "not a number: it was read outside of %s",
+                 outside);
     const struct {
         bool holds;
         const char *say;
     } cause[] = {
         {all_are(e, JUNK) || (all_are(e, e.at[0]) && e.at[0] < -1e9),
          "nothing is to be written there"},
-        {untouched(y, b), "never written, or what was added is 0"},
+        {untouched(y, b), all_are(b, PREFILL) || all_are(b, 0) || !same(y, b)
+         ? "never written, or what was added is 0"
+         : "unchanged: it holds what it held before the call"},
+        {outside, text},
         {n > 1 && (many || e.rows == 1 || e.cols == 1)
          && (diagnose_ends(y, e, b, "row", text)
              || diagnose_ends(transposed(y), transposed(e), transposed(b),
                               "column", text)), NULL},
         {nans > 0, "not a number: never written, or made of what was never "
-                   "written, or of 0/0, ∞/∞ or ∞-∞"},
+                   "written or lies outside, or of 0/0, ∞/∞ or ∞-∞"},
         {infinite > 0,
          "infinite: an exponential of too much, or a division by 0"},
         {all_are(y, 0), "all zero"},
@@ -363,14 +450,17 @@ static bool diagnose(const Result *r, char *text) {
          "added to what was there instead of set: += where = belongs"},
         {many && follows(y, g, -1, 0), "wrong sign, and = in the place of +="},
         {many && same(turned, e), "transposed: rows and columns exchanged"},
-        {many && right_where_not(y, e, none),
-         "wrong only where 0 is expected: what is hidden, dropped or padding"},
+        {many && right_where_not(y, e, none), r->is_word
+         ? "wrong only where PAD is expected"
+         : "wrong only where 0 is expected: what is hidden, dropped or "
+           "padding"},
         {many && right_where_not(y, e, b),
          "wrong only where nothing should be changed"},
     };
     for (size_t k = 0; k < sizeof cause / sizeof *cause; k++)
         if (cause[k].holds)
-            return !cause[k].say || snprintf(text, TEXT, "%s", cause[k].say);
+            return !cause[k].say || cause[k].say == text
+                || snprintf(text, TEXT, "%s", cause[k].say);
     for (int k = 0; k < result_count; k++)
         if (many && same(y, results[k].expected))
             return snprintf(text, TEXT, "it holds what %s should hold",
@@ -412,14 +502,19 @@ static void print_place(const char *name, int k, Mat m) {
         printf("[%d] (of %d)", k, m.rows * m.cols);
 }
 
-// "2 of 60 of dx, 4 of 4 of dgain", of the results that are wrong; or "dbias"
-static void print_names(const char *head, bool wrong) {
-    int printed = 0, count = 0;
+// "2 of 60 of dx, 4 of 4 of dgain", of the results that are wrong; or "dbias";
+// of many that are right only the number
+static void print_names(bool wrong) {
+    int printed = 0, count = 0, most = 4;
     for (Result *r = results; r < results + result_count; r++)
         count += (r->wrong != 0) == wrong;
-    for (Result *r = results; r < results + result_count && printed < 6; r++)
+    if (!wrong && count > most) {
+        printf("; the %d others are right", count);
+        return;
+    }
+    for (Result *r = results; r < results + result_count && printed < most; r++)
         if ((r->wrong != 0) == wrong) {
-            printf("%s", printed++ ? ", " : head);
+            printf("%s", printed++ ? ", " : wrong ? "wrong: " : "; right: ");
             int n = r->expected.rows * r->expected.cols;
             if (r->wrong > 0 && n > 1)
                 printf("%d of %d of ", r->wrong, n);
@@ -429,35 +524,73 @@ static void print_names(const char *head, bool wrong) {
         printf(" and %d more", count - printed);
 }
 
-// Says what is wrong with the results of the case, if anything is.
-static void check_results(void) {
-    int first = 0, said = 0, k = 0;
+// A number, or the name of a token. No -0, and no sign of a NaN.
+static void print_value(const Result *r, double x, int digits) {
+    const char *word[] = {"PAD", "START", "END", "UNKNOWN"};
+    if (r->is_word && x >= 0 && x < FIRST_WORD)
+        printf("%s", word[(int)x]);
+    else
+        printf("%.*g", digits, isnan(x) ? fabs(x) : x + 0.0);
+}
+
+// A result of a wrong shape; the case ends.
+static void wrong_shape(const Result *r) {
+    Mat y = r->yours, e = r->expected;
+    const char *name = r->name.text;
+    if (y.at || strcmp(name, "what is returned") != 0)
+        printf(y.at ? "wrong: %s is %d × %d, expected %d × %d\n"
+                    : "wrong: %s is not set\n",
+               name, y.rows, y.cols, e.rows, e.cols);
+    else
+        printf("wrong: nothing is returned: is the return missing?\n");
+    for (Result *other = results; other < results + result_count; other++)
+        if (y.at && other != r && same(y, other->expected))
+            printf("looks like: %s: it holds what %s should hold\n", name,
+                   other->name.text);
+    stop();
+}
+
+// Says what the wrong results look like: a guess, or else up to three causes.
+static void print_causes(void) {
     char text[TEXT];
-    while (first < result_count && results[first].wrong == 0)
-        first++;
-    if (first == result_count)
-        return;
-    Mat y = results[first].yours, e = results[first].expected;
-    if (results[first].wrong < 0) {
-        printf("wrong: %s is %d × %d, expected %d × %d\n",
-               results[first].name.text, y.rows, y.cols, e.rows, e.cols);
-        stop();
-    }
-    while (close_to(y.at[k], e.at[k]))
-        k++;
-    int digits = fabs(y.at[k] - e.at[k]) < 1e-5 ? 15 : 7;
-    print_place(results[first].name.text, k, e);
-    printf(": yours %.*g, expected %.*g\n", // 0 for -0, and no sign of a NaN
-           digits, isnan(y.at[k]) ? fabs(y.at[k]) : y.at[k] + 0.0, digits,
-           e.at[k] + 0.0);
-    print_names("wrong: ", true);
-    print_names("; right: ", false);
-    putchar('\n');
+    int said = 0;
+    for (Result *r = results; r < results + result_count; r++)
+        if (guessed(r)) {
+            printf("looks like: %s: %s\n", r->name.text, guessed(r));
+            return;
+        }
     for (Result *r = results; r < results + result_count && said < 3; r++)
         if (r->wrong > 0 && diagnose(r, text)) {
             printf("looks like: %s: %s\n", r->name.text, text);
             said++;
         }
+}
+
+// Says what is wrong with the results of the case, if anything is.
+static void check_results(void) {
+    int first = 0, k = 0;
+    while (first < result_count && results[first].wrong == 0)
+        first++;
+    if (first == result_count)
+        return;
+    Result *r = &results[first];
+    if (r->wrong < 0)
+        wrong_shape(r);
+    Mat y = r->yours, e = r->expected;
+    while (close_to(y.at[k], e.at[k]))
+        k++;
+    int digits = fabs(y.at[k] - e.at[k]) < 1e-5 ? 15 : 7;
+    print_place(r->name.text, k, e);
+    printf(": yours ");
+    print_value(r, y.at[k], digits);
+    printf(", expected ");
+    print_value(r, e.at[k], digits);
+    putchar('\n');
+    print_names(true);
+    print_names(false);
+    putchar('\n');
+    print_causes();
+    printf("%s", note);
     stop();
 }
 
@@ -466,8 +599,10 @@ static void check_pool(void) {
     for (int distance = 1; distance <= GAP; distance++)
         for (Made *one = made; one < made + made_count; one++) {
             Mat m = one->m;
-            bool behind = m.at[m.rows * m.cols + distance - 1] != UNTOUCHED;
-            if (!behind && m.at[-distance] == UNTOUCHED)
+            double gap = one->is_input ? nan_of((int)(one - made)) : UNTOUCHED;
+            const real *next = &m.at[m.rows * m.cols + distance - 1];
+            bool behind = memcmp(next, &gap, sizeof gap) != 0;
+            if (!behind && memcmp(&m.at[-distance], &gap, sizeof gap) == 0)
                 continue;
             printf("wrong: your code writes outside of %s (%d × %d), %d %s\n",
                    one->name, m.rows, m.cols, distance,
@@ -492,7 +627,8 @@ static void clear(void) {
     for (int k = 0; k < POOL_SIZE; k++)
         pool[k] = UNTOUCHED;
     pool_end = pool;
-    made_count = result_count = 0;
+    made_count = result_count = guess_count = 0;
+    *note = 0;
     arena_release(&room, 0);
     memset(arena_take(&room, ARENA_SIZE, 1), JUNK, ARENA_SIZE);
     arena_release(&room, 0);
@@ -518,6 +654,45 @@ static void crashed(int number) {
     print_case();
     signal(number, SIG_DFL);
     raise(number);
+}
+
+// ---------------------------------------------------------------- shapes
+//
+// tool.py lets the student's lines call these in the place of the products.
+
+static void fits(const char *name, int line, Mat c, Mat a, Mat b) {
+    if (c.rows == a.rows && a.cols == b.rows && b.cols == c.cols)
+        return;
+    printf("wrong: %s in line %d: c (%d,%d) += a (%d,%d) b (%d,%d): the shapes "
+           "do not fit\n", name, line, c.rows, c.cols, a.rows, a.cols, b.rows,
+           b.cols);
+    stop();
+}
+
+void checked_product(const char *name, int line, void (*product)(Mat, Mat, Mat),
+                     Mat c, Mat a, Mat b) {
+    fits(name, line, c, a, b);
+    product(c, a, b);
+}
+
+void checked_matmul_from(int line, Mat c, Mat from, Mat a, Mat b) {
+    fits("matmul_from", line, c, a, b);
+    matmul_from(c, from, a, b);
+}
+
+void checked_linear_backward(int line, Mat dx, Linear *dw, Mat dy, Mat x,
+                             const Linear *w) {
+    Mat W = w->weight, dW = dw->weight;
+    if (dx.rows != x.rows || dy.rows != x.rows || dx.cols != W.rows
+        || x.cols != W.rows || dy.cols != W.cols || dW.rows != W.rows
+        || dW.cols != W.cols) {
+        printf("wrong: linear_backward in line %d: dx (%d,%d), dW (%d,%d), "
+               "dy (%d,%d), x (%d,%d), W (%d,%d): the shapes do not fit\n",
+               line, dx.rows, dx.cols, dW.rows, dW.cols, dy.rows, dy.cols,
+               x.rows, x.cols, W.rows, W.cols);
+        stop();
+    }
+    linear_backward(dx, dw, dy, x, w);
 }
 
 // ---------------------------------------------------------------- the checks
@@ -549,9 +724,15 @@ static void grade_matmul_definition(void) {
 
     // a is transposed, b a band of columns, c a band of rows and columns
     a = transposed(input("a", 2, 6));
-    b = band_of_cols(input("the matrix around b", 2, 9), 3, 4);
+    Mat wide = input("the matrix around b", 2, 9);
+    b = band_of_cols(wide, 3, 4);
+    for (int k = 0; k < 18; k++)
+        if (k % 9 < 3 || k % 9 > 6)
+            wide.at[k] = nan_of(made_count - 1);
     Mat around = output("the matrix around c", 8, 10);
     c = band_of_cols(band_of_rows(around, 1, 6), 2, 4);
+    guess("c", no_mat, "right for plain matrices, wrong for views: reach "
+          "elements with at()");
     start("a transposed, b and c bands of larger matrices");
     matmul_definition(c, a, b);
     result("c", c);
@@ -560,11 +741,31 @@ static void grade_matmul_definition(void) {
     finish();
 }
 
+// What the rows of x become if nothing is dropped (kind 0), or if the key of a
+// row is made in another way.
+static void guess_dropout(Mat x, Dropout d, int kind, const char *say) {
+    Mat m = twin(x);
+    for (int i = 0; i < x.rows; i++)
+        for (int j = 0; j < x.cols; j++) {
+            uint32_t key = kind == 1 ? d.key + (uint32_t)i : scramble32(d.key);
+            bool drop = kind > 0 && scramble32(key ^ (uint32_t)j)
+                                        < (uint32_t)(d.rate * 4294967296.0);
+            *at(m, i, j) *= drop ? 0 : 1 / (1 - d.rate);
+        }
+    guess("x", m, say);
+}
+
 static void grade_dropout_row(void) {
     const Dropout d[] = {{0.5, 1234567}, {(real)0.3, 1234567}, {(real)0.8, 99}};
     const char *name[] = {"rate 0.5", "rate 0.3", "rate 0.8, another key"};
     for (int c = 0; c < 3; c++) {
         Mat x = scratch("x", 4, 23);
+        guess_dropout(x, d[c], 0, "nothing is dropped: is the limit 0? "
+                      "Multiply first, then convert");
+        guess_dropout(x, d[c], 1, "other places are dropped: the key of the "
+                      "row is scramble32(key + i)");
+        guess_dropout(x, d[c], 2, "every row drops the same places: the key of "
+                      "the row is scramble32(key + i)");
         start(name[c]);
         for (int i = 0; i < x.rows; i++)
             dropout_row(row(x, i), x.cols, i, d[c]);
@@ -575,6 +776,26 @@ static void grade_dropout_row(void) {
 
 // ---- chapter 2: attention
 
+// The maximum taken over hidden keys too: rows in which a hidden score is
+// larger become 0 or NaN.
+static void guess_softmax(Mat x, Mask mask) {
+    Mat m = twin(x);
+    for (int i = 0; i < x.rows; i++) {
+        const unsigned char *visible = mask_row(mask, 0, i);
+        double most = -INFINITY, total = 0;
+        for (int j = 0; j < x.cols; j++)
+            most = fmax(most, *at(x, i, j));
+        for (int j = 0; j < x.cols; j++) {
+            *at(m, i, j) = visible[j] ? exp(*at(x, i, j) - most) : 0;
+            total += *at(m, i, j);
+        }
+        for (int j = 0; j < x.cols; j++)
+            *at(m, i, j) /= total;
+    }
+    guess("x", m, "a row with visible keys is all zeros or NaN: was the "
+          "maximum taken over hidden scores, too?");
+}
+
 static void softmax_case(const char *name, const char *mask, int rows, int cols,
                          double size, double shift) {
     Mat x = scratch("x", rows, cols);
@@ -584,6 +805,8 @@ static void softmax_case(const char *name, const char *mask, int rows, int cols,
     for (int k = 0; mask && k < rows * cols; k += 5)
         if (!m.visible[k])
             x.at[k] = shift + 1e5; // what is hidden may be the largest
+    if (mask)
+        guess_softmax(x, m);
     start(name);
     for (int i = 0; i < rows; i++)
         softmax_row(row(x, i), mask_row(m, 0, i), cols);
@@ -654,6 +877,19 @@ static const struct {
     {"mask and dropout", "11010" "10001" "00000" "11101", {(real)0.4, 4712}},
 };
 
+// The weights with another scale before and after the softmax.
+static void guess_weights(Mat q, Mat k, Mask mask, double scale, double after,
+                          const char *say) {
+    Mat m = separate(q.rows, k.rows);
+    small_matmul_add(m, q, transposed(k));
+    for (int i = 0; i < m.rows * m.cols; i++)
+        m.at[i] *= scale;
+    softmax_forward(m, mask);
+    for (int i = 0; i < m.rows * m.cols; i++)
+        m.at[i] *= after;
+    guess("weights", m, say);
+}
+
 static void grade_attention_forward(void) {
     for (int c = 0; c < 5; c++) {
         Dropout d = attention_case[c].dropout;
@@ -664,6 +900,14 @@ static void grade_attention_forward(void) {
         Mat heads = output("the heads beside out", T, D);
         Mat out = band_of_cols(heads, K, K);
         Mask m = mask ? picture(mask, 0, S) : everything;
+        guess_weights(q, k, m, 1 / sqrt(K), 1, "weights are those of scale "
+                      "1/√K: use the argument scale");
+        guess_weights(q, k, m, 1, 1, "weights are those of scale 1: multiply "
+                      "the scores by the argument scale");
+        guess_weights(q, k, m, 1, 0.37, "the scale stands after the softmax: "
+                      "it belongs before");
+        guess_weights(q, k, m, 1 / 0.37, 1, "the scores were divided by scale: "
+                      "multiply");
         start(attention_case[c].name);
         attention_forward(out, weights, dropped, q, k, v, m, (real)0.37, d);
         result("weights", weights);
@@ -749,9 +993,31 @@ static void grade_head(void) {
 
 // ---- chapter 4: embedding
 
+// The table if another number than that of the even column is in the exponent.
+static void guess_positions(Mat table, int kind, const char *say) {
+    Mat m = twin(table);
+    for (int t = 0; t < m.rows; t++)
+        for (int j = 0; j < m.cols; j++) {
+            int even = j - j % 2;
+            const double number[] = {2 * even, 2 * j, j, j / 2, 0};
+            double angle = t / pow(10000, number[kind] / m.cols);
+            *at(m, t, j) = j % 2 ? cos(angle) : sin(angle);
+        }
+    guess("table", m, say);
+}
+
 static void grade_sinusoidal_positions(void) {
+    const char *say[] = {
+        "the exponent is doubled: 2i is already the number of the even column",
+        "the exponent is doubled: 2i is already the number of the even column",
+        "an odd column has its own number in the exponent: both columns of a "
+        "pair take the even one's",
+        "the exponent is halved: it is 2i/D, and 2i is the even column",
+        "columns 2, 3, … turn as fast as column 0: whole-number division"};
     for (int odd = 0; odd < 2; odd++) {
         Mat table = output("table", 7 - odd, 10 + odd);
+        for (int kind = 0; kind < 5; kind++)
+            guess_positions(table, kind, say[kind]);
         start(odd ? "an odd number of columns" : "7 positions, 10 columns");
         sinusoidal_positions(table);
         result("table", table);
@@ -793,12 +1059,50 @@ static void grade_embedding_backward(void) {
 
 // ---- chapter 5: the feed-forward network
 
+// dy · (a Φ(x) + b e^(c x²)/√(2π)), where b may have the factor x.
+static void guess_slope(Mat dy, Mat x, double a, bool by_x, double c,
+                        const char *say) {
+    Mat m = twin(dy);
+    for (int k = 0; k < x.rows * x.cols; k++) {
+        double z = x.at[k];
+        double bell = exp(c * z * z) * 0.3989422804014327;
+        m.at[k] *= a * normal_below(z) + bell * (by_x ? z : 1);
+    }
+    guess("dy", m, say);
+}
+
+// What students make of the slope; `one` is full of 1.
+static void guess_slopes(Mat dy, Mat x, Mat one, int activation) {
+    const char *alone = "dy holds the slope alone: multiply dy by it (*=), do "
+                        "not overwrite";
+    if (activation == GELU) {
+        guess_slope(one, x, 1, true, -0.5, alone);
+        guess_slope(dy, x, 1, false, -0.5,
+                    "the second term lacks its factor x");
+        guess_slope(dy, x, 0, true, -0.5, "the first term, Φ(x), is missing");
+        guess_slope(dy, x, 1, true, -1, "the exponent is -x²/2, not -x²");
+        guess_slope(dy, x, 1, true, 0.5, "the exponent is -x²/2, not x²/2");
+        return;
+    }
+    Mat m = twin(one), with_0 = twin(dy);
+    for (int k = 0; k < x.rows * x.cols; k++) {
+        m.at[k] = x.at[k] > 0;
+        with_0.at[k] *= x.at[k] >= 0;
+    }
+    guess("dy", m, alone);
+    guess("dy", with_0,
+          "x is exactly 0 there: the slope at 0 is 0 (>, not >=)");
+}
+
 static void grade_activation_backward(void) {
     for (int activation = RELU; activation <= GELU; activation++) {
         Mat x = input("x", 4, 7), dy = scratch("dy", 4, 7);
         *at(x, 1, 2) = 0; // the corner of ReLU
         *at(x, 2, 3) = 5;
         *at(x, 3, 0) = -5;
+        Mat one = twin(x);
+        fill(one, 1);
+        guess_slopes(dy, x, one, activation);
         start(activation == RELU ? "RELU" : "GELU");
         activation_backward(dy, x, activation);
         result("dy", dy);
@@ -808,6 +1112,31 @@ static void grade_activation_backward(void) {
 
 static Linear linear_of(Mat weight, Mat bias) {
     return (Linear){weight, bias};
+}
+
+// db1 if the activation was given `at_what`, and with or without dropout.
+static void guess_db1(const FeedForward *w, Mat dout, Mat at_what, Dropout d,
+                      int activation, const char *say) {
+    Mat dinner = separate(at_what.rows, at_what.cols), db1 = separate(1, F);
+    small_matmul_add(dinner, dout, transposed(w->outer.weight));
+    dropout(dinner, d);
+    activation_backward(dinner, at_what, activation);
+    fill(db1, PREFILL);
+    add_column_sums(db1, dinner);
+    guess("db1", db1, say);
+}
+
+static void guess_ffn(const FeedForward *w, const FeedForwardSaved *s, Mat dout,
+                      int activation) {
+    guess_db1(w, dout, s->active, s->dropout, activation,
+              "the slope is taken at the wrong place: the activation was given "
+              "inner");
+    guess_db1(w, dout, s->inner, (Dropout){0}, activation,
+              "step (3), dropout, is missing");
+    Mat dW2 = separate(F, D);
+    fill(dW2, PREFILL);
+    small_matmul_add(dW2, transposed(s->inner), dout);
+    guess("dW2", dW2, "dW2 as from inner: step (4) was given active");
 }
 
 static void grade_ffn_backward(void) {
@@ -826,6 +1155,7 @@ static void grade_ffn_backward(void) {
         activation_forward(s.active, s.inner, config.activation);
         dropout(s.active, d);
         Mat dx = output("dx", B * T, D), dout = input("dout", B * T, D);
+        guess_ffn(&w, &s, dout, config.activation);
         start(name[c]);
         ffn_backward(&pass, &s, &w, &dw, dx, dout);
         result("dx", dx);
@@ -845,7 +1175,7 @@ static const struct {
 } norm_case[] = {
     {"ordinary numbers", 1, 0.3},
     {"small numbers, where ε counts", 0.003, 0},
-    {"numbers far from 0", 1, 300},
+    {"numbers far from 0", 1, 1e5},
 };
 
 static Mat norm_input(int c) {
@@ -855,11 +1185,51 @@ static Mat norm_input(int c) {
     return x;
 }
 
+static double mean_of(Mat x, int i) {
+    double mean = 0;
+    for (int j = 0; j < x.cols; j++)
+        mean += *at(x, i, j) / x.cols;
+    return mean;
+}
+
+static double variance_of(Mat x, int i) {
+    double variance = 0;
+    for (int j = 0; j < x.cols; j++)
+        variance += pow(*at(x, i, j) - mean_of(x, i), 2) / x.cols;
+    return variance;
+}
+
+static void guess_scales(Mat x) {
+    const char *say[] = {
+        "the variance is divided by D - 1: divide by D",
+        "ε stands outside of the root: 1/√(σ² + ε)",
+        "ε is missing: 1/√(σ² + ε)",
+        "it is the deviation √(σ² + ε): its inverse is wanted",
+        "it is the inverse of the variance: the root is missing"};
+    for (int kind = 0; kind < 5; kind++) {
+        Mat scale = separate(x.rows, 1);
+        for (int i = 0; i < x.rows; i++) {
+            double v = variance_of(x, i), e = 1e-5;
+            const double value[] = {1 / sqrt(v * x.cols / (x.cols - 1) + e),
+                                    1 / (sqrt(v) + e), 1 / sqrt(v), sqrt(v + e),
+                                    1 / (v + e)};
+            scale.at[i] = value[kind];
+        }
+        guess("scale", scale, say[kind]);
+    }
+}
+
 static void grade_norm_forward(void) {
     Config config = {0};
     Pass pass = {&room, &config, 0, 5};
-    for (int c = 0; c < 3; c++) {
+    const int order[] = {1, 0, 2}; // where ε counts, what is wrong can be told
+    for (int k = 0; k < 3; k++) {
+        int c = order[k];
         Mat x = norm_input(c);
+        guess_scales(x);
+        if (c == 2)
+            guess("scale", no_mat, "right for small numbers: digits were lost; "
+                  "subtract the mean before squaring");
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         NormSaved s;
         start(norm_case[c].name);
@@ -875,15 +1245,43 @@ static void grade_norm_forward(void) {
 static NormSaved norm_saved(Mat x) {
     NormSaved s = {x, input("mean", x.rows, 1), input("scale", x.rows, 1)};
     for (int i = 0; i < x.rows; i++) {
-        double mean = 0, variance = 0;
-        for (int j = 0; j < x.cols; j++)
-            mean += *at(x, i, j) / x.cols;
-        for (int j = 0; j < x.cols; j++)
-            variance += pow(*at(x, i, j) - mean, 2) / x.cols;
-        s.mean.at[i] = mean;
-        s.scale.at[i] = 1 / sqrt(variance + 1e-5);
+        s.mean.at[i] = mean_of(x, i);
+        s.scale.at[i] = 1 / sqrt(variance_of(x, i) + 1e-5);
     }
     return s;
+}
+
+// dx if a mean (1: of dn, 2: of dn n, 3: both) is taken as a sum.
+static void guess_norm_sums(const NormSaved *s, Mat gain, Mat dy, int which) {
+    Mat dx = separate(dy.rows, D);
+    for (int i = 0; i < dx.rows; i++) {
+        double r = s->scale.at[i], a = 0, c = 0;
+        for (int j = 0; j < D; j++) {
+            double n = (*at(s->x, i, j) - s->mean.at[i]) * r;
+            a += *at(dy, i, j) * gain.at[j] / (which & 1 ? 1 : D);
+            c += *at(dy, i, j) * gain.at[j] * n / (which & 2 ? 1 : D);
+        }
+        for (int j = 0; j < D; j++) {
+            double n = (*at(s->x, i, j) - s->mean.at[i]) * r;
+            double dn = *at(dy, i, j) * gain.at[j];
+            *at(dx, i, j) = PREFILL + r * (dn - a - n * c);
+        }
+    }
+    guess("dx", dx, which == 3 ? "the means are taken as sums: divide by D"
+          : which == 1 ? "a, a mean, is taken as a sum: divide by D"
+                       : "c, a mean, is taken as a sum: divide by D");
+}
+
+// The two facts by which one knows that a dx is right, for its first row.
+static void note_sums(const NormSaved *s, Mat dx) {
+    double total = 0, with_n = 0;
+    for (int j = 0; j < D; j++) {
+        double d = *at(dx, 0, j) - PREFILL;
+        total += d;
+        with_n += d * (*at(s->x, 0, j) - s->mean.at[0]) * s->scale.at[0];
+    }
+    snprintf(note, TEXT, "row 0: Σ dx = %.4f (must be 0), Σ dx·n = %.4f (must "
+             "be nearly 0, unless ε counts)\n", total + 0.0, with_n + 0.0);
 }
 
 static void grade_norm_backward(void) {
@@ -894,8 +1292,11 @@ static void grade_norm_backward(void) {
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         Norm dw = {output("dgain", 1, D), output("dbias", 1, D)};
         Mat dy = input("dy", 4, D), dx = output("dx", 4, D);
+        for (int which = 1; which <= 3; which++)
+            guess_norm_sums(&s, w.gain, dy, which);
         start(norm_case[c].name);
         norm_backward(&pass, &s, &w, &dw, dx, dy);
+        note_sums(&s, dx);
         result("dx", dx);
         result("dgain", dw.gain);
         result("dbias", dw.bias);
@@ -914,6 +1315,36 @@ static const struct {
     {"post-norm, dropout", POST_NORM, 0.3},
 };
 
+static Mat normalized(Mat x, const Norm *w) {
+    Mat y = twin(x);
+    for (int i = 0; i < y.rows; i++)
+        for (int j = 0; j < y.cols; j++)
+            *at(y, i, j) = (*at(x, i, j) - mean_of(x, i))
+                         / sqrt(variance_of(x, i) + 1e-5) * w->gain.at[j]
+                         + w->bias.at[j];
+    return y;
+}
+
+static void guess_leave(Pass pass, const Norm *w, Mat x, Mat y) {
+    Dropout d = next_dropout(&pass); // of a copy of the pass
+    bool post = pass.config->norm == POST_NORM;
+    Mat dropped = twin(y), late = twin(y), sum = twin(x);
+    dropout(dropped, d);
+    add(late, x);
+    dropout(late, d);
+    add(sum, dropped);
+    guess(post ? "s->norm.x" : "what is returned", late,
+          "dropout acted on the sum: drop y, then add x");
+    if (post) {
+        guess("s->norm.x", dropped, "what was normalized is y alone; post-norm "
+              "normalizes the sum x + y");
+        guess("s->norm.x", x, "what was normalized is x alone; post-norm "
+              "normalizes the sum x + y");
+    } else
+        guess("what is returned", normalized(sum, w), "the sum was normalized: "
+              "only POST_NORM does so; are the two exchanged?");
+}
+
 static void grade_residual_leave(void) {
     for (int c = 0; c < 4; c++) {
         Config config = {.norm = residual_case[c].norm};
@@ -921,6 +1352,7 @@ static void grade_residual_leave(void) {
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         Mat x = input("x", B * T, D), y = scratch("y", B * T, D);
         ResidualSaved s = {0};
+        guess_leave(pass, &w, x, y);
         start(residual_case[c].name);
         Mat out = residual_leave(&pass, &s, &w, x, y);
         if (config.norm == POST_NORM)
@@ -939,6 +1371,12 @@ static void grade_residual_leave_backward(void) {
         Norm dw = {output("dgain", 1, D), output("dbias", 1, D)};
         ResidualSaved s = {norm_saved(input("sum", B * T, D)), {rate, 31}};
         Mat dout = input("dout", B * T, D), dx = output("dx", B * T, D);
+        if (config.norm == PRE_NORM) {
+            Mat m = twin(dout);
+            dropout(m, s.dropout);
+            add(m, dx);
+            guess("dx", m, "dx is dropout(dsum): add before dropping");
+        }
         start(residual_case[c].name);
         Mat dy = residual_leave_backward(&pass, &s, &w, &dw, dx, dout);
         result("dy", dy);
@@ -1017,6 +1455,47 @@ static void grade_attention_sublayer_backward(void) {
     }
 }
 
+// The same pass with room for what is only guessed.
+static Pass pass_aside(const Pass *pass) {
+    Pass other = *pass;
+    other.arena = &aside;
+    return other;
+}
+
+static void guess_sum(Mat a, Mat b, const char *say) {
+    Mat m = twin(a);
+    add(m, b);
+    guess("what is returned", m, say);
+}
+
+static void guess_encoder_layer(const Pass *given, const EncoderLayer *w, Mat x,
+                                Mask mask) {
+    AttentionSublayerSaved a;
+    FeedForwardSublayerSaved f;
+    Pass pass = pass_aside(given);
+    attention_sublayer_forward(&pass, &a, &w->self_attention, x, x, B, mask);
+    guess("weights saved by self-attention", a.multi_head.weights,
+          "self-attention was given x as memory: use (Mat){0}");
+    pass = pass_aside(given);
+    attention_sublayer_forward(&pass, &a, &w->self_attention, x, no_mat, B,
+                               everything);
+    guess("weights saved by self-attention", a.multi_head.weights,
+          "a key that is padding has weight: is the mask handed on?");
+    pass = pass_aside(given);
+    Mat h = attention_sublayer_forward(&pass, &a, &w->self_attention, x, no_mat,
+                                       B, mask);
+    Mat out = ffn_sublayer_forward(&pass, &f, &w->feed_forward, h);
+    const char *say = "a residual was added by hand: the sub-layer has done it";
+    guess_sum(out, x, say);
+    guess_sum(out, h, say);
+    add(h, x);
+    guess("x saved by the feed-forward network", h, say);
+    guess("what is returned",
+          attention_sublayer_forward(&pass, &a, &w->self_attention, x, no_mat,
+                                     B, mask),
+          "the feed-forward network is missing");
+}
+
 static void grade_encoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
@@ -1024,6 +1503,8 @@ static void grade_encoder_layer_forward(void) {
         Mat x = input("x", B * S, D);
         EncoderLayerSaved s;
         memset(&s, 0, sizeof s);
+        guess_encoder_layer(&pass, &t->encoder.layer[0], x,
+                            picture(source_mask, S, 0));
         start(residual_case[c].name);
         Mat out = encoder_layer_forward(&pass, &s, &t->encoder.layer[0], x, B,
                                         picture(source_mask, S, 0));
@@ -1035,6 +1516,68 @@ static void grade_encoder_layer_forward(void) {
     }
 }
 
+// A decoder layer, made as one may get it wrong.
+typedef struct {
+    bool self_memory, cross_first, add_x; // x as memory; order; by hand
+    Mask self_mask, cross_mask;
+    const AttentionSublayer *cross;
+} DecoderMistake;
+
+static void guess_decoder_layer(const Pass *given, const DecoderLayer *w, Mat x,
+                                Mat memory, DecoderMistake m,
+                                const char *result_name, const char *say) {
+    AttentionSublayerSaved self, cross;
+    FeedForwardSublayerSaved f;
+    Pass pass = pass_aside(given);
+    Mat h = x;
+    for (int k = 0; k < 2; k++)
+        h = (k == 1) != m.cross_first
+            ? attention_sublayer_forward(&pass, &cross, m.cross, h, memory, B,
+                                         m.cross_mask)
+            : attention_sublayer_forward(&pass, &self, &w->self_attention, h,
+                                         m.self_memory ? h : no_mat, B,
+                                         m.self_mask);
+    Mat out = ffn_sublayer_forward(&pass, &f, &w->feed_forward, h);
+    if (m.add_x)
+        add(out, x);
+    guess(result_name, strncmp(result_name, "weights saved by self", 21) == 0
+          ? self.multi_head.weights
+          : strncmp(result_name, "weights", 7) == 0 ? cross.multi_head.weights
+                                                    : out, say);
+}
+
+static void guess_decoder_layers(const Pass *pass, const DecoderLayer *w, Mat x,
+                                 Mat memory) {
+    const char *by_self = "weights saved by self-attention";
+    const char *by_cross = "weights saved by cross-attention";
+    Mask self = picture(target_mask, T * T, T);
+    Mask cross = picture(source_mask, S, 0);
+    DecoderMistake right = {false, false, false, self, cross,
+                            &w->cross_attention}, m = right;
+    m.self_memory = true;
+    guess_decoder_layer(pass, w, x, memory, m, by_self,
+                        "self-attention was given x as memory: use (Mat){0}");
+    m = right, m.self_mask = everything;
+    guess_decoder_layer(pass, w, x, memory, m, by_self,
+                        "hidden keys have weight: is the self mask handed on?");
+    m = right, m.cross_mask = everything;
+    guess_decoder_layer(pass, w, x, memory, m, by_cross, "a key that is "
+                        "padding has weight: is the cross mask handed on?");
+    m = right, m.self_mask = cross;
+    guess_decoder_layer(pass, w, x, memory, m, by_self,
+                        "it has the mask of cross-attention: are the masks "
+                        "exchanged?");
+    m = right, m.cross = &w->self_attention;
+    guess_decoder_layer(pass, w, x, memory, m, by_cross,
+                        "cross-attention has the parameters of self-attention");
+    m = right, m.cross_first = true;
+    guess_decoder_layer(pass, w, x, memory, m, by_self,
+                        "cross-attention came before self-attention");
+    m = right, m.add_x = true;
+    guess_decoder_layer(pass, w, x, memory, m, "what is returned",
+                        "x was added by hand: the sub-layers have done it");
+}
+
 static void grade_decoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
@@ -1042,6 +1585,7 @@ static void grade_decoder_layer_forward(void) {
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
         DecoderLayerSaved s;
         memset(&s, 0, sizeof s);
+        guess_decoder_layers(&pass, &t->decoder.layer[0], x, memory);
         start(residual_case[c].name);
         Mat out = decoder_layer_forward(
             &pass, &s, &t->decoder.layer[0], x, memory, B,
@@ -1054,6 +1598,36 @@ static void grade_decoder_layer_forward(void) {
         result("what is returned", out);
         finish();
     }
+}
+
+// The layer backward, with dout added by hand, or with self-attention's keys
+// and values in the place of a memory. What comes then from behind its rows,
+// nobody knows.
+static void guess_decoder_backward(const Pass *given,
+                                   const DecoderLayerSaved *s,
+                                   const Transformer *t, Mat dmemory,
+                                   Mat dout) {
+    const DecoderLayer *w = &t->decoder.layer[0];
+    DecoderLayer *dw = &gradients_of(t)->decoder.layer[0];
+    Pass pass = pass_aside(given);
+    Mat dself = arena_zeros(&aside, B * T, D), m = twin(dmemory);
+    Mat d = ffn_sublayer_backward(&pass, &s->feed_forward, &w->feed_forward,
+                                  &dw->feed_forward, dout);
+    d = attention_sublayer_backward(&pass, &s->cross_attention,
+                                    &w->cross_attention, &dw->cross_attention,
+                                    m, d);
+    Mat dx = twin(attention_sublayer_backward(
+        &pass, &s->self_attention, &w->self_attention, &dw->self_attention,
+        no_mat, d));
+    attention_sublayer_backward(&pass, &s->self_attention, &w->self_attention,
+                                &dw->self_attention, dself, d);
+    const char *say = "dout was added by hand: the sub-layers have done it";
+    add(dx, dout);
+    guess("dx", dx, say);
+    for (int k = 0; k < B * S * D; k++)
+        m.at[k] = k < B * T * D ? m.at[k] + dself.at[k] : (real)INFINITY;
+    guess("dmemory", m, "it holds what self-attention's keys and values added, "
+          "too: only cross-attention has a memory");
 }
 
 static void grade_decoder_layer_backward(void) {
@@ -1073,6 +1647,7 @@ static void grade_decoder_layer_backward(void) {
                                        &w->cross_attention, x, memory, B,
                                        picture(source_mask, S, 0));
         ffn_sublayer_forward(&pass, &s.feed_forward, &w->feed_forward, x);
+        guess_decoder_backward(&pass, &s, t, dmemory, dout);
         start(residual_case[c].name);
         Mat dx = decoder_layer_backward(&pass, &s, w, dw, dmemory, dout);
         result("dx", dx);
@@ -1098,12 +1673,35 @@ static void grade_padding_mask(void) {
     }
 }
 
+// kind 0: padding hidden as query; 1: only the past; 2: only padding; 3: a word
+// does not see itself
+static void guess_mask(const int *ids, int sentences, int kind,
+                       const char *say) {
+    Mat m = separate(sentences * T, T);
+    for (int r = 0; r < sentences * T; r++)
+        for (int j = 0; j < T; j++) {
+            int b = r / T, i = r % T;
+            bool word = ids[b * T + j] != PAD;
+            const bool value[] = {j <= i && ids[b * T + i] != PAD,
+                                  j <= i, word, j < i && word};
+            *at(m, r, j) = value[kind];
+        }
+    guess("visible", m, say);
+}
+
 static void grade_causal_padding_mask(void) {
     static const int ids[3 * T] = {START, 6, 8, 5, START, 7, PAD, PAD,
                                    START, PAD, 9, PAD};
     for (int sentences = 1; sentences <= 3; sentences += 2) {
         start(sentences == 1 ? "one sentence without padding"
                              : "three sentences, with padding");
+        const char *say[] = {
+            "padding is hidden as query: the token to look at is that of key j",
+            "padding is visible: the token of key j stands at b·T + j",
+            "what is in the future is visible",
+            "a word does not see itself: j ≤ i"};
+        for (int kind = 0; kind < 4; kind++)
+            guess_mask(ids, sentences, kind, say[kind]);
         Mask m = causal_padding_mask(&room, ids, sentences, T);
         result_whole("visible", m.visible, 1, sentences * T, T);
         result_whole("the bytes behind visible", m.visible + sentences * T * T,
@@ -1113,6 +1711,25 @@ static void grade_causal_padding_mask(void) {
 }
 
 // ---- chapter 10: batches
+
+// kind 0: END is read; 1: START only once; 2, 3: not shifted; 4: END looked for
+// at the same place
+static void guess_batch(Batch batch, int sentences, int kind, const char *say) {
+    int length = batch.target_length;
+    Mat m = separate(sentences, length);
+    for (int k = 0; k < sentences * length; k++) {
+        int same = batch.expected[k];
+        int last = k ? batch.expected[k - 1] : START;
+        int read = last == END ? PAD : last;
+        bool first = k % length == 0;
+        const int value[] = {first ? START : last, k ? read : START,
+                             first ? START : same,
+                             first ? START : same == END ? PAD : same,
+                             first ? START : same == END ? PAD : last};
+        m.at[k] = value[kind];
+    }
+    guess("input", m, say);
+}
 
 static void grade_make_batch(void) {
     static int id[][5] = {{7, 5, 9, 6, END}, {8, END}, {4, UNKNOWN, 6, END},
@@ -1128,6 +1745,14 @@ static void grade_make_batch(void) {
                 : "sentences of equal length");
         Batch batch = make_batch(&room, &pairs, number[k], sentences);
         int length = batch.target_length;
+        const char *say[] = {
+            "END is read: behind END the input is PAD",
+            "a sentence does not begin with START",
+            "not shifted: it holds expected at the same place, not one before",
+            "not shifted: it holds expected at the same place, not one before",
+            "END is looked for at the same place of expected, not one before"};
+        for (int kind = 0; kind < 5; kind++)
+            guess_batch(batch, sentences, kind, say[kind]);
         result_whole("input", batch.input, sizeof(int), sentences, length);
         result_whole("expected", batch.expected, sizeof(int), sentences,
                      length);
@@ -1160,10 +1785,34 @@ static Mat random_logits(int c, bool is_input) {
     return z;
 }
 
+static void guess_loss(Mat z, double smoothing) {
+    Mat bare = separate(6, 1); // lse without the maximum
+    double undivided = 0, others = 0;
+    int correct = 0;
+    for (int i = 0; i < 6; i++) {
+        int y = expected_words[i];
+        if (y == PAD)
+            continue;
+        double most = max(row(z, i), V), all = sum(row(z, i), V);
+        double x = *at(z, i, y);
+        bare.at[i] = log(sum_exponentials(row(z, i), most, V));
+        double lse = most + bare.at[i];
+        undivided += lse - (1 - smoothing) * x - smoothing * all;
+        others += lse - (1 - smoothing) * x - smoothing / (V - 1) * (all - x);
+        correct += arg_max(row(z, i), 0, V) == y;
+    }
+    guess("lse", bare, "the maximum was not added back");
+    guess_number("loss", undivided, "ε is not divided by V");
+    guess_number("loss", others, "ε is spread over the V - 1 other words: it "
+                 "is spread over all V");
+    guess_number("correct", correct, "an unknown word was counted as correct");
+}
+
 static void grade_loss_forward(void) {
     for (int c = 0; c < 4; c++) {
         Mat z = random_logits(c, true), lse = output("lse", 6, 1);
         start(loss_case[c].name);
+        guess_loss(z, loss_case[c].smoothing);
         Loss l = loss_forward(lse, z, expected_words, loss_case[c].smoothing,
                               &room);
         result("lse", lse);
@@ -1213,6 +1862,23 @@ static void grade_clip_factor(void) {
     }
 }
 
+// p if ε is at another place.
+static void guess_adam(Mat p, Mat m, Mat v, Mat gradient, double factor, long t,
+                       bool inside, const char *say) {
+    Mat moved = twin(p);
+    double root = 1 / sqrt(1 - pow(ADAM_BETA2, (double)t));
+    double rate = 0.25 / (1 - pow(ADAM_BETA1, (double)t));
+    for (int k = 0; k < p.cols; k++) {
+        double g = gradient.at[k] * factor;
+        double mean = ADAM_BETA1 * m.at[k] + (1 - ADAM_BETA1) * g;
+        double square = ADAM_BETA2 * v.at[k] + (1 - ADAM_BETA2) * g * g;
+        double below = inside ? sqrt(square * root * root + ADAM_EPSILON)
+                              : (sqrt(square) + ADAM_EPSILON) * root;
+        moved.at[k] -= rate * mean / below;
+    }
+    guess("p", moved, say);
+}
+
 static void grade_adam_step(void) {
     static const struct {
         const char *name;
@@ -1234,6 +1900,10 @@ static void grade_adam_step(void) {
             m.at[k] *= cases[c].t > 1 ? 0.3 : 0; // 0 before the first step
             v.at[k] = cases[c].t > 1 ? 0.1 * fabs(v.at[k]) : 0;
         }
+        guess_adam(p, m, v, gradient, cases[c].factor, cases[c].t, true,
+                   "ε is inside the root: it is added after the root");
+        guess_adam(p, m, v, gradient, cases[c].factor, cases[c].t, false,
+                   "ε is multiplied by root: it is added to √v · root");
         start(cases[c].name);
         adam_step(p.at, m.at, v.at, gradient.at, 9, cases[c].factor, 0.25,
                   cases[c].t);
@@ -1244,8 +1914,30 @@ static void grade_adam_step(void) {
     }
 }
 
+// kind 0, 1: t/w and √(w/t) in whole numbers; 2: √(t/w); 3: no warm-up
+static void guess_rates(const Recipe *r, const long *steps, int kind,
+                        const char *say) {
+    Mat m = separate(1, 8);
+    for (int k = 0; k < 8; k++) {
+        double t = (double)steps[k], w = r->warmup;
+        double after = r->schedule == CONSTANT ? 1
+                     : kind == 1 ? sqrt(floor(w / t))
+                     : kind == 2 ? sqrt(t / w) : sqrt(w / t);
+        double rising = kind == 3 ? after : kind == 0 ? 0 : t / w;
+        m.at[k] = r->rate * (t < w ? rising : after);
+    }
+    guess("rate", m, say);
+}
+
 static void grade_learning_rate(void) {
     static const long steps[] = {1, 2, 9, 10, 11, 17, 40, 1000};
+    const char *say[] = {
+        "0 before step w: t/w in whole numbers (a cast of the quotient comes "
+        "too late)",
+        "0 after step w: w/t in whole numbers (a cast of the quotient comes "
+        "too late)",
+        "after step w the rate rises: √(w/t), not √(t/w)",
+        "there is no warm-up: before step w the rate is t/w of the peak"};
     for (int c = 0; c < 3; c++) {
         Recipe r = {.rate = 0.3, .warmup = c == 2 ? 1 : 10,
                     .schedule = c == 1 ? CONSTANT : NOAM};
@@ -1253,6 +1945,8 @@ static void grade_learning_rate(void) {
         start(c == 0 ? "NOAM, warm-up 10, steps 1 2 9 10 11 17 40 1000"
             : c == 1 ? "CONSTANT, warm-up 10, the same steps"
                      : "NOAM, warm-up 1, the same steps");
+        for (int kind = 0; kind < 4; kind++)
+            guess_rates(&r, steps, kind, say[kind]);
         for (int k = 0; k < 8; k++)
             rate.at[k] = (real)learning_rate(&r, steps[k]);
         result("rate", rate);
@@ -1261,6 +1955,30 @@ static void grade_learning_rate(void) {
 }
 
 // ---- chapter 12: decoding
+
+// The layer if the new position does not see itself.
+static void guess_step(const Pass *given, const DecoderLayer *w, LayerCache k,
+                       const Cache *c, Mat x) {
+    const AttentionSublayer *self = &w->self_attention;
+    const AttentionSublayer *cross = &w->cross_attention;
+    Pass pass = pass_aside(given);
+    ResidualSaved r;
+    FeedForwardSublayerSaved f;
+    k.self_key = twin(k.self_key);
+    k.self_value = twin(k.self_value);
+    Mat h = residual_enter(&pass, &r, &self->norm, x);
+    Mat y = attend_to_cache(&pass, &self->multi_head, h, k.self_key,
+                            k.self_value, c->room, c->length, everything);
+    x = residual_leave(&pass, &r, &self->norm, x, y);
+    h = residual_enter(&pass, &r, &cross->norm, x);
+    y = attend_to_cache(&pass, &cross->multi_head, h, k.cross_key,
+                        k.cross_value, c->source_length, c->source_length,
+                        c->source_mask);
+    x = residual_leave(&pass, &r, &cross->norm, x, y);
+    guess("what is returned",
+          ffn_sublayer_forward(&pass, &f, &w->feed_forward, x),
+          "the new position does not see itself: length + 1 rows are in use");
+}
 
 static void grade_decoder_layer_step(void) {
     enum { ROOM = 7 };
@@ -1278,6 +1996,7 @@ static void grade_decoder_layer_step(void) {
         Cache cache = {t, B, S, ROOM, length[c], picture(source_mask, S, 0),
                        &k};
         Mat x = input("x", B, D);
+        guess_step(&pass, &t->decoder.layer[0], k, &cache, x);
         start(name[c]);
         Mat out = decoder_layer_step(&pass, &t->decoder.layer[0], &k, &cache,
                                      x);
@@ -1286,6 +2005,25 @@ static void grade_decoder_layer_step(void) {
         result("what is returned", out);
         finish();
     }
+}
+
+// What is written if the decoder does not read it, but always START.
+static void guess_translation(const Transformer *t, const int *ids) {
+    Pass pass = {.arena = &aside, .config = &t->config};
+    Cache cache = decoder_start(&pass, t, ids, 3, S, 6);
+    const int id[] = {START, START, START};
+    bool done[3] = {false};
+    Mat m = separate(3, 6); // PAD is 0
+    for (int k = 0; k < 6; k++) {
+        Mat logits = decoder_step(&pass, &cache, id);
+        for (int b = 0; b < 3; b++)
+            if (!done[b]) {
+                int word = arg_max(row(logits, b), END, V);
+                *at(m, b, k) = word;
+                done[b] = word == END;
+            }
+    }
+    guess("out", m, "the chosen word is not read: it belongs into id[b], too");
 }
 
 // PAD and START, which must not be chosen, seem the best of all.
@@ -1310,6 +2048,7 @@ static void grade_translate(void) {
         t->output.bias.at[V - 1] = c == 3 ? 40 : 0;
         int out[3 * 6 + 2];
         memset(out, JUNK, sizeof out);
+        guess_translation(t, ids);
         start(name[c]);
         translate(t, ids, 3, S, out, 6, &room);
         result_whole("out", out, sizeof(int), 3, 6);

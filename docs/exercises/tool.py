@@ -22,13 +22,16 @@ page: name, chapter, points, kind. The kinds, and what else their pages say:
 
 write   A region between "//@ exercise NAME" and "//@ end" of transformer.c. It
         is taken out of the student's file and set into the reference, which is
-        compiled with grade.c: no exercise depends on another one.
+        compiled with grade.c: no exercise depends on another one. `refuse:
+        TEXT -> why` may name a text that must not stand in it.
 bug     A mistake planted in the whole file. `function:` has the line `right:`,
         in whose place the student sees `wrong:` (several lines are joined by
-        " ⏎ "). `checks:` names the checks of grade.c that must pass,
-        `diagnosis:` is a part of what the first of them says.
+        " ⏎ "). `checks:` names the checks of grade.c that fail with it,
+        `diagnosis:` is a part of what the first of them says. All checks must
+        pass, and those are run first.
 number  `answers: name = value ± tolerance; ...`, written by the student into
-        answers.txt.
+        answers.txt. `mistakes: name = value -> what it is; ...` may name wrong
+        ones (`*`: any).
 train   The student writes options for `transformer train` into the file that
         `file:` names. `data:` is the training data, a path and if need be the
         number of first lines to take; `test:` what to evaluate on (absent: the
@@ -395,7 +398,8 @@ def plant_bug(exercise):
     i = found[0]
     indent = lines[i][:len(lines[i]) - len(lines[i].lstrip())]
     lines[i:i + len(right)] = [indent + line for line in wrong]
-    return "\n".join(lines)
+    return "\n".join(line for line in lines  # the markers would tell too much
+                     if not re.match(r"\s*//@ (exercise|end)\b", line))
 
 
 # ---------------------------------------------------------------- running
@@ -437,8 +441,9 @@ def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None):
             if not is_open:  # it runs on, but prints no more
                 time.sleep(0.01)
                 continue
+            over = process.poll() is not None  # then all it said is in the pipe
             if not select.select([process.stdout], [], [], 0.05)[0]:
-                if process.poll() is not None:
+                if over:
                     break    # it ended; what it left behind holds the pipe
                 continue
             data = os.read(process.stdout.fileno(), 1 << 16)
@@ -475,7 +480,10 @@ def compile_grader(made, source, program, more=()):
     """Compile the grader with a source. Returns the compiler's exit status and what
     it said, without where a file was included from."""
     grader = made / "grade.c"
-    ended = run(compiler() + FLAGS.split() + list(more)
+    flags = FLAGS.split()
+    if any(word.startswith("-O") for word in compiler()):  # CC="cc -O0" is faster
+        flags.remove("-O1")
+    ended = run(compiler() + flags + list(more)
                 + [f'-DSOURCE="{source}"', grader, "-o", program, "-lm"],
                 COMPILE_SECONDS, memory=4 * MEMORY)
     said = "\n".join(line for line in ended.output.splitlines() if not re.match(
@@ -621,7 +629,10 @@ def grade_source(exercise, text, label, names, made):
                         folder=folder)
             state, word = judge(ended)
             if state != "right":
-                detail = ended.output.rstrip() + "\n"
+                told = {word, word.replace("wrong: ", "looks like: ", 1)}
+                detail = "".join(line + "\n" for line in
+                                 ended.output.rstrip().split("\n")
+                                 if line not in told)
                 if ended.status < 0 and not ended.stopped and text is not None:
                     detail += find_crash(made, source, label, name, folder)
                 if said:
@@ -638,20 +649,47 @@ def grade_write(exercise, regions, path, made):
                       f"//@ exercise {exercise.name}")
     if is_stub(exercise.name, region):
         return Result(exercise, "todo", "not written yet")
+    refused, _, why = exercise.refuse.partition(" -> ")
+    if refused and re.search(r"\b" + re.escape(refused), region.code()):
+        return Result(exercise, "wrong", f'wrong: "{refused}": {why}')
     text = read_text(made / "transformer.c")
     ours = parse_regions(text, "transformer.c")[exercise.name]
     if region.body == ours.body:
         text = None
     else:
+        checked, unchecked = check_shapes(region.code())
         text = replace_region(text, ours, [
-            f'#line {region.start + 1} "{label}"', *region.body,
-            f"    //@ end of {exercise.name}",
+            *checked, f'#line {region.start + 1} "{label}"', *region.body,
+            f"    //@ end of {exercise.name}", *unchecked,
             f'#line {ours.end} "transformer.c"'])
         text = with_preamble(text, GUARD + ['#line NEXT "transformer.c"'])
     result = grade_source(exercise, text, label, [exercise.name], made)
     if result.state == "right":
         remember_passed(exercise, region.code())
     return result
+
+
+PRODUCT = ("void checked_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
+           "Mat, Mat);", "(c, a, b)", 'checked_product("NAME", __LINE__, NAME, c, a, b)')
+CHECKED = {
+    "matmul": PRODUCT, "matmul_add": PRODUCT, "small_matmul_add": PRODUCT,
+    "matmul_from": ("void checked_matmul_from(int, Mat, Mat, Mat, Mat);",
+                    "(c, from, a, b)", "checked_matmul_from(__LINE__, c, from, a, b)"),
+    "linear_backward": ("void checked_linear_backward(int, Mat, Linear *, Mat, Mat, "
+                        "const Linear *);", "(dx, dw, dy, x, w)",
+                        "checked_linear_backward(__LINE__, dx, dw, dy, x, w)")}
+
+
+def check_shapes(code):
+    """Lines before and behind a region with which grade.c sees the shapes that the
+    helpers called in it are given."""
+    used = [name for name in CHECKED if re.search(rf"\b{name}\(", code)]
+    before = []
+    for name in used:
+        declaration, arguments, call = CHECKED[name]
+        before += [declaration,
+                   f"#define {name}{arguments} " + call.replace("NAME", name)]
+    return before, [f"#undef {name}" for name in used]
 
 
 # In what is compiled, but not in the student's file: no other processes.
@@ -667,8 +705,11 @@ def grade_bug(exercise, regions, path, made):
     label = shown(path)
     text = with_preamble(read_text(path), GUARD + [f'#line NEXT "{label}"'])
     names = exercise.checks.replace(",", " ").split()
+    every = list(parse_regions(read_text(made / "transformer.c"), "transformer.c"))
+    names += [name for name in every if name not in names]
     result = grade_source(exercise, text, label, names, made)
     if result.state == "right":
+        result.detail = f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
     return result
 
@@ -686,27 +727,34 @@ def wanted_answers(exercise):
     return answers
 
 
+def all_answers():
+    """The names of the answers to all pages with numbers."""
+    return {name for e in load_exercises() if e.kind == "number"
+            for name in wanted_answers(e)}
+
+
 def given_answers():
-    """{name: (number, text)} of the student's answers.txt; Trouble with a line."""
-    path, given, first = student_folder() / "answers.txt", {}, {}
+    """{name: number} of the student's answers.txt, and [(name, what is wrong)]."""
+    path, given, first, broken = student_folder() / "answers.txt", {}, {}, []
     if not path.exists():
-        return given
+        return given, broken
     for number, line in enumerate(read_text(path).split("\n"), 1):
         name, equals, value = line.partition("#")[0].partition("=")
         name, value, place = name.strip(), value.strip(), f"{shown(path)}:{number}"
-        if not name + equals:
+        what = ""
+        if not name + equals or (equals and not value):
             continue
         if not equals or not re.fullmatch(r"\w+", name):
-            raise Trouble(f"{place}: expected: name = value")
-        if not value:
-            continue
-        if name in given:
-            raise Trouble(f"{place}: {name} stands here again; the first is in "
-                          f"line {first[name]}")
-        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", value):
-            raise Trouble(f"{place}: \"{value}\" is not a number like 1234 or 0.5")
-        given[name], first[name] = float(value), number
-    return given
+            what, name = "expected: name = value", (name.split() or [""])[0]
+        elif name in given:
+            what = f"{name} stands here again; the first is in line {first[name]}"
+        elif not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", value):
+            what = f"\"{value}\" is not a number like 1234 or 0.5"
+        else:
+            given[name], first[name] = float(value), number
+        if what:
+            broken.append((name, f"{place}: {what}"))
+    return given, broken
 
 
 def how_far(given, value):
@@ -722,18 +770,33 @@ def how_far(given, value):
     return ("too large, " if given > value else "too small, ") + far
 
 
+def known_mistake(exercise, name, number):
+    """What a wrong answer is, if the page knows, with a comma before."""
+    for part in filter(None, exercise.mistakes.split("; ")):
+        answer, _, say = part.partition(" -> ")
+        its_name, value = answer.split(" = ")
+        if name == its_name and (value == "*" or math.isclose(
+                number, float(value), rel_tol=1e-4)):
+            return f": {say}"
+    return ""
+
+
 def grade_number(exercise, regions, path, made):
-    wanted, given = wanted_answers(exercise), given_answers()
+    wanted, (given, broken) = wanted_answers(exercise), given_answers()
     missing = [name for name in wanted if name not in given]
-    if len(missing) == len(wanted):
+    others = all_answers() - wanted.keys() if broken and missing else set()
+    said = [what for name, what in broken  # of this page, or of none
+            if name in wanted or (missing and name not in others)]
+    if len(missing) == len(wanted) and not said:
         return Result(exercise, "todo", "no answer yet")
-    said = [f"{name}: no answer yet" for name in missing]
     said += [f"{name}: {how_far(given[name], value)}"
+             + known_mistake(exercise, name, given[name])
              for name, (value, tolerance) in wanted.items() if name in given
              and not math.isclose(given[name], value, rel_tol=1e-12,
                                   abs_tol=tolerance)]
+    said += [f"{name}: no answer yet" for name in missing]
     if said:
-        return Result(exercise, "wrong", said[0], "\n".join(said))
+        return Result(exercise, "wrong", said[0], "\n".join(said[1:]))
     remember_passed(exercise, "")
     return Result(exercise, "right", "", ", ".join(wanted) + ": right")
 
@@ -983,9 +1046,7 @@ def exercise(exercises):
     elif e.kind == "bug":
         if not bug_file(e).exists():
             write_text(bug_file(e), plant_bug(e))
-        print(f"edit   {shown(bug_file(e))}; this is what its check says:")
-        for result in grade_all([e]):
-            print_result(Result(e, result.state, result.word, result.detail), True)
+        print(f"edit   {shown(bug_file(e))}; a check fails until it is mended")
     elif e.kind == "number":
         print(f"edit   {shown(student_folder() / 'answers.txt')}: "
               + ", ".join(f"{name} = ..." for name in wanted_answers(e)))
