@@ -584,9 +584,6 @@ enum {
 // loops and keeps `left` and `right` in registers. The addresses of the rows of
 // a must fit there too: every fourth row has a pointer, and the three after it
 // are reached from there.
-//
-// While the tile is summed up, the places of c come nearer from memory, one
-// row for each 16 p: all at once they would hold up the numbers of a and b.
 ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
                         const real *from, int from_stride, Mat a,
                         const real *b, int b_stride) {
@@ -603,6 +600,8 @@ ALWAYS_INLINE void tile(int rows, int vectors, real *c, int c_stride,
     for (int p = 0; p < a.cols; p++, b += b_stride) {
         Vector b_left = *(const Vector *)b;
         Vector b_right = *(const Vector *)(b + LANES * (vectors - 1));
+        // Meanwhile the places of c come nearer from memory, a row for each
+        // 16 p: all at once they would hold up the numbers of a and b.
         if (p % 16 == 0 && p / 16 < rows) {
             PREFETCH(c + (ptrdiff_t)(p / 16) * c_stride);
             PREFETCH(c + (ptrdiff_t)(p / 16) * c_stride + LANES);
