@@ -454,11 +454,11 @@ real exponential(real x) {
 #ifdef TRANSFORMER_DOUBLE
     return exp(x);
 #else
-    float y = x < -87.0f ? -87.0f : x;
+    float y = x > -87.0f ? x : -87.0f; // also for NaN, which no int can be
     y = y > 88.0f ? 88.0f : y;
     // adding 1.5 · 2²³ leaves no room for a fraction: this rounds
     float n = (y * 1.44269504f + 12582912.0f) - 12582912.0f;
-    float r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
+    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     float series = (1.0f / 720 * r + 1.0f / 120) * r + 1.0f / 24;
     series = ((((series * r + 1.0f / 6) * r + 0.5f) * r) + 1) * r + 1;
     int32_t bits = ((int32_t)n + 127) * (1 << 23);
@@ -3394,6 +3394,9 @@ int *pack(Arena *arena, const Sentence *s, const int *number, int B,
     for (int b = 0; b < B; b++)
         if (s[number[b]].length > *length)
             *length = s[number[b]].length;
+    if (*length > INT_MAX / 1024 / B) // with 1024 heads: a row for each of all
+        fail("a batch of %d sentences of up to %d tokens is too large", B,
+             *length);
     int n = B * *length;
     int *ids = arena_take(arena, (size_t)n, sizeof *ids);
     for (int i = 0; i < n; i++) {
@@ -4455,7 +4458,8 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
         int indent = width - characters(row_name[i]);
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
         for (int j = 0; j < S; j++) {
-            char c = shade[min_int((int)(*at(weights, i, j) * 10), 9)];
+            real w = *at(weights, i, j); // NaN if the model is broken
+            char c = w >= 0 ? shade[min_int((int)(w * 10), 9)] : '?';
             fprintf(file, "%c%c", c, c);
         }
         fputs("|\n", file);
@@ -5372,8 +5376,9 @@ Vocab read_vocab(const Reader *r, const char *key) {
             *next++ = '\0';
         int n = v.count;
         const char *before = n > FIRST_WORD ? v.word[n - 1] : "";
-        if (n < FIRST_WORD ? strcmp(word, special.word[n])
-                           : strcmp(word, before) <= 0)
+        if (word[strcspn(word, "\b\f\r\t")]
+            || (n < FIRST_WORD ? strcmp(word, special.word[n])
+                               : strcmp(word, before) <= 0))
             refuse(r, "%s: token %d is not in its place", key, n);
         vocab_append(&v, word, (int)strlen(word));
     }
@@ -5946,6 +5951,15 @@ void write_row(FILE *log, const Step *s, const char *split, Loss l) {
             accuracy(l), s->rate);
 }
 
+// Saves the best, if there is a better one, and then the newest, which knows
+// how good the best is: were it the other way round, and something happened in
+// between, a resumed training would never save the best again.
+void save_models(const Console *c, const Report *r) {
+    if (r->best)
+        save_checkpoint(c->checkpoint, c->settings->model);
+    save_checkpoint(c->checkpoint, c->newest);
+}
+
 // The row or rows of one step. If the disk is full, the model is still saved,
 // if there is room for it, before the program fails.
 void write_log(const Console *c, const Report *r) {
@@ -5959,7 +5973,7 @@ void write_log(const Console *c, const Report *r) {
     }
     if (fflush(c->log) != 0) {
         int reason = errno;
-        save_checkpoint(c->checkpoint, c->newest);
+        save_models(c, r);
         fail("%scannot write %s: %s (the model of step %ld is saved in %s)",
              c->line_open ? "\n" : "", c->settings->log, strerror(reason),
              s->step, c->newest);
@@ -5979,8 +5993,12 @@ FILE *open_log(const char *path, bool resume, long step) {
     if (log) {
         fclose(log);
         old = read_file(path, &size);
-    }
-    log = fopen(path, "wb");
+    } else if (resume && is_regular(path) && errno != ENOENT)
+        fail("cannot open %s: %s", path, strerror(errno));
+    NewFile kept = {0};
+    if (old)
+        kept = new_file(path);
+    log = old ? kept.file : fopen(path, "wb");
     if (!log)
         fail("cannot write %s: %s", path, strerror(errno));
     fputs("step,split,loss,accuracy,learning_rate,gradient_norm,"
@@ -5991,6 +6009,12 @@ FILE *open_log(const char *path, bool resume, long step) {
         if (line[length] && strtol(line, NULL, 10) <= step)
             fprintf(log, "%.*s\n", (int)length, line);
     }
+    if (old) {
+        commit_file(&kept);
+        log = fopen(path, "ab");
+    }
+    if (!log)
+        fail("cannot write %s: %s", path, strerror(errno));
     free(old);
     return log;
 }
@@ -6000,11 +6024,7 @@ FILE *open_log(const char *path, bool resume, long step) {
 // The order matters: first the log, then the checkpoint. So the log never lacks
 // a step that a checkpoint knows of, and open_log cuts off what is too much.
 
-// At a pause the newest state is saved first, then the best: if the disk fills
-// up between the two, the one that --resume needs is there.
-
-// What to do at a pause: show, and save the newest state always, and the best
-// whenever there is a better one.
+// What to do at a pause: show, and save.
 void report_pause(Console *c, const Report *r) {
     if (r->valid.tokens)
         fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
@@ -6012,9 +6032,7 @@ void report_pause(Console *c, const Report *r) {
                 r->best ? "  (best so far)" : "");
     if (c->pauses++ % 5 == 0 || r->step.step == r->steps)
         show_samples(c);
-    save_checkpoint(c->checkpoint, c->newest);
-    if (r->best)
-        save_checkpoint(c->checkpoint, c->settings->model);
+    save_models(c, r);
     c->since = (Loss){0};
 }
 
@@ -6137,6 +6155,8 @@ void check_paths(const Arguments *a, const char *newest) {
         if (out[i / 2] && in[i % 2] && !strcmp(out[i / 2], in[i % 2]))
             misuse(a, "%s would be overwritten", in[i % 2]);
     for (int i = 0; i < 2; i++) {
+        if (out[2] && !strcmp(out[2], out[i]))
+            misuse(a, "%s would be overwritten", out[2]);
         NewFile trial = new_file(out[i]);
         fclose(trial.file);
         remove(trial.beside);

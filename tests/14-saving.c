@@ -2,56 +2,10 @@
 // same file written in other ways is understood, everything else is refused.
 
 // The last tests try thousands of damaged files, each of which would end the
-// program. So while `exit_returns` exit() comes back in transformer.c, and what
-// was allocated until then is known.
+// program.
 
-#define _POSIX_C_SOURCE 200809L
-#include <setjmp.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
-bool exit_returns;
-jmp_buf where_exit_returns;
-int exit_status, remembered;
-enum { MEMORIES = 10000 };
-void *memories[MEMORIES];
-
-_Noreturn void leave(int status)
-{
-    if (!exit_returns)
-        exit(status);
-    exit_status = status;
-    longjmp(where_exit_returns, 1);
-}
-
-void *remember(void *memory)
-{
-    if (exit_returns && remembered == MEMORIES)
-        abort();
-    if (exit_returns)
-        memories[remembered++] = memory;
-    return memory;
-}
-
-void *forget(void *memory)
-{
-    for (int i = remembered - 1; i >= 0; i--)
-        if (memories[i] == memory) {
-            memories[i] = memories[--remembered];
-            break;
-        }
-    return memory;
-}
-
-#define exit leave
-#define calloc(count, size) remember(calloc(count, size))
-#define realloc(memory, size) (forget(memory), remember(realloc(memory, size)))
-#define free(memory) free(forget(memory))
+#include "sandbox.h"
 #include "test.h"
-#undef exit
-#undef calloc
-#undef realloc
-#undef free
 #include "fails.h"
 
 #ifdef TRANSFORMER_POSIX
@@ -598,6 +552,37 @@ void test_other_writing(void)
 
 // ## Everything else is refused
 
+// From here on the reader may take this much memory for a file of that size,
+// or the test is aborted. The constant pays for the list of tensors, which a
+// file of a few bytes can make as long as its settings go: 100 layers.
+void allow_memory(size_t size)
+{
+    memory_limit = memory_now + 16 * size + (2 << 20);
+}
+
+void load_frugally(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        fail("cannot look at %s", path);
+    allow_memory((size_t)status.st_size);
+    load_checkpoint(path);
+}
+
+// The limit is at work: what is too much aborts.
+void test_limit(void)
+{
+#ifdef TRANSFORMER_POSIX
+    Ending e;
+    if (in_child(&e)) {
+        allow_memory(1000);
+        allocate(4 << 20, 1);
+        _exit(0);
+    }
+    CLAIM(e.status == -SIGABRT, "a limit of memory is kept");
+#endif
+}
+
 void write_replaced(const char *from, const char *to)
 {
     char *header = replaced(from, to);
@@ -609,7 +594,7 @@ void refuses(const char *what, const char *from, const char *to,
              const char *part)
 {
     write_replaced(from, to);
-    CLAIM_FAILS(what, part, load_checkpoint(FILE_NAME));
+    CLAIM_FAILS(what, part, load_frugally(FILE_NAME));
 }
 
 // A way to damage the header, and what must be said of it.
@@ -825,7 +810,7 @@ void test_bad_json(void)
 // Files that are damaged in other ways than by a word of the header.
 
 #define CLAIM_REFUSED(what, part) \
-    CLAIM_FAILS(what, part, load_checkpoint(FILE_NAME))
+    CLAIM_FAILS(what, part, load_frugally(FILE_NAME))
 
 void test_bad_lengths(void)
 {
@@ -904,6 +889,97 @@ void test_bad_numbers(void)
     free(data);
 }
 
+// Files that are large where they need not be, and what they are made of: a
+// header of `before`, then `count` times `again`, then `behind`.
+typedef struct {
+    const char *what, *before, *again, *behind, *part;
+    int count;
+} Large;
+
+#define METADATA "{\"__metadata__\":{"
+#define SPECIAL "<pad>\\n<start>\\n<end>\\n<unknown>"
+
+void test_large_headers(void)
+{
+#ifdef TRANSFORMER_MALLOC // Valgrind takes a hundred times as long
+    enum { MANY = 20000 };
+#else
+    enum { MANY = 1000000 };
+#endif
+    const Large large[] = {
+        {"a million brackets", "", "[", "", "go on with {", MANY},
+        {"a million brackets behind the metadata", METADATA, "{", "",
+         "go on with \"", MANY},
+        {"a million blanks", "", " ", "", "go on with {", MANY},
+        {"a million strings without a name", METADATA "\"a\":\"\"",
+         ",\"\":\"\"", "}}", "no metadata for format", MANY},
+        {"a string of a million bytes", METADATA "\"", "é", "\":\"\"}}",
+         "no metadata for format", MANY / 2},
+        {"a string that does not end", METADATA "\"", "a", "", "go on with \"",
+         MANY},
+        {"a million escapes", METADATA "\"", "\\\"", "", "go on with \"",
+         MANY},
+    };
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        const Large *l = &large[i];
+        size_t each = strlen(l->again), length = strlen(l->before);
+        char *header = allocate(length + strlen(l->behind)
+                                + (size_t)l->count * each + 1, 1);
+        strcpy(header, l->before);
+        for (int k = 0; k < l->count; k++, length += each)
+            memcpy(header + length, l->again, each);
+        strcpy(header + length, l->behind);
+        write_parts(strlen(header), header, "", 0);
+        CLAIM_REFUSED(l->what, l->part);
+        free(header);
+    }
+}
+
+// A model whose source vocabulary has a hundred thousand words, but not the
+// numbers that belong to them.
+void test_large_vocabulary(void)
+{
+    enum { WORDS_MORE = 100000 };
+    char *words_more = allocate(8 * WORDS_MORE + 100, 1), *next = words_more;
+    next += sprintf(next, "\"source_vocabulary\":\"%s", SPECIAL);
+    for (int i = 0; i < WORDS_MORE; i++)
+        next += sprintf(next, "\\n%06d", i);
+    sprintf(next, "\",\"old\":\"");
+    refuses("a vocabulary of a hundred thousand words without their numbers",
+            "\"source_vocabulary\":\"", words_more,
+            "not the numbers that its settings ask for");
+    free(words_more);
+}
+
+// Settings that are allowed, each as large as it may be: memory for them is
+// taken only if the numbers are there.
+void test_large_settings(void)
+{
+    const char *numbers = "not the numbers that its settings ask for";
+    const Damage damages[] = {
+        {"a hundred layers", "layers\":\"1", "layers\":\"100", numbers},
+        {"the largest width", "d_model\":\"4", "d_model\":\"65536", numbers},
+        {"the largest inner width", "d_ff\":\"4", "d_ff\":\"262144", numbers},
+        {"a batch of a million, and a layer more", "layers\":\"1",
+         "layers\":\"2", numbers},
+    };
+    REFUSES_ALL(damages);
+}
+
+// A word that holds what no text can hold: saved again, it would make a file
+// that cannot be read.
+void test_bad_characters(void)
+{
+    const Damage damages[] = {
+        {"a word with a tab", "\\né", "\\n\\té", "is not in its place"},
+        {"a word with a carriage return", "\\né", "\\né\\r",
+         "is not in its place"},
+        {"a word with a backspace", "\\né", "\\né\\bx",
+         "is not in its place"},
+    };
+    REFUSES_ALL(damages);
+}
+
 // Files with moments that are not whole.
 void test_bad_moments(void)
 {
@@ -956,16 +1032,12 @@ void flip(long place, bool undo)
 // 0 if the file loads, else the status with which the program wants to end.
 int status_of_loading(void)
 {
-    exit_returns = true;
+    sandbox_begin();
     if (setjmp(where_exit_returns) == 0) {
         Checkpoint c = load_checkpoint(FILE_NAME);
         checkpoint_free(&c);
-        exit_status = 0;
     }
-    while (remembered > 0)
-        free(memories[--remembered]);
-    exit_returns = false;
-    return exit_status;
+    return sandbox_end();
 }
 
 // Valgrind takes a hundred times as long; there every fifth place must do.
@@ -1146,6 +1218,11 @@ int main(void)
     test_bad_lengths();
     test_bad_ends();
     test_bad_numbers();
+    test_limit();
+    test_large_headers();
+    test_large_vocabulary();
+    test_large_settings();
+    test_bad_characters();
     test_bad_moments();
     test_every_place();
     test_without_moments();

@@ -82,7 +82,7 @@ chapters=$(cd tests && ls [01]*.c | sed 's/\.c$//')
 in_double()
 {
     # shellcheck disable=SC2086
-    for test in $chapters golden gradcheck; do
+    for test in $chapters golden gradcheck edges; do
         build "$test" "$test" -O2 -g $openmp -DTRANSFORMER_DOUBLE \
             -DTRANSFORMER_POISON && {
             OMP_NUM_THREADS=1 "build/$test" > "build/$test.log" 2>&1
@@ -112,6 +112,8 @@ chapters_and_commands()
     count build/chapters.log "chapters"
     sh tests/cli.sh > build/cli.log 2>&1
     count build/cli.log "command line"
+    EVERY=3 CC=$CC sh tests/failing.sh > build/failing.log 2>&1
+    count build/failing.log "failing machine"
 }
 
 memory()

@@ -1,0 +1,344 @@
+// Numbers at the edge: the smallest models and batches there are, scores too
+// large for an exponential, sentences that are empty or longer than any that
+// were trained, learning rate and dropout at their limits, a file of a million
+// lines.
+
+#include "sandbox.h"
+#include "test.h"
+#include "fails.h"
+
+#define FILE_NAME "build/edges.tsv"
+
+enum { WORD = FIRST_WORD };
+
+typedef struct {
+    Transformer *model;
+    Batch batch;
+    double dropout;
+} Case;
+
+// The mean loss of the batch; the logits' largest size goes to *most.
+double loss_of(Case *c, double *most)
+{
+    size_t mark = room.used;
+    Pass pass = {&room, &c->model->config, (real)c->dropout, 23};
+    Saved s;
+    Mat logits = transformer_forward(&pass, &s, c->model, &c->batch);
+    Mat lse = arena_mat(&room, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, c->batch.expected, 0, &room);
+    for (int i = 0; most && i < logits.rows; i++)
+        for (int j = 0; j < logits.cols; j++) {
+            double x = fabs((double)*at(logits, i, j));
+            *most = x <= *most ? *most : x; // NaN stays
+        }
+    arena_release(&room, mark);
+    return loss.tokens ? loss.loss / loss.tokens : loss.loss;
+}
+
+double mean_loss(void *context)
+{
+    return loss_of(context, NULL);
+}
+
+// All gradients, added to PREFILL.
+Transformer *gradient_of(Case *c)
+{
+    Transformer *g = transformer_zeros(&c->model->config);
+    for (size_t k = 0; k < g->count; k++)
+        g->number[k] = (real)PREFILL;
+    size_t mark = room.used;
+    Pass pass = {&room, &c->model->config, (real)c->dropout, 23};
+    Saved s;
+    Mat logits = transformer_forward(&pass, &s, c->model, &c->batch);
+    Mat lse = arena_mat(&room, logits.rows, 1);
+    Loss l = loss_forward(lse, logits, c->batch.expected, 0, &room);
+    loss_backward(logits, logits, lse, c->batch.expected, 0, l.tokens);
+    transformer_backward(&pass, &s, c->model, g, logits);
+    arena_release(&room, mark);
+    return g;
+}
+
+// A model of random numbers.
+Transformer *model_of(int D, int H, int words, int norm)
+{
+    Config config = {.layers = 1, .d_model = D, .heads = H, .d_ff = 3,
+                     .source_vocab = WORD + words, .target_vocab = WORD + words,
+                     .max_len = 40, .norm = norm};
+    Transformer *t = transformer_new(&config);
+    for (size_t k = 0; k < t->count; k++)
+        t->number[k] = (real)(0.3 * normal(&test_state));
+    return t;
+}
+
+// Claims that every gradient is right. Frees the model.
+void check_gradients(Case c, const char *what)
+{
+    Transformer *g = gradient_of(&c);
+    double worst = 0;
+    for (int i = 0; i < g->tensors; i++)
+        worst = fmax(worst, gradient_error(mean_loss, &c,
+                                           *c.model->tensor[i].mat,
+                                           *g->tensor[i].mat));
+    CLAIM(worst < 1e-6, "%s: every gradient agrees with finite differences: "
+          "%.1e", what, worst);
+    transformer_free(g);
+    transformer_free(c.model);
+}
+
+// ## As small as can be
+
+void test_smallest(void)
+{
+    int end[] = {END}, start[] = {START}, word[] = {WORD};
+    int two[] = {WORD, END}, input[] = {START, WORD};
+    Batch empty = {1, 1, 1, end, start, end};
+    Batch one = {1, 1, 1, word, start, word};
+    Batch pair = {1, 2, 2, two, input, two};
+    for (int norm = 0; norm < 2; norm++) {
+        const char *name = norm ? "pre-norm" : "post-norm";
+        char what[100];
+        for (int D = 1; D <= 4; D += 3) {
+            snprintf(what, sizeof what, "%s, one sentence of one token, one "
+                     "head, one word, width %d", name, D);
+            check_gradients((Case){model_of(D, 1, 1, norm), one, 0}, what);
+        }
+        snprintf(what, sizeof what, "%s, an empty source and target", name);
+        check_gradients((Case){model_of(4, 2, 1, norm), empty, 0}, what);
+        snprintf(what, sizeof what, "%s, as many heads as the width", name);
+        check_gradients((Case){model_of(4, 4, 2, norm), pair, 0}, what);
+        snprintf(what, sizeof what, "%s, dropout 0.9", name);
+        check_gradients((Case){model_of(4, 2, 2, norm), pair, 0.9}, what);
+    }
+}
+
+// ## Nothing but padding
+
+void test_padding(void)
+{
+    int source[] = {WORD, END, PAD, PAD}, input[] = {START, WORD, PAD, PAD};
+    int expected[] = {WORD, END, PAD, PAD};
+    Batch batch = {2, 2, 2, source, input, expected};
+    for (int norm = 0; norm < 2; norm++) {
+        Case c = {model_of(4, 2, 2, norm), batch, 0};
+        Case alone = {c.model, {1, 2, 2, source, input, expected}, 0};
+        double most = 0, loss = loss_of(&c, &most);
+        CLAIM(isfinite(most) && loss == loss_of(&alone, NULL),
+              "a sentence of padding alone: every logit is finite, and the "
+              "loss is that of the other sentence");
+        check_gradients(c, "a sentence of padding alone");
+    }
+    int nothing[] = {PAD, PAD};
+    Case none = {model_of(4, 2, 2, 0), {1, 2, 2, nothing, nothing, nothing}, 0};
+    double most = 0, loss = loss_of(&none, &most);
+    CLAIM(loss == 0 && isfinite(most), "a batch of padding alone has no loss");
+    transformer_free(none.model);
+}
+
+// ## Scores
+
+// Queries and keys whose scores are `size`, 0 and -size.
+void check_scores(double size)
+{
+    enum { T = 2, S = 3, K = 2 };
+    Mat q = filled_mat(T, K, 0), k = filled_mat(S, K, 0), v = random_mat(S, K);
+    Mat weights = filled_mat(T, S, 0), out = filled_mat(T, K, 0);
+    for (int i = 0; i < T; i++)
+        *at(q, i, 0) = (real)(i ? -size : size);
+    for (int j = 0; j < S; j++)
+        *at(k, j, 0) = (real)(1 - j);
+    attention_forward(out, weights, weights, q, k, v, (Mask){0}, 1,
+                      (Dropout){0});
+    bool sure = *at(weights, 0, 0) == 1 && *at(weights, 1, 2) == 1
+             && *at(weights, 0, 2) == 0 && *at(weights, 1, 0) == 0;
+    CLAIM(sure && largest_error(band_of_rows(out, 0, 1),
+                                band_of_rows(v, 0, 1)) == 0,
+          "scores of %.0e, 0 and %.0e: the first key has all the weight", size,
+          -size);
+    Mat dw = random_mat(T, S);
+    softmax_backward(dw, weights);
+    double most = 0;
+    for (int i = 0; i < T * S; i++)
+        most = fmax(most, isnan(dw.at[i]) ? INFINITY : fabs((double)dw.at[i]));
+    CLAIM(most == 0, "and no gradient, rather than NaN");
+}
+
+// Whatever the weights of a model, if they are finite, it can be used.
+void test_huge_weights(void)
+{
+    for (double size = 1e10; size < 1e38; size *= 1e9) {
+        Transformer *t = model_of(4, 2, 2, POST_NORM);
+        for (size_t k = 0; k < t->count; k++)
+            t->number[k] *= (real)size;
+        int source[] = {WORD, END}, out[4] = {0}, good = 0;
+        translate(t, source, 1, 2, out, 4, &room);
+        for (int i = 0; i < 4; i++)
+            good += out[i] >= 0 && out[i] < t->config.target_vocab;
+        CLAIM(good == 4, "weights of %.0e: it translates into words", size);
+        transformer_free(t);
+    }
+    const char *names[] = {"x", "y"};
+    Mat nan = filled_mat(2, 2, NAN);
+    Ending e;
+    remove(FILE_NAME);
+    if (in_child(&e)) {
+        FILE *file = fopen(FILE_NAME, "w");
+        draw_attention(file, nan, names, names);
+        fclose(file);
+        _exit(0);
+    }
+    CLAIM(e.status == 0, "NaN is drawn without a crash");
+    if (e.status)
+        return;
+    size_t size;
+    char *drawn = read_file(FILE_NAME, &size);
+    CLAIM(strstr(drawn, "|????|"), "weights that are NaN are drawn as ?");
+    free(drawn);
+}
+
+// ## Longer than trained
+
+Sentence sentence_of(int words)
+{
+    Sentence s = {allocate((size_t)words + 1, sizeof(int)), words + 1};
+    for (int i = 0; i < words; i++)
+        s.id[i] = WORD + i % 2;
+    s.id[words] = END;
+    return s;
+}
+
+// Trains on sentences of one and two words. Returns whether it stayed finite.
+bool train_a_little(Trainer *t, double dropout, double rate)
+{
+    Sentence source[] = {sentence_of(1), sentence_of(2), sentence_of(0)};
+    Sentence target[] = {sentence_of(2), sentence_of(1), sentence_of(1)};
+    Pairs p = {source, target, 3, 0};
+    Recipe recipe = {.rate = rate, .warmup = 1, .clip = 1, .batch = 2,
+                     .steps = 30, .seed = 1};
+    Config config = {.layers = 1, .d_model = 4, .heads = 1, .d_ff = 4,
+                     .source_vocab = WORD + 2, .target_vocab = WORD + 2,
+                     .max_len = 40, .dropout = dropout};
+    *t = trainer_new(&config, &recipe);
+    initialize(t->model, 1);
+    int order[] = {0, 1, 2};
+    bool finite = true;
+    for (int i = 0; i < 30; i++) {
+        Batch batch = make_batch(&t->arena, &p, order + i % 2, 2);
+        finite = finite && train_step(t, &batch).step == t->step;
+        arena_release(&t->arena, 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        free(source[i].id);
+        free(target[i].id);
+    }
+    return finite;
+}
+
+void test_long_and_empty(void)
+{
+    Trainer t;
+    CLAIM(train_a_little(&t, 0, 0.01), "a training with an empty source");
+    Sentence s[] = {sentence_of(40), sentence_of(0), sentence_of(2)};
+    Sentence *all = translate_all(t.model, s, 3, 3, &t.arena);
+    Sentence *empty = translate_all(t.model, s + 1, 1, 1, &t.arena);
+    bool good = all[0].length > 0 && all[0].length <= 41;
+    for (int i = 0; i < all[0].length; i++)
+        good = good && all[0].id[i] >= END && all[0].id[i] < WORD + 2;
+    CLAIM(good, "a source twenty times as long as any that was trained");
+    CLAIM(empty->length == all[1].length
+          && !memcmp(empty->id, all[1].id, sizeof(int) * (size_t)empty->length),
+          "an empty source gives the same alone and beside long ones");
+    sentences_free(all, 3);
+    sentences_free(empty, 1);
+    for (int i = 0; i < 3; i++)
+        free(s[i].id);
+    trainer_free(&t);
+}
+
+// ## Learning rate and dropout at their limits
+
+void test_limits(void)
+{
+    Trainer t;
+    CLAIM(train_a_little(&t, 0.99, 0.01), "dropout 0.99: training is finite");
+    trainer_free(&t);
+    bool finite = train_a_little(&t, 0, 0);
+    Transformer *fresh = transformer_zeros(&t.model->config);
+    initialize(fresh, 1);
+    CLAIM(finite && !memcmp(fresh->number, t.model->number,
+                            fresh->count * sizeof(real)),
+          "learning rate 0: thirty steps change not one bit");
+    transformer_free(fresh);
+    trainer_free(&t);
+}
+
+// ## A batch that no int can count
+
+// 65536 sentences of which one has 65535 words: 2³² places.
+void test_large_batch(void)
+{
+    enum { MANY = 65536 };
+    Sentence longest = sentence_of(MANY - 1), shortest = sentence_of(0);
+    Sentence *s = allocate(MANY, sizeof *s);
+    int *order = allocate(MANY, sizeof *order), length;
+    for (int i = 0; i < MANY; i++) {
+        s[i] = i ? shortest : longest;
+        order[i] = i;
+    }
+    CLAIM_FAILS("a batch of 2^32 places is refused", "too large",
+                pack(&room, s, order, MANY, &length));
+    free(s);
+    free(order);
+    free(longest.id);
+    free(shortest.id);
+}
+
+// ## A million lines
+
+void test_million(void)
+{
+    enum { LINES = 1000000 };
+    FILE *file = fopen(FILE_NAME, "wb");
+    for (int i = 0; i < LINES; i++)
+        fprintf(file, "a%d b\tc d e%d\n", i % 1000, i % 500);
+    long size = ftell(file);
+    fclose(file);
+    Tokenizer how = {WORDS, 0};
+    memory_peak = memory_now;
+    size_t before = memory_now;
+    double started = now();
+    Text text = read_pairs(FILE_NAME, how);
+    Vocab from = vocab_build(text.source, LINES, how, 1);
+    Vocab to = vocab_build(text.target, LINES, how, 1);
+    Pairs p = encode_pairs(&text, &from, &to, how, 64);
+    text_free(&text);
+    int *order = allocate(LINES, sizeof *order);
+    int last = p.target[LINES - 1].id[2];
+    epoch_order(order, &p, 64, 1, 0);
+    CLAIM(p.count == LINES && p.too_long == 0 && from.count == WORD + 1001
+          && to.count == WORD + 502 && !strcmp(to.word[last], "e499"),
+          "a million lines are read, numbered and put in order: %.1f s",
+          now() - started);
+    double times = (double)(memory_peak - before) / (double)size;
+    CLAIM(times < 12, "with memory for %.1f times the file", times);
+    free(order);
+    pairs_free(&p);
+    vocab_free(&from);
+    vocab_free(&to);
+    remove(FILE_NAME);
+}
+
+int main(void)
+{
+    test_smallest();
+    test_padding();
+    check_scores(1e4);
+    check_scores(1e30);
+    test_huge_weights();
+    test_long_and_empty();
+    test_limits();
+    test_large_batch();
+    test_million();
+    remove(FILE_NAME);
+    arena_free(&room);
+    return claims_end();
+}

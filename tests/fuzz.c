@@ -1,0 +1,495 @@
+// Hostile input, a great deal of it. Five parts of the program are fed bytes
+// that somebody damaged: they must take them, or refuse them in one line.
+//
+//     model      a saved model: read, used, saved, read again
+//     pairs      a file of sentence pairs: read, numbered, put into batches
+//     text       lines on the standard input: read, cut, numbered, drawn
+//     options    a command line
+//     log        the log of a training that is resumed
+//
+//     build/fuzz 20000 tests/corpus/*    for each part, all files of its name
+//                                        and 20000 seeded variations of them
+//
+// The same with libFuzzer, which looks for new paths through the program:
+//
+//     clang -g -O1 -fsanitize=fuzzer,address,undefined -DPART=model
+//         tests/fuzz.c -lm -o build/fuzz-model; build/fuzz-model FOLDER
+//
+// In both, all memory is counted: more than a small multiple of the input ends
+// the test. What was fed last is in the file that FUZZ_INPUT names, or else in
+// build/fuzz.input, so that after a crash one can keep it. A file in memory
+// (/dev/shm) makes it thirty times as fast.
+
+#include "sandbox.h"
+#include <stdio.h>
+
+// The message of a refusal goes here, the input of `text` comes from here.
+FILE *messages;
+int next_byte(void);
+#undef stderr
+#define stderr messages
+#undef getchar
+#define getchar next_byte
+#include "test.h"
+#undef getchar
+
+const char *input_name = "build/fuzz.input";
+
+void name_input(const char *behind)
+{
+    static char name[256];
+    const char *given = getenv("FUZZ_INPUT");
+    snprintf(name, sizeof name, "%s%s", given ? given : input_name, behind);
+    input_name = name;
+}
+
+// Ends the test where something is not as it must be.
+#define MUST(holds)                                                          \
+    do {                                                                     \
+        if (!(holds)) {                                                      \
+            printf("%s:%d: must hold: %s (input in %s)\n", __FILE__,         \
+                   __LINE__, #holds, input_name);                            \
+            abort();                                                         \
+        }                                                                    \
+    } while (0)
+
+// What is fed.
+typedef struct {
+    const char *bytes;
+    size_t size, read;
+} Input;
+
+Input input;
+
+int next_byte(void)
+{
+    return input.read < input.size ? (unsigned char)input.bytes[input.read++]
+                                   : EOF;
+}
+
+void save_bytes(const char *bytes, size_t size)
+{
+    FILE *file = fopen(input_name, "wb");
+    MUST(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+}
+
+FILE *nowhere(void)
+{
+    static FILE *file;
+    if (!file)
+        file = fopen("/dev/null", "w");
+    MUST(file);
+    return file;
+}
+
+// The first byte says how text is to be cut.
+Tokenizer tokenizer(void)
+{
+    int c = next_byte();
+    return (Tokenizer){c & 1 ? CHARACTERS : WORDS, c >> 1 & 1};
+}
+
+// ## model
+
+// Uses a model that was read: whatever its numbers are.
+void use_model(Checkpoint *c)
+{
+    const Transformer *t = c->trainer.model;
+    Arena *arena = &c->trainer.arena;
+    Sentence source, *own;
+    if (encode_input("a b", c, &c->source, &source))
+        return;
+    own = translate_all(t, &source, 1, 1, arena);
+    free(decode_text(own->id, own->length, &c->target,
+                     c->settings.tokenizer));
+    Pass pass = {.arena = arena, .config = &t->config};
+    Saved saved;
+    Batch batch = look(&pass, &saved, t, source, *own);
+    draw_cross_attention(nowhere(), arena, t, &saved, &batch, &c->source,
+                         &c->target);
+    write_attention_csv(nowhere(), t, &saved, &batch, &c->source, &c->target);
+    Pairs one = {&source, own, own->length > 0, 0};
+    evaluate_loss(t, &one, 1, 0, arena);
+}
+
+// What was read can be saved, and then it is read again as the same.
+void save_again(const Checkpoint *c)
+{
+    size_t size, again;
+    save_checkpoint(c, input_name);
+    char *bytes = read_file(input_name, &size);
+    Checkpoint loaded = load_checkpoint(input_name);
+    save_checkpoint(&loaded, input_name);
+    char *same = read_file(input_name, &again);
+    MUST(size == again && !memcmp(bytes, same, size));
+}
+
+void feed_model(void)
+{
+    Checkpoint c = load_checkpoint(input_name);
+    memory_limit = SIZE_MAX;
+    if (c.settings.config.max_len <= 100)
+        use_model(&c);
+    int status = exit_status;
+    save_again(&c);
+    MUST(status == 0 && "what was saved is read");
+}
+
+// ## pairs
+
+void check_vocabulary(const Vocab *v)
+{
+    for (int i = FIRST_WORD; i < v->count; i++) {
+        MUST(valid_utf8(v->word[i]));
+        MUST(token_id(v, v->word[i], (int)strlen(v->word[i])) == i);
+    }
+}
+
+// Text made of tokens is cut into the same tokens again.
+void check_sentence(Sentence s, const Vocab *v, Tokenizer how)
+{
+    char *text = decode_text(s.id, s.length, v, how);
+    Sentence again = encode_text(text, v, how);
+    MUST(again.length == s.length);
+    for (int i = 0; i < s.length; i++)
+        MUST(s.id[i] == UNKNOWN || again.id[i] == s.id[i]);
+    free(again.id);
+    free(text);
+}
+
+void feed_pairs(void)
+{
+    Tokenizer how = tokenizer();
+    int least = 1 + next_byte() % 4;
+    save_bytes(input.bytes + input.read, input.size - input.read);
+    Text text = read_pairs(input_name, how);
+    Vocab from = vocab_build(text.source, text.count, how, least);
+    Vocab to = vocab_build(text.target, text.count, how, least);
+    check_vocabulary(&from);
+    check_vocabulary(&to);
+    Pairs p = encode_pairs(&text, &from, &to, how, 30);
+    MUST(p.count + p.too_long == text.count);
+    for (int i = 0; how.tokens == WORDS && least == 1 && i < p.count; i++)
+        check_sentence(p.source[i], &from, how);
+    if (!p.count)
+        return;
+    int *order = allocate((size_t)p.count, sizeof *order);
+    epoch_order(order, &p, 1 + least, 1, 1);
+    Arena arena = {0};
+    for (int i = 0; i < p.count; i += 1 + least)
+        make_batch(&arena, &p, order + i, min_int(1 + least, p.count - i));
+}
+
+// ## text
+
+// A checkpoint whose words are all those of the text.
+Checkpoint checkpoint_of(char *text, Tokenizer how)
+{
+    Checkpoint c = {.settings = {.tokenizer = how}};
+    c.settings.config.max_len = 20;
+    c.source = vocab_build(&text, 1, how, 1);
+    check_vocabulary(&c.source);
+    return c;
+}
+
+void draw_line(char *line, const Checkpoint *c, Sentence s)
+{
+    const char *names[] = {line, c->source.word[s.id[0]]};
+    real weights[] = {0, 1, (real)0.5, (real)0.25};
+    draw_attention(nowhere(), mat(weights, 2, 2), names, names);
+    write_quoted(nowhere(), line, '\n');
+    MUST(*nth_character(line, characters(line)) == '\0');
+}
+
+void feed_text(void)
+{
+    Tokenizer how = tokenizer();
+    char *line;
+    for (int number = 1; (line = read_input(number)) != NULL; number++) {
+        Checkpoint none = {.settings = {.tokenizer = how}};
+        Sentence s;
+        none.source = vocab_new();
+        const char *wrong = encode_input(line, &none, &none.source, &s);
+        if (!valid_utf8(line)) {
+            MUST(wrong);
+            fail("line %d of the input %s", number, wrong);
+        }
+        if (how.lowercase)
+            lower_case(line);
+        MUST(valid_utf8(line));
+        Checkpoint c = checkpoint_of(line, how);
+        wrong = encode_input(line, &c, &c.source, &s);
+        MUST(s.id[s.length - 1] == END && (s.length > 21) == !!wrong);
+        for (int i = 0; i < s.length - 1; i++)
+            MUST(s.id[i] >= FIRST_WORD && s.id[i] < c.source.count);
+        check_sentence(s, &c.source, how);
+        draw_line(line, &c, s);
+        checkpoint_free(&c);
+    }
+}
+
+// ## options
+
+// Arguments are separated by zero bytes or line ends, as in a file of corpus.
+void feed_options(void)
+{
+    enum { MOST = 40 };
+    char name[] = "transformer", *argument[MOST + 1] = {name};
+    char *text = allocate(input.size + 1, 1), *next = text;
+    int count = 1;
+    memcpy(text, input.bytes, input.size);
+    while (next < text + input.size && count < MOST) {
+        argument[count++] = next;
+        next += strcspn(next, "\n");
+        *next++ = '\0';
+    }
+    Arguments a = read_arguments(count, argument);
+    MUST(a.command && a.operands <= a.command->most);
+    for (const Option *o = options; o < options + OPTIONS; o++) {
+        Settings back = a.settings;
+        char value[64], again[64];
+        if (o->type == STRING || !a.given[o - options])
+            continue;
+        MUST(set_option(&back, o, option_text(value, &a.settings, o)));
+        MUST(!strcmp(value, option_text(again, &back, o)));
+    }
+    check_info(&a);
+}
+
+// ## log
+
+void feed_log(void)
+{
+    long step = next_byte();
+    save_bytes(input.bytes + input.read, input.size - input.read);
+    fclose(open_log(input_name, true, step));
+    size_t size;
+    char *log = read_file(input_name, &size), *line = log;
+    MUST(!strncmp(log, "step,split,", 11) && log[size - 1] == '\n');
+    while ((line = strchr(line, '\n') + 1)[0])
+        MUST(strtol(line, NULL, 10) <= step);
+}
+
+// ## One input
+
+typedef struct {
+    const char *name;
+    void (*feed)(void);
+    bool misused; // refusals end with status 2
+} Part;
+
+const Part parts[] = {
+    {"model", feed_model, false}, {"pairs", feed_pairs, false},
+    {"text", feed_text, false}, {"options", feed_options, true},
+    {"log", feed_log, false},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+char said[4096];
+
+// A refusal is one line that says who speaks, without control characters.
+void check_message(int status, bool misused)
+{
+    const char *end = strchr(said, '\n');
+    MUST(status == (misused ? 2 : 1));
+    MUST(!strncmp(said, "transformer: ", 13) && end && !end[1]);
+    for (const char *c = said; c < end; c++)
+        MUST(*c < 0 || *c >= ' ');
+    MUST(!misused || strstr(said, "(see: transformer"));
+}
+
+// Feeds a part. Returns whether the input was taken.
+bool feed(const Part *part, const char *bytes, size_t size)
+{
+    int status = 0;
+    if (!messages)
+        messages = fmemopen(said, sizeof said, "w");
+    rewind(messages);
+    memset(said, 0, sizeof said);
+    save_bytes(bytes, size);
+    input = (Input){bytes, size, 0};
+    sandbox_begin();
+    memory_limit = memory_now + 100 * size + (2 << 20);
+    if (setjmp(where_exit_returns) == 0)
+        part->feed();
+    status = sandbox_end();
+    fflush(messages);
+    if (status)
+        check_message(status, part->misused);
+    return status == 0;
+}
+
+// ## Variations
+
+// What stands in such files, and what may hurt whoever reads them.
+const char *const words[] = {
+    "\t", "\n", "\r\n", "\xef\xbb\xbf", "\xc2\xa0", "\xe2\x80\xaf", "\xff",
+    "\xc3", "\xf0\x9f\x98\x80", "\xed\xa0\x80", "<end>", "\"", "\\", "\\n",
+    "\\u0041", "{", "}", "[", "]", ":", ",", "{}", "[]", "null", "-1", "0", "1",
+    "4294967296", "9223372036854775808", "18446744073709551615", "1e999", "nan",
+    "inf", "0x10", "--", "-", "=", "train", "info", "--steps", "--resume",
+    "--heads", "--d-model", "--help", "\"__metadata__\"", "\"F32\"",
+    "\"shape\"", "\"data_offsets\"", "\"step\":\"1\"", "adam.m.", "%s%n",
+    "1,train,", "\x1b[2J", "\xc2\x9b", "a", " ",
+};
+enum { WORDS_KNOWN = sizeof words / sizeof *words, LONGEST = 1 << 15 };
+
+int below(int n)
+{
+    return (int)(uniform(&test_state) * n);
+}
+
+// Puts `count` bytes in the place of `gone` bytes at `place`; returns the size.
+size_t replace(char *bytes, size_t size, size_t place, size_t gone,
+               const char *by, size_t count)
+{
+    char copied[256];
+    if (size - gone + count > LONGEST || count > sizeof copied)
+        return size;
+    memcpy(copied, by, count); // it may be a part of the bytes
+    memmove(bytes + place + count, bytes + place + gone, size - place - gone);
+    memcpy(bytes + place, copied, count);
+    return size - gone + count;
+}
+
+// Changes one thing; returns the new size.
+size_t change(char *bytes, size_t size)
+{
+    size_t place = (size_t)below((int)size + 1), left = size - place;
+    size_t some = left ? (size_t)below((int)fmin((double)left, 200)) : 0;
+    const char *word = words[below(WORDS_KNOWN)];
+    char byte = (char)below(256);
+    switch (left ? below(7) : 5) {
+    case 0:
+        bytes[place] ^= (char)(1 << below(8));
+        return size;
+    case 1:
+        return replace(bytes, size, place, 1, &byte, 1);
+    case 2:
+        return replace(bytes, size, place, some, "", 0);
+    case 3:
+        return replace(bytes, size, place, 0, bytes + place, some);
+    case 4:
+        return replace(bytes, size, place, some, word, strlen(word));
+    case 5:
+        return replace(bytes, size, place, 0, word, strlen(word));
+    default:
+        return below(20) ? size : place; // cut off
+    }
+}
+
+// Mends the length of a model's header, so that the damage behind it is seen.
+void mend_length(char *bytes, size_t size)
+{
+    size_t numbers = 0;
+    for (size_t i = 8; i + 1 < size; i++)
+        if (bytes[i] == '}' && (bytes[i + 1] == '}'))
+            numbers = i + 2;
+    for (int i = 0; numbers && i < 8; i++)
+        bytes[i] = (char)((uint64_t)(numbers - 8) >> 8 * i);
+}
+
+size_t vary(const Part *part, char *bytes, size_t size)
+{
+    for (int n = 1 + below(4); n > 0; n--)
+        size = change(bytes, size);
+    if (part == parts && size > 8 && below(8))
+        mend_length(bytes, size);
+    return size;
+}
+
+#ifdef PART
+
+#define TEXT_OF(name) #name
+#define NAME_OF(name) TEXT_OF(name)
+
+const Part *part_of_name(void)
+{
+    const Part *p = parts;
+    while (strcmp(p->name, NAME_OF(PART)))
+        p++;
+    return p;
+}
+
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
+
+// Half of the variations are libFuzzer's.
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
+                               unsigned seed)
+{
+    char own[LONGEST + 1];
+    test_state = seed;
+    if (size > LONGEST || below(2)) {
+        size = LLVMFuzzerMutate(bytes, size, most);
+        if (part_of_name() == parts && size > 8 && below(8))
+            mend_length((char *)bytes, size);
+        return size;
+    }
+    memcpy(own, bytes, size);
+    size = vary(part_of_name(), own, size);
+    size = size < most ? size : most;
+    memcpy(bytes, own, size);
+    return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    if (!messages)
+        name_input("." NAME_OF(PART));
+    feed(part_of_name(), (const char *)bytes, size);
+    return 0;
+}
+
+#else
+
+bool is_of(const Part *part, const char *path)
+{
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    size_t length = strlen(part->name);
+    return !strncmp(name, part->name, length) && name[length] == '-';
+}
+
+// Feeds a part with all its files, then with variations of them.
+void try_part(const Part *part, int variations, char **path, int paths)
+{
+    enum { FILES = 200 };
+    char *file[FILES], varied[LONGEST + 1];
+    size_t size[FILES];
+    int files = 0, taken = 0, whole = 0;
+    for (int i = 0; i < paths && files < FILES; i++)
+        if (is_of(part, path[i])) {
+            file[files] = read_file(path[i], &size[files]);
+            MUST(size[files] <= LONGEST);
+            whole += feed(part, file[files], size[files]);
+            files++;
+        }
+    for (int i = 0; files && i < variations; i++) {
+        int which = below(files);
+        memcpy(varied, file[which], size[which]);
+        taken += feed(part, varied, vary(part, varied, size[which]));
+    }
+    CLAIM(whole > 0 && taken > 0,
+          "%s: %d files, %d of them taken; %d variations, %d of them taken and "
+          "the others refused with a reason", part->name, files, whole,
+          variations, taken);
+    while (files > 0)
+        free(file[--files]);
+}
+
+int main(int argc, char **argv)
+{
+    int variations = argc > 2 ? atoi(argv[1]) : 0;
+    if (variations < 1) {
+        printf("fuzz: VARIATIONS FILE...\n");
+        return 2;
+    }
+    name_input("");
+    for (const Part *p = parts; p < parts + PARTS; p++)
+        try_part(p, variations, argv + 2, argc - 2);
+    fclose(messages);
+    remove(input_name);
+    arena_free(&room);
+    return claims_end();
+}
+
+#endif

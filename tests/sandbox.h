@@ -1,0 +1,129 @@
+// For tests that call thousands of times what may end the program: exit() comes
+// back, what transformer.c has allocated since then is freed, and how much that
+// was is known. Stands before test.h.
+
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Stands before each piece of memory that transformer.c has.
+typedef union Piece {
+    struct {
+        union Piece *before, *behind; // a ring, in which `pieces` is the first
+        size_t size;
+        bool inside; // allocated while exit() comes back
+    } is;
+    max_align_t aligned[2];
+} Piece;
+
+Piece pieces = {.is = {&pieces, &pieces, 0, false}};
+size_t memory_now, memory_peak; // bytes
+size_t memory_limit = SIZE_MAX; // who takes more is aborted
+bool exit_returns;
+jmp_buf where_exit_returns;
+int exit_status;
+
+_Noreturn void sandbox_exit(int status)
+{
+    if (!exit_returns)
+        exit(status);
+    exit_status = status;
+    longjmp(where_exit_returns, 1);
+}
+
+// Takes the memory out of the ring and gives the whole piece.
+void *unlinked(void *memory)
+{
+    if (!memory)
+        return NULL;
+    Piece *p = (Piece *)memory - 1;
+    p->is.before->is.behind = p->is.behind;
+    p->is.behind->is.before = p->is.before;
+    memory_now -= p->is.size;
+    return p;
+}
+
+// Puts a piece into the ring and gives the memory behind it.
+void *linked(Piece *p, size_t size)
+{
+    if (!p)
+        return NULL;
+    p->is.before = &pieces;
+    p->is.behind = pieces.is.behind;
+    p->is.size = size;
+    p->is.inside = exit_returns;
+    p->is.behind->is.before = pieces.is.behind = p;
+    memory_now += size;
+    if (memory_now > memory_peak)
+        memory_peak = memory_now;
+    if (memory_now > memory_limit)
+        abort();
+    return p + 1;
+}
+
+void *sandbox_malloc(size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    return linked(malloc(sizeof(Piece) + size), size);
+}
+
+void *sandbox_calloc(size_t count, size_t size)
+{
+    if (count > SIZE_MAX / 2 / size)
+        return NULL;
+    return linked(calloc(1, sizeof(Piece) + count * size), count * size);
+}
+
+void sandbox_free(void *memory)
+{
+    free(unlinked(memory));
+}
+
+void *sandbox_realloc(void *memory, size_t size)
+{
+    size_t before = memory ? ((Piece *)memory - 1)->is.size : 0;
+    Piece *p = unlinked(memory);
+    Piece *larger = size > SIZE_MAX / 2 ? NULL
+                                        : realloc(p, sizeof(Piece) + size);
+    if (!larger && p)
+        linked(p, before);
+    return linked(larger, size);
+}
+
+// It is used like this; exit() makes setjmp return a second time:
+//
+//     sandbox_begin();
+//     if (setjmp(where_exit_returns) == 0)
+//         …what may end the program
+//     int status = sandbox_end();
+
+void sandbox_begin(void)
+{
+    exit_returns = true;
+    exit_status = 0;
+    memory_peak = memory_now;
+}
+
+// Frees what is left; returns 0 or what exit() was given.
+int sandbox_end(void)
+{
+    for (Piece *p = pieces.is.behind, *next; p != &pieces; p = next) {
+        next = p->is.behind;
+        if (p->is.inside)
+            sandbox_free(p + 1);
+    }
+    exit_returns = false;
+    memory_limit = SIZE_MAX;
+    return exit_status;
+}
+
+#define exit sandbox_exit
+#define malloc sandbox_malloc
+#define calloc sandbox_calloc
+#define realloc sandbox_realloc
+#define free sandbox_free
