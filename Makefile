@@ -154,6 +154,9 @@ notebooks:
 notebooks-check:
 	$(NOTEBOOK_PYTHON) notebook/make.py --check $(N)
 
+build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
+build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
+
 build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags
 	@mkdir -p build/notebook
 	$(COMPILE) $< -o $@ -lm
