@@ -82,7 +82,7 @@ chapters=$(cd tests && ls [01]*.c | sed 's/\.c$//')
 in_double()
 {
     # shellcheck disable=SC2086
-    for test in $chapters golden gradcheck edges; do
+    for test in $chapters golden gradcheck edges rnn; do
         build "$test" "$test" -O2 -g $openmp -DTRANSFORMER_DOUBLE \
             -DTRANSFORMER_POISON && {
             OMP_NUM_THREADS=1 "build/$test" > "build/$test.log" 2>&1

@@ -68,8 +68,8 @@ void packing(Mat c, Mat a, Mat b)
     real *packed = allocate((size_t)b.rows * TILE_COLS, sizeof(real));
     for (int j = 0; j < c.cols; j += TILE_COLS) {
         Mat to = band_of_cols(c, j, TILE_COLS);
-        pack_cols(packed, band_of_cols(b, j, TILE_COLS));
-        column_of_tiles(to, to, a, packed);
+        pack_cols(TILE_COLS, packed, band_of_cols(b, j, TILE_COLS));
+        column_of_tiles(to, to, a, packed, TILE_COLS);
     }
     free(packed);
 }

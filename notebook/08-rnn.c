@@ -1,0 +1,209 @@
+// Lab 8: why the recurrent network was dropped.
+//
+// Three models learn to write a sequence of random words backwards, from the
+// same pairs in the same order:
+//
+//     plain        LSTM encoder and decoder
+//     attention    the same with additive attention
+//     transformer  of this project, 2 + 2 layers
+//
+//     08-rnn MODEL LENGTH EPOCHS
+//
+// trains one of them and prints CSV, one number a line:
+//
+//     measure,epoch,query,key,value
+//
+// measure is: parameters (their number); loss (nats a word, mean of an epoch of
+// training); seconds (of processor time that the training, without the looks at
+// the test data, has taken so far); word and sequence (shares of words and of
+// whole sequences that are right when the test data are decoded greedily);
+// place (share of right words at place `query` of the output, at the end);
+// weight (attention of output place `query` to input place `key` at the end, of
+// the attention model: mean over the test data). Places count from 1.
+
+#include "lab.h"
+#include "rnn.c"
+
+enum { LETTERS = 18, V = FIRST_WORD + LETTERS, PAIRS = 2500, UNSEEN = 500,
+       B = 64, LONGEST = 40 };
+
+const double CLIP = 5, RATE = 1e-3;
+
+// A model of either kind, in training. `book` are the lists of tensors, in the
+// four roles: parameters, gradients, Adam's two moments.
+typedef struct {
+    bool recurrent;
+    Rnn *rnn[4];
+    Transformer *book[4];
+    int length, epochs;
+    long step;
+    Arena arena;
+} Lab;
+
+// n sequences of the given length and their reversals. No END: the length is
+// known.
+Pairs random_pairs(int n, int length, uint64_t seed) {
+    size_t count = (size_t)n, T = (size_t)length;
+    Pairs p = {allocate(count, sizeof(Sentence)),
+               allocate(count, sizeof(Sentence)), n, 0};
+    uint64_t state = random_key(seed, FOR_PARAMETERS, (uint64_t)length);
+    for (int i = 0; i < n; i++) {
+        p.source[i] = (Sentence){allocate(T, sizeof(int)), length};
+        p.target[i] = (Sentence){allocate(T, sizeof(int)), length};
+        for (int t = 0; t < length; t++) {
+            int word = FIRST_WORD + (int)(uniform(&state) * LETTERS);
+            p.source[i].id[t] = p.target[i].id[length - 1 - t] = word;
+        }
+    }
+    return p;
+}
+
+Lab lab_new(const char *name, int length, int epochs) {
+    Lab lab = {.length = length, .epochs = epochs};
+    lab.recurrent = strcmp(name, "transformer") != 0;
+    Config config = {.layers = 2, .d_model = 64, .heads = 4, .d_ff = 256,
+                     .source_vocab = V, .target_vocab = V, .max_len = length};
+    RnnConfig rnn = {.vocab = V, .embedding = 64, .hidden = 128};
+    rnn.attention = strcmp(name, "attention") == 0 ? 64 : 0;
+    for (int k = 0; k < 4; k++) {
+        lab.rnn[k] = rnn_zeros(&rnn);
+        lab.book[k] = lab.recurrent ? &lab.rnn[k]->book
+                                    : transformer_new(&config);
+    }
+    initialize(lab.book[0], 1);
+    return lab;
+}
+
+// A step of training. own (T): see rnn_forward.
+Loss step_of(Lab *lab, const Batch *batch, const bool *own) {
+    Arena *arena = &lab->arena;
+    Transformer *gradient = lab->book[1];
+    Pass pass = {.arena = arena, .config = &lab->book[0]->config};
+    RnnSaved r;
+    Saved s;
+    Mat logits = lab->recurrent
+                   ? rnn_forward(arena, &r, lab->rnn[0], batch, own)
+                   : transformer_forward(&pass, &s, lab->book[0], batch);
+    const int *expected = lab->recurrent ? r.expected : batch->expected;
+    Mat lse = arena_mat(arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, expected, 0, arena);
+    memset(gradient->number, 0, gradient->count * sizeof(real));
+    loss_backward(logits, logits, lse, expected, 0, loss.tokens);
+    if (lab->recurrent)
+        rnn_backward(arena, lab->rnn[1], logits, &r, lab->rnn[0]);
+    else
+        transformer_backward(&pass, &s, lab->book[0], gradient, logits);
+    double norm = norm_of(gradient->number, gradient->count, arena);
+    slow_adam_step(lab->book[0]->number, lab->book[2]->number,
+                   lab->book[3]->number, gradient->number, gradient->count,
+                   clip_factor(norm, CLIP), RATE, ++lab->step);
+    return loss;
+}
+
+// One epoch -> the loss. The recurrent models are fed the true word with a
+// probability that falls from 1 to 0.2, decided anew for each step of a batch.
+Loss epoch_of(Lab *lab, const Pairs *data, int epoch) {
+    int order[PAIRS];
+    Arena *arena = &lab->arena;
+    uint64_t coin = random_key(2, FOR_DROPOUT, (uint64_t)epoch);
+    double forced = fmax(0.2, 1 - 0.9 * epoch / lab->epochs);
+    Loss total = {0};
+    epoch_order(order, data, B, 1, epoch);
+    for (int i = 0; i < PAIRS; i += B) {
+        Batch batch = make_batch(arena, data, order + i,
+                                 min_int(B, PAIRS - i));
+        bool *own = arena_take(arena, (size_t)lab->length, sizeof *own);
+        for (int t = 0; t < lab->length; t++)
+            own[t] = uniform(&coin) >= forced;
+        total = add_losses(total, step_of(lab, &batch, own));
+        arena_release(arena, 0);
+    }
+    return total;
+}
+
+// Decodes a batch greedily into out (B·T). weights (T,S) collects the attention
+// of the model that has it.
+void decode_batch(Lab *lab, const Batch *batch, int *out, Mat weights) {
+    Arena *arena = &lab->arena;
+    int T = lab->length, n = batch->sentences;
+    if (!lab->recurrent) {
+        translate(lab->book[0], batch->source, n, T, out, T, arena);
+        return;
+    }
+    RnnSaved s;
+    rnn_translate(arena, &s, lab->rnn[0], batch, out);
+    for (int i = 0; s.attention.weights.at && i < n * T; i++)
+        add(band_of_rows(weights, i / n, 1),
+            band_of_rows(s.attention.weights, i, 1));
+}
+
+// What is right in the test data: the words at each place (T) and, returned,
+// whole sequences.
+int test_of(Lab *lab, const Pairs *test, int *place, Mat weights) {
+    int T = lab->length, sequences = 0, order[UNSEEN], out[B * LONGEST];
+    for (int i = 0; i < UNSEEN; i++)
+        order[i] = i;
+    for (int i = 0; i < UNSEEN; i += B) {
+        Batch batch = make_batch(&lab->arena, test, order + i,
+                                 min_int(B, UNSEEN - i));
+        decode_batch(lab, &batch, out, weights);
+        for (int b = 0; b < batch.sentences; b++) {
+            int right = 0;
+            for (int j = b * T; j < b * T + T; j++) {
+                place[j % T] += out[j] == batch.expected[j];
+                right += out[j] == batch.expected[j];
+            }
+            sequences += right == T;
+        }
+        arena_release(&lab->arena, 0);
+    }
+    return sequences;
+}
+
+// The look at the test data after an epoch; the last time a closer one.
+void report_test(Lab *lab, const Pairs *test, int epoch) {
+    real sums[LONGEST * LONGEST] = {0};
+    Mat weights = mat(sums, lab->length, lab->length);
+    int T = lab->length, place[LONGEST] = {0}, words = 0;
+    double sequences = test_of(lab, test, place, weights);
+    for (int t = 0; t < T; t++)
+        words += place[t];
+    printf("word,%d,,,%.5f\n", epoch, (double)words / UNSEEN / T);
+    printf("sequence,%d,,,%.4f\n", epoch, sequences / UNSEEN);
+    for (int t = 0; epoch == lab->epochs && t < T; t++) {
+        printf("place,%d,%d,,%.4f\n", epoch, t + 1, (double)place[t] / UNSEEN);
+        for (int s = 0; lab->rnn[0]->config.attention && s < T; s++)
+            printf("weight,%d,%d,%d,%.4f\n", epoch, t + 1, s + 1,
+                   (double)*at(weights, t, s) / UNSEEN);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4 || atoi(argv[2]) > LONGEST)
+        fail("wanted: model, length of at most %d, epochs", LONGEST);
+#ifdef _OPENMP
+    omp_set_num_threads(1); // several of these run side by side
+#endif
+    Lab lab = lab_new(argv[1], atoi(argv[2]), atoi(argv[3]));
+    Pairs train_data = random_pairs(PAIRS, lab.length, 1);
+    Pairs test_data = random_pairs(UNSEEN, lab.length, 2);
+    double seconds = 0;
+    printf("measure,epoch,query,key,value\nparameters,0,,,%zu\n",
+           lab.book[0]->count);
+    for (int epoch = 0; epoch < lab.epochs; epoch++) {
+        clock_t started = clock();
+        Loss loss = epoch_of(&lab, &train_data, epoch);
+        seconds += (double)(clock() - started) / CLOCKS_PER_SEC;
+        printf("loss,%d,,,%.5f\nseconds,%d,,,%.3f\n", epoch + 1,
+               loss.loss / loss.tokens, epoch + 1, seconds);
+        if (epoch % 2 == 1 || epoch + 1 == lab.epochs)
+            report_test(&lab, &test_data, epoch + 1);
+    }
+    for (int k = 0; k < 4; k++) {
+        transformer_free(lab.recurrent ? NULL : lab.book[k]);
+        rnn_free(lab.rnn[k]);
+    }
+    arena_free(&lab.arena);
+    pairs_free(&train_data);
+    pairs_free(&test_data);
+}

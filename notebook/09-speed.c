@@ -1,0 +1,189 @@
+// Lab 9: a transformer's encoder against a bidirectional LSTM.
+//
+// Both in the sizes that the articles compare: 10,000 words, width 256; the
+// encoder has 6 layers with 8 heads and inner width 1024, the LSTM 2 layers
+// with 128 numbers for each direction.
+//
+//     09-speed parameters    model,part,parameters
+//     09-speed time          model,what,length,batch,work,chain,seconds
+//
+// The second measures lengths from 25 to 2,000 words. what: forward, which
+// keeps nothing for a backward pass, or training: forward and backward, without
+// the step of Adam. work: multiplications in matrix products, forward. chain:
+// how many matrix products of the forward pass have to wait for one another.
+// seconds: of processor time on one thread, the least of several runs.
+
+#include "lab.h"
+#include "rnn.c"
+
+enum { V = 10000, D = 256, HALF = D / 2, LSTM_LAYERS = 2, MOST_LENGTH = 2000 };
+
+// Both models with gradients, and what a measurement needs.
+typedef struct {
+    Transformer *transformer, *transformer_gradient;
+    Transformer book[2];           // the LSTM's tensors, and their gradients
+    Mat embedding[2];              // (V,D)
+    BiLstm lstm[2][LSTM_LAYERS];
+    int batch, length;
+    int *ids;                      // (B·S), read in either order
+    Arena arena;
+} Lab;
+
+void lstm_new(Lab *lab, int role) {
+    Transformer *book = &lab->book[role];
+    book->config.d_model = D;
+    list(book, &lab->embedding[role], V, D, START_EMBEDDING, "embedding", "");
+    for (int l = 0; l < LSTM_LAYERS; l++) {
+        list_lstm(book, &lab->lstm[role][l].forth, D, HALF, "forth");
+        list_lstm(book, &lab->lstm[role][l].back, D, HALF, "back");
+    }
+    place_tensors(book);
+}
+
+// Forward through the encoder, layer by layer; what a layer has saved is
+// forgotten.
+void transformer_forward_only(Lab *lab) {
+    const Transformer *t = lab->transformer;
+    Arena *arena = &lab->arena;
+    Pass pass = {.arena = arena, .config = &t->config};
+    EmbeddingSaved e;
+    Mat x = embedding_forward(&pass, &e, t->source_embedding,
+                              t->source_positions, lab->ids, lab->batch,
+                              lab->length);
+    for (int l = 0; l < t->config.layers; l++) {
+        size_t mark = arena->used;
+        EncoderLayerSaved s;
+        copy(x, encoder_layer_forward(&pass, &s, &t->encoder.layer[l], x,
+                                      lab->batch, (Mask){0}));
+        arena_release(arena, mark);
+    }
+}
+
+void transformer_training(Lab *lab) {
+    const Transformer *t = lab->transformer;
+    Transformer *g = lab->transformer_gradient;
+    Pass pass = {.arena = &lab->arena, .config = &t->config};
+    Saved s;
+    Mat none = {0}, out = encode(&pass, &s, t, lab->ids, lab->batch,
+                                 lab->length, (Mask){0});
+    Mat dx = encoder_backward(&pass, &s.encoder, &t->encoder, &g->encoder, out);
+    embedding_backward(&s.source, g->source_embedding, none, dx);
+}
+
+void lstm_forward_only(Lab *lab) {
+    Arena *arena = &lab->arena;
+    Pass pass = {.arena = arena};
+    EmbeddingSaved e;
+    Mat none = {0}, x = embedding_forward(&pass, &e, lab->embedding[0], none,
+                                          lab->ids, lab->batch, lab->length);
+    for (int l = 0; l < LSTM_LAYERS; l++) {
+        size_t mark = arena->used;
+        BiLstmSaved s;
+        copy(x, bilstm_forward(arena, &s, &lab->lstm[0][l], x, lab->batch));
+        arena_release(arena, mark);
+    }
+}
+
+void lstm_training(Lab *lab) {
+    Arena *arena = &lab->arena;
+    Pass pass = {.arena = arena};
+    EmbeddingSaved e;
+    BiLstmSaved s[LSTM_LAYERS];
+    Mat none = {0}, x = embedding_forward(&pass, &e, lab->embedding[0], none,
+                                          lab->ids, lab->batch, lab->length);
+    for (int l = 0; l < LSTM_LAYERS; l++)
+        x = bilstm_forward(arena, &s[l], &lab->lstm[0][l], x, lab->batch);
+    for (int l = LSTM_LAYERS - 1; l >= 0; l--) {
+        Mat dx = arena_zeros(arena, x.rows, D);
+        bilstm_backward(arena, &lab->lstm[1][l], dx, x, &s[l],
+                        &lab->lstm[0][l]);
+        x = dx;
+    }
+    embedding_backward(&e, lab->embedding[1], none, x);
+}
+
+// The shortest of at least two runs, and of as many as fit a fifth of a second.
+double seconds_of(Lab *lab, void (*run)(Lab *)) {
+    double least = INFINITY, total = 0;
+    for (int k = 0; k < 2 || total < 0.2; k++) {
+        clock_t started = clock();
+        run(lab);
+        double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
+        arena_release(&lab->arena, 0);
+        least = fmin(least, seconds);
+        total += seconds;
+    }
+    return least;
+}
+
+// In the encoder, products wait for queries, scores, contexts, output, inner
+// and outer layer. In the LSTM, for x W and then one in each step; the two
+// directions do not wait for each other.
+void measure(Lab *lab, bool training) {
+    const Config *c = &lab->transformer->config;
+    double n = lab->length, rows = lab->batch * n, F = c->d_ff;
+    double work[2] = {c->layers * (rows * (4.0 * D * D + 2 * D * F)
+                                   + 2 * rows * n * D),
+                      LSTM_LAYERS * 2 * rows * (D + HALF) * 4 * HALF};
+    double chain[2] = {c->layers * 6.0, LSTM_LAYERS * (1 + n)};
+    void (*run[2][2])(Lab *) = {{transformer_forward_only, lstm_forward_only},
+                                {transformer_training, lstm_training}};
+    for (int k = 0; k < 2; k++)
+        printf("%s,%s,%d,%d,%.0f,%.0f,%.6f\n", k ? "BiLSTM" : "transformer",
+               training ? "training" : "forward", lab->length, lab->batch,
+               work[k], chain[k], seconds_of(lab, run[training][k]));
+    fflush(stdout);
+}
+
+// Parameters of the LSTM and of the encoder, with their embeddings.
+void print_counts(const Lab *lab) {
+    const Transformer *t = lab->transformer, *book = &lab->book[0];
+    size_t words = (size_t)V * D, layers = 0;
+    for (int i = 0; i < t->tensors; i++)
+        if (strncmp(t->tensor[i].name.text, "encoder.", 8) == 0)
+            layers += (size_t)t->tensor[i].rows * (size_t)t->tensor[i].cols;
+    printf("model,part,parameters\n");
+    printf("transformer,embedding,%zu\n", words);
+    printf("transformer,layers,%zu\n", layers);
+    printf("BiLSTM,embedding,%zu\nBiLSTM,layers,%zu\n", words,
+           book->count - words);
+}
+
+int main(int argc, char **argv) {
+    Config config = {.layers = 6, .d_model = D, .heads = 8, .d_ff = 4 * D,
+                     .source_vocab = V, .target_vocab = FIRST_WORD,
+                     .max_len = MOST_LENGTH};
+    Lab lab = {.transformer = transformer_new(&config),
+               .transformer_gradient = transformer_zeros(&config)};
+    lstm_new(&lab, 0);
+    lstm_new(&lab, 1);
+    initialize(lab.transformer, 1);
+    initialize(&lab.book[0], 1);
+    lab.ids = allocate(4 * MOST_LENGTH, sizeof *lab.ids);
+    uint64_t state = random_key(1, FOR_PARAMETERS, 9);
+    for (int i = 0; i < 4 * MOST_LENGTH; i++)
+        lab.ids[i] = (int)(uniform(&state) * V);
+    if (argc == 2 && strcmp(argv[1], "parameters") == 0) {
+        print_counts(&lab);
+    } else {
+#ifdef _OPENMP
+        omp_set_num_threads(1);
+#endif
+        printf("model,what,length,batch,work,chain,seconds\n");
+        int length[] = {25, 50, 100, 200, 500, 1000, 2000};
+        for (int k = 0; k < 7; k++)
+            for (int training = 0; training < 2; training++) {
+                lab.length = length[k];
+                lab.batch = training && length[k] > 1000 ? 1 : 4;
+                measure(&lab, training);
+            }
+    }
+    transformer_free(lab.transformer);
+    transformer_free(lab.transformer_gradient);
+    for (int role = 0; role < 2; role++) {
+        free(lab.book[role].tensor);
+        free(lab.book[role].number);
+    }
+    free(lab.ids);
+    arena_free(&lab.arena);
+}
