@@ -21,6 +21,10 @@ void test_softmax(void)
     softmax_row(y, visible, 4);
     CLAIM(y[0] == (real)0.5 && y[1] == 0 && y[2] == (real)0.5 && y[3] == 0,
           "hidden keys get exactly 0, the visible ones share 1");
+    real rows[4] = {1, 1, 1, 1};
+    softmax_forward(mat(rows, 2, 2), (Mask){visible + 1, 1, 1});
+    CLAIM(rows[0] == 0 && rows[1] == 1 && rows[2] == 1 && rows[3] == 0,
+          "row i obeys row i of the first sentence's mask");
     softmax_row(y, none, 4);
     CLAIM(y[0] == 0 && y[1] == 0 && y[2] == 0 && y[3] == 0,
           "a row without a visible key becomes zeros, not NaN");

@@ -67,30 +67,33 @@ double loss(void *context)
     return value;
 }
 
-Case new_case(bool self, Mask mask, double rate)
+// With t queries and s keys; s = 0: self-attention.
+Case new_case(int t, int s, Mask mask, double rate)
 {
     Case c = {.config = {.d_model = D, .heads = H}, .mask = mask, .rate = rate};
     c.w = (MultiHead){random_linear(D, D), random_linear(D, D),
                       random_linear(D, D), random_linear(D, D)};
-    c.x = random_mat(B * T, D);
-    c.y = self ? c.x : random_mat(B * S, D);
-    c.upstream = random_mat(B * T, D);
+    c.x = random_mat(B * t, D);
+    c.y = s ? random_mat(B * s, D) : c.x;
+    c.upstream = random_mat(B * t, D);
     return c;
 }
 
-void check_gradient(bool self, Mask mask, double rate, const char *name)
+void check_gradient(int t, int keys, Mask mask, double rate, const char *name)
 {
-    Case c = new_case(self, mask, rate);
+    Case c = new_case(t, keys, mask, rate);
     Pass pass;
     MultiHeadSaved s;
     forward(&c, &pass, &s);
     MultiHead dw = {filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL),
                     filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL)};
-    Mat dx = filled_mat(B * T, D, PREFILL);
-    Mat dy = self ? dx : filled_mat(B * S, D, PREFILL);
+    Mat dx = filled_mat(B * t, D, PREFILL);
+    Mat dy = keys ? filled_mat(B * keys, D, PREFILL) : dx;
+    size_t used = room.used;
     multi_head_backward(&pass, &s, &c.w, &dw, dx, dy, c.upstream);
+    CLAIM(room.used == used, "%s: scratch memory is given back", name);
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s: dx", name);
-    if (!self)
+    if (keys)
         CLAIM_GRADIENT(loss, &c, c.y, dy, "%s: dy", name);
     Linear *w[] = {&c.w.query, &c.w.key, &c.w.value, &c.w.output};
     Linear *g[] = {&dw.query, &dw.key, &dw.value, &dw.output};
@@ -112,7 +115,7 @@ void check_gradient(bool self, Mask mask, double rate, const char *name)
 // then the output projection.
 void test_against_paper(void)
 {
-    Case c = new_case(false, (Mask){0}, 0);
+    Case c = new_case(T, S, (Mask){0}, 0);
     Pass pass;
     MultiHeadSaved s;
     Mat out = forward(&c, &pass, &s);
@@ -123,13 +126,13 @@ void test_against_paper(void)
             Mat q = arena_mat(&room, T, K), k = arena_mat(&room, S, K);
             Mat v = arena_mat(&room, S, K), w = arena_mat(&room, T, S);
             Linear *from[] = {&c.w.query, &c.w.key, &c.w.value};
-            Mat to[] = {q, k, v};
+            Mat *to[] = {&q, &k, &v};
             for (int i = 0; i < 3; i++) {
                 Linear own = {band_of_cols(from[i]->weight, h * K, K),
                               band_of_cols(from[i]->bias, h * K, K)};
                 Mat in = i == 0 ? band_of_rows(c.x, b * T, T)
                                 : band_of_rows(c.y, b * S, S);
-                linear_forward(to[i], in, &own);
+                linear_forward(*to[i], in, &own);
             }
             attention_forward(head(concat, b, T, h, K), w, w, q, k, v, (Mask){0},
                               1 / REAL(sqrt)((real)K), (Dropout){0});
@@ -139,16 +142,26 @@ void test_against_paper(void)
           "heads as bands of columns are the paper's separate heads");
 }
 
+void test_noise(void)
+{
+    Dropout d = {(real)0.5, 5};
+    CLAIM(head_dropout(d, 2).key == scramble32(7)
+          && head_dropout(d, 2).rate == d.rate, "each head has its own noise");
+}
+
 int main(void)
 {
     test_linear();
+    test_noise();
     test_against_paper();
     unsigned char cross[B * S] = {1, 1, 0, 1, 1, 0, 0, 0};
     unsigned char causal[T * T] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
-    check_gradient(false, (Mask){cross, S, 0}, 0, "cross-attention, padded");
-    check_gradient(false, (Mask){cross, S, 0}, 0.3, "cross-attention, dropout");
-    check_gradient(true, (Mask){causal, 0, T}, 0, "causal self-attention");
-    check_gradient(true, (Mask){causal, 0, T}, 0.3, "self-attention, dropout");
+    check_gradient(T, S, (Mask){cross, S, 0}, 0, "cross-attention, padded");
+    check_gradient(T, S, (Mask){cross, S, 0}, 0.3, "cross-attention, dropout");
+    check_gradient(1, S, (Mask){cross, S, 0}, 0, "cross-attention of one query");
+    check_gradient(S, T, (Mask){0}, 0, "cross-attention to fewer keys");
+    check_gradient(T, 0, (Mask){causal, 0, T}, 0, "causal self-attention");
+    check_gradient(T, 0, (Mask){causal, 0, T}, 0.3, "self-attention, dropout");
     arena_free(&room);
     return claims_end();
 }

@@ -40,7 +40,9 @@ void check_gradient(int activation, double rate, const char *name)
     Mat dx = filled_mat(N, D, PREFILL);
     FeedForward dw = {{filled_mat(D, F, PREFILL), filled_mat(1, F, PREFILL)},
                       {filled_mat(F, D, PREFILL), filled_mat(1, D, PREFILL)}};
+    size_t used = room.used;
     ffn_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
+    CLAIM(room.used == used, "%s: scratch memory is given back", name);
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s: dx", name);
     CLAIM_GRADIENT(loss, &c, c.w.inner.weight, dw.inner.weight, "%s: inner", name);
     CLAIM_GRADIENT(loss, &c, c.w.inner.bias, dw.inner.bias, "%s: inner bias", name);

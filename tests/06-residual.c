@@ -51,7 +51,9 @@ void test_norm(void)
     CLAIM_GRADIENT(norm_loss, &c, c.w.bias, dw.bias, "norm: dbias");
 
     Mat clean = filled_mat(N, D, 0);
+    size_t used = room.used;
     norm_backward(&pass, &s, &c.w, &dw, clean, c.upstream);
+    CLAIM(room.used == used, "norm: scratch memory is given back");
     double sums = 0, along = 0;
     for (int i = 0; i < N; i++) {
         double stretch = 0;

@@ -37,8 +37,13 @@ void check_gradient(int norm, double rate, const char *name)
     Pass pass;
     EncoderSaved s;
     forward(&c, &pass, &s);
+    size_t used = room.used;
+    random_mat(B * S, D);
+    size_t one = room.used - used; // what a gradient takes
     Mat dx = encoder_backward(&pass, &s, &c.model->encoder, &g->encoder,
                               c.upstream);
+    CLAIM(room.used == used + one + (size_t)(2 * config.layers + norm) * one,
+          "%s encoder: of all scratch memory the gradients alone stay", name);
     for (int i = 0; i < B * S * D; i++)
         dx.at[i] += (real)PREFILL;
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s encoder: gradient of the embeddings",

@@ -18,7 +18,13 @@ void test_masks(void)
     const unsigned char last[T] = {1, 1, 0, 0}, full[T] = {1, 1, 1, 1};
     CLAIM(!memcmp(mask_row(both, 1, 3), last, T)
           && !memcmp(mask_row(both, 0, 3), full, T), "both together");
-    CLAIM(mask_row((Mask){0}, 1, 2) == NULL, "no mask shows everything");
+    CLAIM(mask_row((Mask){0}, 1, 2) == NULL
+          && mask_row((Mask){NULL, S, 1}, 1, 2) == NULL,
+          "no mask shows everything");
+    Mask second = mask_of_sentence(both, 1);
+    CLAIM(mask_row(second, 0, 2) == mask_row(both, 1, 2)
+          && mask_row(second, 1, 2) == mask_row(both, 1, 2),
+          "the mask of one sentence is the same for every sentence");
 }
 
 Mat logits_of(ModelCase *c)

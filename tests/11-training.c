@@ -25,8 +25,10 @@ void test_loss(double smoothing)
 {
     Case c = {random_mat(N, V), smoothing};
     Mat lse = arena_mat(&room, N, 1), dlogits = arena_mat(&room, N, V);
+    size_t used = room.used;
     Loss loss = loss_forward(lse, c.logits, words, smoothing, &room);
-    CLAIM(loss.tokens == 4, "padding is not counted");
+    CLAIM(loss.tokens == 4 && lse.at[1] == 0, "padding is not counted");
+    CLAIM(room.used == used, "the loss gives its scratch memory back");
     loss_backward(dlogits, c.logits, lse, words, smoothing, loss.tokens);
     double rows = 0;
     for (int i = 0; i < N; i++)
@@ -65,6 +67,9 @@ void test_clipping(void)
         square += (double)x.at[k] * x.at[k];
     CLAIM(relative_error(norm_of(x.at, LONG, &room), sqrt(square)) < 1e-10,
           "the norm over several chunks");
+    size_t used = room.used;
+    norm_of(x.at, LONG, &room);
+    CLAIM(room.used == used, "the norm gives its scratch memory back");
     CLAIM(clip_factor(4, 1) == 0.25 && clip_factor(0.5, 1) == 1,
           "a norm of 4 is cut to 1, a norm of 0.5 is left alone");
 }
@@ -85,6 +90,16 @@ void test_adam(void)
         worst = fmax(worst, relative_error(p[0], q));
     }
     CLAIM(worst < 1e-10, "twenty steps of Adam are its definition: %.0e", worst);
+    enum { LONG = 2 * CHUNK + 5 };
+    Mat many = filled_mat(1, LONG, 1), g = filled_mat(1, LONG, 3);
+    Mat means = filled_mat(1, LONG, 0), squares = filled_mat(1, LONG, 0);
+    many.at[LONG - 1] = 7;
+    adam_step(many.at, means.at, squares.at, g.at, LONG - 1, 1, 0.01, 1);
+    worst = 0;
+    for (int k = 0; k < LONG - 1; k++)
+        worst = fmax(worst, fabs(many.at[k] - 0.99));
+    CLAIM(worst < 1e-8 && many.at[LONG - 1] == 7,
+          "of several chunks each number takes one step");
     real still[1] = {5}, zero[1] = {0};
     adam_step(still, m, v, zero, 1, 1, 0, 1);
     CLAIM(still[0] == 5, "learning rate 0 changes nothing");

@@ -51,10 +51,13 @@ void test_translate(void)
 {
     Config config = small_config();
     int same = 0, total = 0;
+    bool given_back = true;
     for (int trial = 0; trial < 20; trial++) {
         Transformer *t = random_transformer(&config);
         int out[B * 7], naive[7], lengths[B] = {5, 3};
+        size_t used = room.used;
         translate(t, source_ids, B, S, out, 7, &room);
+        given_back = given_back && room.used == used;
         for (int b = 0; b < B; b++) {
             int n = naive_translation(t, source_ids + b * S, lengths[b], naive, 7);
             bool equal = n == 7 || out[b * 7 + n] == PAD;
@@ -67,6 +70,7 @@ void test_translate(void)
     }
     CLAIM(same == total, "translate gives what the naive loop gives: %d of %d",
           same, total);
+    CLAIM(given_back, "and gives its memory back");
 }
 
 void test_translate_all(void)
@@ -90,6 +94,7 @@ void test_translate_all(void)
                        sizeof(int) * (size_t)alone[0].length);
         sentences_free(alone, 1);
     }
+    CLAIM(arena.used == 0, "the memory of each batch is given back");
     CLAIM(same, "sentences in batches are translated as alone, and keep their order");
     sentences_free(batched, 9);
     arena_free(&arena);
