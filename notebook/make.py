@@ -37,7 +37,7 @@ def convert(source):
 
 def execute(notebook):
     client = nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", record_timing=False,
+        notebook, timeout=1200, kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": HERE}})
     client.execute()
     notebook.metadata.language_info = {"name": "python"}
@@ -88,7 +88,8 @@ def main():
         notebook = convert(source)
         try:
             execute(notebook)
-        except nbclient.exceptions.CellExecutionError as error:
+        except (nbclient.exceptions.CellExecutionError,
+                nbclient.exceptions.CellTimeoutError) as error:
             wrong = [str(error).strip()]
         committed = f"{HERE}/{name}.ipynb"
         if check and not wrong:
