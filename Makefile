@@ -46,9 +46,11 @@ transformer: transformer.c build/flags
 	@echo "building with: $(CC) $(CFLAGS)"
 	$(COMPILE) transformer.c -o $@ -lm
 
-# Threads that wait sleep instead of spinning: other programs may need the cores,
-# and then spinning makes both crawl.
-export OMP_WAIT_POLICY ?= passive
+# A thread that waits looks again and again for a moment, up to about half a
+# millisecond, and then sleeps: other programs may need the cores. GCC's library
+# counts how often it looks, clang's counts milliseconds.
+export GOMP_SPINCOUNT ?= 10000
+export KMP_BLOCKTIME ?= 1
 
 # ---------------------------------------------------------------- run
 

@@ -364,8 +364,8 @@ double now(void) {
 //
 // Small tools that the chapters share. All of them expect rows whose numbers
 // lie side by side (col_stride 1); only the matrix product takes any view.
-// They are not marked PARALLEL_FOR: they spend their time waiting for memory,
-// and a second core would wait for the same memory.
+// `fill` and `copy` also serve single attention heads, of which each thread has
+// its own, so they are not shared among threads.
 
 // The number of elements; as double, since it serves as an estimate of work.
 double size_of(Mat m) {
@@ -389,12 +389,33 @@ void copy(Mat to, Mat from) {
 
 // to += from, same shape
 void add(Mat to, Mat from) {
+    PARALLEL_FOR(size_of(to))
     for (int i = 0; i < to.rows; i++) {
         real *sum = row(to, i);
         const real *x = row(from, i);
         for (int j = 0; j < to.cols; j++)
             sum[j] += x[j];
     }
+}
+
+enum { CHUNK = 1 << 14 }; // numbers that one thread takes at a time
+
+// The chunks of n numbers, the last of which may be shorter.
+long chunks_of(size_t n) {
+    return (long)((n + CHUNK - 1) / CHUNK);
+}
+
+// How many of n numbers stand in chunk k.
+size_t chunk_size(size_t n, long k) {
+    size_t left = n - (size_t)k * CHUNK;
+    return left < CHUNK ? left : CHUNK;
+}
+
+// x = 0, n numbers side by side
+void clear(real *x, size_t n) {
+    PARALLEL_FOR((double)n)
+    for (long k = 0; k < chunks_of(n); k++)
+        memset(x + k * CHUNK, 0, chunk_size(n, k) * sizeof *x);
 }
 
 // Sums along a row run through the whole program. Written naively each addition
@@ -690,42 +711,57 @@ void column_of_tiles(Mat c, Mat from, Mat a, const real *b, int b_stride) {
     }
 }
 
-// c += a b on one thread, for products that are small: those of one attention
-// head, and any that stand inside a PARALLEL_FOR. If the rows of b are whole
-// vectors already, they are used where they lie.
-void small_matmul_add(Mat c, Mat a, Mat b) {
+// c = from + a b on one thread, for products that are small: those of one
+// attention head, and any that stand inside a PARALLEL_FOR. For a few tiles the
+// copy of b would not pay: if its rows are whole vectors, they are used where
+// they lie.
+void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
-    bool direct = b.col_stride == 1 && b.cols % LANES == 0;
-    for (int p = 0; p < a.cols; p += DEPTH) {
+    bool direct = b.col_stride == 1 && b.cols % LANES == 0
+               && c.rows <= 4 * TILE_ROWS;
+    for (int p = 0; p == 0 || p < a.cols; p += DEPTH, from = c) {
         int depth = min_int(DEPTH, a.cols - p);
         Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
         for (int j = 0; j < b.cols; j += TILE_COLS) {
             int cols = min_int(TILE_COLS, b.cols - j);
-            Mat to = band_of_cols(c, j, cols), b_j = band_of_cols(b_p, j, cols);
+            Mat b_j = band_of_cols(b_p, j, cols);
             if (!direct)
                 pack_cols(TILE_COLS, packed, b_j);
-            column_of_tiles(to, to, a_p, direct ? b_j.at : packed,
+            column_of_tiles(band_of_cols(c, j, cols), band_of_cols(from, j, cols),
+                            a_p, direct ? b_j.at : packed,
                             direct ? b.row_stride : TILE_COLS);
         }
     }
 }
 
+// c += a b, small
+void small_matmul_add(Mat c, Mat a, Mat b) {
+    small_matmul_from(c, c, a, b);
+}
+
 // ### Large products
 //
-// Both ways below run through p in blocks of DEPTH. If c is narrow, all of b's
-// block is packed, and the threads share the rows of c. Otherwise blocks of a
-// that fit the second cache are packed, and the threads share the columns of
-// tiles.
+// Three ways, for three shapes.
 //
-// A row of a whose length is a power of two begins at the same place of the
-// cache as the row above, and twelve such rows push each other out. So rows are
-// copied to where they lie a little further apart. If a is transposed, its
-// columns are what lies side by side, and twelve numbers of each are copied.
+// *Small c.* The weight gradients of narrow layers have few elements, each a sum
+// over all rows of the batch. c stays in the nearest cache; the threads share
+// its columns.
+//
+// *Tall c.* A narrow layer applied to all rows of the batch has a small b. Its
+// blocks are packed as a whole, and the threads share the rows.
+//
+// *Large c.* Blocks of a that fit the second cache are packed, and the threads
+// share the columns. A row of a whose length is a power of two begins at the
+// same place of the cache as the row above, and twelve such rows push each other
+// out. So rows are copied to where they lie a little further apart. If a is
+// transposed, its columns are what lies side by side, and twelve numbers of each
+// are copied.
 
 enum {
-    NARROW = 4 * TILE_COLS,       // c with at most so many columns is narrow
-    SHARE_ROWS = 8 * TILE_ROWS,   // rows that one thread takes at a time
-    BLOCK_ROWS = 960,             // a multiple of every TILE_ROWS
+    SMALL_C = 1 << 14,             // elements of a c that is small
+    SMALL_B = DEPTH * 8 * TILE_COLS, // elements of a block of b that is small
+    SHARE_ROWS = 2 * TILE_ROWS,    // rows that one thread takes at a time
+    BLOCK_ROWS = 960,              // a multiple of every TILE_ROWS
     PACKED_ROW = DEPTH + LANES,
 };
 
@@ -735,11 +771,21 @@ double work_of_product(Mat c, int depth) {
     return size_of(c) * depth / 16;
 }
 
-// c = from + a b, c narrow, a of at most DEPTH columns.
-void narrow_matmul(Mat c, Mat from, Mat a, Mat b) {
-    CACHE_LINE static real packed[DEPTH * NARROW];
+// c = from + a b, c small
+void small_c_matmul(Mat c, Mat from, Mat a, Mat b) {
+    PARALLEL_FOR(work_of_product(c, a.cols))
+    for (int j = 0; j < b.cols; j += TILE_COLS) {
+        int cols = min_int(TILE_COLS, b.cols - j);
+        small_matmul_from(band_of_cols(c, j, cols), band_of_cols(from, j, cols),
+                          a, band_of_cols(b, j, cols));
+    }
+}
+
+// c = from + a b, a of at most DEPTH columns, b small
+void tall_matmul(Mat c, Mat from, Mat a, Mat b) {
+    CACHE_LINE static real packed[SMALL_B + DEPTH * TILE_COLS];
     for (int j = 0; j < b.cols; j += TILE_COLS)
-        pack_cols(TILE_COLS, packed + j * DEPTH,
+        pack_cols(TILE_COLS, packed + j * b.rows,
                   band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
     PARALLEL_FOR(work_of_product(c, a.cols))
     for (int i = 0; i < c.rows; i += SHARE_ROWS) {
@@ -748,7 +794,7 @@ void narrow_matmul(Mat c, Mat from, Mat a, Mat b) {
             int cols = min_int(TILE_COLS, b.cols - j);
             column_of_tiles(band_of_cols(band_of_rows(c, i, rows), j, cols),
                             band_of_cols(band_of_rows(from, i, rows), j, cols),
-                            band_of_rows(a, i, rows), packed + j * DEPTH,
+                            band_of_rows(a, i, rows), packed + j * b.rows,
                             TILE_COLS);
         }
     }
@@ -772,7 +818,7 @@ Mat pack_rows(real *packed, Mat a) {
                  by_rows ? 1 : TILE_ROWS};
 }
 
-// c = from + a b, a of at most BLOCK_ROWS × DEPTH
+// c = from + a b, c large, a of at most BLOCK_ROWS × DEPTH
 void block_matmul(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE static real packed_a[BLOCK_ROWS * PACKED_ROW];
     Mat tiles = pack_rows(packed_a, a);
@@ -802,12 +848,17 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
                     transposed(a));
         return;
     }
+    if (size_of(c) <= SMALL_C) {
+        small_c_matmul(c, from, a, b);
+        return;
+    }
     for (int p = 0; p == 0 || p < a.cols; p += DEPTH, from = c) {
         int depth = min_int(DEPTH, a.cols - p);
         Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
-        if (b.cols <= NARROW)
-            narrow_matmul(c, from, a_p, b_p);
-        for (int i = 0; b.cols > NARROW && i < a.rows; i += BLOCK_ROWS) {
+        bool tall = a.col_stride == 1 && size_of(b_p) <= SMALL_B;
+        if (tall)
+            tall_matmul(c, from, a_p, b_p);
+        for (int i = 0; !tall && i < a.rows; i += BLOCK_ROWS) {
             int rows = min_int(BLOCK_ROWS, a.rows - i);
             block_matmul(band_of_rows(c, i, rows), band_of_rows(from, i, rows),
                          band_of_rows(a_p, i, rows), b_p);
@@ -917,7 +968,7 @@ Mat arena_mat(Arena *arena, int rows, int cols) {
 // A matrix of zeros: where gradients are going to be added up.
 Mat arena_zeros(Arena *arena, int rows, int cols) {
     Mat m = arena_mat(arena, rows, cols);
-    fill(m, 0);
+    clear(m.at, (size_t)rows * (size_t)cols);
     return m;
 }
 
@@ -1376,7 +1427,7 @@ void linear_forward(Mat y, Mat x, const Linear *w) {
 //
 // The threads share the columns, so that each sum is made by one of them.
 void add_column_sums(Mat total, Mat x) {
-    enum { BAND = 64 };
+    enum { BAND = 32 };
     PARALLEL_FOR(size_of(x))
     for (int first = 0; first < x.cols; first += BAND) {
         int last = min_int(first + BAND, x.cols);
@@ -3591,20 +3642,17 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // The gradient is clipped to a global norm. The paper does not mention
 // clipping; many training programs do it as a matter of course.
 
-enum { CHUNK = 1 << 14 }; // numbers that one thread takes at a time
-
 // √Σ x² over n numbers, in chunks, so that threads do not change the sum
 double norm_of(const real *x, size_t n, Arena *arena) {
     size_t mark = arena->used;
-    int chunks = (int)((n + CHUNK - 1) / CHUNK);
+    long chunks = chunks_of(n);
     double *part = arena_take(arena, (size_t)chunks, sizeof *part), total = 0;
     PARALLEL_FOR((double)n)
-    for (int k = 0; k < chunks; k++) {
-        size_t first = (size_t)k * CHUNK;
-        size_t count = n - first < CHUNK ? n - first : CHUNK;
-        part[k] = dot(x + first, x + first, (int)count);
+    for (long k = 0; k < chunks; k++) {
+        const real *first = x + k * CHUNK;
+        part[k] = dot(first, first, (int)chunk_size(n, k));
     }
-    for (int k = 0; k < chunks; k++)
+    for (long k = 0; k < chunks; k++)
         total += part[k];
     arena_release(arena, mark);
     return sqrt(total);
@@ -3652,11 +3700,10 @@ void adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
     real step = (real)(rate / (1 - pow(ADAM_BETA1, (double)t)));
     real root = (real)(1 / sqrt(1 - pow(ADAM_BETA2, (double)t)));
     real f = (real)factor, epsilon = (real)ADAM_EPSILON;
-    long chunks = (long)((n + CHUNK - 1) / CHUNK);
     PARALLEL_FOR((double)n * 4)
-    for (long k = 0; k < chunks; k++) {
-        size_t last = (size_t)(k + 1) * CHUNK < n ? (size_t)(k + 1) * CHUNK : n;
-        for (size_t i = (size_t)k * CHUNK; i < last; i++) {
+    for (long k = 0; k < chunks_of(n); k++) {
+        size_t first = (size_t)k * CHUNK, last = first + chunk_size(n, k);
+        for (size_t i = first; i < last; i++) {
             //@ exercise adam_step
             real g = gradient[i] * f;
             m[i] = beta1 * m[i] + rest1 * g;
@@ -3778,7 +3825,7 @@ Step train_step(Trainer *t, const Batch *batch) {
     step.loss = loss_forward(lse, logits, batch->expected, recipe->smoothing,
                              &t->arena);
     // (2) backward, into gradients that start at zero
-    memset(gradient->number, 0, gradient->count * sizeof(real));
+    clear(gradient->number, gradient->count);
     loss_backward(logits, logits, lse, batch->expected, recipe->smoothing,
                   step.loss.tokens);
     transformer_backward(&pass, &saved, model, gradient, logits);
