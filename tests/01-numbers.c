@@ -1,6 +1,7 @@
 // Chapter 1: numbers, matrix views, the matrix product, memory, randomness.
 
 #include "test.h"
+#include "fails.h"
 
 void test_views(void)
 {
@@ -61,6 +62,21 @@ void test_products(void)
     matmul(c, a, b);
     matmul_definition(expected, a, b);
     CLAIM(largest_error_above(c, expected, 1) < limit, "matmul forgets what c held");
+
+    Mat wide = random_mat(60, 160);
+    c = (Mat){wide.at, 30, 64, 2 * wide.row_stride, 2};
+    expected = copied(c), a = random_mat(30, 20), b = random_mat(20, 64);
+    matmul_definition(expected, a, b);
+    matmul_add(c, a, b);
+    CLAIM(largest_error_above(c, expected, 1) < limit,
+          "c may have gaps between its rows and between its columns");
+    c = filled_mat(30, 64, 9);
+    Mat columns = transposed(random_mat(64, 30));
+    expected = copied(columns);
+    matmul_definition(expected, a, b);
+    matmul_from(c, columns, a, b);
+    CLAIM(largest_error_above(c, expected, 1) < limit,
+          "what it begins from may lie column by column");
 
     double from_row = 0, from_other = 0;
     for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
@@ -143,6 +159,7 @@ void test_exponential(void)
           "exponential is right to %.1e from -80 to 20", worst);
     CLAIM(exponential(0) == 1, "exponential(0) is exactly 1");
     CLAIM(exponential(-1000) < 1e-37, "exponential(-1000) is as good as 0");
+    CLAIM(exponential(1000) > 1e38, "exponential(1000) is as good as infinite");
 }
 
 void test_memory(void)
@@ -167,6 +184,19 @@ void test_memory(void)
           "in this build fresh memory is not a number");
 #endif
     arena_free(&arena);
+    arena_release(&arena, 0);
+    CLAIM(!arena.top && !arena.used, "an empty arena can be released");
+}
+
+// What calloc and realloc leave open.
+void test_requests(void)
+{
+    void *nothing = allocate(0, 0);
+    CLAIM(nothing != NULL, "no items have a place, too");
+    free(nothing);
+    volatile size_t many = SIZE_MAX / 2; // volatile: so that no compiler warns
+    CLAIM_FAILS("a size that overflows is refused", "out of memory",
+                reallocate(NULL, many, 4));
 }
 
 void test_random(void)
@@ -230,6 +260,7 @@ int main(void)
     test_rows();
     test_exponential();
     test_memory();
+    test_requests();
     test_random();
     test_dropout();
     test_products(); // takes the longest, so it comes late

@@ -1,6 +1,7 @@
 // Chapter 8: the decoder, the whole model, the list of its parameters.
 
 #include "test.h"
+#include "fails.h"
 #include "model.h"
 
 typedef struct {
@@ -129,11 +130,23 @@ void test_start(void)
     transformer_free(same);
 }
 
+void test_names(void)
+{
+    char long_name[NAME_SIZE];
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    CLAIM(!strcmp(join(long_name, "").text, long_name),
+          "a name may be as long as there is room");
+    CLAIM_FAILS("a longer one is refused, not cut", "is too long",
+                join(long_name, "y").text[0]);
+}
+
 int main(void)
 {
     check_gradient(POST_NORM, "post-norm");
     check_gradient(PRE_NORM, "pre-norm");
     test_list();
+    test_names();
     test_memory();
     test_start();
     arena_free(&room);

@@ -230,6 +230,9 @@ void test_vocab(void)
     v = vocab_build(text, 2, words, 3);
     CLAIM(v.count == FIRST_WORD, "if all are rare, only the special ones stay");
     vocab_free(&v);
+    v = vocab_build(NULL, 0, words, 1);
+    CLAIM(v.count == FIRST_WORD, "so it is if there is no text");
+    vocab_free(&v);
 }
 
 void test_special(void)

@@ -1192,8 +1192,54 @@ void test_full_disk(void)
     CLAIM(status_of_loading() == 0, "which is whole");
     checkpoint_free(&c);
 }
+
+// The place is taken by a folder while the file is written.
+void commit_to_folder(void)
+{
+    NewFile n = new_file("build/14-folder");
+    mkdir("build/14-folder", 0700);
+    commit_file(&n);
+}
+
+// A pipe takes what is written, but cannot be made to bring it to a disk.
+void commit_to_pipe(void)
+{
+    int ends[2];
+    NewFile n = new_file(FILE_NAME);
+    fclose(n.file);
+    if (pipe(ends) == 0)
+        n.file = fdopen(ends[1], "wb");
+    commit_file(&n);
+}
+
+// The disk was full when a line was written, and nothing is left to write.
+void print_on_full_disk(void)
+{
+    if (!freopen("/dev/full", "w", stdout))
+        fail("cannot open /dev/full: %s", strerror(errno));
+    setvbuf(stdout, NULL, _IONBF, 0);
+    puts("lost");
+    finish_output();
+}
+
+void test_last_moment(void)
+{
+    write_header(sample_header);
+    CLAIM_FAILS("a folder that has come meanwhile is not replaced",
+                "build/14-folder: Is a directory", (commit_to_folder(), 0));
+    CLAIM(!exists("build/14-folder.new"), "nothing is left beside the folder");
+    rmdir("build/14-folder");
+    CLAIM_FAILS("a file that does not reach the disk replaces nothing",
+                "what was there before is unchanged", (commit_to_pipe(), 0));
+    CLAIM(!exists(FILE_NAME ".new"), "nothing is left of it");
+    CLAIM(status_of_loading() == 0, "what was there is whole");
+    if (exists("/dev/full"))
+        CLAIM_FAILS("output that was lost before the end is missed",
+                    "cannot write the output", (print_on_full_disk(), 0));
+}
 #else
 void test_full_disk(void) {}
+void test_last_moment(void) {}
 #endif
 
 int main(void)
@@ -1228,6 +1274,7 @@ int main(void)
     test_without_moments();
     test_replacing();
     test_full_disk();
+    test_last_moment();
     checkpoint_free(&sample);
     free(sample_header);
     free(sample_data);

@@ -10,7 +10,7 @@
 #
 # Lists of options are kept in variables that the shell is meant to split, texts
 # with escapes are formats of printf:
-# shellcheck disable=SC2059,SC2086,SC2254,SC3045
+# shellcheck disable=SC2059,SC2086,SC2116,SC2254,SC3045
 
 LC_ALL=C
 OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the processor
@@ -336,6 +336,18 @@ same '--name=value is understood' 'layers 7,norm pre,tie yes' \
     "$(grep -E '^(layers|norm|tie) ' out | paste -s -d , -)"
 fails 'behind -- everything is an operand' "cannot open --tie: $gone" \
     translate -- --tie
+fails 'a single - is the name of a file' "cannot open -: $gone" translate -
+summer=$(printf '\303\251t\303\251')
+fails 'a message keeps the letters of any language' "cannot open $summer: $gone" \
+    translate "$summer"
+wrong 'the model may not replace the data' 'pairs.tsv would be overwritten' \
+    train pairs.tsv --model pairs.tsv
+wrong 'nor may the log' 'pairs.tsv would be overwritten' \
+    train pairs.tsv --log pairs.tsv
+wrong 'the log may not replace the model' 'm would be overwritten' \
+    train pairs.tsv --model m --log m
+wrong 'validation data are not replaced either' 'valid.tsv would be overwritten' \
+    train pairs.tsv --valid valid.tsv --log valid.tsv
 
 # A value is accepted if train then misses its data (status 1), and refused if
 # it ends with status 2 and the right message. Complaints are collected.
@@ -509,6 +521,11 @@ works 'another ending of the name is possible' \
     train pairs.tsv $mini --steps 1 --valid valid.tsv --model plain
 works 'a name that does not end in .safetensors gets .last behind it' \
     info plain.last
+run train pairs.tsv $mini --steps 1 --valid valid.tsv --model plain.bin
+works 'so does a name with another ending' info plain.bin.last
+run train pairs.tsv $mini --steps 45 --model uneven.safetensors
+works 'steps that are no multiple of twenty' info uneven.safetensors
+same 'the last step is saved, too' 'steps trained 45' "$(grep '^steps trained' out)"
 fails 'a missing file of validation data is said' "cannot open nowhere: $gone" \
     train pairs.tsv --valid nowhere
 printf 'a\tb\nc\n' > short.tsv
@@ -761,6 +778,9 @@ step=$(sed -n 's/^transformer: step \([0-9]*\):.*/\1/p' err)
 works 'the model saved before that can be read' info wild.safetensors
 same 'the model saved before that is of an earlier step' yes \
     "$(awk -v bad="$step" '/^steps trained/ { print ($3 > 0 && $3 < bad ? "yes" : $3) }' out)"
+fails_late 'resumed, it fails again, and says again where the good state is' \
+    "step $step: the loss is not a number any more; try a smaller --lr; the last good state is in wild.safetensors" \
+    train pairs.tsv --resume --model wild.safetensors
 run train pairs.tsv $wild --steps 2000 --model early.safetensors
 fits 'it also stops if nothing has been saved yet' \
     'status 1: transformer: step *: the loss is not a number any more;*' "$(last_outcome)"
@@ -790,6 +810,9 @@ prints 'a last line without an end counts' 'le chien mange' \
 give 'zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n\360\237\246\223\n'
 works 'unknown words do no harm' translate good.safetensors
 same 'as many lines come out as go in' 4 "$(($(wc -l < out)))"
+printf '%3000s\n%255s\n' 'the cat sleeps' 'the cat sleeps' > in
+prints 'a line may be long, if its words are few' 'le chat dort
+le chat dort' translate good.safetensors
 give 'the\302\240cat\342\200\257sleeps\302\240\n\t the   cat\tsleeps \n'
 prints 'no-break spaces and tabs are spaces' 'le chat dort
 le chat dort' translate good.safetensors
@@ -962,6 +985,8 @@ fails 'a sentence that is not UTF-8' 'the sentence is not valid UTF-8' \
     attention good.safetensors "$(printf 'a\377')"
 fails_late '--csv into a folder that is not there' \
     "cannot write nowhere/a.csv*: $gone" attention good.safetensors a --csv nowhere/a.csv
+wrong '--csv onto the model' 'good.safetensors would be overwritten' \
+    attention good.safetensors a --csv good.safetensors
 fails_late '--csv onto a folder' 'cannot write .: it is not a regular file' \
     attention good.safetensors a --csv .
 
@@ -1159,6 +1184,14 @@ refused 'something behind the header' \
     "$not_a_model something behind the end of its header*"
 edited 's/} *$//'
 refused 'a header that does not end' "$not_a_model *"
+printf '{"__meta' > bad.header
+put_together bad.header good.numbers
+refused 'a header that ends in a word' "$not_a_model *"
+length $((101 << 20)) > bad.safetensors
+dd if=/dev/null of=bad.safetensors bs=1 seek=$((102 << 20)) 2> /dev/null
+refused 'a header of 101 megabytes, which are there' \
+    "$not_a_model no safetensors header, or cut short*"
+rm bad.safetensors
 { printf '{'; awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[[[[[[[[[[" }'; } > bad.header
 put_together bad.header good.numbers
 refused 'nonsense, deeply nested' "$not_a_model *"
@@ -1306,7 +1339,7 @@ limited() # LIMIT COMMAND…: as run does, with a limit in blocks of 512 bytes
     shift
     (
         trap '' XFSZ
-        ulimit -f "$limit"
+        ulimit -S -f "$limit"
         exec "$program" "$@" --threads 1
     ) < /dev/null > out 2> err
     status=$?
@@ -1326,6 +1359,49 @@ fits 'the CSV does not fit on the disk' \
 same_bytes 'the CSV that was there is unchanged' b.csv w.csv
 absent 'no half a CSV is left beside it' w.csv.new
 same 'no temporary file is left by any test' '' "$(find . -name '*.new')"
+
+# ------------------------------------------------------------------ terminal
+section 'a terminal'
+
+# COMMAND: runs it at a terminal that script(1) of util-linux makes, with what
+# `give` has made ready as keys. All that the terminal shows is in the file out.
+terminal()
+{
+    script -q -e -c "$1" /dev/null < in > out 2> err
+    status=$?
+    : > in
+}
+# CLAIM PATTERN: status 0, and the terminal shows it. \r stands for itself.
+shows()
+{
+    if [ "$status" = 0 ] && grep -q "$(printf "$2")" out; then
+        ok "$1"
+    else
+        bad "$1" "status 0, and somewhere: $2" "status $status, $(cat out)"
+    fi
+}
+
+if script --version 2> /dev/null | grep -q util-linux; then
+    train="'$program' train pairs.tsv --threads 1"
+    terminal "$train $mini --steps 40 --model t.safetensors"
+    shows 'the first step is shown at once' 'step 1/40 .* left'
+    shows 'the line is rewritten' 'left *\rstep [0-9]*/40 '
+    terminal "$train $(echo $wild) --steps 2000 --model t2.safetensors"
+    same 'a message of failure has a line of its own' \
+        'status 1, 1 line' "status $status, $(grep -c '^transformer: step' out) line"
+    terminal "trap '' XFSZ; ulimit -S -f 48
+        $train $mini --steps 20000 --model t3.safetensors --log t3.csv"
+    same 'so has that of a log that does not fit on the disk' \
+        'status 1, 1 line' \
+        "status $status, $(grep -c '^transformer: cannot write t3.csv' out) line"
+    give 'the cat sleeps\na dog sleeps\n'
+    terminal "'$program' translate good.safetensors --threads 1"
+    shows 'each line is answered' 'un chien dort'
+    terminal "'$program' info --layers 3"
+    shows 'info is the same there' 'layers 3'
+else
+    skip 'what is shown at a terminal' 'there is no script of util-linux'
+fi
 
 printf '\n%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" = 0 ]
