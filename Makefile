@@ -4,6 +4,7 @@
 #   make PORTABLE=1   build one to hand on: no processor-specific instructions
 #   make run          train an English-French model and use it (about a minute)
 #   make test         all tests (under five minutes)
+#   make coverage     which lines and branches the tests reach (two minutes)
 #   make gradcheck    the largest gradient error of every tensor, as a table
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make bench-product   how the matrix product became fast, step by step
@@ -69,6 +70,10 @@ run: transformer
 
 test check: transformer
 	sh tests/run.sh
+
+# CSV=docs/runs/coverage.csv: the table of the walkthrough.
+coverage:
+	sh tests/coverage.sh $(if $(CSV),--csv $(CSV))
 
 gradcheck: build/gradcheck
 	build/gradcheck
@@ -175,6 +180,6 @@ clean:
 	rm -rf build out transformer
 
 FORCE:
-.PHONY: all run test check gradcheck chapters bench bench-product bench-torch \
-    docs docs-check docs-runs examples $(STUDENT) test-exercises \
+.PHONY: all run test check coverage gradcheck chapters bench bench-product \
+    bench-torch docs docs-check docs-runs examples $(STUDENT) test-exercises \
     notebooks notebooks-check data clean FORCE

@@ -4,7 +4,7 @@
 #   in double, with fresh memory filled with NaN    every program
 #   in float, as users build it                     golden values, learning
 #   under Valgrind, where it is installed           every program, one malloc a
-#                                                   request, and a short training
+#                                                   request, and every command
 #
 # The last line is "N passed, N failed". With CI=true a check that cannot be made
 # counts as failed.
@@ -123,7 +123,7 @@ memory()
         return
     }
     check="valgrind -q --error-exitcode=9 --leak-check=full"
-    for test in $chapters golden; do
+    for test in $chapters golden edges rnn; do
         build "$test" "$test-valgrind" -O1 -g -DTRANSFORMER_DOUBLE \
             -DTRANSFORMER_MALLOC && \
             one "$test is clean under Valgrind" "build/$test-valgrind.log" \
@@ -131,14 +131,17 @@ memory()
     done
     $CC -std=c11 -O1 -g -DTRANSFORMER_MALLOC transformer.c \
         -o build/transformer-valgrind -lm
-    for command in "train data/dates.valid.tsv --tokens char --steps 3 \
---layers 1 --d-model 16 --batch 8 --valid data/dates.valid.tsv \
---model build/valgrind.safetensors --log build/valgrind.csv" \
-        "evaluate build/valgrind.safetensors data/reverse.test.tsv" \
-        "info build/valgrind.safetensors"; do
+    model=build/valgrind.safetensors
+    train="train data/dates.valid.tsv --valid data/dates.valid.tsv --model $model
+        --tokens char --layers 1 --d-model 16 --batch 8 --log build/valgrind.csv"
+    echo "March 7, 2020" > build/valgrind.in
+    for command in "$train --steps 3" "$train --steps 4 --resume" \
+        "translate $model" "evaluate $model data/reverse.test.tsv" \
+        "attention $model 7 --csv build/valgrind.attention.csv" \
+        "info $model" info --help "train --help" --version; do
         # shellcheck disable=SC2086
-        one "Valgrind: transformer $command" build/valgrind.log \
-            $check build/transformer-valgrind $command
+        one "Valgrind: transformer $(echo $command)" build/valgrind.log \
+            $check build/transformer-valgrind $command < build/valgrind.in
     done
 }
 
