@@ -5,6 +5,9 @@
 #   make run          train an English-French model and use it (about a minute)
 #   make test         all tests (under five minutes)
 #   make coverage     which lines and branches the tests reach (two minutes)
+#   make mutants      does each planted mistake fail a test? SAMPLE=300 of them
+#   make platforms    other compilers; ALL=1 other processors, too
+#   make soak         all that takes long (three hours; installs packages)
 #   make gradcheck    the largest gradient error of every tensor, as a table
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make bench-product   how the matrix product became fast, step by step
@@ -74,6 +77,15 @@ test check: transformer
 # CSV=docs/runs/coverage.csv: the table of the walkthrough.
 coverage:
 	sh tests/coverage.sh $(if $(CSV),--csv $(CSV))
+
+mutants:
+	python3 tests/mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
+
+platforms:
+	sh tests/platforms.sh $(if $(ALL),all)
+
+soak:
+	.ci/soak
 
 gradcheck: build/gradcheck
 	build/gradcheck
@@ -180,6 +192,6 @@ clean:
 	rm -rf build out transformer
 
 FORCE:
-.PHONY: all run test check coverage gradcheck chapters bench bench-product \
-    bench-torch docs docs-check docs-runs examples $(STUDENT) test-exercises \
-    notebooks notebooks-check data clean FORCE
+.PHONY: all run test check coverage mutants platforms soak gradcheck chapters \
+    bench bench-product bench-torch docs docs-check docs-runs examples \
+    $(STUDENT) test-exercises notebooks notebooks-check data clean FORCE

@@ -747,7 +747,7 @@ void small_matmul_add(Mat c, Mat a, Mat b) {
 // over all rows of the batch. c stays in the nearest cache; the threads share
 // its columns.
 //
-// *Tall c.* A narrow layer applied to all rows of the batch has a small b. Its
+// *Tall c.* A narrow layer is a small b, applied to all rows of the batch. Its
 // blocks are packed as a whole, and the threads share the rows.
 //
 // *Large c.* Blocks of a that fit the second cache are packed, and the threads
@@ -758,11 +758,11 @@ void small_matmul_add(Mat c, Mat a, Mat b) {
 // are copied.
 
 enum {
-    SMALL_C = 1 << 14,             // elements of a c that is small
+    SMALL_C = 1 << 14,               // elements of a c that is small
     SMALL_B = DEPTH * 8 * TILE_COLS, // elements of a block of b that is small
-    SHARE_ROWS = 2 * TILE_ROWS,    // rows that one thread takes at a time
-    BLOCK_ROWS = 960,              // a multiple of every TILE_ROWS
-    PACKED_ROW = DEPTH + LANES,
+    SHARE_ROWS = 2 * TILE_ROWS,      // rows that one thread takes at a time
+    BLOCK_ROWS = 960,                // a multiple of every TILE_ROWS
+    PACKED_ROW = DEPTH + LANES,      // numbers from one packed row to the next
 };
 
 // A product does some sixteen multiplications in the time that other loops need

@@ -601,11 +601,13 @@ def table(name):
 
 
 def directives(book, text):
-    """@figure, @function and @table NAME in pages that are not chapters."""
+    """@figure, @function, @table and @file NAME in pages that are not chapters."""
     text = re.sub(r"^@figure (\S+)$", lambda m: book.figure(m[1], "docs/source"),
                   text, flags=re.MULTILINE)
     text = re.sub(r"^@table (\S+)$", lambda m: table(m[1]), text,
                   flags=re.MULTILINE)
+    text = re.sub(r"^@file (\S+)$", lambda m: "```\n" + (ROOT / m[1]).read_text(
+        encoding="utf-8") + "```", text, flags=re.MULTILINE)
     return re.sub(r"^@function (\S+)$", lambda m: "``` c\n" + function_text(
         m[1], "tests/bench/product.c") + "\n```", text, flags=re.MULTILINE)
 
@@ -619,6 +621,7 @@ def main():
     index = index.replace("@contents", listed)
     index = directives(book, index)
     fast = directives(book, read("source/fast.md"))
+    testing = directives(book, read("testing.md"))
     # in the map's tables the first column names what is in the tutorial
     articles = re.sub(r"^(\|[^|]*\|)?(.*)$",
                       lambda m: (m[1] or "") + book.link(m[2]),
@@ -638,6 +641,7 @@ def main():
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
               ("fast", "How the product became fast", book.link(fast)),
+              ("testing", "How it is tested", book.link(testing)),
               ("functions", "Functions and types", functions_page(book))]
     names = [(name, title) for name, title, _ in order]
     names[0] = ("index", "Contents")
