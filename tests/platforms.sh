@@ -306,14 +306,15 @@ report()
         [ -f "$work/$name/row" ] || continue
         IFS='|' read -r what compiler flags runner claims time \
             < "$work/$name/row"
-        echo "| $what | $compiler \`$flags\` | $runner | $claims |" \
+        echo "| $what | $compiler${flags:+ \`$flags\`} | $runner | $claims |" \
             "$((most - claims)) |"
         [ -z "${CSV:-}" ] || quoted "$what" "$compiler" "$flags" "$runner" \
             "$claims" "$((most - claims))" "$time" >> "$CSV"
     done
     echo
-    echo "Left out on Windows: what ends the program is tried in a child" \
-        "process (fork), and a full disk is made by setrlimit."
+    echo "Left out without OpenMP: what is said of threads; on Windows:" \
+        "what ends the program is tried in a child process (fork), and a full" \
+        "disk is made by setrlimit."
 }
 
 case ${1:-} in
