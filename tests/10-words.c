@@ -147,11 +147,11 @@ void test_spaces(void)
     for (char c = 1; c <= ' '; c++)
         count += space_length((char[]){c, '\0'}) == 1;
     CLAIM(count == 32, "blanks and all control characters are white space");
-    CLAIM(space_length("\u00a0") == 2 && space_length("\u202f!") == 3,
+    CLAIM(space_length("\xc2\xa0") == 2 && space_length("\xe2\x80\xaf!") == 3,
           "the no-break spaces have two and three bytes");
     CLAIM(space_length("") == 0 && space_length("a ") == 0
-          && space_length("é") == 0 && space_length("\u00a1") == 0
-          && space_length("\u2030") == 0 && space_length("\xe2\x80") == 0,
+          && space_length("é") == 0 && space_length("¡") == 0
+          && space_length("‰") == 0 && space_length("\xe2\x80") == 0,
           "nothing else is white space");
 }
 
@@ -184,9 +184,10 @@ void test_words(void)
     CLAIM(cuts_into("don't l'eau aujourd’hui well-known 'tis -", words,
                     "‹don't›‹l'eau›‹aujourd’hui›‹well-known›‹'tis›‹-›"),
           "apostrophes and hyphens stay in their words");
-    CLAIM(cuts_into("Où\u00a0?\u202fIci\u202f!", words, "‹Où›‹?›‹Ici›‹!›"),
+    CLAIM(cuts_into("Où\xc2\xa0?\xe2\x80\xafIci\xe2\x80\xaf!", words,
+                    "‹Où›‹?›‹Ici›‹!›"),
           "no-break spaces are spaces");
-    CLAIM(cuts_into("", words, "") && cuts_into(" \u00a0\t", words, ""),
+    CLAIM(cuts_into("", words, "") && cuts_into(" \xc2\xa0\t", words, ""),
           "there is no token in an empty text or in white space");
 }
 
@@ -194,7 +195,7 @@ void test_characters(void)
 {
     CLAIM(cuts_into("né, 😀!", characters_one_by_one, "‹n›‹é›‹,›‹ ›‹😀›‹!›"),
           "in character mode each character is a token");
-    CLAIM(cuts_into(" a\t\u00a0b\u202f", characters_one_by_one,
+    CLAIM(cuts_into(" a\t\xc2\xa0" "b\xe2\x80\xaf", characters_one_by_one,
                     "‹ ›‹a›‹ ›‹ ›‹b›‹ ›"),
           "and each white space is a token that is a blank");
     CLAIM(cuts_into("", characters_one_by_one, ""),

@@ -562,10 +562,9 @@ void allow_memory(size_t size)
 
 void load_frugally(const char *path)
 {
-    struct stat status;
-    if (stat(path, &status) != 0)
-        fail("cannot look at %s", path);
-    allow_memory((size_t)status.st_size);
+    size_t size;
+    free(read_file(path, &size));
+    allow_memory(size);
     load_checkpoint(path);
 }
 

@@ -68,5 +68,11 @@ void claim_failure(const Ending *e, const char *what, const char *part,
         claim_failure(&ending, what, part, __FILE__, __LINE__);              \
     } while (0)
 #else
-#define CLAIM_FAILS(what, part, ...) ((void)0)
+#define CLAIM_FAILS(what, part, ...)                                         \
+    do {                                                                     \
+        (void)(what);                                                        \
+        (void)(part);                                                        \
+        if (0)                                                               \
+            (void)(__VA_ARGS__);                                             \
+    } while (0)
 #endif
