@@ -73,6 +73,30 @@ void test_translate(void)
     CLAIM(given_back, "and gives its memory back");
 }
 
+// The most memory a translation of P tokens takes, by a model that never ends.
+size_t peak_of(int P)
+{
+    Config config = small_config();
+    config.positions = NO_POSITIONS;
+    Transformer *t = random_transformer(&config);
+    t->output.bias.at[END] = -1000;
+    Arena arena = {0};
+    int *out = arena_take(&room, (size_t)(B * P), sizeof *out);
+    translate(t, source_ids, B, S, out, P, &arena);
+    size_t peak = arena.peak;
+    arena_free(&arena);
+    transformer_free(t);
+    return peak;
+}
+
+void test_memory(void)
+{
+    size_t caches = 2 * 2 * 20 * B * D * sizeof(real); // of 2 layers, 20 tokens
+    size_t more = peak_of(40) - peak_of(20);
+    CLAIM(more >= caches && more < caches + caches / 2,
+          "20 tokens more take room in the caches and in one step");
+}
+
 void test_translate_all(void)
 {
     Config config = small_config();
@@ -136,6 +160,7 @@ int main(void)
         for (int positions = 0; positions < 3; positions++)
             test_teacher_forced(norm, positions);
     test_translate();
+    test_memory();
     test_translate_all();
     test_bleu();
     arena_free(&room);
