@@ -219,6 +219,10 @@ void test_dropout(void)
                 && (out ? kept == 0 : fabs(kept - 1 / 0.7) < 1e-6);
         }
     CLAIM(as_written, "number j of row i: key + i scrambled, then with j again");
+    uint32_t drawn = scramble32(scramble32(7));
+    real one[1] = {1};
+    dropout_row(one, 1, 0, (Dropout){(real)(drawn / 4294967296.0), 7});
+    CLAIM(sizeof(real) == 4 || one[0] != 0, "below the rate, not at it");
     Mat x = random_mat(3, 4), y = copied(x);
     dropout(x, (Dropout){0, 7});
     CLAIM(same_bits(x, y), "dropout 0 changes nothing");

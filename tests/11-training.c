@@ -291,22 +291,48 @@ void check_looks(int steps, double rate, int looks, const char *name)
     pairs_free(&valid);
 }
 
+// Loss and gradient, of which one alone is not finite: nothing is learned.
+void test_not_finite(void)
+{
+    Batch batch = small_batch();
+    const char *what[] = {"the gradient is too long", "the loss is infinite",
+                          "the smoothed loss alone is infinite"};
+    for (int k = 0; k < 3; k++) {
+        Trainer t = new_trainer(1);
+        Mat bias = t.model->output.bias;
+        if (k == 0)
+            fill(t.model->decoder.layer[1].feed_forward.norm.gain, (real)1e200);
+        else
+            fill(bias, (real)1e308);
+        if (k == 1)
+            bias.at[expected_ids[0]] = (real)-1e308;
+        Mat before = copied(t.model->source_embedding);
+        Step s = train_step(&t, &batch);
+        CLAIM((k == 0) == isfinite(s.loss.loss) && (k > 0) == isfinite(s.norm)
+              && (k != 1) == isfinite(s.loss.plain), "%s, and that alone", what[k]);
+        CLAIM(t.step == 0 && same_bits(before, t.model->source_embedding),
+              "%s: no step is taken", what[k]);
+        trainer_free(&t);
+    }
+}
+
 // The loop is train_step on the batches of epoch_order, and train_step is all
 // the pieces one after the other.
-void test_pieces(void)
+void test_pieces(int pairs, int per_epoch)
 {
-    Pairs data = made_up_pairs(50);
-    Trainer whole = new_trainer(20), t = new_trainer(20);
+    Pairs data = made_up_pairs(pairs);
+    Trainer whole = new_trainer(0), t = new_trainer(0);
+    whole.recipe.epochs = 2;
     Seen seen = {.stop_at = -1};
     train(&whole, &data, NULL, watch, &seen);
-    int order[50];
+    int order[20];
     size_t size = t.model->count * sizeof(real);
     bool same = true;
-    for (long step = 1; step <= 20; step++) {
-        epoch_order(order, &data, 8, 5, (step - 1) / 7);
-        int first = (int)(step - 1) % 7 * 8;
+    for (long step = 1; step <= 2 * per_epoch; step++) {
+        epoch_order(order, &data, 8, 5, (step - 1) / per_epoch);
+        int first = (int)(step - 1) % per_epoch * 8;
         Batch batch = make_batch(&room, &data, order + first,
-                                 min_int(8, 50 - first));
+                                 min_int(8, pairs - first));
         Transformer *p = transformer_zeros(&t.model->config);
         Transformer *g = transformer_zeros(&t.model->config);
         Pass pass = {&room, &t.model->config, (real)0.1,
@@ -336,36 +362,53 @@ void test_pieces(void)
         transformer_free(p);
         transformer_free(g);
     }
-    CLAIM(same, "20 steps are forward, loss, backward, clip, Adam, bit for bit");
-    CLAIM(!memcmp(whole.model->number, t.model->number, size),
-          "the loop takes them on the batches of epoch_order");
+    CLAIM(same, "steps are forward, loss, backward, clip, Adam, bit for bit");
+    CLAIM(whole.step == t.step && !memcmp(whole.model->number, t.model->number, size),
+          "two epochs of %d pairs are %d steps on the batches of epoch_order",
+          pairs, 2 * per_epoch);
     trainer_free(&whole);
     trainer_free(&t);
     pairs_free(&data);
+}
+
+// The loss of ten pairs, so many in a batch, piece by piece.
+Loss loss_of(const Transformer *model, const Pairs *data, int size)
+{
+    int order[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    Loss total = {0};
+    for (int i = 0; i < 10; i += size) {
+        Batch batch = make_batch(&room, data, order + i, min_int(size, 10 - i));
+        Pass pass = {.arena = &room, .config = &model->config};
+        Saved s;
+        Mat logits = transformer_forward(&pass, &s, model, &batch);
+        Mat lse = arena_mat(&room, logits.rows, 1);
+        total = add_losses(total, loss_forward(lse, logits, batch.expected, 0.1,
+                                               &room));
+    }
+    return total;
 }
 
 void test_evaluation(void)
 {
     Pairs data = made_up_pairs(10);
     Trainer t = new_trainer(1);
-    Loss sum = {0};
-    for (int i = 0; i < 10; i++) {
-        Batch one = make_batch(&room, &data, &i, 1);
-        Pass pass = {.arena = &room, .config = &t.model->config};
-        Saved s;
-        Mat logits = transformer_forward(&pass, &s, t.model, &one);
-        Mat lse = arena_mat(&room, logits.rows, 1);
-        sum = add_losses(sum, loss_forward(lse, logits, one.expected, 0.1, &room));
+    arena_take(&t.arena, 3, 1);
+    size_t used = t.arena.used;
+    Loss alone = loss_of(t.model, &data, 1);
+    for (int size = 4; size <= 5; size++) {
+        Loss each = loss_of(t.model, &data, size);
+        Loss all = evaluate_loss(t.model, &data, size, 0.1, &t.arena);
+        CLAIM(!memcmp(&all, &each, sizeof all),
+              "evaluation is without dropout, %d pairs in a batch", size);
+        CLAIM(all.tokens == alone.tokens && all.correct == alone.correct
+              && relative_error(all.loss, alone.loss) < 1e-10,
+              "and finds what the pairs give alone");
     }
-    Loss all = evaluate_loss(t.model, &data, 4, 0.1, &t.arena);
-    CLAIM(all.tokens == sum.tokens && all.correct == sum.correct
-          && relative_error(all.loss, sum.loss) < 1e-10
-          && relative_error(all.plain, sum.plain) < 1e-10,
-          "evaluation in batches adds up the sentences' losses, without dropout");
-    CLAIM(t.arena.used == 0, "and gives its memory back");
-    Recipe epochs = {.epochs = 3, .batch = 8}, steps = {.epochs = 3, .steps = 5};
-    CLAIM(total_steps(&epochs, 50) == 21 && total_steps(&steps, 50) == 5,
-          "three epochs of 50 pairs in batches of 8 are 21 steps");
+    CLAIM(t.arena.used == used, "and gives its memory back");
+    Recipe epochs = {.epochs = 3, .batch = 8}, step = {.epochs = 3, .steps = 1};
+    CLAIM(total_steps(&epochs, 48) == 18 && total_steps(&epochs, 50) == 21
+          && total_steps(&step, 50) == 1,
+          "three epochs of 48 pairs in batches of 8 are 18 steps, of 50 are 21");
     trainer_free(&t);
     pairs_free(&data);
 }
@@ -374,6 +417,8 @@ void test_step(void)
 {
     Trainer t = new_trainer(1);
     Batch batch = small_batch();
+    arena_take(&t.arena, 3, 1); // what was taken before is not given back
+    size_t used = t.arena.used;
     double first = 0, last = 0;
     for (int i = 0; i < 150; i++) {
         Step s = train_step(&t, &batch);
@@ -382,6 +427,7 @@ void test_step(void)
     }
     CLAIM(first > 1.5 && last < 0.2, "one batch is learned by heart: loss %.2f, "
           "then %.2f", first, last);
+    CLAIM(t.arena.used == used, "and each step gives its memory back");
     trainer_free(&t);
 }
 
@@ -426,11 +472,13 @@ int main(void)
     test_adam();
     test_rate();
     test_step();
-    test_pieces();
+    test_not_finite();
+    test_pieces(16, 2);
+    test_pieces(20, 3);
     test_evaluation();
     test_loop();
     check_looks(5, 0.01, 5, "5 steps");
-    check_looks(45, 0, 23, "45 steps of rate 0");
+    check_looks(41, 0, 21, "41 steps of rate 0");
     test_threads();
     arena_free(&room);
     return claims_end();
