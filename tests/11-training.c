@@ -218,6 +218,8 @@ void test_loop(void)
     CLAIM(seen.calls == 40 && seen.last == 40 && whole.step == 40,
           "the report comes after each of 40 steps");
     CLAIM(seen.pauses == 20, "with 20 pauses");
+    CLAIM(train(&whole, &data, &valid, watch, &seen) && seen.calls == 40,
+          "what is complete is well and takes no step more");
     CLAIM(isfinite(whole.best), "the best validation loss is known");
 
     Seen first = {.stop_at = 13}, second = {.stop_at = -1};

@@ -11,7 +11,8 @@ A mutant is the file with one change in one of the functions listed below. It is
 compiled in double, with fresh memory full of NaN, without OpenMP, and run
 against the test of its own chapter, then of later ones, each with a time
 limit. It is killed when a claim fails, the program crashes or does not end.
-What survives is run under Valgrind. What does not compile is not counted.
+What survives is run under Valgrind. What does not compile is not counted, and
+what only several threads run is left alone.
 
 A change that changes nothing cannot be killed. Those stand in mutants.txt with
 the reason why. They are tried, too: one that is killed has a wrong reason, one
@@ -100,8 +101,10 @@ BINARY = {"+", "-", "*", "/", "%"}
 LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"}
 SYMMETRIC = {"dot", "add_losses", "min_int", "fmin", "arena_take",
              "allocate"}  # f(a, b) is f(b, a)
+CONSTANT = [["0"], ["NULL"], ["true"], ["false"]]  # without sign or factor
 TOKEN = re.compile(r"""
-    (?P<skip> \s+ | //[^\n]* | ^[ ]*\#[^\n]* )
+    (?P<skip> \s+ | //[^\n]* | ^\#ifdef\ _OPENMP(?s:.*?)^\#endif
+              | ^[ ]*\#[^\n]* )
     | [A-Za-z_]\w* | \d+\.?\d*(?:[eE][-+]?\d+)?[uUlLfF]*
     | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])+'
     | -> | \+\+ | -- | << | >> | && | \|\| | [-+*/%<>=!&|^]= | .""",
@@ -213,7 +216,7 @@ class Statement:
     def values(self, first, end):
         """Of what is assigned or returned, the sign and a factor."""
         value = self.text[first:end]
-        if value not in (["0"], ["NULL"]) and not LOGICAL.intersection(value):
+        if value not in CONSTANT and not LOGICAL.intersection(value):
             yield first, end, f"-({self.part(first, end)})"
             yield first, end, f"2 * ({self.part(first, end)})"
 
