@@ -101,7 +101,7 @@ BINARY = {"+", "-", "*", "/", "%"}
 LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"}
 SYMMETRIC = {"dot", "add_losses", "min_int", "fmin", "arena_take",
              "allocate"}  # f(a, b) is f(b, a)
-CONSTANT = [["0"], ["NULL"], ["true"], ["false"]]  # without sign or factor
+CONSTANT = ["0", "NULL", "true", "false", "PAD"]  # without sign or factor
 TOKEN = re.compile(r"""
     (?P<skip> \s+ | //[^\n]* | ^\#ifdef\ _OPENMP(?s:.*?)^\#endif
               | ^[ ]*\#[^\n]* )
@@ -216,7 +216,7 @@ class Statement:
     def values(self, first, end):
         """Of what is assigned or returned, the sign and a factor."""
         value = self.text[first:end]
-        if value not in CONSTANT and not LOGICAL.intersection(value):
+        if value[0] not in CONSTANT and not LOGICAL.intersection(value):
             yield first, end, f"-({self.part(first, end)})"
             yield first, end, f"2 * ({self.part(first, end)})"
 
@@ -231,7 +231,7 @@ class Statement:
             yield opening - 1, closing + 1, self.part(opening + 1, closing)
         for first, end in pieces:
             arg = self.part(first, end)
-            if re.match(r"(pass|arena|NULL|\d+)$|[{.\"]|sizeof", arg):
+            if re.match(r"(pass|arena|NULL|\d+)$|[{.\"&]|sizeof", arg):
                 continue
             yield first, end, f"({arg}) {'-' if memory else '+'} 1"
             if "matmul" in function and self.text[first] != "transposed":
