@@ -354,7 +354,7 @@ class Bench:
 
     def compiles(self, test, kind, tcc=True):
         tcc = tcc and self.tcc and test not in NOT_TCC
-        compiler = os.environ.get("CC", "cc").split() + ["-O0"]
+        compiler = os.environ.get("CC", "cc").split() + ["-O0", "-pedantic-errors"]
         return self.call(
             100, *([self.tcc] if tcc else compiler), "-std=c11", "-w", kind,
             "-DTRANSFORMER_DOUBLE", f"tests/{test}.c", "-o", "mutant", "-lm")
