@@ -342,9 +342,13 @@ class Bench:
             cwd=self.folder(), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.running.add(process)
-        status = process.wait()
-        self.running.discard(process)
-        return status == 0
+        try:
+            return process.wait(900) == 0
+        except subprocess.TimeoutExpired:  # it waits for something
+            process.kill()
+            return False
+        finally:
+            self.running.discard(process)
 
     def stop(self):
         """Whoever runs or is about to run a command ends soon."""
@@ -354,10 +358,11 @@ class Bench:
 
     def compiles(self, test, kind, tcc=True):
         tcc = tcc and self.tcc and test not in NOT_TCC
-        compiler = os.environ.get("CC", "cc").split() + ["-O0", "-pedantic-errors"]
+        compiler = [self.tcc] if tcc else [
+            *os.environ.get("CC", "cc").split(), "-O0", "-pedantic-errors"]
         return self.call(
-            100, *([self.tcc] if tcc else compiler), "-std=c11", "-w", kind,
-            "-DTRANSFORMER_DOUBLE", f"tests/{test}.c", "-o", "mutant", "-lm")
+            100, *compiler, "-std=c11", "-w", kind, "-DTRANSFORMER_DOUBLE",
+            f"tests/{test}.c", "-o", "mutant", "-lm")
 
     def measure(self, tests):
         """How long they take, so that one that does not end is stopped."""
