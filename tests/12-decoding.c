@@ -102,7 +102,7 @@ void test_memory(void)
           "each step gives its memory back: 20 more take room in caches only");
 }
 
-void test_translate_all(double end)
+void test_translate_all(int batch, double end)
 {
     Config config = small_config();
     Transformer *t = random_transformer(&config);
@@ -117,7 +117,7 @@ void test_translate_all(double end)
     Arena arena = {0};
     arena_take(&arena, 3, 1);
     size_t used = arena.used;
-    Sentence *batched = translate_all(t, source, 9, 4, &arena);
+    Sentence *batched = translate_all(t, source, 9, batch, &arena);
     CLAIM(arena.used == used, "the memory of each batch is given back");
     bool same = true;
     int most = 0, least = 7;
@@ -174,10 +174,10 @@ int main(void)
             test_teacher_forced(norm, positions);
     test_translate();
     test_memory();
-    test_translate_all(0);
-    test_translate_all(1);
-    test_translate_all(2);
-    test_translate_all(-1000); // no end: as many tokens as there is room for
+    test_translate_all(4, 0);
+    test_translate_all(3, 1);
+    test_translate_all(4, 2);
+    test_translate_all(3, -1000); // no end: as many tokens as there is room for
     test_bleu();
     arena_free(&room);
     return claims_end();

@@ -361,7 +361,7 @@ class Bench:
         compiler = [self.tcc] if tcc else [
             *os.environ.get("CC", "cc").split(), "-O0", "-pedantic-errors"]
         return self.call(
-            100, *compiler, "-std=c11", "-w", kind, "-DTRANSFORMER_DOUBLE",
+            100, *compiler, "-std=c11", kind, "-DTRANSFORMER_DOUBLE",
             f"tests/{test}.c", "-o", "mutant", "-lm")
 
     def measure(self, tests):
