@@ -249,9 +249,20 @@ void test_dropout(void)
                 && (out ? kept == 0 : fabs(kept - 1 / 0.7) < 1e-6);
         }
     CLAIM(as_written, "number j of row i: key + i scrambled, then with j again");
+    uint32_t drawn = scramble32(scramble32(7));
+    real one[1] = {1};
+    dropout_row(one, 1, 0, (Dropout){(real)(drawn / 4294967296.0), 7});
+    CLAIM(sizeof(real) == 4 || one[0] != 0, "below the rate, not at it");
     Mat x = random_mat(3, 4), y = copied(x);
     dropout(x, (Dropout){0, 7});
     CLAIM(same_bits(x, y), "dropout 0 changes nothing");
+    Pass pass = {.dropout = (real)0.25, .noise = 7};
+    Dropout first = next_dropout(&pass), second = next_dropout(&pass);
+    CLAIM(first.key == (uint32_t)scramble(7)
+          && second.key == (uint32_t)scramble(scramble(7)),
+          "each place in the model scrambles the key once more");
+    CLAIM(first.rate == pass.dropout && second.rate == pass.dropout,
+          "and drops at the rate of the pass");
 }
 
 int main(void)

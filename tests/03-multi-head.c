@@ -160,6 +160,7 @@ int main(void)
     check_gradient(T, S, (Mask){cross, S, 0}, 0.3, "cross-attention, dropout");
     check_gradient(1, S, (Mask){cross, S, 0}, 0, "cross-attention of one query");
     check_gradient(S, T, (Mask){0}, 0, "cross-attention to fewer keys");
+    check_gradient(S, T, (Mask){0}, 0.3, "fewer keys, dropout");
     check_gradient(T, 0, (Mask){causal, 0, T}, 0, "causal self-attention");
     check_gradient(T, 0, (Mask){causal, 0, T}, 0.3, "self-attention, dropout");
     arena_free(&room);

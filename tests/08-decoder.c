@@ -39,8 +39,13 @@ void check_gradient(int norm, const char *name)
     DecoderSaved s;
     forward(&c, &pass, &s);
     Mat dmemory = filled_mat(B * S, D, PREFILL);
+    size_t used = room.used;
+    random_mat(B * T, D);
+    size_t one = room.used - used; // what a gradient takes
     Mat dx = decoder_backward(&pass, &s, &c.model->decoder, &g->decoder, dmemory,
                               c.upstream);
+    CLAIM(room.used == used + one + (size_t)(3 * config.layers + norm) * one,
+          "%s decoder: of all scratch memory the gradients alone stay", name);
     for (int i = 0; i < B * T * D; i++)
         dx.at[i] += (real)PREFILL;
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s decoder: gradient of the embeddings",

@@ -12,12 +12,16 @@ void test_masks(void)
           "a padding mask hides padded keys from every query");
     Mask causal = causal_mask(&room, 3);
     const unsigned char triangle[9] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
-    CLAIM(!memcmp(mask_row(causal, 7, 0), triangle, 9),
+    CLAIM(!memcmp(mask_row(causal, 7, 0), triangle, 9)
+          && !memcmp(mask_row(causal, 7, 2), triangle + 6, 3),
           "a causal mask shows query i the keys up to i, in every sentence");
     Mask both = causal_padding_mask(&room, input_ids, B, T);
     const unsigned char last[T] = {1, 1, 0, 0}, full[T] = {1, 1, 1, 1};
     CLAIM(!memcmp(mask_row(both, 1, 3), last, T)
           && !memcmp(mask_row(both, 0, 3), full, T), "both together");
+    Mask short_ones = causal_padding_mask(&room, input_ids, 4, 2);
+    CLAIM(!memcmp(mask_row(short_ones, 2, 0), "\1\0\1\1\0\0\0\0", 8),
+          "of four sentences of two tokens, too");
     CLAIM(mask_row((Mask){0}, 1, 2) == NULL
           && mask_row((Mask){NULL, S, 1}, 1, 2) == NULL,
           "no mask shows everything");

@@ -624,6 +624,24 @@ void test_random_batches(void)
     pairs_free(&p);
 }
 
+// Two sentences, of which the long one is as long as a batch may be, and longer.
+void test_large_batch(void)
+{
+    const int most = INT_MAX / 1024 / 2, number[2] = {0, 1};
+    int end = END, length = 0;
+    Sentence s[2] = {{&end, 1}, {allocate((size_t)most, sizeof(int)), most}};
+    Arena arena = {0};
+    int *ids = pack(&arena, s, number, 2, &length);
+    CLAIM(length == most && ids[0] == END && ids[1] == PAD,
+          "a batch may have %d places", 2 * most);
+    arena_free(&arena);
+    s[1].length++;
+    CLAIM_FAILS("and no more",
+                "a batch of 2 sentences of up to 1048576 tokens is too large",
+                pack(&arena, s, number, 2, &length));
+    free(s[1].id);
+}
+
 int main(void)
 {
     test_utf8();
@@ -646,6 +664,7 @@ int main(void)
     test_small_epochs();
     test_batch();
     test_random_batches();
+    test_large_batch();
     remove(FILE_NAME);
     arena_free(&room);
     return claims_end();

@@ -58,15 +58,48 @@ void test_loss_values(void)
     CLAIM(loss.correct == 0 && loss.tokens == 1, "an unknown word is never correct");
 }
 
+void test_sums(void)
+{
+    Loss a = {1, 2, 3, 4}, b = {10, 20, 30, 40}, c = add_losses(a, b);
+    CLAIM(c.loss == 11 && c.plain == 22 && c.tokens == 33 && c.correct == 44,
+          "losses are added one by one");
+    real falling[5] = {9, 7, 5, 5, 2}, equal[5] = {9, 1, 5, 5, 2};
+    CLAIM(arg_max(falling, 1, 5) == 1 && arg_max(equal, 1, 5) == 2
+          && arg_max(equal, 0, 5) == 0,
+          "arg_max: the first among equals, beginning where it is told");
+    real pad[4] = {900, 0, 0, 0}, lse[1];
+    int two[1] = {2};
+    Loss loss = loss_forward(mat(lse, 1, 1), mat(pad, 1, 4), two, 0, &room);
+    CLAIM(fabs(loss.plain - 900) < 1e-3,
+          "a large logit of the padding overflows nothing");
+}
+
+// n numbers in memory of their own, so that Valgrind sees an end missed.
+void test_norm_of(int n)
+{
+    size_t used = room.used;
+    Mat x = random_mat(1, n);
+    double square = 0;
+    for (int k = 0; k < n; k++)
+        square += (double)x.at[k] * x.at[k];
+    CLAIM(relative_error(norm_of(x.at, (size_t)n, &room), sqrt(square)) < 1e-10,
+          "the norm of %d numbers", n);
+    Mat p = filled_mat(1, n, 1), m = filled_mat(1, n, 0), v = filled_mat(1, n, 0);
+    adam_step(p.at, m.at, v.at, x.at, (size_t)n, 1, 0.01, 1);
+    double worst = 0;
+    for (int k = 0; k < n; k++)
+        worst = fmax(worst, fabs(fabs(p.at[k] - 1) - 0.01));
+    CLAIM(worst < 1e-4, "the first step of Adam on each of them is the rate");
+    arena_release(&room, used);
+}
+
 void test_clipping(void)
 {
     enum { LONG = 3 * CHUNK + 5 };
+    for (int n = CHUNK - 1; n <= CHUNK + 1; n++)
+        test_norm_of(n);
+    test_norm_of(LONG);
     Mat x = random_mat(1, LONG);
-    double square = 0;
-    for (int k = 0; k < LONG; k++)
-        square += (double)x.at[k] * x.at[k];
-    CLAIM(relative_error(norm_of(x.at, LONG, &room), sqrt(square)) < 1e-10,
-          "the norm over several chunks");
     size_t used = room.used;
     norm_of(x.at, LONG, &room);
     CLAIM(room.used == used, "the norm gives its scratch memory back");
@@ -100,6 +133,10 @@ void test_adam(void)
         worst = fmax(worst, fabs(many.at[k] - 0.99));
     CLAIM(worst < 1e-8 && many.at[LONG - 1] == 7,
           "of several chunks each number takes one step");
+    real tiny[1] = {(real)1e-9}, half[1] = {0}, mean[1] = {0}, size[1] = {0};
+    adam_step(half, mean, size, tiny, 1, 1, 0.01, 1);
+    CLAIM(fabs(half[0] + 0.005) < 1e-8,
+          "a gradient as small as ε = 1e-9 takes half a step");
     real still[1] = {5}, zero[1] = {0};
     adam_step(still, m, v, zero, 1, 1, 0, 1);
     CLAIM(still[0] == 5, "learning rate 0 changes nothing");
@@ -182,6 +219,8 @@ void test_loop(void)
     CLAIM(seen.calls == 40 && seen.last == 40 && whole.step == 40,
           "the report comes after each of 40 steps");
     CLAIM(seen.pauses == 20, "with 20 pauses");
+    CLAIM(train(&whole, &data, &valid, watch, &seen) && seen.calls == 40,
+          "what is complete is well and takes no step more");
     CLAIM(isfinite(whole.best), "the best validation loss is known");
 
     Seen first = {.stop_at = 13}, second = {.stop_at = -1};
@@ -209,18 +248,193 @@ void test_loop(void)
     pairs_free(&valid);
 }
 
+// What the loop tells the reporter, held against what it should be.
+typedef struct {
+    const Pairs *valid;
+    int looks, bests;
+    double lowest;
+    bool right;
+} Looks;
+
+bool inspect(void *context, const Report *r)
+{
+    Looks *s = context;
+    s->right = s->right && r->trainer->step == r->step.step
+            && r->steps == r->trainer->recipe.steps;
+    if (!r->pause) {
+        s->right = s->right && r->valid.tokens == 0 && !r->best;
+        return true;
+    }
+    Loss again = evaluate_loss(r->trainer->model, s->valid, 8, 0, &room);
+    s->right = s->right && r->valid.plain == again.plain
+            && r->valid.loss == again.loss && r->valid.tokens == again.tokens
+            && r->best == (again.plain < s->lowest);
+    s->lowest = fmin(s->lowest, again.plain);
+    s->right = s->right && r->trainer->best == s->lowest;
+    s->looks++;
+    s->bests += r->best;
+    return true;
+}
+
+// How often a training of that many steps looks at the validation data.
+void check_looks(int steps, double rate, int looks, const char *name)
+{
+    Pairs data = made_up_pairs(50), valid = made_up_pairs(10);
+    Trainer t = new_trainer(steps);
+    t.recipe.rate = rate;
+    Looks s = {.valid = &valid, .lowest = INFINITY, .right = true};
+    train(&t, &data, &valid, inspect, &s);
+    CLAIM(s.right && t.step == steps, "%s: the reports are right", name);
+    CLAIM(s.looks == looks, "%s: %d looks at the validation data", name, looks);
+    CLAIM(t.arena.used == 0, "%s: the steps give their memory back", name);
+    if (rate == 0)
+        CLAIM(s.bests == 1, "%s: an equal loss is no better one", name);
+    if (rate > 1)
+        CLAIM(s.bests < s.looks, "%s: nor is a worse one", name);
+    trainer_free(&t);
+    pairs_free(&data);
+    pairs_free(&valid);
+}
+
+// Loss and gradient, of which one alone is not finite: nothing is learned.
+void test_not_finite(void)
+{
+    Batch batch = small_batch();
+    const char *what[] = {"the gradient is too long", "the loss is infinite",
+                          "the smoothed loss alone is infinite"};
+    for (int k = 0; k < 3; k++) {
+        Trainer t = new_trainer(1);
+        Mat bias = t.model->output.bias;
+        if (k == 0)
+            fill(t.model->decoder.layer[1].feed_forward.norm.gain, (real)1e200);
+        else
+            fill(bias, (real)1e308);
+        if (k == 1)
+            bias.at[expected_ids[0]] = (real)-1e308;
+        Mat before = copied(t.model->source_embedding);
+        Step s = train_step(&t, &batch);
+        CLAIM((k == 0) == isfinite(s.loss.loss) && (k > 0) == isfinite(s.norm)
+              && (k != 1) == isfinite(s.loss.plain), "%s, and that alone", what[k]);
+        CLAIM(t.step == 0 && same_bits(before, t.model->source_embedding),
+              "%s: no step is taken", what[k]);
+        trainer_free(&t);
+    }
+}
+
+// The loop is train_step on the batches of epoch_order, and train_step is all
+// the pieces one after the other.
+void test_pieces(int pairs, int per_epoch)
+{
+    Pairs data = made_up_pairs(pairs);
+    Trainer whole = new_trainer(0), t = new_trainer(0);
+    whole.recipe.epochs = 2;
+    Seen seen = {.stop_at = -1};
+    train(&whole, &data, NULL, watch, &seen);
+    int order[20];
+    size_t size = t.model->count * sizeof(real);
+    bool same = true;
+    for (long step = 1; step <= 2 * per_epoch; step++) {
+        epoch_order(order, &data, 8, 5, (step - 1) / per_epoch);
+        int first = (int)(step - 1) % per_epoch * 8;
+        Batch batch = make_batch(&room, &data, order + first,
+                                 min_int(8, pairs - first));
+        Transformer *p = transformer_zeros(&t.model->config);
+        Transformer *g = transformer_zeros(&t.model->config);
+        Pass pass = {&room, &t.model->config, (real)0.1,
+                     random_key(5, FOR_DROPOUT, (uint64_t)step)};
+        Saved s;
+        Mat logits = transformer_forward(&pass, &s, t.model, &batch);
+        Mat lse = arena_mat(&room, logits.rows, 1);
+        Loss loss = loss_forward(lse, logits, batch.expected, 0.1, &room);
+        loss_backward(logits, logits, lse, batch.expected, 0.1, loss.tokens);
+        transformer_backward(&pass, &s, t.model, g, logits);
+        double norm = norm_of(g->number, g->count, &room);
+        double rate = learning_rate(&t.recipe, step);
+        memcpy(p->number, t.model->number, size);
+        Mat m = arena_mat(&room, 1, (int)p->count);
+        Mat v = arena_mat(&room, 1, (int)p->count);
+        memcpy(m.at, t.m->number, size);
+        memcpy(v.at, t.v->number, size);
+        adam_step(p->number, m.at, v.at, g->number, p->count,
+                  clip_factor(norm, 1), rate, step);
+        Step done = train_step(&t, &batch);
+        same = same && done.step == step && done.loss.loss == loss.loss
+            && done.loss.plain == loss.plain && done.loss.tokens == loss.tokens
+            && done.norm == norm && done.rate == rate && t.arena.used == 0
+            && !memcmp(p->number, t.model->number, size)
+            && !memcmp(m.at, t.m->number, size)
+            && !memcmp(v.at, t.v->number, size);
+        transformer_free(p);
+        transformer_free(g);
+    }
+    CLAIM(same, "steps are forward, loss, backward, clip, Adam, bit for bit");
+    CLAIM(whole.step == t.step && !memcmp(whole.model->number, t.model->number, size),
+          "two epochs of %d pairs are %d steps on the batches of epoch_order",
+          pairs, 2 * per_epoch);
+    trainer_free(&whole);
+    trainer_free(&t);
+    pairs_free(&data);
+}
+
+// The loss of ten pairs, so many in a batch, piece by piece.
+Loss loss_of(const Transformer *model, const Pairs *data, int size)
+{
+    int order[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    Loss total = {0};
+    for (int i = 0; i < 10; i += size) {
+        Batch batch = make_batch(&room, data, order + i, min_int(size, 10 - i));
+        Pass pass = {.arena = &room, .config = &model->config};
+        Saved s;
+        Mat logits = transformer_forward(&pass, &s, model, &batch);
+        Mat lse = arena_mat(&room, logits.rows, 1);
+        total = add_losses(total, loss_forward(lse, logits, batch.expected, 0.1,
+                                               &room));
+    }
+    return total;
+}
+
+void test_evaluation(void)
+{
+    Pairs data = made_up_pairs(10);
+    Trainer t = new_trainer(1);
+    arena_take(&t.arena, 3, 1);
+    size_t used = t.arena.used;
+    Loss alone = loss_of(t.model, &data, 1);
+    for (int size = 4; size <= 5; size++) {
+        Loss each = loss_of(t.model, &data, size);
+        Loss all = evaluate_loss(t.model, &data, size, 0.1, &t.arena);
+        CLAIM(!memcmp(&all, &each, sizeof all),
+              "evaluation is without dropout, %d pairs in a batch", size);
+        CLAIM(all.tokens == alone.tokens && all.correct == alone.correct
+              && relative_error(all.loss, alone.loss) < 1e-10,
+              "and finds what the pairs give alone");
+    }
+    CLAIM(t.arena.used == used, "and gives its memory back");
+    Recipe epochs = {.epochs = 3, .batch = 8}, step = {.epochs = 3, .steps = 1};
+    CLAIM(total_steps(&epochs, 48) == 18 && total_steps(&epochs, 50) == 21
+          && total_steps(&step, 50) == 1,
+          "three epochs of 48 pairs in batches of 8 are 18 steps, of 50 are 21");
+    trainer_free(&t);
+    pairs_free(&data);
+}
+
 void test_step(void)
 {
     Trainer t = new_trainer(1);
     Batch batch = small_batch();
+    arena_take(&t.arena, 3, 1); // what was taken before is not given back
+    size_t used = t.arena.used;
     double first = 0, last = 0;
+    bool given_back = true;
     for (int i = 0; i < 150; i++) {
         Step s = train_step(&t, &batch);
+        given_back = given_back && t.arena.used == used;
         last = s.loss.plain / s.loss.tokens;
         first = i == 0 ? last : first;
     }
     CLAIM(first > 1.5 && last < 0.2, "one batch is learned by heart: loss %.2f, "
           "then %.2f", first, last);
+    CLAIM(given_back, "and each step gives its memory back");
     t.model->output.bias.at[batch.expected[0]] = -INFINITY;
     Step s = train_step(&t, &batch);
     CLAIM(isfinite(s.norm) && isinf(s.loss.loss) && t.step == 150,
@@ -264,11 +478,19 @@ int main(void)
     test_loss(0);
     test_loss(0.1);
     test_loss_values();
+    test_sums();
     test_clipping();
     test_adam();
     test_rate();
     test_step();
+    test_not_finite();
+    test_pieces(16, 2);
+    test_pieces(17, 3);
+    test_evaluation();
     test_loop();
+    check_looks(5, 0.01, 5, "5 steps");
+    check_looks(10, 3, 10, "10 steps of rate 3");
+    check_looks(41, 0, 21, "41 steps of rate 0");
     test_threads();
     arena_free(&room);
     return claims_end();

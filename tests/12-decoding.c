@@ -9,11 +9,12 @@ void test_teacher_forced(int norm, int positions)
     Config config = small_config();
     config.norm = norm;
     config.positions = positions;
+    config.heads = norm == PRE_NORM ? 6 : 3; // more and less than their width
     ModelCase c = {random_transformer(&config), small_batch(), 0, 0};
     Pass pass;
     Saved s;
     Mat whole = model_logits(&c, &pass, &s);
-    Cache cache = decoder_start(&pass, c.model, source_ids, B, S, T);
+    Cache cache = decoder_start(&pass, c.model, c.batch.source, B, S, T);
     double worst = 0;
     for (int t = 0; t < T; t++) {
         int id[B] = {input_ids[t], input_ids[T + t]};
@@ -50,11 +51,12 @@ int naive_translation(const Transformer *model, const int *ids, int length,
 void test_translate(void)
 {
     Config config = small_config();
-    int same = 0, total = 0;
+    int same = 0, total = 0, apart = 0;
     bool given_back = true;
     for (int trial = 0; trial < 20; trial++) {
         Transformer *t = random_transformer(&config);
-        int out[B * 7], naive[7], lengths[B] = {5, 3};
+        t->output.bias.at[END] += (real)(0.1 * trial); // some come to an end
+        int out[B * 7], naive[7], lengths[B] = {5, 3}, last = 0;
         size_t used = room.used;
         translate(t, source_ids, B, S, out, 7, &room);
         given_back = given_back && room.used == used;
@@ -65,37 +67,72 @@ void test_translate(void)
                 equal = equal && naive[i] == out[b * 7 + i];
             same += equal;
             total++;
+            apart += b > 0 && n != last;
+            last = n;
         }
         transformer_free(t);
     }
     CLAIM(same == total, "translate gives what the naive loop gives: %d of %d",
           same, total);
+    CLAIM(apart > 2, "in %d batches one sentence ends before the other", apart);
     CLAIM(given_back, "and gives its memory back");
 }
 
-void test_translate_all(void)
+// The most memory a translation of P tokens takes, by a model that never ends.
+size_t peak_of(int P)
+{
+    Config config = small_config();
+    config.positions = NO_POSITIONS;
+    Transformer *t = random_transformer(&config);
+    t->output.bias.at[END] = -1000;
+    Arena arena = {0};
+    int *out = arena_take(&room, (size_t)(B * P), sizeof *out);
+    translate(t, copied_ids(source_ids, B * S), B, S, out, P, &arena);
+    size_t peak = arena.peak;
+    arena_free(&arena);
+    transformer_free(t);
+    return peak;
+}
+
+void test_memory(void)
+{
+    size_t caches = 2 * 2 * 20 * B * D * sizeof(real); // of 2 layers, 20 tokens
+    size_t weights = 2 * B * H * 20 * sizeof(real);    // in the last step
+    CLAIM(peak_of(40) - peak_of(20) == caches + weights,
+          "each step gives its memory back: 20 more take room in caches only");
+}
+
+void test_translate_all(int batch, double end)
 {
     Config config = small_config();
     Transformer *t = random_transformer(&config);
-    Sentence source[9];
-    int ids[9][6];
+    t->output.bias.at[END] += (real)end;
+    Sentence *source = arena_take(&room, 9, sizeof *source);
     for (int i = 0; i < 9; i++) {
-        source[i] = (Sentence){ids[i], 1 + (i * 5) % 6};
-        for (int k = 0; k < source[i].length; k++)
-            ids[i][k] = k + 1 == source[i].length ? END : 4 + (i + k) % 5;
+        int n = 1 + (i * 5) % 6;
+        source[i] = (Sentence){arena_take(&room, (size_t)n, sizeof(int)), n};
+        for (int k = 0; k < n; k++)
+            source[i].id[k] = k + 1 == n ? END : 4 + (i + k) % 5;
     }
     Arena arena = {0};
-    Sentence *batched = translate_all(t, source, 9, 4, &arena);
+    arena_take(&arena, 3, 1);
+    size_t used = arena.used;
+    Sentence *batched = translate_all(t, source, 9, batch, &arena);
+    CLAIM(arena.used == used, "the memory of each batch is given back");
     bool same = true;
+    int most = 0, least = 7;
     for (int i = 0; i < 9; i++) {
-        Sentence *alone = translate_all(t, &source[i], 1, 1, &arena);
-        same = same && alone[0].length == batched[i].length
-            && !memcmp(alone[0].id, batched[i].id,
-                       sizeof(int) * (size_t)alone[0].length);
-        sentences_free(alone, 1);
+        int alone[7], n = 0;
+        translate(t, source[i].id, 1, source[i].length, alone, 7, &arena);
+        while (n < 7 && alone[n] != PAD)
+            n++;
+        same = same && n == batched[i].length
+            && !memcmp(alone, batched[i].id, sizeof(int) * (size_t)n);
+        most = n > most ? n : most;
+        least = n < least ? n : least;
     }
-    CLAIM(arena.used == 0, "the memory of each batch is given back");
-    CLAIM(same, "sentences in batches are translated as alone, and keep their order");
+    CLAIM(same, "sentences in batches are translated as alone, and keep their "
+          "order: %d to %d tokens", least, most);
     sentences_free(batched, 9);
     arena_free(&arena);
     transformer_free(t);
@@ -136,7 +173,11 @@ int main(void)
         for (int positions = 0; positions < 3; positions++)
             test_teacher_forced(norm, positions);
     test_translate();
-    test_translate_all();
+    test_memory();
+    test_translate_all(4, 0);
+    test_translate_all(3, 1);
+    test_translate_all(4, 2);
+    test_translate_all(3, -1000); // no end: as many tokens as there is room for
     test_bleu();
     arena_free(&room);
     return claims_end();

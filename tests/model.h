@@ -7,9 +7,18 @@ int source_ids[B * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD};
 int input_ids[B * T] = {START, 8, 5, 10, START, 6, PAD, PAD};
 int expected_ids[B * T] = {8, 5, 10, END, 6, END, PAD, PAD};
 
+// A copy in memory of its own, so that Valgrind sees who reads behind its end.
+int *copied_ids(const int *ids, int n)
+{
+    int *copy = arena_take(&room, (size_t)n, sizeof *ids);
+    return memcpy(copy, ids, sizeof *ids * (size_t)n);
+}
+
 Batch small_batch(void)
 {
-    return (Batch){B, S, T, source_ids, input_ids, expected_ids};
+    return (Batch){B, S, T, copied_ids(source_ids, B * S),
+                   copied_ids(input_ids, B * T),
+                   copied_ids(expected_ids, B * T)};
 }
 
 Config small_config(void)
