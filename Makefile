@@ -79,7 +79,8 @@ coverage:
 	sh tests/coverage.sh $(if $(CSV),--csv $(CSV))
 
 mutants:
-	python3 tests/mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
+	python3 tests/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) \
+	    $(if $(SEED),--seed $(SEED)) $(if $(CSV),--csv $(CSV))
 
 platforms:
 	sh tests/platforms.sh $(if $(ALL),all)

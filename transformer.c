@@ -921,7 +921,8 @@ enum { LEAST_BLOCK = 1 << 16, ALIGNMENT = 64 };
 // Puts a block with room for `size` bytes on top.
 void arena_push(Arena *arena, size_t size) {
     Block *block = allocate(1, sizeof *block);
-    *block = (Block){arena->top, arena->used, size, malloc(size + ALIGNMENT)};
+    *block = (Block){arena->top, arena->used, size,
+                     malloc(size + ALIGNMENT - 1)};
     if (!block->memory)
         fail("out of memory: a step needs another %zu bytes", size);
     arena->top = block;
