@@ -471,9 +471,12 @@ real max(const real *x, int n) {
 // where 2ⁿ is n written into the exponent bits of a float and eʳ a polynomial.
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
+//
+// It counts on sums that are rounded to a float at once. Where C computes in a
+// wider type, as on 32-bit x86 (FLT_EVAL_METHOD tells), libm's is taken, too.
 real exponential(real x) {
-#ifdef TRANSFORMER_DOUBLE
-    return exp(x);
+#if defined TRANSFORMER_DOUBLE || FLT_EVAL_METHOD != 0
+    return REAL(exp)(x);
 #else
     float y = x > -87.0f ? x : -87.0f; // also for NaN, which no int can be
     y = y > 88.0f ? 88.0f : y;
@@ -557,9 +560,11 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 //
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
-// without that type a "vector" is one number, and the same code still works.
+// without that type a "vector" is one number, and the same code still works. So
+// it is where C computes in a wider type than that of the numbers: there `x * v`
+// would be a wide number times a narrow vector.
 
-#if defined __GNUC__ && !defined __TINYC__
+#if defined __GNUC__ && !defined __TINYC__ && FLT_EVAL_METHOD == 0
 #if defined __AVX512F__
 enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };
 #elif defined __AVX__
