@@ -473,9 +473,13 @@ real max(const real *x, int n) {
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 //
 // It counts on sums that are rounded to a float at once. Where C computes in a
-// wider type, as on 32-bit x86 (FLT_EVAL_METHOD tells), libm's is taken, too.
+// wider type, as on 32-bit x86, libm's is taken, too. FLT_EVAL_METHOD tells: 0,
+// or 16 on processors that know numbers of 16 bits, is not wider.
+
+#define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)
+
 real exponential(real x) {
-#if defined TRANSFORMER_DOUBLE || FLT_EVAL_METHOD != 0
+#if defined TRANSFORMER_DOUBLE || WIDER
     return REAL(exp)(x);
 #else
     float y = x > -87.0f ? x : -87.0f; // also for NaN, which no int can be
@@ -564,7 +568,7 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 // it is where C computes in a wider type than that of the numbers: there `x * v`
 // would be a wide number times a narrow vector.
 
-#if defined __GNUC__ && !defined __TINYC__ && FLT_EVAL_METHOD == 0
+#if defined __GNUC__ && !defined __TINYC__ && !WIDER
 #if defined __AVX512F__
 enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };
 #elif defined __AVX__

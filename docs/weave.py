@@ -594,7 +594,7 @@ def table(name):
     """docs/runs/NAME.csv as a table; numbers stand on the right."""
     with open(DOCS / "runs" / f"{name}.csv", encoding="utf-8", newline="") as f:
         rows = list(csv.reader(f))
-    numeric = [all(re.match(r"[\d.,]+( \S+)?$", row[i]) for row in rows[1:])
+    numeric = [all(re.match(r"[\d.,:]+( \S+)?$", row[i]) for row in rows[1:])
                for i in range(len(rows[0]))]
     rows.insert(1, ["--:" if n else ":--" for n in numeric])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

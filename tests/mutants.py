@@ -43,7 +43,8 @@ SOURCE = (HERE.parent / "transformer.c").read_text("utf-8")
 # What is broken, by chapter: the backward passes, what carries masks and
 # dropout, the batches, the loss, the optimizer and the decoder.
 FUNCTIONS = {
-    "01-numbers": "dropout_row dropout next_dropout",
+    "01-numbers": """chunks_of chunk_size clear dropout_row dropout
+        next_dropout""",
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_backward""",
     "03-multi-head": """add_column_sums linear_backward head head_dropout
