@@ -116,15 +116,20 @@ void test_products_by_rows(void)
 void test_threads(void)
 {
 #ifdef _OPENMP
-    Mat a = random_mat(400, 300), b = random_mat(300, 350), c[3];
-    for (int t = 0; t < 3; t++) {
-        c[t] = filled_mat(400, 350, 0);
-        omp_set_num_threads(t + 1);
-        matmul_add(c[t], a, b);
+    // small, tall and large c
+    const int size[][3] = {{100, 900, 120}, {900, 40, 60}, {400, 300, 350}};
+    for (int s = 0; s < 3; s++) {
+        int n = size[s][0], k = size[s][1], m = size[s][2];
+        Mat a = random_mat(n, k), b = random_mat(k, m), c[3];
+        for (int t = 0; t < 3; t++) {
+            c[t] = filled_mat(n, m, 0);
+            omp_set_num_threads(t + 1);
+            matmul_add(c[t], a, b);
+        }
+        omp_set_num_threads(1);
+        CLAIM(same_bits(c[0], c[1]) && same_bits(c[0], c[2]),
+              "1, 2 and 3 threads give a product of %d x %d the same bits", n, m);
     }
-    omp_set_num_threads(1);
-    CLAIM(same_bits(c[0], c[1]) && same_bits(c[0], c[2]),
-          "1, 2 and 3 threads make a product of the same bits");
 #endif
 }
 
@@ -146,6 +151,23 @@ void test_rows(void)
             && fabs(sum_exponentials(x.at, 1, n) - e) < limit * (1 + e);
     }
     CLAIM(good, "sum, dot, max and sum_exponentials of 0 to 69 numbers");
+}
+
+// Around the ends of chunks, and at several of them.
+void test_clear(void)
+{
+    enum { MOST = 3 * CHUNK };
+    real *x = arena_take(&room, MOST + 1, sizeof *x);
+    const int size[] = {0, 1, CHUNK - 1, CHUNK, CHUNK + 1, MOST};
+    bool zero = true;
+    for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
+        for (int i = 0; i <= MOST; i++)
+            x[i] = 1;
+        clear(x, (size_t)size[s]);
+        for (int i = 0; i <= MOST; i++)
+            zero = zero && x[i] == (i < size[s] ? 0 : 1);
+    }
+    CLAIM(zero, "clear makes n numbers zero and no other");
 }
 
 void test_exponential(void)
@@ -269,6 +291,7 @@ int main(void)
 {
     test_views();
     test_rows();
+    test_clear();
     test_exponential();
     test_memory();
     test_requests();
