@@ -623,7 +623,7 @@ static void check_pool(void) {
 }
 
 // The state in which a case begins.
-static void clear(void) {
+static void begin_case(void) {
     for (int k = 0; k < POOL_SIZE; k++)
         pool[k] = UNTOUCHED;
     pool_end = pool;
@@ -645,7 +645,7 @@ static void finish(void) {
              case_name);
     case_name = "";
     case_count++;
-    clear();
+    begin_case();
 }
 
 // Says in which case the student's code crashes, and lets it crash.
@@ -2109,7 +2109,7 @@ int main(int count, char **argument) {
         signal(SIGFPE, crashed);
         signal(SIGABRT, crashed);
     }
-    clear();
+    begin_case();
     checks[k].run();
     fclose(recording);
     printf("right: %d cases\n", case_count);
