@@ -240,7 +240,6 @@ one()
     runner=$(column 5 "$name")
     prepare
     available || return
-    began=$(date +%s)
     check "transformer.c is built by $compiler $flags" \
         build transformer.c transformer
     check "tests/again.c is built" build tests/again.c again
@@ -267,9 +266,9 @@ one()
 # The platform's row of the table, with | between the columns.
 row()
 {
-    printf '%s|' "$(column 2 "$name")" "$compiler $($compiler -dumpversion)" \
-        "$flags" "${runner:-itself}" "$claims"
-    echo $(($(date +%s) - began))
+    printf '%s|%s|%s|%s|%s\n' "$(column 2 "$name")" \
+        "$compiler $($compiler -dumpversion)" "$flags" "${runner:-itself}" \
+        "$claims"
 }
 
 # --------------------------------------------------------------- all of them
@@ -299,17 +298,16 @@ report()
         cut -d '|' -f 5 "$work/$name/row"
     done 2> /dev/null | sort -n | tail -n 1)
     [ -z "${CSV:-}" ] || quoted platform compiler flags "run by" \
-        "claims that hold" "left out" seconds > "$CSV"
+        "claims that hold" "left out" > "$CSV"
     echo "| platform | compiler | run by | claims that hold | left out |"
     echo "|---|---|---|---:|---:|"
     for name in "$@"; do
         [ -f "$work/$name/row" ] || continue
-        IFS='|' read -r what compiler flags runner claims time \
-            < "$work/$name/row"
+        IFS='|' read -r what compiler flags runner claims < "$work/$name/row"
         echo "| $what | $compiler${flags:+ \`$flags\`} | $runner | $claims |" \
             "$((most - claims)) |"
         [ -z "${CSV:-}" ] || quoted "$what" "$compiler" "$flags" "$runner" \
-            "$claims" "$((most - claims))" "$time" >> "$CSV"
+            "$claims" "$((most - claims))" >> "$CSV"
     done
     echo
     echo "Left out without OpenMP: what is said of threads; on Windows:" \
