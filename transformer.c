@@ -216,9 +216,9 @@ void complain(const char *format, va_list arguments) {
     char text[1024];
     vsnprintf(text, sizeof text, format, arguments);
     for (char *c = text; *c; c++)
-        *c = *c > 0 && *c < ' ' && c > text ? '?' : *c;
-    fprintf(stderr, *text == '\n' ? "\ntransformer: %s" : "transformer: %s",
-            text + (*text == '\n'));
+        if (*c > 0 && *c < ' ')
+            *c = '?';
+    fprintf(stderr, "transformer: %s", text);
 }
 
 // Complains, and ends the program with status 1.
@@ -6030,10 +6030,11 @@ void write_log(const Console *c, const Report *r) {
     }
     if (fflush(c->log) != 0) {
         int reason = errno;
+        if (c->line_open)
+            fputc('\n', stderr);
         save_models(c, r);
-        fail("%scannot write %s: %s (the model of step %ld is saved in %s)",
-             c->line_open ? "\n" : "", c->settings->log, strerror(reason),
-             s->step, c->newest);
+        fail("cannot write %s: %s (the model of step %ld is saved in %s)",
+             c->settings->log, strerror(reason), s->step, c->newest);
     }
 }
 

@@ -1365,9 +1365,10 @@ section 'a terminal'
 
 # COMMAND: runs it at a terminal that script(1) of util-linux makes, with what
 # `give` has made ready as keys. All that the terminal shows is in the file out.
+# The shell is named since others count blocks of another size.
 terminal()
 {
-    script -q -e -c "$1" /dev/null < in > out 2> err
+    SHELL=/bin/sh script -q -e -c "$1" /dev/null < in > out 2> err
     status=$?
     : > in
 }
@@ -1389,11 +1390,16 @@ if script --version 2> /dev/null | grep -q util-linux; then
     terminal "$train $(echo $wild) --steps 2000 --model t2.safetensors"
     same 'a message of failure has a line of its own' \
         'status 1, 1 line' "status $status, $(grep -c '^transformer: step' out) line"
-    terminal "trap '' XFSZ; ulimit -S -f 48
+    terminal "trap '' XFSZ; ulimit -S -f 96
         $train $mini --steps 20000 --model t3.safetensors --log t3.csv"
     same 'so has that of a log that does not fit on the disk' \
         'status 1, 1 line' \
         "status $status, $(grep -c '^transformer: cannot write t3.csv' out) line"
+    terminal "trap '' XFSZ; ulimit -S -f 48
+        $train $mini --steps 20000 --model t4.safetensors --log t4.csv"
+    same 'so has that of a model that does not fit there either' \
+        'status 1, 1 line' \
+        "status $status, $(grep -c '^transformer: cannot write t4.saf' out) line"
     give 'the cat sleeps\na dog sleeps\n'
     terminal "'$program' translate good.safetensors --threads 1"
     shows 'each line is answered' 'un chien dort'
