@@ -7,7 +7,7 @@
 #   make coverage     which lines and branches the tests reach (two minutes)
 #   make mutants      does each planted mistake fail a test? SAMPLE=300 of them
 #   make platforms    other compilers; ALL=1 other processors, too
-#   make soak         all that takes long (three hours; installs packages)
+#   make soak         all that takes long (four hours; installs packages)
 #   make gradcheck    the largest gradient error of every tensor, as a table
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make bench-product   how the matrix product became fast, step by step
@@ -76,7 +76,7 @@ test check: transformer
 
 # CSV=docs/runs/coverage.csv: the table of the walkthrough.
 coverage:
-	sh tests/coverage.sh $(if $(CSV),--csv $(CSV))
+	sh tests/coverage.sh
 
 mutants:
 	python3 tests/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) \

@@ -565,8 +565,8 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
 // without that type a "vector" is one number, and the same code still works. So
-// it is where C computes in a wider type than that of the numbers: there `x * v`
-// would be a wide number times a narrow vector.
+// it is where C computes in a wider type than that of the numbers: there, x in
+// `x * v` would be wider than the numbers of the vector.
 
 #if defined __GNUC__ && !defined __TINYC__ && !WIDER
 #if defined __AVX512F__
@@ -709,6 +709,13 @@ int min_int(int a, int b) {
     return a < b ? a : b;
 }
 
+// Copies all of b: TILE_COLS columns, row after row, then the next TILE_COLS.
+void pack_all(real *packed, Mat b) {
+    for (int j = 0; j < b.cols; j += TILE_COLS)
+        pack_cols(TILE_COLS, packed + (ptrdiff_t)j * b.rows,
+                  band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
+}
+
 // c = from + a b for one column of tiles: c has at most TILE_COLS columns, a at
 // most DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest
 // cache while the tiles run down the rows of a.
@@ -733,11 +740,11 @@ void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
         Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
         for (int j = 0; j < b.cols; j += TILE_COLS) {
             int cols = min_int(TILE_COLS, b.cols - j);
-            Mat b_j = band_of_cols(b_p, j, cols);
+            Mat to = band_of_cols(c, j, cols), b_j = band_of_cols(b_p, j, cols);
             if (!direct)
                 pack_cols(TILE_COLS, packed, b_j);
-            column_of_tiles(band_of_cols(c, j, cols), band_of_cols(from, j, cols),
-                            a_p, direct ? b_j.at : packed,
+            column_of_tiles(to, band_of_cols(from, j, cols), a_p,
+                            direct ? b_j.at : packed,
                             direct ? b.row_stride : TILE_COLS);
         }
     }
@@ -752,19 +759,19 @@ void small_matmul_add(Mat c, Mat a, Mat b) {
 //
 // Three ways, for three shapes.
 //
-// *Small c.* The weight gradients of narrow layers have few elements, each a sum
-// over all rows of the batch. c stays in the nearest cache; the threads share
-// its columns.
+// *Small c.* The weight gradients of narrow layers have few elements, each a
+// sum over all rows of the batch. c stays in the nearest cache; the threads
+// share its columns.
 //
 // *Tall c.* A narrow layer is a small b, applied to all rows of the batch. Its
 // blocks are packed as a whole, and the threads share the rows.
 //
 // *Large c.* Blocks of a that fit the second cache are packed, and the threads
 // share the columns. A row of a whose length is a power of two begins at the
-// same place of the cache as the row above, and twelve such rows push each other
-// out. So rows are copied to where they lie a little further apart. If a is
-// transposed, its columns are what lies side by side, and twelve numbers of each
-// are copied.
+// same place of the cache as the row above, and twelve such rows push each
+// other out. So rows are copied to where they lie a little further apart. If a
+// is transposed, its columns are what lies side by side, and twelve numbers of
+// each are copied.
 
 enum {
     SMALL_C = 1 << 14,               // elements of a c that is small
@@ -793,9 +800,7 @@ void small_c_matmul(Mat c, Mat from, Mat a, Mat b) {
 // c = from + a b, a of at most DEPTH columns, b small
 void tall_matmul(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE static real packed[SMALL_B + DEPTH * TILE_COLS];
-    for (int j = 0; j < b.cols; j += TILE_COLS)
-        pack_cols(TILE_COLS, packed + j * b.rows,
-                  band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
+    pack_all(packed, b);
     PARALLEL_FOR(work_of_product(c, a.cols))
     for (int i = 0; i < c.rows; i += SHARE_ROWS) {
         int rows = min_int(SHARE_ROWS, c.rows - i);

@@ -602,14 +602,16 @@ def table(name):
 
 def directives(book, text):
     """@figure, @function, @table and @file NAME in pages that are not chapters."""
-    text = re.sub(r"^@figure (\S+)$", lambda m: book.figure(m[1], "docs/source"),
+    make = {
+        "figure": lambda name: book.figure(name, "docs/source"),
+        "function": lambda name: "``` c\n" + function_text(
+            name, "tests/bench/product.c") + "\n```",
+        "table": table,
+        "file": lambda name: "```\n" + (ROOT / name).read_text(
+            encoding="utf-8") + "```",
+    }
+    return re.sub(rf"^@({'|'.join(make)}) (\S+)$", lambda m: make[m[1]](m[2]),
                   text, flags=re.MULTILINE)
-    text = re.sub(r"^@table (\S+)$", lambda m: table(m[1]), text,
-                  flags=re.MULTILINE)
-    text = re.sub(r"^@file (\S+)$", lambda m: "```\n" + (ROOT / m[1]).read_text(
-        encoding="utf-8") + "```", text, flags=re.MULTILINE)
-    return re.sub(r"^@function (\S+)$", lambda m: "``` c\n" + function_text(
-        m[1], "tests/bench/product.c") + "\n```", text, flags=re.MULTILINE)
 
 
 def main():

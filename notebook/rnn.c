@@ -39,16 +39,14 @@ int *by_time(Arena *arena, const int *ids, int B, int T) {
 // copy is made once for all steps.
 
 typedef struct {
-    real *at;       // TILE_COLS columns for each row, then the next TILE_COLS
+    real *at;       // by pack_all
     int rows, cols;
 } Packed;
 
 Packed packed_matrix(Arena *arena, Mat b) {
     int columns = (b.cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
     Packed p = {arena_mat(arena, b.rows, columns).at, b.rows, b.cols};
-    for (int j = 0; j < b.cols; j += TILE_COLS)
-        pack_cols(TILE_COLS, p.at + (ptrdiff_t)j * b.rows,
-                  band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
+    pack_all(p.at, b);
     return p;
 }
 

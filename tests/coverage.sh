@@ -1,8 +1,8 @@
 #!/bin/sh
 # How much of transformer.c the tests reach:
 #
-#     sh tests/coverage.sh               two minutes on two cores
-#     sh tests/coverage.sh --csv FILE    the figures of each chapter as a table
+#     sh tests/coverage.sh             two minutes on two cores
+#     CSV=FILE sh tests/coverage.sh    the figures of each chapter as a table
 #
 # gcov counts how often each line is executed and each branch taken, in the test
 # programs and in all that tests/cli.sh does. What none of them reaches is held
@@ -25,41 +25,17 @@ LINES_LEAST=98 BRANCHES_LEAST=95 # percent
 FLAGS="-std=c11 -O0 -g -fopenmp --coverage -Dalways_inline=noinline
        -Wno-attributes"
 work=$PWD/build/coverage
-csv=$work/coverage.csv
-case $#,$1 in
-0,) ;;
-2,--csv) csv=$2 ;;
-*)
-    echo "usage: sh tests/coverage.sh [--csv FILE]" >&2
-    exit 2
-    ;;
-esac
-passed=0 failed=0
+. tests/checks.sh
 
 for tool in gcc gcov; do
     command -v $tool > /dev/null || {
-        echo "skip coverage: there is no $tool"
-        [ "${CI:-}" = true ] && failed=1
-        echo "0 passed, $failed failed"
-        exit $failed
+        skip "coverage: there is no $tool"
+        totals
+        exit
     }
 done
 rm -rf "$work"
 mkdir -p "$work" || exit 1
-
-# check CLAIM command...
-check()
-{
-    claim=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok   $claim"
-    else
-        failed=$((failed + 1))
-        echo "FAIL $claim"
-    fi
-}
 
 # gcov writes its counts when a program ends. Some tests forbid large files
 # until then, and end child processes by _exit, which gcov does not see.
@@ -155,7 +131,7 @@ report()
     for folder in "$work"/*/; do
         (cd "$folder" && gcov -b -c ./*.gcda > gcov.log 2>&1)
     done
-    awk -v csv="$csv" -f tests/coverage.awk tests/coverage.txt \
+    awk -v csv="${CSV:-$work/coverage.csv}" -f tests/coverage.awk tests/coverage.txt \
         "$work"/*/transformer.c.gcov > "$work/report"
     status=$?
     grep '^FAIL' "$work/report"
@@ -184,5 +160,4 @@ check "$LINES_LEAST % of the lines are executed" at_least $LINES_LEAST lines
 check "$BRANCHES_LEAST % of the branches are taken" \
     at_least $BRANCHES_LEAST branches
 grep -E '^(lines|branches|reasons) ' "$work/report"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+totals

@@ -19,6 +19,7 @@ ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 # fail() frees nothing
 export LC_ALL ASAN_OPTIONS
 
 EVERY=${EVERY:-1}
+. tests/checks.sh
 mkdir -p build
 ${CC:-cc} -std=c11 -O1 ${FLAGS-} tests/faults.c -o build/faults -lm || exit 1
 program=$(pwd)/build/faults
@@ -32,8 +33,6 @@ trap 'exit 143' TERM HUP
 cd "$folder" || exit 1
 ulimit -c 0
 
-passed=0 failed=0
-
 # CLAIM COMPLAINTS: it holds if there are none
 holds()
 {
@@ -45,12 +44,6 @@ holds()
         echo "FAIL $1"
         printf '%s' "$2" | cut -c 1-200 | sed -n '1,5s/^/       /p'
     fi
-}
-
-skip() # CLAIM
-{
-    echo "skip $1"
-    [ "${CI:-}" != true ] || failed=$((failed + 1))
 }
 
 printf 'a b\tc d\na\tc\nb "a"\td, c\n' > pairs.tsv
@@ -340,5 +333,4 @@ case "$status $last" in
 esac
 holds 'an output that is closed is said' "$complaints"
 
-printf '\n%d passed, %d failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+totals

@@ -83,27 +83,21 @@ names()
 
 # ------------------------------------------------------------- one platform
 
-passed=0 failed=0
+. tests/checks.sh
 
-# check CLAIM command...: its output is shown only if it fails
-check()
+quietly()
 {
-    claim="$name: $1"
-    shift
-    if "$@" > "$here/log" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok   $claim"
-    else
-        failed=$((failed + 1))
-        echo "FAIL $claim"
-        tail -n 9 "$here/log" | cut -c 1-200 | sed 's/^/     | /'
-    fi
+    "$@" > "$here/log" 2>&1
 }
 
-skip()
+# holds CLAIM command...: of this platform; output is shown only on failure
+holds()
 {
-    echo "skip $name: $1"
-    [ "${CI:-}" != true ] || failed=$((failed + 1))
+    claim=$1 before=$failed
+    shift
+    check "$name: $claim" quietly "$@"
+    [ "$failed" = "$before" ] \
+        || tail -n 9 "$here/log" | cut -c 1-200 | sed 's/^/     | /'
 }
 
 # build SOURCE PROGRAM flags...
@@ -217,7 +211,7 @@ available()
 {
     for tool in $compiler $runner; do
         command -v "$tool" > /dev/null || {
-            skip "there is no $tool"
+            skip "$name: there is no $tool"
             return 1
         }
     done
@@ -228,7 +222,7 @@ available()
 cli()
 {
     case $name in
-    tcc | musl | i686) check "tests/cli.sh" command_line ;;
+    tcc | musl | i686) holds "tests/cli.sh" command_line ;;
     esac
 }
 
@@ -240,24 +234,24 @@ one()
     runner=$(column 5 "$name")
     prepare
     available || return
-    check "transformer.c is built by $compiler $flags" \
+    holds "transformer.c is built by $compiler $flags" \
         build transformer.c transformer
-    check "tests/again.c is built" build tests/again.c again
+    holds "tests/again.c is built" build tests/again.c again
     case $name in
     gcc-* | clang-*)
-        check "C17 gives the same code as C11, byte for byte" same_code ;;
+        holds "C17 gives the same code as C11, byte for byte" same_code ;;
     esac
     for test in $(cd tests && ls [01]*.c) golden.c edges.c rnn.c; do
-        check "${test%.c}" test_program "${test%.c}" -DTRANSFORMER_DOUBLE \
+        holds "${test%.c}" test_program "${test%.c}" -DTRANSFORMER_DOUBLE \
             -DTRANSFORMER_POISON
     done
     for test in 01-numbers golden; do
-        check "$test in single precision" test_program "$test"
+        holds "$test in single precision" test_program "$test"
     done
-    check "a model is trained and resumed" trains
-    check "a model of gcc -O2 is used and saved here as there" \
+    holds "a model is trained and resumed" trains
+    holds "a model of gcc -O2 is used and saved here as there" \
         exchange reference "$name"
-    check "a model of this platform is used and saved there as here" \
+    holds "a model of this platform is used and saved there as here" \
         exchange "$name" reference
     cli
     row > "$here/row"
@@ -339,8 +333,9 @@ mkdir -p "$work" || exit 1
 reference > "$work/log" 2>&1 || {
     tail -n 5 "$work/log"
     echo "FAIL the model that is to be exchanged"
-    echo "0 passed, 1 failed"
-    exit 1
+    failed=1
+    totals
+    exit
 }
 names "$@" | xargs -P "${JOBS:-2}" -n 1 sh "$0" --one
 for name in $(names "$@"); do
@@ -350,5 +345,4 @@ for name in $(names "$@"); do
 done
 # shellcheck disable=SC2046
 report $(names "$@")
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+totals

@@ -11,7 +11,7 @@
 
 CC=${CC:-cc}
 WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror"
-passed=0 failed=0
+. tests/checks.sh
 mkdir -p build
 rm -f build/*.counts
 
@@ -49,13 +49,6 @@ one()
         echo "FAIL $claim"
         tail -n 15 "$log"
     fi
-}
-
-# A check that this machine cannot make: named, and in CI a failure.
-skip()
-{
-    echo "skip $1"
-    [ "${CI:-}" = true ] && failed=$((failed + 1))
 }
 
 # build NAME OUTPUT flags...
