@@ -18,18 +18,16 @@ and runs the decoder over all words so far to get the next one.
 
 import argparse
 import os
+import re
 import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-SIZES = {  # vocabulary, d_model, heads, layers, d_ff, batch, length
-    "tiny": (20, 32, 2, 1, 128, 32, 10),
-    "class": (32, 64, 4, 2, 256, 64, 20),
-    "small": (1000, 128, 4, 3, 512, 64, 24),
-    "mid": (4000, 256, 8, 3, 1024, 64, 32),
-    "base": (10000, 512, 8, 6, 2048, 16, 32),
-}
+# vocabulary, d_model, heads, layers, d_ff, batch, length, by name
+SIZES = {name: tuple(map(int, numbers.split(","))) for name, numbers in re.findall(
+    r'\{"(\w+)", ([\d, ]+)\}', Path(__file__).with_name("bench.c").read_text())}
 CORES = ["", "SKYLAKEX", "HASWELL", "ZEN"]
 
 
