@@ -77,6 +77,9 @@ plant
 sed 's/#e5f3e6/#123456/' "$root/docs/figures/model.dot" \
     > "$copy/docs/figures/model.dot"
 refused "a colour that has no counterpart in the dark" "#123456"
+plant
+head -n 1 "$root/docs/runs/tests.csv" > "$copy/docs/runs/tests.csv"
+refused "a table without rows" "tests.csv has no rows"
 
 rm -rf "$copy"
 echo "$passed passed, $failed failed"

@@ -594,6 +594,8 @@ def table(name):
     """docs/runs/NAME.csv as a table; numbers stand on the right."""
     with open(DOCS / "runs" / f"{name}.csv", encoding="utf-8", newline="") as f:
         rows = list(csv.reader(f))
+    if len(rows) < 2:
+        fail(f"docs/runs/{name}.csv has no rows")
     numeric = [all(re.match(r"[\d.,:]+( \S+)?$", row[i]) for row in rows[1:])
                for i in range(len(rows[0]))]
     rows.insert(1, ["--:" if n else ":--" for n in numeric])
