@@ -4,6 +4,7 @@
     python3 docs/check.py        the last line is "N passed, N failed"
 """
 
+import csv
 import re
 import statistics
 import subprocess
@@ -185,6 +186,20 @@ def check_balance(book):
           f"{len(lines)} lines")
 
 
+def check_readme():
+    """Two tables of docs/runs stand in README.md, too, in other columns."""
+    def numbers(text):
+        return re.findall(r"\d+(?:[.,]\d+)*", text)
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = [numbers(line) for line in readme.splitlines() if line[:2] == "| "]
+    for name in "platforms", "speed":
+        with open(DOCS / "runs" / f"{name}.csv", encoding="utf-8") as file:
+            rows = [" ".join(row) for row in list(csv.reader(file))[1:]]
+        none([row for row in rows if numbers(row) not in shown],
+             f"README shows the {len(rows)} rows of docs/runs/{name}.csv")
+
+
 def main():
     book = weave.Book()
     pages = {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))}
@@ -194,6 +209,7 @@ def main():
     check_pages(pages)
     check_math(pages, book.source)
     check_balance(book)
+    check_readme()
     print(f"{counts[True]} passed, {counts[False]} failed")
     sys.exit(counts[False] > 0)
 

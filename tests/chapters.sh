@@ -16,18 +16,17 @@ awk -v folder=build/chapters '
         close(name)
     }' transformer.c
 
-passed=0 failed=0
+# compiles FILE: else the first errors are shown
+compiles()
+{
+    $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -c "$1" \
+        -o build/chapters/prefix.o 2> build/chapters/errors \
+        || { head -n 5 build/chapters/errors; return 1; }
+}
+
+. tests/checks.sh
 for file in build/chapters/*.c; do
-    number=$(basename "$file" .c)
-    if $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -c "$file" \
-        -o build/chapters/prefix.o 2> build/chapters/errors; then
-        echo "ok   the text up to chapter $number compiles"
-        passed=$((passed + 1))
-    else
-        echo "FAIL the text up to chapter $number does not compile"
-        head -n 5 build/chapters/errors
-        failed=$((failed + 1))
-    fi
+    check "the text up to chapter $(basename "$file" .c) compiles" \
+        compiles "$file"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+totals

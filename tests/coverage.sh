@@ -131,8 +131,8 @@ report()
     for folder in "$work"/*/; do
         (cd "$folder" && gcov -b -c ./*.gcda > gcov.log 2>&1)
     done
-    awk -v csv="${CSV:-$work/coverage.csv}" -f tests/coverage.awk tests/coverage.txt \
-        "$work"/*/transformer.c.gcov > "$work/report"
+    awk -v csv="${CSV:-$work/coverage.csv}" -f tests/coverage.awk \
+        tests/coverage.txt "$work"/*/transformer.c.gcov > "$work/report"
     status=$?
     grep '^FAIL' "$work/report"
     return $status
