@@ -14,12 +14,12 @@
 //     measure,epoch,query,key,value
 //
 // measure is: parameters (their number); loss (nats a word, mean of an epoch of
-// training); seconds (of processor time that the training, without the looks at
-// the test data, has taken so far); word and sequence (shares of words and of
-// whole sequences that are right when the test data are decoded greedily);
-// place (share of right words at place `query` of the output, at the end);
-// weight (attention of output place `query` to input place `key` at the end, of
-// the attention model: mean over the test data). Places count from 1.
+// training); seconds (of processor time for the training of this epoch, without
+// the look at the test data); word and sequence (shares of words and of whole
+// sequences that are right when the test data are decoded greedily); place
+// (share of right words at place `query` of the output, at the end); weight
+// (attention of output place `query` to input place `key` at the end, of the
+// attention model: mean over the test data). Places count from 1.
 
 #include "lab.h"
 #include "rnn.c"
@@ -187,13 +187,12 @@ int main(int argc, char **argv) {
     Lab lab = lab_new(argv[1], atoi(argv[2]), atoi(argv[3]));
     Pairs train_data = random_pairs(PAIRS, lab.length, 1);
     Pairs test_data = random_pairs(UNSEEN, lab.length, 2);
-    double seconds = 0;
     printf("measure,epoch,query,key,value\nparameters,0,,,%zu\n",
            lab.book[0]->count);
     for (int epoch = 0; epoch < lab.epochs; epoch++) {
         clock_t started = clock();
         Loss loss = epoch_of(&lab, &train_data, epoch);
-        seconds += (double)(clock() - started) / CLOCKS_PER_SEC;
+        double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
         printf("loss,%d,,,%.5f\nseconds,%d,,,%.3f\n", epoch + 1,
                loss.loss / loss.tokens, epoch + 1, seconds);
         if (epoch % 2 == 1 || epoch + 1 == lab.epochs)

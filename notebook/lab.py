@@ -61,3 +61,9 @@ def column(rows, name, **where):
 def number(name, value, within):
     """Prints a number that a new run must reach again, to within so much."""
     print(f"{name}: {value:.6g} (± {within:g})")
+
+
+def time(name, ratio):
+    """Prints a ratio of times, which a new run must print too. It depends on the
+    machine and on what else the machine does: any value will do."""
+    print(f"{name}: {ratio:.6g} (a time, not checked)")

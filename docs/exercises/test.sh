@@ -100,12 +100,26 @@ exactly()
         && [ "$(grep -c '^todo' "$work/log")" = "$3" ]
 }
 
-# No program of a student is running.
+# within SECONDS command...: it succeeds, now or so much later
+within()
+{
+    tries=$(($1 * 5))
+    shift
+    until "$@" > "$work/within.log" 2>&1; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { cat "$work/within.log"; return 1; }
+        sleep 0.2
+    done
+}
+
+# The programs of students that are running, if there is one.
+somebody()
+{
+    ps -eo stat,args | grep "^[^Z][^ ]*  *$PWD/build/exercises/run-"
+}
 nobody()
 {
-    sleep 0.2
-    ! ps -eo stat,args | grep -v '^Z' | grep "$PWD/build/exercises/run-" \
-        | grep -v grep
+    ! somebody
 }
 
 # ------------------------------------------------ the stub and the reference
@@ -498,7 +512,7 @@ END
 says "bad code is graded to the end, and the reference's regions in it pass" 1 \
     "score: 40/" grade "SRC=$work/evil.c" "JSON=$work/evil.json"
 cp "$work/log" "$work/evil.log"
-holds "no program of a student is left running" nobody
+holds "no program of a student is left running" within 2 nobody
 holds "nothing of it is left in build/exercises" \
     sh -c '! ls build/exercises | grep run-'
 
@@ -577,12 +591,12 @@ import runpy
 runpy.run_path(sys.argv[0], run_name="__main__")' grade N=3 "SRC=$work/loop.c" \
         "FOLDER=$work/desk" > "$work/log" 2>&1 &
     echo $! > "$work/tool.pid"
-    sleep 5
+    within 60 somebody || cat "$work/within.log" >> "$work/log"
     kill -s $sign "$(cat "$work/tool.pid")"
     wait "$(cat "$work/tool.pid")"
     holds "interrupted by SIG$sign it stops with status 130 ($?)" [ $? = 130 ]
     rm "$work/tool.pid"
-    holds "and no program of a student is left running" nobody
+    holds "and no program of a student is left running" within 2 nobody
 done
 
 # ------------------------------------------------------------ Gradescope's JSON
@@ -664,9 +678,14 @@ says "an unknown argument is an error" 2 'what is "M=5"?' grade M=5
 cp "$work/all.c" "$desk"
 python3 docs/exercises/tool.py watch N=8 "FOLDER=$work/desk" > "$work/log" 2>&1 &
 echo $! > "$work/watch.pid"
-sleep 4
+watched() # TIMES: the exercises have been graded so often
+{
+    [ "$(grep -c '^watching' "$work/log")" -ge "$1" ]
+}
+within 60 watched 1
 printf '= head\n    exercise_todo("head");\n' | student "$desk"
-sleep 4
+within 60 watched 2
+sleep 2
 kill "$(cat "$work/watch.pid")"
 wait "$(cat "$work/watch.pid")"
 rm "$work/watch.pid"
