@@ -7,8 +7,8 @@
 //
 //     start,mask,layers,blanked,position,distance,other
 //
-// start: how the parameters begin. "paper": embeddings with standard deviation
-// 1/√d_model, as transformer.c has them. "tutorial": as PyTorch's nn.Embedding
+// start: how the parameters begin. "transformer.c": embeddings with standard
+// deviation 1/√d_model, matrices after Glorot. "PyTorch": as its nn.Embedding
 // and nn.Linear begin, with standard deviation 1, and uniform between ±1/√in;
 // biases are zero in both. Both multiply embeddings by √d_model. mask: what a
 // query may see: "none" hides nothing, "causal" hides what is behind it,
@@ -44,7 +44,7 @@ typedef struct {
 } Lab;
 
 // PyTorch's deviations instead of those of initialize.
-void start_as_tutorial(Transformer *t) {
+void start_as_pytorch(Transformer *t) {
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
         int in = tensor->rows, out = tensor->cols;
@@ -58,13 +58,13 @@ void start_as_tutorial(Transformer *t) {
     }
 }
 
-Lab new_lab(bool tutorial) {
+Lab new_lab(bool as_pytorch) {
     Lab lab = {.config = {.layers = L, .d_model = D, .heads = 4, .d_ff = 4 * D,
                           .source_vocab = V, .target_vocab = 5, .max_len = S}};
     lab.model = transformer_new(&lab.config);
     initialize(lab.model, 1);
-    if (tutorial)
-        start_as_tutorial(lab.model);
+    if (as_pytorch)
+        start_as_pytorch(lab.model);
     uint64_t state = random_key(1, FOR_ORDER, 0);
     for (int i = 0; i < B * S; i++)
         lab.ids[i] = FIRST_WORD + (int)(uniform(&state) * (V - FIRST_WORD));
@@ -128,8 +128,8 @@ void blank_one(Lab *lab, const char *name, int kind, const Mat *whole,
     }
 }
 
-void measure(const char *name, bool tutorial) {
-    Lab lab = new_lab(tutorial);
+void measure(const char *name, bool as_pytorch) {
+    Lab lab = new_lab(as_pytorch);
     for (int kind = NONE; kind <= WINDOW; kind++) {
         Mat whole[L];
         lab.mask = make_mask(&lab.arena, kind);
@@ -163,6 +163,6 @@ int main(int argc, char **argv) {
         return 0;
     }
     printf("start,mask,layers,blanked,position,distance,other\n");
-    measure("paper", false);
-    measure("tutorial", true);
+    measure("transformer.c", false);
+    measure("PyTorch", true);
 }

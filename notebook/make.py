@@ -38,7 +38,8 @@ def convert(source):
 
 def execute(notebook):
     client = nbclient.NotebookClient(
-        notebook, timeout=1200, kernel_name="python3", record_timing=False,
+        notebook, timeout=3600, startup_timeout=600, iopub_timeout=60,
+        kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": HERE}})
     client.execute()
     notebook.metadata.language_info = {"name": "python"}
