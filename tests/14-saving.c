@@ -14,8 +14,10 @@
 
 #ifdef TRANSFORMER_MALLOC // both builds may run at the same time
 #define FILE_NAME "build/14-saving-malloc.safetensors"
+#define FOLDER_NAME "build/14-saving-malloc.folder"
 #else
 #define FILE_NAME "build/14-saving.safetensors"
+#define FOLDER_NAME "build/14-saving.folder"
 #endif
 
 // ## Settings
@@ -1195,8 +1197,8 @@ void test_full_disk(void)
 // The place is taken by a folder while the file is written.
 void commit_to_folder(void)
 {
-    NewFile n = new_file("build/14-folder");
-    mkdir("build/14-folder", 0700);
+    NewFile n = new_file(FOLDER_NAME);
+    mkdir(FOLDER_NAME, 0700);
     commit_file(&n);
 }
 
@@ -1225,9 +1227,9 @@ void test_last_moment(void)
 {
     write_header(sample_header);
     CLAIM_FAILS("a folder that has come meanwhile is not replaced",
-                "build/14-folder: Is a directory", (commit_to_folder(), 0));
-    CLAIM(!exists("build/14-folder.new"), "nothing is left beside the folder");
-    rmdir("build/14-folder");
+                FOLDER_NAME ": Is a directory", (commit_to_folder(), 0));
+    CLAIM(!exists(FOLDER_NAME ".new"), "nothing is left beside the folder");
+    rmdir(FOLDER_NAME);
     CLAIM_FAILS("a file that does not reach the disk replaces nothing",
                 "what was there before is unchanged", (commit_to_pipe(), 0));
     CLAIM(!exists(FILE_NAME ".new"), "nothing is left of it");

@@ -228,7 +228,7 @@ random_moments() # SIGNAL
         "$complaints"
 }
 unset FAULT
-if timeout -s KILL 0.5 true 2> /dev/null; then
+if timeout -s KILL 9.5 true 2> /dev/null; then
     begin
     mkdir ../long
     "$program" $train --resume --steps 300 2> /dev/null &&

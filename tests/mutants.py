@@ -490,7 +490,9 @@ def main():
             print(f"{m.line}: {m.function}\n- {m.before}\n+ {m.after}")
         return 0
 
-    with tempfile.TemporaryDirectory(prefix="mutants-") as root:
+    build = HERE.parent / "build"
+    build.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build, prefix="mutants-") as root:
         bench = Bench(root)
         bench.measure([*FUNCTIONS, *(t for t in TESTS if t not in FUNCTIONS)])
         failed = the_gate_can_fail(bench)

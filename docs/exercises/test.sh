@@ -465,7 +465,7 @@ student "$work/evil.c" << 'END'
             ;
 = embedding_backward
     for (;;)
-        memset(malloc(1 << 24), 1, 1 << 24);
+        *(volatile char *)malloc(1 << 24) = 1;
 = activation_backward
     volatile char room[100] = {(char)activation};
     activation_backward(dy, x, activation + room[0]);
@@ -512,7 +512,7 @@ END
 says "bad code is graded to the end, and the reference's regions in it pass" 1 \
     "score: 40/" grade "SRC=$work/evil.c" "JSON=$work/evil.json"
 cp "$work/log" "$work/evil.log"
-holds "no program of a student is left running" within 2 nobody
+holds "no program of a student is left running" within 10 nobody
 holds "nothing of it is left in build/exercises" \
     sh -c '! ls build/exercises | grep run-'
 
@@ -596,7 +596,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")' grade N=3 "SRC=$work/loop.c" \
     wait "$(cat "$work/tool.pid")"
     holds "interrupted by SIG$sign it stops with status 130 ($?)" [ $? = 130 ]
     rm "$work/tool.pid"
-    holds "and no program of a student is left running" within 2 nobody
+    holds "and no program of a student is left running" within 10 nobody
 done
 
 # ------------------------------------------------------------ Gradescope's JSON

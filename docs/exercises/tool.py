@@ -414,7 +414,7 @@ class Ended:
 # Limits of a program, set by a shell: no core file, seconds of computing, size
 # of files, address space. A limit that cannot be set is left out.
 LIMITS = """limit() { (ulimit "$@") 2> /dev/null && ulimit "$@"; }
-limit -c 0; limit -t "$1"; limit -f 262144; [ "$2" = 0 ] || limit -v "$2"
+limit -c 0; limit -t "$1"; limit -f 65536; [ "$2" = 0 ] || limit -v "$2"
 shift 2; exec "$@" """
 
 
