@@ -4,7 +4,7 @@
 #   make PORTABLE=1   build one to hand on: no processor-specific instructions
 #   make run          train an English-French model and use it (about a minute)
 #   make test         all tests (under five minutes)
-#   make coverage     which lines and branches the tests reach (two minutes)
+#   make coverage     which lines and branches the tests reach (three minutes)
 #   make mutants      does each planted mistake fail a test? SAMPLE=300 of them
 #   make platforms    other compilers; ALL=1 other processors, too
 #   make soak         all that takes long (four hours; installs packages)

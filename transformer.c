@@ -557,10 +557,10 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 //
 // *Packing.* The 32 columns of b that belong to a column of tiles are copied to
 // where they lie side by side in the order in which they will be read. The copy
-// costs little, for it is used again for every row of a.
+// costs little, for it is used again for every tile of the column.
 //
 // *Blocking.* p runs in blocks of 256, so that the packed columns fit the first
-// cache, and large a are cut into blocks that fit the second.
+// cache, and large a are cut into blocks of a megabyte, for the second.
 //
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
@@ -766,8 +766,8 @@ void small_matmul_add(Mat c, Mat a, Mat b) {
 // *Tall c.* A narrow layer is a small b, applied to all rows of the batch. Its
 // blocks are packed as a whole, and the threads share the rows.
 //
-// *Large c.* Blocks of a that fit the second cache are packed, and the threads
-// share the columns. A row of a whose length is a power of two begins at the
+// *Large c.* Blocks of a for the second cache are packed, and the threads share
+// the columns. A row of a whose length is a power of two begins at the
 // same place of the cache as the row above, and twelve such rows push each
 // other out. So rows are copied to where they lie a little further apart. If a
 // is transposed, its columns are what lies side by side, and twelve numbers of
@@ -5235,10 +5235,11 @@ void write_numbers(FILE *file, const Transformer *t) {
 }
 
 // How large is a file? Four bytes for each parameter, three times, for the
-// moments are kept as well; the header adds some ten kilobytes and the words.
-// The classroom model of 260,314 parameters takes 3.1 megabytes, the paper's
-// base model with ten thousand words 714. Who only wants to translate can leave
-// the moments out with a few lines of Python, and has a third:
+// moments are kept as well; the header adds a hundred bytes for each tensor,
+// and the words. The classroom model of 260,314 parameters takes 3.1 megabytes,
+// the paper's base model with ten thousand words 714. Who only wants to
+// translate can leave the moments out with a few lines of Python, and has a
+// third:
 //
 //     from safetensors import numpy as st, safe_open
 //     f = safe_open("m.safetensors", "np")
@@ -5598,7 +5599,7 @@ Checkpoint load_checkpoint(const char *path) {
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
 //     2    misused: the command line makes no sense; nothing was touched
-//     130  stopped by Ctrl-C, after saving
+//     130  stopped by Ctrl-C, after saving; 143 by kill
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
 // above and prints what they answer; main loads the model for it and frees it.

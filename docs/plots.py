@@ -281,7 +281,7 @@ def loss():
 
 
 def product():
-    """Five steps to a fast product, and two threads: square matrices, one core.
+    """Five versions of the product on one core, and the last on two: square matrices.
 
     A bar for each step and size, in billions of floating-point operations a
     second, on a logarithmic scale; the figures are written at the bars. The
