@@ -1992,8 +1992,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // is its gradient. For the same reason `loss = output.sum()` behind a norm,
 // which one finds in tutorials, teaches what is below it nothing of use.
 
-// The code takes steps (3), (2) and (1) at once, by the last formula. dx (N,D)
-// and dw are added to; dy (N,D) given.
+// The code takes mean, variance and normalizing back at once, by the last
+// formula. dx (N,D) and dw are added to; dy (N,D) given.
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
                    Mat dx, Mat dy) {
     int N = dy.rows, D = dy.cols;

@@ -265,8 +265,11 @@ static bool is_like(Mat y, Mat m) {
     return true;
 }
 
-// What the guesses say of a result, or NULL.
+// What the guesses say of a result, or NULL. They are made for bodies that
+// students write; where a bug is to be found, they would tell where it is.
 static const char *guessed(const Result *r) {
+    if (getenv("GRADE_BUG"))
+        return NULL;
     for (Guess *g = guesses; g < guesses + guess_count && r->wrong > 0; g++)
         if (strcmp(g->result, r->name.text) == 0 && is_like(r->yours, g->m))
             return g->say;

@@ -294,6 +294,8 @@ for page in $(grep -l '^kind: bug' docs/exercises/[0-9]*.md); do
     says "bug $n fails with its diagnosis: $(key "$page" diagnosis)" 1 \
         "$(key "$page" diagnosis)" grade "N=$n"
     holds "bug $n: the check fails" grep "^FAIL $n .* 0/" "$work/log"
+    holds "bug $n: no guess tells where it is" \
+        sh -c "! grep -E 'whole numbers|see itself' '$work/log'"
     holds "bug $n: the right line in place of the wrong one gives transformer.c" \
         mended "$file" "$(key "$page" right)" "$(key "$page" wrong)"
 done

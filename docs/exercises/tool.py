@@ -606,7 +606,7 @@ def open_braces(text):
             f"there are {abs(extra)} too many {'{' if extra > 0 else '}'}\n")
 
 
-def grade_source(exercise, text, label, names, made):
+def grade_source(exercise, text, label, names, made, environment=None):
     """Compile a text with grade.c and run checks, up to the first that fails."""
     with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
         folder = Path(folder)
@@ -626,7 +626,7 @@ def grade_source(exercise, text, label, names, made):
             if not (made / name).exists():
                 raise Trouble(f"grade.c has no check {name}")
             ended = run([program, name, "compare", made / name], CHECK_SECONDS,
-                        folder=folder)
+                        folder=folder, environment=environment)
             state, word = judge(ended)
             if state != "right":
                 told = {word, word.replace("wrong: ", "looks like: ", 1)}
@@ -707,7 +707,7 @@ def grade_bug(exercise, regions, path, made):
     names = exercise.checks.replace(",", " ").split()
     every = list(parse_regions(read_text(made / "transformer.c"), "transformer.c"))
     names += [name for name in every if name not in names]
-    result = grade_source(exercise, text, label, names, made)
+    result = grade_source(exercise, text, label, names, made, {"GRADE_BUG": "1"})
     if result.state == "right":
         result.detail = f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
