@@ -3,11 +3,7 @@
 #include "test.h"
 #include "fails.h"
 
-#ifdef TRANSFORMER_MALLOC // both builds may run at the same time
-#define FILE_NAME "build/10-words-malloc.tsv"
-#else
-#define FILE_NAME "build/10-words.tsv"
-#endif
+#define FILE_NAME SCRATCH "10-words.tsv"
 
 const Tokenizer words = {WORDS, 0}, lower_words = {WORDS, 1};
 const Tokenizer characters_one_by_one = {CHARACTERS, 0};

@@ -4,11 +4,7 @@
 #include "test.h"
 #include "model.h"
 
-#ifdef TRANSFORMER_MALLOC // both builds may run at the same time
-#define FILE_NAME "build/13-looking-malloc.txt"
-#else
-#define FILE_NAME "build/13-looking.txt"
-#endif
+#define FILE_NAME SCRATCH "13-looking.txt"
 
 int source_sentence[S] = {5, 7, 4, 8, END};
 int target_sentence[T] = {8, 5, 10, END};

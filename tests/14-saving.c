@@ -12,13 +12,8 @@
 #include <sys/resource.h>
 #endif
 
-#ifdef TRANSFORMER_MALLOC // both builds may run at the same time
-#define FILE_NAME "build/14-saving-malloc.safetensors"
-#define FOLDER_NAME "build/14-saving-malloc.folder"
-#else
-#define FILE_NAME "build/14-saving.safetensors"
-#define FOLDER_NAME "build/14-saving.folder"
-#endif
+#define FILE_NAME SCRATCH "14-saving.safetensors"
+#define FOLDER_NAME SCRATCH "14-saving.folder"
 
 // ## Settings
 

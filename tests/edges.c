@@ -7,11 +7,7 @@
 #include "test.h"
 #include "fails.h"
 
-#ifdef TRANSFORMER_MALLOC // both builds may run at the same time
-#define FILE_NAME "build/edges-malloc.tsv"
-#else
-#define FILE_NAME "build/edges.tsv"
-#endif
+#define FILE_NAME SCRATCH "edges.tsv"
 
 enum { WORD = FIRST_WORD };
 

@@ -8,6 +8,14 @@
 #define TRANSFORMER_NO_MAIN
 #include "../transformer.c"
 
+// How the names of files begin that a test writes. The build whose memory is
+// watched may run at the same time as the other.
+#ifdef TRANSFORMER_MALLOC
+#define SCRATCH "build/watched-"
+#else
+#define SCRATCH "build/"
+#endif
+
 int claims_passed, claims_failed;
 
 // Checks one claim; further arguments say what was found.
