@@ -1,5 +1,5 @@
-"""What the notebooks share: running a lab's program, reading its CSV, checked
-numbers, and how plots look."""
+"""What the labs share: running a program, reading its CSV, the short form,
+checked numbers, and how plots look."""
 import csv
 import io
 import os
@@ -58,12 +58,42 @@ def column(rows, name, **where):
             if all(row[key] == value for key, value in where.items())]
 
 
-def number(name, value, within):
-    """Prints a number that a new run must reach again, to within so much."""
-    print(f"{name}: {value:.6g} (± {within:g})")
+# In the short form every cell runs, but nothing is trained to the end.
+SHORT = os.environ.get("LAB_SHORT") == "1"
+
+
+def short(full, short):
+    """How many steps, epochs, seeds or runs: `full`, or `short` in the short
+    form."""
+    return short if SHORT else full
+
+
+def digits(value):
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"
+
+
+def exact(name, value, within=0):
+    """Prints a number that no training is behind: each run, of either form, must
+    reach it again to within so much, which allows for rounding."""
+    print(f"{name}: {digits(value)} (± {within:g})")
+
+
+def learned(name, value, within):
+    """Prints a number that comes from a training: each full run must reach it
+    again to within so much, which allows for the spread of trainings. The short
+    form prints it, too, but there it means nothing."""
+    print(f"{name}: {digits(value)} (learned, ± {within:g})")
 
 
 def time(name, ratio):
-    """Prints a ratio of times, which a new run must print too. It depends on the
-    machine and on what else the machine does: any value will do."""
+    """Prints a ratio of times. It depends on the machine and on what else the
+    machine does, so any value will do."""
     print(f"{name}: {ratio:.6g} (a time, not checked)")
+
+
+def after_training(claim, holds):
+    """Asserts a claim that is true only after a full training; in the short form
+    it may be false."""
+    if not (holds or SHORT):
+        raise AssertionError(f"not so: {claim}")
+    print(f"{'holds' if holds else 'not yet'}: {claim}")
