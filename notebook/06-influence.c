@@ -11,7 +11,7 @@
 // deviation 1/√d_model, matrices after Glorot. "PyTorch": as its nn.Embedding
 // and nn.Linear begin, with standard deviation 1, and uniform between ±1/√in;
 // biases are zero in both. Both multiply embeddings by √d_model. mask: what a
-// query may see: "none" hides nothing, "causal" hides what is behind it,
+// query may see: "none" hides nothing, "causal" hides what comes later,
 // "window" all but its two neighbours and itself. layers: how many the signal
 // has passed. blanked, position: from 0.
 //
