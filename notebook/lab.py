@@ -30,7 +30,8 @@ def command(*words):
     done = subprocess.run([str(word) for word in words], cwd=ROOT,
                           capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+        raise RuntimeError(" ".join(map(str, words)) + ": "
+                           + done.stderr.strip())
     return done.stdout
 
 
@@ -49,6 +50,17 @@ def run(lab, *arguments):
     """Builds build/notebook/LAB, runs it, and reads the CSV that it prints."""
     command("make", "-s", f"build/notebook/{lab}")
     return read(command(f"build/notebook/{lab}", *arguments))
+
+
+def first(path, count):
+    """The first lines of a file -> the name of a file that holds them."""
+    name = f"build/notebook/{count}-{os.path.basename(path)}"
+    os.makedirs(f"{ROOT}/build/notebook", exist_ok=True)
+    with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+        lines = file.readlines()[:count]
+    with open(f"{ROOT}/{name}", "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    return name
 
 
 def column(rows, name, **where):
@@ -73,8 +85,8 @@ def digits(value):
 
 
 def exact(name, value, within=0):
-    """Prints a number that no training is behind: each run, of either form, must
-    reach it again to within so much, which allows for rounding."""
+    """Prints a number that comes without training: each run, of either form,
+    must reach it again to within so much, which allows for rounding."""
     print(f"{name}: {digits(value)} (± {within:g})")
 
 
@@ -92,8 +104,8 @@ def time(name, ratio):
 
 
 def after_training(claim, holds):
-    """Asserts a claim that is true only after a full training; in the short form
-    it may be false."""
+    """Asserts a claim that is true only after a full training; in the short
+    form it may be false."""
     if not (holds or SHORT):
         raise AssertionError(f"not so: {claim}")
     print(f"{'holds' if holds else 'not yet'}: {claim}")
