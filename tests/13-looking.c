@@ -404,7 +404,7 @@ size_t bytes_taken(const Config *config, int sentences, int source, int target)
     Transformer *t = transformer_new(config);
     initialize(t, 1);
     Arena arena = {0};
-    Pass pass = {&arena, config, (real)config->dropout, 1};
+    Pass pass = {&arena, config, (real)config->dropout, 1, 0};
     Saved s;
     transformer_forward(&pass, &s, t, &batch);
     size_t used = arena.used;
