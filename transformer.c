@@ -207,18 +207,29 @@ typedef float real;
 //
 // There is one way to fail: say why in one line on the standard error stream,
 // and stop with status 1. (Status 2, for a command that was misused, appears
-// in chapter 15.) Files are only ever replaced whole (chapter 14), so stopping
-// anywhere loses nothing that was saved.
+// in chapter 15.) A saved model is only ever replaced whole (chapter 14), so
+// stopping anywhere loses nothing that was saved.
 
-// Prints "transformer: " and the formatted reason. Parts of it may come from a
-// file: control characters do not reach the terminal.
+// Makes a text safe to show on a terminal, in place, and returns it. Text from
+// a file may hold control characters, which could move the cursor or worse.
+// Each is shown as "?": those below the blank, DEL (7f) and, in two bytes of
+// UTF-8, U+0080 to U+009F. Nothing else changes.
+char *printable(char *text) {
+    char *to = text;
+    for (const unsigned char *c = (unsigned char *)text; *c; c++) {
+        bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+        *to++ = *c < ' ' || *c == 0x7f || two ? '?' : (char)*c;
+        c += two;
+    }
+    *to = '\0';
+    return text;
+}
+
+// Prints "transformer: " and the formatted reason.
 void complain(const char *format, va_list arguments) {
     char text[1024];
     vsnprintf(text, sizeof text, format, arguments);
-    for (char *c = text; *c; c++)
-        if (*c > 0 && *c < ' ')
-            *c = '?';
-    fprintf(stderr, "transformer: %s", text);
+    fprintf(stderr, "transformer: %s", printable(text));
 }
 
 // Complains, and ends the program with status 1.
@@ -2908,9 +2919,9 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // number of bytes; each number that is none, each spelling that is too long,
 // and each that is cut short is refused.
 
-// Bytes of the character at `s`, or 0 if it is not valid. Never looks behind
+// The number of the character at `s`, or -1 if it is not valid. Never reads past
 // the end of the string: its zero byte continues nothing.
-int utf8_length(const char *s) {
+int utf8_number(const char *s) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const int least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *c = (const unsigned char *)s;
@@ -2918,11 +2929,18 @@ int utf8_length(const char *s) {
     int number = *c - mark[n]; // below 0 if *c begins nothing
     for (int i = 1; i < n; i++) {
         if (c[i] / 64 != 2)
-            return 0;
+            return -1;
         number = 64 * number + c[i] % 64;
     }
     bool reserved = number >= 0xd800 && number <= 0xdfff;
-    return number >= least[n] && number <= 0x10ffff && !reserved ? n : 0;
+    bool valid = number >= least[n] && number <= 0x10ffff && !reserved;
+    return valid ? number : -1;
+}
+
+// Its bytes, or 0 if it is not valid.
+int utf8_length(const char *s) {
+    int c = utf8_number(s);
+    return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
 // Whether the whole string is valid. All functions below rely on it: text from
@@ -3001,13 +3019,13 @@ typedef struct {
     int lowercase;
 } Tokenizer;
 
-// Bytes of the white space at `s`, 0 if there is none. Control characters count
-// as white space, and so do the no-break spaces U+00A0 and U+202F, which French
-// typography puts before ! and ?.
+// Bytes of the white space at `s`, 0 if there is none. Control characters (up
+// to 1f and from 7f to 9f) count as white space, and so do the no-break spaces
+// U+00A0 and U+202F, which French typography puts before ! and ?.
 int space_length(const char *s) {
-    return *s > 0 && *s <= ' ' ? 1
-         : !strncmp(s, "\xc2\xa0", 2) ? 2
-         : !strncmp(s, "\xe2\x80\xaf", 3) ? 3 : 0;
+    int c = utf8_number(s);
+    bool space = (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
+    return space ? utf8_length(s) : 0;
 }
 
 // The first place at or behind `s` that is not white space.

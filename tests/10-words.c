@@ -142,13 +142,47 @@ void test_spaces(void)
     int count = 0;
     for (char c = 1; c <= ' '; c++)
         count += space_length((char[]){c, '\0'}) == 1;
-    CLAIM(count == 32, "blanks and all control characters are white space");
+    char c1[] = "\xc2\x80";
+    for (int c = 0x80; c <= 0x9f; c1[1] = (char)++c)
+        count += space_length(c1) == 2;
+    CLAIM(count == 64 && space_length("\x7f") == 1,
+          "the blank and all control characters are white space");
     CLAIM(space_length("\xc2\xa0") == 2 && space_length("\xe2\x80\xaf!") == 3,
           "the no-break spaces have two and three bytes");
     CLAIM(space_length("") == 0 && space_length("a ") == 0
           && space_length("é") == 0 && space_length("¡") == 0
+          && space_length("~") == 0 && space_length("\xc3\x80") == 0
           && space_length("‰") == 0 && space_length("\xe2\x80") == 0,
           "nothing else is white space");
+}
+
+// What a terminal is shown of a text.
+bool shows(const char *text, const char *expected)
+{
+    char shown[100];
+    snprintf(shown, sizeof shown, "%s", text);
+    return printable(shown) == shown && !strcmp(shown, expected);
+}
+
+void test_printable(void)
+{
+    char all[98] = "", *end = all;
+    for (int c = 1; c <= 0x9f; c = c == 0x1f ? 0x7f : c + 1) {
+        write_utf8(end, (unsigned)c, c < 0x80 ? 1 : 2);
+        end += strlen(end);
+    }
+    const char *q = "????????????????????????????????";
+    char expected[65];
+    snprintf(expected, sizeof expected, "%s%s", q, q);
+    CLAIM(shows(all, expected), "each of the 64 control characters is shown "
+          "as a question mark, of one byte or two");
+    const char *stay = "~ é ¿ \xc2\xa0 à 猫 😀";
+    CLAIM(shows(stay, stay) && shows("", ""), "all other characters stay");
+    CLAIM(shows("a\xc2", "a\xc2") && shows("\xc2\x1b\xff", "\xc2?\xff"),
+          "as do bytes that are not UTF-8, to the last one");
+    CLAIM_FAILS("a message shows no control characters",
+                "transformer: cannot open x?[31m?31my?: ",
+                read_pairs("x\x1b[31m\xc2\x9b" "31my\x7f", words));
 }
 
 // The tokens of a text, each in angle brackets; in a buffer of its own.
@@ -183,6 +217,8 @@ void test_words(void)
     CLAIM(cuts_into("Où\xc2\xa0?\xe2\x80\xafIci\xe2\x80\xaf!", words,
                     "‹Où›‹?›‹Ici›‹!›"),
           "no-break spaces are spaces");
+    CLAIM(cuts_into("a\x7f" "b\xc2\x9b[1m", words, "‹a›‹b›‹[1m›"),
+          "a vocabulary has no control characters");
     CLAIM(cuts_into("", words, "") && cuts_into(" \xc2\xa0\t", words, ""),
           "there is no token in an empty text or in white space");
 }
@@ -644,6 +680,7 @@ int main(void)
     test_lower_case();
     test_every_two_bytes();
     test_spaces();
+    test_printable();
     test_words();
     test_characters();
     test_vocab();
