@@ -6002,7 +6002,7 @@ void show_samples(const Console *c) {
         add_match(&match, result[i], p->target[i]);
         char *from = text_of(k, &k->source, p->source[i]);
         char *to = text_of(k, &k->target, result[i]);
-        fprintf(stderr, "    %s  →  %s%s\n", from, to,
+        fprintf(stderr, "    %s  →  %s%s\n", printable(from), printable(to),
                 match.exact ? "" : "  (not yet)");
         free(from);
         free(to);
@@ -6519,7 +6519,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     Saved saved;
     Batch batch = look(&pass, &saved, model, source, target);
     char *words = text_of(c, &c->target, target);
-    printf("%s\n\n", words);
+    printf("%s\n\n", printable(words));
     draw_cross_attention(stdout, arena, model, &saved, &batch, &c->source,
                          &c->target);
     if (csv) {
