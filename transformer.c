@@ -3469,6 +3469,11 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 // The two sides of a batch are packed alike, and so are the sentences that are
 // translated in chapter 12, which have one side only.
 
+// The larger of two.
+int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
 // Packs the B sentences with the given numbers, one a row, padded to the
 // longest of them, whose length goes to *length -> ids (B·length), memory of
 // the arena
@@ -3476,8 +3481,7 @@ int *pack(Arena *arena, const Sentence *s, const int *number, int B,
           int *length) {
     *length = 0;
     for (int b = 0; b < B; b++)
-        if (s[number[b]].length > *length)
-            *length = s[number[b]].length;
+        *length = max_int(*length, s[number[b]].length);
     if (*length > INT_MAX / 1024 / B) // with 1024 heads: a row for each of all
         fail("a batch of %d sentences of up to %d tokens is too large", B,
              *length);
@@ -4379,7 +4383,9 @@ double bleu(const Match *m) {
 //     cross     start, target words    source                 (T,S)
 
 enum { ENCODER, DECODER, CROSS, KINDS };
-const char *const kind_name[KINDS] = {"encoder", "decoder", "cross"};
+const char *const kind_name[] = {
+    [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
+_Static_assert(sizeof kind_name / sizeof *kind_name == KINDS, "a name each");
 
 // The weights of one head in one layer, for the only sentence of a batch: a
 // view of them, which moves nothing. Row i says how query i spreads its
@@ -4432,14 +4438,14 @@ void write_quoted(FILE *file, const char *token, char end) {
     fprintf(file, "\"%c", end);
 }
 
-// All weights of all kinds, layers and heads. s and batch are those of look();
-// whoever opened the file looks for errors when closing it.
-void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
+// All weights of all kinds, layers and heads. pass, s and batch are those of
+// look(); the caller finds write errors when it closes the file.
+void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
                          const Batch *batch, const Vocab *source,
                          const Vocab *target) {
     const Vocab *vocab[] = {source, target};
     const int *id[] = {batch->source, batch->input};
-    int L = t->config.layers, H = t->config.heads;
+    int L = pass->config->layers, H = pass->config->heads;
     fputs("kind,layer,head,query,key,weight,query_token,key_token\n", file);
     for (int n = 0; n < KINDS * L * H; n++) {
         int kind = n / (L * H), l = n / H % L, h = n % H;
@@ -4488,54 +4494,92 @@ void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
 // from, not what they held: in the encoder below, each position has already
 // looked at all the others.
 //
-// A terminal puts one character in one place, whatever its bytes. So names are
-// measured, and taken apart, in characters.
+// A terminal has columns, and most characters take one each, whatever their
+// bytes. But a combining mark takes none, since it is drawn on the character
+// before it, and a character of East Asia takes two, as most emoji do. The table
+// holds the common ranges; what it lacks (the marks of Indian scripts, some
+// older symbols, emoji that are joined from several) may still shift a picture.
 
-// How many there are in a valid string.
-int characters(const char *s) {
+// First and last character of each range, and its columns; a character belongs
+// to the first range that has it.
+const struct {
+    int first, last, columns;
+} ranges[] = {
+    {0x0300, 0x036f, 0},   {0x0483, 0x0489, 0},   {0x0591, 0x05bd, 0}, // marks
+    {0x064b, 0x065f, 0},   {0x0e34, 0x0e3a, 0},   {0x0e47, 0x0e4e, 0},
+    {0x1160, 0x11ff, 0},   {0x1dc0, 0x1dff, 0},   {0x200b, 0x200f, 0},
+    {0x20d0, 0x20f0, 0},   {0x3099, 0x309a, 0},   {0xfe00, 0xfe0f, 0},
+    {0x1100, 0x115f, 2},   {0x2e80, 0x303e, 2},   {0x3041, 0xa4cf, 2}, // wide
+    {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},
+    {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},   {0x1f300, 0x1f64f, 2},
+    {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
+};
+
+// The columns of the character at `s`.
+int columns(const char *s) {
+    int c = utf8_number(s);
+    for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+        if (c >= ranges[k].first && c <= ranges[k].last)
+            return ranges[k].columns;
+    return 1;
+}
+
+// The columns of a whole name.
+int width_of(const char *s) {
     int n = 0;
     for (; *s; s += utf8_length(s))
+        n += columns(s);
+    return n;
+}
+
+// What follows the letter at `s`: a character and the marks on it.
+const char *after_letter(const char *s) {
+    s += utf8_length(s);
+    while (columns(s) == 0)
+        s += utf8_length(s);
+    return s;
+}
+
+// How many letters a name has: its height, when it stands upright.
+int height_of(const char *s) {
+    int n = 0;
+    for (; *s; s = after_letter(s))
         n++;
     return n;
 }
 
-// Where character n of the string begins, counted from 0; a blank if n < 0.
-const char *nth_character(const char *s, int n) {
-    for (int i = 0; i < n; i++)
-        s += utf8_length(s);
-    return n < 0 ? " " : s;
-}
-
-// The characters of the longest of `count` names: the room that the names of
-// the rows need in width, and those of the columns in height.
-int longest(const char *const *name, int count) {
-    int most = 0;
-    for (int i = 0; i < count; i++)
-        most = characters(name[i]) > most ? characters(name[i]) : most;
-    return most;
+// Where the last n letters of a name begin; a blank if it has fewer than n.
+const char *last_letters(const char *s, int n) {
+    int before = height_of(s) - n;
+    for (int i = 0; i < before; i++)
+        s = after_letter(s);
+    return before < 0 ? " " : s;
 }
 
 // Draws weights (T,S), with T names for the rows and S for the columns. A cell
-// is two characters wide, which makes it about square. There are ten shades,
-// for weights below 0.1, below 0.2, and so on.
+// is two columns wide, which makes it about square. There are ten shades, for
+// weights below 0.1, below 0.2, and so on.
 void draw_attention(FILE *file, Mat weights, const char *const *row_name,
                     const char *const *col_name) {
     const char *shade = " .:-=+*#%@";
-    int T = weights.rows, S = weights.cols;
-    int width = longest(row_name, T), height = longest(col_name, S);
+    int T = weights.rows, S = weights.cols, width = 0, height = 0;
+    for (int i = 0; i < T; i++)
+        width = max_int(width, width_of(row_name[i]));
+    for (int j = 0; j < S; j++)
+        height = max_int(height, height_of(col_name[j]));
     // (1) the names of the columns, all ending in the last line
-    for (int line = 0; line < height; line++) {
+    for (int line = height; line > 0; line--) {
         fprintf(file, "  %*s  ", width, "");
         for (int j = 0; j < S; j++) {
-            int n = line - (height - characters(col_name[j]));
-            const char *c = nth_character(col_name[j], n);
-            fprintf(file, " %.*s", utf8_length(c), c);
+            const char *c = last_letters(col_name[j], line);
+            int bytes = (int)(after_letter(c) - c);
+            fprintf(file, "%*s%.*s", 2 - columns(c), "", bytes, c);
         }
         fputc('\n', file);
     }
     // (2) the rows
     for (int i = 0; i < T; i++) {
-        int indent = width - characters(row_name[i]);
+        int indent = width - width_of(row_name[i]);
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
         for (int j = 0; j < S; j++) {
             real w = *at(weights, i, j); // NaN if the model is broken
@@ -4559,22 +4603,30 @@ Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
     return mean;
 }
 
-// Draws cross-attention, layer by layer; the arena is as before afterwards.
-// Rows are named by the word that is written there, which is not the query's
-// own token but the next one. For that is what one wants to know: where did the
-// model look when it wrote this?
-void draw_cross_attention(FILE *file, Arena *arena, const Transformer *t,
-                          const Saved *s, const Batch *batch,
-                          const Vocab *source, const Vocab *target) {
+// A copy of a token that can be shown.
+const char *name_of(Arena *arena, const char *token) {
+    char *name = arena_take(arena, strlen(token) + 1, 1);
+    return printable(strcpy(name, token));
+}
+
+// Draws cross-attention, layer by layer; pass, s and batch are those of look(),
+// and the arena is afterwards as before. A row is named by the token written
+// there, which is not the query's own token but the next one, since the question
+// is where the model looked when it wrote this.
+void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
+                          const Batch *batch, const Vocab *source,
+                          const Vocab *target) {
+    Arena *arena = pass->arena;
     size_t mark = arena->used;
-    int S = batch->source_length, T = batch->target_length, H = t->config.heads;
+    int S = batch->source_length, T = batch->target_length;
+    int L = pass->config->layers, H = pass->config->heads;
     const char **rows = arena_take(arena, (size_t)T, sizeof *rows);
     const char **cols = arena_take(arena, (size_t)S, sizeof *cols);
     for (int i = 0; i < T; i++)
-        rows[i] = target->word[batch->expected[i]];
+        rows[i] = name_of(arena, target->word[batch->expected[i]]);
     for (int j = 0; j < S; j++)
-        cols[j] = source->word[batch->source[j]];
-    for (int l = 0; l < t->config.layers; l++) {
+        cols[j] = name_of(arena, source->word[batch->source[j]]);
+    for (int l = 0; l < L; l++) {
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
         draw_attention(file, mean_of_heads(arena, s, CROSS, l, H), rows, cols);
@@ -4609,9 +4661,13 @@ void draw_cross_attention(FILE *file, Arena *arena, const Transformer *t,
 
 enum { IN_EMBEDDING, IN_POSITIONS, IN_ATTENTION, IN_CROSS_ATTENTION,
        IN_FEED_FORWARD, IN_NORMS, IN_OUTPUT, COMPONENTS };
-const char *const component_name[COMPONENTS] = {
-    "embedding", "positions", "attention", "cross-attention", "feed-forward",
-    "norms", "output layer"};
+const char *const component_name[] = {
+    [IN_EMBEDDING] = "embedding", [IN_POSITIONS] = "positions",
+    [IN_ATTENTION] = "attention", [IN_CROSS_ATTENTION] = "cross-attention",
+    [IN_FEED_FORWARD] = "feed-forward", [IN_NORMS] = "norms",
+    [IN_OUTPUT] = "output layer"};
+_Static_assert(sizeof component_name / sizeof *component_name == COMPONENTS,
+               "a name each");
 
 // The component a tensor belongs to, by its name. The order of the questions
 // matters: "cross_attention_norm" has three of these words in it.
@@ -6520,11 +6576,11 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     Batch batch = look(&pass, &saved, model, source, target);
     char *words = text_of(c, &c->target, target);
     printf("%s\n\n", printable(words));
-    draw_cross_attention(stdout, arena, model, &saved, &batch, &c->source,
+    draw_cross_attention(stdout, &pass, &saved, &batch, &c->source,
                          &c->target);
     if (csv) {
         NewFile n = new_file(csv);
-        write_attention_csv(n.file, model, &saved, &batch, &c->source,
+        write_attention_csv(n.file, &pass, &saved, &batch, &c->source,
                             &c->target);
         commit_file(&n);
     }
