@@ -2970,6 +2970,8 @@ const char small_letters[] =
     "άέήίόύώϊϋșțґ"
     "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
 
+_Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
+
 // Writes a valid string in small letters, in place. Each character is looked
 // for among the capitals; where it is found, the small one lies equally far
 // behind the beginning of its own list. Doing it twice changes nothing more.
@@ -3105,6 +3107,8 @@ int token_id(const Vocab *v, const char *token, int length) {
 // doubles whenever the count is a power of two, so that appending stays cheap.
 void vocab_append(Vocab *v, const char *token, int length) {
     size_t count = (size_t)v->count, n = (size_t)length;
+    if (v->count == INT_MAX)
+        fail("the text has more than %d tokens", INT_MAX);
     if ((count & (count - 1)) == 0)
         v->word = reallocate(v->word, 2 * count + 1, sizeof *v->word);
     v->word[v->count] = allocate(n + 1, 1);
@@ -3114,7 +3118,9 @@ void vocab_append(Vocab *v, const char *token, int length) {
 // A vocabulary with the special tokens alone.
 Vocab vocab_new(void) {
     Vocab v = {0};
-    const char *special[] = {"<pad>", "<start>", "<end>", "<unknown>"};
+    const char *special[] = {[PAD] = "<pad>", [START] = "<start>",
+                             [END] = "<end>", [UNKNOWN] = "<unknown>"};
+    _Static_assert(sizeof special / sizeof *special == FIRST_WORD, "one each");
     for (int i = 0; i < FIRST_WORD; i++)
         vocab_append(&v, special[i], (int)strlen(special[i]));
     return v;
@@ -3269,6 +3275,8 @@ char *read_file(const char *path, size_t *size) {
 // Cuts a line of `length` bytes at its tabs and appends its first two columns
 // to the text. Returns NULL, or what is wrong with the line.
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
+    if (length > INT_MAX)
+        return "the line is too long";
     if (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
@@ -3410,8 +3418,8 @@ enum { POOL = 8 }; // batches in a pool
 // shuffles pairs, with width batch_size whole batches.
 void shuffle(int *item, int n, int width, uint64_t key) {
     for (int i = n - 1; i > 0; i--) {
-        int *a = item + i * width;
-        int *b = item + (int)(uniform(&key) * (i + 1)) * width;
+        int *a = item + (ptrdiff_t)i * width;
+        int *b = item + (ptrdiff_t)(uniform(&key) * (i + 1)) * width;
         for (int k = 0; k < width; k++) {
             int kept = a[k];
             a[k] = b[k];
@@ -3425,37 +3433,37 @@ void shuffle(int *item, int n, int width, uint64_t key) {
 // have, so that sorting by source and then by target puts pairs with equal
 // targets in order of their sources. It goes through the list once for each
 // length, which is nothing beside the training of one batch.
-void sort_by_length(int *number, int n, const Sentence *s) {
-    size_t size = (size_t)n * sizeof *number;
-    int *before = allocate(size, 1), done = 0;
-    memcpy(before, number, size);
+void sort_by_length(int *index, int n, const Sentence *s) {
+    int *before = allocate((size_t)n, sizeof *before), done = 0;
+    memcpy(before, index, (size_t)n * sizeof *before);
     for (int length = 0; done < n; length++)
         for (int i = 0; i < n; i++)
             if (s[before[i]].length == length)
-                number[done++] = before[i];
+                index[done++] = before[i];
     free(before);
 }
 
 // The last batch of an epoch may be smaller than batch_size; it counts, too.
 int batches_in_epoch(int pairs, int batch_size) {
-    return (pairs + batch_size - 1) / batch_size;
+    return pairs / batch_size + (pairs % batch_size > 0);
 }
 
 // The order of one epoch, a function of seed and epoch alone: order[i] is the
 // pair at place i, and batch k takes places k·batch_size up to the next batch.
 // Only the last batch may be smaller, so it stays behind the shuffled others.
 void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
-                 long epoch) {
+                 int64_t epoch) {
     uint64_t key = random_key(seed, FOR_ORDER, (uint64_t)epoch);
-    int n = p->count, pool = POOL * batch_size;
+    int64_t n = p->count, pool = (int64_t)POOL * batch_size;
     for (int i = 0; i < n; i++)
         order[i] = i;
-    shuffle(order, n, 1, key);
-    for (int i = 0; i < n; i += pool) {
-        sort_by_length(order + i, min_int(pool, n - i), p->source);
-        sort_by_length(order + i, min_int(pool, n - i), p->target);
+    shuffle(order, p->count, 1, key);
+    for (int64_t i = 0; i < n; i += pool) {
+        int size = (int)(pool < n - i ? pool : n - i);
+        sort_by_length(order + i, size, p->source);
+        sort_by_length(order + i, size, p->target);
     }
-    shuffle(order, n / batch_size, batch_size, scramble(key));
+    shuffle(order, p->count / batch_size, batch_size, scramble(key));
 }
 
 // ## Packing
@@ -3477,18 +3485,18 @@ int max_int(int a, int b) {
 // Packs the B sentences with the given numbers, one a row, padded to the
 // longest of them, whose length goes to *length -> ids (B·length), memory of
 // the arena
-int *pack(Arena *arena, const Sentence *s, const int *number, int B,
+int *pack(Arena *arena, const Sentence *s, const int *index, int B,
           int *length) {
     *length = 0;
     for (int b = 0; b < B; b++)
-        *length = max_int(*length, s[number[b]].length);
+        *length = max_int(*length, s[index[b]].length);
     if (*length > INT_MAX / 1024 / B) // with 1024 heads: a row for each of all
-        fail("a batch of %d sentences of up to %d tokens is too large", B,
-             *length);
+        fail("a batch of %d sentences of up to %d tokens is too large; try a "
+             "smaller --batch", B, *length);
     int n = B * *length;
     int *ids = arena_take(arena, (size_t)n, sizeof *ids);
     for (int i = 0; i < n; i++) {
-        Sentence one = s[number[i / *length]];
+        Sentence one = s[index[i / *length]];
         int place = i % *length;
         ids[i] = place < one.length ? one.id[place] : PAD;
     }
@@ -3505,12 +3513,12 @@ int *pack(Arena *arena, const Sentence *s, const int *number, int B,
 // So at each place the decoder has read what comes before the word it should
 // say. Where there is padding nothing is expected, and nothing is learned
 // (chapters 9 and 11).
-Batch make_batch(Arena *arena, const Pairs *p, const int *number, int B) {
+Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
-    batch.source = pack(arena, p->source, number, B, &batch.source_length);
-    batch.expected = pack(arena, p->target, number, B, &batch.target_length);
+    batch.source = pack(arena, p->source, index, B, &batch.source_length);
+    batch.expected = pack(arena, p->target, index, B, &batch.target_length);
     int T = batch.target_length;
-    batch.input = arena_take(arena, (size_t)(B * T), sizeof(int));
+    batch.input = arena_take(arena, (size_t)(B * T), sizeof *batch.input);
     //@ exercise make_batch
     for (int i = 0; i < B * T; i++) {
         int before = i % T ? batch.expected[i - 1] : START;

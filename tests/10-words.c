@@ -659,19 +659,50 @@ void test_random_batches(void)
 // Two sentences, of which the long one is as long as a batch may be, and longer.
 void test_large_batch(void)
 {
-    const int most = INT_MAX / 1024 / 2, number[2] = {0, 1};
+    const int most = INT_MAX / 1024 / 2, index[2] = {0, 1};
     int end = END, length = 0;
     Sentence s[2] = {{&end, 1}, {allocate((size_t)most, sizeof(int)), most}};
     Arena arena = {0};
-    int *ids = pack(&arena, s, number, 2, &length);
+    int *ids = pack(&arena, s, index, 2, &length);
     CLAIM(length == most && ids[0] == END && ids[1] == PAD,
           "a batch may have %d places", 2 * most);
     arena_free(&arena);
     s[1].length++;
     CLAIM_FAILS("and no more",
-                "a batch of 2 sentences of up to 1048576 tokens is too large",
-                pack(&arena, s, number, 2, &length));
+                "a batch of 2 sentences of up to 1048576 tokens is too large; "
+                "try a smaller --batch", pack(&arena, s, index, 2, &length));
     free(s[1].id);
+}
+
+// ## Numbers that no int can hold
+
+void test_large_epochs(void)
+{
+    enum { N = 50 };
+    int order[N], later[N];
+    CLAIM(batches_in_epoch(INT_MAX, 2) == 1 << 30
+          && batches_in_epoch(INT_MAX, INT_MAX) == 1
+          && batches_in_epoch(1, INT_MAX) == 1,
+          "as many pairs as an int can count, in batches of any size");
+    Pairs p = random_pairs(N);
+    epoch_order(order, &p, INT_MAX, 1, 0);
+    CLAIM(is_permutation(order, N) && rises(order, &p, N),
+          "a batch may be larger than any file");
+    epoch_order(order, &p, 4, 1, 7);
+    epoch_order(later, &p, 4, 1, 7 + ((int64_t)1 << 32));
+    CLAIM(is_permutation(later, N) && memcmp(order, later, sizeof order),
+          "after 2^32 epochs the orders do not come again");
+    pairs_free(&p);
+}
+
+void test_large_texts(void)
+{
+    Vocab full = {.count = INT_MAX};
+    Text text = {0};
+    CLAIM_FAILS("a text of 2^31 tokens is refused", "more than 2147483647 tok",
+                (vocab_append(&full, "a", 1), 0));
+    CLAIM(!strcmp(read_line(&text, NULL, (size_t)INT_MAX + 1, words),
+                  "the line is too long"), "and a line of 2^31 bytes");
 }
 
 int main(void)
@@ -698,6 +729,8 @@ int main(void)
     test_batch();
     test_random_batches();
     test_large_batch();
+    test_large_epochs();
+    test_large_texts();
     remove(FILE_NAME);
     arena_free(&room);
     return claims_end();
