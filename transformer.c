@@ -2865,16 +2865,16 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //@ chapter words
 // # 10. Words to numbers
 //
-// The model knows numbers only. This chapter makes them: it reads pairs of
-// sentences from a file, cuts them into tokens, gives each token a number, and
-// packs sentences of similar length into batches.
+// The model knows only numbers. This chapter makes them: it reads pairs of
+// sentences from a file, splits them into tokens (tokenization), gives each
+// token a number, and packs sentences of similar length into batches.
 //
 //     "la voiture rouge"                    a line of a file
 //     [la] [voiture] [rouge]                tokens
-//     64 151 112 2                          numbers; 2 says: end
+//     64 151 112 2                          numbers; 2 is the end token
 //     64 151 112 2 0 0                      a row of a batch: 0 is padding
 //
-// And back again, when a translation is to be shown. The way there:
+// To show a translation, it turns numbers back into text. The steps are:
 //
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary
@@ -2883,44 +2883,44 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //     make_batch      numbers -> rectangles   in each step
 //
 // A saved model keeps its vocabularies, since a number means nothing without
-// them. What is read later is cut and numbered in just the same way.
+// them. Any text read later is split and numbered in the same way.
 //
-// It is plain string handling. A reader who is here for the mathematics can
-// look at the last two sections, which say how batches are chosen and packed,
-// and go on to chapter 11. [section 5.1]
+// Most of this is plain string handling. If you are here for the mathematics,
+// read only the last two sections, on choosing and packing batches, and go on
+// to chapter 11. [section 5.1]
 //
 // ## Characters
 //
-// Files are UTF-8. A character has a number, and it is spelled in one to four
-// bytes, which carry the bits of that number after a mark that says how many
+// Files are UTF-8. Each character has a number and is encoded in one to four
+// bytes, which hold the bits of that number after a mark that tells how many
 // bytes there are:
 //
-//     bytes  numbers              spelled
+//     bytes  numbers              encoded as
 //       1    0 … 7f               0xxxxxxx
 //       2    80 … 7ff             110xxxxx 10xxxxxx
 //       3    800 … ffff           1110xxxx 10xxxxxx 10xxxxxx
 //       4    10000 … 10ffff       11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
 //
-// é is number e9, in bits 11 101001. It takes the second line, and its bytes
-// are 110_00011 10_101001, that is c3 a9.
+// é is number e9, in bits 11 101001. It needs two bytes, 110_00011 10_101001,
+// that is c3 a9.
 //
-// Two things follow that are used below. All bytes of a longer character have
-// their highest bit set, so a byte below 80 is always a character by itself: it
-// is safe to look for a tab or a comma byte by byte. And a byte 10xxxxxx never
-// begins a character, so one character is never found in the middle of others.
+// Two facts are used below. Every byte of a longer character has its highest
+// bit set, so a byte below 80 is always a character by itself, and it is safe
+// to search for a tab or a comma byte by byte. And a byte 10xxxxxx never begins
+// a character, so no character is ever found in the middle of others.
 //
 // Not every string of bytes is text, and it is better to say so than to learn
-// from garbage: a file in another encoding is noticed at its first é. So a
-// spelling that is longer than it need be is refused, and so are numbers beyond
-// the last one and d800 … dfff, which UTF-16 keeps for itself.
+// from garbage: a file in another encoding is noticed at its first é. Refused
+// as well are an encoding longer than necessary, numbers above the last one,
+// and d800 … dfff, which UTF-16 reserves for itself.
 //
-// How one knows that it is right: there are so few characters that the tests
-// try all of them. Each of the 1,112,064 valid ones is taken, each in its own
-// number of bytes; each number that is none, each spelling that is too long,
-// and each that is cut short is refused.
+// How to check it: there are so few characters that the tests try them all.
+// Each of the 1,112,064 valid ones is accepted in its own number of bytes;
+// every other number, every encoding that is too long, and every one that is
+// cut short is refused.
 
-// The number of the character at `s`, or -1 if it is not valid. Never reads past
-// the end of the string: its zero byte continues nothing.
+// The number of the character at `s`, or -1 if it is not valid. Never reads
+// past the end of the string: its zero byte continues nothing.
 int utf8_number(const char *s) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const int least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -2944,8 +2944,8 @@ int utf8_length(const char *s) {
 }
 
 // Whether the whole string is valid. All functions below rely on it: text from
-// files, from the command line and from saved models is asked this first, and
-// then nobody has to ask again.
+// files, from the command line and from saved models is checked once, where it
+// comes in.
 bool valid_utf8(const char *s) {
     for (int n; *s; s += n)
         if ((n = utf8_length(s)) == 0)
@@ -2953,11 +2953,12 @@ bool valid_utf8(const char *s) {
     return true;
 }
 
-// With --lowercase "The" and "the" are one word. The C library knows small
-// letters only in the language of the machine, and a model must not depend on
-// that, so the letters stand here: capitals, and under each its small form, of
-// as many bytes. They are the common ones of the Latin, Greek and Cyrillic
-// alphabets; İ is not among them, for its small form has one byte only.
+// With --lowercase, "The" and "the" are the same token. What the C library
+// takes for a lower-case letter depends on the locale of the machine, and a
+// model must not, so the letters are listed here: capitals, and below each its
+// lower-case form, in as many bytes. They are the common letters of the Latin,
+// Greek and Cyrillic alphabets, without İ, whose lower-case form has only one
+// byte.
 
 const char capitals[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
@@ -2972,9 +2973,9 @@ const char small_letters[] =
 
 _Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
 
-// Writes a valid string in small letters, in place. Each character is looked
-// for among the capitals; where it is found, the small one lies equally far
-// behind the beginning of its own list. Doing it twice changes nothing more.
+// Converts a valid string to lower case, in place. A character found among the
+// capitals is replaced by the one at the same place of the other list. Doing it
+// twice changes nothing more.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
         char one[5];
@@ -2988,34 +2989,34 @@ void lower_case(char *s) {
 
 // ## Tokens
 //
-// A token is what the model reads and writes one at a time. Two ways of
-// cutting:
+// A token is the unit that the model reads and writes. There are two ways to
+// split a text:
 //
 //     text         "Où est-il, Paul ?"
 //     words        [Où] [est-il] [,] [Paul] [?]
 //     characters   [O] [ù] [ ] [e] [s] [t] [-] [i] [l] [,] [ ] [P] …
 //
-// Words make short sentences of many different tokens, and a word that was not
-// seen in training is lost. Characters make long sentences of few tokens, none
-// of which is ever new; they suit dates and spelling, where a word like
-// "1916-07-09" would not come twice.
+// With words, sentences are short and the vocabulary is large, and a word that
+// did not occur in training is lost. With characters, sentences are long and
+// the vocabulary is small, and hardly any token is ever new; they suit dates
+// and spelling, where a word like "1916-07-09" would rarely occur twice.
 //
-// Punctuation is cut off, or "car" and "car." would be two words that have
-// nothing to do with each other. Apostrophes and hyphens stay, for "l'eau" and
-// "est-ce" can be learned as they are. Joined again, words are separated by
-// single blanks, so the text above comes back as "Où est-il , Paul ?": what is
-// lost is where there were spaces, and how many, and nothing else. Characters
-// come back exactly.
+// Punctuation is split off, or "car" and "car." would be two unrelated tokens.
+// Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
+// they are. Words are joined again by single spaces, so the text above comes
+// back as "Où est-il , Paul ?": only the number and the places of the spaces
+// are lost. Characters come back exactly, but for white space of other kinds,
+// which comes back as spaces.
 
 //@ deviation
-// Tokens are whole words, or single characters. The paper cuts rare words into
+// Tokens are whole words or single characters. The paper splits rare words into
 // frequent pieces (byte-pair encoding, with one vocabulary for both languages).
-// That is a program of its own, and it changes nothing in the model.
+// That would change the tokens but nothing in the model.
 
 enum { WORDS, CHARACTERS };
 
-// How a model's text is treated. It is chosen once, when training begins, and
-// saved with the model.
+// How text becomes tokens. It is chosen once, before training, and saved with
+// the model.
 typedef struct {
     int tokens; // WORDS or CHARACTERS
     int lowercase;
@@ -3030,19 +3031,19 @@ int space_length(const char *s) {
     return space ? utf8_length(s) : 0;
 }
 
-// The first place at or behind `s` that is not white space.
+// The first place at or after `s` that is not white space.
 const char *behind_spaces(const char *s) {
     while (space_length(s))
         s += space_length(s);
     return s;
 }
 
-// The next token of *text: returns its first byte, puts its length into *length
-// and moves *text behind it; NULL at the end. The token is not followed by a
-// zero byte. Words end at white space and at punctuation, which is a token by
-// itself. Characters are tokens one by one, any white space as " ".
+// The next token of *text: returns its first byte, stores its length in *length
+// and moves *text past it; NULL at the end. No zero byte follows the token.
+// Words end at white space and at punctuation, each mark of which is a token.
+// Characters are tokens one by one, any white space as " ".
 const char *next_token(const char **text, Tokenizer how, int *length) {
-    const char *marks = ".,!?;:\"()"; // for strchr the zero byte is one, too
+    const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool words = how.tokens == WORDS;
     const char *s = words ? behind_spaces(*text) : *text;
     if (*s == '\0')
@@ -3059,34 +3060,34 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 
 // ## The vocabulary
 //
-// A number for each token, and a token for each number. The special tokens of
-// chapter 9 come first. Behind them the words stand in alphabetical order (of
-// their bytes), so that a word's number is found by halving: in a vocabulary of
-// 10,000 words after 14 comparisons. Here is that of "b a b" and "c, a":
+// A vocabulary gives each token a number (its id) and each number a token. The
+// special tokens of chapter 9 come first. The others follow in the order of
+// their bytes, so that a binary search finds a token's number: among 10,000
+// tokens after 14 comparisons. Here is the vocabulary of "b a b" and "c, a":
 //
 //     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
 //
 // Source and target have a vocabulary each, made from the training data alone.
-// A word that does not occur there becomes "unknown", in training never seen
-// and so never understood. With min_count 2 words that occur only once are
-// unknown as well: then the model meets unknown words while it learns, and
-// about a word seen once it could not have learned much anyway.
+// A token that does not occur there becomes <unknown>. With min_count 1 the
+// model never meets <unknown> in training, so it cannot learn to deal with it.
+// With min_count 2, tokens that occur only once are unknown as well, and little
+// is lost, since little can be learned from one occurrence.
 
 typedef struct {
     char **word; // V strings
     int count;   // V
 } Vocab;
 
-// The number of the token of `length` bytes at `token`; UNKNOWN if there is
-// none such. No text can stand for a special token: "<end>" in a text is a word
-// like any other.
+// The number of the token of `length` bytes at `token`, or UNKNOWN if the
+// vocabulary lacks it. No text can spell a special token: "<end>" in a text is
+// a token like any other.
 //
-// The search keeps this true: words before `low` are smaller than the token, at
-// least in its first `length` bytes, and words from `high` on are not. It ends
-// when the two meet. Looking for b in  , a b c  (numbers 4 to 7):
+// The search keeps this true: tokens before `low` are smaller than the one that
+// is sought, comparing its `length` bytes, and tokens from `high` on are not.
+// It ends when the two meet. Searching for b in  , a b c  (numbers 4 to 7):
 //
-//     low 4  high 8    word 6 is b: not smaller, high = 6
-//     low 4  high 6    word 5 is a: smaller,     low = 6     it must be 6
+//     low 4  high 8    token 6 is b: not smaller, high = 6
+//     low 4  high 6    token 5 is a: smaller,     low = 6     it must be 6
 int token_id(const Vocab *v, const char *token, int length) {
     size_t n = (size_t)length;
     int low = FIRST_WORD, high = v->count;
@@ -3097,7 +3098,7 @@ int token_id(const Vocab *v, const char *token, int length) {
         else
             high = middle;
     }
-    // of all words that begin like the token, word `low` is the shortest
+    // of all that begin with these bytes, number `low` is the shortest
     bool found = low < v->count && !strncmp(v->word[low], token, n)
               && v->word[low][n] == '\0';
     return found ? low : UNKNOWN;
@@ -3126,30 +3127,29 @@ Vocab vocab_new(void) {
     return v;
 }
 
-// Frees the words and their array.
 void vocab_free(Vocab *v) {
     for (int i = 0; i < v->count; i++)
         free(v->word[i]);
     free(v->word);
 }
 
-// Where are the words, and how often does each occur? Write all tokens of the
-// texts in a list and sort it: equal ones then lie side by side.
+// How often does each token occur? List all tokens of the texts and sort the
+// list: equal ones then lie side by side.
 //
 //     ,  a  a  b  b  c        with min_count 2: a and b
 //        └──┘  └──┘
 //
-// So a word begins where a token differs from the one before, and it occurs at
-// least m times if the token m - 1 places further on is still the same.
+// A new token begins where the list differs from the place before, and it
+// occurs at least m times if the list still has it m - 1 places further on.
 
-// The order of qsort: that of the bytes of two words.
+// The order for qsort: by bytes.
 int compare_words(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
 // A vocabulary of all tokens that occur at least min_count times in the texts.
-// The list of all tokens is needed only for a moment; for the 6,000 pairs of
-// `make run` it has about 45,000, of which some 150 are different.
+// For the 6,000 pairs of `make run` the list has about 45,000 tokens, of which
+// some 150 are different.
 Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
     Vocab v = vocab_new(), all = {0};
     const char *token;
@@ -3161,10 +3161,10 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
     if (all.count)
         qsort(all.word, (size_t)all.count, sizeof *all.word, compare_words);
     for (int i = 0; i <= all.count - min_count; i++) {
-        const char *word = all.word[i];
-        bool first = i == 0 || strcmp(word, all.word[i - 1]);
-        if (first && !strcmp(word, all.word[i + min_count - 1]))
-            vocab_append(&v, word, (int)strlen(word));
+        token = all.word[i];
+        bool first = i == 0 || strcmp(token, all.word[i - 1]);
+        if (first && !strcmp(token, all.word[i + min_count - 1]))
+            vocab_append(&v, token, (int)strlen(token));
     }
     vocab_free(&all);
     return v;
@@ -3172,10 +3172,12 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 
 // ## Sentences
 //
-// A sentence is the numbers of its tokens and END behind them. END is what
-// tells a translation that is complete from one that was cut off; the decoder
-// must learn to say it. With the vocabulary above, "a cab, b" becomes 5 3 4 6
-// 2, for "cab" is not in it; and back it is "a <unknown> , b".
+// A sentence is the numbers of its tokens, followed by END, which other
+// programs call EOS (end of sentence); their BOS (beginning of sentence) is
+// START here. The decoder must learn to write END, which tells a complete
+// translation from one that was cut off. With the vocabulary above, "a cab, b"
+// becomes 5 3 4 6 2, since "cab" is not in it, and comes back as "a <unknown> ,
+// b".
 //
 //     text     a   cab        ,   b
 //     id       5   3          4   6   2        length 5
@@ -3186,8 +3188,8 @@ typedef struct {
     int length; // with END
 } Sentence;
 
-// text -> its tokens and END. A token has at least one byte, so there are never
-// more of them than bytes. The caller frees the id.
+// text -> its tokens and END. Each token has at least one byte, so there are no
+// more tokens than bytes. The caller frees the ids.
 Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
     Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
     const char *token;
@@ -3197,8 +3199,8 @@ Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
     return s;
 }
 
-// `length` tokens, or those before END -> text: words joined by single spaces,
-// characters by nothing. The caller frees the text.
+// `length` tokens, or only those before END -> text: words joined by single
+// spaces, characters by nothing. The caller frees the text.
 char *decode_text(const int *id, int length, const Vocab *v, Tokenizer how) {
     const char *between = how.tokens == WORDS ? " " : "";
     size_t size = 1;
@@ -3212,7 +3214,6 @@ char *decode_text(const int *id, int length, const Vocab *v, Tokenizer how) {
 
 //@ run build/examples tokens
 
-// Frees n sentences and their array.
 void sentences_free(Sentence *s, int n) {
     for (int i = 0; i < n; i++)
         free(s[i].id);
@@ -3221,38 +3222,36 @@ void sentences_free(Sentence *s, int n) {
 
 // ## Files of sentence pairs
 //
-// One pair a line: source, tab, target. Further columns are left out, since
-// such files often tell there where a sentence comes from.
+// Each line is a pair: source, tab, target. Further columns, which often hold
+// the origin of a sentence, are ignored.
 //
 //     the red car <tab> la voiture rouge
 //
-// Files come from everywhere. Lines may end as on Windows, with a carriage
-// return; the last one need not end at all; and some editors begin a file with
-// a byte order mark, which would otherwise stick to the first word. All three
-// are taken out. What cannot be repaired is refused:
+// Lines may end as on Windows, with a carriage return before the line feed; the
+// last line need not end at all; and some editors begin a file with a byte
+// order mark, which would otherwise stick to the first token. All three are
+// handled. Anything else is refused:
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
 //     pairs.tsv:18: the target is empty
 //     pairs.tsv:19: not valid UTF-8
 //     pairs.tsv:20: a zero byte: this is not a text file
 //
-// Nothing is skipped in silence: a line that does not fit is an error with its
-// number, or a model would be trained on less than its maker believes. So each
-// line is a pair, and the number of a line is the number of pairs before it,
-// plus one.
+// Nothing is skipped in silence, or you would train on less than you believe.
+// So each line is a pair, and the number of a line is the number of pairs
+// before it, plus one.
 
-// The file is read as one piece of memory and cut there: a zero byte in the
-// place of each tab and each line end makes strings of it, and no line is
-// copied.
+// The file is read into one block of memory. A zero byte in place of each tab
+// and each line end then makes strings of it, and no line is copied.
 typedef struct {
     char *contents;         // the file, cut into strings
-    char **source, **target; // `count` of each, which lie in it
+    char **source, **target; // `count` of each, pointers into it
     int count;
 } Text;
 
-// The whole of a file, with a zero byte behind it; *size does not count that
-// one. The caller frees it. It need not be a file on a disk: a pipe, whose size
-// nobody knows beforehand, can be read, too. Fails if it cannot be read.
+// The whole of a file, followed by a zero byte, which *size does not count. The
+// caller frees it. It may be a pipe, whose size is not known in advance. Fails
+// if it cannot be read.
 char *read_file(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     if (!file)
@@ -3300,7 +3299,7 @@ const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
     return NULL;
 }
 
-// A file of pairs, in small letters if the tokenizer says so. Fails with file
+// A file of pairs, in lower case if the tokenizer says so. Fails with file
 // name, line and reason if it is anything else, or empty.
 Text read_pairs(const char *path, Tokenizer how) {
     size_t size, lines = 1;
@@ -3327,25 +3326,21 @@ Text read_pairs(const char *path, Tokenizer how) {
     return t;
 }
 
-// Frees what read_pairs took.
 void text_free(Text *t) {
     free(t->contents);
     free(t->source);
     free(t->target);
 }
 
-// The same pairs as numbers. One with a sentence of more than max_len tokens
-// (END is not counted) does not fit the model and is left out. That is no error
-// of the file, but it is not done in silence either: such pairs are counted.
-
+// The same pairs as numbers. A pair with a sentence of more than max_len tokens
+// (without END) does not fit the model and is left out, but counted.
 typedef struct {
     Sentence *source, *target; // `count` of each
     int count;
     int too_long; // left out
 } Pairs;
 
-// text -> numbers: pair i is source[i] and target[i]. Pairs keep the order they
-// have in the file. pairs_free frees them.
+// text -> numbers: pair i is source[i] and target[i], in the order of the file.
 Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
                    Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
@@ -3366,7 +3361,6 @@ Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
     return p;
 }
 
-// Frees all sentences of both sides.
 void pairs_free(Pairs *p) {
     sentences_free(p->source, p->count);
     sentences_free(p->target, p->count);
@@ -4504,9 +4498,10 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //
 // A terminal has columns, and most characters take one each, whatever their
 // bytes. But a combining mark takes none, since it is drawn on the character
-// before it, and a character of East Asia takes two, as most emoji do. The table
-// holds the common ranges; what it lacks (the marks of Indian scripts, some
-// older symbols, emoji that are joined from several) may still shift a picture.
+// before it, and a character of East Asia takes two, as most emoji do. The
+// table holds the common ranges; what it lacks (the marks of Indian scripts,
+// some older symbols, emoji that are joined from several) may still shift a
+// picture.
 
 // First and last character of each range, and its columns; a character belongs
 // to the first range that has it.
@@ -4619,8 +4614,8 @@ const char *name_of(Arena *arena, const char *token) {
 
 // Draws cross-attention, layer by layer; pass, s and batch are those of look(),
 // and the arena is afterwards as before. A row is named by the token written
-// there, which is not the query's own token but the next one, since the question
-// is where the model looked when it wrote this.
+// there, which is not the query's own token but the next one, since the
+// question is where the model looked when it wrote this.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
