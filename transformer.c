@@ -3368,48 +3368,47 @@ void pairs_free(Pairs *p) {
 
 // ## Which pairs make a batch?
 //
-// A batch is a rectangle, as long as its longest sentence; the rest of each row
-// is padding, computed and thrown away. Of six sentences with 3, 9, 4, 10, 3
-// and 9 tokens, two batches in that order would be 9 and 10 tokens long, and 57
-// - 38 = 19 of their places padding:
+// A batch is a rectangle, as long as its longest sentence. The rest of each row
+// is padding, which is computed and thrown away. Take six sentences of 3, 9, 4,
+// 10, 3 and 9 tokens. Two batches in that order are 9 and 10 tokens long, so
+// that 57 - 38 = 19 of their places are padding:
 //
 //     3 9 4    w w w . . . . . .        sorted:    w w w .
 //              w w w w w w w w w                   w w w .
 //              w w w w . . . . .                   w w w w
 //
-// Sorted, in batches of 3 3 4 and 9 9 10, it is only 4. On the sentences of
-// `make run` an epoch without sorting would compute 155,000 places for 101,000
+// Sorted, in batches of 3 3 4 and 9 9 10, only 4 are padding. Putting sentences
+// of similar length together is called bucketing. On the sentences of `make
+// run` an epoch without sorting would compute 155,000 places for 101,000
 // tokens; sorted as below it computes 115,000.
 //
-// But a gradient should come from a mixture of the data, in each epoch from
-// another one, and sorting everything would put the same sentences together
-// again and again. So both, half and half: shuffle all pairs; cut them into
-// pools of eight batches; sort each pool by length; cut it into batches;
-// shuffle these, or an epoch would go from short to long eight batches at a
-// time.
+// But a gradient should come from a mixture of the data, and from a different
+// one in each epoch, while sorting everything would put the same sentences
+// together again and again. The compromise has five steps: shuffle all pairs;
+// divide them into pools of eight batches; sort each pool by length; divide it
+// into batches; and shuffle the batches, or an epoch would go from short to
+// long eight batches at a time.
 //
 //     shuffled      7 2 9 4 | 3 8 2 6      lengths; a pool has two batches here
 //     sorted        2 4 7 9 | 2 3 6 8
 //     batches       2 4, 7 9, 2 3, 6 8
 //     shuffled      6 8, 2 4, 2 3, 7 9     the epoch
 //
-// How one knows that it is right: each pair comes once in an epoch, lengths
-// rise within each batch, and seed and epoch give the same order again.
+// How to check it: each pair occurs once in an epoch, lengths rise within each
+// batch, and the same seed and epoch give the same order.
 
 //@ deviation
 // A batch is a fixed number of sentence pairs. In the paper it is a number of
 // tokens, about 25,000 on each side, so that short sentences come in larger
 // batches.
 
-// Eight is a compromise: a pool of one batch sorts nothing, a pool of all
-// batches mixes nothing.
-
+// A pool of one batch would sort nothing, a pool of all batches mix nothing.
 enum { POOL = 8 }; // batches in a pool
 
 // Shuffles n items in place; each item is `width` numbers. (Fisher and Yates:
-// from the back, each changes places with one that is not behind it. All n!
-// orders are equally likely, as far as the random numbers are.) With width 1 it
-// shuffles pairs, with width batch_size whole batches.
+// from the last to the first, each is swapped with itself or one before it. All
+// n! orders are equally likely, as far as the random numbers allow.) With width
+// 1 it shuffles pairs, with width batch_size whole batches.
 void shuffle(int *item, int n, int width, uint64_t key) {
     for (int i = n - 1; i > 0; i--) {
         int *a = item + (ptrdiff_t)i * width;
@@ -3422,11 +3421,11 @@ void shuffle(int *item, int n, int width, uint64_t key) {
     }
 }
 
-// Sorts n numbers of sentences by the lengths of those sentences: first all of
-// length 0, then all of length 1, and so on. Equal ones stay in the order they
-// have, so that sorting by source and then by target puts pairs with equal
-// targets in order of their sources. It goes through the list once for each
-// length, which is nothing beside the training of one batch.
+// Sorts n indices of sentences by the lengths of those sentences. Sentences of
+// equal length keep their order, so that sorting by source and then by target
+// orders pairs whose targets are equally long by their sources. It goes through
+// the list once for each length, which takes far less time than training on one
+// batch of that length.
 void sort_by_length(int *index, int n, const Sentence *s) {
     int *before = allocate((size_t)n, sizeof *before), done = 0;
     memcpy(before, index, (size_t)n * sizeof *before);
@@ -3437,14 +3436,14 @@ void sort_by_length(int *index, int n, const Sentence *s) {
     free(before);
 }
 
-// The last batch of an epoch may be smaller than batch_size; it counts, too.
+// Batches of an epoch. The last one may be smaller than batch_size.
 int batches_in_epoch(int pairs, int batch_size) {
     return pairs / batch_size + (pairs % batch_size > 0);
 }
 
 // The order of one epoch, a function of seed and epoch alone: order[i] is the
-// pair at place i, and batch k takes places k·batch_size up to the next batch.
-// Only the last batch may be smaller, so it stays behind the shuffled others.
+// index of the pair at place i, and batch k begins at place k·batch_size. Since
+// only the last batch may be smaller, it is not shuffled with the others.
 void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
                  int64_t epoch) {
     uint64_t key = random_key(seed, FOR_ORDER, (uint64_t)epoch);
@@ -3462,29 +3461,28 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 
 // ## Packing
 //
-// What is left is to copy numbers. Two sentences of 3 and 2 tokens, END
-// counted, become a rectangle of 2 rows and 3 columns, written row after row:
+// What remains is to copy numbers. Two sentences of 3 and 2 tokens, with END,
+// become a rectangle of 2 rows and 3 columns, stored row after row:
 //
 //     64 151 2          64 151 2
 //     112 2        →    112 2  0          length 3
 //
-// The two sides of a batch are packed alike, and so are the sentences that are
-// translated in chapter 12, which have one side only.
+// Both sides of a batch are packed alike, and so are the sources that chapter
+// 12 translates.
 
 // The larger of two.
 int max_int(int a, int b) {
     return a > b ? a : b;
 }
 
-// Packs the B sentences with the given numbers, one a row, padded to the
-// longest of them, whose length goes to *length -> ids (B·length), memory of
-// the arena
+// Packs the B sentences with these indices, one in each row, padded to the
+// longest, whose length is stored in *length -> ids (B·length), in the arena
 int *pack(Arena *arena, const Sentence *s, const int *index, int B,
           int *length) {
     *length = 0;
     for (int b = 0; b < B; b++)
         *length = max_int(*length, s[index[b]].length);
-    if (*length > INT_MAX / 1024 / B) // with 1024 heads: a row for each of all
+    if (*length > INT_MAX / 1024 / B) // 1024 heads need as many rows each
         fail("a batch of %d sentences of up to %d tokens is too large; try a "
              "smaller --batch", B, *length);
     int n = B * *length;
@@ -3497,16 +3495,15 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
     return ids;
 }
 
-// A batch of the B pairs with the given numbers; memory of the arena. The
-// decoder's input is what was expected one place earlier; it begins with START
-// and has no END:
+// A batch of the B pairs with these indices, in the arena. The decoder's input
+// is what is expected, moved by one place; it begins with START and has no END:
 //
 //     expected   la     voiture  end      pad
 //     input      start  la       voiture  pad
 //
-// So at each place the decoder has read what comes before the word it should
-// say. Where there is padding nothing is expected, and nothing is learned
-// (chapters 9 and 11).
+// So at each place the decoder has read the tokens before the one it should
+// write (teacher forcing, chapter 9). In the padding nothing is expected, and
+// nothing is learned (chapter 11).
 Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
@@ -4369,29 +4366,28 @@ double bleu(const Match *m) {
 // # 13. Looking inside
 //
 // A trained model is a quarter of a million numbers that nobody can read. But
-// some of what it computes can be read, because it was made to mean something:
-// an attention weight says how much of one word went into another. This chapter
-// writes the weights to a file that any plotting program reads, draws them in
-// the terminal, and counts parameters and memory. It computes nothing new.
+// some of what it computes has a meaning by design: an attention weight tells
+// how much of one token went into another. This chapter writes the weights to a
+// file for plotting programs, draws them in the terminal, and counts parameters
+// and memory. It computes nothing new.
 //
 // ## Finding the weights
 //
-// They lie in what the forward pass saved for the backward pass. There are
-// three kinds, each with L layers of H heads:
+// The forward pass saved them for the backward pass. There are three kinds,
+// each with L layers of H heads:
 //
 //     kind      queries                keys                   matrix
 //     encoder   source                 source                 (S,S)
-//     decoder   start, target words    start, target words    (T,T)
-//     cross     start, target words    source                 (T,S)
+//     decoder   start, target tokens   start, target tokens   (T,T)
+//     cross     start, target tokens   source                 (T,S)
 
 enum { ENCODER, DECODER, CROSS, KINDS };
 const char *const kind_name[] = {
     [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
 _Static_assert(sizeof kind_name / sizeof *kind_name == KINDS, "a name each");
 
-// The weights of one head in one layer, for the only sentence of a batch: a
-// view of them, which moves nothing. Row i says how query i spreads its
-// attention; it sums to 1.
+// The weights of one head in one layer, for a batch of one sentence, as a view.
+// Row i tells how query i distributes its attention; it sums to 1.
 Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     const DecoderLayerSaved *d = &s->decoder.layer[layer];
     Mat all = kind == DECODER ? d->self_attention.multi_head.weights
@@ -4400,10 +4396,9 @@ Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     return band_of_rows(all, h * (all.rows / H), all.rows / H);
 }
 
-// Runs one pair of sentences through the model, teacher-forced and without
-// dropout; s then holds the weights, until the pass's arena is released.
-// Returns the batch of one that was run: the tokens that rows and columns stand
-// for.
+// Runs one pair of sentences through the model, teacher-forced; s then holds
+// the weights, until the pass's arena is released. The pass should have no
+// dropout. Returns the batch, whose tokens are those of the rows and columns.
 Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
            Sentence target) {
     Pairs one = {&source, &target, 1, 0};
@@ -4412,27 +4407,27 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     return batch;
 }
 
-// For instance in a small model that was trained for a moment; that of a fully
-// trained one follows below:
+// Here is one head of a small model after a short training; one of a fully
+// trained model follows below:
 //
 //@ run build/examples look
 
 // ## As a file
 //
 // One line for each weight, in the tidy form that pandas, R and gnuplot read:
-// every line says all about one number, and nothing has to be known about the
-// lines around it. All counts are from 0, and masked weights are there, as 0.
+// each line can be understood without the lines around it. All counts begin at
+// 0, and masked weights are included, as 0.
 //
 //     kind,layer,head,query,key,weight,query_token,key_token
 //     encoder,0,0,0,0,0.0861963034,"the","the"
 //     encoder,0,0,0,1,0.0400743783,"the","red"
 //     encoder,0,0,0,2,0.219779387,"the","car"
 //
-// Nine digits are enough to give back a float exactly. Tokens are always
-// quoted, for a comma is a token; quotes in them are doubled, so that " becomes
-// """" (RFC 4180).
+// Nine digits are enough to restore a float exactly. Tokens are always quoted,
+// since a comma is a token; quotes in them are doubled, so that " becomes """"
+// (RFC 4180).
 
-// Writes a token in quotes, and the character `end` behind it.
+// Writes a token in quotes, followed by the character `end`.
 void write_quoted(FILE *file, const char *token, char end) {
     fputc('"', file);
     for (; *token; token++)
@@ -4466,9 +4461,9 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 
 // ## As a picture
 //
-// Rows are queries, columns are keys; the darker, the larger the weight. The
-// names of the columns stand upright above them. It is text without colour, so
-// it can be copied into a letter.
+// Rows are queries, columns are keys; the darker a cell, the larger its weight.
+// The names of the columns are written downwards above them. It is plain text,
+// so it can be copied into a message.
 //
 //                           <
 //                         f e
@@ -4482,19 +4477,19 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //        rapide |    ::  ##  |
 //         <end> |      ....##|
 //
-// This is layer 1 of an English-French model. Here one sees what no loss tells:
-// French puts the colour behind the noun, so the model reads "car" to write
-// "voiture", then goes back to "red" for "rouge". And to write "la" and
-// "rapide" it looks at "car" a little, as it should: in French article and
-// adjective have the gender of the noun.
+// This is layer 1 of an English-French model. It shows what no loss can: French
+// puts the colour after the noun, so the model looks at "car" to write
+// "voiture" and then goes back to "red" for "rouge". To write "la" and "rapide"
+// it also looks at "car" a little, as it should: in French, articles and
+// adjectives take the gender of the noun.
 //
 //@ figure cross-attention
 //
 //@ figure cross-attention-large
 //
-// One should not believe too much of it. Attention tells where values came
-// from, not what they held: in the encoder below, each position has already
-// looked at all the others.
+// Do not read too much into such a picture. Attention tells where values came
+// from, not what they held: in the encoder, each position has already looked at
+// all the others.
 //
 // A terminal has columns, and most characters take one each, whatever their
 // bytes. But a combining mark takes none, since it is drawn on the character
@@ -4594,8 +4589,8 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
 }
 
 // The mean over the H heads of a layer, as a fresh matrix. Heads look for
-// different things, and one alone may be hard to read; the CSV file has each of
-// them.
+// different things, and one alone may be hard to read; the CSV file has them
+// all.
 Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
     Mat first = attention_of(s, kind, layer, 0, H);
     Mat mean = arena_zeros(arena, first.rows, first.cols);
@@ -4639,8 +4634,8 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 
 // ## Where the parameters are
 //
-// Chapter 8 lists all tensors with their names, and a name says what a tensor
-// is for. So a table of parameters is a loop over that list:
+// Chapter 8 lists all tensors, and the name of each tells what it is for. So a
+// table of parameters is a loop over that list:
 //
 //     decoder.0.cross_attention.query.weight    decoder, cross-attention
 //     decoder.0.cross_attention_norm.gain       decoder, norms
@@ -4655,12 +4650,12 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 //       norms                        512    0.5 %
 //       total                    106,944
 //
-// The feed-forward network has most of them, twice as many as attention: 8 D²
-// against 4 D² in each layer, if F is 4 D.
+// Most are in the feed-forward networks, twice as many as in attention: 8 D²
+// and 4 D² in each layer, if F is 4 D.
 //
-// How one knows that it is right: the tests compare it with formulas, such as
-// 4 (D² + D) L for the self-attention of a stack, and it must add up to the
-// count that memory was taken for.
+// How to check it: the tests compare the table with formulas, for instance 4
+// (D² + D) L for the self-attention of a stack, and its sum with the count for
+// which memory was taken.
 
 enum { IN_EMBEDDING, IN_POSITIONS, IN_ATTENTION, IN_CROSS_ATTENTION,
        IN_FEED_FORWARD, IN_NORMS, IN_OUTPUT, COMPONENTS };
@@ -4672,8 +4667,8 @@ const char *const component_name[] = {
 _Static_assert(sizeof component_name / sizeof *component_name == COMPONENTS,
                "a name each");
 
-// The component a tensor belongs to, by its name. The order of the questions
-// matters: "cross_attention_norm" has three of these words in it.
+// The component that a tensor belongs to, by its name. The order of the tests
+// matters: "cross_attention_norm" contains three of these words.
 int component_of(const char *name) {
     return strstr(name, "norm") ? IN_NORMS
          : strstr(name, "cross_attention") ? IN_CROSS_ATTENTION
@@ -4688,8 +4683,8 @@ bool in_encoder(const char *name) {
     return !strncmp(name, "encoder", 7) || !strncmp(name, "source", 6);
 }
 
-// 24034304 as "24,034,304"; `to` needs 32 bytes. Commas are put in from the
-// back, so that the digits before them stay where they are.
+// 24034304 as "24,034,304"; `to` needs 32 bytes. Commas are inserted from the
+// right, so that the digits before them stay in place.
 const char *with_commas(char *to, size_t n) {
     int length = sprintf(to, "%zu", n);
     for (int i = length - 3; i > 0; i -= 3) {
@@ -4699,8 +4694,8 @@ const char *with_commas(char *to, size_t n) {
     return to;
 }
 
-// Prints the parameters of both sides by component, with each one's share of
-// its side; components that a model does not have are left out.
+// Prints the parameters of both sides by component, with the component's share
+// of its side. Components that a model does not have are left out.
 void print_parameters(FILE *file, const Transformer *t) {
     size_t count[2][COMPONENTS] = {{0}}, total[2] = {0};
     char text[32];
@@ -4727,27 +4722,27 @@ void print_parameters(FILE *file, const Transformer *t) {
 
 // ## How much memory a training step takes
 //
-// The four roles of the parameters, and what the forward pass saves. Count the
-// matrices in chapters 3 to 8, with N = B·S rows in the encoder, M = B·T in the
-// decoder, and two copies of the attention weights if they are dropped:
+// It takes the four roles of the parameters and what the forward pass saves.
+// Count the matrices in chapters 3 to 8, with N = B·S rows in the encoder, M =
+// B·T in the decoder, and two copies of the attention weights if there is
+// dropout:
 //
 //     encoder layer   8 N D + 2 N F + 2 B H S²
 //     decoder layer  12 M D + 2 N D + 2 M F + 2 B H T (T + S)
 //     embeddings and logits        N D + M D + M V
 //
-// For instance 8 N D: q, k, v, the context, what attention makes (the sum takes
-// its place), its norm; then the last two once more for the feed-forward
-// network. The backward pass adds the gradients between layers (2 N D in each
-// encoder layer, 3 M D in each decoder layer) and some room for the sub-layer
-// at work.
+// For instance, 8 N D is made of q, k, v, the context, the output of attention
+// (which the sum overwrites) and its norm; then the last two once more for the
+// feed-forward network. The backward pass adds the gradients between layers,
+// 2 N D in each encoder layer and 3 M D in each decoder layer, and some space
+// for the sub-layer at work.
 //
-// Two terms to watch: M V, which in a small model with a large vocabulary is
-// more than all layers together, and S², the price of looking at every word
-// from every word. Twice as long sentences take four times the attention
-// weights.
+// Two terms to watch are M V, which in a small model with a large vocabulary
+// exceeds all layers together, and S², the price of comparing every token with
+// every other. Sentences twice as long have four times the attention weights.
 
 // Bytes of the arena that the forward pass fills for B sentences of S and T
-// tokens, without the smallest terms; the tests find it right to 5 %.
+// tokens, without the smallest terms; the tests find it right to 3 %.
 double saved_bytes(const Config *c, double B, double S, double T) {
     double D = c->d_model, F = c->d_ff, H = c->heads, N = B * S, M = B * T;
     double copies = c->dropout > 0 ? 2 : 1;
