@@ -3032,7 +3032,7 @@ int space_length(const char *s) {
 }
 
 // The first place at or after `s` that is not white space.
-const char *behind_spaces(const char *s) {
+const char *skip_spaces(const char *s) {
     while (space_length(s))
         s += space_length(s);
     return s;
@@ -3045,7 +3045,7 @@ const char *behind_spaces(const char *s) {
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool words = how.tokens == WORDS;
-    const char *s = words ? behind_spaces(*text) : *text;
+    const char *s = words ? skip_spaces(*text) : *text;
     if (*s == '\0')
         return NULL;
     int space = space_length(s);
@@ -3290,9 +3290,9 @@ const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
         return "expected source, tab, target; found no tab";
     *target++ = '\0';
     target[strcspn(target, "\t")] = '\0';
-    if (*behind_spaces(s) == '\0')
+    if (*skip_spaces(s) == '\0')
         return "the source is empty";
-    if (*behind_spaces(target) == '\0')
+    if (*skip_spaces(target) == '\0')
         return "the target is empty";
     t->source[t->count] = s;
     t->target[t->count++] = target;
