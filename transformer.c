@@ -2874,7 +2874,7 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //     64 151 112 2                          numbers; 2 is the end token
 //     64 151 112 2 0 0                      a row of a batch: 0 is padding
 //
-// To show a translation, it turns numbers back into text. The steps are:
+// From a file to a batch there are five steps:
 //
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary
@@ -2882,8 +2882,9 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
 //
-// A saved model keeps its vocabularies, since a number means nothing without
-// them. Any text read later is split and numbered in the same way.
+// And `decode_text` turns the numbers of a translation back into text. A saved
+// model keeps its vocabularies, since a number means nothing without them, and
+// any text read later is split and numbered in the same way.
 //
 // Most of this is plain string handling. If you are here for the mathematics,
 // read only the last two sections, on choosing and packing batches, and go on
@@ -2910,9 +2911,9 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // a character, so no character is ever found in the middle of others.
 //
 // Not every string of bytes is text, and it is better to say so than to learn
-// from garbage: a file in another encoding is noticed at its first é. Refused
-// as well are an encoding longer than necessary, numbers above the last one,
-// and d800 … dfff, which UTF-16 reserves for itself.
+// from garbage: a file in another encoding is noticed at its first é. An
+// encoding longer than necessary is refused too, as are numbers above the last
+// one and d800 … dfff, which UTF-16 reserves for itself.
 //
 // How to check it: there are so few characters that the tests try them all.
 // Each of the 1,112,064 valid ones is accepted in its own number of bytes;
@@ -3067,7 +3068,7 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 //
 //     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
 //
-// Source and target have a vocabulary each, made from the training data alone.
+// Source and target each have a vocabulary, made from the training data alone.
 // A token that does not occur there becomes <unknown>. With min_count 1 the
 // model never meets <unknown> in training, so it cannot learn to deal with it.
 // With min_count 2, tokens that occur only once are unknown as well, and little
@@ -3082,8 +3083,8 @@ typedef struct {
 // vocabulary lacks it. No text can spell a special token: "<end>" in a text is
 // a token like any other.
 //
-// The search keeps this true: tokens before `low` are smaller than the one that
-// is sought, comparing its `length` bytes, and tokens from `high` on are not.
+// The search keeps this true: in their first `length` bytes, tokens before
+// `low` are smaller than the token sought, and tokens from `high` on are not.
 // It ends when the two meet. Searching for b in  , a b c  (numbers 4 to 7):
 //
 //     low 4  high 8    token 6 is b: not smaller, high = 6
@@ -3175,9 +3176,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // A sentence is the numbers of its tokens, followed by END, which other
 // programs call EOS (end of sentence); their BOS (beginning of sentence) is
 // START here. The decoder must learn to write END, which tells a complete
-// translation from one that was cut off. With the vocabulary above, "a cab, b"
-// becomes 5 3 4 6 2, since "cab" is not in it, and comes back as "a <unknown> ,
-// b".
+// translation from one that was cut off. Here is "a cab, b" with the vocabulary
+// above, which lacks "cab", as numbers and as text again:
 //
 //     text     a   cab        ,   b
 //     id       5   3          4   6   2        length 5
@@ -3230,7 +3230,7 @@ void sentences_free(Sentence *s, int n) {
 // Lines may end as on Windows, with a carriage return before the line feed; the
 // last line need not end at all; and some editors begin a file with a byte
 // order mark, which would otherwise stick to the first token. All three are
-// handled. Anything else is refused:
+// handled. Any other defect is refused:
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
 //     pairs.tsv:18: the target is empty
@@ -3378,9 +3378,9 @@ void pairs_free(Pairs *p) {
 //              w w w w . . . . .                   w w w w
 //
 // Sorted, in batches of 3 3 4 and 9 9 10, only 4 are padding. Putting sentences
-// of similar length together is called bucketing. On the sentences of `make
-// run` an epoch without sorting would compute 155,000 places for 101,000
-// tokens; sorted as below it computes 115,000.
+// of similar length together is called bucketing. An epoch of `make run` has
+// 101,000 tokens; without sorting it would compute 155,000 places, and sorted
+// as below it computes 115,000.
 //
 // But a gradient should come from a mixture of the data, and from a different
 // one in each epoch, while sorting everything would put the same sentences
@@ -4530,7 +4530,7 @@ int width_of(const char *s) {
     return n;
 }
 
-// What follows the letter at `s`: a character and the marks on it.
+// The place after the letter at `s`, which is a character and the marks on it.
 const char *after_letter(const char *s) {
     s += utf8_length(s);
     while (columns(s) == 0)
@@ -4538,7 +4538,7 @@ const char *after_letter(const char *s) {
     return s;
 }
 
-// How many letters a name has: its height, when it stands upright.
+// How many letters a name has: its height when it is written downwards.
 int height_of(const char *s) {
     int n = 0;
     for (; *s; s = after_letter(s))
@@ -4607,10 +4607,10 @@ const char *name_of(Arena *arena, const char *token) {
     return printable(strcpy(name, token));
 }
 
-// Draws cross-attention, layer by layer; pass, s and batch are those of look(),
-// and the arena is afterwards as before. A row is named by the token written
-// there, which is not the query's own token but the next one, since the
-// question is where the model looked when it wrote this.
+// Draws cross-attention, layer by layer; pass, s and batch are those of look().
+// A row is named by the token written there, which is not the query's own token
+// but the next one, since the question is where the model looked when it wrote
+// it.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
@@ -4653,9 +4653,9 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 // Most are in the feed-forward networks, twice as many as in attention: 8 D²
 // and 4 D² in each layer, if F is 4 D.
 //
-// How to check it: the tests compare the table with formulas, for instance 4
-// (D² + D) L for the self-attention of a stack, and its sum with the count for
-// which memory was taken.
+// How to check it: the tests compare the table with formulas (self-attention of
+// a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
+// count for which memory was taken.
 
 enum { IN_EMBEDDING, IN_POSITIONS, IN_ATTENTION, IN_CROSS_ATTENTION,
        IN_FEED_FORWARD, IN_NORMS, IN_OUTPUT, COMPONENTS };
@@ -4723,8 +4723,8 @@ void print_parameters(FILE *file, const Transformer *t) {
 // ## How much memory a training step takes
 //
 // It takes the four roles of the parameters and what the forward pass saves.
-// Count the matrices in chapters 3 to 8, with N = B·S rows in the encoder, M =
-// B·T in the decoder, and two copies of the attention weights if there is
+// Count the matrices in chapters 3 to 8, with N = B·S rows in the encoder,
+// M = B·T in the decoder, and two copies of the attention weights if there is
 // dropout:
 //
 //     encoder layer   8 N D + 2 N F + 2 B H S²
