@@ -3509,7 +3509,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
     batch.expected = pack(arena, p->target, index, B, &batch.target_length);
     int T = batch.target_length;
-    batch.input = arena_take(arena, (size_t)(B * T), sizeof *batch.input);
+    batch.input = arena_take(arena, (size_t)(B * T), sizeof(int));
     //@ exercise make_batch
     for (int i = 0; i < B * T; i++) {
         int before = i % T ? batch.expected[i - 1] : START;
