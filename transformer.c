@@ -4498,26 +4498,27 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // some older symbols, emoji that are joined from several) may still shift a
 // picture.
 
-// First and last character of each range, and its columns; a character belongs
-// to the first range that has it.
+// First and last character of each range, and its columns; in ascending order.
 const struct {
     int first, last, columns;
 } ranges[] = {
-    {0x0300, 0x036f, 0},   {0x0483, 0x0489, 0},   {0x0591, 0x05bd, 0}, // marks
-    {0x064b, 0x065f, 0},   {0x0e34, 0x0e3a, 0},   {0x0e47, 0x0e4e, 0},
-    {0x1160, 0x11ff, 0},   {0x1dc0, 0x1dff, 0},   {0x200b, 0x200f, 0},
-    {0x20d0, 0x20f0, 0},   {0x3099, 0x309a, 0},   {0xfe00, 0xfe0f, 0},
-    {0x1100, 0x115f, 2},   {0x2e80, 0x303e, 2},   {0x3041, 0xa4cf, 2}, // wide
-    {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},
-    {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},   {0x1f300, 0x1f64f, 2},
-    {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
+    {0x300, 0x36f, 0},     {0x483, 0x489, 0},     {0x591, 0x5bd, 0},
+    {0x64b, 0x65f, 0},     {0xe34, 0xe3a, 0},     {0xe47, 0xe4e, 0},
+    {0x1100, 0x115f, 2},   {0x1160, 0x11ff, 0},   {0x1dc0, 0x1dff, 0},
+    {0x200b, 0x200f, 0},   {0x20d0, 0x20f0, 0},   {0x2e80, 0x303e, 2},
+    {0x3041, 0x3098, 2},   {0x3099, 0x309a, 0},   {0x309b, 0xa4cf, 2},
+    {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
+    {0xfe30, 0xfe6f, 2},   {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},
+    {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1faff, 2},
+    {0x20000, 0x3fffd, 2},
 };
+enum { RANGES = sizeof ranges / sizeof *ranges };
 
 // The columns of the character at `s`.
 int columns(const char *s) {
     int c = utf8_number(s);
-    for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
-        if (c >= ranges[k].first && c <= ranges[k].last)
+    for (int k = 0; k < RANGES && ranges[k].first <= c; k++)
+        if (c <= ranges[k].last)
             return ranges[k].columns;
     return 1;
 }
