@@ -219,18 +219,29 @@ typedef float real;
 //
 // There is one way to fail: say why in one line on the standard error stream,
 // and stop with status 1. (Status 2, for a command that was misused, appears
-// in chapter 15.) Files are only ever replaced whole (chapter 14), so stopping
-// anywhere loses nothing that was saved.
+// in chapter 15.) A saved model is only ever replaced whole (chapter 14), so
+// stopping anywhere loses nothing that was saved.
 
-// Prints "transformer: " and the formatted reason. Parts of it may come from a
-// file: control characters do not reach the terminal.
+// Makes a text safe to show on a terminal, in place, and returns it. Text from
+// a file may hold control characters, which could move the cursor or worse.
+// Each is shown as "?": those below the blank, DEL (7f) and, in two bytes of
+// UTF-8, U+0080 to U+009F. Nothing else changes.
+char *printable(char *text) {
+    char *to = text;
+    for (const unsigned char *c = (unsigned char *)text; *c; c++) {
+        bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+        *to++ = *c < ' ' || *c == 0x7f || two ? '?' : (char)*c;
+        c += two;
+    }
+    *to = '\0';
+    return text;
+}
+
+// Prints "transformer: " and the formatted reason.
 void complain(const char *format, va_list arguments) {
     char text[1024];
     vsnprintf(text, sizeof text, format, arguments);
-    for (char *c = text; *c; c++)
-        if (*c > 0 && *c < ' ')
-            *c = '?';
-    fprintf(stderr, "transformer: %s", text);
+    fprintf(stderr, "transformer: %s", printable(text));
 }
 
 // Complains, and ends the program with status 1.
@@ -2523,16 +2534,16 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //@ chapter words
 // # 10. Words to numbers
 //
-// The model knows numbers only. This chapter makes them: it reads pairs of
-// sentences from a file, cuts them into tokens, gives each token a number, and
-// packs sentences of similar length into batches.
+// The model knows only numbers. This chapter makes them: it reads pairs of
+// sentences from a file, splits them into tokens (tokenization), gives each
+// token a number, and packs sentences of similar length into batches.
 //
 //     "la voiture rouge"                    a line of a file
 //     [la] [voiture] [rouge]                tokens
-//     64 151 112 2                          numbers; 2 says: end
+//     64 151 112 2                          numbers; 2 is the end token
 //     64 151 112 2 0 0                      a row of a batch: 0 is padding
 //
-// And back again, when a translation is to be shown. The way there:
+// From a file to a batch there are five steps:
 //
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary
@@ -2540,46 +2551,47 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
 //
-// A saved model keeps its vocabularies, since a number means nothing without
-// them. What is read later is cut and numbered in just the same way.
+// And `decode_text` turns the numbers of a translation back into text. A saved
+// model keeps its vocabularies, since a number means nothing without them, and
+// any text read later is split and numbered in the same way.
 //
-// It is plain string handling. A reader who is here for the mathematics can
-// look at the last two sections, which say how batches are chosen and packed,
-// and go on to chapter 11. [section 5.1]
+// Most of this is plain string handling. If you are here for the mathematics,
+// read only the last two sections, on choosing and packing batches, and go on
+// to chapter 11. [section 5.1]
 //
 // ## Characters
 //
-// Files are UTF-8. A character has a number, and it is spelled in one to four
-// bytes, which carry the bits of that number after a mark that says how many
+// Files are UTF-8. Each character has a number and is encoded in one to four
+// bytes, which hold the bits of that number after a mark that tells how many
 // bytes there are:
 //
-//     bytes  numbers              spelled
+//     bytes  numbers              encoded as
 //       1    0 … 7f               0xxxxxxx
 //       2    80 … 7ff             110xxxxx 10xxxxxx
 //       3    800 … ffff           1110xxxx 10xxxxxx 10xxxxxx
 //       4    10000 … 10ffff       11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
 //
-// é is number e9, in bits 11 101001. It takes the second line, and its bytes
-// are 110_00011 10_101001, that is c3 a9.
+// é is number e9, in bits 11 101001. It needs two bytes, 110_00011 10_101001,
+// that is c3 a9.
 //
-// Two things follow that are used below. All bytes of a longer character have
-// their highest bit set, so a byte below 80 is always a character by itself: it
-// is safe to look for a tab or a comma byte by byte. And a byte 10xxxxxx never
-// begins a character, so one character is never found in the middle of others.
+// Two facts are used below. Every byte of a longer character has its highest
+// bit set, so a byte below 80 is always a character by itself, and it is safe
+// to search for a tab or a comma byte by byte. And a byte 10xxxxxx never begins
+// a character, so no character is ever found in the middle of others.
 //
 // Not every string of bytes is text, and it is better to say so than to learn
-// from garbage: a file in another encoding is noticed at its first é. So a
-// spelling that is longer than it need be is refused, and so are numbers beyond
-// the last one and d800 … dfff, which UTF-16 keeps for itself.
+// from garbage: a file in another encoding is noticed at its first é. An
+// encoding longer than necessary is refused too, as are numbers above the last
+// one and d800 … dfff, which UTF-16 reserves for itself.
 //
-// How one knows that it is right: there are so few characters that the tests
-// try all of them. Each of the 1,112,064 valid ones is taken, each in its own
-// number of bytes; each number that is none, each spelling that is too long,
-// and each that is cut short is refused.
+// How to check it: there are so few characters that the tests try them all.
+// Each of the 1,112,064 valid ones is accepted in its own number of bytes;
+// every other number, every encoding that is too long, and every one that is
+// cut short is refused.
 
-// Bytes of the character at `s`, or 0 if it is not valid. Never looks behind
-// the end of the string: its zero byte continues nothing.
-int utf8_length(const char *s) {
+// The number of the character at `s`, or -1 if it is not valid. Never reads
+// past the end of the string: its zero byte continues nothing.
+int utf8_number(const char *s) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const int least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *c = (const unsigned char *)s;
@@ -2587,16 +2599,23 @@ int utf8_length(const char *s) {
     int number = *c - mark[n]; // below 0 if *c begins nothing
     for (int i = 1; i < n; i++) {
         if (c[i] / 64 != 2)
-            return 0;
+            return -1;
         number = 64 * number + c[i] % 64;
     }
     bool reserved = number >= 0xd800 && number <= 0xdfff;
-    return number >= least[n] && number <= 0x10ffff && !reserved ? n : 0;
+    bool valid = number >= least[n] && number <= 0x10ffff && !reserved;
+    return valid ? number : -1;
+}
+
+// Its bytes, or 0 if it is not valid.
+int utf8_length(const char *s) {
+    int c = utf8_number(s);
+    return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
 // Whether the whole string is valid. All functions below rely on it: text from
-// files, from the command line and from saved models is asked this first, and
-// then nobody has to ask again.
+// files, from the command line and from saved models is checked once, where it
+// comes in.
 bool valid_utf8(const char *s) {
     for (int n; *s; s += n)
         if ((n = utf8_length(s)) == 0)
@@ -2604,11 +2623,12 @@ bool valid_utf8(const char *s) {
     return true;
 }
 
-// With --lowercase "The" and "the" are one word. The C library knows small
-// letters only in the language of the machine, and a model must not depend on
-// that, so the letters stand here: capitals, and under each its small form, of
-// as many bytes. They are the common ones of the Latin, Greek and Cyrillic
-// alphabets; İ is not among them, for its small form has one byte only.
+// With --lowercase, "The" and "the" are the same token. What the C library
+// takes for a lower-case letter depends on the locale of the machine, and a
+// model must not, so the letters are listed here: capitals, and below each its
+// lower-case form, in as many bytes. They are the common letters of the Latin,
+// Greek and Cyrillic alphabets, without İ, whose lower-case form has only one
+// byte.
 
 const char capitals[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
@@ -2621,9 +2641,11 @@ const char small_letters[] =
     "άέήίόύώϊϋșțґ"
     "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
 
-// Writes a valid string in small letters, in place. Each character is looked
-// for among the capitals; where it is found, the small one lies equally far
-// behind the beginning of its own list. Doing it twice changes nothing more.
+_Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
+
+// Converts a valid string to lower case, in place. A character found among the
+// capitals is replaced by the one at the same place of the other list. Doing it
+// twice changes nothing more.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
         char one[5];
@@ -2637,63 +2659,63 @@ void lower_case(char *s) {
 
 // ## Tokens
 //
-// A token is what the model reads and writes one at a time. Two ways of
-// cutting:
+// A token is the unit that the model reads and writes. There are two ways to
+// split a text:
 //
 //     text         "Où est-il, Paul ?"
 //     words        [Où] [est-il] [,] [Paul] [?]
 //     characters   [O] [ù] [ ] [e] [s] [t] [-] [i] [l] [,] [ ] [P] …
 //
-// Words make short sentences of many different tokens, and a word that was not
-// seen in training is lost. Characters make long sentences of few tokens, none
-// of which is ever new; they suit dates and spelling, where a word like
-// "1916-07-09" would not come twice.
+// With words, sentences are short and the vocabulary is large, and a word that
+// did not occur in training is lost. With characters, sentences are long and
+// the vocabulary is small, and hardly any token is ever new; they suit dates
+// and spelling, where a word like "1916-07-09" would rarely occur twice.
 //
-// Punctuation is cut off, or "car" and "car." would be two words that have
-// nothing to do with each other. Apostrophes and hyphens stay, for "l'eau" and
-// "est-ce" can be learned as they are. Joined again, words are separated by
-// single blanks, so the text above comes back as "Où est-il , Paul ?": what is
-// lost is where there were spaces, and how many, and nothing else. Characters
-// come back exactly.
+// Punctuation is split off, or "car" and "car." would be two unrelated tokens.
+// Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
+// they are. Words are joined again by single spaces, so the text above comes
+// back as "Où est-il , Paul ?": only the number and the places of the spaces
+// are lost. Characters come back exactly, but for white space of other kinds,
+// which comes back as spaces.
 
 //@ deviation
-// Tokens are whole words, or single characters. The paper cuts rare words into
+// Tokens are whole words or single characters. The paper splits rare words into
 // frequent pieces (byte-pair encoding, with one vocabulary for both languages).
-// That is a program of its own, and it changes nothing in the model.
+// That would change the tokens but nothing in the model.
 
 enum { WORDS, CHARACTERS };
 
-// How a model's text is treated. It is chosen once, when training begins, and
-// saved with the model.
+// How text becomes tokens. It is chosen once, before training, and saved with
+// the model.
 typedef struct {
     int tokens; // WORDS or CHARACTERS
     int lowercase;
 } Tokenizer;
 
-// Bytes of the white space at `s`, 0 if there is none. Control characters count
-// as white space, and so do the no-break spaces U+00A0 and U+202F, which French
-// typography puts before ! and ?.
+// Bytes of the white space at `s`, 0 if there is none. Control characters (up
+// to 1f and from 7f to 9f) count as white space, and so do the no-break spaces
+// U+00A0 and U+202F, which French typography puts before ! and ?.
 int space_length(const char *s) {
-    return *s > 0 && *s <= ' ' ? 1
-         : !strncmp(s, "\xc2\xa0", 2) ? 2
-         : !strncmp(s, "\xe2\x80\xaf", 3) ? 3 : 0;
+    int c = utf8_number(s);
+    bool space = (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
+    return space ? utf8_length(s) : 0;
 }
 
-// The first place at or behind `s` that is not white space.
-const char *behind_spaces(const char *s) {
+// The first place at or after `s` that is not white space.
+const char *skip_spaces(const char *s) {
     while (space_length(s))
         s += space_length(s);
     return s;
 }
 
-// The next token of *text: returns its first byte, puts its length into *length
-// and moves *text behind it; NULL at the end. The token is not followed by a
-// zero byte. Words end at white space and at punctuation, which is a token by
-// itself. Characters are tokens one by one, any white space as " ".
+// The next token of *text: returns its first byte, stores its length in *length
+// and moves *text past it; NULL at the end. No zero byte follows the token.
+// Words end at white space and at punctuation, each mark of which is a token.
+// Characters are tokens one by one, any white space as " ".
 const char *next_token(const char **text, Tokenizer how, int *length) {
-    const char *marks = ".,!?;:\"()"; // for strchr the zero byte is one, too
+    const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool words = how.tokens == WORDS;
-    const char *s = words ? behind_spaces(*text) : *text;
+    const char *s = words ? skip_spaces(*text) : *text;
     if (*s == '\0')
         return NULL;
     int space = space_length(s);
@@ -2708,34 +2730,34 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 
 // ## The vocabulary
 //
-// A number for each token, and a token for each number. The special tokens of
-// chapter 9 come first. Behind them the words stand in alphabetical order (of
-// their bytes), so that a word's number is found by halving: in a vocabulary of
-// 10,000 words after 14 comparisons. Here is that of "b a b" and "c, a":
+// A vocabulary gives each token a number (its id) and each number a token. The
+// special tokens of chapter 9 come first. The others follow in the order of
+// their bytes, so that a binary search finds a token's number: among 10,000
+// tokens after 14 comparisons. Here is the vocabulary of "b a b" and "c, a":
 //
 //     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
 //
-// Source and target have a vocabulary each, made from the training data alone.
-// A word that does not occur there becomes "unknown", in training never seen
-// and so never understood. With min_count 2 words that occur only once are
-// unknown as well: then the model meets unknown words while it learns, and
-// about a word seen once it could not have learned much anyway.
+// Source and target each have a vocabulary, made from the training data alone.
+// A token that does not occur there becomes <unknown>. With min_count 1 the
+// model never meets <unknown> in training, so it cannot learn to deal with it.
+// With min_count 2, tokens that occur only once are unknown as well, and little
+// is lost, since little can be learned from one occurrence.
 
 typedef struct {
     char **word; // V strings
     int count;   // V
 } Vocab;
 
-// The number of the token of `length` bytes at `token`; UNKNOWN if there is
-// none such. No text can stand for a special token: "<end>" in a text is a word
-// like any other.
+// The number of the token of `length` bytes at `token`, or UNKNOWN if the
+// vocabulary lacks it. No text can spell a special token: "<end>" in a text is
+// a token like any other.
 //
-// The search keeps this true: words before `low` are smaller than the token, at
-// least in its first `length` bytes, and words from `high` on are not. It ends
-// when the two meet. Looking for b in  , a b c  (numbers 4 to 7):
+// The search keeps this true: in their first `length` bytes, tokens before
+// `low` are smaller than the token sought, and tokens from `high` on are not.
+// It ends when the two meet. Searching for b in  , a b c  (numbers 4 to 7):
 //
-//     low 4  high 8    word 6 is b: not smaller, high = 6
-//     low 4  high 6    word 5 is a: smaller,     low = 6     it must be 6
+//     low 4  high 8    token 6 is b: not smaller, high = 6
+//     low 4  high 6    token 5 is a: smaller,     low = 6     it must be 6
 int token_id(const Vocab *v, const char *token, int length) {
     size_t n = (size_t)length;
     int low = FIRST_WORD, high = v->count;
@@ -2746,7 +2768,7 @@ int token_id(const Vocab *v, const char *token, int length) {
         else
             high = middle;
     }
-    // of all words that begin like the token, word `low` is the shortest
+    // of all that begin with these bytes, number `low` is the shortest
     bool found = low < v->count && !strncmp(v->word[low], token, n)
               && v->word[low][n] == '\0';
     return found ? low : UNKNOWN;
@@ -2756,6 +2778,8 @@ int token_id(const Vocab *v, const char *token, int length) {
 // doubles whenever the count is a power of two, so that appending stays cheap.
 void vocab_append(Vocab *v, const char *token, int length) {
     size_t count = (size_t)v->count, n = (size_t)length;
+    if (v->count == INT_MAX)
+        fail("the text has more than %d tokens", INT_MAX);
     if ((count & (count - 1)) == 0)
         v->word = reallocate(v->word, 2 * count + 1, sizeof *v->word);
     v->word[v->count] = allocate(n + 1, 1);
@@ -2765,36 +2789,37 @@ void vocab_append(Vocab *v, const char *token, int length) {
 // A vocabulary with the special tokens alone.
 Vocab vocab_new(void) {
     Vocab v = {0};
-    const char *special[] = {"<pad>", "<start>", "<end>", "<unknown>"};
+    const char *special[] = {[PAD] = "<pad>", [START] = "<start>",
+                             [END] = "<end>", [UNKNOWN] = "<unknown>"};
+    _Static_assert(sizeof special / sizeof *special == FIRST_WORD, "one each");
     for (int i = 0; i < FIRST_WORD; i++)
         vocab_append(&v, special[i], (int)strlen(special[i]));
     return v;
 }
 
-// Frees the words and their array.
 void vocab_free(Vocab *v) {
     for (int i = 0; i < v->count; i++)
         free(v->word[i]);
     free(v->word);
 }
 
-// Where are the words, and how often does each occur? Write all tokens of the
-// texts in a list and sort it: equal ones then lie side by side.
+// How often does each token occur? List all tokens of the texts and sort the
+// list: equal ones then lie side by side.
 //
 //     ,  a  a  b  b  c        with min_count 2: a and b
 //        └──┘  └──┘
 //
-// So a word begins where a token differs from the one before, and it occurs at
-// least m times if the token m - 1 places further on is still the same.
+// A new token begins where the list differs from the place before, and it
+// occurs at least m times if the list still has it m - 1 places further on.
 
-// The order of qsort: that of the bytes of two words.
+// The order for qsort: by bytes.
 int compare_words(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
 // A vocabulary of all tokens that occur at least min_count times in the texts.
-// The list of all tokens is needed only for a moment; for the 6,000 pairs of
-// `make run` it has about 45,000, of which some 150 are different.
+// For the 6,000 pairs of `make run` the list has about 45,000 tokens, of which
+// some 150 are different.
 Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
     Vocab v = vocab_new(), all = {0};
     const char *token;
@@ -2806,10 +2831,10 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
     if (all.count)
         qsort(all.word, (size_t)all.count, sizeof *all.word, compare_words);
     for (int i = 0; i <= all.count - min_count; i++) {
-        const char *word = all.word[i];
-        bool first = i == 0 || strcmp(word, all.word[i - 1]);
-        if (first && !strcmp(word, all.word[i + min_count - 1]))
-            vocab_append(&v, word, (int)strlen(word));
+        token = all.word[i];
+        bool first = i == 0 || strcmp(token, all.word[i - 1]);
+        if (first && !strcmp(token, all.word[i + min_count - 1]))
+            vocab_append(&v, token, (int)strlen(token));
     }
     vocab_free(&all);
     return v;
@@ -2817,10 +2842,11 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 
 // ## Sentences
 //
-// A sentence is the numbers of its tokens and END behind them. END is what
-// tells a translation that is complete from one that was cut off; the decoder
-// must learn to say it. With the vocabulary above, "a cab, b" becomes 5 3 4 6
-// 2, for "cab" is not in it; and back it is "a <unknown> , b".
+// A sentence is the numbers of its tokens, followed by END, which other
+// programs call EOS (end of sentence); their BOS (beginning of sentence) is
+// START here. The decoder must learn to write END, which tells a complete
+// translation from one that was cut off. Here is "a cab, b" with the vocabulary
+// above, which lacks "cab", as numbers and as text again:
 //
 //     text     a   cab        ,   b
 //     id       5   3          4   6   2        length 5
@@ -2831,8 +2857,8 @@ typedef struct {
     int length; // with END
 } Sentence;
 
-// text -> its tokens and END. A token has at least one byte, so there are never
-// more of them than bytes. The caller frees the id.
+// text -> its tokens and END. Each token has at least one byte, so there are no
+// more tokens than bytes. The caller frees the ids.
 Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
     Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
     const char *token;
@@ -2842,8 +2868,8 @@ Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
     return s;
 }
 
-// `length` tokens, or those before END -> text: words joined by single spaces,
-// characters by nothing. The caller frees the text.
+// `length` tokens, or only those before END -> text: words joined by single
+// spaces, characters by nothing. The caller frees the text.
 char *decode_text(const int *id, int length, const Vocab *v, Tokenizer how) {
     const char *between = how.tokens == WORDS ? " " : "";
     size_t size = 1;
@@ -2857,7 +2883,6 @@ char *decode_text(const int *id, int length, const Vocab *v, Tokenizer how) {
 
 //@ run build/examples tokens
 
-// Frees n sentences and their array.
 void sentences_free(Sentence *s, int n) {
     for (int i = 0; i < n; i++)
         free(s[i].id);
@@ -2866,38 +2891,36 @@ void sentences_free(Sentence *s, int n) {
 
 // ## Files of sentence pairs
 //
-// One pair a line: source, tab, target. Further columns are left out, since
-// such files often tell there where a sentence comes from.
+// Each line is a pair: source, tab, target. Further columns, which often hold
+// the origin of a sentence, are ignored.
 //
 //     the red car <tab> la voiture rouge
 //
-// Files come from everywhere. Lines may end as on Windows, with a carriage
-// return; the last one need not end at all; and some editors begin a file with
-// a byte order mark, which would otherwise stick to the first word. All three
-// are taken out. What cannot be repaired is refused:
+// Lines may end as on Windows, with a carriage return before the line feed; the
+// last line need not end at all; and some editors begin a file with a byte
+// order mark, which would otherwise stick to the first token. All three are
+// handled. Any other defect is refused:
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
 //     pairs.tsv:18: the target is empty
 //     pairs.tsv:19: not valid UTF-8
 //     pairs.tsv:20: a zero byte: this is not a text file
 //
-// Nothing is skipped in silence: a line that does not fit is an error with its
-// number, or a model would be trained on less than its maker believes. So each
-// line is a pair, and the number of a line is the number of pairs before it,
-// plus one.
+// Nothing is skipped in silence, or you would train on less than you believe.
+// So each line is a pair, and the number of a line is the number of pairs
+// before it, plus one.
 
-// The file is read as one piece of memory and cut there: a zero byte in the
-// place of each tab and each line end makes strings of it, and no line is
-// copied.
+// The file is read into one block of memory. A zero byte in place of each tab
+// and each line end then makes strings of it, and no line is copied.
 typedef struct {
     char *contents;         // the file, cut into strings
-    char **source, **target; // `count` of each, which lie in it
+    char **source, **target; // `count` of each, pointers into it
     int count;
 } Text;
 
-// The whole of a file, with a zero byte behind it; *size does not count that
-// one. The caller frees it. It need not be a file on a disk: a pipe, whose size
-// nobody knows beforehand, can be read, too. Fails if it cannot be read.
+// The whole of a file, followed by a zero byte, which *size does not count. The
+// caller frees it. It may be a pipe, whose size is not known in advance. Fails
+// if it cannot be read.
 char *read_file(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     if (!file)
@@ -2920,6 +2943,8 @@ char *read_file(const char *path, size_t *size) {
 // Cuts a line of `length` bytes at its tabs and appends its first two columns
 // to the text. Returns NULL, or what is wrong with the line.
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
+    if (length > INT_MAX)
+        return "the line is too long";
     if (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
@@ -2934,16 +2959,16 @@ const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
         return "expected source, tab, target; found no tab";
     *target++ = '\0';
     target[strcspn(target, "\t")] = '\0';
-    if (*behind_spaces(s) == '\0')
+    if (*skip_spaces(s) == '\0')
         return "the source is empty";
-    if (*behind_spaces(target) == '\0')
+    if (*skip_spaces(target) == '\0')
         return "the target is empty";
     t->source[t->count] = s;
     t->target[t->count++] = target;
     return NULL;
 }
 
-// A file of pairs, in small letters if the tokenizer says so. Fails with file
+// A file of pairs, in lower case if the tokenizer says so. Fails with file
 // name, line and reason if it is anything else, or empty.
 Text read_pairs(const char *path, Tokenizer how) {
     size_t size, lines = 1;
@@ -2970,25 +2995,21 @@ Text read_pairs(const char *path, Tokenizer how) {
     return t;
 }
 
-// Frees what read_pairs took.
 void text_free(Text *t) {
     free(t->contents);
     free(t->source);
     free(t->target);
 }
 
-// The same pairs as numbers. One with a sentence of more than max_len tokens
-// (END is not counted) does not fit the model and is left out. That is no error
-// of the file, but it is not done in silence either: such pairs are counted.
-
+// The same pairs as numbers. A pair with a sentence of more than max_len tokens
+// (without END) does not fit the model and is left out, but counted.
 typedef struct {
     Sentence *source, *target; // `count` of each
     int count;
     int too_long; // left out
 } Pairs;
 
-// text -> numbers: pair i is source[i] and target[i]. Pairs keep the order they
-// have in the file. pairs_free frees them.
+// text -> numbers: pair i is source[i] and target[i], in the order of the file.
 Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
                    Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
@@ -3009,7 +3030,6 @@ Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
     return p;
 }
 
-// Frees all sentences of both sides.
 void pairs_free(Pairs *p) {
     sentences_free(p->source, p->count);
     sentences_free(p->target, p->count);
@@ -3017,52 +3037,51 @@ void pairs_free(Pairs *p) {
 
 // ## Which pairs make a batch?
 //
-// A batch is a rectangle, as long as its longest sentence; the rest of each row
-// is padding, computed and thrown away. Of six sentences with 3, 9, 4, 10, 3
-// and 9 tokens, two batches in that order would be 9 and 10 tokens long, and 57
-// - 38 = 19 of their places padding:
+// A batch is a rectangle, as long as its longest sentence. The rest of each row
+// is padding, which is computed and thrown away. Take six sentences of 3, 9, 4,
+// 10, 3 and 9 tokens. Two batches in that order are 9 and 10 tokens long, so
+// that 57 - 38 = 19 of their places are padding:
 //
 //     3 9 4    w w w . . . . . .        sorted:    w w w .
 //              w w w w w w w w w                   w w w .
 //              w w w w . . . . .                   w w w w
 //
-// Sorted, in batches of 3 3 4 and 9 9 10, it is only 4. On the sentences of
-// `make run` an epoch without sorting would compute 155,000 places for 101,000
-// tokens; sorted as below it computes 115,000.
+// Sorted, in batches of 3 3 4 and 9 9 10, only 4 are padding. Putting sentences
+// of similar length together is called bucketing. An epoch of `make run` has
+// 101,000 tokens; without sorting it would compute 155,000 places, and sorted
+// as below it computes 115,000.
 //
-// But a gradient should come from a mixture of the data, in each epoch from
-// another one, and sorting everything would put the same sentences together
-// again and again. So both, half and half: shuffle all pairs; cut them into
-// pools of eight batches; sort each pool by length; cut it into batches;
-// shuffle these, or an epoch would go from short to long eight batches at a
-// time.
+// But a gradient should come from a mixture of the data, and from a different
+// one in each epoch, while sorting everything would put the same sentences
+// together again and again. The compromise has five steps: shuffle all pairs;
+// divide them into pools of eight batches; sort each pool by length; divide it
+// into batches; and shuffle the batches, or an epoch would go from short to
+// long eight batches at a time.
 //
 //     shuffled      7 2 9 4 | 3 8 2 6      lengths; a pool has two batches here
 //     sorted        2 4 7 9 | 2 3 6 8
 //     batches       2 4, 7 9, 2 3, 6 8
 //     shuffled      6 8, 2 4, 2 3, 7 9     the epoch
 //
-// How one knows that it is right: each pair comes once in an epoch, lengths
-// rise within each batch, and seed and epoch give the same order again.
+// How to check it: each pair occurs once in an epoch, lengths rise within each
+// batch, and the same seed and epoch give the same order.
 
 //@ deviation
 // A batch is a fixed number of sentence pairs. In the paper it is a number of
 // tokens, about 25,000 on each side, so that short sentences come in larger
 // batches.
 
-// Eight is a compromise: a pool of one batch sorts nothing, a pool of all
-// batches mixes nothing.
-
+// A pool of one batch would sort nothing, a pool of all batches mix nothing.
 enum { POOL = 8 }; // batches in a pool
 
 // Shuffles n items in place; each item is `width` numbers. (Fisher and Yates:
-// from the back, each changes places with one that is not behind it. All n!
-// orders are equally likely, as far as the random numbers are.) With width 1 it
-// shuffles pairs, with width batch_size whole batches.
+// from the last to the first, each is swapped with itself or one before it. All
+// n! orders are equally likely, as far as the random numbers allow.) With width
+// 1 it shuffles pairs, with width batch_size whole batches.
 void shuffle(int *item, int n, int width, uint64_t key) {
     for (int i = n - 1; i > 0; i--) {
-        int *a = item + i * width;
-        int *b = item + (int)(uniform(&key) * (i + 1)) * width;
+        int *a = item + (ptrdiff_t)i * width;
+        int *b = item + (ptrdiff_t)(uniform(&key) * (i + 1)) * width;
         for (int k = 0; k < width; k++) {
             int kept = a[k];
             a[k] = b[k];
@@ -3071,91 +3090,93 @@ void shuffle(int *item, int n, int width, uint64_t key) {
     }
 }
 
-// Sorts n numbers of sentences by the lengths of those sentences: first all of
-// length 0, then all of length 1, and so on. Equal ones stay in the order they
-// have, so that sorting by source and then by target puts pairs with equal
-// targets in order of their sources. It goes through the list once for each
-// length, which is nothing beside the training of one batch.
-void sort_by_length(int *number, int n, const Sentence *s) {
-    size_t size = (size_t)n * sizeof *number;
-    int *before = allocate(size, 1), done = 0;
-    memcpy(before, number, size);
+// Sorts n indices of sentences by the lengths of those sentences. Sentences of
+// equal length keep their order, so that sorting by source and then by target
+// orders pairs whose targets are equally long by their sources. It goes through
+// the list once for each length, which takes far less time than training on one
+// batch of that length.
+void sort_by_length(int *index, int n, const Sentence *s) {
+    int *before = allocate((size_t)n, sizeof *before), done = 0;
+    memcpy(before, index, (size_t)n * sizeof *before);
     for (int length = 0; done < n; length++)
         for (int i = 0; i < n; i++)
             if (s[before[i]].length == length)
-                number[done++] = before[i];
+                index[done++] = before[i];
     free(before);
 }
 
-// The last batch of an epoch may be smaller than batch_size; it counts, too.
+// Batches of an epoch. The last one may be smaller than batch_size.
 int batches_in_epoch(int pairs, int batch_size) {
-    return (pairs + batch_size - 1) / batch_size;
+    return pairs / batch_size + (pairs % batch_size > 0);
 }
 
 // The order of one epoch, a function of seed and epoch alone: order[i] is the
-// pair at place i, and batch k takes places k·batch_size up to the next batch.
-// Only the last batch may be smaller, so it stays behind the shuffled others.
+// index of the pair at place i, and batch k begins at place k·batch_size. Since
+// only the last batch may be smaller, it is not shuffled with the others.
 void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
-                 long epoch) {
+                 int64_t epoch) {
     uint64_t key = random_key(seed, FOR_ORDER, (uint64_t)epoch);
-    int n = p->count, pool = POOL * batch_size;
+    int64_t n = p->count, pool = (int64_t)POOL * batch_size;
     for (int i = 0; i < n; i++)
         order[i] = i;
-    shuffle(order, n, 1, key);
-    for (int i = 0; i < n; i += pool) {
-        sort_by_length(order + i, min_int(pool, n - i), p->source);
-        sort_by_length(order + i, min_int(pool, n - i), p->target);
+    shuffle(order, p->count, 1, key);
+    for (int64_t i = 0; i < n; i += pool) {
+        int size = (int)(pool < n - i ? pool : n - i);
+        sort_by_length(order + i, size, p->source);
+        sort_by_length(order + i, size, p->target);
     }
-    shuffle(order, n / batch_size, batch_size, scramble(key));
+    shuffle(order, p->count / batch_size, batch_size, scramble(key));
 }
 
 // ## Packing
 //
-// What is left is to copy numbers. Two sentences of 3 and 2 tokens, END
-// counted, become a rectangle of 2 rows and 3 columns, written row after row:
+// What remains is to copy numbers. Two sentences of 3 and 2 tokens, with END,
+// become a rectangle of 2 rows and 3 columns, stored row after row:
 //
 //     64 151 2          64 151 2
 //     112 2        →    112 2  0          length 3
 //
-// The two sides of a batch are packed alike, and so are the sentences that are
-// translated in chapter 12, which have one side only.
+// Both sides of a batch are packed alike, and so are the sources that chapter
+// 12 translates.
 
-// Packs the B sentences with the given numbers, one a row, padded to the
-// longest of them, whose length goes to *length -> ids (B·length), memory of
-// the arena
-int *pack(Arena *arena, const Sentence *s, const int *number, int B,
+// The larger of two.
+int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+// Packs the B sentences with these indices, one in each row, padded to the
+// longest, whose length is stored in *length -> ids (B·length), in the arena
+int *pack(Arena *arena, const Sentence *s, const int *index, int B,
           int *length) {
     *length = 0;
     for (int b = 0; b < B; b++)
-        if (s[number[b]].length > *length)
-            *length = s[number[b]].length;
-    if (*length > INT_MAX / 1024 / B) // with 1024 heads: a row for each of all
-        fail("a batch of %d sentences of up to %d tokens is too large", B,
-             *length);
+        *length = max_int(*length, s[index[b]].length);
+    if (*length > INT_MAX / 1024 / B) // 1024 heads need as many rows each
+        fail("a batch of %d sentences of up to %d tokens is too large; try a "
+             "smaller --batch", B, *length);
     int n = B * *length;
     int *ids = arena_take(arena, (size_t)n, sizeof *ids);
     for (int i = 0; i < n; i++) {
-        Sentence one = s[number[i / *length]];
+        Sentence one = s[index[i / *length]];
         int place = i % *length;
         ids[i] = place < one.length ? one.id[place] : PAD;
     }
     return ids;
 }
 
-// A batch of the B pairs with the given numbers; memory of the arena. The
-// decoder's input is what was expected one place earlier; it begins with START
-// and has no END:
+// A batch of the B pairs with these indices, in the arena. The decoder's input
+// is what is expected, moved by one place; it begins with START and has no END:
 //
 //     expected   la     voiture  end      pad
 //     input      start  la       voiture  pad
 //
-// So at each place the decoder has read what comes before the word it should
-// say. Where there is padding nothing is expected, and nothing is learned
-// (chapters 9 and 11).
-Batch make_batch(Arena *arena, const Pairs *p, const int *number, int B) {
+// So at each place the decoder has read the tokens before the one it should
+// write (teacher forcing, chapter 9). In the padding nothing is expected, and
+// nothing is learned (chapter 11).
+Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
-    batch.source = pack(arena, p->source, number, B, &batch.source_length);
-    batch.expected = pack(arena, p->target, number, B, &batch.target_length);
+    batch.source = pack(arena, p->source, index, B, &batch.source_length);
+    batch.expected = pack(arena, p->target, index, B, &batch.target_length);
     int T = batch.target_length;
     batch.input = arena_take(arena, (size_t)(B * T), sizeof(int));
     //@ exercise make_batch
@@ -4044,27 +4065,28 @@ double bleu(const Match *m) {
 // # 13. Looking inside
 //
 // A trained model is a quarter of a million numbers that nobody can read. But
-// some of what it computes can be read, because it was made to mean something:
-// an attention weight says how much of one word went into another. This chapter
-// writes the weights to a file that any plotting program reads, draws them in
-// the terminal, and counts parameters and memory. It computes nothing new.
+// some of what it computes has a meaning by design: an attention weight tells
+// how much of one token went into another. This chapter writes the weights to a
+// file for plotting programs, draws them in the terminal, and counts parameters
+// and memory. It computes nothing new.
 //
 // ## Finding the weights
 //
-// They lie in what the forward pass saved for the backward pass. There are
-// three kinds, each with L layers of H heads:
+// The forward pass saved them for the backward pass. There are three kinds,
+// each with L layers of H heads:
 //
 //     kind      queries                keys                   matrix
 //     encoder   source                 source                 (S,S)
-//     decoder   start, target words    start, target words    (T,T)
-//     cross     start, target words    source                 (T,S)
+//     decoder   start, target tokens   start, target tokens   (T,T)
+//     cross     start, target tokens   source                 (T,S)
 
 enum { ENCODER, DECODER, CROSS, KINDS };
-const char *const kind_name[KINDS] = {"encoder", "decoder", "cross"};
+const char *const kind_name[] = {
+    [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
+_Static_assert(sizeof kind_name / sizeof *kind_name == KINDS, "a name each");
 
-// The weights of one head in one layer, for the only sentence of a batch: a
-// view of them, which moves nothing. Row i says how query i spreads its
-// attention; it sums to 1.
+// The weights of one head in one layer, for a batch of one sentence, as a view.
+// Row i tells how query i distributes its attention; it sums to 1.
 Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     const DecoderLayerSaved *d = &s->decoder.layer[layer];
     Mat all = kind == DECODER ? d->self_attention.multi_head.weights
@@ -4073,10 +4095,9 @@ Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     return band_of_rows(all, h * (all.rows / H), all.rows / H);
 }
 
-// Runs one pair of sentences through the model, teacher-forced and without
-// dropout; s then holds the weights, until the pass's arena is released.
-// Returns the batch of one that was run: the tokens that rows and columns stand
-// for.
+// Runs one pair of sentences through the model, teacher-forced; s then holds
+// the weights, until the pass's arena is released. The pass should have no
+// dropout. Returns the batch, whose tokens are those of the rows and columns.
 Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
            Sentence target) {
     Pairs one = {&source, &target, 1, 0};
@@ -4085,27 +4106,27 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     return batch;
 }
 
-// For instance in a small model that was trained for a moment; that of a fully
-// trained one follows below:
+// Here is one head of a small model after a short training; one of a fully
+// trained model follows below:
 //
 //@ run build/examples look
 
 // ## As a file
 //
 // One line for each weight, in the tidy form that pandas, R and gnuplot read:
-// every line says all about one number, and nothing has to be known about the
-// lines around it. All counts are from 0, and masked weights are there, as 0.
+// each line can be understood without the lines around it. All counts begin at
+// 0, and masked weights are included, as 0.
 //
 //     kind,layer,head,query,key,weight,query_token,key_token
 //     encoder,0,0,0,0,0.0861963034,"the","the"
 //     encoder,0,0,0,1,0.0400743783,"the","red"
 //     encoder,0,0,0,2,0.219779387,"the","car"
 //
-// Nine digits are enough to give back a float exactly. Tokens are always
-// quoted, for a comma is a token; quotes in them are doubled, so that " becomes
-// """" (RFC 4180).
+// Nine digits are enough to restore a float exactly. Tokens are always quoted,
+// since a comma is a token; quotes in them are doubled, so that " becomes """"
+// (RFC 4180).
 
-// Writes a token in quotes, and the character `end` behind it.
+// Writes a token in quotes, followed by the character `end`.
 void write_quoted(FILE *file, const char *token, char end) {
     fputc('"', file);
     for (; *token; token++)
@@ -4113,14 +4134,14 @@ void write_quoted(FILE *file, const char *token, char end) {
     fprintf(file, "\"%c", end);
 }
 
-// All weights of all kinds, layers and heads. s and batch are those of look();
-// whoever opened the file looks for errors when closing it.
-void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
+// All weights of all kinds, layers and heads. pass, s and batch are those of
+// look(); the caller finds write errors when it closes the file.
+void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
                          const Batch *batch, const Vocab *source,
                          const Vocab *target) {
     const Vocab *vocab[] = {source, target};
     const int *id[] = {batch->source, batch->input};
-    int L = t->config.layers, H = t->config.heads;
+    int L = pass->config->layers, H = pass->config->heads;
     fputs("kind,layer,head,query,key,weight,query_token,key_token\n", file);
     for (int n = 0; n < KINDS * L * H; n++) {
         int kind = n / (L * H), l = n / H % L, h = n % H;
@@ -4139,9 +4160,9 @@ void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
 
 // ## As a picture
 //
-// Rows are queries, columns are keys; the darker, the larger the weight. The
-// names of the columns stand upright above them. It is text without colour, so
-// it can be copied into a letter.
+// Rows are queries, columns are keys; the darker a cell, the larger its weight.
+// The names of the columns are written downwards above them. It is plain text,
+// so it can be copied into a message.
 //
 //                           <
 //                         f e
@@ -4155,68 +4176,108 @@ void write_attention_csv(FILE *file, const Transformer *t, const Saved *s,
 //        rapide |    ::  ##  |
 //         <end> |      ....##|
 //
-// This is layer 1 of an English-French model. Here one sees what no loss tells:
-// French puts the colour behind the noun, so the model reads "car" to write
-// "voiture", then goes back to "red" for "rouge". And to write "la" and
-// "rapide" it looks at "car" a little, as it should: in French article and
-// adjective have the gender of the noun.
+// This is layer 1 of an English-French model. It shows what no loss can: French
+// puts the colour after the noun, so the model looks at "car" to write
+// "voiture" and then goes back to "red" for "rouge". To write "la" and "rapide"
+// it also looks at "car" a little, as it should: in French, articles and
+// adjectives take the gender of the noun.
 //
 //@ figure cross-attention
 //
 //@ figure cross-attention-large
 //
-// One should not believe too much of it. Attention tells where values came
-// from, not what they held: in the encoder below, each position has already
-// looked at all the others.
+// Do not read too much into such a picture. Attention tells where values came
+// from, not what they held: in the encoder, each position has already looked at
+// all the others.
 //
-// A terminal puts one character in one place, whatever its bytes. So names are
-// measured, and taken apart, in characters.
+// A terminal has columns, and most characters take one each, whatever their
+// bytes. But a combining mark takes none, since it is drawn on the character
+// before it, and a character of East Asia takes two, as most emoji do. The
+// table holds the common ranges; what it lacks (the marks of Indian scripts,
+// some older symbols, emoji that are joined from several) may still shift a
+// picture.
 
-// How many there are in a valid string.
-int characters(const char *s) {
+// First and last character of each range, and its columns; in ascending order.
+const struct {
+    int first, last, columns;
+} ranges[] = {
+    {0x300, 0x36f, 0},     {0x483, 0x489, 0},     {0x591, 0x5bd, 0},
+    {0x64b, 0x65f, 0},     {0xe34, 0xe3a, 0},     {0xe47, 0xe4e, 0},
+    {0x1100, 0x115f, 2},   {0x1160, 0x11ff, 0},   {0x1dc0, 0x1dff, 0},
+    {0x200b, 0x200f, 0},   {0x20d0, 0x20f0, 0},   {0x2e80, 0x303e, 2},
+    {0x3041, 0x3098, 2},   {0x3099, 0x309a, 0},   {0x309b, 0xa4cf, 2},
+    {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
+    {0xfe30, 0xfe6f, 2},   {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},
+    {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1faff, 2},
+    {0x20000, 0x3fffd, 2},
+};
+enum { RANGES = sizeof ranges / sizeof *ranges };
+
+// The columns of the character at `s`.
+int columns(const char *s) {
+    int c = utf8_number(s);
+    for (int k = 0; k < RANGES && ranges[k].first <= c; k++)
+        if (c <= ranges[k].last)
+            return ranges[k].columns;
+    return 1;
+}
+
+// The columns of a whole name.
+int width_of(const char *s) {
     int n = 0;
     for (; *s; s += utf8_length(s))
+        n += columns(s);
+    return n;
+}
+
+// The place after the letter at `s`, which is a character and the marks on it.
+const char *after_letter(const char *s) {
+    s += utf8_length(s);
+    while (columns(s) == 0)
+        s += utf8_length(s);
+    return s;
+}
+
+// How many letters a name has: its height when it is written downwards.
+int height_of(const char *s) {
+    int n = 0;
+    for (; *s; s = after_letter(s))
         n++;
     return n;
 }
 
-// Where character n of the string begins, counted from 0; a blank if n < 0.
-const char *nth_character(const char *s, int n) {
-    for (int i = 0; i < n; i++)
-        s += utf8_length(s);
-    return n < 0 ? " " : s;
-}
-
-// The characters of the longest of `count` names: the room that the names of
-// the rows need in width, and those of the columns in height.
-int longest(const char *const *name, int count) {
-    int most = 0;
-    for (int i = 0; i < count; i++)
-        most = characters(name[i]) > most ? characters(name[i]) : most;
-    return most;
+// Where the last n letters of a name begin; a blank if it has fewer than n.
+const char *last_letters(const char *s, int n) {
+    int before = height_of(s) - n;
+    for (int i = 0; i < before; i++)
+        s = after_letter(s);
+    return before < 0 ? " " : s;
 }
 
 // Draws weights (T,S), with T names for the rows and S for the columns. A cell
-// is two characters wide, which makes it about square. There are ten shades,
-// for weights below 0.1, below 0.2, and so on.
+// is two columns wide, which makes it about square. There are ten shades, for
+// weights below 0.1, below 0.2, and so on.
 void draw_attention(FILE *file, Mat weights, const char *const *row_name,
                     const char *const *col_name) {
     const char *shade = " .:-=+*#%@";
-    int T = weights.rows, S = weights.cols;
-    int width = longest(row_name, T), height = longest(col_name, S);
+    int T = weights.rows, S = weights.cols, width = 0, height = 0;
+    for (int i = 0; i < T; i++)
+        width = max_int(width, width_of(row_name[i]));
+    for (int j = 0; j < S; j++)
+        height = max_int(height, height_of(col_name[j]));
     // (1) the names of the columns, all ending in the last line
-    for (int line = 0; line < height; line++) {
+    for (int line = height; line > 0; line--) {
         fprintf(file, "  %*s  ", width, "");
         for (int j = 0; j < S; j++) {
-            int n = line - (height - characters(col_name[j]));
-            const char *c = nth_character(col_name[j], n);
-            fprintf(file, " %.*s", utf8_length(c), c);
+            const char *c = last_letters(col_name[j], line);
+            int bytes = (int)(after_letter(c) - c);
+            fprintf(file, "%*s%.*s", 2 - columns(c), "", bytes, c);
         }
         fputc('\n', file);
     }
     // (2) the rows
     for (int i = 0; i < T; i++) {
-        int indent = width - characters(row_name[i]);
+        int indent = width - width_of(row_name[i]);
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
         for (int j = 0; j < S; j++) {
             real w = *at(weights, i, j); // NaN if the model is broken
@@ -4228,8 +4289,8 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
 }
 
 // The mean over the H heads of a layer, as a fresh matrix. Heads look for
-// different things, and one alone may be hard to read; the CSV file has each of
-// them.
+// different things, and one alone may be hard to read; the CSV file has them
+// all.
 Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
     Mat first = attention_of(s, kind, layer, 0, H);
     Mat mean = arena_zeros(arena, first.rows, first.cols);
@@ -4240,22 +4301,30 @@ Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
     return mean;
 }
 
-// Draws cross-attention, layer by layer; the arena is as before afterwards.
-// Rows are named by the word that is written there, which is not the query's
-// own token but the next one. For that is what one wants to know: where did the
-// model look when it wrote this?
-void draw_cross_attention(FILE *file, Arena *arena, const Transformer *t,
-                          const Saved *s, const Batch *batch,
-                          const Vocab *source, const Vocab *target) {
+// A copy of a token that can be shown.
+const char *name_of(Arena *arena, const char *token) {
+    char *name = arena_take(arena, strlen(token) + 1, 1);
+    return printable(strcpy(name, token));
+}
+
+// Draws cross-attention, layer by layer; pass, s and batch are those of look().
+// A row is named by the token written there, which is not the query's own token
+// but the next one, since the question is where the model looked when it wrote
+// it.
+void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
+                          const Batch *batch, const Vocab *source,
+                          const Vocab *target) {
+    Arena *arena = pass->arena;
     size_t mark = arena->used;
-    int S = batch->source_length, T = batch->target_length, H = t->config.heads;
+    int S = batch->source_length, T = batch->target_length;
+    int L = pass->config->layers, H = pass->config->heads;
     const char **rows = arena_take(arena, (size_t)T, sizeof *rows);
     const char **cols = arena_take(arena, (size_t)S, sizeof *cols);
     for (int i = 0; i < T; i++)
-        rows[i] = target->word[batch->expected[i]];
+        rows[i] = name_of(arena, target->word[batch->expected[i]]);
     for (int j = 0; j < S; j++)
-        cols[j] = source->word[batch->source[j]];
-    for (int l = 0; l < t->config.layers; l++) {
+        cols[j] = name_of(arena, source->word[batch->source[j]]);
+    for (int l = 0; l < L; l++) {
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
         draw_attention(file, mean_of_heads(arena, s, CROSS, l, H), rows, cols);
@@ -4265,8 +4334,8 @@ void draw_cross_attention(FILE *file, Arena *arena, const Transformer *t,
 
 // ## Where the parameters are
 //
-// Chapter 8 lists all tensors with their names, and a name says what a tensor
-// is for. So a table of parameters is a loop over that list:
+// Chapter 8 lists all tensors, and the name of each tells what it is for. So a
+// table of parameters is a loop over that list:
 //
 //     decoder.0.cross_attention.query.weight    decoder, cross-attention
 //     decoder.0.cross_attention_norm.gain       decoder, norms
@@ -4281,21 +4350,25 @@ void draw_cross_attention(FILE *file, Arena *arena, const Transformer *t,
 //       norms                        512    0.5 %
 //       total                    106,944
 //
-// The feed-forward network has most of them, twice as many as attention: 8 D²
-// against 4 D² in each layer, if F is 4 D.
+// Most are in the feed-forward networks, twice as many as in attention: 8 D²
+// and 4 D² in each layer, if F is 4 D.
 //
-// How one knows that it is right: the tests compare it with formulas, such as
-// 4 (D² + D) L for the self-attention of a stack, and it must add up to the
-// count that memory was taken for.
+// How to check it: the tests compare the table with formulas (self-attention of
+// a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
+// count for which memory was taken.
 
 enum { IN_EMBEDDING, IN_POSITIONS, IN_ATTENTION, IN_CROSS_ATTENTION,
        IN_FEED_FORWARD, IN_NORMS, IN_OUTPUT, COMPONENTS };
-const char *const component_name[COMPONENTS] = {
-    "embedding", "positions", "attention", "cross-attention", "feed-forward",
-    "norms", "output layer"};
+const char *const component_name[] = {
+    [IN_EMBEDDING] = "embedding", [IN_POSITIONS] = "positions",
+    [IN_ATTENTION] = "attention", [IN_CROSS_ATTENTION] = "cross-attention",
+    [IN_FEED_FORWARD] = "feed-forward", [IN_NORMS] = "norms",
+    [IN_OUTPUT] = "output layer"};
+_Static_assert(sizeof component_name / sizeof *component_name == COMPONENTS,
+               "a name each");
 
-// The component a tensor belongs to, by its name. The order of the questions
-// matters: "cross_attention_norm" has three of these words in it.
+// The component that a tensor belongs to, by its name. The order of the tests
+// matters: "cross_attention_norm" contains three of these words.
 int component_of(const char *name) {
     return strstr(name, "norm") ? IN_NORMS
          : strstr(name, "cross_attention") ? IN_CROSS_ATTENTION
@@ -4310,8 +4383,8 @@ bool in_encoder(const char *name) {
     return !strncmp(name, "encoder", 7) || !strncmp(name, "source", 6);
 }
 
-// 24034304 as "24,034,304"; `to` needs 32 bytes. Commas are put in from the
-// back, so that the digits before them stay where they are.
+// 24034304 as "24,034,304"; `to` needs 32 bytes. Commas are inserted from the
+// right, so that the digits before them stay in place.
 const char *with_commas(char *to, size_t n) {
     int length = sprintf(to, "%zu", n);
     for (int i = length - 3; i > 0; i -= 3) {
@@ -4321,8 +4394,8 @@ const char *with_commas(char *to, size_t n) {
     return to;
 }
 
-// Prints the parameters of both sides by component, with each one's share of
-// its side; components that a model does not have are left out.
+// Prints the parameters of both sides by component, with the component's share
+// of its side. Components that a model does not have are left out.
 void print_parameters(FILE *file, const Transformer *t) {
     size_t count[2][COMPONENTS] = {{0}}, total[2] = {0};
     char text[32];
@@ -4349,27 +4422,27 @@ void print_parameters(FILE *file, const Transformer *t) {
 
 // ## How much memory a training step takes
 //
-// The four roles of the parameters, and what the forward pass saves. Count the
-// matrices in chapters 3 to 8, with N = B·S rows in the encoder, M = B·T in the
-// decoder, and two copies of the attention weights if they are dropped:
+// It takes the four roles of the parameters and what the forward pass saves.
+// Count the matrices in chapters 3 to 8, with N = B·S rows in the encoder,
+// M = B·T in the decoder, and two copies of the attention weights if there is
+// dropout:
 //
 //     encoder layer   8 N D + 2 N F + 2 B H S²
 //     decoder layer  12 M D + 2 N D + 2 M F + 2 B H T (T + S)
 //     embeddings and logits        N D + M D + M V
 //
-// For instance 8 N D: q, k, v, the context, what attention makes (the sum takes
-// its place), its norm; then the last two once more for the feed-forward
-// network. The backward pass adds the gradients between layers (2 N D in each
-// encoder layer, 3 M D in each decoder layer) and some room for the sub-layer
-// at work.
+// For instance, 8 N D is made of q, k, v, the context, the output of attention
+// (which the sum overwrites) and its norm; then the last two once more for the
+// feed-forward network. The backward pass adds the gradients between layers,
+// 2 N D in each encoder layer and 3 M D in each decoder layer, and some space
+// for the sub-layer at work.
 //
-// Two terms to watch: M V, which in a small model with a large vocabulary is
-// more than all layers together, and S², the price of looking at every word
-// from every word. Twice as long sentences take four times the attention
-// weights.
+// Two terms to watch are M V, which in a small model with a large vocabulary
+// exceeds all layers together, and S², the price of comparing every token with
+// every other. Sentences twice as long have four times the attention weights.
 
 // Bytes of the arena that the forward pass fills for B sentences of S and T
-// tokens, without the smallest terms; the tests find it right to 5 %.
+// tokens, without the smallest terms; the tests find it right to 3 %.
 double saved_bytes(const Config *c, double B, double S, double T) {
     double D = c->d_model, F = c->d_ff, H = c->heads, N = B * S, M = B * T;
     double copies = c->dropout > 0 ? 2 : 1;
@@ -5972,7 +6045,7 @@ void show_samples(const Console *c) {
         add_match(&match, result[i], p->target[i]);
         char *from = text_of(k, &k->source, p->source[i]);
         char *to = text_of(k, &k->target, result[i]);
-        fprintf(stderr, "    %s  →  %s%s\n", from, to,
+        fprintf(stderr, "    %s  →  %s%s\n", printable(from), printable(to),
                 match.exact ? "" : "  (not yet)");
         free(from);
         free(to);
@@ -6489,12 +6562,12 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     Saved saved;
     Batch batch = look(&pass, &saved, model, source, target);
     char *words = text_of(c, &c->target, target);
-    printf("%s\n\n", words);
-    draw_cross_attention(stdout, arena, model, &saved, &batch, &c->source,
+    printf("%s\n\n", printable(words));
+    draw_cross_attention(stdout, &pass, &saved, &batch, &c->source,
                          &c->target);
     if (csv) {
         NewFile n = new_file(csv);
-        write_attention_csv(n.file, model, &saved, &batch, &c->source,
+        write_attention_csv(n.file, &pass, &saved, &batch, &c->source,
                             &c->target);
         commit_file(&n);
     }

@@ -25,9 +25,9 @@ void put_number(double x, int width, int decimals) {
     printf("%*.*f", width, decimals, rounded(x, decimals));
 }
 
-// Prints a text and blanks behind it, `width` characters in all.
+// Prints a text and then blanks, `width` columns in all.
 void put(const char *text, int width) {
-    int blanks = width - characters(text);
+    int blanks = width - width_of(text);
     printf("%s%*s", text, blanks > 0 ? blanks : 0, "");
 }
 
