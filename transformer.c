@@ -5111,8 +5111,10 @@ void commit_file(NewFile *n) {
 
 #define FORMAT "transformer.c 1"
 
-// Before the tensors of each role: parameters and Adam's moments m and v.
-const char *const role_prefix[] = {"", "adam.m.", "adam.v."};
+// What a checkpoint keeps of each parameter, and what stands before its name.
+enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };
+const char *const role_prefix[ROLES] = {
+    [PARAMETER] = "", [FIRST_MOMENT] = "adam.m.", [SECOND_MOMENT] = "adam.v."};
 
 // ### What writing and reading share
 //
@@ -5274,53 +5276,54 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // ### Reading
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
-// reader trusts nothing. It is not a parser of JSON: it knows what has to stand
-// in the header, and asks whether that stands there. Free are white space, the
-// order of the metadata, the order of the tensors, and metadata of somebody
-// else; so a file that Python has read and saved again is understood. All else
-// is refused with a reason and the byte where it was found:
+// reader trusts nothing. It is not a parser of JSON: it knows what the header
+// must say, and checks that it says so. White space, the order of the metadata,
+// the order of the tensors and metadata of other programs are free, so a file
+// that Python has read and saved again is understood. Anything else is refused
+// with a reason and the byte at which it was found:
 //
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// Apart from the length of the header, no number from the file is used as a
-// size or a place before it has been held against what must be there. Sizes are
-// computed from the settings, which have limits, and memory is taken only after
-// the length of the file has been found to be what these settings ask for. That
-// is why no file can make the program read beyond its end or ask for a
-// terabyte. The tests cut a model after each of its bytes, and turn over bits
-// in each byte of its header: it must be refused, or be a model.
-
-// It reads in four strides, each of which relies on the ones before:
+// It reads in four steps, each of which relies on the ones before:
 //
-//     load_checkpoint   the length of the header, held against the file's
+//     load              the length of the header, checked against the file's
 //     read_metadata     all strings of the metadata, whatever they are
-//     read_settings     settings and vocabularies, held against the table
-//     read_tensors      entries held against what these settings ask for
+//     read_settings     settings and vocabularies, checked against the table
+//     read_entries      entries checked against what these settings ask for
+//     read_numbers      straight into place
 //
-// The third and fourth are where safety comes from. The settings alone
-// determine the list of tensors (chapter 8), with names, shapes and sizes. So
-// the reader knows, before it looks at any entry, everything that the entry may
-// say; it only has to find out in which order they come. That is why it needs
-// no parser for numbers: it compares text with text, the entry that is there
-// with the entry that it would have written itself.
+// The settings alone determine the list of tensors (chapter 8), with names,
+// shapes and sizes. So before the reader looks at an entry it knows all that
+// the entry may say, and compares text with text: the entry that is there with
+// the entry that it would have written itself. A shape whose size overflows, or
+// an offset beyond the end of the file, is just different text. Memory for the
+// numbers is taken only when the entries have been found to fill the file to
+// its last byte. That is why no file can make the program read beyond its end,
+// or ask for a terabyte.
 //
-// A hostile file gains nothing from a shape like [4611686018427387915,4], whose
-// size overflows, or from an offset beyond the end. These are just different
-// text.
+// The moments, two thirds of the file, are of use to training alone. Every
+// other command skips them: using a model takes the memory of its parameters.
+
+#ifdef _WIN32 // where a long has 32 bits
+#define fseek _fseeki64
+#define ftell _ftelli64
+#endif
 
 // Some metadata: a name and its value.
 typedef struct {
     char *key, *value;
 } Metadatum;
 
-// Where the reader stands. Strings are unescaped in place, where they lie in
-// the contents of the file; nothing has to be copied or freed.
+// The reader's place in a file. Strings are unescaped in place, where they lie
+// in the header; nothing has to be copied or freed.
 typedef struct {
     const char *path;
-    char *start, *at, *end; // of the file, of what is left, of the header
+    FILE *file;
+    size_t size;             // of the file
+    char *header, *at, *end; // the header, the next byte of it, its end
     Metadatum *metadata;
-    int count;              // of metadata
+    int count;               // of metadata
 } Reader;
 
 // Fails: says which file, what is wrong with it, and where that was found.
@@ -5329,20 +5332,28 @@ _Noreturn void refuse(const Reader *r, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
-    fail("%s: not a model this program can read: %s (byte %ld)", r->path,
-         reason, (long)(r->at - r->start));
+    fail("%s: not a model this program can read: %s (byte %td)", r->path,
+         reason, r->header ? 8 + r->at - r->header : 0);
+}
+
+// Reads the next bytes of the file, or fails.
+void read_bytes(const Reader *r, char *to, size_t size) {
+    if (fread(to, 1, size, r->file) == size)
+        return;
+    if (ferror(r->file))
+        fail("cannot read %s: %s", r->path, strerror(errno));
+    refuse(r, "no safetensors header, or cut short");
 }
 
 // Whether `text` comes next, with white space where JSON allows it: before the
 // text, and beside each of its brackets, colons and commas. If so it is taken;
-// if not, the reader stands at the first byte that differs. White space may end
-// behind the header, in the numbers; hence `>=`.
+// if not, the reader stands at the first byte that differs.
 bool take(Reader *r, const char *text) {
     const char *signs = "{}[]:,";
     for (const char *c = text; *c; c++) {
         if (c == text || strchr(signs, *c) || strchr(signs, c[-1]))
             r->at += strspn(r->at, " \t\r\n");
-        if (r->at >= r->end || *r->at != *c)
+        if (*r->at != *c)
             return false;
         r->at++;
     }
@@ -5473,76 +5484,111 @@ void read_settings(const Reader *r, Checkpoint *c) {
     config->target_vocab = c->target.count;
 }
 
-// The tensor of that name in one of the roles, or NULL. Backwards, since the
-// prefix of the first role is empty and fits every name.
-const Tensor *find_tensor(Transformer *const *role, const char *name) {
-    for (int k = 2; k >= 0; k--) {
-        size_t prefix = strlen(role_prefix[k]);
-        if (!role[k] || strncmp(name, role_prefix[k], prefix))
-            continue;
-        for (int i = 0; i < role[k]->tensors; i++)
-            if (!strcmp(role[k]->tensor[i].name.text, name + prefix))
-                return &role[k]->tensor[i];
+// The place of a tensor in a file with all roles: its role times the number of
+// tensors, and its index. -1 if there is none of that name. It looks for the
+// last role first, since the prefix of the first is empty and fits every name.
+int find_tensor(const Transformer *t, const char *name) {
+    for (int role = ROLES - 1; role >= 0; role--) {
+        size_t prefix = strlen(role_prefix[role]);
+        for (int i = 0; i < t->tensors; i++)
+            if (!strncmp(name, role_prefix[role], prefix)
+                && !strcmp(t->tensor[i].name.text, name + prefix))
+                return role * t->tensors + i;
     }
-    return NULL;
+    return -1;
 }
 
-// One tensor: its entry in the header is checked, its numbers go into place.
-// They begin at byte `begin`; returns where they end. Since each tensor has to
-// begin where the one before it ends, none overlap and no hole is left.
-size_t read_tensor(Reader *r, Transformer *const *role, size_t begin) {
-    const char *name = read_string(r);
-    const Tensor *t = find_tensor(role, name);
-    if (!t || isfinite(*t->mat->at))
-        refuse(r, "the tensor %s does not belong there, or is there twice",
-               name);
-    Entry entry = entry_of(t, begin);
-    if (!take(r, entry.text))
-        refuse(r, "the tensor %s should have the entry %s", name,
-               entry.text + 1);
-    for (size_t k = 0; k < bytes_of(t) / 4; k++) {
-        uint32_t bits = (uint32_t)read_integer(r->end + begin + 4 * k, 4);
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        if (!isfinite(value))
-            refuse(r, "the tensor %s has a value that is not a number", name);
-        t->mat->at[k] = (real)value;
+// The entries of all tensors, to the end of the header. Returns the places of
+// the tensors in the order of the file, -1 after the last; the caller frees
+// it. Each tensor begins where the one before it ends, so none overlap and no
+// hole is left. Either every parameter has its moments or none has.
+int *read_entries(Reader *r, const Transformer *t) {
+    int places = ROLES * t->tensors, count = 0;
+    int *order = allocate((size_t)places + 1, sizeof *order);
+    bool *seen = allocate((size_t)places, sizeof *seen);
+    size_t begin = 0, size = r->size - 8 - (size_t)(r->end - r->header);
+    while (take(r, ",")) {
+        const char *name = read_string(r);
+        int place = find_tensor(t, name);
+        if (place < 0 || seen[place])
+            refuse(r, "the tensor %s does not belong there, or is there twice",
+                   name);
+        const Tensor *tensor = &t->tensor[place % t->tensors];
+        Entry entry = entry_of(tensor, begin);
+        if (!take(r, entry.text))
+            refuse(r, "the tensor %s should have the entry %s", name,
+                   entry.text + 1);
+        begin += bytes_of(tensor);
+        seen[order[count++] = place] = true;
     }
-    return begin + bytes_of(t);
+    expect(r, "}");
+    r->at += strspn(r->at, " \t\r\n");
+    if (r->at < r->end)
+        refuse(r, "something after the end of its header");
+    for (int i = 0; i < (count > t->tensors ? places : t->tensors); i++)
+        if (!seen[i])
+            refuse(r, "the tensor %s%s is missing", role_prefix[i / t->tensors],
+                   t->tensor[i % t->tensors].name.text);
+    if (begin != size)
+        refuse(r, "it has %zu bytes of numbers where its header says %zu", size,
+               begin);
+    order[count] = -1;
+    free(seen);
+    return order;
 }
 
 // Infinities and NaN are refused as well. No training writes them, since a step
 // that would lead there is not taken (chapter 11), and a single one would
 // spread through the whole model and make every translation nonsense.
 
-// All tensors, to the end of the header: the parameters, and Adam's moments if
-// the file has three roles. `size` is how many bytes of numbers there are. Each
-// number is NaN until it is read: so it is seen if a tensor comes twice, and as
-// many different tensors as there are must be all of them.
-void read_tensors(Reader *r, Checkpoint *c, size_t size) {
-    Trainer *t = &c->trainer;
-    const Config *config = &c->settings.config;
-    Transformer *outline = transformer_outline(config);
-    size_t count = outline->count, begin = 0;
-    transformer_free(outline);
-    if (size != 4 * count && size != 12 * count)
-        refuse(r, "cut short, or not the numbers that its settings ask for");
-    if (size == 12 * count)
-        *t = trainer_new(config, &c->settings.recipe);
-    else
-        t->model = transformer_new(config);
-    Transformer *role[] = {t->model, t->m, t->v};
-    for (int k = 0; k < 3 && role[k]; k++)
-        for (size_t i = 0; i < count; i++)
-            role[k]->number[i] = (real)NAN;
-    while (begin < size) {
-        expect(r, ",");
-        begin = read_tensor(r, role, begin);
+// The numbers of one tensor of that role, into place. A second moment is a mean
+// of squares: below zero, its root would spread NaN.
+void read_numbers(const Reader *r, const Tensor *t, int role) {
+    enum { TOGETHER = 4096 };
+    char bytes[4 * TOGETHER];
+    size_t count = bytes_of(t) / 4, n;
+    for (size_t k = 0; k < count; k += n) {
+        n = count - k < TOGETHER ? count - k : TOGETHER;
+        read_bytes(r, bytes, 4 * n);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
+            float value;
+            memcpy(&value, &bits, sizeof value);
+            if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
+                refuse(r, "the tensor %s%s has a value that is %s",
+                       role_prefix[role], t->name.text,
+                       isfinite(value) ? "below zero" : "not a number");
+            t->mat->at[k + i] = (real)value;
+        }
     }
-    expect(r, "}");
-    r->at += strspn(r->at, " \t\r\n");
-    if (r->at < r->end)
-        refuse(r, "something behind the end of its header");
+}
+
+// All tensors: the parameters, and the moments if they are there and wanted.
+// Moments that are not wanted are skipped.
+void read_tensors(Reader *r, Checkpoint *c, bool moments) {
+    const Settings *s = &c->settings;
+    Transformer *outline = transformer_outline(&s->config);
+    int *order = read_entries(r, outline), tensors = outline->tensors;
+    transformer_free(outline);
+    int count = 0;
+    while (order[count] >= 0)
+        count++;
+    if (moments && count > tensors)
+        c->trainer = trainer_new(&s->config, &s->recipe);
+    else
+        c->trainer.model = transformer_new(&s->config);
+    Transformer *const role[ROLES] = {
+        [PARAMETER] = c->trainer.model, [FIRST_MOMENT] = c->trainer.m,
+        [SECOND_MOMENT] = c->trainer.v};
+    for (int k = 0; k < count; k++) {
+        int which = order[k] / tensors, i = order[k] % tensors;
+        if (role[which])
+            read_numbers(r, &role[which]->tensor[i], which);
+        else
+            fseek(r->file, (ptrdiff_t)bytes_of(&c->trainer.model->tensor[i]),
+                  SEEK_CUR);
+    }
+    free(order);
 }
 
 // A model without moments can be used but not resumed; its `m` and `v` stay
@@ -5557,28 +5603,53 @@ void read_progress(const Reader *r, Trainer *t) {
                                           -INFINITY, INFINITY));
 }
 
-// Reads a model; fails, with a reason, on anything else. The caller frees the
-// checkpoint. What is not in the file (paths, threads, flags) is zero in its
-// settings.
-Checkpoint load_checkpoint(const char *path) {
-    enum { LONGEST_HEADER = 100 << 20 };
-    Checkpoint c = {0};
-    size_t size;
-    char *contents = read_file(path, &size);
-    Reader r = {path, contents, contents, contents + size, NULL, 0};
-    uint64_t length = size < 8 ? 0 : read_integer(contents, 8);
-    if (size < 8 || length > size - 8 || length > LONGEST_HEADER)
+// Opens a file and reads its header, with a zero byte after it. The only number
+// that is taken from the file unchecked is the length of the header, and that
+// is checked against the length of the file.
+Reader open_model(const char *path) {
+    Reader r = {.path = path, .file = fopen(path, "rb")};
+    char start[8];
+    if (!r.file)
+        fail("cannot open %s: %s", path, strerror(errno));
+    read_bytes(&r, start, 8);
+    uint64_t length = read_integer(start, 8);
+    if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
+        fail("cannot read %s: %s", path, strerror(errno));
+    if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
-    r.at += 8;
-    r.end = r.at + length;
+    char *header = allocate((size_t)length + 1, 1);
+    fseek(r.file, 8, SEEK_SET);
+    read_bytes(&r, header, (size_t)length);
+    r.at = r.header = header;
+    r.end = header + length;
+    return r;
+}
+
+// Reads a model, with moments if they are wanted and there; fails, with a
+// reason, on anything else. The caller frees the checkpoint. What is not in the
+// file (paths, threads, flags) is zero in its settings.
+Checkpoint load(const char *path, bool moments) {
+    Checkpoint c = {0};
+    Reader r = open_model(path);
     read_metadata(&r);
     read_settings(&r, &c);
-    read_tensors(&r, &c, size - 8 - (size_t)length);
+    read_tensors(&r, &c, moments);
     c.trainer.recipe = c.settings.recipe;
     read_progress(&r, &c.trainer);
+    fclose(r.file);
     free(r.metadata);
-    free(contents);
+    free(r.header);
     return c;
+}
+
+// To train on, with Adam's moments.
+Checkpoint load_checkpoint(const char *path) {
+    return load(path, true);
+}
+
+// To use, without them.
+Checkpoint load_model(const char *path) {
+    return load(path, false);
 }
 //@ chapter commands
 // # 15. The command line
@@ -6617,7 +6688,7 @@ int main(int argc, char **argv) {
         set_threads(&a);
         bool help = a.settings.help;
         if (!help && a.operands && a.command->bit != TRAIN)
-            c = load_checkpoint(a.operand[0]);
+            c = load_model(a.operand[0]);
         if (help)
             print_command_help(a.command);
         else

@@ -1145,6 +1145,10 @@ no_complaints 'one damaged byte in the header: refused in one line, or read'
 
 edited 's/"F32"/"F16"/'
 refused 'numbers of another type' "$not_a_model the tensor * should have the entry *"
+dd if=good.numbers of=bad.numbers bs=$(((size - header - 8) / 2)) count=1 2> /dev/null
+put_together bad.header bad.numbers
+refused 'half precision, which takes half the bytes' \
+    "$not_a_model the tensor * should have the entry *"
 edited 's/"shape":\[/&1,1,/'
 refused 'a tensor of more dimensions' \
     "$not_a_model the tensor * should have the entry *"
@@ -1181,7 +1185,7 @@ edited 's/^{"__metadata__":{[^}]*},/{/'
 refused 'no metadata at all' "$not_a_model its header should go on with *__metadata__*"
 edited 's/} *$/} x/'
 refused 'something behind the header' \
-    "$not_a_model something behind the end of its header*"
+    "$not_a_model something after the end of its header*"
 edited 's/} *$//'
 refused 'a header that does not end' "$not_a_model *"
 printf '{"__meta' > bad.header
@@ -1190,7 +1194,7 @@ refused 'a header that ends in a word' "$not_a_model *"
 length $((101 << 20)) > bad.safetensors
 dd if=/dev/null of=bad.safetensors bs=1 seek=$((102 << 20)) 2> /dev/null
 refused 'a header of 101 megabytes, which are there' \
-    "$not_a_model no safetensors header, or cut short*"
+    "$not_a_model its header should go on with *__metadata__*"
 rm bad.safetensors
 { printf '{'; awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[[[[[[[[[[" }'; } > bad.header
 put_together bad.header good.numbers
@@ -1229,10 +1233,10 @@ edited 's/"heads":"2"/"heads":"3"/'
 refused 'heads that do not divide d_model' "$not_a_model heads 3 do not divide d_model 16*"
 edited 's/"layers":"2"/"layers":"3"/'
 refused 'settings that ask for more than there is' \
-    "$not_a_model cut short, or not the numbers that its settings ask for*"
+    "$not_a_model the tensor encoder.2.self_attention.query.weight is missing*"
 edited 's/"layers":"2"/"layers":"100"/; s/"d_model":"16"/"d_model":"65536"/'
 refused 'settings that ask for more than any machine has' \
-    "$not_a_model cut short, or not the numbers that its settings ask for*"
+    "$not_a_model the tensor source_embedding.weight should have the entry *"
 edited 's/"format":"[^"]*"/"format":"transformer.c 2"/'
 refused 'a later format' \
     "$not_a_model the metadata says format \"transformer.c 2\", which is not allowed*"
@@ -1247,7 +1251,7 @@ refused 'a word twice in a vocabulary' \
     "$not_a_model source_vocabulary: token * is not in its place*"
 edited 's/\\ncat//'
 refused 'a word less than the model has' \
-    "$not_a_model cut short, or not the numbers that its settings ask for*"
+    "$not_a_model the tensor source_embedding.weight should have the entry *"
 edited 's/\\ncat/\\n/'
 refused 'an empty word' \
     "$not_a_model source_vocabulary: token * is not in its place*"
@@ -1263,8 +1267,15 @@ for at in 0 $((size - header - 12)); do
         cp good.numbers bad.numbers
         printf "$bits" | dd of=bad.numbers bs=1 seek=$at conv=notrunc 2> /dev/null
         put_together good.header bad.numbers
-        refused "not a number at byte $at of the numbers: $bits" \
-            "$not_a_model the tensor * has a value that is not a number*"
+        claim="not a number at byte $at of the numbers: $bits"
+        wrong_value="$not_a_model the tensor * has a value that is not a number*"
+        if [ $at = 0 ]; then
+            refused "$claim" "$wrong_value"
+        else
+            works "$claim: to use the model does no harm" info bad.safetensors
+        fi
+        fails "$claim: it cannot be resumed" "bad.safetensors: $wrong_value" \
+            train pairs.tsv --resume --epochs 999 --model bad.safetensors
     done
 done
 
