@@ -4971,35 +4971,45 @@ void checkpoint_free(Checkpoint *c) {
     trainer_free(&c->trainer);
 }
 
-// ## Files are replaced whole
+// ## What this program promises about files
 //
 // Whatever happens while a file is written (a full disk, Ctrl-C, no power), the
 // old one must still be there, since an hour of work may be in it. So the new
-// one is written *beside* it, under another name, and takes its place by
-// renaming, which happens at once or not at all:
+// one is written *beside* it, under a name that no other file has, and takes
+// its place by renaming, which happens at once or not at all:
 //
-//     model.safetensors.new     written, flushed, on the disk (fsync)
+//     model.safetensors.1.new   written, flushed, on the disk (fsync)
 //     model.safetensors         the old file, still whole
 //           rename: from now on the name means the new one
 //
 // Without the fsync some systems may carry out the renaming before the writing,
-// and a power cut would leave an empty file under the good name. The attention
-// weights of chapter 15 are written in the same way.
+// and a power cut would leave an empty file under the good name.
+//
+// This is the promise. A model and the attention weights of chapter 15 are
+// replaced whole: at any moment the name stands for the old file or for the new
+// one. (Without POSIX there is a moment between them when it stands for none.)
+// The mode of the old file is kept, and links are followed, so that it is the
+// file they point to that is replaced. A program that is killed while it writes
+// leaves an unfinished file whose name ends in .new, which you may delete; the
+// program itself never opens or removes a file of that name that it has not
+// made. Two trainings that write to one model do not mix: the last to save
+// wins. The log is different. It grows row by row, and a power cut can tear its
+// end; it is emptied when a new training has done its first step, and on
+// resuming it is replaced whole. No file is read and written by one command,
+// except for the model and the log of a training that is resumed.
 
-// The use is always the same three steps, and no error has to be looked for in
-// between:
+// A file is written in three steps, with no need to look for errors in between:
 //
 //     NewFile n = new_file("table.csv");
 //     fprintf(n.file, …);
 //     commit_file(&n);
 //
-// If the program is stopped in the middle, table.csv.new remains, unfinished,
-// and is overwritten next time; table.csv is what it was. C remembers that a
-// write has gone wrong (ferror), so it is enough to ask once, at the end.
+// C remembers that a write has gone wrong (ferror), so it is enough to ask once,
+// at the end.
 
 // A file that replaces `path` when it is complete.
 typedef struct {
-    const char *path;
+    char *path;   // links followed
     char *beside; // the name it has until then
     FILE *file;
 } NewFile;
@@ -5016,17 +5026,85 @@ bool is_regular(const char *path) {
 #endif
 }
 
+// The name of the file that `path` stands for, whether it exists or not: if
+// that is a link, the name it points to. The caller frees it.
+char *follow_links(const char *path) {
+    char *name = allocate(strlen(path) + 1, 1);
+    strcpy(name, path);
+#ifdef TRANSFORMER_POSIX
+    enum { LONGEST = 4096, MOST_LINKS = 40 };
+    char to[LONGEST];
+    for (int links = 0; links < MOST_LINKS; links++) {
+        ssize_t length = readlink(name, to, LONGEST);
+        if (length < 0 || length == LONGEST)
+            break;
+        char *slash = *to == '/' ? NULL : strrchr(name, '/');
+        int folder = slash ? (int)(slash + 1 - name) : 0;
+        char *next = allocate((size_t)folder + (size_t)length + 1, 1);
+        sprintf(next, "%.*s%.*s", folder, name, (int)length, to);
+        free(name);
+        name = next;
+    }
+#endif
+    return name;
+}
+
+// Whether two names stand for one file, or for one that is not there yet: then
+// the folder and the name in it are the same. Writing to a device loses nothing
+// that was in it.
+bool same_file(const char *a, const char *b) {
+#ifdef TRANSFORMER_POSIX
+    char *name[] = {follow_links(a), follow_links(b)}, *last[] = {"", ""};
+    struct stat at[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        if (stat(name[i], &at[i]) == 0)
+            continue;
+        char *slash = strrchr(name[i], '/');
+        last[i] = slash ? slash + 1 : name[i];
+        char kept = *last[i];
+        *last[i] = '\0';
+        stat(slash ? name[i] : ".", &at[i]);
+        *last[i] = kept;
+    }
+    bool same = at[0].st_dev == at[1].st_dev && at[0].st_ino == at[1].st_ino
+             && !strcmp(last[0], last[1])
+             && (S_ISREG(at[0].st_mode) || S_ISDIR(at[0].st_mode));
+    free(name[0]);
+    free(name[1]);
+    return same;
+#else
+    return !strcmp(a, b);
+#endif
+}
+
 // Opens the file beside `path`; fails, with the reason, if that cannot be. What
-// is written to .file counts only after commit_file. `path` is not copied.
+// is written to .file counts only after commit_file. The mode "x" opens a file
+// only if nothing of that name exists.
 NewFile new_file(const char *path) {
-    NewFile n = {.path = path, .beside = allocate(strlen(path) + 5, 1)};
     if (!is_regular(path))
         fail("cannot write %s: it is not a regular file", path);
-    sprintf(n.beside, "%s.new", path);
-    n.file = fopen(n.beside, "wb");
-    if (!n.file)
-        fail("cannot write %s: %s", n.beside, strerror(errno));
+    NewFile n = {.path = follow_links(path)};
+    n.beside = allocate(strlen(n.path) + 20, 1);
+    for (int k = 1; !n.file; k++) {
+        sprintf(n.beside, "%s.%d.new", n.path, k);
+        n.file = fopen(n.beside, "wbx");
+        if (!n.file && errno != EEXIST)
+            fail("cannot write %s: %s", n.path, strerror(errno));
+    }
+#ifdef TRANSFORMER_POSIX
+    struct stat old;
+    if (stat(n.path, &old) == 0)
+        chmod(n.beside, old.st_mode & 07777);
+#endif
     return n;
+}
+
+// Closes and removes the file: what it was to replace stays.
+void discard_file(NewFile *n) {
+    fclose(n->file);
+    remove(n->beside);
+    free(n->beside);
+    free(n->path);
 }
 
 // Completes and renames the file. If any write since it was opened went wrong,
@@ -5051,6 +5129,7 @@ void commit_file(NewFile *n) {
              n->path, strerror(reason));
     }
     free(n->beside);
+    free(n->path);
 }
 
 // ## The file format
@@ -6283,20 +6362,19 @@ void describe(const Checkpoint *c, const Pairs *data) {
 // No file may be read and written at once, and each that will be written must
 // be writable: better to know now than after an hour. The log is opened before
 // the first step anyway.
-void check_paths(const Arguments *a, const char *newest) {
-    const char *out[] = {a->settings.model, newest, a->settings.log};
-    const char *in[] = {a->operand[0], a->settings.valid};
-    for (int i = 0; i < 6; i++)
-        if (out[i / 2] && in[i % 2] && !strcmp(out[i / 2], in[i % 2]))
-            misuse(a, "%s would be overwritten", in[i % 2]);
-    for (int i = 0; i < 2; i++) {
-        if (out[2] && !strcmp(out[2], out[i]))
-            misuse(a, "%s would be overwritten", out[2]);
-        NewFile trial = new_file(out[i]);
-        fclose(trial.file);
-        remove(trial.beside);
-        free(trial.beside);
-    }
+void check_paths(const Arguments *a, const char *last) {
+    enum { WRITTEN = 3, ALL = 5 };
+    const Settings *s = &a->settings;
+    const char *file[ALL] = {s->model, last, s->log, a->operand[0], s->valid};
+    for (int i = 0; i < WRITTEN; i++)
+        for (int k = i + 1; k < ALL; k++)
+            if (file[i] && file[k] && same_file(file[i], file[k]))
+                misuse(a, "%s would be overwritten", file[k]);
+    for (int i = 0; i < 2; i++)
+        if (file[i]) {
+            NewFile trial = new_file(file[i]);
+            discard_file(&trial);
+        }
 }
 
 // ### The command
@@ -6342,7 +6420,7 @@ void train_command(const Arguments *a, Checkpoint *c) {
     const char *path = a->operand[0], *newest = last ? last : s->model;
     if (was_given(a, "steps") && was_given(a, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
-    check_paths(a, newest);
+    check_paths(a, last);
     *c = s->resume ? resume_checkpoint(a, newest) : new_checkpoint(s, path);
     Pairs data = load_pairs(path, c), valid = {0};
     if (s->valid)
@@ -6555,7 +6633,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
     const Transformer *model = c->trainer.model;
     Arena *arena = &c->trainer.arena;
-    if (csv && !strcmp(csv, a->operand[0]))
+    if (csv && same_file(csv, a->operand[0]))
         misuse(a, "%s would be overwritten", csv);
     Sentence source, target;
     const char *wrong = encode_input(a->operand[1], c, &c->source, &source);

@@ -1180,7 +1180,7 @@ void test_replacing(void)
     Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
     save_checkpoint(&c, FILE_NAME);
     Checkpoint loaded = load_checkpoint(FILE_NAME);
-    CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".new"),
+    CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".1.new"),
           "saving replaces an older file and leaves nothing beside it");
     checkpoint_free(&loaded);
     CLAIM_FAILS("a folder is not replaced", "it is not a regular file",
@@ -1224,7 +1224,7 @@ void test_full_disk(void)
     CLAIM_FAILS("also when it was full for a moment only",
                 "what was there before is unchanged",
                 save_on_full_disk(&c, free_disk));
-    CLAIM(!exists(FILE_NAME ".new"), "nothing is left beside the old file");
+    CLAIM(!exists(FILE_NAME ".1.new"), "nothing is left beside the old file");
     CLAIM(status_of_loading() == 0, "which is whole");
     checkpoint_free(&c);
 }
@@ -1263,11 +1263,11 @@ void test_last_moment(void)
     write_header(sample_header);
     CLAIM_FAILS("a folder that has come meanwhile is not replaced",
                 FOLDER_NAME ": Is a directory", (commit_to_folder(), 0));
-    CLAIM(!exists(FOLDER_NAME ".new"), "nothing is left beside the folder");
+    CLAIM(!exists(FOLDER_NAME ".1.new"), "nothing is left beside the folder");
     rmdir(FOLDER_NAME);
     CLAIM_FAILS("a file that does not reach the disk replaces nothing",
                 "what was there before is unchanged", (commit_to_pipe(), 0));
-    CLAIM(!exists(FILE_NAME ".new"), "nothing is left of it");
+    CLAIM(!exists(FILE_NAME ".1.new"), "nothing is left of it");
     CLAIM(status_of_loading() == 0, "what was there is whole");
     if (exists("/dev/full"))
         CLAIM_FAILS("output that was lost before the end is missed",

@@ -448,7 +448,7 @@ same 'without a terminal no line is rewritten' 0 "$(tr -d -c '\r' < err | wc -c 
 fits 'it says where the model is' \
     'done at step 200 after *s; good.safetensors; peak memory of a step *MB' \
     "$(tail -n 1 err)"
-absent 'the temporary file is gone' good.safetensors.new
+absent 'the temporary file is gone' good.safetensors.1.new
 same 'the log has the header' \
     'step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second' \
     "$(head -n 1 good.csv)"
@@ -597,7 +597,7 @@ same 'its best model is an early one' yes "$(awk -F , '$2 == "valid" &&
 interrupt $long --model broken.safetensors --log broken.csv
 fits 'stopped by Ctrl-C it saves, says how to go on and ends with status 130' \
     'status 130: stopped at step *; go on with --resume; broken.last.safetensors; *' "$(last_outcome)"
-absent 'no temporary file is left' broken.last.safetensors.new
+absent 'no temporary file is left' broken.last.safetensors.1.new
 same 'the log ends with the step that was saved' \
     "$(sed -n 's/^stopped at step \([0-9]*\) .*/\1/p' err)" \
     "$(tail -n 1 broken.csv | cut -d , -f 1)"
@@ -933,7 +933,7 @@ same 'the header of the CSV' \
     "$(head -n 1 a.csv)"
 same 'one line for each weight: 3 kinds, 2 layers, 2 heads, 6 by 6 tokens' 433 \
     "$(($(wc -l < a.csv)))"
-absent 'the temporary file is gone' a.csv.new
+absent 'the temporary file is gone' a.csv.1.new
 
 # The program's promises about any attention.csv
 promises() # CLAIM FILE
@@ -1361,15 +1361,121 @@ fits 'the model does not fit on the disk' \
     'status 1: transformer: cannot write w.safetensors: File too large (what was there before is unchanged)' \
     "$(last_outcome)"
 same_bytes 'the model that was there is unchanged' r4.safetensors w.safetensors
-absent 'no half a model is left beside it' w.safetensors.new
+absent 'no half a model is left beside it' w.safetensors.1.new
 cp b.csv w.csv
 limited 16 attention good.safetensors 'the cat sees a dog' --csv w.csv
 fits 'the CSV does not fit on the disk' \
     'status 1: transformer: cannot write w.csv: File too large (what was there before is unchanged)' \
     "$(last_outcome)"
 same_bytes 'the CSV that was there is unchanged' b.csv w.csv
-absent 'no half a CSV is left beside it' w.csv.new
+absent 'no half a CSV is left beside it' w.csv.1.new
 same 'no temporary file is left by any test' '' "$(find . -name '*.new')"
+
+# --------------------------------------------------------------------- files
+section 'files'
+
+# CLAIM FILE NAME…: none of the names may be written to, however it is spelled,
+# and the file stays as it is
+protects()
+{
+    claim=$1 kept=$2 as=$3
+    shift 3
+    cp "$kept" kept
+    wrong "$claim" "$as would be overwritten" "$@"
+    same_bytes "$claim: it is not" kept "$kept"
+}
+cp pairs.tsv d.tsv
+mkdir -p sub
+ln -sf d.tsv link.tsv
+ln -f d.tsv hard.tsv
+ln -sfn sub way
+protects 'data as model, in another spelling' d.tsv d.tsv train d.tsv $mini --model ./d.tsv
+protects 'data as model, through a folder' d.tsv d.tsv train d.tsv $mini --model sub/../d.tsv
+protects 'a link to the data as model' d.tsv d.tsv train d.tsv $mini --model link.tsv
+protects 'another name of the data as log' d.tsv d.tsv train d.tsv $mini --log hard.tsv
+protects 'data through a link, as model' d.tsv link.tsv train link.tsv $mini --model d.tsv
+protects 'validation data as log' d.tsv ./d.tsv train pairs.tsv $mini --valid ./d.tsv --log d.tsv
+cp good.safetensors c.safetensors
+ln -sf c.safetensors c.link
+protects 'attention: the model as CSV, through a link' c.safetensors c.link \
+    attention c.safetensors a --csv c.link
+wrong 'model and log are one file that is not there yet' 'way/x would be overwritten' \
+    train pairs.tsv $mini --model sub/x --log way/x
+ln -sf b.safetensors b.last.safetensors
+wrong 'the best and the newest are one file that is not there yet' \
+    'b.last.safetensors would be overwritten' \
+    train pairs.tsv $mini --valid d.tsv --model b.safetensors
+works 'two names in different folders are two files' \
+    train pairs.tsv $mini --steps 1 --model x --log sub/x
+rm -f b.last.safetensors
+
+# A file is written under a name that nobody has.
+cp pairs.tsv t.new
+works 'data called t.new, a model called t' train t.new $mini --steps 1 --model t
+same_bytes 'the data are still there' pairs.tsv t.new
+cp pairs.tsv t.1.new
+works 'the name t.1.new is taken' train pairs.tsv $mini --steps 1 --model t
+same_bytes 'it stays as it is' pairs.tsv t.1.new
+run train nowhere.tsv --model t
+same_bytes 'also if the training fails' pairs.tsv t.1.new
+rm t.1.new
+for name in t.new t.1.new; do
+    rm -f t.new t.1.new
+    ln -s d.tsv $name
+    works "$name is a link" train pairs.tsv $mini --steps 1 --model t
+    same_bytes "what the link $name points to stays" pairs.tsv d.tsv
+    rm -f $name
+    mkfifo $name
+    "$program" train pairs.tsv $mini --steps 1 --model t > out 2> err < in &
+    process=$!
+    (sleep 20; kill -9 $process) 2> /dev/null &
+    wait $process
+    same "$name is a pipe: nobody waits" 0 $?
+    kill $! 2> /dev/null
+    rm -f $name
+done
+
+# Two trainings write to one model: every look finds a whole one.
+for n in 1 2; do
+    "$program" train pairs.tsv $mini --epochs 600 --seed $n --threads 1 \
+        --model both > /dev/null 2> both.$n &
+    eval "process$n=\$!"
+done
+complaints=
+until [ -f both ]; do :; done
+while kill -0 $process1 2> /dev/null || kill -0 $process2 2> /dev/null; do
+    run info both
+    [ "$status" = 0 ] || complaints="$complaints$(outcome)
+"
+done
+wait $process1 || complaints="$complaints$(tail -n 1 both.1)"
+wait $process2 || complaints="$complaints$(tail -n 1 both.2)"
+no_complaints 'two trainings on one model: every look finds a whole one'
+
+mode() # FILE: its permissions, as ls shows them
+{
+    ls -l "$1" | cut -c 1-10
+}
+works 'a model that nobody else may read' train pairs.tsv $mini --steps 1 --model secret
+chmod 600 secret
+works 'is trained on' train pairs.tsv --resume --steps 2 --model secret
+same 'still nobody else may read it' '-rw-------' "$(mode secret)"
+cp secret sub/real
+cp r2.csv sub/log
+ln -sf sub/real far.safetensors
+ln -sf sub/log far.csv
+works 'model and log are links' train pairs.tsv --resume --steps 3 \
+    --model far.safetensors --log far.csv
+same 'the links are still links' 'll' "$(mode far.safetensors | cut -c 1)$(mode far.csv | cut -c 1)"
+run info sub/real
+same 'the model behind the link is the new one' 'steps trained 3' "$(grep trained out)"
+same 'so is the log' 3 "$(tail -n 1 sub/log | cut -d , -f 1)"
+works 'a CSV through a link' attention good.safetensors a --csv far.csv
+same 'the file behind it is the new one' 'kind,layer' "$(head -n 1 sub/log | cut -d , -f 1,2)"
+ln -sf sub/none fresh.safetensors
+works 'a link to nothing yet' train pairs.tsv $mini --steps 1 --model fresh.safetensors
+works 'there is the model' info sub/none
+same 'no temporary file is left here either' '' "$(find . -name '*.new')"
 
 # ------------------------------------------------------------------ terminal
 section 'a terminal'
