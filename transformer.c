@@ -4961,7 +4961,8 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 typedef struct {
     Settings settings;
     Vocab source, target;
-    Trainer trainer;  // m, v and gradient may be NULL: enough to use the model
+    Trainer trainer; // m, v and gradient may be NULL: enough to use the model
+    int best;        // the state with the lowest validation loss: not to resume
 } Checkpoint;
 
 // Frees all that a checkpoint holds, whether loaded or new.
@@ -5014,15 +5015,24 @@ typedef struct {
     FILE *file;
 } NewFile;
 
-// Returns false for devices and folders; true for a file, and for nothing at
-// all. (Renaming over /dev/null would put a file in the place of the device.)
-// Where there is no POSIX it cannot tell, and says true.
-bool is_regular(const char *path) {
+// What a name stands for: nothing that could be lost, a file, or something that
+// renaming must not replace, such as a folder or a device. (Without POSIX they
+// cannot be told from files.)
+enum { NOTHING, REGULAR, SPECIAL };
+
+int kind_of_file(const char *path) {
 #ifdef TRANSFORMER_POSIX
     struct stat status;
-    return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+    if (stat(path, &status) != 0)
+        return NOTHING;
+    return !S_ISREG(status.st_mode) ? SPECIAL
+         : status.st_size ? REGULAR : NOTHING;
 #else
-    return path != NULL;
+    FILE *file = fopen(path, "rb");
+    int kind = file && fgetc(file) != EOF ? REGULAR : NOTHING;
+    if (file)
+        fclose(file);
+    return kind;
 #endif
 }
 
@@ -5081,7 +5091,7 @@ bool same_file(const char *a, const char *b) {
 // is written to .file counts only after commit_file. The mode "x" opens a file
 // only if nothing of that name exists.
 NewFile new_file(const char *path) {
-    if (!is_regular(path))
+    if (kind_of_file(path) == SPECIAL)
         fail("cannot write %s: it is not a regular file", path);
     NewFile n = {.path = follow_links(path)};
     n.beside = allocate(strlen(n.path) + 20, 1);
@@ -5148,7 +5158,7 @@ void commit_file(NewFile *n) {
 //     {"__metadata__":{
 //        "format":"transformer.c 1",
 //        "layers":"1","d_model":"8","heads":"2", … ,"seed":"1",
-//        "step":"120","best":"inf",
+//        "step":"120","best":"inf","state":"newest",
 //        "source_vocabulary":"<pad>\n<start>\n<end>\n<unknown>\na\ncat\nthe",
 //        "target_vocabulary":"<pad>\n<start>\n<end>\n<unknown>\nchat\nle\nun"},
 //      "source_embedding.weight":
@@ -5287,6 +5297,7 @@ void write_metadata(FILE *file, const Checkpoint *c) {
                     option_text(value, &c->settings, o));
     fprintf(file, ",\"step\":\"%ld\",\"best\":\"%.17g\"", c->trainer.step,
             c->trainer.best);
+    fprintf(file, ",\"state\":\"%s\"", c->best ? "best" : "newest");
     write_vocab(file, "source_vocabulary", &c->source);
     write_vocab(file, "target_vocabulary", &c->target);
     fputc('}', file);
@@ -5489,9 +5500,9 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key. The file is refused if that is not there, or there twice:
+// The value of a key, or NULL. The file is refused if the key is there twice:
 // which of the two would count?
-char *metadata(const Reader *r, const char *key) {
+char *find_metadata(const Reader *r, const char *key) {
     char *value = NULL;
     for (int i = 0; i < r->count; i++) {
         if (strcmp(r->metadata[i].key, key))
@@ -5500,6 +5511,12 @@ char *metadata(const Reader *r, const char *key) {
             refuse(r, "metadata twice: %s", key);
         value = r->metadata[i].value;
     }
+    return value;
+}
+
+// The value of a key that must be there.
+char *metadata(const Reader *r, const char *key) {
+    char *value = find_metadata(r, key);
     if (!value)
         refuse(r, "no metadata for %s", key);
     return value;
@@ -5674,12 +5691,18 @@ void read_tensors(Reader *r, Checkpoint *c, bool moments) {
 // NULL, and resume_checkpoint (chapter 15) says so.
 
 // Where the training stands. The lowest loss is infinite before the first one.
-void read_progress(const Reader *r, Trainer *t) {
+// Files of the first edition do not say which state they are.
+void read_progress(const Reader *r, Checkpoint *c) {
+    Trainer *t = &c->trainer;
+    const char *state = find_metadata(r, "state");
     double most = (double)(LONG_MAX / 2);
     t->step = read_whole(metadata(r, "step"), 0, most);
     check_metadata(r, "step", t->step >= 0);
     check_metadata(r, "best", read_number(&t->best, metadata(r, "best"),
                                           -INFINITY, INFINITY));
+    int which = state ? find_choice("newest|best", state) : 0;
+    check_metadata(r, "state", which >= 0);
+    c->best = which;
 }
 
 // Opens a file and reads its header, with a zero byte after it. The only number
@@ -5714,7 +5737,7 @@ Checkpoint load(const char *path, bool moments) {
     read_settings(&r, &c);
     read_tensors(&r, &c, moments);
     c.trainer.recipe = c.settings.recipe;
-    read_progress(&r, &c.trainer);
+    read_progress(&r, &c);
     fclose(r.file);
     free(r.metadata);
     free(r.header);
@@ -5915,6 +5938,11 @@ int read_option(Arguments *a, char **argument) {
 // so that a forgotten value is noticed: `--layers --tie` is an error, not a
 // model with "--tie" layers. Who really means it writes `--log=--odd-name`.
 
+// The peak of the learning rate if none was given: the paper's formula at t = w.
+double derived_rate(const Settings *s) {
+    return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
+}
+
 // Fills in what follows from other settings, and checks the one thing that only
 // holds between two: heads divide the width. A model that exists has been
 // checked when it was loaded.
@@ -5923,7 +5951,7 @@ void complete_settings(const Arguments *a, Settings *s) {
     if (c->d_ff == 0)
         c->d_ff = 4 * c->d_model;
     if (s->recipe.rate < 0)
-        s->recipe.rate = 1 / sqrt((double)c->d_model * s->recipe.warmup);
+        s->recipe.rate = derived_rate(s);
     bool from_file = s->resume || (a->command->bit != TRAIN && a->operands);
     if (!from_file && c->d_model % c->heads)
         misuse(a, "--heads %d does not divide --d-model %d", c->heads,
@@ -6099,7 +6127,8 @@ typedef struct {
     const Pairs *samples; // the first of them are translated
     const char *newest;   // where the newest checkpoint goes
     FILE *log;            // NULL: none
-    long first_step;      // before this run
+    bool log_begun;
+    int64_t first_step;   // before this run
     double started, step_started, shown; // times
     Loss since;           // losses since the last pause
     int pauses;
@@ -6168,15 +6197,80 @@ void write_row(FILE *log, const Step *s, const char *split, Loss l) {
 // how good the best is: were it the other way round, and something happened in
 // between, a resumed training would never save the best again.
 void save_models(const Console *c, const Report *r) {
-    if (r->best)
+    if (r->best) {
+        c->checkpoint->best = true;
         save_checkpoint(c->checkpoint, c->settings->model);
+        c->checkpoint->best = false;
+    }
     save_checkpoint(c->checkpoint, c->newest);
+}
+
+// Opens the log to write at its end, or fails.
+FILE *open_log(const char *path) {
+    FILE *log = fopen(path, "ab");
+    if (!log)
+        fail("cannot write %s: %s", path, strerror(errno));
+    return log;
+}
+
+#define LOG_COLUMNS "step,split,loss,accuracy,learning_rate,gradient_norm," \
+                    "tokens_per_second"
+
+// Copies the rows of an old log up to the step that a checkpoint knows of. What
+// it does not know of, because the power failed after a step was logged and
+// before it was saved, is going to happen again. A power cut can also leave a
+// row without its end, or zero bytes: what is torn is left out. A whole line
+// that is no row means that the file is no log; it is not touched.
+void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
+               int64_t step) {
+    int line = 1;
+    for (size_t i = 0, end; i < size; i = end + 1) {
+        end = i + strcspn(old + i, "\n");
+        size_t digits = strspn(old + i, "0123456789");
+        const char *rest = old + i + digits;
+        bool row = digits && (!strncmp(rest, ",train,", 7)
+                              || !strncmp(rest, ",valid,", 7));
+        bool whole = old[end] == '\n';
+        if (row && whole && strtoll(old + i, NULL, 10) <= step)
+            fprintf(log->file, "%.*s\n", (int)(end - i), old + i);
+        bool torn = !whole || (i && old[i - 1] == '\0');
+        if (!row && !torn && strncmp(old + i, LOG_COLUMNS, end - i)) {
+            discard_file(log);
+            fail("line %d of %s is not a row of a log", line, path);
+        }
+        line += whole;
+    }
+}
+
+// Begins the log, after the first step has been done: a training that fails in
+// it leaves an old log as it was.
+void begin_log(Console *c) {
+    const char *path = c->settings->log;
+    bool special = kind_of_file(path) == SPECIAL;
+    NewFile new = {.file = c->log};
+    char *old = NULL;
+    size_t size = 0;
+    if (!special) {
+        fclose(c->log);
+        old = c->settings->resume ? read_file(path, &size) : NULL;
+        new = new_file(path);
+    }
+    fputs(LOG_COLUMNS "\n", new.file);
+    keep_rows(&new, path, old, size, c->first_step);
+    free(old);
+    if (!special) {
+        commit_file(&new);
+        c->log = open_log(path);
+    }
+    c->log_begun = true;
 }
 
 // The row or rows of one step. If the disk is full, the model is still saved,
 // if there is room for it, before the program fails.
-void write_log(const Console *c, const Report *r) {
+void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
+    if (!c->log_begun)
+        begin_log(c);
     write_row(c->log, s, "train", s->loss);
     fprintf(c->log, "%.6g,%.0f\n", s->norm,
             s->loss.tokens / fmax(now() - c->step_started, 1e-9));
@@ -6192,45 +6286,6 @@ void write_log(const Console *c, const Report *r) {
         fail("cannot write %s: %s (the model of step %ld is saved in %s)",
              c->settings->log, strerror(reason), s->step, c->newest);
     }
-}
-
-// A row may be cut in two by a power failure. A line without its end is
-// therefore dropped, whatever its number says.
-
-// Opens the log, or fails. A resumed training keeps the rows of the steps that
-// its checkpoint knows of. What it does not know of, because the power failed
-// after a step was logged and before it was saved, is going to happen again.
-FILE *open_log(const char *path, bool resume, long step) {
-    size_t size;
-    char *old = NULL;
-    FILE *log = resume && is_regular(path) ? fopen(path, "rb") : NULL;
-    if (log) {
-        fclose(log);
-        old = read_file(path, &size);
-    } else if (resume && is_regular(path) && errno != ENOENT)
-        fail("cannot open %s: %s", path, strerror(errno));
-    NewFile kept = {0};
-    if (old)
-        kept = new_file(path);
-    log = old ? kept.file : fopen(path, "wb");
-    if (!log)
-        fail("cannot write %s: %s", path, strerror(errno));
-    fputs("step,split,loss,accuracy,learning_rate,gradient_norm,"
-          "tokens_per_second\n", log);
-    char *line = old;
-    while (line && (line = strchr(line, '\n')) != NULL) {
-        size_t length = strcspn(++line, "\n");
-        if (line[length] && strtol(line, NULL, 10) <= step)
-            fprintf(log, "%.*s\n", (int)length, line);
-    }
-    if (old) {
-        commit_file(&kept);
-        log = fopen(path, "ab");
-    }
-    if (!log)
-        fail("cannot write %s: %s", path, strerror(errno));
-    free(old);
-    return log;
 }
 
 // ### After each step
@@ -6310,8 +6365,12 @@ Checkpoint new_checkpoint(const Settings *s, const char *path) {
 // `--resume --epochs 40` is enough to train twice as long.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
+    bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
     if (!c.trainer.m)
         fail("%s: without the optimizer's state it cannot be resumed", path);
+    if (c.best && !a->settings.valid)
+        misuse(a, "%s is the best model of a training with --valid, not the "
+               "newest: give --valid again", path);
     for (int i = 0; i < OPTIONS; i++) {
         const Option *o = &options[i];
         char new[64], old[64];
@@ -6326,6 +6385,9 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     }
     if (was_given(a, "epochs"))
         c.settings.recipe.steps = 0;
+    if (derived && !was_given(a, "lr"))
+        c.settings.recipe.rate = derived_rate(&c.settings);
+    c.best = false;
     c.trainer.recipe = c.settings.recipe;
     c.trainer.model->config.dropout = c.settings.config.dropout;
     return c;
@@ -6337,8 +6399,42 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
 // no error, so the command line of a training can be repeated with --resume
 // behind it.
 
-// Says in three lines what is about to happen.
-void describe(const Checkpoint *c, const Pairs *data) {
+bool same_vocabulary(const Vocab *a, const Vocab *b) {
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = !strcmp(a->word[i], b->word[i]);
+    return same;
+}
+
+// The loss of the best model so far on the validation data: what a better one
+// must fall below. It is measured anew, since the data may be other data than
+// before, or the file may be gone. Fails if it is the file of another training.
+double best_so_far(const Checkpoint *newest, const char *path,
+                   const Pairs *valid) {
+    if (kind_of_file(path) == NOTHING)
+        return INFINITY;
+    Checkpoint best = load_model(path);
+    bool same = same_vocabulary(&best.source, &newest->source)
+             && same_vocabulary(&best.target, &newest->target);
+    for (const Option *o = options; o < options + OPTIONS; o++) {
+        char one[64], other[64];
+        same = same && (o->in_model != FIXED
+            || !strcmp(option_text(one, &best.settings, o),
+                       option_text(other, &newest->settings, o)));
+    }
+    if (!same)
+        fail("%s is not the best model of the training to resume", path);
+    Loss loss = evaluate_loss(best.trainer.model, valid,
+                              newest->settings.recipe.batch, 0,
+                              &best.trainer.arena);
+    checkpoint_free(&best);
+    return isfinite(loss.plain) ? loss.plain : INFINITY;
+}
+
+// Says in three lines what is about to happen, and what will be replaced.
+void describe(const Console *console, const Pairs *data) {
+    const Settings *s = console->settings;
+    const Checkpoint *c = console->checkpoint;
     const Config *m = &c->settings.config;
     const Recipe *r = &c->settings.recipe;
     char text[32];
@@ -6351,6 +6447,12 @@ void describe(const Checkpoint *c, const Pairs *data) {
     fprintf(stderr, "training: %ld steps of %d sentences, learning rate up to "
             "%.3g after %d steps\n", total_steps(r, data->count), r->batch,
             r->rate, r->warmup);
+    const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
+                              s->log};
+    for (int i = 0; i < 3 && !s->resume; i++)
+        if (replaced[i] && kind_of_file(replaced[i]) == REGULAR)
+            fprintf(stderr, "%s is there already and will be replaced; "
+                    "--resume would go on with it\n", replaced[i]);
 }
 
 // It is worth reading these lines before one goes for coffee:
@@ -6394,7 +6496,6 @@ void check_paths(const Arguments *a, const char *last) {
 // number any more: then the file keeps the state of the last pause.
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     Trainer *t = &c->checkpoint->trainer;
-    const char *path = c->settings->model;
     if (t->step >= total_steps(&t->recipe, data->count))
         fprintf(stderr, "nothing to do: %ld steps are done; ask for more "
                 "--steps or --epochs\n", t->step);
@@ -6405,6 +6506,7 @@ void run_training(Console *c, const Pairs *data, const Pairs *valid) {
         fail("step %ld: the loss is not a number any more; try a smaller --lr; "
              "%s %s", t->step + 1, c->pauses || c->settings->resume
              ? "the last good state is in" : "nothing was saved in", c->newest);
+    const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
     fprintf(stderr, "%s at step %ld after %.1f s; %s%s; peak memory of a step "
@@ -6425,13 +6527,15 @@ void train_command(const Arguments *a, Checkpoint *c) {
     Pairs data = load_pairs(path, c), valid = {0};
     if (s->valid)
         valid = load_pairs(s->valid, c);
+    if (s->valid && s->resume)
+        c->trainer.best = best_so_far(c, s->model, &valid);
     Console console = {
         .settings = s, .checkpoint = c, .newest = newest,
         .samples = s->valid ? &valid : &data, .first_step = c->trainer.step,
-        .log = s->log ? open_log(s->log, s->resume, c->trainer.step) : NULL,
+        .log = s->log ? open_log(s->log) : NULL,
         .started = now(), .step_started = now(),
     };
-    describe(c, &data);
+    describe(&console, &data);
     signal(SIGINT, remember_signal);
     signal(SIGTERM, remember_signal);
     run_training(&console, &data, s->valid ? &valid : NULL);

@@ -201,6 +201,7 @@ Checkpoint random_checkpoint(int layers, int norm, int positions, int tie)
         c.trainer.v->number[k] = REAL(fabs)(c.trainer.v->number[k]);
     c.trainer.step = 123456;
     c.trainer.best = 1.0 / 3;
+    c.best = tie;
     return c;
 }
 
@@ -261,7 +262,7 @@ bool same_checkpoint(const Checkpoint *a, const Checkpoint *b)
     return same_settings(&a->settings, &b->settings)
         && same_vocab(&a->source, &b->source)
         && same_vocab(&a->target, &b->target)
-        && same_trainer(&a->trainer, &b->trainer);
+        && same_trainer(&a->trainer, &b->trainer) && a->best == b->best;
 }
 
 // Whether both translate alike: this needs what is not saved, the positions.
@@ -544,6 +545,8 @@ void test_other_writing(void)
             "metadata may come in any order");
     accepts(replaced("\\n/\\n", "\\n\\/\\n"), sample_data,
             "a slash may be written as \\/");
+    accepts(replaced(",\"state\":\"newest\"", ""), sample_data,
+            "a file of the first edition does not say which state it is");
     accepts(replaced("\"step\"", "\"by\":\"A \\t B\",\"by\":\"\",\"step\""),
             sample_data, "there may be metadata of somebody else");
     test_other_order();
@@ -710,6 +713,8 @@ void test_bad_metadata(void)
         {"a step that is empty", STEP, "\"step\":\"\"", step},
         {"a step that is too large", STEP, "\"step\":\"99999999999999999999\"",
          step},
+        {"a state that is neither", "\"newest\"", "\"oldest\"",
+         "the metadata says state \"oldest\""},
         {"a best loss that is a word", BEST, "\"best\":\"low\"", best},
         {"a best loss that is empty", BEST, "\"best\":\"\"", best},
         {"a best loss that is no number", BEST, "\"best\":\"nan\"", best},

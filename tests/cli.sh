@@ -684,6 +684,86 @@ run train pairs.tsv --layers 1 --d-model 9 --heads 3 --steps 1 \
     --model h.safetensors
 works 'three heads, which the model has, are no conflict' \
     train pairs.tsv --resume --heads 3 --steps 2 --model h.safetensors
+# The best model is not the newest: a training does not go on from it.
+cp whole.safetensors best.safetensors
+wrong 'resumed without --valid, the best model is refused' \
+    'best.safetensors is the best model of a training with --valid, not the newest: give --valid again' \
+    train pairs.tsv --resume --steps 4000 --model best.safetensors
+same_bytes 'and stays as it is' whole.safetensors best.safetensors
+cp whole.last.safetensors n.safetensors
+works 'the newest may go on without --valid' \
+    train pairs.tsv --resume --steps 3001 --model n.safetensors
+# Best is what the file holds, measured on the data that are given now.
+cp pairs.tsv other.tsv
+cp whole.safetensors o.safetensors
+cp whole.last.safetensors o.last.safetensors
+run train pairs.tsv --resume --steps 3020 --valid other.tsv --model o.safetensors
+fits 'other validation data: the newest model is better on them' \
+    '*(best so far)*' "$(cat err)"
+run info o.safetensors
+fits 'and is kept' 'steps trained 30[0-9]*' "$(grep trained out)"
+cp whole.last.safetensors g.last.safetensors
+run train pairs.tsv --resume --steps 3000 --valid valid.tsv --model g.safetensors
+fits 'nothing to do, and the best is gone: the last line names what is there' \
+    'status 0: done at step 3000 *; g.last.safetensors; *' "$(last_outcome)"
+run train pairs.tsv --resume --steps 3020 --valid valid.tsv --model g.safetensors
+fits 'the best is gone: the next look makes one' \
+    'status 0: done at step 3020 *; g.safetensors; *' "$(last_outcome)"
+works 'there it is' info g.safetensors
+cp good.safetensors g.safetensors
+fails 'the best is of another training' \
+    'g.safetensors is not the best model of the training to resume' \
+    train pairs.tsv --resume --steps 3040 --valid valid.tsv --model g.safetensors
+same_bytes 'and is not replaced' good.safetensors g.safetensors
+
+# A rate that was derived stays derived, one that was given stays given.
+rate() # of the model w
+{
+    run info w.safetensors
+    awk '$1 == "lr" { printf "%.6f", $2 }' out
+}
+run train pairs.tsv $mini --steps 1 --model w.safetensors
+same 'the rate is derived from --d-model 8 and --warmup 400' 0.017678 "$(rate)"
+run train pairs.tsv --resume --steps 2 --warmup 100 --model w.safetensors
+same 'resumed with --warmup 100 it is derived anew' 0.035355 "$(rate)"
+run train pairs.tsv --resume --steps 3 --lr 0.5 --model w.safetensors
+run train pairs.tsv --resume --steps 4 --warmup 400 --model w.safetensors
+same 'a rate that was given stays' 0.500000 "$(rate)"
+
+# What --resume would have kept is named before it is replaced.
+works 'a model and a log are there already' \
+    train pairs.tsv $mini --steps 1 --model w.safetensors --log b.columns
+cp b.columns w.csv
+works 'without --resume' train pairs.tsv $mini --steps 1 --model w.safetensors --log w.csv
+same 'it says in its first lines that they will be replaced' \
+    'w.safetensors is there already and will be replaced; --resume would go on with it;w.csv is there already and will be replaced; --resume would go on with it' \
+    "$(sed -n 4,5p err | paste -s -d ';' -)"
+works 'with --resume' train pairs.tsv --resume --steps 2 --model w.safetensors --log w.csv
+same 'they are not' 0 "$(grep -c replaced err)"
+
+rm w.safetensors w.csv
+
+# The log: what is torn is left out, what is whole is kept.
+cp r2.safetensors p.safetensors
+{ sed 2q r2.csv; printf '2,tra\000\000\0001,3\n'; tail -n +3 r2.csv; } > p.csv
+works 'zero bytes in the log, as a power cut leaves them' \
+    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+cut -d , -f 1-6 p.csv > p.columns
+same_bytes 'the rows after them are kept' f.columns p.columns
+cp r2.safetensors p.safetensors
+sed 1d r2.csv > p.csv
+works 'the header of the log is missing' \
+    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+cut -d , -f 1-6 p.csv > p.columns
+same_bytes 'no row is lost' f.columns p.columns
+cp r2.safetensors p.safetensors
+printf 'step,split\nmilk\neggs\n' > p.csv
+cp p.csv list
+fails_late 'a file that is no log' 'line 2 of p.csv is not a row of a log' \
+    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+same_bytes 'stays as it is' list p.csv
+absent 'nothing is left beside it' p.csv.1.new
+
 fails 'without a model there is nothing to resume' \
     "cannot open none.safetensors: $gone" \
     train pairs.tsv --resume --model none.safetensors
@@ -1218,7 +1298,7 @@ complaints=
 for value in layers=0 layers=two d_model=-16 heads=0 d_ff=1.5 dropout=1 norm=both \
     positions=1 activation= tie=1 max_len=0 tokens=bytes lowercase=maybe \
     min_count=0 label_smoothing=nan lr=-1 warmup=0 schedule=x clip=0 batch=0 \
-    epochs=0 steps=-1 seed=x step=-1 step=x step=1x step= best=x best= best=nan; do
+    epochs=0 steps=-1 seed=x step=-1 step=x step=1x step= best=x best= best=nan state=x state=; do
     key=${value%%=*} value=${value#*=}
     edited "s/\"$key\":\"[^\"]*\"/\"$key\":\"$value\"/"
     run info bad.safetensors

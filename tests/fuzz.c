@@ -262,10 +262,14 @@ void feed_log(void)
 {
     long step = next_byte();
     save_bytes(input.bytes + input.read, input.size - input.read);
-    fclose(open_log(input_name, true, step));
+    Settings s = {.log = input_name, .resume = true};
+    Console c = {.settings = &s, .first_step = step, .log = open_log(input_name)};
+    begin_log(&c);
+    fclose(c.log);
     size_t size;
     char *log = read_file(input_name, &size), *line = log;
-    MUST(!strncmp(log, "step,split,", 11) && log[size - 1] == '\n');
+    MUST(!strncmp(log, "step,split,", 11) && log[size - 1] == '\n'
+         && !memchr(log, '\0', size));
     while ((line = strchr(line, '\n') + 1)[0])
         MUST(strtol(line, NULL, 10) <= step);
 }
