@@ -4868,8 +4868,9 @@ enum { OPTIONS = sizeof options / sizeof *options };
 // Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
+    errno = 0;
     *to = strtod(text, &end);
-    return end > text && !*end && *to >= least && *to <= most;
+    return end > text && !*end && errno != ERANGE && *to >= least && *to <= most;
 }
 
 // The whole number from least to most, neither below 0, that the text is; -1 if
@@ -5316,14 +5317,18 @@ size_t write_entries(FILE *file, const Transformer *t, const char *prefix,
     return begin;
 }
 
-// The numbers of one role: they lie in memory in the order of the list.
-void write_numbers(FILE *file, const Transformer *t) {
+// The numbers of one role: they lie in memory in the order of the list. Returns
+// false if one is not finite.
+bool write_numbers(FILE *file, const Transformer *t) {
     for (size_t k = 0; k < t->count; k++) {
         float value = (float)t->number[k];
+        if (!isfinite(value))
+            return false;
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         write_integer(file, bits, 4);
     }
+    return true;
 }
 
 // How large is a file? Four bytes for each parameter, three times, for the
@@ -5348,14 +5353,17 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
     size_t begin = 0;
     write_integer(n.file, 0, 8);
     write_metadata(n.file, c);
-    for (int k = 0; k < 3 && role[k]; k++)
+    for (int k = 0; k < ROLES && role[k]; k++)
         begin = write_entries(n.file, role[k], role_prefix[k], begin);
     fputc('}', n.file);
     long end = ftell(n.file);
     for (; end % 8; end++)
         fputc(' ', n.file);
-    for (int k = 0; k < 3 && role[k]; k++)
-        write_numbers(n.file, role[k]);
+    for (int k = 0; k < ROLES && role[k]; k++)
+        if (!write_numbers(n.file, role[k])) {
+            discard_file(&n);
+            fail("%s is not saved: a number in it is not finite", path);
+        }
     fseek(n.file, 0, SEEK_SET); // unlike rewind, keeps errors in mind
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);
@@ -5772,7 +5780,7 @@ Checkpoint load_model(const char *path) {
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
 //     2    misused: the command line makes no sense; nothing was touched
-//     130  stopped by Ctrl-C, after saving; 143 by kill
+//     130  stopped by Ctrl-C, after saving; 143 by kill, 129 by the terminal
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
 // above and prints what they answer; main loads the model for it and frees it.
@@ -5784,24 +5792,30 @@ Checkpoint load_model(const char *path) {
 // An *operand* is what stands on the command line without a name, such as a
 // file. How many a command needs is checked before anything is read.
 
+typedef struct Arguments Arguments; // below
+typedef void Run(const Arguments *, Checkpoint *);
+Run train_command, translate_command, evaluate_command, attention_command,
+    info_command;
+
 typedef struct {
     const char *name;
     int bit;              // TRAIN … INFO
+    Run *run;
     const char *operands; // for the help
     int least, most;      // how many of them
     const char *help;
 } Command;
 
 const Command commands[] = {
-    {"train", TRAIN, "DATA.tsv", 1, 1,
+    {"train", TRAIN, train_command, "DATA.tsv", 1, 1,
      "learn from pairs of sentences: source, tab, target"},
-    {"translate", TRANSLATE, "MODEL", 1, 1,
+    {"translate", TRANSLATE, translate_command, "MODEL", 1, 1,
      "one source a line on stdin, one target a line on stdout"},
-    {"evaluate", EVALUATE, "MODEL DATA.tsv", 2, 2,
+    {"evaluate", EVALUATE, evaluate_command, "MODEL DATA.tsv", 2, 2,
      "loss, exact match and BLEU on pairs of sentences"},
-    {"attention", ATTENTION, "MODEL SENTENCE", 2, 2,
+    {"attention", ATTENTION, attention_command, "MODEL SENTENCE", 2, 2,
      "show which words the model looks at"},
-    {"info", INFO, "[MODEL]", 0, 1,
+    {"info", INFO, info_command, "[MODEL]", 0, 1,
      "configuration and parameters, of a file or of options"},
 };
 
@@ -5813,13 +5827,13 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 // --epochs exclude each other only if both were.
 
 // The command line, understood.
-typedef struct {
+struct Arguments {
     const Command *command;
     const char *operand[2];
     int operands;
     Settings settings;   // as given, or else the initial values
     bool given[OPTIONS]; // which of them were given
-} Arguments;
+};
 
 // There are two ways to end unhappily, and they are kept apart. fail (chapter
 // 1) is for things that went wrong although the command made sense; misuse is
@@ -5900,8 +5914,7 @@ const Option *find_option(const Arguments *a, const char *name, size_t length) {
         if ((o->commands & a->command->bit) && strlen(o->name) == length
             && !strncmp(o->name, name, length))
             return o;
-    misuse(a, "%s has no option -%s%.*s", a->command->name,
-           length > 1 ? "-" : "", (int)length, name);
+    misuse(a, "%s has no option --%.*s", a->command->name, (int)length, name);
 }
 
 // Whether an option stood on the command line.
@@ -5912,7 +5925,7 @@ bool was_given(const Arguments *a, const char *name) {
 // Reads the option that argument[0] begins; returns how many arguments it took,
 // 1 or 2. Ends with status 2 if its value is missing or wrong.
 int read_option(Arguments *a, char **argument) {
-    const char *name = argument[0] + 1 + (argument[0][1] == '-');
+    const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
     const Option *o = find_option(a, name, length);
     bool attached = name[length] == '=', flag = o->type == FLAG;
@@ -5962,6 +5975,11 @@ void complete_settings(const Arguments *a, Settings *s) {
 // needed. A rate of -1, which nobody can ask for, stands for "not given".
 Arguments read_arguments(int argc, char **argv) {
     Arguments a = {.settings = {.recipe = {.rate = -1}}};
+    if (argc > 2 && find_choice("help|--help|-h", argv[1]) >= 0) {
+        argv++; // "help train" is "train --help"
+        argc--;
+        a.settings.help = true;
+    }
     if (argc < 2)
         misuse(&a, "what shall I do? train, translate, evaluate, attention "
                "or info");
@@ -5977,8 +5995,12 @@ Arguments read_arguments(int argc, char **argv) {
     for (int i = 2; i < argc;) {
         if (!plain && !strcmp(argv[i], "--"))
             plain = ++i;
-        else if (!plain && argv[i][0] == '-' && argv[i][1])
+        else if (!plain && !strncmp(argv[i], "--", 2))
             i += read_option(&a, argv + i);
+        else if (!plain && !strcmp(argv[i], "-h"))
+            a.settings.help = ++i;
+        else if (!plain && argv[i][0] == '-' && argv[i][1])
+            misuse(&a, "%s has no option %s", a.command->name, argv[i]);
         else if (a.operands == a.command->most)
             misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
                    a.command->operands);
@@ -6032,12 +6054,20 @@ bool is_terminal(FILE *file) {
 
 // The first Ctrl-C asks the training loop to finish its step and save. It only
 // leaves a note, since hardly anything else is allowed in a signal's handler;
-// report_step reads the note. A second Ctrl-C ends the program at once.
+// report_step reads the note. A second Ctrl-C ends the program at once. The
+// same holds for SIGTERM, which kill sends, and SIGHUP, which comes when the
+// terminal is closed; a signal that is ignored when the program begins (nohup
+// does that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
-void remember_signal(int number) {
-    stop_signal = number;
-    signal(number, SIG_DFL);
+void remember_signal(int which) {
+    stop_signal = which;
+    signal(which, SIG_DFL);
+}
+
+void stop_at(int which) {
+    if (signal(which, remember_signal) == SIG_IGN)
+        signal(which, SIG_IGN);
 }
 
 // ## What all commands with a model do
@@ -6536,8 +6566,11 @@ void train_command(const Arguments *a, Checkpoint *c) {
         .started = now(), .step_started = now(),
     };
     describe(&console, &data);
-    signal(SIGINT, remember_signal);
-    signal(SIGTERM, remember_signal);
+    stop_at(SIGINT);
+    stop_at(SIGTERM);
+#ifdef SIGHUP
+    stop_at(SIGHUP);
+#endif
     run_training(&console, &data, s->valid ? &valid : NULL);
     if (console.log)
         fclose(console.log);
@@ -6689,6 +6722,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     Arena *arena = &c->trainer.arena;
     Pairs p = load_pairs(a->operand[1], c);
     Loss loss = evaluate_loss(model, &p, TOGETHER, 0, arena);
+    if (!isfinite(loss.plain))
+        fail("%s: its loss on %s is not a number", a->operand[0], a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
@@ -6757,6 +6792,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     printf("%s\n\n", words);
     draw_cross_attention(stdout, arena, model, &saved, &batch, &c->source,
                          &c->target);
+    finish_output();
     if (csv) {
         NewFile n = new_file(csv);
         write_attention_csv(n.file, model, &saved, &batch, &c->source,
@@ -6853,16 +6889,31 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // training is stopped and resumed. Each time the exit status, the message and
 // the files that are left are compared with what this chapter promises.
 
+// The standard input, output and error streams that are closed when the program
+// begins: the next file to be opened would take their place, and messages would
+// be written into it. They become streams that cannot be used.
+void open_closed_streams(void) {
+#ifdef TRANSFORMER_POSIX
+    FILE *const standard[] = {stdin, stdout, stderr};
+    struct stat status;
+    for (int i = 0; i < 3; i++)
+        if (fstat(i, &status) != 0
+            && !freopen("/dev/null", i ? "r" : "w", standard[i]))
+            exit(1);
+#endif
+}
+
 // The status is 0, or 128 and the number of the signal that stopped a training.
 #ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
-    void (*const run[])(const Arguments *, Checkpoint *) = {
-        train_command, translate_command, evaluate_command, attention_command,
-        info_command};
-    const char *only = argc == 2 ? argv[1] : "";
-    if (!strcmp(only, "--version"))
+    open_closed_streams();
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+#endif
+    const char *first = argc > 1 ? argv[1] : "";
+    if (argc == 2 && !strcmp(first, "--version"))
         puts("transformer 1.0");
-    else if (!strcmp(only, "--help") || !strcmp(only, "-h"))
+    else if (argc == 2 && find_choice("help|--help|-h", first) >= 0)
         print_help();
     else {
         Arguments a = read_arguments(argc, argv);
@@ -6874,7 +6925,7 @@ int main(int argc, char **argv) {
         if (help)
             print_command_help(a.command);
         else
-            run[a.command - commands](&a, &c);
+            a.command->run(&a, &c);
         checkpoint_free(&c);
     }
     finish_output();

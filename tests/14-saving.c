@@ -92,7 +92,7 @@ bool limits_hold(const Option *o)
 void test_limits(void)
 {
     const char *nonsense[] = {"", "x", "5x", "5 ", "-1", "1e99", "nan", "inf",
-                              "1,5", "--", "99999999999999999999999"};
+                              "1,5", "--", "99999999999999999999999", "1e-400"};
     const char *not_whole[] = {"1.5", "1e3", "0x10", "+5", " 5", "5.0"};
     bool limits = true, numbers = true, whole = true;
     for (int i = 0; i < OPTIONS; i++) {
@@ -100,7 +100,7 @@ void test_limits(void)
         if (o->type != INTEGER && o->type != NUMBER)
             continue;
         limits = limits && limits_hold(o);
-        numbers = numbers && takes(o, nonsense, 11) == 0;
+        numbers = numbers && takes(o, nonsense, 12) == 0;
         if (o->type == INTEGER)
             whole = whole && takes(o, not_whole, 6) == 0;
     }
@@ -1161,6 +1161,27 @@ bool exists(const char *path)
     return file != NULL;
 }
 
+void save_not_finite(Checkpoint *c, real value)
+{
+    c->trainer.model->number[3] = value;
+    save_checkpoint(c, FILE_NAME);
+}
+
+void test_not_finite(void)
+{
+    Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
+    write_header(sample_header);
+    CLAIM_FAILS("a parameter that is not a number is not saved", "not finite",
+                save_not_finite(&c, (real)NAN));
+    CLAIM_FAILS("nor is one that no float can hold", "not finite",
+                save_not_finite(&c, (real)1e39));
+    Checkpoint old = load_checkpoint(FILE_NAME);
+    CLAIM(same_checkpoint(&sample, &old) && !exists(FILE_NAME ".1.new"),
+          "what was there before is still there, and nothing beside it");
+    checkpoint_free(&old);
+    checkpoint_free(&c);
+}
+
 void test_without_moments(void)
 {
 #ifdef TRANSFORMER_POSIX
@@ -1313,6 +1334,7 @@ int main(void)
     test_bad_moments();
     test_frugal_use();
     test_every_place();
+    test_not_finite();
     test_without_moments();
     test_replacing();
     test_full_disk();

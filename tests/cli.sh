@@ -250,6 +250,9 @@ explains()
         "$(printf '%s ' $2)" "$(awk '/^  --/ { printf "%s ", $1 }' out)"
     same "$1 --help prints nothing on stderr" '' "$(cat err)"
 }
+for help in help 'help train' '--help train' 'train -h' 'train x -h'; do
+    works "$help is understood" $help
+done
 explains train '--layers --d-model --heads --d-ff --dropout --norm --positions
     --activation --tie --max-len --tokens --lowercase --min-count
     --label-smoothing --lr --warmup --schedule --clip --batch --epochs --steps
@@ -307,6 +310,8 @@ wrong 'info does not take --threads' 'info has no option --threads' \
     info --threads 1
 wrong 'an option with one dash is not taken for a file' \
     'train has no option -x' train -x pairs.tsv
+wrong 'nor is it taken for one with two' \
+    'train has no option -steps' train pairs.tsv -steps 2
 
 wrong 'a last option without its value' \
     '--steps needs a value: a whole number from 1 to 2000000000' train a --steps
@@ -417,7 +422,7 @@ number() # OPTION LEAST MOST VALUES TO REFUSE…
 }
 number --dropout 0 0.99 1 0.991
 number --label-smoothing 0 0.99 1 0.991
-number --lr 0 1000 1000.1
+number --lr 0 1000 1000.1 1e-400
 number --clip 1e-09 1000000000 0 1e-10 2e9
 
 choice() # OPTION CHOICES
@@ -568,17 +573,26 @@ fi
 # -------------------------------------------------------------------- resume
 section 'resume'
 
+# What a shell runs in the background ignores Ctrl-C, unless env can undo that.
+if env --default-signal=INT true 2> /dev/null; then
+    foreground='env --default-signal=INT' interrupt=INT interrupted=130
+else
+    foreground='' interrupt=TERM interrupted=143
+    skip 'stopped by Ctrl-C' 'env has no --default-signal'
+fi
+
 # Starts a long training and stops it as Ctrl-C does, after it has logged some
 # hundred steps. Should it be done before that, it tries again.
 interrupt() # OPTIONS…
 {
     for _ in 1 2 3; do
         rm -f broken.*
-        "$program" train --threads 1 pairs.tsv "$@" < /dev/null > out 2> err &
+        $foreground "$program" train --threads 1 pairs.tsv "$@" \
+            < /dev/null > out 2> err &
         process=$!
         until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 500 ] ||
             ! kill -0 $process 2> /dev/null; do :; done
-        kill -INT $process 2> /dev/null
+        kill -$interrupt $process 2> /dev/null
         wait $process
         status=$?
         [ "$status" = 0 ] || break
@@ -595,8 +609,8 @@ same 'its best model is an early one' yes "$(awk -F , '$2 == "valid" &&
     (best == "" || $3 < best) { best = $3; step = $1 }
     END { print (step < 500 ? "yes" : step) }' whole.csv)"
 interrupt $long --model broken.safetensors --log broken.csv
-fits 'stopped by Ctrl-C it saves, says how to go on and ends with status 130' \
-    'status 130: stopped at step *; go on with --resume; broken.last.safetensors; *' "$(last_outcome)"
+fits "stopped by SIG$interrupt it saves, says how to go on and ends with status $interrupted" \
+    "status $interrupted: stopped at step *; go on with --resume; broken.last.safetensors; *" "$(last_outcome)"
 absent 'no temporary file is left' broken.last.safetensors.1.new
 same 'the log ends with the step that was saved' \
     "$(sed -n 's/^stopped at step \([0-9]*\) .*/\1/p' err)" \
@@ -615,7 +629,7 @@ same_bytes 'the log is the same as if not stopped, but for the speed' \
 interrupt $mini --steps 2000000000 --valid valid.tsv --model broken.safetensors \
     --log broken.csv
 same 'stopped before the first report it names a file that is there' \
-    'status 130, broken.last.safetensors exists' \
+    "status $interrupted, broken.last.safetensors exists" \
     "status $status, $(sed -n 's/.*--resume; \([^;]*\);.*/\1/p' err |
         while read -r name; do [ -f "$name" ] && echo "$name exists" ||
             echo "$name does not exist"; done)"
@@ -1363,6 +1377,15 @@ edited 's/"format"/"\\u0066ormat"/'
 refused 'a character written as its number' \
     "$not_a_model a string with a character that does not belong there*"
 
+# Numbers that are finite, and so large that no loss comes of them
+awk 'BEGIN { for (i = 0; i < 700; i++) printf "\\377\\377\\177\\177" }' > huge
+cp good.numbers bad.numbers
+printf "$(cat huge)" | dd of=bad.numbers conv=notrunc 2> /dev/null
+put_together good.header bad.numbers
+fails 'evaluate: a loss that is not a number is said' \
+    'bad.safetensors: its loss on pairs.tsv is not a number' \
+    evaluate bad.safetensors pairs.tsv
+
 # What is harmless is read.
 sed 's/":/" :	/g; s/},/} , /g' good.header > bad.header
 put_together bad.header good.numbers
@@ -1556,6 +1579,65 @@ ln -sf sub/none fresh.safetensors
 works 'a link to nothing yet' train pairs.tsv $mini --steps 1 --model fresh.safetensors
 works 'there is the model' info sub/none
 same 'no temporary file is left here either' '' "$(find . -name '*.new')"
+
+# ------------------------------------------------------- signals and streams
+section 'signals and streams'
+
+# stopped SIGNAL COMMAND…: sends it to a long training after its first steps
+stopped()
+{
+    signal=$1
+    shift
+    rm -f broken.*
+    "$@" train pairs.tsv $mini --steps 2000000000 --threads 1 \
+        --model broken.safetensors --log broken.csv < in > out 2> err &
+    process=$!
+    until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 100 ] ||
+        ! kill -0 $process 2> /dev/null; do :; done
+    kill -$signal $process
+    [ $signal != HUP ] || [ $# = 1 ] || kill -TERM $process
+    wait $process
+    status=$?
+}
+stopped HUP "$program"
+fits 'the terminal is closed: it saves' \
+    'status 129: stopped at step *; go on with --resume; broken.safetensors; *' \
+    "$(last_outcome)"
+works 'the model is there' info broken.safetensors
+stopped TERM "$program"
+fits 'kill: it saves' 'status 143: stopped at step *' "$(last_outcome)"
+cat > nohup.sh << END
+trap '' HUP
+exec "$program" "\$@"
+END
+stopped HUP sh nohup.sh
+fits 'a signal that is ignored when it begins stays ignored' \
+    'status 143: stopped at step *' "$(last_outcome)"
+
+cp good.safetensors w.safetensors
+(ulimit -S -f 16
+    exec "$program" train pairs.tsv --resume --epochs 1000 --model w.safetensors \
+        --threads 1) < in > out 2> err
+status=$?
+fits 'a limit on the size of files is said' \
+    'status 1: transformer: cannot write w.safetensors: File too large *' "$(last_outcome)"
+same_bytes 'the model is unchanged' good.safetensors w.safetensors
+
+"$program" train pairs.tsv $mini --steps 20 --threads 1 --model w.safetensors \
+    --log w.csv < in > out 2>&-
+same 'with stderr closed it works' 0 $?
+same 'the header and twenty rows are in the log' 21 \
+    "$(grep -c -E '^([0-9]+,train|step),' w.csv)"
+same 'and no other line' 21 "$(($(wc -l < w.csv)))"
+"$program" attention good.safetensors a --csv w.csv >&- 2> err
+status=$?
+fits 'with stdout closed it fails' \
+    'status 1: transformer: cannot write the output: Bad file descriptor' "$(last_outcome)"
+"$program" translate good.safetensors <&- > out 2> err
+status=$?
+fits 'with stdin closed it fails' \
+    'status 1: transformer: cannot read the input: Bad file descriptor' "$(last_outcome)"
+rm w.safetensors w.csv
 
 # ------------------------------------------------------------------ terminal
 section 'a terminal'
