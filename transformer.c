@@ -350,10 +350,14 @@ Mat band_of_cols(Mat m, int first, int count) {
 #define PARALLEL_FOR(work)
 #endif
 
-// Seconds since some moment, of the clock on the wall.
+// Seconds since some moment; where there is POSIX, of a clock that is never set
+// back.
 double now(void) {
-#ifdef TIME_UTC
-    struct timespec t;
+    struct timespec t = {0};
+#ifdef TRANSFORMER_POSIX
+    if (clock_gettime(CLOCK_MONOTONIC, &t) == 0)
+        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#elif defined TIME_UTC
     if (timespec_get(&t, TIME_UTC))
         return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #endif
