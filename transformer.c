@@ -4229,12 +4229,20 @@ void translate(const Transformer *model, const int *ids, int B, int S, int *out,
 //
 //@ run build/examples decoding
 
+// A translation has at most as many tokens as its source and 50 more
+// [section 6.1], and max_len at most; END is not counted.
+enum { LONGER = 50 };
+
+int longest_translation(const Transformer *model, int source) {
+    return min_int(model->config.max_len, source + LONGER);
+}
+
 // Translates all sentences, batch by batch; result[i] ends with END unless the
-// model did not come to an end within max_len tokens. Sentences of similar
-// length are taken together. The caller frees each result's id and the array.
+// model did not come to an end within the length that is allowed. Sentences of
+// similar length are taken together. The caller frees each result's id and the
+// array.
 Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
                         int batch_size, Arena *arena) {
-    int P = model->config.max_len + 1;
     Sentence *result = allocate((size_t)n, sizeof *result);
     int *order = allocate((size_t)n, sizeof *order);
     for (int i = 0; i < n; i++)
@@ -4244,12 +4252,15 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         int B = min_int(batch_size, n - first), S;
         size_t mark = arena->used;
         int *ids = pack(arena, source, order + first, B, &S);
+        int P = longest_translation(model, S - 1) + 1;
         int *out = arena_take(arena, (size_t)B * (size_t)P, sizeof *out);
         translate(model, ids, B, S, out, P, arena);
         for (int b = 0; b < B; b++) {
             Sentence *s = &result[order[first + b]];
-            *s = (Sentence){allocate((size_t)P, sizeof(int)), 0};
-            while (s->length < P && out[b * P + s->length] != PAD) {
+            int length = source[order[first + b]].length;
+            int most = longest_translation(model, length - 1) + 1;
+            *s = (Sentence){allocate((size_t)most, sizeof(int)), 0};
+            while (s->length < most && out[b * P + s->length] != PAD) {
                 s->id[s->length] = out[b * P + s->length];
                 s->length++;
             }

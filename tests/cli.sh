@@ -975,6 +975,13 @@ fails 'a model of characters counts characters' \
     'line 1 of the input has 9 tokens; the model takes at most 8' \
     translate char.safetensors
 
+works 'a model with room for long sentences' train pairs.tsv $mini --max-len 2000 \
+    --steps 1 --model long.safetensors
+give 'the cat sleeps\n'
+works 'it translates' translate long.safetensors
+same 'a translation has at most 50 tokens more than its source' yes \
+    "$(awk '{ print (NF <= 53 ? "yes" : NF " tokens") }' out)"
+
 # ------------------------------------------------------------------ evaluate
 section 'evaluate'
 
