@@ -152,10 +152,12 @@
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
 #define _POSIX_C_SOURCE 200809L // isatty, fsync, stat
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
 
+#include <ctype.h>
 #include <errno.h>
 #include <float.h>
 #include <limits.h>
@@ -4229,8 +4231,8 @@ void translate(const Transformer *model, const int *ids, int B, int S, int *out,
 //
 //@ run build/examples decoding
 
-// A translation has at most as many tokens as its source and 50 more
-// [section 6.1], and max_len at most; END is not counted.
+// A translation gets room for as many tokens as its source has and 50 more
+// [section 6.1], but for no more than max_len; and for END.
 enum { LONGER = 50 };
 
 int longest_translation(const Transformer *model, int source) {
@@ -5487,20 +5489,57 @@ void expect(Reader *r, const char *text) {
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
 
-// The next string, its escapes undone: a part of the file's contents, ended by
-// a zero where its second quote was. Escapes by number (a backslash and a u)
-// are refused: no writer needs them here.
+// The next four hexadecimal digits, or -1.
+int read_hex(Reader *r) {
+    char digits[5] = "", *end;
+    strncpy(digits, r->at, 4);
+    long code = isxdigit((unsigned char)*digits) ? strtol(digits, &end, 16) : -1;
+    if (code < 0 || end != digits + 4)
+        return -1;
+    r->at += 4;
+    return (int)code;
+}
+
+// A character that is written as its number, \u and four digits; two of them
+// for a number above ffff, each with ten of its bits. Writes it to `to` in UTF-8
+// and returns where it ends.
+char *read_escape(Reader *r, char *to) {
+    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    int code = read_hex(r);
+    if (code / 0x400 == 0xd800 / 0x400 && !strncmp(r->at, "\\u", 2)) {
+        r->at += 2;
+        int low = read_hex(r);
+        code = low / 0x400 == 0xdc00 / 0x400
+             ? 0x10000 + code % 0x400 * 0x400 + low % 0x400 : -1;
+    }
+    if (code <= 0)
+        refuse(r, "a string with a character that does not belong there");
+    int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (int i = n - 1; i > 0; i--, code /= 64)
+        to[i] = (char)(0x80 + code % 64);
+    *to = (char)(mark[n] + code);
+    return to + n;
+}
+
+// The next string, its escapes undone: a part of the header, ended by a zero
+// where its second quote was.
 char *read_string(Reader *r) {
     const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
     char *text = r->at, *next = text;
-    for (; r->at < r->end && *r->at != '"'; r->at++) {
+    while (r->at < r->end && *r->at != '"') {
         bool escaped = *r->at == '\\';
         r->at += escaped;
+        if (escaped && *r->at == 'u') {
+            r->at++;
+            next = read_escape(r, next);
+            continue;
+        }
         const char *escape = escaped ? strchr(from, *r->at) : to;
         if ((unsigned char)*r->at < ' ' || !escape)
             refuse(r, "a string with a character that does not belong there");
         *next++ = escaped ? to[escape - from] : *r->at;
+        r->at++;
     }
     expect(r, "\"");
     *next = '\0';
@@ -6111,20 +6150,36 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
     return decode_text(s.id, s.length, v, c->settings.tokenizer);
 }
 
-// A file of pairs in the model's numbers; pairs_free frees them. What is too
-// long for the model is left out, and said. Fails if nothing remains, or the
-// file is not what it should be.
-Pairs load_pairs(const char *path, const Checkpoint *c) {
+// Pairs in the model's numbers; pairs_free frees them. What is too long for the
+// model is left out, and said, and so is that the model does not know the words.
+// Fails if nothing remains. `path` is where the text came from.
+Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
-    Text text = read_pairs(path, s->tokenizer);
-    Pairs p = encode_pairs(&text, &c->source, &c->target, s->tokenizer, most);
-    text_free(&text);
+    double tokens = 0, unknown = 0;
+    Pairs p = encode_pairs(text, &c->source, &c->target, s->tokenizer, most);
     if (p.count == 0)
         fail("%s: every pair has more than %d tokens", path, most);
     if (p.too_long)
         fprintf(stderr, "%s: left out %d of %d pairs, with more than %d "
                 "tokens\n", path, p.too_long, p.too_long + p.count, most);
+    for (int i = 0; i < 2 * p.count; i++) {
+        Sentence one = i % 2 ? p.target[i / 2] : p.source[i / 2];
+        tokens += one.length - 1;
+        for (int k = 0; k < one.length; k++)
+            unknown += one.id[k] == UNKNOWN;
+    }
+    if (unknown > tokens / 2)
+        fprintf(stderr, "%s: the model does not know %.0f %% of the tokens\n",
+                path, 100 * unknown / tokens);
+    return p;
+}
+
+// The pairs of a file. Fails if it is not what it should be.
+Pairs load_pairs(const char *path, const Checkpoint *c) {
+    Text text = read_pairs(path, c->settings.tokenizer);
+    Pairs p = number_pairs(path, &text, c);
+    text_free(&text);
     return p;
 }
 
@@ -6196,24 +6251,24 @@ void show_progress(Console *c, const Report *r) {
     c->shown = now();
 }
 
-// Translates three sentences, greedily, and compares them with the true ones.
+// Translates three sentences, greedily, and compares them with the true ones;
+// fewer if a signal comes meanwhile.
 void show_samples(const Console *c) {
     Checkpoint *k = c->checkpoint;
     const Pairs *p = c->samples;
-    int n = min_int(3, p->count);
-    Sentence *result = translate_all(k->trainer.model, p->source, n, n,
-                                     &k->trainer.arena);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < min_int(3, p->count) && !stop_signal; i++) {
+        Sentence *own = translate_all(k->trainer.model, &p->source[i], 1, 1,
+                                      &k->trainer.arena);
         Match match = {0};
-        add_match(&match, result[i], p->target[i]);
+        add_match(&match, *own, p->target[i]);
         char *from = text_of(k, &k->source, p->source[i]);
-        char *to = text_of(k, &k->target, result[i]);
+        char *to = text_of(k, &k->target, *own);
         fprintf(stderr, "    %s  →  %s%s\n", from, to,
                 match.exact ? "" : "  (not yet)");
         free(from);
         free(to);
+        sentences_free(own, 1);
     }
-    sentences_free(result, n);
 }
 
 // ### The log
@@ -6387,15 +6442,15 @@ char *last_path(const char *path) {
 // word will be when it is used; otherwise one would measure something that
 // never happens.
 
-// A new model: vocabularies from the training data, random parameters. Fails if
-// the data cannot be read or leaves no words.
-Checkpoint new_checkpoint(const Settings *s, const char *path) {
+// A new model: vocabularies from the training data, which come from `path`, and
+// random parameters. Fails if no words are left.
+Checkpoint new_checkpoint(const Settings *s, const char *path,
+                          const Text *text) {
     Checkpoint c = {.settings = *s};
     Config *config = &c.settings.config;
-    Text text = read_pairs(path, s->tokenizer);
-    c.source = vocab_build(text.source, text.count, s->tokenizer, s->min_count);
-    c.target = vocab_build(text.target, text.count, s->tokenizer, s->min_count);
-    text_free(&text);
+    const Tokenizer how = s->tokenizer;
+    c.source = vocab_build(text->source, text->count, how, s->min_count);
+    c.target = vocab_build(text->target, text->count, how, s->min_count);
     config->source_vocab = c.source.count;
     config->target_vocab = c.target.count;
     if (min_int(c.source.count, c.target.count) == FIRST_WORD)
@@ -6568,8 +6623,15 @@ void train_command(const Arguments *a, Checkpoint *c) {
     if (was_given(a, "steps") && was_given(a, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
     check_paths(a, last);
-    *c = s->resume ? resume_checkpoint(a, newest) : new_checkpoint(s, path);
-    Pairs data = load_pairs(path, c), valid = {0};
+    if (s->resume)
+        *c = resume_checkpoint(a, newest);
+    // read once: it may come through a pipe
+    Text text = read_pairs(path, s->resume ? c->settings.tokenizer
+                                           : s->tokenizer);
+    if (!s->resume)
+        *c = new_checkpoint(s, path, &text);
+    Pairs data = number_pairs(path, &text, c), valid = {0};
+    text_free(&text);
     if (s->valid)
         valid = load_pairs(s->valid, c);
     if (s->valid && s->resume)
@@ -6604,27 +6666,83 @@ void train_command(const Arguments *a, Checkpoint *c) {
 // its number, behind the translations of all lines before it.
 
 // Lines may come from a person, a file or a program that waits for each answer.
-// The first and the last of these are why the output is flushed after each lot
-// of lines, and why at a terminal a lot is a single line.
+// Up to 64 lines are taken together, which is several times faster than one by
+// one; but before the program would have to wait for more input, it answers
+// what it has.
+
+enum { LINES = 64, LONGEST_LINE = 1 << 20 };
+
+typedef struct {
+    Checkpoint *checkpoint;
+    Sentence line[LINES]; // read, and not yet translated
+    int lines;
+    int line_number;      // of the line that was read last, from 1
+    char bytes[4096];     // of the standard input
+    size_t at, end;       // the next of them, and how many there are
+} Input;
+
+// Translates and prints the lines that have been read.
+void answer(Input *in) {
+    Checkpoint *c = in->checkpoint;
+    if (in->lines == 0)
+        return;
+    Sentence *result = translate_all(c->trainer.model, in->line, in->lines,
+                                     in->lines, &c->trainer.arena);
+    for (int i = 0; i < in->lines; i++) {
+        char *text = text_of(c, &c->target, result[i]);
+        puts(in->line[i].length > 1 ? text : "");
+        free(text);
+        free(in->line[i].id);
+    }
+    sentences_free(result, in->lines);
+    in->lines = 0;
+    finish_output();
+}
+
+// The next byte of the standard input, or EOF. Fails if it cannot be read.
+int next_byte(Input *in) {
+    if (in->at == in->end) {
+#ifdef TRANSFORMER_POSIX
+        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&input, 1, 0) == 0)
+            answer(in);
+        ptrdiff_t size = read(STDIN_FILENO, in->bytes, sizeof in->bytes);
+#else
+        ptrdiff_t size = (ptrdiff_t)fread(in->bytes, 1, 1, stdin);
+        size = ferror(stdin) ? -1 : size;
+#endif
+        if (size < 0)
+            fail("cannot read the input: %s", strerror(errno));
+        in->at = 0;
+        in->end = (size_t)size;
+    }
+    return in->at < in->end ? (unsigned char)in->bytes[in->at++] : EOF;
+}
 
 // The next line of the standard input, without its end (LF or CR LF) and, if it
-// is line 1, without a byte order mark; NULL behind the last. The caller frees
-// it. Fails if the input cannot be read or is not text.
-char *read_input(int number) {
+// is line 1, without a byte order mark; NULL after the last. The caller frees
+// it. Fails if the input cannot be read or is not text. A line may be long, but
+// not without limit, and it is never cut in two: both halves would be
+// translated as if they were whole.
+char *read_input(Input *in) {
     size_t length = 0, room = 256;
     char *line = allocate(room, 1);
     int c;
-    while ((c = getchar()) != EOF && c != '\n') {
+    in->line_number++;
+    while ((c = next_byte(in)) != EOF && c != '\n') {
         if (c == '\0')
-            fail("line %d of the input: a zero byte: this is not text", number);
+            fail("line %d of the input: a zero byte: this is not text",
+                 in->line_number);
         line[length++] = (char)c;
+        if (length == LONGEST_LINE)
+            fail("line %d of the input has more than %d bytes",
+                 in->line_number, LONGEST_LINE);
         if (length == room)
             line = reallocate(line, room *= 2, 1);
-        if (number == 1 && length == 3 && !memcmp(line, "\xef\xbb\xbf", 3))
+        if (in->line_number == 1 && length == 3
+            && !memcmp(line, "\xef\xbb\xbf", 3))
             length = 0;
     }
-    if (ferror(stdin))
-        fail("cannot read the input: %s", strerror(errno));
     if (length == 0 && c == EOF) {
         free(line);
         return NULL;
@@ -6633,11 +6751,6 @@ char *read_input(int number) {
     line[length] = '\0';
     return line;
 }
-
-// The input is read byte by byte up to the end of a line, however long that is:
-// a limit would cut somebody's sentence in two, and both halves would be
-// translated as if they were whole. A line that is not UTF-8, or longer than
-// the model was made for, is an error rather than a bad translation.
 
 // text → its tokens, which the caller frees. Returns NULL, or else what is
 // wrong with the text, to be said behind its name.
@@ -6661,40 +6774,22 @@ const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
 // A word that the model does not know is no error: it becomes <unknown>, and
 // the model makes of it what it can.
 
-// Translates and prints n lines, and frees their tokens.
-void translate_lines(Checkpoint *c, Sentence *line, int n) {
-    Sentence *result = translate_all(c->trainer.model, line, n, n,
-                                     &c->trainer.arena);
-    for (int i = 0; i < n; i++) {
-        char *text = text_of(c, &c->target, result[i]);
-        puts(line[i].length > 1 ? text : "");
-        free(text);
-        free(line[i].id);
-    }
-    sentences_free(result, n);
-    finish_output();
-}
-
-// transformer translate MODEL. At a terminal each line is answered at once;
-// from a file 64 lines are taken together, which is several times faster.
+// transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
     (void)a; // needs no more
-    enum { LINES = 64 };
-    int together = is_terminal(stdin) ? 1 : LINES, n = 0;
-    Sentence line[LINES];
+    Input in = {.checkpoint = c};
     char *text;
-    for (int number = 1; (text = read_input(number)) != NULL; number++) {
-        const char *wrong = encode_input(text, c, &c->source, &line[n]);
+    while ((text = read_input(&in)) != NULL) {
+        const char *wrong = encode_input(text, c, &c->source,
+                                         &in.line[in.lines]);
         free(text);
-        n += !wrong;
-        if (n == together || wrong) {
-            translate_lines(c, line, n);
-            n = 0;
-        }
+        in.lines += !wrong;
+        if (in.lines == LINES || wrong)
+            answer(&in);
         if (wrong)
-            fail("line %d of the input %s", number, wrong);
+            fail("line %d of the input %s", in.line_number, wrong);
     }
-    translate_lines(c, line, n);
+    answer(&in);
 }
 
 // ## evaluate

@@ -545,6 +545,8 @@ void test_other_writing(void)
             "metadata may come in any order");
     accepts(replaced("\\n/\\n", "\\n\\/\\n"), sample_data,
             "a slash may be written as \\/");
+    accepts(replaced("é\\n😀", "\\u00e9\\n\\uD83D\\ude00"), sample_data,
+            "characters may be written as their numbers, as Python does");
     accepts(replaced(",\"state\":\"newest\"", ""), sample_data,
             "a file of the first edition does not say which state it is");
     accepts(replaced("\"step\"", "\"by\":\"A \\t B\",\"by\":\"\",\"step\""),
@@ -805,7 +807,14 @@ void test_bad_json(void)
         {"a line end in a string", "é", "\n", character},
         {"a tab in a string", "é", "\t", character},
         {"an unknown escape", "é", "\\x41", character},
-        {"an escape by number", "é", "\\u00e9", character},
+        {"an escape by number that is too short", "é", "\\u0e9", character},
+        {"one that is not a number", "é", "\\u+0e9", character},
+        {"a zero byte by number", "é", "\\u0000", character},
+        {"half a surrogate pair by number", "é", "\\ud83d", "not valid UTF-8"},
+        {"the other half alone", "é", "\\ude00", "not valid UTF-8"},
+        {"a pair whose second half is none", "é", "\\ud83d\\u0041", character},
+        {"a control character in a word by number", "é", "\\u0007é",
+         "is not in its place"},
         {"a string in Latin-1", "é", "\xe9", "not valid UTF-8"},
         {"half a character of UTF-8", "😀", "\xf0\x9f\x98", "not valid UTF-8"},
         {"a surrogate", "😀", "\xed\xa0\x80", "not valid UTF-8"},
