@@ -31,7 +31,7 @@ ssize_t read_fed(char *to, size_t size);
 #undef stderr
 #define stderr messages
 #define read(file, to, size) read_fed(to, size)
-#define poll(files, count, wait) 1 // input is always ready
+#define poll(files, count, wait) ((void)(files), 1) // always ready
 #include "test.h"
 #undef read
 
@@ -59,9 +59,9 @@ void name_input(const char *behind)
 typedef struct {
     const char *bytes;
     size_t size, read;
-} Input;
+} Fed;
 
-Input input;
+Fed input;
 
 int fed_byte(void)
 {
@@ -322,7 +322,7 @@ bool feed(const Part *part, const char *bytes, size_t size)
     rewind(messages);
     memset(said, 0, sizeof said);
     save_bytes(bytes, size);
-    input = (Input){bytes, size, 0};
+    input = (Fed){bytes, size, 0};
     sandbox_begin();
     memory_limit = memory_now + 100 * size + (2 << 20);
     if (setjmp(where_exit_returns) == 0)
