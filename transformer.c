@@ -151,13 +151,13 @@
 
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
-#define _POSIX_C_SOURCE 200809L // isatty, fsync, stat
+#define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath
+#include <libgen.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
 
-#include <ctype.h>
 #include <errno.h>
 #include <float.h>
 #include <limits.h>
@@ -5028,81 +5028,62 @@ void checkpoint_free(Checkpoint *c) {
 
 // A file that replaces `path` when it is complete.
 typedef struct {
-    char *path;   // links followed
-    char *beside; // the name it has until then
+    const char *path;
+    char *real, *beside; // links followed; the name it has until then
     FILE *file;
 } NewFile;
 
 // What a name stands for: nothing that could be lost, a file, or something that
-// renaming must not replace, such as a folder or a device. (Without POSIX they
-// cannot be told from files.)
+// renaming must not replace: a folder, a device, a link that leads nowhere.
+// (Without POSIX they cannot be told from files.)
 enum { NOTHING, REGULAR, SPECIAL };
 
 int kind_of_file(const char *path) {
 #ifdef TRANSFORMER_POSIX
     struct stat status;
     if (stat(path, &status) != 0)
-        return NOTHING;
+        return lstat(path, &status) == 0 ? SPECIAL : NOTHING;
     return !S_ISREG(status.st_mode) ? SPECIAL
          : status.st_size ? REGULAR : NOTHING;
 #else
     FILE *file = fopen(path, "rb");
-    int kind = file && fgetc(file) != EOF ? REGULAR : NOTHING;
     if (file)
         fclose(file);
-    return kind;
+    return file ? REGULAR : NOTHING;
 #endif
 }
 
-// The name of the file that `path` stands for, whether it exists or not: if
-// that is a link, the name it points to. The caller frees it.
+// The name of the file that `path` stands for: if that is a link, of the file
+// it leads to. The caller frees it.
 char *follow_links(const char *path) {
-    char *name = allocate(strlen(path) + 1, 1);
-    strcpy(name, path);
+    enum { LONGEST_PATH = 4096 };
+    char *name = allocate(LONGEST_PATH, 1);
 #ifdef TRANSFORMER_POSIX
-    enum { LONGEST = 4096, MOST_LINKS = 40 };
-    char to[LONGEST];
-    for (int links = 0; links < MOST_LINKS; links++) {
-        ssize_t length = readlink(name, to, LONGEST);
-        if (length < 0 || length == LONGEST)
-            break;
-        char *slash = *to == '/' ? NULL : strrchr(name, '/');
-        int folder = slash ? (int)(slash + 1 - name) : 0;
-        char *next = allocate((size_t)folder + (size_t)length + 1, 1);
-        sprintf(next, "%.*s%.*s", folder, name, (int)length, to);
-        free(name);
-        name = next;
-    }
+    if (realpath(path, name))
+        return name;
 #endif
+    snprintf(name, LONGEST_PATH, "%s", path);
     return name;
 }
 
-// Whether two names stand for one file, or for one that is not there yet: then
-// the folder and the name in it are the same. Writing to a device loses nothing
-// that was in it.
+// Whether two names stand for one file, or will: of files that are not there
+// yet the folders are the same, and the names in them.
 bool same_file(const char *a, const char *b) {
+    bool same = !strcmp(a, b);
 #ifdef TRANSFORMER_POSIX
-    char *name[] = {follow_links(a), follow_links(b)}, *last[] = {"", ""};
-    struct stat at[2] = {0};
-    for (int i = 0; i < 2; i++) {
-        if (stat(name[i], &at[i]) == 0)
-            continue;
-        char *slash = strrchr(name[i], '/');
-        last[i] = slash ? slash + 1 : name[i];
-        char kept = *last[i];
-        *last[i] = '\0';
-        stat(slash ? name[i] : ".", &at[i]);
-        *last[i] = kept;
+    struct stat x = {0}, y = {0};
+    char *left = follow_links(a), *right = follow_links(b);
+    bool there = stat(left, &x) == 0;
+    if (stat(right, &y) != 0 && !there
+        && !strcmp(basename(left), basename(right))) {
+        stat(dirname(left), &x);
+        stat(dirname(right), &y);
     }
-    bool same = at[0].st_dev == at[1].st_dev && at[0].st_ino == at[1].st_ino
-             && !strcmp(last[0], last[1])
-             && (S_ISREG(at[0].st_mode) || S_ISDIR(at[0].st_mode));
-    free(name[0]);
-    free(name[1]);
-    return same;
-#else
-    return !strcmp(a, b);
+    same = same || (x.st_ino && x.st_ino == y.st_ino && x.st_dev == y.st_dev);
+    free(left);
+    free(right);
 #endif
+    return same;
 }
 
 // Opens the file beside `path`; fails, with the reason, if that cannot be. What
@@ -5111,17 +5092,17 @@ bool same_file(const char *a, const char *b) {
 NewFile new_file(const char *path) {
     if (kind_of_file(path) == SPECIAL)
         fail("cannot write %s: it is not a regular file", path);
-    NewFile n = {.path = follow_links(path)};
-    n.beside = allocate(strlen(n.path) + 20, 1);
+    NewFile n = {.path = path, .real = follow_links(path)};
+    n.beside = allocate(strlen(n.real) + 20, 1);
     for (int k = 1; !n.file; k++) {
-        sprintf(n.beside, "%s.%d.new", n.path, k);
+        sprintf(n.beside, "%s.%d.new", n.real, k);
         n.file = fopen(n.beside, "wbx");
         if (!n.file && errno != EEXIST)
-            fail("cannot write %s: %s", n.path, strerror(errno));
+            fail("cannot write %s: %s", path, strerror(errno));
     }
 #ifdef TRANSFORMER_POSIX
     struct stat old;
-    if (stat(n.path, &old) == 0)
+    if (stat(path, &old) == 0)
         chmod(n.beside, old.st_mode & 07777);
 #endif
     return n;
@@ -5132,7 +5113,7 @@ void discard_file(NewFile *n) {
     fclose(n->file);
     remove(n->beside);
     free(n->beside);
-    free(n->path);
+    free(n->real);
 }
 
 // Completes and renames the file. If any write since it was opened went wrong,
@@ -5147,17 +5128,17 @@ void commit_file(NewFile *n) {
     fclose(n->file);
 #ifdef _WIN32
     if (written)
-        remove(n->path); // rename does not replace there
+        remove(n->real); // rename does not replace there
 #endif
     errno = reason;
-    if (!written || rename(n->beside, n->path) != 0) {
+    if (!written || rename(n->beside, n->real) != 0) {
         reason = errno;
         remove(n->beside);
         fail("cannot write %s: %s (what was there before is unchanged)",
              n->path, strerror(reason));
     }
     free(n->beside);
-    free(n->path);
+    free(n->real);
 }
 
 // ## The file format
@@ -5267,21 +5248,17 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// What stands behind the name of a tensor whose numbers begin at byte `begin`.
-// The writer writes this, and the reader accepts just this (and white space).
-typedef struct {
-    char text[160];
-} Entry;
-
-Entry entry_of(const Tensor *t, size_t begin) {
-    Entry e;
+// What stands after the name of a tensor whose numbers begin at byte `begin`:
+// the writer writes this, and the reader accepts just this (and white space).
+// Returns `to`.
+const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
     if (!is_vector(t))
         snprintf(rows, sizeof rows, "%d,", t->rows);
-    snprintf(e.text, sizeof e.text, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
+    snprintf(to, 160, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
              "\"data_offsets\":[%zu,%zu]}", rows, t->cols, begin,
              begin + bytes_of(t));
-    return e;
+    return to;
 }
 
 // ### Writing
@@ -5325,12 +5302,10 @@ void write_metadata(FILE *file, const Checkpoint *c) {
 // they end, which is where those of the next role begin.
 size_t write_entries(FILE *file, const Transformer *t, const char *prefix,
                      size_t begin) {
-    for (int i = 0; i < t->tensors; i++) {
-        const Tensor *tensor = &t->tensor[i];
-        fprintf(file, ",\"%s%s\"%s", prefix, tensor->name.text,
-                entry_of(tensor, begin).text);
-        begin += bytes_of(tensor);
-    }
+    char entry[160];
+    for (int i = 0; i < t->tensors; begin += bytes_of(&t->tensor[i++]))
+        fprintf(file, ",\"%s%s\"%s", prefix, t->tensor[i].name.text,
+                entry_of(entry, &t->tensor[i], begin));
     return begin;
 }
 
@@ -5435,7 +5410,7 @@ typedef struct {
 typedef struct {
     const char *path;
     FILE *file;
-    size_t size;             // of the file
+    size_t size, numbers;    // of the file; where the numbers begin in it
     char *header, *at, *end; // the header, the next byte of it, its end
     Metadatum *metadata;
     int count;               // of metadata
@@ -5491,13 +5466,12 @@ void expect(Reader *r, const char *text) {
 
 // The next four hexadecimal digits, or -1.
 int read_hex(Reader *r) {
-    char digits[5] = "", *end;
+    char digits[5] = "";
     strncpy(digits, r->at, 4);
-    long code = isxdigit((unsigned char)*digits) ? strtol(digits, &end, 16) : -1;
-    if (code < 0 || end != digits + 4)
+    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
         return -1;
     r->at += 4;
-    return (int)code;
+    return (int)strtol(digits, NULL, 16);
 }
 
 // A character that is written as its number, \u and four digits; two of them
@@ -5530,16 +5504,14 @@ char *read_string(Reader *r) {
     while (r->at < r->end && *r->at != '"') {
         bool escaped = *r->at == '\\';
         r->at += escaped;
-        if (escaped && *r->at == 'u') {
-            r->at++;
+        char c = *r->at++;
+        const char *escape = escaped ? strchr(from, c) : to;
+        if (escaped && c == 'u')
             next = read_escape(r, next);
-            continue;
-        }
-        const char *escape = escaped ? strchr(from, *r->at) : to;
-        if ((unsigned char)*r->at < ' ' || !escape)
+        else if ((unsigned char)c < ' ' || !escape)
             refuse(r, "a string with a character that does not belong there");
-        *next++ = escaped ? to[escape - from] : *r->at;
-        r->at++;
+        else
+            *next++ = escaped ? to[escape - from] : c;
     }
     expect(r, "\"");
     *next = '\0';
@@ -5562,10 +5534,11 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key, or NULL. The file is refused if the key is there twice:
-// which of the two would count?
-char *find_metadata(const Reader *r, const char *key) {
-    char *value = NULL;
+// The value of a key, or `missing` if it is not there. The file is refused if it
+// is there twice (which of the two would count?), and if it must be there:
+// then `missing` is NULL.
+const char *metadata(const Reader *r, const char *key, const char *missing) {
+    const char *value = NULL;
     for (int i = 0; i < r->count; i++) {
         if (strcmp(r->metadata[i].key, key))
             continue;
@@ -5573,22 +5546,16 @@ char *find_metadata(const Reader *r, const char *key) {
             refuse(r, "metadata twice: %s", key);
         value = r->metadata[i].value;
     }
-    return value;
-}
-
-// The value of a key that must be there.
-char *metadata(const Reader *r, const char *key) {
-    char *value = find_metadata(r, key);
-    if (!value)
+    if (!value && !missing)
         refuse(r, "no metadata for %s", key);
-    return value;
+    return value ? value : missing;
 }
 
 // Refuses the file if what was read from this key is not allowed.
 void check_metadata(const Reader *r, const char *key, bool allowed) {
     if (!allowed)
         refuse(r, "the metadata says %s \"%s\", which is not allowed", key,
-               metadata(r, key));
+               metadata(r, key, NULL));
 }
 
 // A reader that refuses must say why in a way that helps. Most of these files
@@ -5602,7 +5569,7 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = {0}, special = vocab_new();
-    for (char *word = metadata(r, key), *next; word; word = next) {
+    for (char *word = (char *)metadata(r, key, NULL), *next; word; word = next) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
@@ -5625,11 +5592,11 @@ Vocab read_vocab(const Reader *r, const char *key) {
 void read_settings(const Reader *r, Checkpoint *c) {
     Config *config = &c->settings.config;
     char key[32];
-    check_metadata(r, "format", !strcmp(metadata(r, "format"), FORMAT));
+    check_metadata(r, "format", !strcmp(metadata(r, "format", NULL), FORMAT));
     for (const Option *o = options; o < options + OPTIONS; o++) {
         if (!o->in_model)
             continue;
-        const char *value = metadata(r, metadata_name(key, o));
+        const char *value = metadata(r, metadata_name(key, o), NULL);
         bool unset = !strcmp(key, "steps") && !strcmp(value, "0");
         check_metadata(r, key, unset || set_option(&c->settings, o, value));
     }
@@ -5641,6 +5608,8 @@ void read_settings(const Reader *r, Checkpoint *c) {
     config->source_vocab = c->source.count;
     config->target_vocab = c->target.count;
 }
+
+#define NONE SIZE_MAX
 
 // The place of a tensor in a file with all roles: its role times the number of
 // tensors, and its index. -1 if there is none of that name. It looks for the
@@ -5656,43 +5625,41 @@ int find_tensor(const Transformer *t, const char *name) {
     return -1;
 }
 
-// The entries of all tensors, to the end of the header. Returns the places of
-// the tensors in the order of the file, -1 after the last; the caller frees
+// The entries of all tensors, to the end of the header. Returns where the
+// numbers of each begin, in the order of find_tensor, or NONE; the caller frees
 // it. Each tensor begins where the one before it ends, so none overlap and no
 // hole is left. Either every parameter has its moments or none has.
-int *read_entries(Reader *r, const Transformer *t) {
+size_t *read_entries(Reader *r, const Transformer *t) {
     int places = ROLES * t->tensors, count = 0;
-    int *order = allocate((size_t)places + 1, sizeof *order);
-    bool *seen = allocate((size_t)places, sizeof *seen);
-    size_t begin = 0, size = r->size - 8 - (size_t)(r->end - r->header);
+    size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
+    memset(begin, 255, (size_t)places * sizeof *begin); // NONE
     while (take(r, ",")) {
         const char *name = read_string(r);
+        char entry[160];
         int place = find_tensor(t, name);
-        if (place < 0 || seen[place])
+        if (place < 0 || begin[place] != NONE)
             refuse(r, "the tensor %s does not belong there, or is there twice",
                    name);
         const Tensor *tensor = &t->tensor[place % t->tensors];
-        Entry entry = entry_of(tensor, begin);
-        if (!take(r, entry.text))
+        if (!take(r, entry_of(entry, tensor, end)))
             refuse(r, "the tensor %s should have the entry %s", name,
-                   entry.text + 1);
-        begin += bytes_of(tensor);
-        seen[order[count++] = place] = true;
+                   entry + 1);
+        begin[place] = end;
+        end += bytes_of(tensor);
+        count++;
     }
     expect(r, "}");
     r->at += strspn(r->at, " \t\r\n");
     if (r->at < r->end)
         refuse(r, "something after the end of its header");
     for (int i = 0; i < (count > t->tensors ? places : t->tensors); i++)
-        if (!seen[i])
+        if (begin[i] == NONE)
             refuse(r, "the tensor %s%s is missing", role_prefix[i / t->tensors],
                    t->tensor[i % t->tensors].name.text);
-    if (begin != size)
-        refuse(r, "it has %zu bytes of numbers where its header says %zu", size,
-               begin);
-    order[count] = -1;
-    free(seen);
-    return order;
+    if (end != r->size - r->numbers)
+        refuse(r, "it has %zu bytes of numbers where its header says %zu",
+               r->size - r->numbers, end);
+    return begin;
 }
 
 // Infinities and NaN are refused as well. No training writes them, since a step
@@ -5722,31 +5689,24 @@ void read_numbers(const Reader *r, const Tensor *t, int role) {
 }
 
 // All tensors: the parameters, and the moments if they are there and wanted.
-// Moments that are not wanted are skipped.
 void read_tensors(Reader *r, Checkpoint *c, bool moments) {
     const Settings *s = &c->settings;
     Transformer *outline = transformer_outline(&s->config);
-    int *order = read_entries(r, outline), tensors = outline->tensors;
+    size_t *begin = read_entries(r, outline);
+    int tensors = outline->tensors;
     transformer_free(outline);
-    int count = 0;
-    while (order[count] >= 0)
-        count++;
-    if (moments && count > tensors)
+    if (moments && begin[tensors] != NONE)
         c->trainer = trainer_new(&s->config, &s->recipe);
     else
         c->trainer.model = transformer_new(&s->config);
-    Transformer *const role[ROLES] = {
-        [PARAMETER] = c->trainer.model, [FIRST_MOMENT] = c->trainer.m,
-        [SECOND_MOMENT] = c->trainer.v};
-    for (int k = 0; k < count; k++) {
-        int which = order[k] / tensors, i = order[k] % tensors;
-        if (role[which])
-            read_numbers(r, &role[which]->tensor[i], which);
-        else
-            fseek(r->file, (ptrdiff_t)bytes_of(&c->trainer.model->tensor[i]),
-                  SEEK_CUR);
-    }
-    free(order);
+    const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
+    for (int k = 0; k < ROLES && role[k]; k++)
+        for (int i = 0; i < tensors; i++) {
+            size_t at = r->numbers + begin[k * tensors + i];
+            fseek(r->file, (ptrdiff_t)at, SEEK_SET);
+            read_numbers(r, &role[k]->tensor[i], k);
+        }
+    free(begin);
 }
 
 // A model without moments can be used but not resumed; its `m` and `v` stay
@@ -5756,15 +5716,12 @@ void read_tensors(Reader *r, Checkpoint *c, bool moments) {
 // Files of the first edition do not say which state they are.
 void read_progress(const Reader *r, Checkpoint *c) {
     Trainer *t = &c->trainer;
-    const char *state = find_metadata(r, "state");
-    double most = (double)(LONG_MAX / 2);
-    t->step = read_whole(metadata(r, "step"), 0, most);
+    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(LONG_MAX / 2));
     check_metadata(r, "step", t->step >= 0);
-    check_metadata(r, "best", read_number(&t->best, metadata(r, "best"),
+    check_metadata(r, "best", read_number(&t->best, metadata(r, "best", NULL),
                                           -INFINITY, INFINITY));
-    int which = state ? find_choice("newest|best", state) : 0;
-    check_metadata(r, "state", which >= 0);
-    c->best = which;
+    c->best = find_choice("newest|best", metadata(r, "state", "newest"));
+    check_metadata(r, "state", c->best >= 0);
 }
 
 // Opens a file and reads its header, with a zero byte after it. The only number
@@ -5786,6 +5743,7 @@ Reader open_model(const char *path) {
     read_bytes(&r, header, (size_t)length);
     r.at = r.header = header;
     r.end = header + length;
+    r.numbers = 8 + (size_t)length;
     return r;
 }
 
@@ -6297,11 +6255,10 @@ void write_row(FILE *log, const Step *s, const char *split, Loss l) {
 // how good the best is: were it the other way round, and something happened in
 // between, a resumed training would never save the best again.
 void save_models(const Console *c, const Report *r) {
-    if (r->best) {
-        c->checkpoint->best = true;
+    c->checkpoint->best = r->best;
+    if (r->best)
         save_checkpoint(c->checkpoint, c->settings->model);
-        c->checkpoint->best = false;
-    }
+    c->checkpoint->best = false;
     save_checkpoint(c->checkpoint, c->newest);
 }
 
@@ -6514,15 +6471,10 @@ double best_so_far(const Checkpoint *newest, const char *path,
     if (kind_of_file(path) == NOTHING)
         return INFINITY;
     Checkpoint best = load_model(path);
-    bool same = same_vocabulary(&best.source, &newest->source)
-             && same_vocabulary(&best.target, &newest->target);
-    for (const Option *o = options; o < options + OPTIONS; o++) {
-        char one[64], other[64];
-        same = same && (o->in_model != FIXED
-            || !strcmp(option_text(one, &best.settings, o),
-                       option_text(other, &newest->settings, o)));
-    }
-    if (!same)
+    if (!same_vocabulary(&best.source, &newest->source)
+        || !same_vocabulary(&best.target, &newest->target)
+        || best.trainer.model->count != newest->trainer.model->count
+        || best.settings.config.max_len != newest->settings.config.max_len)
         fail("%s is not the best model of the training to resume", path);
     Loss loss = evaluate_loss(best.trainer.model, valid,
                               newest->settings.recipe.batch, 0,

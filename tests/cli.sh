@@ -1559,9 +1559,15 @@ protects 'attention: the model as CSV, through a link' c.safetensors c.link \
     attention c.safetensors a --csv c.link
 wrong 'model and log are one file that is not there yet' 'way/x would be overwritten' \
     train pairs.tsv $mini --model sub/x --log way/x
+cp good.safetensors b.safetensors
 ln -sf b.safetensors b.last.safetensors
-wrong 'the best and the newest are one file that is not there yet' \
+wrong 'the best and the newest are one file' \
     'b.last.safetensors would be overwritten' \
+    train pairs.tsv $mini --valid d.tsv --model b.safetensors
+same_bytes 'and stay as they are' good.safetensors b.safetensors
+rm b.safetensors
+fails 'the newest is a link to the best, which is not there yet' \
+    'cannot write b.last.safetensors: it is not a regular file' \
     train pairs.tsv $mini --valid d.tsv --model b.safetensors
 works 'two names in different folders are two files' \
     train pairs.tsv $mini --steps 1 --model x --log sub/x
@@ -1630,9 +1636,10 @@ same 'the model behind the link is the new one' 'steps trained 3' "$(grep traine
 same 'so is the log' 3 "$(tail -n 1 sub/log | cut -d , -f 1)"
 works 'a CSV through a link' attention good.safetensors a --csv far.csv
 same 'the file behind it is the new one' 'kind,layer' "$(head -n 1 sub/log | cut -d , -f 1,2)"
-ln -sf sub/none fresh.safetensors
-works 'a link to nothing yet' train pairs.tsv $mini --steps 1 --model fresh.safetensors
-works 'there is the model' info sub/none
+ln -sf sub/none nowhere.safetensors
+fails 'a link that leads nowhere is not replaced' \
+    'cannot write nowhere.safetensors: it is not a regular file' \
+    train pairs.tsv $mini --steps 1 --model nowhere.safetensors
 same 'no temporary file is left here either' '' "$(find . -name '*.new')"
 
 # ------------------------------------------------------- signals and streams

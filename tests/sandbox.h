@@ -2,7 +2,7 @@
 // back, what transformer.c has allocated since then is freed, what it has opened
 // is closed, and how much memory that was is known. Stands before test.h.
 
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
