@@ -160,6 +160,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -4892,10 +4893,10 @@ bool read_number(double *to, const char *text, double least, double most) {
 
 // The whole number from least to most, neither below 0, that the text is; -1 if
 // it is none. Digits only: no sign, no point, no exponent.
-long read_whole(const char *text, double least, double most) {
+int64_t read_whole(const char *text, double least, double most) {
     double value;
     bool digits = !text[strspn(text, "0123456789")];
-    return digits && read_number(&value, text, least, most) ? (long)value : -1;
+    return digits && read_number(&value, text, least, most) ? (int64_t)value : -1;
 }
 
 // The number of `text` among the choices "a|b|c", from 0; -1 if it is none.
@@ -5290,9 +5291,9 @@ void write_metadata(FILE *file, const Checkpoint *c) {
         if (o->in_model)
             fprintf(file, ",\"%s\":\"%s\"", metadata_name(name, o),
                     option_text(value, &c->settings, o));
-    fprintf(file, ",\"step\":\"%ld\",\"best\":\"%.17g\"", c->trainer.step,
-            c->trainer.best);
-    fprintf(file, ",\"state\":\"%s\"", c->best ? "best" : "newest");
+    fprintf(file, ",\"step\":\"%" PRId64 "\",\"best\":\"%.17g\",\"state\":"
+            "\"%s\"", c->trainer.step, c->trainer.best,
+            c->best ? "best" : "newest");
     write_vocab(file, "source_vocabulary", &c->source);
     write_vocab(file, "target_vocabulary", &c->target);
     fputc('}', file);
@@ -5716,7 +5717,7 @@ void read_tensors(Reader *r, Checkpoint *c, bool moments) {
 // Files of the first edition do not say which state they are.
 void read_progress(const Reader *r, Checkpoint *c) {
     Trainer *t = &c->trainer;
-    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(LONG_MAX / 2));
+    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
     check_metadata(r, "step", t->step >= 0);
     check_metadata(r, "best", read_number(&t->best, metadata(r, "best", NULL),
                                           -INFINITY, INFINITY));
@@ -6036,8 +6037,8 @@ Arguments read_arguments(int argc, char **argv) {
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
-    if (threads)
-        omp_set_num_threads(threads);
+    if (threads) // more than there are processors would only wait
+        omp_set_num_threads(min_int(threads, omp_get_num_procs()));
 #else
     if (threads > 1)
         misuse(a, "--threads %d: this program was built without OpenMP",
@@ -6194,15 +6195,18 @@ typedef struct {
 } Console;
 
 // The line of progress. The time left is that of a mean step of this run, times
-// the steps that are left.
+// the steps that are left. A terminal too narrow for the line is told not to
+// wrap it (ESC [?7l, and then ESC [?7h), for only one line can be rewritten.
 void show_progress(Console *c, const Report *r) {
     const Step *s = &r->step;
     double each = (now() - c->started) / (double)(s->step - c->first_step);
-    long left = (long)(each * (double)(r->steps - s->step) + 0.5);
-    fprintf(stderr, "%sstep %ld/%ld  loss %.4f  accuracy %.1f %%  lr %.2g  "
-            "norm %.2f  %ld:%02ld left%s", c->line_open ? "\r" : "", s->step,
+    int64_t left = (int64_t)(each * (double)(r->steps - s->step) + 0.5);
+    bool terminal = is_terminal(stderr);
+    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  accuracy %.1f "
+            "%%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64 " left%s",
+            c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
             r->steps, average(c->since), 100 * accuracy(c->since), s->rate,
-            s->norm, left / 60, left % 60, is_terminal(stderr) ? "   " : "");
+            s->norm, left / 60, left % 60, terminal ? "   \033[?7h" : "");
     c->line_open = !r->pause;
     if (r->pause)
         fputc('\n', stderr);
@@ -6247,8 +6251,8 @@ void show_samples(const Console *c) {
 
 // The columns that both kinds of rows have.
 void write_row(FILE *log, const Step *s, const char *split, Loss l) {
-    fprintf(log, "%ld,%s,%.6g,%.6g,%.6g,", s->step, split, l.loss / l.tokens,
-            accuracy(l), s->rate);
+    fprintf(log, "%" PRId64 ",%s,%.6g,%.6g,%.6g,", s->step, split,
+            l.loss / l.tokens, accuracy(l), s->rate);
 }
 
 // Saves the best, if there is a better one, and then the newest, which knows
@@ -6340,8 +6344,8 @@ void write_log(Console *c, const Report *r) {
         if (c->line_open)
             fputc('\n', stderr);
         save_models(c, r);
-        fail("cannot write %s: %s (the model of step %ld is saved in %s)",
-             c->settings->log, strerror(reason), s->step, c->newest);
+        fail("cannot write %s: %s (the model of step %" PRId64 " is saved in "
+             "%s)", c->settings->log, strerror(reason), s->step, c->newest);
     }
 }
 
@@ -6496,8 +6500,8 @@ void describe(const Console *console, const Pairs *data) {
     fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
             "parameters\n", m->layers, m->layers, m->d_model, m->heads,
             m->d_ff, text);
-    fprintf(stderr, "training: %ld steps of %d sentences, learning rate up to "
-            "%.3g after %d steps\n", total_steps(r, data->count), r->batch,
+    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, learning rate "
+            "up to %.3g after %d steps\n", total_steps(r, data->count), r->batch,
             r->rate, r->warmup);
     const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
                               s->log};
@@ -6549,20 +6553,20 @@ void check_paths(const Arguments *a, const char *last) {
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     Trainer *t = &c->checkpoint->trainer;
     if (t->step >= total_steps(&t->recipe, data->count))
-        fprintf(stderr, "nothing to do: %ld steps are done; ask for more "
-                "--steps or --epochs\n", t->step);
+        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
+                "more --steps or --epochs\n", t->step);
     bool finite = train(t, data, valid, report_step, c);
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)
-        fail("step %ld: the loss is not a number any more; try a smaller --lr; "
-             "%s %s", t->step + 1, c->pauses || c->settings->resume
+        fail("step %" PRId64 ": the loss is not a number any more; try a smaller "
+             "--lr; %s %s", t->step + 1, c->pauses || c->settings->resume
              ? "the last good state is in" : "nothing was saved in", c->newest);
     const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
-    fprintf(stderr, "%s at step %ld after %.1f s; %s%s; peak memory of a step "
-            "%.1f MB\n", stop_signal ? "stopped" : "done", t->step,
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of a "
+            "step %.1f MB\n", stop_signal ? "stopped" : "done", t->step,
             now() - c->started, stop_signal ? "go on with --resume; " : "",
             path, (double)t->arena.peak / 1e6);
 }
@@ -6926,7 +6930,7 @@ void info_command(const Arguments *a, Checkpoint *c) {
     printf("source vocabulary %d\n", config.source_vocab);
     printf("target vocabulary %d\n", config.target_vocab);
     if (a->operands)
-        printf("steps trained %ld\n", c->trainer.step);
+        printf("steps trained %" PRId64 "\n", c->trainer.step);
     putchar('\n');
     Transformer *outline = transformer_outline(&config);
     print_parameters(stdout, outline);

@@ -566,6 +566,12 @@ else
             train many.tsv --layers 1 --batch 100 \
             --max-len 20 --steps 2 --model threads$n --threads $n
     done
+    give 'the cat sleeps\n'
+    (ulimit -v 2000000 2> /dev/null
+        exec "$program" translate good.safetensors --threads 1000) \
+        < in > out 2> err
+    same 'a thousand threads are no more than there are processors' \
+        'status 0, le chat dort' "status $?, $(cat out)$(cat err)"
     same_bytes 'two threads give the same bytes as one' threads1 threads2
     same_bytes 'three threads give the same bytes as one' threads1 threads3
 fi
@@ -1727,7 +1733,8 @@ if script --version 2> /dev/null | grep -q util-linux; then
     train="'$program' train pairs.tsv --threads 1"
     terminal "$train $mini --steps 40 --model t.safetensors"
     shows 'the first step is shown at once' 'step 1/40 .* left'
-    shows 'the line is rewritten' 'left *\rstep [0-9]*/40 '
+    shows 'the line is rewritten, and never wrapped' \
+        'left *\033\[?7h\r\033\[?7lstep [0-9]*/40 '
     terminal "$train $(echo $wild) --steps 2000 --model t2.safetensors"
     same 'a message of failure has a line of its own' \
         'status 1, 1 line' "status $status, $(grep -c '^transformer: step' out) line"
