@@ -144,7 +144,7 @@ def check_links(pages):
     dead, ids = [], {path: set(page.ids) for path, page in pages.items()}
     for path, page in pages.items():
         for link in page.links + page.loaded:
-            if re.match("(https?|mailto):", link):
+            if link in page.links and re.match("(https?|mailto):", link):
                 continue
             target, _, anchor = unquote(link).partition("#")
             file = (path.parent / target).resolve() if target else path

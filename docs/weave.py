@@ -61,10 +61,10 @@ def read(path):
     return (DOCS / path).read_text(encoding="utf-8")
 
 
-def command(argv, text=None):
+def command(argv, text=None, cwd=BUILD):
     """The output of a program; its failure is ours."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True,
-                          cwd=BUILD, env=ENVIRONMENT)
+                          cwd=cwd, env=ENVIRONMENT)
     if done.returncode:
         fail(f"{' '.join(argv)}: status {done.returncode}\n{done.stderr}")
     return done.stdout
@@ -544,11 +544,11 @@ WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "was made.")
 
 
-def page(name, title, body, before=None, after=None, top=2, base="",
+def page(title, body, *, name, top, before=None, after=None, base="",
          footer=WOVEN):
-    """The text of an HTML file. before and after: (page, title) of the
-    neighbours; top: highest level of heading in "on this page", 0 for none;
-    base: where the pages of docs/ are, seen from this one."""
+    """The text of an HTML file. top: highest level of heading in "on this
+    page", 0 for none; before and after: (page, title) of the neighbours; base:
+    where the pages of docs/ are, seen from this one."""
     links = [f'<a rel="{rel}" href="{to}.html"><span>{word}</span> '
              f"{html.escape(text)}</a>"
              for rel, word, (to, text) in
@@ -711,10 +711,10 @@ def main():
     names = [(name, title) for name, title, _ in pages]
     names[0] = ("index", "Contents")
     for i, (name, title, markdown) in enumerate(pages):
-        text = page(name, title, pandoc(markdown, name),
-                    names[i - 1] if i else None,
-                    names[i + 1] if i + 1 < len(names) else None,
-                    top=0 if name in ("index", "deviations") else 2)
+        text = page(title, pandoc(markdown, name), name=name,
+                    top=0 if name in ("index", "deviations") else 2,
+                    before=names[i - 1] if i else None,
+                    after=names[i + 1] if i + 1 < len(names) else None)
         (DOCS / f"{name}.html").write_text(text, encoding="utf-8")
 
 
