@@ -260,6 +260,8 @@ class Book:
 
     def scan(self, chapter):
         """Headings, definitions and deviations of a chapter."""
+        if not chapter.blocks or not chapter.blocks[0].text().startswith("# "):
+            fail(f"chapter {chapter.name} does not begin with its heading")
         prose = []
         for block in chapter.blocks:
             if block.kind == "prose":
