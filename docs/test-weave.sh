@@ -105,8 +105,8 @@ sed 's/#e5f3e6/#123456/' "$root/docs/figures/model.dot" \
     > "$copy/docs/figures/model.dot"
 refused "a colour that has no counterpart in the dark" "#123456"
 plant
-head -n 1 "$root/docs/runs/tests.csv" > "$copy/docs/runs/tests.csv"
-refused "a table without rows" "tests.csv has no rows"
+head -n 1 "$root/docs/runs/speed.csv" > "$copy/docs/runs/speed.csv"
+refused "a table without rows" "speed.csv has no rows"
 
 in_chapter '//@ chapter lost\n// # Lost'
 refused "a chapter without a number" "the heading has no number: Lost"
