@@ -100,7 +100,8 @@ def check_coverage(pages, book):
     claim(len(code) > 300 and shown == code,
           f"the {len(shown)} listings of the chapters are transformer.c without "
           "its prose, each line once, in the file's order",
-          [f"{a[:60]!r} is not {b[:60]!r}" for a, b in zip(shown, code) if a != b])
+          [f"{a[:60]!r} is not {b[:60]!r}" for a, b in zip(shown, code)
+           if a != b])
 
 
 def check_anchors(pages, book):

@@ -512,7 +512,7 @@ def finish(body):
     body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',
                   r"<details><summary>Answer</summary>\1</details></li>",
                   body, flags=re.DOTALL)
-    body = re.sub(r"<(br|col|hr)([^>]*?) ?/>", r"<\1\2>", body)
+    body = re.sub(r"<(br|col|hr|img)\b([^>]*?) ?/>", r"<\1\2>", body)
     # an option such as --tie stays on one line
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(
         r"(?<![\w-])--?[a-z][\w-]*", r'<span class="whole">\g<0></span>',
@@ -659,9 +659,8 @@ def directives(book, text):
 
 def index_page(book):
     """The first page, with the list of chapters."""
-    lines = [(f"{c.number}.  " if c.number is not None else "-   ")
-             + f"[{c.title[0].upper() + c.title[1:]}]({c.page}.html)"
-             for c in book.chapters]
+    lines = [f"-   [{c.label}]({c.page}.html)" if c.number is None else
+             f"{c.number}.  [{c.title}]({c.page}.html)" for c in book.chapters]
     text = read("source/index.md").replace("@contents", "\n".join(lines))
     return book.link(directives(book, text))
 

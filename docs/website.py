@@ -106,7 +106,7 @@ def put_page(file):
     def relinked(link):
         target = linked(file, link[2])
         if target != BOOK and not (target.is_file() and ROOT in target.parents):
-            return link[0]  # a picture that pandoc wrote; or dead: see the check
+            return link[0]  # pandoc's picture, or dead: the check tells
         found.append(target)
         return f'{link[1]}="{seen_from(to.parent, place(target))}' \
             f'{link[3] or ""}"'
