@@ -14,7 +14,6 @@
 #   make bench-torch  the same beside PyTorch (python3-torch), in turn
 #   make chapters     cut the file at each chapter and compile every beginning
 #   make docs         weave the walkthrough; needs pandoc, graphviz, python3
-#   make site         build/site: what belongs on the web, a page for printing
 #   make examples     the examples of the walkthrough: build/examples
 #   make exercises    write exercises/transformer.c, with holes to fill; then
 #                     make exercise | grade | hint | solution | reset N=5
@@ -136,6 +135,7 @@ docs-check: docs
 
 # What belongs on the web, in build/site: README, walkthrough, labs, and the
 # book on one page, for printing.
+.PHONY: site
 site: docs
 	python3 docs/website.py
 
@@ -200,5 +200,5 @@ clean:
 
 FORCE:
 .PHONY: all run test check coverage mutants platforms soak gradcheck chapters \
-    bench bench-product bench-torch docs docs-check site docs-runs examples \
+    bench bench-product bench-torch docs docs-check docs-runs examples \
     $(STUDENT) test-exercises notebooks notebooks-check data clean FORCE
