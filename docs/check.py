@@ -109,9 +109,9 @@ def check_anchors(pages, book):
     lost = []
     for name, (chapter, _, lines, _) in book.defined.items():
         page = pages[f"{chapter.page}.html"]
-        listing, line = page.anchors.get(name, (0, 0))
-        text = page.listings[listing].split("\n")[line:]
-        if name not in page.anchors or text[:len(lines)] != lines:
+        listing, line = page.anchors.get(name, (None, 0))
+        if listing is None or \
+                page.listings[listing].split("\n")[line:][:len(lines)] != lines:
             lost.append(f"{page.path.name}#{name}")
     none(lost, f"the addresses of {len(book.defined)} functions, types and so on "
          "lead to them")

@@ -91,17 +91,18 @@ class Chapter:
     def __init__(self, name):
         self.name, self.blocks = name, []
         self.headings = []  # (level, title, anchor)
-        self.number = self.label = self.title = self.page = None
+        self.number = self.label = self.title = None
+        self.page = self.reference = None
         self.anchor = "chapter-" + name.replace("_", "-")
 
     def set_label(self, label):
         self.label = label
         number, _, self.title = label.partition(". ")
         if number.isdigit():
-            self.number = int(number)
+            self.number, self.reference = int(number), f"chapter {number}"
             self.page = f"{number:0>2}-{self.name.replace('_', '-')}"
         elif number == "Interlude" and self.name in INTERLUDES:
-            self.page = INTERLUDES[self.name]
+            self.page, self.reference = INTERLUDES[self.name], "the interlude"
         else:
             fail(f"chapter {self.name}: the heading has no number: {label}")
 
@@ -179,21 +180,25 @@ def trim_code(chapter):
 
 
 FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
-                      r"[A-Za-z_][\w ]*?[ *](\w+)\((?!.*;$)")
+                      r"[A-Za-z_][\w ]*?[ *](\w+)\(")
 TYPE = re.compile(r"\} (\w+);|typedef .*?(\w+)(?: __attribute__.*|;|\(.*)$")
 TABLE = re.compile(r"(?:static )?const [\w *]+?(\w+)\[.*\] = \{")
 
 
 def definitions(block):
     """(name, kind, first line, last line) of what a code block defines, once
-    each; its lines are counted from 0."""
+    each; its lines are counted from 0. A prototype counts, too."""
     found = {}
     for i, line in enumerate(block.lines):
         end = i
         if function := FUNCTION.match(line):
-            while block.lines[end] != "}":
+            while block.lines[end][-1:] not in ("{", ";"):
                 end += 1
-            found[function[1]] = ("function", i, end)
+            prototype = block.lines[end][-1] == ";"
+            while not prototype and block.lines[end] != "}":
+                end += 1
+            found[function[1]] = ("prototype" if prototype else "function",
+                                  i, end)
         elif defined := TYPE.match(line):
             while line[0] == "}" and not block.lines[i].startswith("typedef"):
                 i -= 1
@@ -250,6 +255,7 @@ class Book:
         lines = self.source.rstrip("\n").split("\n")
         self.chapters = read_chapters(lines)
         self.defined = {}  # name -> (chapter, kind, lines, contract)
+        self.declared = {}  # name -> contract of its prototype
         self.deviations = []
         self.figures_used = set()
         for chapter in self.chapters:
@@ -274,9 +280,12 @@ class Book:
             if block.kind == "code":
                 text = "\n".join(contract_of(prose)).split("\n\n")[0]
                 for name, kind, first, last in definitions(block):
-                    self.defined[name] = (chapter, kind,
-                                          block.lines[first:last + 1],
-                                          text.split("\n"))
+                    if kind == "prototype":
+                        self.declared[name] = text
+                        continue
+                    self.defined[name] = (
+                        chapter, kind, block.lines[first:last + 1],
+                        self.declared.get(name, text).split("\n"))
 
     def add_heading(self, chapter, level, title):
         anchor = anchor_of(chapter, title)
@@ -298,10 +307,17 @@ class Book:
         def to_definition(m):
             if m[1] not in self.defined:
                 return m[0]
-            return f"[{m[0]}]({self.defined[m[1]][0].page}.html#{m[1]})"
+            return f"[{m[0]}]({self.place(m[1])})"
+
+        def to_interlude(m):
+            pages = [c.page for c in self.chapters if c.number is None]
+            if len(pages) != 1:
+                fail(f"there is not one interlude: {text[:60]!r}")
+            return f"[{m[0]}]({pages[0]}.html)"
 
         text = text.replace(" -> ", " → ")
         text = re.sub(r"\b([Cc]hapter)\s(\d+)\b(?![^\[]*\]\()", to_chapter, text)
+        text = re.sub(r"\binterlude\b(?![^\[]*\]\()", to_interlude, text)
         return re.sub(r"(?<!\[)`(\w+)`(?!\])", to_definition, text)
 
     def prose(self, text):
@@ -309,15 +325,27 @@ class Book:
         return "\n\n".join(p if p.startswith("    ") else self.link(p)
                            for p in text.split("\n\n"))
 
+    def place(self, name):
+        """The address of what a name stands for."""
+        return f"{self.defined[name][0].page}.html#{name}"
+
+    def caption(self, name, kind):
+        """A name above a listing leads to its definition."""
+        link = f'<a href="{self.place(name)}"><code>{name}</code></a>'
+        where = self.defined[name][0].reference
+        return f"{link} (defined in {where})" if kind == "prototype" else link
+
     def listing(self, block):
         """A code block under the names that it defines. finish() turns
         "names" into an anchor at the line of each."""
         defined = definitions(block)
-        caption = ", ".join(f'<a href="#{name}"><code>{name}</code></a>'
-                            for name, *_ in defined)
-        names = " ".join(f"{name}:{first + 1}" for name, _, first, _ in defined)
-        return (raw(f'<p class="where">{caption}</p>') if defined else "") + \
-            f'\n``` {{.c .program names="{names}"}}\n' + block.text() + "\n```\n"
+        captions = ", ".join(self.caption(name, kind)
+                             for name, kind, *_ in defined)
+        names = " ".join(f"{name}:{first + 1}" for name, kind, first, _
+                         in defined if kind != "prototype")
+        return (raw(f'<p class="where">{captions}</p>') if defined else "") \
+            + f'\n``` {{.c .program names="{names}"}}\n' + block.text() \
+            + "\n```\n"
 
     def figure(self, name, where):
         dot = DOCS / "figures" / f"{name}.dot"
@@ -579,9 +607,7 @@ def functions_page(book):
             chapter, its, _, text = book.defined[name]
             if its != kind:
                 continue
-            where = "interlude" if chapter.number is None \
-                else f"chapter {chapter.number}"
-            out.append(f"[`{name}`]({chapter.page}.html#{name}) {where}")
+            out.append(f"[`{name}`]({book.place(name)}) {chapter.reference}")
             if kind == "function":
                 out.append(":   " + book.link(contract(text))
                            .replace("\n", "\n    "))
@@ -672,17 +698,6 @@ def articles_page(book):
                   read("source/articles.md"), flags=re.MULTILINE)
 
 
-def measured_page(book):
-    """The page on the product's speed, if no chapter of the file is on it."""
-    if any(c.page == "fast" for c in book.chapters):
-        return []
-    parts = re.split(r"^@(?:end|questions)\n", read("source/fast.md"),
-                     flags=re.MULTILINE)
-    text = f"# How the product became fast\n{parts[1]}## Questions\n{parts[2]}"
-    return [("fast", "How the product became fast",
-             book.link(directives(book, text)))]
-
-
 def pages_of(book):
     """(name, title, Markdown) of every page, in their order."""
     pages = [("index", TITLE, index_page(book))]
@@ -695,7 +710,6 @@ def pages_of(book):
               ("exercises", "Exercises", exercises_page(book)),
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
-              *measured_page(book),
               ("testing", "How it is tested",
                book.link(directives(book, read("testing.md")))),
               ("functions", "Functions and types", functions_page(book))]

@@ -77,6 +77,7 @@ def book():
     whole = "\n\n".join(map(chapters.chapter_markdown, chapters.chapters))
     for c in chapters.chapters:
         whole = whole.replace(f"]({c.page}.html#", "](#") \
+            .replace(f'href="{c.page}.html#', 'href="#') \
             .replace(f"]({c.page}.html)", f"](#{c.anchor})")
     return weave.page("One page", weave.pandoc(whole, "book"), top=1,
                       name="book")
