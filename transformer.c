@@ -3154,6 +3154,8 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
     if (*length > INT_MAX / 1024 / B) // 1024 heads need as many rows each
         fail("a batch of %d sentences of up to %d tokens is too large; try a "
              "smaller --batch", B, *length);
+    arena->sentences = B; // for messages
+    arena->tokens = *length;
     int n = B * *length;
     int *ids = arena_take(arena, (size_t)n, sizeof *ids);
     for (int i = 0; i < n; i++) {

@@ -223,7 +223,7 @@ void example_chain(void) {
 // Prints where a view begins and how it walks.
 void show_strides(const char *name, Mat m) {
     put(name, 22);
-    printf("%4d %6d %13d %12d %10g\n", m.rows, m.cols, m.row_stride,
+    printf("%4d %6d %13td %12td %10g\n", m.rows, m.cols, m.row_stride,
            m.col_stride, *m.at);
 }
 
@@ -446,8 +446,8 @@ void example_heads(void) {
         show_codes(name, head(m, 1, T, h, K));
     }
     Mat block = head(m, 1, T, 1, K);
-    printf("\nhead 1 of sentence 1: rows %d, cols %d, row_stride %d, "
-           "col_stride %d\n", block.rows, block.cols, block.row_stride,
+    printf("\nhead 1 of sentence 1: rows %d, cols %d, row_stride %td, "
+           "col_stride %td\n", block.rows, block.cols, block.row_stride,
            block.col_stride);
     say(block.at == at(m, T, K), "It begins at m[%d][%d], and no number has "
         "moved.", T, K);
