@@ -553,7 +553,7 @@ def open_braces(text):
 
 def grade_source(exercise, text, label, names, made, environment=None):
     """Compile a text with grade.c and run checks, up to the first that fails."""
-    with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         folder = Path(folder)
         if text is None:  # the reference itself
             program, said = made / "grade", ""
@@ -811,7 +811,7 @@ def grade_train(exercise, student, path, made):
     key, relation, goal = exercise.goal.split()
     seconds = int(exercise.seconds)
     program = reference_program(made)
-    with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         lines = read_text(ROOT / data).splitlines(keepends=True)
         training = Path(folder) / "train.tsv"
         write_text(training, "".join(lines[:int(count or len(lines))]))
