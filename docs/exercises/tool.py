@@ -91,7 +91,7 @@ MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
 STOP = threading.Event() # set when the tool itself is interrupted
 
 
-class Trouble(Exception):
+class Trouble(Broken):
     """What ends the tool with one line and exit status 2."""
 
 
@@ -857,7 +857,7 @@ def remember_passed(exercise, what):
 def grade_one(exercise, student, path, made):
     try:
         return GRADE[exercise.kind](exercise, student, path, made)
-    except (Trouble, Broken) as trouble:
+    except Broken as trouble:
         if exercise.kind == "write":
             raise
         return Result(exercise, "wrong", str(trouble))  # with a file of its own
@@ -941,7 +941,7 @@ def grade(exercises):
         message = f"score: {points}/{total}"
         print(message)
         return 0 if full else 1
-    except (Trouble, Broken) as trouble:
+    except Broken as trouble:
         message = str(trouble)
         results += [Result(e, "wrong", message) for e in chosen[len(results):]]
         raise
@@ -1099,7 +1099,7 @@ def watch(exercises):
             print(time.strftime("---- %H:%M:%S"))
             try:
                 grade(exercises)
-            except (Trouble, Broken) as trouble:
+            except Broken as trouble:
                 print(trouble)
             print("watching; Ctrl-C ends it", flush=True)
         time.sleep(1)
@@ -1161,7 +1161,7 @@ def main(arguments):
             what = "not full marks yet" if command == "grade" else "nothing was done"
             print(f"make's \"Error 1\" only means: {what}", flush=True)
         return status
-    except (Trouble, Broken) as trouble:
+    except Broken as trouble:
         sys.stdout.flush()
         sys.stderr.write(f"error: {trouble}\n")
         return 2
