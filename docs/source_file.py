@@ -42,8 +42,9 @@ def marked_lines(text, label):
 class Chapter:
     name: str
     start: int     # number of the line "//@ chapter NAME"
-    number: int    # None: an interlude
-    title: str
+    label: str = ""     # of its heading: "5. Title", or "Interlude. Title"
+    title: str = ""
+    number: int = None  # an interlude has none
     lines: list = field(default_factory=list)  # those after the marker
 
 
@@ -53,22 +54,30 @@ def chapters(text, label):
     found, count = [], 0
     for number, line, kind, name in marked_lines(text, label):
         if kind == "chapter":
-            found.append(Chapter(name, number, None, ""))
+            found.append(Chapter(name, number))
             continue
-        if not found:
-            continue
-        chapter = found[-1]
-        if not chapter.lines:
-            heading = re.fullmatch(r"// # (?:(\d+)|Interlude)\. (.+)", line)
-            if not heading or (heading[1] and int(heading[1]) != count):
-                raise Broken(f"{label}:{number}: chapter {chapter.name} begins with "
-                             f"\"// # {count}. Title\" or \"// # Interlude. Title\"")
-            chapter.title = heading[2]
-            if heading[1]:
-                chapter.number = count
-                count += 1
-        chapter.lines.append(line)
+        if found and not found[-1].lines:
+            read_heading(found[-1], line, count, f"{label}:{number}")
+            count += found[-1].number is not None
+        if found:
+            found[-1].lines.append(line)
     return found
+
+
+def read_heading(chapter, line, count, place):
+    """The heading of a chapter before which `count` are numbered."""
+    if not line.startswith("// # "):
+        raise Broken(f"{place}: chapter {chapter.name} does not begin with its "
+                     "heading")
+    chapter.label = line[len("// # "):]
+    number, dot, chapter.title = chapter.label.partition(". ")
+    if not dot or not (number.isdigit() or number == "Interlude"):
+        raise Broken(f"{place}: the heading has no number: {chapter.label}")
+    if number.isdigit():
+        chapter.number = count
+        if int(number) != count:
+            raise Broken(f"{place}: the chapters are not numbered 0, 1, 2, …: "
+                         f"{chapter.label}")
 
 
 # ---------------------------------------------------------------- regions

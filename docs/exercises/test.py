@@ -818,6 +818,36 @@ def gradescope(g):
         ["sh", "-n", str(g.folder / "full" / "source" / "setup.sh")]).returncode == 0)
 
 
+# ------------------------------------------------------------ source_file.py
+
+def chapters(g):
+    def numbers(text):
+        return [(c.number, c.name) for c in source_file.chapters(text, "file.c")]
+
+    ours = numbers(REFERENCE)
+    g.holds("the file's chapters are numbered from 0", [n for n, _ in ours if n
+            is not None] == list(range(sum(n is not None for n, _ in ours))) and
+            ours[0] == (0, "manual") and ours[-1][0] >= 15, str(ours))
+    place = REFERENCE.index("//@ chapter saving")
+    with_one = REFERENCE[:place] + "//@ chapter aside\n// # Interlude. Aside\n" \
+        + REFERENCE[place:]
+    k = ours.index((14, "saving"))
+    g.holds("an interlude between them is not counted",
+            numbers(with_one) == ours[:k] + [(None, "aside")] + ours[k:])
+    for claim, heading, what in (
+            ("without a number", "// # Aside", "the heading has no number: Aside"),
+            ("with the number of another", "// # 13. Aside", "are not numbered 0, 1"),
+            ("without a heading", "int aside;", "does not begin with its heading")):
+        line = REFERENCE[:place].count("\n") + 2
+        try:
+            numbers(with_one.replace("// # Interlude. Aside", heading))
+            said = "nothing"
+        except source_file.Broken as broken:
+            said = str(broken)
+        g.holds(f"a chapter {claim} is an error with its line",
+                said.startswith(f"file.c:{line}: ") and what in said, said)
+
+
 # ------------------------------------------------------ one more exercise
 
 def another_exercise(g):
@@ -918,7 +948,7 @@ def other_machines(g):
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, reference, single_stubs, trainings, gradescope,
           bugs_elsewhere, commands, cheats, interrupted, broken_files, watch, stub,
-          numbers, another_exercise, other_machines]
+          numbers, chapters, another_exercise, other_machines]
 
 
 def run_group(g):
