@@ -7,7 +7,7 @@
 // differs. So nothing that the student's code prints, ends or overwrites can
 // make the verdict: to be right it must hand over the right numbers. Before any
 // of it runs, `make` reads a token from standard input, new in each run, and it
-// writes it behind the last result: without it the check has not come to its end.
+// writes it after the last result: without it the check has not come to its end.
 //
 // A check has one or more cases. Each makes its matrices, calls start() with the
 // name of the case, then the function under test, hands what that has made to
@@ -48,6 +48,10 @@ typedef struct {
     Mat m;              // what it is then
     const char *say;
 } Guess;
+
+typedef struct {
+    char text[TEXT]; // a result or one of its elements
+} Place;
 
 static real pool[POOL_SIZE], before[POOL_SIZE]; // now, and before the call
 static real *pool_end;
@@ -183,7 +187,7 @@ static _Noreturn void stop_here(const char *text) {
 // Reads the next line, which should be `wanted`. Whatever else the student's
 // code has left there, the case ends.
 static void expect_line(const char *wanted) {
-    char line[2 * TEXT] = "";
+    char line[3 * TEXT] = "";
     if (!fgets(line, sizeof line, results_file) || !strchr(line, '\n'))
         stop(ENDS_EARLY);
     line[strcspn(line, "\n")] = 0;
@@ -528,17 +532,16 @@ static bool diagnose(const Result *r, char *text) {
 // ---------------------------------------------------------------- compare
 
 // "dgain[2] (of 4)", "dx[1][3] (of 8 × 18)", "loss"
-static Name place(const char *name, int k, Mat m) {
-    Name text;
+static Place place(const char *name, int k, Mat m) {
+    Place p;
     if (m.rows > 1 && m.cols > 1)
-        snprintf(text.text, NAME_SIZE, "%s[%d][%d] (of %d × %d)", name,
-                 k / m.cols, k % m.cols, m.rows, m.cols);
+        snprintf(p.text, TEXT, "%s[%d][%d] (of %d × %d)", name, k / m.cols,
+                 k % m.cols, m.rows, m.cols);
     else if (m.rows > 1 || m.cols > 1)
-        snprintf(text.text, NAME_SIZE, "%s[%d] (of %d)", name, k,
-                 m.rows * m.cols);
+        snprintf(p.text, TEXT, "%s[%d] (of %d)", name, k, m.rows * m.cols);
     else
-        snprintf(text.text, NAME_SIZE, "%s", name);
-    return text;
+        snprintf(p.text, TEXT, "%s", name);
+    return p;
 }
 
 // "2 of 60 of dx, 4 of 4 of dgain", of the results that are wrong; or "dbias";
@@ -635,7 +638,7 @@ static void check_results(void) {
 
 // Was anything written between the matrices, or into one that is only read?
 static void check_pool(void) {
-    char text[TEXT];
+    char text[2 * TEXT];
     for (int distance = 1; distance <= GAP; distance++)
         for (Made *one = made; one < made + made_count; one++) {
             Mat m = one->m;
@@ -644,7 +647,7 @@ static void check_pool(void) {
             bool behind = memcmp(next, &gap, sizeof gap) != 0;
             if (!behind && memcmp(&m.at[-distance], &gap, sizeof gap) == 0)
                 continue;
-            snprintf(text, TEXT, "your code writes outside of %s (%d × %d), "
+            snprintf(text, sizeof text, "your code writes outside of %s (%d × %d), "
                      "%d %s", one->name, m.rows, m.cols, distance,
                      behind ? "after its last number"
                             : "before its first number");
@@ -655,7 +658,7 @@ static void check_pool(void) {
             const real *x = &one->m.at[k];
             if (memcmp(x, &before[x - pool], sizeof *x) == 0)
                 continue;
-            snprintf(text, TEXT, "your code changes %s, which is only to be "
+            snprintf(text, sizeof text, "your code changes %s, which is only to be "
                      "read", place(one->name, k, one->m).text);
             stop_here(text);
         }

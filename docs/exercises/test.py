@@ -640,6 +640,13 @@ def cheats(g):
     g.says("a body that prints without a newline gets full marks, with braces in "
            "strings and comments, too", 0,
            "score: ", "grade", honest, "N=1,8,16,26")
+    ours = re.search(REGION % "linear_backward", REFERENCE, re.S)[3]
+    body = ours.replace("transposed(x)", "(Mat){x.at, x.cols, x.rows, "
+                        "x.col_stride, x.row_stride}")
+    g.says("so does one that writes a matrix out where a product takes it", 0,
+           "score: 10/10", "grade", "N=linear_backward",
+           student(g.folder / "literal.c", {"linear_backward": body}))
+    assert body != ours
     bug = g.desk / "bugs" / "slow-learner.c"
     g.tool("exercise", "N=slow_learner")
     bug.write_bytes(bug.read_bytes().replace(

@@ -635,14 +635,14 @@ def grade_write(exercise, student, path, made):
 
 
 PRODUCT = ("void checked_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
-           "Mat, Mat);", "(c, a, b)", 'checked_product("NAME", __LINE__, NAME, c, a, b)')
+           "Mat, Mat);", 'checked_product("NAME", __LINE__, NAME, __VA_ARGS__)')
 CHECKED = {
     "matmul": PRODUCT, "matmul_add": PRODUCT, "small_matmul_add": PRODUCT,
     "matmul_from": ("void checked_matmul_from(int, Mat, Mat, Mat, Mat);",
-                    "(c, from, a, b)", "checked_matmul_from(__LINE__, c, from, a, b)"),
+                    "checked_matmul_from(__LINE__, __VA_ARGS__)"),
     "linear_backward": ("void checked_linear_backward(int, Mat, Linear *, Mat, Mat, "
-                        "const Linear *);", "(dx, dw, dy, x, w)",
-                        "checked_linear_backward(__LINE__, dx, dw, dy, x, w)")}
+                        "const Linear *);",
+                        "checked_linear_backward(__LINE__, __VA_ARGS__)")}
 
 
 def check_shapes(code):
@@ -651,9 +651,9 @@ def check_shapes(code):
     used = [name for name in CHECKED if re.search(rf"\b{name}\(", code)]
     before = []
     for name in used:
-        declaration, arguments, call = CHECKED[name]
+        declaration, call = CHECKED[name]
         before += [declaration,
-                   f"#define {name}{arguments} " + call.replace("NAME", name)]
+                   f"#define {name}(...) " + call.replace("NAME", name)]
     return before, [f"#undef {name}" for name in used]
 
 
