@@ -167,7 +167,7 @@ $(STUDENT):
 	    $(if $($v),'$v=$($v)'))
 
 test-exercises:
-	sh docs/exercises/test.sh
+	python3 docs/exercises/test.py
 
 # ---------------------------------------------------------------- notebooks
 

@@ -70,11 +70,11 @@ in_chapter()
 in_chapter '//@ figur attention'
 refused "an unknown marker" "unknown marker: //@ figur attention"
 in_chapter '    //@ end'
-refused "a marker that ends nothing" "exercises are not nested.*//@ end"
+refused "a marker that ends nothing" "//@ end without a //@ exercise before it"
 in_chapter '    //@ exercise lost'
-refused "an exercise without an end" "exercises are not nested"
+refused "an exercise without an end" "//@ exercise lost, which began in line .* has no //@ end yet"
 in_chapter '    //@ exercise softmax_row'
-refused "two exercises of one name" "named once"
+refused "two exercises of one name" "//@ exercise softmax_row stands here again"
 in_chapter '//@ figure'
 refused "a figure without a name" "unknown marker: //@ figure"
 in_chapter '//prose'

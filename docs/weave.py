@@ -30,6 +30,7 @@ import sys
 from pathlib import Path
 
 import plots
+import source_file
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -110,7 +111,8 @@ class Chapter:
 def read_chapters(lines):
     """The chapters; the lines before the first are left out."""
     first = next(i for i, l in enumerate(lines) if l.startswith("//@ chapter"))
-    chapters, block, exercises, region = [], None, set(), None
+    chapters, block = [], None
+    source_file.regions("\n".join(lines), "transformer.c")  # stops if one is broken
     for number, line in enumerate(lines[first:], first + 1):
         if line.startswith("//@ chapter "):
             chapters.append(Chapter(line[12:].strip()))
@@ -122,13 +124,10 @@ def read_chapters(lines):
             blocks.append(Block(kind, number, text))
             return blocks[-1]
 
-        region = exercise(line, number, exercises, region)
-        if re.match(r"\s*//@", line) and not EXERCISE.fullmatch(line):
-            marker = re.fullmatch(r"//@ (figure|run|deviation)( \S.*)?", line)
-            if not marker or (marker[1] == "deviation") == bool(marker[2]):
-                fail(f"transformer.c:{number}: unknown marker: {line.strip()}")
-            block = begin(marker[1], marker[2] and marker[2].strip())
-            block = block if marker[1] == "deviation" else None
+        kind, argument = source_file.marker(line, f"transformer.c:{number}")
+        if kind in ("figure", "run", "deviation"):
+            block = begin(kind, argument)
+            block = block if kind == "deviation" else None
         elif line.startswith("//"):
             if not re.match("// |//$", line):
                 fail(f"transformer.c:{number}: prose begins with '// '")
@@ -142,28 +141,9 @@ def read_chapters(lines):
             if not block or block.kind != "code":
                 block = begin("code")
             block.lines.append(line)
-    if region:
-        fail(f"transformer.c: the exercise {region} has no end")
     for chapter in chapters:
         trim_code(chapter)
     return chapters
-
-
-EXERCISE = re.compile(r" +//@ (?:exercise (\w+)|(end))")
-
-
-def exercise(line, number, names, region):
-    """The exercise that is open behind a line; its markers stay in the code."""
-    marker = EXERCISE.fullmatch(line)
-    if not marker:
-        return region
-    name, end = marker.groups()
-    if bool(end) != bool(region) or name in names:
-        fail(f"transformer.c:{number}: exercises are not nested, have an end, and "
-             f"are named once: {line.strip()}")
-    if name:
-        names.add(name)
-    return name
 
 
 def trim_code(chapter):
@@ -634,21 +614,15 @@ KINDS = {"write": "Write it", "bug": "Find the bug",
 def exercises_page(book):
     """All pages of docs/exercises/, with their hints folded."""
     out, kind = [read("source/exercises.md")], ""
-    for path in sorted((DOCS / "exercises").glob("[0-9]*.md")):
-        head, _, text = path.read_text(encoding="utf-8").partition("\n----\n")
-        about = dict(re.findall(r"^(\w+): *(.*)$", head, re.MULTILINE))
-        number = path.name[:2]
-        if kind != about["kind"]:
-            kind = about["kind"]
+    for page in source_file.pages(DOCS / "exercises",
+                                  lambda path: path.read_text(encoding="utf-8")):
+        if kind != page.kind:
+            kind = page.kind
             out.append(f"## {KINDS[kind]}")
-        parts = re.split(r"^## Hint (\d)\n", text, flags=re.MULTILINE)
-        title = re.match(r"\s*# (.+)\n", parts[0])
-        anchor = "exercise-" + about["name"].replace("_", "-")
-        out += [f"### {number}. {title[1]} {{#{anchor}}}",
-                f"`make exercise N={int(number)}`, {about['points']} points, "
-                f"chapter {about['chapter']}",
-                book.prose(parts[0][title.end():])]
-        for n, hint in zip(parts[1::2], parts[2::2]):
+        out += [f"### {page.number:02}. {page.title} {{#exercise-{page.slug}}}",
+                f"`make exercise N={page.number}`, {page.points} points, "
+                f"chapter {page.chapter}", book.prose(page.text)]
+        for n, hint in enumerate(page.hints, 1):
             out += [raw(f"<details><summary>Hint {n}</summary>"),
                     book.prose(hint), raw("</details>")]
     return "\n\n".join(out)
@@ -734,4 +708,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except source_file.Broken as broken:
+        fail(broken)
