@@ -87,39 +87,35 @@ INTERLUDES = {"fast_product": "fast"}  # chapters without a number: their pages
 
 
 class Chapter:
-    """A chapter; its heading says its number, or "Interlude" for none."""
+    """A chapter: what source_file.py found, cut into blocks."""
 
-    def __init__(self, name):
-        self.name, self.blocks = name, []
+    def __init__(self, found):
+        self.name, self.number = found.name, found.number
+        self.label, self.title = found.label, found.title
+        self.anchor = "chapter-" + self.name.replace("_", "-")
         self.headings = []  # (level, title, anchor)
-        self.number = self.label = self.title = None
-        self.page = self.reference = None
-        self.anchor = "chapter-" + name.replace("_", "-")
-
-    def set_label(self, label):
-        self.label = label
-        number, _, self.title = label.partition(". ")
-        if number.isdigit():
-            self.number, self.reference = int(number), f"chapter {number}"
-            self.page = f"{number:0>2}-{self.name.replace('_', '-')}"
-        elif number == "Interlude" and self.name in INTERLUDES:
+        self.blocks = read_blocks(found)
+        if self.number is not None:
+            self.page = f"{self.number:02}-{self.name.replace('_', '-')}"
+            self.reference = f"chapter {self.number}"
+        elif self.name in INTERLUDES:
             self.page, self.reference = INTERLUDES[self.name], "the interlude"
         else:
-            fail(f"chapter {self.name}: the heading has no number: {label}")
+            fail(f"the interlude {self.name} has no page")
+        trim_code(self)
 
 
-def read_chapters(lines):
+def read_chapters(text):
     """The chapters; the lines before the first are left out."""
-    first = next(i for i, l in enumerate(lines) if l.startswith("//@ chapter"))
-    chapters, block = [], None
-    source_file.regions("\n".join(lines), "transformer.c")  # stops if one is broken
-    for number, line in enumerate(lines[first:], first + 1):
-        if line.startswith("//@ chapter "):
-            chapters.append(Chapter(line[12:].strip()))
-            block = None
-            continue
-        blocks = chapters[-1].blocks
+    source_file.regions(text, "transformer.c")  # stops if one is broken
+    return [Chapter(found)
+            for found in source_file.chapters(text, "transformer.c")]
 
+
+def read_blocks(found):
+    """The lines of a chapter, cut where their kind changes."""
+    blocks, block = [], None
+    for number, line in enumerate(found.lines, found.start + 1):
         def begin(kind, text=None):
             blocks.append(Block(kind, number, text))
             return blocks[-1]
@@ -141,9 +137,7 @@ def read_chapters(lines):
             if not block or block.kind != "code":
                 block = begin("code")
             block.lines.append(line)
-    for chapter in chapters:
-        trim_code(chapter)
-    return chapters
+    return blocks
 
 
 def trim_code(chapter):
@@ -232,8 +226,7 @@ def contract(lines):
 class Book:
     def __init__(self):
         self.source = (ROOT / "transformer.c").read_text(encoding="utf-8")
-        lines = self.source.rstrip("\n").split("\n")
-        self.chapters = read_chapters(lines)
+        self.chapters = read_chapters(self.source.rstrip("\n"))
         self.defined = {}  # name -> (chapter, kind, lines, contract)
         self.declared = {}  # name -> contract of its prototype
         self.deviations = []
@@ -241,13 +234,9 @@ class Book:
         for chapter in self.chapters:
             self.scan(chapter)
         self.numbered = [c for c in self.chapters if c.number is not None]
-        if [c.number for c in self.numbered] != [*range(len(self.numbered))]:
-            fail("the chapters are not numbered 0, 1, 2, …")
 
     def scan(self, chapter):
         """Headings, definitions and deviations of a chapter."""
-        if not chapter.blocks or not chapter.blocks[0].text().startswith("# "):
-            fail(f"chapter {chapter.name} does not begin with its heading")
         prose = []
         for block in chapter.blocks:
             if block.kind == "prose":
@@ -270,7 +259,6 @@ class Book:
     def add_heading(self, chapter, level, title):
         anchor = anchor_of(chapter, title)
         if level == 1:
-            chapter.set_label(title)
             anchor = chapter.anchor
         if any(a == anchor for _, _, a in chapter.headings):
             fail(f"chapter {chapter.name}: two sections named {title!r}")
