@@ -133,6 +133,12 @@ docs: build/docs/transformer build/docs/build/examples
 docs-check: docs
 	python3 docs/check.py
 
+# What belongs on the web, in build/site: README, walkthrough, labs, and the
+# book on one page, for printing.
+.PHONY: site
+site: docs
+	python3 docs/website.py
+
 build/docs/transformer: transformer.c
 	@mkdir -p build/docs
 	$(PLAIN) transformer.c -o $@ -lm
@@ -161,7 +167,7 @@ $(STUDENT):
 	    $(if $($v),'$v=$($v)'))
 
 test-exercises:
-	sh docs/exercises/test.sh
+	python3 docs/exercises/test.py
 
 # ---------------------------------------------------------------- notebooks
 
