@@ -19,7 +19,7 @@
 # failed". With CI=true a check that cannot be made counts as failed.
 #
 # Lists of flags are kept in variables that the shell is meant to split:
-# shellcheck disable=SC2046,SC2086
+# shellcheck disable=SC2046,SC2086,SC2116
 
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror"
@@ -52,7 +52,7 @@ build()
 
 in_room() # command...
 {
-    (cd "$here/room" && "$@")
+    (cd "$here/room" && OMP_NUM_THREADS=1 "$@")
 }
 
 double()
@@ -146,7 +146,6 @@ case ${1:-} in
 esac
 
 rm -rf "$work"
-export OMP_NUM_THREADS=1
 list=$(jobs "$@")
 # In the foreground, so that Ctrl-C reaches whatever runs.
 printf '%s\n' $list | xargs -n 1 -P "$(at_once)" sh tests/run.sh --one
