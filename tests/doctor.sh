@@ -4,10 +4,13 @@
 #     make doctor
 #
 # The status is 1 if something is missing without which the two commands of the
-# README or the exercises do not work. The rest is for the walkthrough's maker.
+# README or the exercises do not work.
+#
+# shellcheck disable=SC2086
 
 . tests/tools.sh
 missing=0
+mkdir -p build
 
 # needed TOOL WHAT: what does not work without it
 needed()
@@ -30,11 +33,19 @@ useful()
     fi
 }
 
+# first_line command...
+first_line()
+{
+    "$@" 2>&1 | head -n 1
+}
+
 needed cc "a C compiler"
+! has cc || echo "      $(first_line ${CC:-cc} --version)"
 needed make "make"
 useful openmp "OpenMP (without it one core is used)"
-needed python3 "Python, for the exercises"
-if has cc && has python3; then
+needed python38 "Python 3.8 or newer, for the exercises"
+! has python3 || echo "      $(first_line python3 --version)"
+if has cc && has python38; then
     if python3 docs/exercises/tool.py grade N=1 SRC=transformer.c \
         FOLDER=build/doctor > build/doctor.log 2>&1; then
         echo "ok    an exercise is graded"
@@ -43,9 +54,10 @@ if has cc && has python3; then
         missing=1
     fi
 fi
-useful valgrind "Valgrind (make test watches memory with it)"
-useful nbclient "the notebooks of the labs"
-useful matplotlib "their plots"
-useful pandoc "pandoc (make docs)"
+useful valgrind "Valgrind (make test)"
+useful pandoc "pandoc (make docs, make notebooks)"
 useful dot "Graphviz (make docs)"
+useful nbclient "nbclient (make notebooks)"
+useful matplotlib "Matplotlib (make notebooks)"
+useful torch "PyTorch (lab 14, make bench-torch)"
 exit $missing

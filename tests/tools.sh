@@ -1,6 +1,6 @@
 # What is used here beside the shell: whether it is there, and how to get it.
 #
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 
 # tool | Debian, Ubuntu and WSL | Fedora | macOS: packages of apt-get, dnf, brew
 tools()
@@ -11,6 +11,7 @@ gcc         | gcc libc6-dev                    | gcc              | gcc
 make        | make                             | make             | make
 openmp      | gcc libgomp1                     | gcc libgomp      | libomp
 python3     | python3                          | python3          | python
+python38    | python3                          | python3          | python
 git         | git                              | git              | git
 ps          | procps                           | procps-ng        |
 valgrind    | valgrind libc6-dbg               | valgrind         |
@@ -61,6 +62,8 @@ has() # TOOL
     sanitizers) makes_program clang -fsanitize=address,undefined ;;
     clang-omp) makes_program clang -fopenmp ;;
     valgrind) valgrind -q true 2> /dev/null ;;
+    python38) python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' \
+        2> /dev/null ;;
     torch | nbclient | matplotlib) python -c "import $1" 2> /dev/null ;;
     *) command -v "$1" > /dev/null ;;
     esac
