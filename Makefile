@@ -11,6 +11,7 @@
 #   make docs         weave the walkthrough; needs pandoc, graphviz, python3
 #   make examples     the examples of the walkthrough: build/examples
 #   make docs-check   weave it, and check its links, lines and names
+#   make site         what belongs on the web: build/site
 #   make docs-runs    train anew for the walkthrough's pictures (minutes)
 #
 # Do the exercises: N=5 chooses one, N=1-5,8 several
@@ -40,6 +41,7 @@
 #   make platforms    other compilers; ALL=1 other processors, too
 #   make test-exercises    the exercises and their grader
 #   make notebooks-check   the labs give their numbers again; SHORT=1 in short
+#   make test-notebooks    the program that makes the labs
 #   make soak         all that takes long (hours; installs packages)
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.

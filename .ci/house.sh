@@ -198,7 +198,7 @@ with_only()
     local tool
     rm -rf "${work:?}/bin"
     mkdir "$work/bin"
-    for tool in sh awk sed mktemp rm cat env id tail apt-get make mkdir; do
+    for tool in sh awk sed mktemp rm cat env id head tail apt-get make mkdir; do
         ln -s "$(command -v $tool)" "$work/bin"
     done
     while [ "$1" != -- ]; do
