@@ -22,6 +22,14 @@ export CI_FOLDER="$ci"
 SANITIZE="clang -std=c11 -O1 -g -fsanitize=address,undefined
           -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
+# macOS has no timeout.
+command -v timeout > /dev/null || timeout()
+{
+    [ "$1" != --foreground ] || shift
+    shift
+    "$@"
+}
+
 # clang 14's sanitizers do not run where addresses are too random.
 fixed=
 setarch -R true 2> /dev/null && fixed="setarch -R"
