@@ -137,6 +137,7 @@ case ${1:-} in
     job "$2"
     exit ;;
 --one)
+    kill -0 "$RUNNER" 2> /dev/null || exit 255 # nobody waits any more: xargs ends, too
     mkdir -p "$here"
     log=$here/log
     counted "$2" sh tests/run.sh --job "$2" > "$here/shown"
@@ -146,6 +147,7 @@ case ${1:-} in
 esac
 
 rm -rf "$work"
+export RUNNER=$$
 list=$(jobs "$@")
 # In the foreground, so that Ctrl-C reaches whatever runs.
 printf '%s\n' $list | xargs -n 1 -P "$(at_once)" sh tests/run.sh --one
