@@ -221,10 +221,14 @@ test-exercises:
 NOTEBOOK_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 notebooks:
-	$(NOTEBOOK_PYTHON) notebook/make.py $(N)
+	@$(NOTEBOOK_PYTHON) notebook/make.py $(if $(SHORT),--short) $(N)
 
 notebooks-check:
-	$(NOTEBOOK_PYTHON) notebook/make.py --check $(N)
+	@$(NOTEBOOK_PYTHON) notebook/make.py --check $(if $(SHORT),--short) $(N)
+
+.PHONY: test-notebooks
+test-notebooks:
+	@$(NOTEBOOK_PYTHON) notebook/test.py
 
 build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
 build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
