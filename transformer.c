@@ -10,7 +10,7 @@
 // training, translation, and a look inside. It needs a C compiler and nothing
 // else. It is meant to be read from top to bottom, like a book, next to any
 // PyTorch tutorial: the chapters follow the order in which tutorials explain
-// things, and nothing is used before it is explained.
+// things. Where a passage needs something from a later chapter, it says which.
 //
 // ## Build and run
 //
@@ -65,18 +65,27 @@
 //     N  rows, any number of them    I, O  inputs, outputs of a linear layer
 //
 // A shape is written (rows, columns). Batches are flat: sentence b of a source
-// batch is rows b·S … b·S+S-1 of a matrix with B·S rows. In chapters 2 and 3, T
-// and S are the numbers of queries and of keys, whatever they come from.
+// batch is rows b·S … b·S+S-1 of a matrix with B·S rows. A mask "(B of T,S)" is
+// B matrices of shape (T,S), one for each sentence. In chapters 2 and 3, T and
+// S are the numbers of queries and of keys, whatever they come from.
+//
+// *Weights* by themselves are the attention weights of chapter 2; what is
+// learned is called *parameters*. A *token* is what the model reads and writes;
+// until chapter 10, think of it as a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
-// the shape of q. Each function x_forward stands directly above its x_backward.
-// The steps of the first are numbered (1), (2), …; the second undoes them in
-// reverse order. Gradients are added to what is there (`+=`), because a thing
-// that is used twice receives gradients from both uses; whoever owns the memory
-// clears it first. Exceptions say so.
+// the shape of q. Below a function x_forward stands its x_backward. A forward
+// pass of several steps numbers them (1), (2), …; its backward pass undoes them
+// in reverse. (Only transformer_forward stands after its backward pass, since
+// it needs the masks of chapter 9.) Gradients are added to what is there
+// (`+=`), because a thing that is used twice receives gradients from both uses;
+// whoever owns the memory clears it first. Exceptions say so.
 //
-// Lines that begin with "@" are for the tools that make the walkthrough, the
-// exercises and the tests from this file. "[section 3.2]" is one of the paper.
+// Lines that begin with "//@" are for the tools that make the walkthrough, the
+// exercises and the tests from this file. You can use one kind yourself: where
+// it says `run build/examples NAME`, type `make examples` once and then that
+// command. It prints the example that the text around it describes. "[section
+// 3.2]" is one of the paper.
 //
 // ## How to differentiate a program
 //
@@ -92,10 +101,10 @@
 // The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. It is never
 // built: for a matrix product, multiplying by it is again a matrix product; for
 // a sum it is a copy; for a function of single numbers it is a multiplication.
-// That is all there is to *backpropagation*. It is laborious only because every
-// step must be right; so each backward pass below comes with its derivation,
-// with a fact by which you can check it by hand, and with a test that compares
-// it with finite differences:
+// That is all there is to *backpropagation*, which PyTorch's autograd performs
+// for you. It is laborious only because every step must be right; so each
+// backward pass below comes with its derivation, with a fact by which you can
+// check it by hand, and with a test that compares it with finite differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
@@ -155,7 +164,7 @@
 // One thing it cannot do with: a compiler that was told to assume that numbers
 // are finite. Masks are made of infinities and the tests of NaN.
 
-#if defined __FAST_MATH__ || defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
 #error "build without -ffast-math, -Ofast and -ffinite-math-only: \
 infinities and NaN mean something here"
 #endif
@@ -194,7 +203,8 @@ infinities and NaN mean something here"
 // Everything below is made of a few plain things: a number, a matrix of
 // numbers, the product of two matrices, memory to hold them, and a little
 // randomness. This chapter builds these. When you have read it you can forget
-// how numbers lie in memory: from chapter 2 on, code reads like formulas.
+// how numbers are laid out in memory: from chapter 2 on, code reads like
+// formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
 // and the last three sections, on random numbers, dropout and passes; then go
@@ -203,7 +213,7 @@ infinities and NaN mean something here"
 //
 // ## The number type
 //
-// Training runs in single precision, as everywhere in this field. The tests
+// Training runs in single precision, as is usual in this field. The tests
 // compile this same file with `-DTRANSFORMER_DOUBLE`, because a gradient can
 // only be checked against finite differences if the arithmetic has digits to
 // spare: in single precision such a check bottoms out near 1e-3 and hides
@@ -255,18 +265,18 @@ _Noreturn void fail(const char *format, ...) {
     exit(1);
 }
 
-// Every size of memory passes through here: a · b bytes, unless that is more
-// than the machine can address.
-size_t bytes_for(size_t a, size_t b) {
+// The product a · b, of bytes or of elements; fails if it is more than the
+// machine can address.
+size_t checked_product(size_t a, size_t b) {
     if (b && a > PTRDIFF_MAX / b)
         fail("out of memory: %.0f MB are needed", (double)a * (double)b / 1e6);
     return a * b;
 }
 
 // Memory for `count` items of `size` bytes, zeroed. Never NULL: a request too
-// large for the machine fails with a message. (So do the next two.)
+// large for the machine fails with a message. (So does reallocate.)
 void *allocate(size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size);
+    size_t bytes = checked_product(count, size);
     void *memory = calloc(bytes ? bytes : 1, 1);
     if (!memory)
         fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
@@ -275,7 +285,7 @@ void *allocate(size_t count, size_t size) {
 
 // The same memory made larger; what is new in it is not zeroed.
 void *reallocate(void *memory, size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size);
+    size_t bytes = checked_product(count, size);
     void *larger = realloc(memory, bytes ? bytes : 1);
     if (!larger)
         fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
@@ -306,12 +316,14 @@ typedef struct {
 
 // ## Matrices are views
 //
-// A `Mat` does not own numbers; it says where they lie. Element (i, j) is
+// A `Mat` does not own numbers; it says where they are. Element (i, j) is
 // found `i * row_stride + j * col_stride` numbers after `at`. That one formula
 // buys a lot: exchanging the two strides transposes the matrix; a later start
 // with fewer columns is a slice of its columns (this is how attention is split
 // into heads in chapter 3); a later start with fewer rows is a slice of its
-// rows (one sentence of a batch). None of these moves a number.
+// rows (one sentence of a batch). None of these moves a number. And a
+// row_stride of 0 repeats one row as often as you like, which PyTorch calls
+// *broadcasting*.
 //
 //     at → [ a b c d ]     transposed: rows 4, cols 2, strides 1 and 4
 //          [ e f g h ]     columns 2..3: rows 2, cols 2, starting at c
@@ -364,7 +376,7 @@ Mat band_of_cols(Mat m, int first, int count) {
 // A function whose comment says "q (T,K)" counts on it, so it also begins with
 // `SHAPE(q, T, K)`. In the builds of the tests and the exercises, and with
 // -DTRANSFORMER_DEBUG, a matrix of another shape ends the program in words: "dk
-// is (4,8), wanted (5,8)". In other builds SHAPE is nothing.
+// is (4,8), wanted (5,8)". In other builds SHAPE expands to nothing.
 
 #if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_POISON \
     || defined TRANSFORMER_MALLOC || defined TRANSFORMER_DEBUG
@@ -383,7 +395,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // ## Several threads
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
-// iterations among threads; where it does not, the mark is nothing and the
+// iterations among threads; where it does not, it expands to nothing and the
 // program is serial. `work` is a rough count of the numbers that the whole loop
 // handles: below a hundred thousand, some 30 microseconds, waking the other
 // threads costs more than they save.
@@ -450,6 +462,15 @@ void add(Mat to, Mat from) {
     }
 }
 
+// x *= factor
+void scale_by(Mat x, real factor) {
+    for (int i = 0; i < x.rows; i++) {
+        real *to = row(x, i);
+        for (int j = 0; j < x.cols; j++)
+            to[j] *= factor;
+    }
+}
+
 // x = 0, n numbers side by side
 void clear(real *x, size_t n) {
     PARALLEL_FOR((double)n)
@@ -457,9 +478,9 @@ void clear(real *x, size_t n) {
         x[i] = 0;
 }
 
-// Sums along a row run through the whole program. Written naively, each
-// addition waits for the one before; SIMD allows the compiler to keep several
-// sums side by side in its vector registers.
+// Sums over a row are needed everywhere. In a plain loop each addition waits
+// for the one before; SIMD lets the compiler keep several partial sums in its
+// vector registers.
 
 // Σⱼ x[j], n numbers
 real sum(const real *x, int n) {
@@ -515,12 +536,12 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 
 //@ run build/examples product
 
-// It is never called in training, because a processor can do the same about
-// fifty times as fast. How, is told in the interlude after chapter 13, where
-// the following functions are; to understand the model you need to know only
-// what they do, and the tests hold them against the definition for every shape
-// and stride. Each element is a sum over p in one fixed order, however many
-// threads there are.
+// It is never called in training, because a processor can do the same sixty
+// times as fast, and with large matrices hundreds of times. The interlude after
+// chapter 13 explains how, and holds the functions declared here. To understand
+// the model you need to know only what they do; the tests compare them with the
+// definition for every shape and stride. Each element is a sum over p in one
+// fixed order, however many threads there are.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
@@ -605,7 +626,7 @@ void arena_pop(Arena *arena) {
 // Memory for `count` items of `size` bytes, until the arena is released to a
 // mark taken before. Not initialized.
 void *arena_take(Arena *arena, size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size) + ALIGNMENT - 1;
+    size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
     bytes -= bytes % ALIGNMENT;
     Block *top = arena->top;
     if (LEAST_BLOCK == 0 || !top
@@ -627,7 +648,7 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
 
 // A matrix of fresh numbers.
 Mat arena_mat(Arena *arena, int rows, int cols) {
-    size_t count = bytes_for((size_t)rows, (size_t)cols);
+    size_t count = checked_product((size_t)rows, (size_t)cols);
     Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
 #ifdef TRANSFORMER_POISON
     fill(m, (real)NAN);
@@ -660,14 +681,11 @@ void arena_free(Arena *arena) {
 
 // ## Random numbers
 //
-// Everything random is a pure function of the seed and of a place: "the noise
-// of step 17", "the order of epoch 3". There is no hidden state to save, so an
-// interrupted training goes on with the very bits it would have seen.
-//
-// Most programs keep a generator whose state changes with every call. Then the
-// numbers depend on everything that happened before, and two threads asking at
-// once get them in an order that nobody can predict. Here a *key* is made from
-// the seed and the place, and the key alone decides.
+// Everything random is a function of the seed and of a place: "the noise of
+// step 17", "the order of epoch 3". A *key* is computed from these two, and it
+// alone determines the numbers that follow. (It has nothing to do with the keys
+// of attention.) So no generator's state has to be saved, an interrupted
+// training continues with the same bits, and threads cannot disturb each other.
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
@@ -693,10 +711,12 @@ double uniform(uint64_t *state) {
 
 // ## Dropout
 //
-// In training, each number is set to zero with probability p, so that the
-// network cannot lean on any single one. Those that stay are divided by 1-p:
-// then the expected value is the same as without dropout, and at *inference*,
-// when the trained model is used, nothing needs to be done. [section 5.4]
+// In training, dropout sets each number of certain intermediate results (what a
+// sub-layer returns, for one) to zero with probability p, so that the network
+// cannot rely on any single one: a *regularization*, against overfitting
+// (chapter 11). Those that stay are divided by 1-p: then the expected value is
+// the same as without dropout, and at *inference*, when the trained model is
+// used, nothing needs to be done. [section 5.4]
 //
 //     x            4    1    3    2    5      mean 3; p = 0.4
 //     dropped      4    0    3    0    5      two of five are gone
@@ -748,10 +768,9 @@ void dropout(Mat x, Dropout d) {
 
 //@ run build/examples dropout_mean
 
-// The table names a tensor, its shape and one of its elements, the gradient
-// there by the backward pass and by differences, and in how many of its
-// elements the two differ by less than 1e-6. There will be such a table at the
-// end of each chapter.
+// This example prints a table: a tensor, its shape, one of its elements, the
+// gradient there by the backward pass and by differences, and how many of its
+// elements agree to within 1e-6. Each chapter ends with such a table.
 //
 //@ run build/examples dropout_gradient
 
@@ -782,7 +801,8 @@ Dropout next_dropout(Pass *pass) {
 // other. Each position that wants something sends out a *query* vector; each
 // position that has something to offer shows a *key* vector and holds a *value*
 // vector. A query is compared with every key; the better they match, the more
-// of that position's value is fetched.
+// of that position's value is fetched. The three vectors are computed from a
+// position's own vector by learned matrices (chapter 3). Here they are given.
 //
 // $$ \operatorname{attention} = \operatorname{softmax}(q k^T / \sqrt{K}) v $$
 //
@@ -867,16 +887,17 @@ Mask mask_of_sentence(Mask mask, int b) {
 // Hidden keys take no part: their weight is exactly 0. A row in which every key
 // is hidden has nothing to look at, and becomes zeros.
 
-// eˣ. In single precision right to 2 or 3 parts in 10⁷, and quick: softmax would
-// spend its time in libm's. It is explained in the interlude.
+// eˣ, right to 2 or 3 parts in 10⁷ in single precision, and fast: with the C
+// library's expf, softmax would spend most of its time there. See the
+// interlude.
 real exponential(real x);
 
 //@ deviation
 // Hidden keys are left out of the softmax, and a row without any visible key
 // gives zeros. Adding -∞ to hidden scores, as in the paper's section 3.2.3,
-// gives the same weights, except that such a row becomes 0/0; adding -1e9, as
-// many tutorials do, in single precision spreads its attention evenly over what
-// it must not see.
+// gives the same weights, except that such a row becomes 0/0. Many tutorials
+// add -1e9: in single precision all scores of such a row become equal, and its
+// query attends evenly to keys that it must not see.
 
 // x[j] = softmax over the visible x, n numbers, in place
 void softmax_row(real *x, const unsigned char *visible, int n) {
@@ -891,9 +912,9 @@ void softmax_row(real *x, const unsigned char *visible, int n) {
     }
     for (int j = 0; j < n; j++)
         x[j] = exponential(x[j] - most); // 0 for hidden keys
-    real scale = 1 / sum(x, n);
+    real share = 1 / sum(x, n);
     for (int j = 0; j < n; j++)
-        x[j] *= scale;
+        x[j] *= share;
     //@ end
 }
 
@@ -920,16 +941,16 @@ void softmax_forward(Mat scores, Mask mask) {
 //          = dw_i w_i - w_i Σ_j dw_j w_j
 //          = w_i (dw_i - Σ_j dw_j w_j)
 //
-// The sum does not depend on i: one dot product for each row. In words: a score
-// should move if its own weight's gradient differs from the average over the
-// row, and in proportion to the weight it has.
+// The sum does not depend on i: one dot product for each row. In words: the
+// gradient of a score is its weight times the amount by which dw_i exceeds the
+// mean of dw over the row, a mean taken with the weights themselves.
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to
 // all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0, without
 // a look at the mask.
 
-// dw (T,S) becomes dscores, in place: each element is overwritten after its
-// last use.
+// dw (T,S), the gradient of the weights w (T,S), becomes dscores (T,S), in
+// place: each element is overwritten after its last use.
 void softmax_backward(Mat dw, Mat w) {
     SHAPE(dw, w.rows, w.cols);
     //@ exercise softmax_backward
@@ -971,7 +992,8 @@ typedef struct {
 // outputs and embeddings.
 
 // out = dropout(softmax(scale · q kᵀ)) v                 [section 3.2.1, eq. 1]
-// q, k, v and mask (T,S) are given; weights, dropped and out are written.
+// Given: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written:
+// weights and dropped (T,S), out (T,K).
 void attention_forward(Head a, Mask mask) {
     SHAPE(a.weights, a.q.rows, a.k.rows);
     SHAPE(a.v, a.k.rows, a.out.cols);
@@ -979,9 +1001,7 @@ void attention_forward(Head a, Mask mask) {
     //@ exercise attention_forward
     fill(a.weights, 0);
     small_matmul_add(a.weights, a.q, transposed(a.k)); // (1) scores = q kᵀ
-    for (int i = 0; i < a.weights.rows; i++)           // (2) times scale
-        for (int j = 0; j < a.weights.cols; j++)
-            row(a.weights, i)[j] *= a.scale;
+    scale_by(a.weights, a.scale);                      // (2) times scale
     softmax_forward(a.weights, mask);                  // (3) softmax(scores)
     if (a.dropped.at != a.weights.at)                  // (4) dropout(weights)
         copy(a.dropped, a.weights);
@@ -1045,9 +1065,7 @@ void attention_backward(Head d, Head a) {
     // (3) weights = softmax(scores)
     softmax_backward(d.weights, a.weights);
     // (2) times scale
-    for (int i = 0; i < d.weights.rows; i++)
-        for (int j = 0; j < d.weights.cols; j++)
-            row(d.weights, i)[j] *= a.scale;
+    scale_by(d.weights, a.scale);
     // (1) scores = q kᵀ
     small_matmul_add(d.q, d.weights, a.k);
     small_matmul_add(d.k, transposed(d.weights), a.q);
@@ -1074,13 +1092,13 @@ void attention_backward(Head d, Head a) {
 // The queries come from x, keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
 // what the heads have found; without it, the numbers of different heads would
-// never meet in this sub-layer.
+// not meet before the next layer.
 //
-// The products of many heads cost the same as those of one. Scores for one head
-// of width D take T·S·D multiplications, scores for H heads of width D/H take
-// H · T·S·D/H. Nor do they have more parameters: the widths add up to D. What
-// grows with H is the weights, a matrix (T,S) for each head, and the work of
-// softmax on them. And each head has only D/H numbers to compare with.
+// Many heads need no more multiplications than one: scores for one head of
+// width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
+// they need more parameters, since their widths add up to D. What grows with H
+// is the attention weights, a matrix (T,S) for each head, and the work of
+// softmax on them; and each head compares only D/H numbers.
 //
 // ## A linear layer
 //
@@ -1185,7 +1203,7 @@ typedef struct {
 // struct holds the gradients of the same things.
 typedef struct {
     int sentences, heads; // B, H
-    Mat x, y;             // (B·T,D), (B·S,D): where queries and keys come from
+    Mat x, y;             // (B·T,D) for queries, (B·S,D) for keys and values
     Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)
     Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head
     Mat context;          // (B·T,D): the heads' results side by side
@@ -1241,9 +1259,9 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
     return linear_forward(pass, &w->output, s->context); // (3) mix the heads
 }
 
-// Backward there is nothing new: linear layers, attention head by head, linear
-// layers. What deserves care is where gradients meet. x feeds the queries only,
-// but y feeds keys *and* values, so two gradients are added into dy. And in
+// The backward pass holds nothing new: linear layers, attention head by head,
+// linear layers. What deserves care is where gradients meet. x feeds only the
+// queries, but y feeds keys *and* values, so two gradients are added to dy. In
 // self-attention dx and dy are one and the same matrix, which collects all
 // three: the sum that the chain rule asks for when a thing is used three times.
 //
@@ -1299,18 +1317,18 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // below is just the product rule for this product.)
 //
 // The row is multiplied by √D [section 3.4], which brings its numbers to the
-// order of 1, next to the positions, which are sines and cosines with a
+// order of 1, next to the positions, sines and cosines with a standard
 // deviation of 0.71. Like every other matrix, the table begins with numbers
-// spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128 that
-// is a deviation of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512
-// it is 0.014 and 0.31. Without the factor the words would begin as a whisper
+// spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128
+// that is one of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512 it
+// is 0.014 and 0.31. Without the factor the words would begin as a whisper
 // beside the sines.
 //
 // ## Where a token stands
 //
-// Attention knows nothing of order. Exchange two words of the input, and the
-// same two results are exchanged, nothing else. So the position is added to the
-// vector itself. [section 3.5]
+// Attention knows nothing of order. If you exchange two words of the input,
+// their results are exchanged and nothing else changes: it is *permutation
+// equivariant*. So the position is added to the vector itself. [section 3.5]
 //
 // $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
 //
@@ -1341,8 +1359,8 @@ void sinusoidal_positions(Mat table) {
     //@ exercise sinusoidal_positions
     for (int t = 0; t < table.rows; t++)
         for (int j = 0; j < table.cols; j++) {
-            double turns = pow(10000, -(double)(j - j % 2) / table.cols);
-            *at(table, t, j) = (real)(j % 2 ? cos(t * turns) : sin(t * turns));
+            double speed = pow(10000, -(double)(j - j % 2) / table.cols);
+            *at(table, t, j) = (real)(j % 2 ? cos(t * speed) : sin(t * speed));
         }
     //@ end
 }
@@ -1374,8 +1392,9 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
         real *to = row(x, i);
         for (int j = 0; j < D; j++)         // (1) the token's row
             to[j] = scale * from[j];
-        for (int j = 0; positions.at && j < D; j++)
-            to[j] += row(positions, i % T)[j]; // (2) plus the position's
+        if (positions.at)                   // (2) plus the position's
+            for (int j = 0; j < D; j++)
+                to[j] += row(positions, i % T)[j];
     }
     dropout(x, s->dropout);                 // (3)
     return x;
@@ -1432,9 +1451,9 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // Without the bend in the middle, the *non-linearity*, two linear layers would
 // be no more than one: (x W₁) W₂ = x (W₁ W₂). The paper bends with max(0, x),
 // called ReLU [section 3.3]. It can be read as F questions put to each vector:
-// each column of W₁ asks one, ReLU keeps the answers that are positive, and each
-// row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂ are
-// `inner` and `outer` below and in saved models.
+// each column of W₁ asks one, ReLU keeps the answers that are positive, and
+// each row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂
+// are `inner` and `outer` below and in saved models.
 //
 // Later models often use GELU, which is smooth: x times the probability Φ(x)
 // that a normal random number is below x.
@@ -1557,11 +1576,12 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //@ chapter residual
 // # 6. Residual connections and layer normalization
 //
-// Two things hold a deep stack together. A *residual connection* adds the input
-// of a sub-layer (attention or feed-forward network) to its output: the
-// sub-layer needs to learn only what to change, and gradients have a straight
-// way down. *Layer normalization* brings the D numbers of each position back to
-// mean 0 and variance 1, so that no layer drives the next out of its range.
+// Two things hold a deep stack together. A *residual connection* (or skip
+// connection) adds the input of a sub-layer (attention or feed-forward network)
+// to its output: the sub-layer needs to learn only what to change, and
+// gradients have a direct path back to the first layer. *Layer normalization*
+// brings the D numbers of each position back to mean 0 and variance 1, so that
+// no layer drives the next out of its range.
 //
 // ## Layer normalization
 //
@@ -1573,8 +1593,8 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // Each row is normalized by itself: no position learns anything about another,
 // and a sentence gives the same result alone and in a batch. Gain g and bias b
-// are learned, one of each per column, so that the model can undo the
-// normalization where it hurts.
+// are learned, one of each per column, so that a column may have another range
+// and another mean than the norm would give it.
 //
 // The variance is divided by D, not D-1, and ε stands inside the root.
 // Tutorials differ in this; an example tells them apart:
@@ -1664,11 +1684,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // A warning if you write such a test yourself: a gradient check with the loss
 // Σ y does not notice that the last term is missing, or even that the backward
 // pass is empty. With gain 1 and bias 0 that sum is zero whatever x is, and so
-// is its gradient. For the same reason `loss = output.sum()` after a norm, which
-// some tutorials use, gives the layers below no useful gradient.
+// is its gradient. For the same reason `loss = output.sum()` after a norm,
+// which some tutorials use, gives the layers below no useful gradient.
 
-// The code undoes steps (3), (2) and (1) together, by the last formula. dx (N,D)
-// and dw are added to; dy (N,D) given.
+// The code undoes steps (3), (2) and (1) together, by the last formula. dx
+// (N,D) and dw are added to; dy (N,D) given.
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
                    Mat dx, Mat dy) {
     int N = dy.rows, D = dy.cols;
@@ -1705,8 +1725,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 // Most later models normalize the input of the sub-layer and leave the sum
 // alone, x + sublayer(norm(x)): *pre-norm*. Then one path runs through the
 // whole stack without any norm on it, deep stacks train without trouble, and a
-// final norm is needed at the end. (Some tutorials call the first form
-// pre-norm.)
+// final norm is needed at the end.
 //
 //          post-norm                     pre-norm
 //
@@ -1811,8 +1830,9 @@ typedef struct {
     ResidualSaved residual;
 } FeedForwardSublayerSaved;
 
-// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). memory.at = NULL means
-// that x asks itself: self-attention.
+// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). The *memory* is what the
+// encoder hands to the decoder: the final vectors of all source positions.
+// memory.at = NULL means that x asks itself: self-attention.
 //
 // In pre-norm the queries come from norm(x), and in self-attention so do keys
 // and values. The memory is taken as it is: the encoder has normalized it.
@@ -1835,11 +1855,11 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 // dsum is the gradient of the sum of the two: in pre-norm dout itself, in
 // post-norm what norm_backward makes of it. The straight part is why deep
 // stacks can be trained at all: whatever the sub-layer does to the gradient, a
-// part of it bypasses the sub-layer. In pre-norm this part arrives unchanged; in
-// post-norm it passes through every norm on its way.
+// part of it bypasses the sub-layer. In pre-norm this part arrives unchanged;
+// in post-norm it passes through every norm on its way.
 
-// dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D), NULL for self-attention, and dw
-// are added to.
+// dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and
+// dw are added to.
 Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
                                 const AttentionSublayer *w,
                                 AttentionSublayer *dw, Mat dmemory, Mat dout) {
@@ -1959,9 +1979,9 @@ Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x,
 
 //@ run build/examples encoder
 
-// How to check it: besides the gradient check, blanking one embedding changes
-// the output at every position of that sentence and at none of another; and
-// without positions, permuting the input permutes the output.
+// How to check it: besides the gradient check, blanking the embedding of one
+// word changes the output at every position of that sentence and at none of
+// another; and without positions, permuting the input permutes the output.
 
 // dout (B·S,D) -> gradient of the embedded source, (B·S,D); dw is added to
 Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
@@ -1993,8 +2013,7 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //
 //@ figure decoder-layer
 //
-// It is worth saying twice, because it is so often confused: the decoder asks,
-// the encoder answers. The weights of cross-attention have a row for each
+// The weights of cross-attention have a row for each
 // target word and a column for each source word, and when the model has learned
 // to translate they show which word came from which (chapter 13).
 
@@ -2110,8 +2129,9 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // The last layer and the target embedding are both tables with D numbers for
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
-// `--tie` does the same here: `output.weight` is a view of the embedding,
-// transposed. The two gradients meet in one place without a line of code.
+// This is *weight tying*; `--tie` does it: `output.weight` is a view of the
+// embedding, transposed. The two gradients meet in one place without a line of
+// code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -2161,8 +2181,7 @@ typedef struct {
 // counting, placing in memory, initializing, checking gradients, saving,
 // loading, printing. A parameter that is not in the list does not exist.
 
-// The text of a, followed by that of b. The names of tensors are put together
-// by this; one that does not fit ends the program.
+// Two strings joined, for the names of tensors; fails if they do not fit.
 Name join(const char *a, const char *b) {
     Name name;
     if (snprintf(name.text, NAME_SIZE, "%s%s", a, b) >= NAME_SIZE)
@@ -2172,11 +2191,11 @@ Name join(const char *a, const char *b) {
 
 // Appends one tensor.
 void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name) {
-    size_t size = bytes_for((size_t)rows, (size_t)cols);
+    size_t size = checked_product((size_t)rows, (size_t)cols);
     size_t count = (size_t)t->tensors + 1;
     t->tensor = reallocate(t->tensor, count, sizeof *t->tensor);
     t->tensor[t->tensors++] = (Tensor){name, mat, rows, cols, init};
-    t->count = bytes_for(t->count + size, 1);
+    t->count = checked_product(t->count + size, 1);
 }
 
 // The names and shapes (in a saved model biases and gains have one dimension:
@@ -2198,8 +2217,6 @@ void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name) {
 //     encoder.norm.gain, decoder.norm.gain         (1,D)  and bias, in pre-norm
 //     output.weight                                (D,V)  unless tied
 //     output.bias                                  (1,V)
-//
-// Every matrix is [in, out]: a row for each input, a column for each output.
 //
 // For D = 512, F = 2048 and six layers the encoder's attention has 6 · 4 ·
 // (512² + 512) = 6,303,744 parameters, its feed-forward networks 6 · (2 · 512
@@ -2240,19 +2257,19 @@ void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
 
 // L layers of the encoder, L of the decoder; in pre-norm the last two norms.
 void list_layers(Transformer *t) {
-    char at[NAME_SIZE];
+    char path[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
         EncoderLayer *w = &t->encoder.layer[l];
-        snprintf(at, sizeof at, "encoder.%d.", l);
-        list_attention(t, &w->self_attention, join(at, "self_attention"));
-        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
+        snprintf(path, sizeof path, "encoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path, "self_attention"));
+        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
     }
     for (int l = 0; l < t->config.layers; l++) {
         DecoderLayer *w = &t->decoder.layer[l];
-        snprintf(at, sizeof at, "decoder.%d.", l);
-        list_attention(t, &w->self_attention, join(at, "self_attention"));
-        list_attention(t, &w->cross_attention, join(at, "cross_attention"));
-        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
+        snprintf(path, sizeof path, "decoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path, "self_attention"));
+        list_attention(t, &w->cross_attention, join(path, "cross_attention"));
+        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
     }
     if (t->config.norm == PRE_NORM) {
         list_norm(t, &t->encoder.norm, join("encoder", ".norm"));
@@ -2265,7 +2282,7 @@ void list_table(Transformer *t, Mat *table, int rows, const char *name) {
     list(t, table, rows, t->config.d_model, INIT_XAVIER, join(name, ".weight"));
 }
 
-// The order of the list is the order in the checkpoint.
+// The order of the list is the order in a saved model (chapter 14).
 void list_all(Transformer *t) {
     const Config *c = &t->config;
     int P = c->max_len + 1, V = c->target_vocab;
@@ -2394,22 +2411,21 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
 // by the time the encoder's turn comes, all layers of the decoder have added to
 // it.
 
-// dlogits (B·T,V) -> all gradients, added to g
+// dlogits (B·T,V) -> all gradients, added to g, which transformer_zeros has
+// made
 void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
                           Transformer *g, Mat dlogits) {
-    Mat none = {0};
-    bool learned = t->config.positions == LEARNED;
     Mat dmemory = arena_zeros(pass->arena, s->memory.rows, s->memory.cols);
     Mat dhidden = arena_zeros(pass->arena, s->hidden.rows, s->hidden.cols);
     linear_backward(dhidden, &g->output, dlogits, s->hidden, &t->output);
     Mat dtarget = decoder_backward(pass, &s->decoder, &t->decoder, &g->decoder,
                                    dmemory, dhidden);
-    embedding_backward(&s->target, g->target_embedding,
-                       learned ? g->target_positions : none, dtarget);
+    embedding_backward(&s->target, g->target_embedding, g->target_positions,
+                       dtarget);
     Mat dsource = encoder_backward(pass, &s->encoder, &t->encoder, &g->encoder,
                                    dmemory);
-    embedding_backward(&s->source, g->source_embedding,
-                       learned ? g->source_positions : none, dsource);
+    embedding_backward(&s->source, g->source_embedding, g->source_positions,
+                       dsource);
 }
 
 //@ chapter masks
@@ -2419,10 +2435,10 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //
 // **Padding.** Sentences of a batch have different lengths, and a matrix is a
 // rectangle, so short sentences are filled up with token 0, the pad. A pad
-// stands for nothing: no query may see it. The mask hides *keys* (columns); what
-// a padded *query* (row) computes does not matter, since nobody looks at it and
-// the loss does not count it. Hiding rows instead is a common mistake: the
-// padding then still takes its share of everybody's attention.
+// stands for nothing: no query may see it. The mask hides *keys* (columns);
+// what a padded *query* (row) computes does not matter, since nobody looks at
+// it and the loss does not count it. Hiding rows instead is a common mistake:
+// the padding then still takes its share of everybody's attention.
 //
 // **The future.** In training the decoder is given the whole translation at
 // once, and each position must predict the next word. It must not find it by
@@ -2430,9 +2446,13 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // without this mask reaches a wonderful loss, by copying, and then translates
 // nonsense, because at inference there is no next word to copy.
 //
-// Why not drop the mask at inference, at least? Because the weights were learned
-// with it. And with it, what a position has computed never changes once it is
-// written; chapter 12 makes good use of that.
+// Can we at least drop the mask at inference? No: the parameters were learned
+// with it. Besides, it keeps a position's results from ever changing once they
+// are computed, and chapter 12 makes good use of that.
+//
+// Since a target's padding comes last, the future mask alone would hide it from
+// every real word. It is masked all the same: then the code is right wherever
+// the pads stand.
 //
 //     source padding        causal               causal and padding
 //     [5 7 2 0 0]           4 words              [1 6 0 0]
@@ -2471,7 +2491,7 @@ Mask causal_mask(Arena *arena, int T) {
 
 // Both: j ≤ i, and key j is not padding. ids (B·T) of the target.
 Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
-    ptrdiff_t size = (ptrdiff_t)bytes_for((size_t)T, (size_t)T);
+    ptrdiff_t size = (ptrdiff_t)checked_product((size_t)T, (size_t)T);
     unsigned char *visible = arena_take(arena, (size_t)B, (size_t)size);
     //@ exercise causal_padding_mask
     for (int b = 0; b < B; b++)
@@ -2493,16 +2513,16 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
 // say is the translation followed by an end token. Position by position, the
 // second is the first one step ahead:
 //
-//     source     the  red   car   end
-//     input      start la   voiture rouge
-//     expected   la   voiture rouge end
+//     source     the    red      car      end
+//     input      start  la       voiture  rouge
+//     expected   la     voiture  rouge    end
 //
 // All positions are predicted at once, each from the *true* words before it,
 // whatever the model itself would have said. This is called teacher forcing.
 //
 // How to check it: the tests change a later word of the target and find every
-// earlier logit bit for bit the same; change what the pad's embedding holds, and
-// find the same loss; and run a sentence alone and padded in a batch.
+// earlier logit bit for bit the same; change what the pad's embedding holds,
+// and find the same loss; and run a sentence alone and padded in a batch.
 
 typedef struct {
     int sentences;      // B
@@ -3202,8 +3222,9 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 // The logits of a position become probabilities by softmax. The loss is the
 // negative logarithm of the probability given to the expected word, the
-// *cross-entropy*: 0 when the model is sure and right, large when it is sure and
-// wrong. Its unit is the nat.
+// *cross-entropy*: 0 when the model is sure and right, large when it is sure
+// and wrong. Its unit is the nat (that of the natural logarithm, as in
+// PyTorch). The logarithm of the sum is called log-sum-exp, lse for short.
 //
 // $$ \operatorname{loss} = -\log p_y = \log \sum_j e^{z_j} - z_y $$
 //
@@ -3267,8 +3288,8 @@ real sum_exponentials(const real *x, real shift, int n) {
     return total;
 }
 
-// logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown word
-// is never correct.
+// logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown
+// word is never correct.
 Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
                   Arena *arena) {
     int N = logits.rows, V = logits.cols;
@@ -3315,8 +3336,9 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // How to check it: a row sums to zero, because p and q both sum to 1; rows of
 // padding are zero.
 
-// dlogits (N,V) is written, not added to, and may be the logits themselves:
-// each of them is needed just once more, here.
+// logits (N,V), lse (N,1) and expected (N) as in loss_forward; tokens: its
+// count. dlogits (N,V) is written, not added to, and may be the logits
+// themselves: each of them is needed just once more, here.
 void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
                    double smoothing, int64_t tokens) {
     int V = logits.cols;
@@ -3349,9 +3371,9 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // ## Clipping
 //
 // Now and then a batch gives a very large gradient, and one such step can ruin
-// a model. So if the length of the whole gradient, all parameters taken as one
-// vector, exceeds a limit, it is shortened to that limit. Only the length
-// changes, not the direction.
+// a model. So if the length of the whole gradient (its *norm*, not one of
+// chapter 6), all parameters taken as one vector, exceeds a limit, it is
+// shortened to that limit. Only the length changes, not the direction.
 
 //@ deviation
 // The gradient is clipped to a global norm. The paper does not mention
@@ -3385,8 +3407,9 @@ double clip_factor(double norm, double clip) {
 
 // ## Adam
 //
-// A plain step would be p -= rate · g. Adam (Kingma and Ba, 2015) keeps two
-// running means for each parameter: m of the gradient, so that the noise of
+// A plain step, *gradient descent*, would be p -= rate · g. The *optimizer*
+// used here, Adam (Kingma and Ba, 2015), keeps two running means, or moments,
+// of each parameter's gradient: m of the gradient itself, so that the noise of
 // single batches cancels, and v of its square, so that every parameter moves by
 // about the same amount however large its gradients are.
 //
@@ -3394,7 +3417,8 @@ double clip_factor(double norm, double clip) {
 //     p -= rate · m̂ / (√v̂ + ε)      m̂ = m/(1-β₁ᵗ),  v̂ = v/(1-β₂ᵗ)
 //
 // m and v start at zero and would be too small at first; dividing by 1-βᵗ (t is
-// the number of the step, from 1) makes up for that. [section 5.3]
+// the number of the step, from 1) makes up for that (*bias correction*).
+// [section 5.3]
 //
 // Follow one parameter whose gradient is always 3. After the first step m =
 // 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
@@ -3469,8 +3493,8 @@ typedef struct {
     double clip;      // largest norm of the gradient
     double smoothing; // ε
     int batch;        // sentences
-    int epochs;       // passes through the data; or else
-    int steps;        // steps; 0: epochs count
+    int epochs;       // passes through the data, unless `steps` is given
+    int steps;        // steps in all; 0: as many as `epochs` take
     int seed;
 } Recipe;
 
@@ -3613,7 +3637,8 @@ enum { REPORTS = 20 };
 
 // ### How many threads
 //
-// Two threads are not always faster than one. Where another program keeps a
+// (Skip this if you are here for the transformer.) Two threads are not always
+// faster than one. Where another program keeps a
 // core busy, every loop that is shared waits until the system lets the second
 // thread run, and a step can take ten times as long. But the number of threads
 // changes no bit of the result, so it can be chosen while the program runs: at
@@ -3623,8 +3648,8 @@ enum { REPORTS = 20 };
 
 enum { ROUND = 256, TRIALS = 3 };
 
-// Seconds since some moment; where there is POSIX, of a clock that is never set
-// back.
+// Time in seconds from an arbitrary start; where there is POSIX, of a clock
+// that is never set back.
 double now(void) {
     struct timespec t = {0};
 #ifdef TRANSFORMER_POSIX
@@ -3638,7 +3663,7 @@ double now(void) {
 }
 
 typedef struct {
-    int all;         // threads there are
+    int all;         // threads available
     double least[2]; // time per token, the fastest trial: all threads, one
 } Pace;
 
@@ -3740,7 +3765,9 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 //
 // A trained model translates one word at a time: give the decoder what has been
 // written so far, take the most probable next word, write it down, repeat until
-// it says *end*. (Using a trained model is called *inference*.)
+// it says *end*. What it writes is part of its next input: such a model is
+// called *autoregressive*. The largest logit has the largest probability, so no
+// softmax is needed to find it.
 //
 // This way of decoding is *greedy*: it never takes a word back.
 
@@ -3756,7 +3783,8 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // each step computes only one new position. The keys and values of
 // cross-attention come from the source alone and are computed once. n words
 // now take n positions. (Attention still compares each new word with all the
-// old ones: n²/2 scores instead of about n³/6.)
+// old ones: about n²/2 scores in each head, instead of n³/3, half of them
+// masked.)
 //
 //     step 2, writing after "start la voiture":
 //
@@ -3810,8 +3838,9 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     return c;
 }
 
-// Computes key and value of the new position t into the cache: row t of each
-// sentence. A view with a row stride of a whole sentence reaches them all.
+// Computes key and value of the new position t of each sentence from x (B,D),
+// and writes them to rows b·P + t of the cache s. A row stride of a whole
+// sentence makes a view of these rows.
 void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
                   int t) {
     ptrdiff_t sentence = s->k.rows / x.rows * s->k.row_stride;
@@ -3833,7 +3862,8 @@ Mat attend_to_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
 }
 
 // One decoder layer for one new position in each sentence: x (B,D) -> (B,D).
-// The same three sub-layers as in chapter 8.
+// The same three sub-layers as in chapter 8. Self-attention needs no mask: the
+// cache holds nothing later than x.
 Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
                        const Cache *c, Mat x) {
     const AttentionSublayer *self = &w->self_attention;
@@ -3859,8 +3889,8 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
 }
 
 // One step of the decoder: the last token of each sentence goes in at position
-// `length`, and the logits of the next one come out. id (B) -> (B,V). There must
-// be room: c->length < c->room.
+// `length`, and the logits of the next one come out. id (B) -> (B,V). There
+// must be room: c->length < c->room.
 Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
     Mat positions = t->target_positions;
@@ -3883,14 +3913,14 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 // ## The loop
 //
 // All sentences of a batch take their steps together. A sentence that has said
-// *end* is done; it stays in the batch, because removing it would cost more, and
-// its output is ignored. When none is open, only padding is left to write.
+// *end* is done; it stays in the batch, because removing it would cost more,
+// and its output is ignored. When none is open, only padding is left to write.
 //
-//     step   input            output
-//        0   start  start     la     il
-//        1   la     il        voiture dort
-//        2   voiture dort     rouge  end      the second sentence is done
-//        3   rouge  (end)     end    ·        and now the first
+//     step   input             output
+//        0   start    start    la       il
+//        1   la       il       voiture  dort
+//        2   voiture  dort     rouge    end     the second sentence is done
+//        3   rouge    (end)    end      ·       and now the first
 //
 // A model that has learned little may never say *end*. So a translation is cut
 // off when it has 50 tokens more than its source [section 6.1], or max_len.
@@ -3903,8 +3933,8 @@ int longest_output(const Transformer *model, int S) {
 }
 
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
-// S), receives the tokens, END after the last one (or P tokens without END), the
-// rest PAD. The model never chooses pad or start.
+// S), receives the tokens, END after the last one (or P tokens without END),
+// the rest PAD. The model never chooses pad or start.
 void translate(const Transformer *model, const Batch *batch, int *out,
                Arena *arena) {
     int B = batch->sentences, S = batch->source_length;
@@ -4003,10 +4033,6 @@ typedef struct {
     double length, reference;   // c and r
     int exact, sentences;
 } Match;
-
-// How exactly a match is counted: if the translation says "la" twice and the
-// reference once, one of the two matches. The k-th time a run occurs in the
-// translation, it counts if the reference has it k times.
 
 // How often the n words at `run` occur in s (without its END).
 int occurrences(const int *run, int n, const int *s, int length) {
@@ -4458,10 +4484,10 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //@ chapter fast_product
 // # Interlude. The product, made fast
 //
-// Chapter 1 defined the matrix product by three plain loops, and chapter 2 asked
-// for an exponential. Training spends nearly all its time in these two. Here
-// they are made fast; they compute what was defined, but for the last digits.
-// If you are here for the transformer, go on to chapter 14.
+// Chapter 1 defined the matrix product by three plain loops, and chapter 2
+// asked for an exponential. Training spends nearly all its time in these two.
+// Here they are made fast; they compute what was defined, but for the last
+// digits. If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
 //
@@ -4561,8 +4587,8 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     for (int p = 0; p < a.cols; p++, b_p += b.row_stride) {
         Vector b_left = *(const Vector *)b_p;
         Vector b_right = *(const Vector *)(b_p + LANES * (vectors - 1));
-        // Meanwhile the places of c come nearer from memory, a row for each
-        // 16 p: all at once they would hold up the numbers of a and b.
+        // Meanwhile c is fetched towards the cache, a row for every 16 steps of
+        // p: all rows at once would delay the numbers of a and b.
         if (p % 16 == 0 && p / 16 < rows) {
             PREFETCH(row(c, p / 16));
             PREFETCH(row(c, p / 16) + LANES);
@@ -4643,9 +4669,9 @@ void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
     }
 }
 
-// c = from + a b on one thread, for small products: those of one attention head,
-// and any inside a PARALLEL_FOR. For a few tiles the copy of b would not pay: if
-// its rows are whole vectors, they are used where they lie.
+// c = from + a b on one thread: a small product, or one block of a large one.
+// For a few tiles the copy of b would not pay: if its rows are whole vectors,
+// they are used where they are.
 void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
     bool direct = b.col_stride == 1 && b.cols % LANES == 0
@@ -4723,8 +4749,8 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 //
-// This counts on sums that are rounded to a float at once; where C computes in a
-// wider type, libm's is taken, too.
+// This counts on sums that are rounded to a float at once; where C computes in
+// a wider type, libm's is taken, too.
 
 real exponential(real x) {
 #if defined TRANSFORMER_DOUBLE || WIDER
@@ -5069,8 +5095,8 @@ void checkpoint_free(Checkpoint *c) {
 //     fprintf(n.file, …);
 //     commit_file(&n);
 //
-// C remembers that a write has gone wrong (ferror), so it is enough to ask once,
-// at the end.
+// C remembers that a write has gone wrong (ferror), so it is enough to ask
+// once, at the end.
 
 // A file that replaces `path` when it is complete.
 typedef struct {
@@ -5521,8 +5547,8 @@ int read_hex(Reader *r) {
 }
 
 // A character that is written as its number, \u and four digits; two of them
-// for a number above ffff, each with ten of its bits. Writes it to `to` in UTF-8
-// and returns where it ends.
+// for a number above ffff, each with ten of its bits. Writes it to `to` in
+// UTF-8 and returns where it ends.
 char *read_escape(Reader *r, char *to) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     int code = read_hex(r);
@@ -5580,8 +5606,8 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key, or `missing` if it is not there. The file is refused if it
-// is there twice (which of the two would count?), and if it must be there:
+// The value of a key, or `missing` if it is not there. The file is refused if
+// it is there twice (which of the two would count?), and if it must be there:
 // then `missing` is NULL.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
@@ -6009,7 +6035,8 @@ int read_option(Arguments *a, char **argument) {
 // so that a forgotten value is noticed: `--layers --tie` is an error, not a
 // model with "--tie" layers. Who really means it writes `--log=--odd-name`.
 
-// The peak of the learning rate if none was given: the paper's formula at t = w.
+// The peak of the learning rate if none was given: the paper's formula at t =
+// w.
 double derived_rate(const Settings *s) {
     return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
 }
@@ -6155,8 +6182,8 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
 }
 
 // Pairs in the model's numbers; pairs_free frees them. What is too long for the
-// model is left out, and said, and so is that the model does not know the words.
-// Fails if nothing remains. `path` is where the text came from.
+// model is left out, and said, and so is that the model does not know the
+// words. Fails if nothing remains. `path` is where the text came from.
 Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
