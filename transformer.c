@@ -2623,8 +2623,7 @@ int utf8_number(const char *s) {
         number = 64 * number + c[i] % 64;
     }
     bool reserved = number >= 0xd800 && number <= 0xdfff;
-    bool valid = number >= least[n] && number <= 0x10ffff && !reserved;
-    return valid ? number : -1;
+    return number < least[n] || number > 0x10ffff || reserved ? -1 : number;
 }
 
 // Its bytes, or 0 if it is not valid.
@@ -2651,14 +2650,12 @@ bool valid_utf8(const char *s) {
 // byte.
 
 const char capitals[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞΆΈΉΊΌΎΏΪΫȘȚҐ"
     "ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ"
-    "ΆΈΉΊΌΎΏΪΫȘȚҐ"
     "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ";
 const char small_letters[] =
-    "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþ"
+    "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþάέήίόύώϊϋșțґ"
     "āăąćĉċčďđēĕėęěĝğġģĥħĩīĭįĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżž"
-    "άέήίόύώϊϋșțґ"
     "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
 
 _Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
@@ -2668,10 +2665,9 @@ _Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
 // twice changes nothing more.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
-        char one[5];
+        char one[5] = {0};
         n = utf8_length(s);
-        snprintf(one, sizeof one, "%.*s", n, s);
-        const char *found = strstr(capitals, one);
+        const char *found = strstr(capitals, memcpy(one, s, (size_t)n));
         if (found)
             memcpy(s, small_letters + (found - capitals), (size_t)n);
     }
@@ -2712,19 +2708,18 @@ typedef struct {
     int lowercase;
 } Tokenizer;
 
-// Bytes of the white space at `s`, 0 if there is none. Control characters (up
-// to 1f and from 7f to 9f) count as white space, and so do the no-break spaces
-// U+00A0 and U+202F, which French typography puts before ! and ?.
-int space_length(const char *s) {
+// Whether the character at `s` is white space. Control characters (up to 1f and
+// from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and
+// U+202F, which French typography puts before ! and ?.
+bool is_space(const char *s) {
     int c = utf8_number(s);
-    bool space = (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
-    return space ? utf8_length(s) : 0;
+    return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
 }
 
 // The first place at or after `s` that is not white space.
 const char *skip_spaces(const char *s) {
-    while (space_length(s))
-        s += space_length(s);
+    while (is_space(s))
+        s += utf8_length(s);
     return s;
 }
 
@@ -2734,18 +2729,16 @@ const char *skip_spaces(const char *s) {
 // Characters are tokens one by one, any white space as " ".
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
-    bool words = how.tokens == WORDS;
-    const char *s = words ? skip_spaces(*text) : *text;
+    const char *s = how.tokens == WORDS ? skip_spaces(*text) : *text;
     if (*s == '\0')
         return NULL;
-    int space = space_length(s);
-    const char *end = s + (space ? space : utf8_length(s));
-    if (words && !strchr(marks, *s))
-        while (!strchr(marks, *end) && !space_length(end))
+    const char *end = s + utf8_length(s);
+    if (how.tokens == WORDS && !strchr(marks, *s))
+        while (!strchr(marks, *end) && !is_space(end))
             end += utf8_length(end);
     *text = end;
-    *length = space ? 1 : (int)(end - s);
-    return space ? " " : s;
+    *length = is_space(s) ? 1 : (int)(end - s);
+    return is_space(s) ? " " : s;
 }
 
 // ## The vocabulary
@@ -2772,26 +2765,22 @@ typedef struct {
 // vocabulary lacks it. No text can spell a special token: "<end>" in a text is
 // a token like any other.
 //
-// The search keeps this true: in their first `length` bytes, tokens before
-// `low` are smaller than the token sought, and tokens from `high` on are not.
-// It ends when the two meet. Searching for b in  , a b c  (numbers 4 to 7):
-//
-//     low 4  high 8    token 6 is b: not smaller, high = 6
-//     low 4  high 6    token 5 is a: smaller,     low = 6     it must be 6
+// The search keeps this true: tokens before `low` are smaller than the one
+// sought, tokens from `high` on are larger. (A token that begins with the one
+// sought and goes on is larger, too.)
 int token_id(const Vocab *v, const char *token, int length) {
-    size_t n = (size_t)length;
     int low = FIRST_WORD, high = v->count;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (strncmp(v->word[middle], token, n) < 0)
+        int order = strncmp(v->word[middle], token, (size_t)length);
+        if (order == 0 && v->word[middle][length] == '\0')
+            return middle;
+        if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    // of all that begin with these bytes, number `low` is the shortest
-    bool found = low < v->count && !strncmp(v->word[low], token, n)
-              && v->word[low][n] == '\0';
-    return found ? low : UNKNOWN;
+    return UNKNOWN;
 }
 
 // Appends a copy of the token; its number is the count before. The memory
@@ -2802,18 +2791,16 @@ void vocab_append(Vocab *v, const char *token, int length) {
         fail("the text has more than %d tokens", INT_MAX);
     if ((count & (count - 1)) == 0)
         v->word = reallocate(v->word, 2 * count + 1, sizeof *v->word);
-    v->word[v->count] = allocate(n + 1, 1);
-    memcpy(v->word[v->count++], token, n);
+    v->word[v->count++] = memcpy(allocate(n + 1, 1), token, n);
 }
 
 // A vocabulary with the special tokens alone.
 Vocab vocab_new(void) {
     Vocab v = {0};
-    const char *special[] = {[PAD] = "<pad>", [START] = "<start>",
-                             [END] = "<end>", [UNKNOWN] = "<unknown>"};
-    _Static_assert(sizeof special / sizeof *special == FIRST_WORD, "one each");
+    const char *name[FIRST_WORD] = {[PAD] = "<pad>", [START] = "<start>",
+                                    [END] = "<end>", [UNKNOWN] = "<unknown>"};
     for (int i = 0; i < FIRST_WORD; i++)
-        vocab_append(&v, special[i], (int)strlen(special[i]));
+        vocab_append(&v, name[i], (int)strlen(name[i]));
     return v;
 }
 
@@ -2842,16 +2829,15 @@ int compare_words(const void *left, const void *right) {
 // some 150 are different.
 Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
     Vocab v = vocab_new(), all = {0};
-    const char *token;
     for (int i = 0; i < texts; i++) {
-        const char *s = text[i];
+        const char *s = text[i], *token;
         for (int n; (token = next_token(&s, how, &n)) != NULL;)
             vocab_append(&all, token, n);
     }
     if (all.count)
         qsort(all.word, (size_t)all.count, sizeof *all.word, compare_words);
     for (int i = 0; i <= all.count - min_count; i++) {
-        token = all.word[i];
+        const char *token = all.word[i];
         bool first = i == 0 || strcmp(token, all.word[i - 1]);
         if (first && !strcmp(token, all.word[i + min_count - 1]))
             vocab_append(&v, token, (int)strlen(token));
@@ -2946,13 +2932,12 @@ char *read_file(const char *path, size_t *size) {
     if (!file)
         fail("cannot open %s: %s", path, strerror(errno));
     char *contents = NULL;
-    size_t room = 0;
+    size_t room = 1 << 15;
     *size = 0;
-    while (*size + 1 >= room) { // full: perhaps there is more
-        room = 2 * room + (1 << 16);
-        contents = reallocate(contents, room, 1);
+    do {
+        contents = reallocate(contents, room *= 2, 1);
         *size += fread(contents + *size, 1, room - 1 - *size, file);
-    }
+    } while (*size + 1 == room); // full: perhaps there is more
     if (ferror(file))
         fail("cannot read %s: %s", path, strerror(errno));
     fclose(file);
@@ -2968,8 +2953,6 @@ const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
     if (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
-    if (strlen(s) < length)
-        return "a zero byte: this is not a text file";
     if (!valid_utf8(s))
         return "not valid UTF-8";
     if (how.lowercase)
@@ -2998,17 +2981,17 @@ Text read_pairs(const char *path, Tokenizer how) {
         lines += *c == '\n';
     if (lines > INT_MAX)
         fail("%s: more than %d lines", path, INT_MAX);
-    t.source = allocate(lines, sizeof *t.source);
-    t.target = allocate(lines, sizeof *t.target);
+    t.source = allocate(2 * lines, sizeof *t.source);
+    t.target = t.source + lines;
     if (!strncmp(s, "\xef\xbb\xbf", 3)) // byte order mark
         s += 3;
-    while (s < end) {
-        char *stop = memchr(s, '\n', (size_t)(end - s));
-        size_t length = (size_t)((stop ? stop : end) - s);
-        const char *wrong = read_line(&t, s, length, how);
+    for (size_t length; s < end; s += length + 1) {
+        length = strcspn(s, "\n");
+        const char *wrong = s + length < end && s[length] == '\0'
+                              ? "a zero byte: this is not a text file"
+                              : read_line(&t, s, length, how);
         if (wrong)
             fail("%s:%d: %s", path, t.count + 1, wrong);
-        s += length + 1;
     }
     if (t.count == 0)
         fail("%s: the file is empty", path);
@@ -3017,8 +3000,12 @@ Text read_pairs(const char *path, Tokenizer how) {
 
 void text_free(Text *t) {
     free(t->contents);
-    free(t->source);
-    free(t->target);
+    free(t->source); // and the targets
+}
+
+// The larger of two.
+int max_int(int a, int b) {
+    return a > b ? a : b;
 }
 
 // The same pairs as numbers. A pair with a sentence of more than max_len tokens
@@ -3038,15 +3025,15 @@ Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
     for (int i = 0; i < text->count; i++) {
         Sentence s = encode_text(text->source[i], source, how);
         Sentence t = encode_text(text->target[i], target, how);
-        if (s.length - 1 <= max_len && t.length - 1 <= max_len) {
-            p.source[p.count] = s;
-            p.target[p.count++] = t;
-        } else {
+        if (max_int(s.length, t.length) - 1 > max_len) {
             free(s.id);
             free(t.id);
+            p.too_long++;
+            continue;
         }
+        p.source[p.count] = s;
+        p.target[p.count++] = t;
     }
-    p.too_long = text->count - p.count;
     return p;
 }
 
@@ -3158,11 +3145,6 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 //
 // Both sides of a batch are packed alike, and so are the sources that chapter
 // 12 translates.
-
-// The larger of two.
-int max_int(int a, int b) {
-    return a > b ? a : b;
-}
 
 // Packs the B sentences with these indices, one in each row, padded to the
 // longest, whose length is stored in *length -> ids (B·length), in the arena
@@ -4109,9 +4091,8 @@ double bleu(const Match *m) {
 //     cross     start, target tokens   source                 (T,S)
 
 enum { ENCODER, DECODER, CROSS, KINDS };
-const char *const kind_name[] = {
+const char *const kind_name[KINDS] = {
     [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
-_Static_assert(sizeof kind_name / sizeof *kind_name == KINDS, "a name each");
 
 // The weights of one head in one layer, for a batch of one sentence, as a view.
 // Row i tells how query i distributes its attention; it sums to 1.
@@ -4177,9 +4158,8 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
         Mat w = attention_of(s, kind, l, h, H);
         for (int i = 0; i < w.rows; i++)
             for (int j = 0; j < w.cols; j++) {
-                double weight = *at(w, i, j);
                 fprintf(file, "%s,%d,%d,%d,%d,%.9g,", kind_name[kind], l, h,
-                        i, j, weight);
+                        i, j, *at(w, i, j));
                 write_quoted(file, vocab[q]->word[id[q][i]], ',');
                 write_quoted(file, vocab[k]->word[id[k][j]], '\n');
             }
@@ -4221,65 +4201,32 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // A terminal has columns, and most characters take one each, whatever their
 // bytes. But a combining mark takes none, since it is drawn on the character
 // before it, and a character of East Asia takes two, as most emoji do. The
-// table holds the common ranges; what it lacks (the marks of Indian scripts,
-// some older symbols, emoji that are joined from several) may still shift a
-// picture.
+// common ranges are listed here. Not handled are the marks of Hebrew, Arabic,
+// Thai and Indian scripts, Korean written in separate letters, and emoji that
+// are joined from several; they may shift a picture.
 
-// First and last character of each range, and its columns; in ascending order.
-const struct {
-    int first, last, columns;
-} ranges[] = {
-    {0x300, 0x36f, 0},     {0x483, 0x489, 0},     {0x591, 0x5bd, 0},
-    {0x64b, 0x65f, 0},     {0xe34, 0xe3a, 0},     {0xe47, 0xe4e, 0},
-    {0x1100, 0x115f, 2},   {0x1160, 0x11ff, 0},   {0x1dc0, 0x1dff, 0},
-    {0x200b, 0x200f, 0},   {0x20d0, 0x20f0, 0},   {0x2e80, 0x303e, 2},
-    {0x3041, 0x3098, 2},   {0x3099, 0x309a, 0},   {0x309b, 0xa4cf, 2},
-    {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
-    {0xfe30, 0xfe6f, 2},   {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},
-    {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1faff, 2},
-    {0x20000, 0x3fffd, 2},
-};
-enum { RANGES = sizeof ranges / sizeof *ranges };
-
-// The columns of the character at `s`.
+// The columns of a text.
 int columns(const char *s) {
-    int c = utf8_number(s);
-    for (int k = 0; k < RANGES && ranges[k].first <= c; k++)
-        if (c <= ranges[k].last)
-            return ranges[k].columns;
-    return 1;
-}
-
-// The columns of a whole name.
-int width_of(const char *s) {
+    const int ranges[][3] = { // first, last, columns more than one
+        {0x300, 0x36f, -1},    {0x200b, 0x200f, -1},  {0xfe00, 0xfe0f, -1},
+        {0x1100, 0x115f, 1},   {0x2e80, 0xa4cf, 1},   {0xac00, 0xd7a3, 1},
+        {0xf900, 0xfaff, 1},   {0xfe30, 0xfe6f, 1},   {0xff01, 0xff60, 1},
+        {0xffe0, 0xffe6, 1},   {0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}};
     int n = 0;
-    for (; *s; s += utf8_length(s))
-        n += columns(s);
+    for (; *s; s += utf8_length(s), n++)
+        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+            if (utf8_number(s) >= ranges[k][0] && utf8_number(s) <= ranges[k][1])
+                n += ranges[k][2];
     return n;
 }
 
-// The place after the letter at `s`, which is a character and the marks on it.
-const char *after_letter(const char *s) {
-    s += utf8_length(s);
-    while (columns(s) == 0)
-        s += utf8_length(s);
-    return s;
-}
-
-// How many letters a name has: its height when it is written downwards.
-int height_of(const char *s) {
-    int n = 0;
-    for (; *s; s = after_letter(s))
-        n++;
-    return n;
-}
-
-// Where the last n letters of a name begin; a blank if it has fewer than n.
-const char *last_letters(const char *s, int n) {
-    int before = height_of(s) - n;
-    for (int i = 0; i < before; i++)
-        s = after_letter(s);
-    return before < 0 ? " " : s;
+// The last n characters of a text, NULL if it has fewer. (A byte 10xxxxxx
+// begins none.)
+const char *last_characters(const char *s, int n) {
+    const char *c = s + strlen(s);
+    while (n > 0 && c > s)
+        n -= (*--c & 0xc0) != 0x80;
+    return n ? NULL : c;
 }
 
 // Draws weights (T,S), with T names for the rows and S for the columns. A cell
@@ -4287,29 +4234,31 @@ const char *last_letters(const char *s, int n) {
 // weights below 0.1, below 0.2, and so on.
 void draw_attention(FILE *file, Mat weights, const char *const *row_name,
                     const char *const *col_name) {
-    const char *shade = " .:-=+*#%@";
-    int T = weights.rows, S = weights.cols, width = 0, height = 0;
-    for (int i = 0; i < T; i++)
-        width = max_int(width, width_of(row_name[i]));
-    for (int j = 0; j < S; j++)
-        height = max_int(height, height_of(col_name[j]));
+    int width = 0, height = 0;
+    for (int i = 0; i < weights.rows; i++)
+        width = max_int(width, columns(row_name[i]));
+    for (int j = 0; j < weights.cols; j++)
+        while (last_characters(col_name[j], height + 1))
+            height++;
     // (1) the names of the columns, all ending in the last line
     for (int line = height; line > 0; line--) {
         fprintf(file, "  %*s  ", width, "");
-        for (int j = 0; j < S; j++) {
-            const char *c = last_letters(col_name[j], line);
-            int bytes = (int)(after_letter(c) - c);
-            fprintf(file, "%*s%.*s", 2 - columns(c), "", bytes, c);
+        for (int j = 0; j < weights.cols; j++) {
+            const char *s = last_characters(col_name[j], line);
+            char c[5] = " ";
+            if (s)
+                memcpy(c, s, (size_t)utf8_length(s));
+            fprintf(file, "%*s%s", 2 - columns(c), "", c);
         }
         fputc('\n', file);
     }
     // (2) the rows
-    for (int i = 0; i < T; i++) {
-        int indent = width - width_of(row_name[i]);
+    for (int i = 0; i < weights.rows; i++) {
+        int indent = width - columns(row_name[i]);
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
-        for (int j = 0; j < S; j++) {
+        for (int j = 0; j < weights.cols; j++) {
             real w = *at(weights, i, j); // NaN if the model is broken
-            char c = w >= 0 ? shade[min_int((int)(w * 10), 9)] : '?';
+            char c = w >= 0 ? " .:-=+*#%@"[min_int((int)(w * 10), 9)] : '?';
             fprintf(file, "%c%c", c, c);
         }
         fputs("|\n", file);
@@ -4329,10 +4278,14 @@ Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
     return mean;
 }
 
-// A copy of a token that can be shown.
-const char *name_of(Arena *arena, const char *token) {
-    char *name = arena_take(arena, strlen(token) + 1, 1);
-    return printable(strcpy(name, token));
+// The tokens of n ids as names that can be shown.
+const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
+    const char **name = arena_take(arena, (size_t)n, sizeof *name);
+    for (int i = 0; i < n; i++) {
+        char *copied = arena_take(arena, strlen(v->word[id[i]]) + 1, 1);
+        name[i] = printable(strcpy(copied, v->word[id[i]]));
+    }
+    return name;
 }
 
 // Draws cross-attention, layer by layer; pass, s and batch are those of look().
@@ -4345,14 +4298,10 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
     Arena *arena = pass->arena;
     size_t mark = arena->used;
     int S = batch->source_length, T = batch->target_length;
-    int L = pass->config->layers, H = pass->config->heads;
-    const char **rows = arena_take(arena, (size_t)T, sizeof *rows);
-    const char **cols = arena_take(arena, (size_t)S, sizeof *cols);
-    for (int i = 0; i < T; i++)
-        rows[i] = name_of(arena, target->word[batch->expected[i]]);
-    for (int j = 0; j < S; j++)
-        cols[j] = name_of(arena, source->word[batch->source[j]]);
-    for (int l = 0; l < L; l++) {
+    int H = pass->config->heads;
+    const char **rows = names_of(arena, target, batch->expected, T);
+    const char **cols = names_of(arena, source, batch->source, S);
+    for (int l = 0; l < pass->config->layers; l++) {
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
         draw_attention(file, mean_of_heads(arena, s, CROSS, l, H), rows, cols);
@@ -4385,25 +4334,20 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 // a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
 // count for which memory was taken.
 
-enum { IN_EMBEDDING, IN_POSITIONS, IN_ATTENTION, IN_CROSS_ATTENTION,
-       IN_FEED_FORWARD, IN_NORMS, IN_OUTPUT, COMPONENTS };
-const char *const component_name[] = {
-    [IN_EMBEDDING] = "embedding", [IN_POSITIONS] = "positions",
-    [IN_ATTENTION] = "attention", [IN_CROSS_ATTENTION] = "cross-attention",
-    [IN_FEED_FORWARD] = "feed-forward", [IN_NORMS] = "norms",
-    [IN_OUTPUT] = "output layer"};
-_Static_assert(sizeof component_name / sizeof *component_name == COMPONENTS,
-               "a name each");
+enum { COMPONENTS = 7 };
+const char *const component_name[COMPONENTS] = {
+    "embedding", "positions", "attention", "cross-attention", "feed-forward",
+    "norms", "output layer"};
 
-// The component that a tensor belongs to, by its name. The order of the tests
-// matters: "cross_attention_norm" contains three of these words.
+// The component that a tensor belongs to: the last whose word its name contains
+// ("cross_attention_norm" contains three of them), else the output layer.
 int component_of(const char *name) {
-    return strstr(name, "norm") ? IN_NORMS
-         : strstr(name, "cross_attention") ? IN_CROSS_ATTENTION
-         : strstr(name, "attention") ? IN_ATTENTION
-         : strstr(name, "feed_forward") ? IN_FEED_FORWARD
-         : strstr(name, "embedding") ? IN_EMBEDDING
-         : strstr(name, "positions") ? IN_POSITIONS : IN_OUTPUT;
+    const char *word[] = {"embedding", "positions", "attention",
+                          "cross_attention", "feed_forward", "norm"};
+    int c = COMPONENTS - 2;
+    while (c >= 0 && !strstr(name, word[c]))
+        c--;
+    return c >= 0 ? c : COMPONENTS - 1;
 }
 
 // Whether it is on the encoder's side; the output layer is on the other.
@@ -4411,14 +4355,12 @@ bool in_encoder(const char *name) {
     return !strncmp(name, "encoder", 7) || !strncmp(name, "source", 6);
 }
 
-// 24034304 as "24,034,304"; `to` needs 32 bytes. Commas are inserted from the
-// right, so that the digits before them stay in place.
+// 24034304 as "24,034,304"; `to` needs 32 bytes.
 const char *with_commas(char *to, size_t n) {
-    int length = sprintf(to, "%zu", n);
-    for (int i = length - 3; i > 0; i -= 3) {
-        memmove(to + i + 1, to + i, strlen(to + i) + 1);
-        to[i] = ',';
-    }
+    if (n < 1000)
+        sprintf(to, "%zu", n);
+    else
+        sprintf(to + strlen(with_commas(to, n / 1000)), ",%03zu", n % 1000);
     return to;
 }
 
@@ -4440,8 +4382,8 @@ void print_parameters(FILE *file, const Transformer *t) {
                 fprintf(file, "  %-16s %15s  %5.1f %%\n", component_name[c],
                         with_commas(text, count[side][c]),
                         100 * (double)count[side][c] / (double)total[side]);
-        with_commas(text, total[side]);
-        fprintf(file, "  %-16s %15s\n", "total", text);
+        fprintf(file, "  %-16s %15s\n", "total",
+                with_commas(text, total[side]));
     }
     fprintf(file, "parameters         %15s\n", with_commas(text, t->count));
 }

@@ -209,7 +209,7 @@ void draw_line(char *line, const Checkpoint *c, Sentence s)
     real weights[] = {0, 1, (real)0.5, (real)0.25};
     draw_attention(nowhere(), mat(weights, 2, 2), names, names);
     write_quoted(nowhere(), line, '\n');
-    MUST(*last_letters(line, 0) == '\0');
+    MUST(*last_characters(line, 0) == '\0');
 }
 
 void feed_text(void)
