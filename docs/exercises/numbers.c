@@ -13,11 +13,12 @@ static void answer(const char *name, double value) {
     printf("%s = %.9g\n", name, value);
 }
 
+// Numbers around 0, with variance 1.
 static Mat random_mat(int rows, int cols, uint64_t state) {
     Mat m = arena_mat(&room, rows, cols);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++)
-            *at(m, i, j) = (real)normal(&state);
+            *at(m, i, j) = (real)(sqrt(12) * (uniform(&state) - 0.5));
     return m;
 }
 
@@ -82,11 +83,11 @@ static void parameter_counts(void) {
 
 static void layer_sizes(Config config, const char *kind) {
     Transformer *t = started(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     Mat x = random_mat(10, 64, 42);
     for (int l = 1; l <= 12; l++) {
         EncoderLayerSaved s;
-        x = encoder_layer_forward(&pass, &s, &t->encoder.layer[l - 1], x, 1,
+        x = encoder_layer_forward(&pass, &s, &t->encoder.layer[l - 1], x,
                                   (Mask){0});
         if (l == 1 || l == 12 || (l == 6 && config.norm == PRE_NORM)) {
             printf("%s_size_%d", kind, l);
@@ -99,10 +100,9 @@ static void layer_sizes(Config config, const char *kind) {
 static void input_gradient(Config config, const char *kind, int layers) {
     config.layers = layers;
     Transformer *t = started(&config), *g = transformer_zeros(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     EncoderSaved s;
-    encoder_forward(&pass, &s, &t->encoder, random_mat(10, 64, 42), 1,
-                    (Mask){0});
+    encoder_forward(&pass, &s, &t->encoder, random_mat(10, 64, 42), (Mask){0});
     Mat dx = encoder_backward(&pass, &s, &t->encoder, &g->encoder,
                               random_mat(10, 64, 43));
     printf("%s_gradient_%d", kind, layers);
@@ -130,7 +130,7 @@ static void distant_positions(void) {
     Config config = {.layers = 4, .d_model = 128, .heads = 4, .d_ff = 512,
                      .source_vocab = 5000, .target_vocab = 5000, .max_len = 15};
     Transformer *t = started(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = SENTENCES};
     const int blank[] = {-1, 3, 14};
     int ids[SENTENCES * LENGTH];
     Mat out[3];
@@ -140,11 +140,10 @@ static void distant_positions(void) {
         EmbeddingSaved e;
         EncoderSaved s;
         Mat x = embedding_forward(&pass, &e, t->source_embedding,
-                                  t->source_positions, ids, SENTENCES, LENGTH);
+                                  t->source_positions, ids, LENGTH);
         if (k > 0)
             fill(band_of_rows(x, blank[k], 1), 0);
-        out[k] = encoder_forward(&pass, &s, &t->encoder, x, SENTENCES,
-                                 (Mask){0});
+        out[k] = encoder_forward(&pass, &s, &t->encoder, x, (Mask){0});
     }
     const struct {
         const char *name;
@@ -174,11 +173,11 @@ static void heads_and_weights(void) {
            parameters - count_of(&config, "encoder.0.self_attention.output"));
     answer("one_head", count_of(&single, attention));
     Transformer *t = started(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 2};
     Mat x = random_mat(2 * LENGTH, 64, 42);
     MultiHeadSaved s;
     multi_head_forward(&pass, &s,
-                       &t->encoder.layer[0].self_attention.multi_head, x, x, 2,
+                       &t->encoder.layer[0].self_attention.multi_head, x, x,
                        (Mask){0});
     answer("saved_weights", (double)s.weights.rows * s.weights.cols);
     const real *weights =
@@ -200,7 +199,7 @@ static void permutation(void) {
                      .source_vocab = 10, .target_vocab = 10, .max_len = 20};
     Transformer *t = started(&config);
     const MultiHead *w = &t->encoder.layer[0].self_attention.multi_head;
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     Mat x = random_mat(LENGTH, WIDTH, 42), p = arena_mat(&room, LENGTH, WIDTH);
     sinusoidal_positions(p);
     for (int k = 0; k < 3; k++) {
@@ -214,10 +213,10 @@ static void permutation(void) {
                 *at(a, i, j) = *at(x, i, j) + (k ? *at(p, i, j) : 0);
                 *at(b, i, j) = *at(x, from[i], j) + (k ? position : 0);
             }
-        Mat first = multi_head_forward(&pass, &s, w, a, a, 1, (Mask){0});
+        Mat first = multi_head_forward(&pass, &s, w, a, a, (Mask){0});
         for (int i = 0; i < LENGTH; i++)
             copy(band_of_rows(wanted, i, 1), band_of_rows(first, from[i], 1));
-        Mat second = multi_head_forward(&pass, &s, w, b, b, 1, (Mask){0});
+        Mat second = multi_head_forward(&pass, &s, w, b, b, (Mask){0});
         answer(name[k], distance(second, wanted));
         if (k == 1)
             answer("first_row", distance(band_of_rows(second, 0, 1),
