@@ -162,7 +162,9 @@ infinities and NaN mean something here"
 
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
-#define _POSIX_C_SOURCE 200809L // isatty, fsync, stat
+#define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath
+#include <libgen.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -608,8 +610,10 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
     Block *top = arena->top;
     if (LEAST_BLOCK == 0 || !top
         || bytes > top->size - (arena->used - top->offset)) {
-        size_t twice = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
-        arena_push(arena, bytes > twice ? bytes : twice);
+        size_t room = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
+        if (LEAST_BLOCK && room < arena->peak)
+            room = arena->peak;
+        arena_push(arena, bytes > room ? bytes : room);
         top = arena->top;
     }
     size_t misaligned = (uintptr_t)top->memory % ALIGNMENT;
@@ -641,14 +645,10 @@ Mat arena_zeros(Arena *arena, int rows, int cols) {
 // Gives back everything taken since `arena->used` had the value `mark`.
 void arena_release(Arena *arena, size_t mark) {
     arena->used = mark;
-    while (arena->top && arena->top->offset >= mark && arena->top->below)
+    while (arena->top && arena->top->offset >= mark
+           && (LEAST_BLOCK == 0 || arena->top->below
+               || arena->top->size < arena->peak))
         arena_pop(arena);
-    if (mark == 0 && arena->top
-        && (LEAST_BLOCK == 0 || arena->peak > arena->top->size)) {
-        arena_pop(arena);
-        if (LEAST_BLOCK)
-            arena_push(arena, arena->peak);
-    }
 }
 
 // Gives all memory back to the system.
@@ -3623,10 +3623,14 @@ enum { REPORTS = 20 };
 
 enum { ROUND = 256, TRIALS = 3 };
 
-// Seconds since some moment, of the clock on the wall.
+// Seconds since some moment; where there is POSIX, of a clock that is never set
+// back.
 double now(void) {
-#ifdef TIME_UTC
-    struct timespec t;
+    struct timespec t = {0};
+#ifdef TRANSFORMER_POSIX
+    if (clock_gettime(CLOCK_MONOTONIC, &t) == 0)
+        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#elif defined TIME_UTC
     if (timespec_get(&t, TIME_UTC))
         return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #endif
@@ -3899,7 +3903,7 @@ int longest_output(const Transformer *model, int S) {
 }
 
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
-// S), receives the tokens, END after the last one (unless it is cut off), the
+// S), receives the tokens, END after the last one (or P tokens without END), the
 // rest PAD. The model never chooses pad or start.
 void translate(const Transformer *model, const Batch *batch, int *out,
                Arena *arena) {
@@ -3909,14 +3913,9 @@ void translate(const Transformer *model, const Batch *batch, int *out,
     Pass pass = {.arena = arena, .config = &model->config};
     Cache cache = decoder_start(&pass, model, batch->source, B, S, P);
     int *id = arena_take(arena, (size_t)B, sizeof *id);
-    int *room = arena_take(arena, (size_t)B, sizeof *room);
     bool *done = arena_take(arena, (size_t)B, sizeof *done);
     for (int b = 0; b < B; b++) {
-        int length = S;
-        while (length > 1 && batch->source[b * S + length - 1] == PAD)
-            length--;
         id[b] = START;
-        room[b] = longest_output(model, length);
         done[b] = false;
     }
     for (int t = 0; t < P; t++) {
@@ -3926,7 +3925,7 @@ void translate(const Transformer *model, const Batch *batch, int *out,
             logits = decoder_step(&pass, &cache, id);
         for (int b = 0; b < B; b++) {
             out[b * P + t] = PAD;
-            if (done[b] || t >= room[b])
+            if (done[b])
                 continue;
             //@ exercise translate
             id[b] = arg_max(row(logits, b), END, logits.cols);
@@ -3966,8 +3965,9 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         translate(model, &batch, out, arena);
         for (int b = 0; b < batch.sentences; b++, out += P) {
             Sentence *s = &result[order[first + b]];
-            *s = (Sentence){allocate((size_t)P, sizeof(int)), 0};
-            while (s->length < P && out[s->length] != PAD) {
+            int most = longest_output(model, source[order[first + b]].length);
+            *s = (Sentence){allocate((size_t)most, sizeof(int)), 0};
+            while (s->length < most && out[s->length] != PAD) {
                 s->id[s->length] = out[s->length];
                 s->length++;
             }
@@ -4931,16 +4931,17 @@ enum { OPTIONS = sizeof options / sizeof *options };
 // Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
+    errno = 0;
     *to = strtod(text, &end);
-    return end > text && !*end && *to >= least && *to <= most;
+    return end > text && !*end && errno != ERANGE && *to >= least && *to <= most;
 }
 
 // The whole number from least to most, neither below 0, that the text is; -1 if
 // it is none. Digits only: no sign, no point, no exponent.
-long read_whole(const char *text, double least, double most) {
+int64_t read_whole(const char *text, double least, double most) {
     double value;
     bool digits = !text[strspn(text, "0123456789")];
-    return digits && read_number(&value, text, least, most) ? (long)value : -1;
+    return digits && read_number(&value, text, least, most) ? (int64_t)value : -1;
 }
 
 // The number of `text` among the choices "a|b|c", from 0; -1 if it is none.
@@ -5024,7 +5025,8 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 typedef struct {
     Settings settings;
     Vocab source, target;
-    Trainer trainer;  // m, v and gradient may be NULL: enough to use the model
+    Trainer trainer; // m, v and gradient may be NULL: enough to use the model
+    int best;        // the state with the lowest validation loss: not to resume
 } Checkpoint;
 
 // Frees all that a checkpoint holds, whether loaded or new.
@@ -5034,62 +5036,130 @@ void checkpoint_free(Checkpoint *c) {
     trainer_free(&c->trainer);
 }
 
-// ## Files are replaced whole
+// ## What this program promises about files
 //
 // Whatever happens while a file is written (a full disk, Ctrl-C, no power), the
 // old one must still be there, since an hour of work may be in it. So the new
-// one is written *beside* it, under another name, and takes its place by
-// renaming, which happens at once or not at all:
+// one is written *beside* it, under a name that no other file has, and takes
+// its place by renaming, which happens at once or not at all:
 //
-//     model.safetensors.new     written, flushed, on the disk (fsync)
+//     model.safetensors.1.new   written, flushed, on the disk (fsync)
 //     model.safetensors         the old file, still whole
 //           rename: from now on the name means the new one
 //
 // Without the fsync some systems may carry out the renaming before the writing,
-// and a power cut would leave an empty file under the good name. The attention
-// weights of chapter 15 are written in the same way.
+// and a power cut would leave an empty file under the good name.
+//
+// This is the promise. A model and the attention weights of chapter 15 are
+// replaced whole: at any moment the name stands for the old file or for the new
+// one. (Without POSIX there is a moment between them when it stands for none.)
+// The mode of the old file is kept, and links are followed, so that it is the
+// file they point to that is replaced. A program that is killed while it writes
+// leaves an unfinished file whose name ends in .new, which you may delete; the
+// program itself never opens or removes a file of that name that it has not
+// made. Two trainings that write to one model do not mix: the last to save
+// wins. The log is different. It grows row by row, and a power cut can tear its
+// end; it is emptied when a new training has done its first step, and on
+// resuming it is replaced whole. No file is read and written by one command,
+// except for the model and the log of a training that is resumed.
 
-// The use is always the same three steps, and no error has to be looked for in
-// between:
+// A file is written in three steps, with no need to look for errors in between:
 //
 //     NewFile n = new_file("table.csv");
 //     fprintf(n.file, …);
 //     commit_file(&n);
 //
-// If the program is stopped in the middle, table.csv.new remains, unfinished,
-// and is overwritten next time; table.csv is what it was. C remembers that a
-// write has gone wrong (ferror), so it is enough to ask once, at the end.
+// C remembers that a write has gone wrong (ferror), so it is enough to ask once,
+// at the end.
 
 // A file that replaces `path` when it is complete.
 typedef struct {
     const char *path;
-    char *beside; // the name it has until then
+    char *real, *beside; // links followed; the name it has until then
     FILE *file;
 } NewFile;
 
-// Returns false for devices and folders; true for a file, and for nothing at
-// all. (Renaming over /dev/null would put a file in the place of the device.)
-// Where there is no POSIX it cannot tell, and says true.
-bool is_regular(const char *path) {
+// What a name stands for: nothing that could be lost, a file, or something that
+// renaming must not replace: a folder, a device, a link that leads nowhere.
+// (Without POSIX they cannot be told from files.)
+enum { NOTHING, REGULAR, SPECIAL };
+
+int kind_of_file(const char *path) {
 #ifdef TRANSFORMER_POSIX
     struct stat status;
-    return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+    if (stat(path, &status) != 0)
+        return lstat(path, &status) == 0 ? SPECIAL : NOTHING;
+    return !S_ISREG(status.st_mode) ? SPECIAL
+         : status.st_size ? REGULAR : NOTHING;
 #else
-    return path != NULL;
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file ? REGULAR : NOTHING;
 #endif
 }
 
+// The name of the file that `path` stands for: if that is a link, of the file
+// it leads to. The caller frees it.
+char *follow_links(const char *path) {
+    enum { LONGEST_PATH = 4096 };
+    char *name = allocate(LONGEST_PATH, 1);
+#ifdef TRANSFORMER_POSIX
+    if (realpath(path, name))
+        return name;
+#endif
+    snprintf(name, LONGEST_PATH, "%s", path);
+    return name;
+}
+
+// Whether two names stand for one file, or will: of files that are not there
+// yet the folders are the same, and the names in them.
+bool same_file(const char *a, const char *b) {
+    bool same = !strcmp(a, b);
+#ifdef TRANSFORMER_POSIX
+    struct stat x = {0}, y = {0};
+    char *left = follow_links(a), *right = follow_links(b);
+    bool there = stat(left, &x) == 0;
+    if (stat(right, &y) != 0 && !there
+        && !strcmp(basename(left), basename(right))) {
+        stat(dirname(left), &x);
+        stat(dirname(right), &y);
+    }
+    same = same || (x.st_ino && x.st_ino == y.st_ino && x.st_dev == y.st_dev);
+    free(left);
+    free(right);
+#endif
+    return same;
+}
+
 // Opens the file beside `path`; fails, with the reason, if that cannot be. What
-// is written to .file counts only after commit_file. `path` is not copied.
+// is written to .file counts only after commit_file. The mode "x" opens a file
+// only if nothing of that name exists.
 NewFile new_file(const char *path) {
-    NewFile n = {.path = path, .beside = allocate(strlen(path) + 5, 1)};
-    if (!is_regular(path))
+    if (kind_of_file(path) == SPECIAL)
         fail("cannot write %s: it is not a regular file", path);
-    sprintf(n.beside, "%s.new", path);
-    n.file = fopen(n.beside, "wb");
-    if (!n.file)
-        fail("cannot write %s: %s", n.beside, strerror(errno));
+    NewFile n = {.path = path, .real = follow_links(path)};
+    n.beside = allocate(strlen(n.real) + 20, 1);
+    for (int k = 1; !n.file; k++) {
+        sprintf(n.beside, "%s.%d.new", n.real, k);
+        n.file = fopen(n.beside, "wbx");
+        if (!n.file && errno != EEXIST)
+            fail("cannot write %s: %s", path, strerror(errno));
+    }
+#ifdef TRANSFORMER_POSIX
+    struct stat old;
+    if (stat(path, &old) == 0)
+        chmod(n.beside, old.st_mode & 07777);
+#endif
     return n;
+}
+
+// Closes and removes the file: what it was to replace stays.
+void discard_file(NewFile *n) {
+    fclose(n->file);
+    remove(n->beside);
+    free(n->beside);
+    free(n->real);
 }
 
 // Completes and renames the file. If any write since it was opened went wrong,
@@ -5104,16 +5174,17 @@ void commit_file(NewFile *n) {
     fclose(n->file);
 #ifdef _WIN32
     if (written)
-        remove(n->path); // rename does not replace there
+        remove(n->real); // rename does not replace there
 #endif
     errno = reason;
-    if (!written || rename(n->beside, n->path) != 0) {
+    if (!written || rename(n->beside, n->real) != 0) {
         reason = errno;
         remove(n->beside);
         fail("cannot write %s: %s (what was there before is unchanged)",
              n->path, strerror(reason));
     }
     free(n->beside);
+    free(n->real);
 }
 
 // ## The file format
@@ -5132,7 +5203,7 @@ void commit_file(NewFile *n) {
 //     {"__metadata__":{
 //        "format":"transformer.c 1",
 //        "layers":"1","d_model":"8","heads":"2", … ,"seed":"1",
-//        "step":"120","best":"inf",
+//        "step":"120","best":"inf","state":"newest",
 //        "source_vocabulary":"<pad>\n<start>\n<end>\n<unknown>\na\ncat\nthe",
 //        "target_vocabulary":"<pad>\n<start>\n<end>\n<unknown>\nchat\nle\nun"},
 //      "source_embedding.weight":
@@ -5174,8 +5245,10 @@ void commit_file(NewFile *n) {
 
 #define FORMAT "transformer.c 1"
 
-// Before the tensors of each role: parameters and Adam's moments m and v.
-const char *const role_prefix[] = {"", "adam.m.", "adam.v."};
+// What a checkpoint keeps of each parameter, and what stands before its name.
+enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };
+const char *const role_prefix[ROLES] = {
+    [PARAMETER] = "", [FIRST_MOMENT] = "adam.m.", [SECOND_MOMENT] = "adam.v."};
 
 // ### What writing and reading share
 //
@@ -5221,21 +5294,17 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// What stands behind the name of a tensor whose numbers begin at byte `begin`.
-// The writer writes this, and the reader accepts just this (and white space).
-typedef struct {
-    char text[160];
-} Entry;
-
-Entry entry_of(const Tensor *t, size_t begin) {
-    Entry e;
+// What stands after the name of a tensor whose numbers begin at byte `begin`:
+// the writer writes this, and the reader accepts just this (and white space).
+// Returns `to`.
+const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
     if (!is_vector(t))
         snprintf(rows, sizeof rows, "%d,", t->rows);
-    snprintf(e.text, sizeof e.text, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
+    snprintf(to, 160, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
              "\"data_offsets\":[%zu,%zu]}", rows, t->cols, begin,
              begin + bytes_of(t));
-    return e;
+    return to;
 }
 
 // ### Writing
@@ -5267,8 +5336,9 @@ void write_metadata(FILE *file, const Checkpoint *c) {
         if (o->in_model)
             fprintf(file, ",\"%s\":\"%s\"", metadata_name(name, o),
                     option_text(value, &c->settings, o));
-    fprintf(file, ",\"step\":\"%ld\",\"best\":\"%.17g\"", c->trainer.step,
-            c->trainer.best);
+    fprintf(file, ",\"step\":\"%" PRId64 "\",\"best\":\"%.17g\",\"state\":"
+            "\"%s\"", c->trainer.step, c->trainer.best,
+            c->best ? "best" : "newest");
     write_vocab(file, "source_vocabulary", &c->source);
     write_vocab(file, "target_vocabulary", &c->target);
     fputc('}', file);
@@ -5278,23 +5348,25 @@ void write_metadata(FILE *file, const Checkpoint *c) {
 // they end, which is where those of the next role begin.
 size_t write_entries(FILE *file, const Transformer *t, const char *prefix,
                      size_t begin) {
-    for (int i = 0; i < t->tensors; i++) {
-        const Tensor *tensor = &t->tensor[i];
-        fprintf(file, ",\"%s%s\"%s", prefix, tensor->name.text,
-                entry_of(tensor, begin).text);
-        begin += bytes_of(tensor);
-    }
+    char entry[160];
+    for (int i = 0; i < t->tensors; begin += bytes_of(&t->tensor[i++]))
+        fprintf(file, ",\"%s%s\"%s", prefix, t->tensor[i].name.text,
+                entry_of(entry, &t->tensor[i], begin));
     return begin;
 }
 
-// The numbers of one role: they lie in memory in the order of the list.
-void write_numbers(FILE *file, const Transformer *t) {
+// The numbers of one role: they lie in memory in the order of the list. Returns
+// false if one is not finite.
+bool write_numbers(FILE *file, const Transformer *t) {
     for (size_t k = 0; k < t->count; k++) {
         float value = (float)t->number[k];
+        if (!isfinite(value))
+            return false;
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         write_integer(file, bits, 4);
     }
+    return true;
 }
 
 // How large is a file? Four bytes for each parameter, three times, for the
@@ -5319,14 +5391,17 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
     size_t begin = 0;
     write_integer(n.file, 0, 8);
     write_metadata(n.file, c);
-    for (int k = 0; k < 3 && role[k]; k++)
+    for (int k = 0; k < ROLES && role[k]; k++)
         begin = write_entries(n.file, role[k], role_prefix[k], begin);
     fputc('}', n.file);
     long end = ftell(n.file);
     for (; end % 8; end++)
         fputc(' ', n.file);
-    for (int k = 0; k < 3 && role[k]; k++)
-        write_numbers(n.file, role[k]);
+    for (int k = 0; k < ROLES && role[k]; k++)
+        if (!write_numbers(n.file, role[k])) {
+            discard_file(&n);
+            fail("%s is not saved: a number in it is not finite", path);
+        }
     fseek(n.file, 0, SEEK_SET); // unlike rewind, keeps errors in mind
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);
@@ -5337,53 +5412,54 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // ### Reading
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
-// reader trusts nothing. It is not a parser of JSON: it knows what has to stand
-// in the header, and asks whether that stands there. Free are white space, the
-// order of the metadata, the order of the tensors, and metadata of somebody
-// else; so a file that Python has read and saved again is understood. All else
-// is refused with a reason and the byte where it was found:
+// reader trusts nothing. It is not a parser of JSON: it knows what the header
+// must say, and checks that it says so. White space, the order of the metadata,
+// the order of the tensors and metadata of other programs are free, so a file
+// that Python has read and saved again is understood. Anything else is refused
+// with a reason and the byte at which it was found:
 //
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// Apart from the length of the header, no number from the file is used as a
-// size or a place before it has been held against what must be there. Sizes are
-// computed from the settings, which have limits, and memory is taken only after
-// the length of the file has been found to be what these settings ask for. That
-// is why no file can make the program read beyond its end or ask for a
-// terabyte. The tests cut a model after each of its bytes, and turn over bits
-// in each byte of its header: it must be refused, or be a model.
-
-// It reads in four strides, each of which relies on the ones before:
+// It reads in four steps, each of which relies on the ones before:
 //
-//     load_checkpoint   the length of the header, held against the file's
+//     load              the length of the header, checked against the file's
 //     read_metadata     all strings of the metadata, whatever they are
-//     read_settings     settings and vocabularies, held against the table
-//     read_tensors      entries held against what these settings ask for
+//     read_settings     settings and vocabularies, checked against the table
+//     read_entries      entries checked against what these settings ask for
+//     read_numbers      straight into place
 //
-// The third and fourth are where safety comes from. The settings alone
-// determine the list of tensors (chapter 8), with names, shapes and sizes. So
-// the reader knows, before it looks at any entry, everything that the entry may
-// say; it only has to find out in which order they come. That is why it needs
-// no parser for numbers: it compares text with text, the entry that is there
-// with the entry that it would have written itself.
+// The settings alone determine the list of tensors (chapter 8), with names,
+// shapes and sizes. So before the reader looks at an entry it knows all that
+// the entry may say, and compares text with text: the entry that is there with
+// the entry that it would have written itself. A shape whose size overflows, or
+// an offset beyond the end of the file, is just different text. Memory for the
+// numbers is taken only when the entries have been found to fill the file to
+// its last byte. That is why no file can make the program read beyond its end,
+// or ask for a terabyte.
 //
-// A hostile file gains nothing from a shape like [4611686018427387915,4], whose
-// size overflows, or from an offset beyond the end. These are just different
-// text.
+// The moments, two thirds of the file, are of use to training alone. Every
+// other command skips them: using a model takes the memory of its parameters.
+
+#ifdef _WIN32 // where a long has 32 bits
+#define fseek _fseeki64
+#define ftell _ftelli64
+#endif
 
 // Some metadata: a name and its value.
 typedef struct {
     char *key, *value;
 } Metadatum;
 
-// Where the reader stands. Strings are unescaped in place, where they lie in
-// the contents of the file; nothing has to be copied or freed.
+// The reader's place in a file. Strings are unescaped in place, where they lie
+// in the header; nothing has to be copied or freed.
 typedef struct {
     const char *path;
-    char *start, *at, *end; // of the file, of what is left, of the header
+    FILE *file;
+    size_t size, numbers;    // of the file; where the numbers begin in it
+    char *header, *at, *end; // the header, the next byte of it, its end
     Metadatum *metadata;
-    int count;              // of metadata
+    int count;               // of metadata
 } Reader;
 
 // Fails: says which file, what is wrong with it, and where that was found.
@@ -5392,20 +5468,28 @@ _Noreturn void refuse(const Reader *r, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
-    fail("%s: not a model this program can read: %s (byte %ld)", r->path,
-         reason, (long)(r->at - r->start));
+    fail("%s: not a model this program can read: %s (byte %td)", r->path,
+         reason, r->header ? 8 + r->at - r->header : 0);
+}
+
+// Reads the next bytes of the file, or fails.
+void read_bytes(const Reader *r, char *to, size_t size) {
+    if (fread(to, 1, size, r->file) == size)
+        return;
+    if (ferror(r->file))
+        fail("cannot read %s: %s", r->path, strerror(errno));
+    refuse(r, "no safetensors header, or cut short");
 }
 
 // Whether `text` comes next, with white space where JSON allows it: before the
 // text, and beside each of its brackets, colons and commas. If so it is taken;
-// if not, the reader stands at the first byte that differs. White space may end
-// behind the header, in the numbers; hence `>=`.
+// if not, the reader stands at the first byte that differs.
 bool take(Reader *r, const char *text) {
     const char *signs = "{}[]:,";
     for (const char *c = text; *c; c++) {
         if (c == text || strchr(signs, *c) || strchr(signs, c[-1]))
             r->at += strspn(r->at, " \t\r\n");
-        if (r->at >= r->end || *r->at != *c)
+        if (*r->at != *c)
             return false;
         r->at++;
     }
@@ -5426,20 +5510,54 @@ void expect(Reader *r, const char *text) {
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
 
-// The next string, its escapes undone: a part of the file's contents, ended by
-// a zero where its second quote was. Escapes by number (a backslash and a u)
-// are refused: no writer needs them here.
+// The next four hexadecimal digits, or -1.
+int read_hex(Reader *r) {
+    char digits[5] = "";
+    strncpy(digits, r->at, 4);
+    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
+        return -1;
+    r->at += 4;
+    return (int)strtol(digits, NULL, 16);
+}
+
+// A character that is written as its number, \u and four digits; two of them
+// for a number above ffff, each with ten of its bits. Writes it to `to` in UTF-8
+// and returns where it ends.
+char *read_escape(Reader *r, char *to) {
+    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    int code = read_hex(r);
+    if (code / 0x400 == 0xd800 / 0x400 && !strncmp(r->at, "\\u", 2)) {
+        r->at += 2;
+        int low = read_hex(r);
+        code = low / 0x400 == 0xdc00 / 0x400
+             ? 0x10000 + code % 0x400 * 0x400 + low % 0x400 : -1;
+    }
+    if (code <= 0)
+        refuse(r, "a string with a character that does not belong there");
+    int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (int i = n - 1; i > 0; i--, code /= 64)
+        to[i] = (char)(0x80 + code % 64);
+    *to = (char)(mark[n] + code);
+    return to + n;
+}
+
+// The next string, its escapes undone: a part of the header, ended by a zero
+// where its second quote was.
 char *read_string(Reader *r) {
     const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
     char *text = r->at, *next = text;
-    for (; r->at < r->end && *r->at != '"'; r->at++) {
+    while (r->at < r->end && *r->at != '"') {
         bool escaped = *r->at == '\\';
         r->at += escaped;
-        const char *escape = escaped ? strchr(from, *r->at) : to;
-        if ((unsigned char)*r->at < ' ' || !escape)
+        char c = *r->at++;
+        const char *escape = escaped ? strchr(from, c) : to;
+        if (escaped && c == 'u')
+            next = read_escape(r, next);
+        else if ((unsigned char)c < ' ' || !escape)
             refuse(r, "a string with a character that does not belong there");
-        *next++ = escaped ? to[escape - from] : *r->at;
+        else
+            *next++ = escaped ? to[escape - from] : c;
     }
     expect(r, "\"");
     *next = '\0';
@@ -5462,10 +5580,11 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key. The file is refused if that is not there, or there twice:
-// which of the two would count?
-char *metadata(const Reader *r, const char *key) {
-    char *value = NULL;
+// The value of a key, or `missing` if it is not there. The file is refused if it
+// is there twice (which of the two would count?), and if it must be there:
+// then `missing` is NULL.
+const char *metadata(const Reader *r, const char *key, const char *missing) {
+    const char *value = NULL;
     for (int i = 0; i < r->count; i++) {
         if (strcmp(r->metadata[i].key, key))
             continue;
@@ -5473,16 +5592,16 @@ char *metadata(const Reader *r, const char *key) {
             refuse(r, "metadata twice: %s", key);
         value = r->metadata[i].value;
     }
-    if (!value)
+    if (!value && !missing)
         refuse(r, "no metadata for %s", key);
-    return value;
+    return value ? value : missing;
 }
 
 // Refuses the file if what was read from this key is not allowed.
 void check_metadata(const Reader *r, const char *key, bool allowed) {
     if (!allowed)
         refuse(r, "the metadata says %s \"%s\", which is not allowed", key,
-               metadata(r, key));
+               metadata(r, key, NULL));
 }
 
 // A reader that refuses must say why in a way that helps. Most of these files
@@ -5496,7 +5615,7 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = {0}, special = vocab_new();
-    for (char *word = metadata(r, key), *next; word; word = next) {
+    for (char *word = (char *)metadata(r, key, NULL), *next; word; word = next) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
@@ -5519,11 +5638,11 @@ Vocab read_vocab(const Reader *r, const char *key) {
 void read_settings(const Reader *r, Checkpoint *c) {
     Config *config = &c->settings.config;
     char key[32];
-    check_metadata(r, "format", !strcmp(metadata(r, "format"), FORMAT));
+    check_metadata(r, "format", !strcmp(metadata(r, "format", NULL), FORMAT));
     for (const Option *o = options; o < options + OPTIONS; o++) {
         if (!o->in_model)
             continue;
-        const char *value = metadata(r, metadata_name(key, o));
+        const char *value = metadata(r, metadata_name(key, o), NULL);
         bool unset = !strcmp(key, "steps") && !strcmp(value, "0");
         check_metadata(r, key, unset || set_option(&c->settings, o, value));
     }
@@ -5536,112 +5655,169 @@ void read_settings(const Reader *r, Checkpoint *c) {
     config->target_vocab = c->target.count;
 }
 
-// The tensor of that name in one of the roles, or NULL. Backwards, since the
-// prefix of the first role is empty and fits every name.
-const Tensor *find_tensor(Transformer *const *role, const char *name) {
-    for (int k = 2; k >= 0; k--) {
-        size_t prefix = strlen(role_prefix[k]);
-        if (!role[k] || strncmp(name, role_prefix[k], prefix))
-            continue;
-        for (int i = 0; i < role[k]->tensors; i++)
-            if (!strcmp(role[k]->tensor[i].name.text, name + prefix))
-                return &role[k]->tensor[i];
+#define NONE SIZE_MAX
+
+// The place of a tensor in a file with all roles: its role times the number of
+// tensors, and its index. -1 if there is none of that name. It looks for the
+// last role first, since the prefix of the first is empty and fits every name.
+int find_tensor(const Transformer *t, const char *name) {
+    for (int role = ROLES - 1; role >= 0; role--) {
+        size_t prefix = strlen(role_prefix[role]);
+        for (int i = 0; i < t->tensors; i++)
+            if (!strncmp(name, role_prefix[role], prefix)
+                && !strcmp(t->tensor[i].name.text, name + prefix))
+                return role * t->tensors + i;
     }
-    return NULL;
+    return -1;
 }
 
-// One tensor: its entry in the header is checked, its numbers go into place.
-// They begin at byte `begin`; returns where they end. Since each tensor has to
-// begin where the one before it ends, none overlap and no hole is left.
-size_t read_tensor(Reader *r, Transformer *const *role, size_t begin) {
-    const char *name = read_string(r);
-    const Tensor *t = find_tensor(role, name);
-    if (!t || isfinite(*t->mat->at))
-        refuse(r, "the tensor %s does not belong there, or is there twice",
-               name);
-    Entry entry = entry_of(t, begin);
-    if (!take(r, entry.text))
-        refuse(r, "the tensor %s should have the entry %s", name,
-               entry.text + 1);
-    for (size_t k = 0; k < bytes_of(t) / 4; k++) {
-        uint32_t bits = (uint32_t)read_integer(r->end + begin + 4 * k, 4);
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        if (!isfinite(value))
-            refuse(r, "the tensor %s has a value that is not a number", name);
-        t->mat->at[k] = (real)value;
+// The entries of all tensors, to the end of the header. Returns where the
+// numbers of each begin, in the order of find_tensor, or NONE; the caller frees
+// it. Each tensor begins where the one before it ends, so none overlap and no
+// hole is left. Either every parameter has its moments or none has.
+size_t *read_entries(Reader *r, const Transformer *t) {
+    int places = ROLES * t->tensors, count = 0;
+    size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
+    memset(begin, 255, (size_t)places * sizeof *begin); // NONE
+    while (take(r, ",")) {
+        const char *name = read_string(r);
+        char entry[160];
+        int place = find_tensor(t, name);
+        if (place < 0 || begin[place] != NONE)
+            refuse(r, "the tensor %s does not belong there, or is there twice",
+                   name);
+        const Tensor *tensor = &t->tensor[place % t->tensors];
+        if (!take(r, entry_of(entry, tensor, end)))
+            refuse(r, "the tensor %s should have the entry %s", name,
+                   entry + 1);
+        begin[place] = end;
+        end += bytes_of(tensor);
+        count++;
     }
-    return begin + bytes_of(t);
+    expect(r, "}");
+    r->at += strspn(r->at, " \t\r\n");
+    if (r->at < r->end)
+        refuse(r, "something after the end of its header");
+    for (int i = 0; i < (count > t->tensors ? places : t->tensors); i++)
+        if (begin[i] == NONE)
+            refuse(r, "the tensor %s%s is missing", role_prefix[i / t->tensors],
+                   t->tensor[i % t->tensors].name.text);
+    if (end != r->size - r->numbers)
+        refuse(r, "it has %zu bytes of numbers where its header says %zu",
+               r->size - r->numbers, end);
+    return begin;
 }
 
 // Infinities and NaN are refused as well. No training writes them, since a step
 // that would lead there is not taken (chapter 11), and a single one would
 // spread through the whole model and make every translation nonsense.
 
-// All tensors, to the end of the header: the parameters, and Adam's moments if
-// the file has three roles. `size` is how many bytes of numbers there are. Each
-// number is NaN until it is read: so it is seen if a tensor comes twice, and as
-// many different tensors as there are must be all of them.
-void read_tensors(Reader *r, Checkpoint *c, size_t size) {
-    Trainer *t = &c->trainer;
-    const Config *config = &c->settings.config;
-    Transformer *outline = transformer_outline(config);
-    size_t count = outline->count, begin = 0;
-    transformer_free(outline);
-    if (size != 4 * count && size != 12 * count)
-        refuse(r, "cut short, or not the numbers that its settings ask for");
-    if (size == 12 * count)
-        *t = trainer_new(config, &c->settings.recipe);
-    else
-        t->model = transformer_new(config);
-    Transformer *role[] = {t->model, t->m, t->v};
-    for (int k = 0; k < 3 && role[k]; k++)
-        for (size_t i = 0; i < count; i++)
-            role[k]->number[i] = (real)NAN;
-    while (begin < size) {
-        expect(r, ",");
-        begin = read_tensor(r, role, begin);
+// The numbers of one tensor of that role, into place. A second moment is a mean
+// of squares: below zero, its root would spread NaN.
+void read_numbers(const Reader *r, const Tensor *t, int role) {
+    enum { TOGETHER = 4096 };
+    char bytes[4 * TOGETHER];
+    size_t count = bytes_of(t) / 4, n;
+    for (size_t k = 0; k < count; k += n) {
+        n = count - k < TOGETHER ? count - k : TOGETHER;
+        read_bytes(r, bytes, 4 * n);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
+            float value;
+            memcpy(&value, &bits, sizeof value);
+            if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
+                refuse(r, "the tensor %s%s has a value that is %s",
+                       role_prefix[role], t->name.text,
+                       isfinite(value) ? "below zero" : "not a number");
+            t->mat->at[k + i] = (real)value;
+        }
     }
-    expect(r, "}");
-    r->at += strspn(r->at, " \t\r\n");
-    if (r->at < r->end)
-        refuse(r, "something behind the end of its header");
+}
+
+// All tensors: the parameters, and the moments if they are there and wanted.
+void read_tensors(Reader *r, Checkpoint *c, bool moments) {
+    const Settings *s = &c->settings;
+    Transformer *outline = transformer_outline(&s->config);
+    size_t *begin = read_entries(r, outline);
+    int tensors = outline->tensors;
+    transformer_free(outline);
+    if (moments && begin[tensors] != NONE)
+        c->trainer = trainer_new(&s->config, &s->recipe);
+    else
+        c->trainer.model = transformer_new(&s->config);
+    const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
+    for (int k = 0; k < ROLES && role[k]; k++)
+        for (int i = 0; i < tensors; i++) {
+            size_t at = r->numbers + begin[k * tensors + i];
+            fseek(r->file, (ptrdiff_t)at, SEEK_SET);
+            read_numbers(r, &role[k]->tensor[i], k);
+        }
+    free(begin);
 }
 
 // A model without moments can be used but not resumed; its `m` and `v` stay
 // NULL, and resume_checkpoint (chapter 15) says so.
 
 // Where the training stands. The lowest loss is infinite before the first one.
-void read_progress(const Reader *r, Trainer *t) {
-    double most = (double)(LONG_MAX / 2);
-    t->step = read_whole(metadata(r, "step"), 0, most);
+// Files of the first edition do not say which state they are.
+void read_progress(const Reader *r, Checkpoint *c) {
+    Trainer *t = &c->trainer;
+    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
     check_metadata(r, "step", t->step >= 0);
-    check_metadata(r, "best", read_number(&t->best, metadata(r, "best"),
+    check_metadata(r, "best", read_number(&t->best, metadata(r, "best", NULL),
                                           -INFINITY, INFINITY));
+    c->best = find_choice("newest|best", metadata(r, "state", "newest"));
+    check_metadata(r, "state", c->best >= 0);
 }
 
-// Reads a model; fails, with a reason, on anything else. The caller frees the
-// checkpoint. What is not in the file (paths, threads, flags) is zero in its
-// settings.
-Checkpoint load_checkpoint(const char *path) {
-    enum { LONGEST_HEADER = 100 << 20 };
-    Checkpoint c = {0};
-    size_t size;
-    char *contents = read_file(path, &size);
-    Reader r = {path, contents, contents, contents + size, NULL, 0};
-    uint64_t length = size < 8 ? 0 : read_integer(contents, 8);
-    if (size < 8 || length > size - 8 || length > LONGEST_HEADER)
+// Opens a file and reads its header, with a zero byte after it. The only number
+// that is taken from the file unchecked is the length of the header, and that
+// is checked against the length of the file.
+Reader open_model(const char *path) {
+    Reader r = {.path = path, .file = fopen(path, "rb")};
+    char start[8];
+    if (!r.file)
+        fail("cannot open %s: %s", path, strerror(errno));
+    read_bytes(&r, start, 8);
+    uint64_t length = read_integer(start, 8);
+    if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
+        fail("cannot read %s: %s", path, strerror(errno));
+    if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
-    r.at += 8;
-    r.end = r.at + length;
+    char *header = allocate((size_t)length + 1, 1);
+    fseek(r.file, 8, SEEK_SET);
+    read_bytes(&r, header, (size_t)length);
+    r.at = r.header = header;
+    r.end = header + length;
+    r.numbers = 8 + (size_t)length;
+    return r;
+}
+
+// Reads a model, with moments if they are wanted and there; fails, with a
+// reason, on anything else. The caller frees the checkpoint. What is not in the
+// file (paths, threads, flags) is zero in its settings.
+Checkpoint load(const char *path, bool moments) {
+    Checkpoint c = {0};
+    Reader r = open_model(path);
     read_metadata(&r);
     read_settings(&r, &c);
-    read_tensors(&r, &c, size - 8 - (size_t)length);
+    read_tensors(&r, &c, moments);
     c.trainer.recipe = c.settings.recipe;
-    read_progress(&r, &c.trainer);
+    read_progress(&r, &c);
+    fclose(r.file);
     free(r.metadata);
-    free(contents);
+    free(r.header);
     return c;
+}
+
+// To train on, with Adam's moments.
+Checkpoint load_checkpoint(const char *path) {
+    return load(path, true);
+}
+
+// To use, without them.
+Checkpoint load_model(const char *path) {
+    return load(path, false);
 }
 //@ chapter commands
 // # 15. The command line
@@ -5662,7 +5838,7 @@ Checkpoint load_checkpoint(const char *path) {
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
 //     2    misused: the command line makes no sense; nothing was touched
-//     130  stopped by Ctrl-C, after saving; 143 by kill
+//     130  stopped by Ctrl-C, after saving; 143 by kill, 129 by the terminal
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
 // above and prints what they answer; main loads the model for it and frees it.
@@ -5674,24 +5850,30 @@ Checkpoint load_checkpoint(const char *path) {
 // An *operand* is what stands on the command line without a name, such as a
 // file. How many a command needs is checked before anything is read.
 
+typedef struct Arguments Arguments; // below
+typedef void Run(const Arguments *, Checkpoint *);
+Run train_command, translate_command, evaluate_command, attention_command,
+    info_command;
+
 typedef struct {
     const char *name;
     int bit;              // TRAIN … INFO
+    Run *run;
     const char *operands; // for the help
     int least, most;      // how many of them
     const char *help;
 } Command;
 
 const Command commands[] = {
-    {"train", TRAIN, "DATA.tsv", 1, 1,
+    {"train", TRAIN, train_command, "DATA.tsv", 1, 1,
      "learn from pairs of sentences: source, tab, target"},
-    {"translate", TRANSLATE, "MODEL", 1, 1,
+    {"translate", TRANSLATE, translate_command, "MODEL", 1, 1,
      "one source a line on stdin, one target a line on stdout"},
-    {"evaluate", EVALUATE, "MODEL DATA.tsv", 2, 2,
+    {"evaluate", EVALUATE, evaluate_command, "MODEL DATA.tsv", 2, 2,
      "loss, exact match and BLEU on pairs of sentences"},
-    {"attention", ATTENTION, "MODEL SENTENCE", 2, 2,
+    {"attention", ATTENTION, attention_command, "MODEL SENTENCE", 2, 2,
      "show which words the model looks at"},
-    {"info", INFO, "[MODEL]", 0, 1,
+    {"info", INFO, info_command, "[MODEL]", 0, 1,
      "configuration and parameters, of a file or of options"},
 };
 
@@ -5703,13 +5885,13 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 // --epochs exclude each other only if both were.
 
 // The command line, understood.
-typedef struct {
+struct Arguments {
     const Command *command;
     const char *operand[2];
     int operands;
     Settings settings;   // as given, or else the initial values
     bool given[OPTIONS]; // which of them were given
-} Arguments;
+};
 
 // There are two ways to end unhappily, and they are kept apart. fail (chapter
 // 1) is for things that went wrong although the command made sense; misuse is
@@ -5790,8 +5972,7 @@ const Option *find_option(const Arguments *a, const char *name, size_t length) {
         if ((o->commands & a->command->bit) && strlen(o->name) == length
             && !strncmp(o->name, name, length))
             return o;
-    misuse(a, "%s has no option -%s%.*s", a->command->name,
-           length > 1 ? "-" : "", (int)length, name);
+    misuse(a, "%s has no option --%.*s", a->command->name, (int)length, name);
 }
 
 // Whether an option stood on the command line.
@@ -5802,7 +5983,7 @@ bool was_given(const Arguments *a, const char *name) {
 // Reads the option that argument[0] begins; returns how many arguments it took,
 // 1 or 2. Ends with status 2 if its value is missing or wrong.
 int read_option(Arguments *a, char **argument) {
-    const char *name = argument[0] + 1 + (argument[0][1] == '-');
+    const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
     const Option *o = find_option(a, name, length);
     bool attached = name[length] == '=', flag = o->type == FLAG;
@@ -5828,6 +6009,11 @@ int read_option(Arguments *a, char **argument) {
 // so that a forgotten value is noticed: `--layers --tie` is an error, not a
 // model with "--tie" layers. Who really means it writes `--log=--odd-name`.
 
+// The peak of the learning rate if none was given: the paper's formula at t = w.
+double derived_rate(const Settings *s) {
+    return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
+}
+
 // Fills in what follows from other settings, and checks the one thing that only
 // holds between two: heads divide the width. A model that exists has been
 // checked when it was loaded.
@@ -5836,7 +6022,7 @@ void complete_settings(const Arguments *a, Settings *s) {
     if (c->d_ff == 0)
         c->d_ff = 4 * c->d_model;
     if (s->recipe.rate < 0)
-        s->recipe.rate = 1 / sqrt((double)c->d_model * s->recipe.warmup);
+        s->recipe.rate = derived_rate(s);
     bool from_file = s->resume || (a->command->bit != TRAIN && a->operands);
     if (!from_file && c->d_model % c->heads)
         misuse(a, "--heads %d does not divide --d-model %d", c->heads,
@@ -5847,6 +6033,11 @@ void complete_settings(const Arguments *a, Settings *s) {
 // needed. A rate of -1, which nobody can ask for, stands for "not given".
 Arguments read_arguments(int argc, char **argv) {
     Arguments a = {.settings = {.recipe = {.rate = -1}}};
+    if (argc > 2 && find_choice("help|--help|-h", argv[1]) >= 0) {
+        argv++; // "help train" is "train --help"
+        argc--;
+        a.settings.help = true;
+    }
     if (argc < 2)
         misuse(&a, "what shall I do? train, translate, evaluate, attention "
                "or info");
@@ -5862,8 +6053,12 @@ Arguments read_arguments(int argc, char **argv) {
     for (int i = 2; i < argc;) {
         if (!plain && !strcmp(argv[i], "--"))
             plain = ++i;
-        else if (!plain && argv[i][0] == '-' && argv[i][1])
+        else if (!plain && !strncmp(argv[i], "--", 2))
             i += read_option(&a, argv + i);
+        else if (!plain && !strcmp(argv[i], "-h"))
+            a.settings.help = ++i;
+        else if (!plain && argv[i][0] == '-' && argv[i][1])
+            misuse(&a, "%s has no option %s", a.command->name, argv[i]);
         else if (a.operands == a.command->most)
             misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
                    a.command->operands);
@@ -5887,8 +6082,8 @@ Arguments read_arguments(int argc, char **argv) {
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
-    if (threads)
-        omp_set_num_threads(threads);
+    if (threads) // more than there are processors would only wait
+        omp_set_num_threads(min_int(threads, omp_get_num_procs()));
 #else
     if (threads > 1)
         misuse(a, "--threads %d: this program was built without OpenMP",
@@ -5917,12 +6112,20 @@ bool is_terminal(FILE *file) {
 
 // The first Ctrl-C asks the training loop to finish its step and save. It only
 // leaves a note, since hardly anything else is allowed in a signal's handler;
-// report_step reads the note. A second Ctrl-C ends the program at once.
+// report_step reads the note. A second Ctrl-C ends the program at once. The
+// same holds for SIGTERM, which kill sends, and SIGHUP, which comes when the
+// terminal is closed; a signal that is ignored when the program begins (nohup
+// does that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
-void remember_signal(int number) {
-    stop_signal = number;
-    signal(number, SIG_DFL);
+void remember_signal(int which) {
+    stop_signal = which;
+    signal(which, SIG_DFL);
+}
+
+void stop_at(int which) {
+    if (signal(which, remember_signal) == SIG_IGN)
+        signal(which, SIG_IGN);
 }
 
 // ## What all commands with a model do
@@ -5951,20 +6154,36 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
     return decode_text(s.id, s.length, v, c->settings.tokenizer);
 }
 
-// A file of pairs in the model's numbers; pairs_free frees them. What is too
-// long for the model is left out, and said. Fails if nothing remains, or the
-// file is not what it should be.
-Pairs load_pairs(const char *path, const Checkpoint *c) {
+// Pairs in the model's numbers; pairs_free frees them. What is too long for the
+// model is left out, and said, and so is that the model does not know the words.
+// Fails if nothing remains. `path` is where the text came from.
+Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
-    Text text = read_pairs(path, s->tokenizer);
-    Pairs p = encode_pairs(&text, &c->source, &c->target, s->tokenizer, most);
-    text_free(&text);
+    double tokens = 0, unknown = 0;
+    Pairs p = encode_pairs(text, &c->source, &c->target, s->tokenizer, most);
     if (p.count == 0)
         fail("%s: every pair has more than %d tokens", path, most);
     if (p.too_long)
         fprintf(stderr, "%s: left out %d of %d pairs, with more than %d "
                 "tokens\n", path, p.too_long, p.too_long + p.count, most);
+    for (int i = 0; i < 2 * p.count; i++) {
+        Sentence one = i % 2 ? p.target[i / 2] : p.source[i / 2];
+        tokens += one.length - 1;
+        for (int k = 0; k < one.length; k++)
+            unknown += one.id[k] == UNKNOWN;
+    }
+    if (unknown > tokens / 2)
+        fprintf(stderr, "%s: the model does not know %.0f %% of the tokens\n",
+                path, 100 * unknown / tokens);
+    return p;
+}
+
+// The pairs of a file. Fails if it is not what it should be.
+Pairs load_pairs(const char *path, const Checkpoint *c) {
+    Text text = read_pairs(path, c->settings.tokenizer);
+    Pairs p = number_pairs(path, &text, c);
+    text_free(&text);
     return p;
 }
 
@@ -6012,7 +6231,8 @@ typedef struct {
     const Pairs *samples; // the first of them are translated
     const char *newest;   // where the newest checkpoint goes
     FILE *log;            // NULL: none
-    long first_step;      // before this run
+    bool log_begun;
+    int64_t first_step;   // before this run
     double started, step_started, shown; // times
     Loss since;           // losses since the last pause
     int pauses;
@@ -6020,39 +6240,42 @@ typedef struct {
 } Console;
 
 // The line of progress. The time left is that of a mean step of this run, times
-// the steps that are left.
+// the steps that are left. A terminal too narrow for the line is told not to
+// wrap it (ESC [?7l, and then ESC [?7h), for only one line can be rewritten.
 void show_progress(Console *c, const Report *r) {
     const Step *s = &r->step;
     double each = (now() - c->started) / (double)(s->step - c->first_step);
-    long left = (long)(each * (double)(r->steps - s->step) + 0.5);
-    fprintf(stderr, "%sstep %ld/%ld  loss %.4f  accuracy %.1f %%  lr %.2g  "
-            "norm %.2f  %ld:%02ld left%s", c->line_open ? "\r" : "", s->step,
+    int64_t left = (int64_t)(each * (double)(r->steps - s->step) + 0.5);
+    bool terminal = is_terminal(stderr);
+    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  accuracy %.1f "
+            "%%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64 " left%s",
+            c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
             r->steps, average(c->since), 100 * accuracy(c->since), s->rate,
-            s->norm, left / 60, left % 60, is_terminal(stderr) ? "   " : "");
+            s->norm, left / 60, left % 60, terminal ? "   \033[?7h" : "");
     c->line_open = !r->pause;
     if (r->pause)
         fputc('\n', stderr);
     c->shown = now();
 }
 
-// Translates three sentences, greedily, and compares them with the true ones.
+// Translates three sentences, greedily, and compares them with the true ones;
+// fewer if a signal comes meanwhile.
 void show_samples(const Console *c) {
     Checkpoint *k = c->checkpoint;
     const Pairs *p = c->samples;
-    int n = min_int(3, p->count);
-    Sentence *result = translate_all(k->trainer.model, p->source, n, n,
-                                     &k->trainer.arena);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < min_int(3, p->count) && !stop_signal; i++) {
+        Sentence *own = translate_all(k->trainer.model, &p->source[i], 1, 1,
+                                      &k->trainer.arena);
         Match match = {0};
-        add_match(&match, result[i], p->target[i]);
+        add_match(&match, *own, p->target[i]);
         char *from = text_of(k, &k->source, p->source[i]);
-        char *to = text_of(k, &k->target, result[i]);
+        char *to = text_of(k, &k->target, *own);
         fprintf(stderr, "    %s  →  %s%s\n", printable(from), printable(to),
                 match.exact ? "" : "  (not yet)");
         free(from);
         free(to);
+        sentences_free(own, 1);
     }
-    sentences_free(result, n);
 }
 
 // ### The log
@@ -6073,23 +6296,87 @@ void show_samples(const Console *c) {
 
 // The columns that both kinds of rows have.
 void write_row(FILE *log, const Step *s, const char *split, Loss l) {
-    fprintf(log, "%ld,%s,%.6g,%.6g,%.6g,", s->step, split, l.loss / l.tokens,
-            accuracy(l), s->rate);
+    fprintf(log, "%" PRId64 ",%s,%.6g,%.6g,%.6g,", s->step, split,
+            l.loss / l.tokens, accuracy(l), s->rate);
 }
 
 // Saves the best, if there is a better one, and then the newest, which knows
 // how good the best is: were it the other way round, and something happened in
 // between, a resumed training would never save the best again.
 void save_models(const Console *c, const Report *r) {
+    c->checkpoint->best = r->best;
     if (r->best)
         save_checkpoint(c->checkpoint, c->settings->model);
+    c->checkpoint->best = false;
     save_checkpoint(c->checkpoint, c->newest);
+}
+
+// Opens the log to write at its end, or fails.
+FILE *open_log(const char *path) {
+    FILE *log = fopen(path, "ab");
+    if (!log)
+        fail("cannot write %s: %s", path, strerror(errno));
+    return log;
+}
+
+#define LOG_COLUMNS "step,split,loss,accuracy,learning_rate,gradient_norm," \
+                    "tokens_per_second"
+
+// Copies the rows of an old log up to the step that a checkpoint knows of. What
+// it does not know of, because the power failed after a step was logged and
+// before it was saved, is going to happen again. A power cut can also leave a
+// row without its end, or zero bytes: what is torn is left out. A whole line
+// that is no row means that the file is no log; it is not touched.
+void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
+               int64_t step) {
+    int line = 1;
+    for (size_t i = 0, end; i < size; i = end + 1) {
+        end = i + strcspn(old + i, "\n");
+        size_t digits = strspn(old + i, "0123456789");
+        const char *rest = old + i + digits;
+        bool row = digits && (!strncmp(rest, ",train,", 7)
+                              || !strncmp(rest, ",valid,", 7));
+        bool whole = old[end] == '\n';
+        if (row && whole && strtoll(old + i, NULL, 10) <= step)
+            fprintf(log->file, "%.*s\n", (int)(end - i), old + i);
+        bool torn = !whole || (i && old[i - 1] == '\0');
+        if (!row && !torn && strncmp(old + i, LOG_COLUMNS, end - i)) {
+            discard_file(log);
+            fail("line %d of %s is not a row of a log", line, path);
+        }
+        line += whole;
+    }
+}
+
+// Begins the log, after the first step has been done: a training that fails in
+// it leaves an old log as it was.
+void begin_log(Console *c) {
+    const char *path = c->settings->log;
+    bool special = kind_of_file(path) == SPECIAL;
+    NewFile new = {.file = c->log};
+    char *old = NULL;
+    size_t size = 0;
+    if (!special) {
+        fclose(c->log);
+        old = c->settings->resume ? read_file(path, &size) : NULL;
+        new = new_file(path);
+    }
+    fputs(LOG_COLUMNS "\n", new.file);
+    keep_rows(&new, path, old, size, c->first_step);
+    free(old);
+    if (!special) {
+        commit_file(&new);
+        c->log = open_log(path);
+    }
+    c->log_begun = true;
 }
 
 // The row or rows of one step. If the disk is full, the model is still saved,
 // if there is room for it, before the program fails.
-void write_log(const Console *c, const Report *r) {
+void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
+    if (!c->log_begun)
+        begin_log(c);
     write_row(c->log, s, "train", s->loss);
     fprintf(c->log, "%.6g,%.0f\n", s->norm,
             s->loss.tokens / fmax(now() - c->step_started, 1e-9));
@@ -6102,48 +6389,9 @@ void write_log(const Console *c, const Report *r) {
         if (c->line_open)
             fputc('\n', stderr);
         save_models(c, r);
-        fail("cannot write %s: %s (the model of step %ld is saved in %s)",
-             c->settings->log, strerror(reason), s->step, c->newest);
+        fail("cannot write %s: %s (the model of step %" PRId64 " is saved in "
+             "%s)", c->settings->log, strerror(reason), s->step, c->newest);
     }
-}
-
-// A row may be cut in two by a power failure. A line without its end is
-// therefore dropped, whatever its number says.
-
-// Opens the log, or fails. A resumed training keeps the rows of the steps that
-// its checkpoint knows of. What it does not know of, because the power failed
-// after a step was logged and before it was saved, is going to happen again.
-FILE *open_log(const char *path, bool resume, long step) {
-    size_t size;
-    char *old = NULL;
-    FILE *log = resume && is_regular(path) ? fopen(path, "rb") : NULL;
-    if (log) {
-        fclose(log);
-        old = read_file(path, &size);
-    } else if (resume && is_regular(path) && errno != ENOENT)
-        fail("cannot open %s: %s", path, strerror(errno));
-    NewFile kept = {0};
-    if (old)
-        kept = new_file(path);
-    log = old ? kept.file : fopen(path, "wb");
-    if (!log)
-        fail("cannot write %s: %s", path, strerror(errno));
-    fputs("step,split,loss,accuracy,learning_rate,gradient_norm,"
-          "tokens_per_second\n", log);
-    char *line = old;
-    while (line && (line = strchr(line, '\n')) != NULL) {
-        size_t length = strcspn(++line, "\n");
-        if (line[length] && strtol(line, NULL, 10) <= step)
-            fprintf(log, "%.*s\n", (int)length, line);
-    }
-    if (old) {
-        commit_file(&kept);
-        log = fopen(path, "ab");
-    }
-    if (!log)
-        fail("cannot write %s: %s", path, strerror(errno));
-    free(old);
-    return log;
 }
 
 // ### After each step
@@ -6200,15 +6448,15 @@ char *last_path(const char *path) {
 // word will be when it is used; otherwise one would measure something that
 // never happens.
 
-// A new model: vocabularies from the training data, random parameters. Fails if
-// the data cannot be read or leaves no words.
-Checkpoint new_checkpoint(const Settings *s, const char *path) {
+// A new model: vocabularies from the training data, which come from `path`, and
+// random parameters. Fails if no words are left.
+Checkpoint new_checkpoint(const Settings *s, const char *path,
+                          const Text *text) {
     Checkpoint c = {.settings = *s};
     Config *config = &c.settings.config;
-    Text text = read_pairs(path, s->tokenizer);
-    c.source = vocab_build(text.source, text.count, s->tokenizer, s->min_count);
-    c.target = vocab_build(text.target, text.count, s->tokenizer, s->min_count);
-    text_free(&text);
+    const Tokenizer how = s->tokenizer;
+    c.source = vocab_build(text->source, text->count, how, s->min_count);
+    c.target = vocab_build(text->target, text->count, how, s->min_count);
     config->source_vocab = c.source.count;
     config->target_vocab = c.target.count;
     if (min_int(c.source.count, c.target.count) == FIRST_WORD)
@@ -6223,8 +6471,12 @@ Checkpoint new_checkpoint(const Settings *s, const char *path) {
 // `--resume --epochs 40` is enough to train twice as long.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
+    bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
     if (!c.trainer.m)
         fail("%s: without the optimizer's state it cannot be resumed", path);
+    if (c.best && !a->settings.valid)
+        misuse(a, "%s is the best model of a training with --valid, not the "
+               "newest: give --valid again", path);
     for (int i = 0; i < OPTIONS; i++) {
         const Option *o = &options[i];
         char new[64], old[64];
@@ -6239,6 +6491,9 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     }
     if (was_given(a, "epochs"))
         c.settings.recipe.steps = 0;
+    if (derived && !was_given(a, "lr"))
+        c.settings.recipe.rate = derived_rate(&c.settings);
+    c.best = false;
     c.trainer.recipe = c.settings.recipe;
     c.trainer.model->config.dropout = c.settings.config.dropout;
     return c;
@@ -6250,8 +6505,37 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
 // no error, so the command line of a training can be repeated with --resume
 // behind it.
 
-// Says in three lines what is about to happen.
-void describe(const Checkpoint *c, const Pairs *data) {
+bool same_vocabulary(const Vocab *a, const Vocab *b) {
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = !strcmp(a->word[i], b->word[i]);
+    return same;
+}
+
+// The loss of the best model so far on the validation data: what a better one
+// must fall below. It is measured anew, since the data may be other data than
+// before, or the file may be gone. Fails if it is the file of another training.
+double best_so_far(const Checkpoint *newest, const char *path,
+                   const Pairs *valid) {
+    if (kind_of_file(path) == NOTHING)
+        return INFINITY;
+    Checkpoint best = load_model(path);
+    if (!same_vocabulary(&best.source, &newest->source)
+        || !same_vocabulary(&best.target, &newest->target)
+        || best.trainer.model->count != newest->trainer.model->count
+        || best.settings.config.max_len != newest->settings.config.max_len)
+        fail("%s is not the best model of the training to resume", path);
+    Loss loss = evaluate_loss(best.trainer.model, valid,
+                              newest->settings.recipe.batch, 0,
+                              &best.trainer.arena);
+    checkpoint_free(&best);
+    return isfinite(loss.plain) ? loss.plain : INFINITY;
+}
+
+// Says in three lines what is about to happen, and what will be replaced.
+void describe(const Console *console, const Pairs *data) {
+    const Settings *s = console->settings;
+    const Checkpoint *c = console->checkpoint;
     const Config *m = &c->settings.config;
     const Recipe *r = &c->settings.recipe;
     char text[32];
@@ -6261,9 +6545,15 @@ void describe(const Checkpoint *c, const Pairs *data) {
     fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
             "parameters\n", m->layers, m->layers, m->d_model, m->heads,
             m->d_ff, text);
-    fprintf(stderr, "training: %ld steps of %d sentences, learning rate up to "
-            "%.3g after %d steps\n", total_steps(r, data->count), r->batch,
+    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, learning rate "
+            "up to %.3g after %d steps\n", total_steps(r, data->count), r->batch,
             r->rate, r->warmup);
+    const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
+                              s->log};
+    for (int i = 0; i < 3 && !s->resume; i++)
+        if (replaced[i] && kind_of_file(replaced[i]) == REGULAR)
+            fprintf(stderr, "%s is there already and will be replaced; "
+                    "--resume would go on with it\n", replaced[i]);
 }
 
 // It is worth reading these lines before one goes for coffee:
@@ -6275,20 +6565,19 @@ void describe(const Checkpoint *c, const Pairs *data) {
 // No file may be read and written at once, and each that will be written must
 // be writable: better to know now than after an hour. The log is opened before
 // the first step anyway.
-void check_paths(const Arguments *a, const char *newest) {
-    const char *out[] = {a->settings.model, newest, a->settings.log};
-    const char *in[] = {a->operand[0], a->settings.valid};
-    for (int i = 0; i < 6; i++)
-        if (out[i / 2] && in[i % 2] && !strcmp(out[i / 2], in[i % 2]))
-            misuse(a, "%s would be overwritten", in[i % 2]);
-    for (int i = 0; i < 2; i++) {
-        if (out[2] && !strcmp(out[2], out[i]))
-            misuse(a, "%s would be overwritten", out[2]);
-        NewFile trial = new_file(out[i]);
-        fclose(trial.file);
-        remove(trial.beside);
-        free(trial.beside);
-    }
+void check_paths(const Arguments *a, const char *last) {
+    enum { WRITTEN = 3, ALL = 5 };
+    const Settings *s = &a->settings;
+    const char *file[ALL] = {s->model, last, s->log, a->operand[0], s->valid};
+    for (int i = 0; i < WRITTEN; i++)
+        for (int k = i + 1; k < ALL; k++)
+            if (file[i] && file[k] && same_file(file[i], file[k]))
+                misuse(a, "%s would be overwritten", file[k]);
+    for (int i = 0; i < 2; i++)
+        if (file[i]) {
+            NewFile trial = new_file(file[i]);
+            discard_file(&trial);
+        }
 }
 
 // ### The command
@@ -6308,21 +6597,21 @@ void check_paths(const Arguments *a, const char *newest) {
 // number any more: then the file keeps the state of the last pause.
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     Trainer *t = &c->checkpoint->trainer;
-    const char *path = c->settings->model;
     if (t->step >= total_steps(&t->recipe, data->count))
-        fprintf(stderr, "nothing to do: %ld steps are done; ask for more "
-                "--steps or --epochs\n", t->step);
+        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
+                "more --steps or --epochs\n", t->step);
     bool finite = train(t, data, valid, report_step, c);
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)
-        fail("step %ld: the loss is not a number any more; try a smaller --lr; "
-             "%s %s", t->step + 1, c->pauses || c->settings->resume
+        fail("step %" PRId64 ": the loss is not a number any more; try a smaller "
+             "--lr; %s %s", t->step + 1, c->pauses || c->settings->resume
              ? "the last good state is in" : "nothing was saved in", c->newest);
+    const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
-    fprintf(stderr, "%s at step %ld after %.1f s; %s%s; peak memory of a step "
-            "%.1f MB\n", stop_signal ? "stopped" : "done", t->step,
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of a "
+            "step %.1f MB\n", stop_signal ? "stopped" : "done", t->step,
             now() - c->started, stop_signal ? "go on with --resume; " : "",
             path, (double)t->arena.peak / 1e6);
 }
@@ -6334,20 +6623,32 @@ void train_command(const Arguments *a, Checkpoint *c) {
     const char *path = a->operand[0], *newest = last ? last : s->model;
     if (was_given(a, "steps") && was_given(a, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
-    check_paths(a, newest);
-    *c = s->resume ? resume_checkpoint(a, newest) : new_checkpoint(s, path);
-    Pairs data = load_pairs(path, c), valid = {0};
+    check_paths(a, last);
+    if (s->resume)
+        *c = resume_checkpoint(a, newest);
+    // read once: it may come through a pipe
+    Text text = read_pairs(path, s->resume ? c->settings.tokenizer
+                                           : s->tokenizer);
+    if (!s->resume)
+        *c = new_checkpoint(s, path, &text);
+    Pairs data = number_pairs(path, &text, c), valid = {0};
+    text_free(&text);
     if (s->valid)
         valid = load_pairs(s->valid, c);
+    if (s->valid && s->resume)
+        c->trainer.best = best_so_far(c, s->model, &valid);
     Console console = {
         .settings = s, .checkpoint = c, .newest = newest,
         .samples = s->valid ? &valid : &data, .first_step = c->trainer.step,
-        .log = s->log ? open_log(s->log, s->resume, c->trainer.step) : NULL,
+        .log = s->log ? open_log(s->log) : NULL,
         .started = now(), .step_started = now(),
     };
-    describe(c, &data);
-    signal(SIGINT, remember_signal);
-    signal(SIGTERM, remember_signal);
+    describe(&console, &data);
+    stop_at(SIGINT);
+    stop_at(SIGTERM);
+#ifdef SIGHUP
+    stop_at(SIGHUP);
+#endif
     run_training(&console, &data, s->valid ? &valid : NULL);
     if (console.log)
         fclose(console.log);
@@ -6366,27 +6667,83 @@ void train_command(const Arguments *a, Checkpoint *c) {
 // its number, behind the translations of all lines before it.
 
 // Lines may come from a person, a file or a program that waits for each answer.
-// The first and the last of these are why the output is flushed after each lot
-// of lines, and why at a terminal a lot is a single line.
+// Up to 64 lines are taken together, which is several times faster than one by
+// one; but before the program would have to wait for more input, it answers
+// what it has.
+
+enum { LINES = 64, LONGEST_LINE = 1 << 20 };
+
+typedef struct {
+    Checkpoint *checkpoint;
+    Sentence line[LINES]; // read, and not yet translated
+    int lines;
+    int line_number;      // of the line that was read last, from 1
+    char bytes[4096];     // of the standard input
+    size_t at, end;       // the next of them, and how many there are
+} Input;
+
+// Translates and prints the lines that have been read.
+void answer(Input *in) {
+    Checkpoint *c = in->checkpoint;
+    if (in->lines == 0)
+        return;
+    Sentence *result = translate_all(c->trainer.model, in->line, in->lines,
+                                     in->lines, &c->trainer.arena);
+    for (int i = 0; i < in->lines; i++) {
+        char *text = text_of(c, &c->target, result[i]);
+        puts(in->line[i].length > 1 ? text : "");
+        free(text);
+        free(in->line[i].id);
+    }
+    sentences_free(result, in->lines);
+    in->lines = 0;
+    finish_output();
+}
+
+// The next byte of the standard input, or EOF. Fails if it cannot be read.
+int next_byte(Input *in) {
+    if (in->at == in->end) {
+#ifdef TRANSFORMER_POSIX
+        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&input, 1, 0) == 0)
+            answer(in);
+        ptrdiff_t size = read(STDIN_FILENO, in->bytes, sizeof in->bytes);
+#else
+        ptrdiff_t size = (ptrdiff_t)fread(in->bytes, 1, 1, stdin);
+        size = ferror(stdin) ? -1 : size;
+#endif
+        if (size < 0)
+            fail("cannot read the input: %s", strerror(errno));
+        in->at = 0;
+        in->end = (size_t)size;
+    }
+    return in->at < in->end ? (unsigned char)in->bytes[in->at++] : EOF;
+}
 
 // The next line of the standard input, without its end (LF or CR LF) and, if it
-// is line 1, without a byte order mark; NULL behind the last. The caller frees
-// it. Fails if the input cannot be read or is not text.
-char *read_input(int number) {
+// is line 1, without a byte order mark; NULL after the last. The caller frees
+// it. Fails if the input cannot be read or is not text. A line may be long, but
+// not without limit, and it is never cut in two: both halves would be
+// translated as if they were whole.
+char *read_input(Input *in) {
     size_t length = 0, room = 256;
     char *line = allocate(room, 1);
     int c;
-    while ((c = getchar()) != EOF && c != '\n') {
+    in->line_number++;
+    while ((c = next_byte(in)) != EOF && c != '\n') {
         if (c == '\0')
-            fail("line %d of the input: a zero byte: this is not text", number);
+            fail("line %d of the input: a zero byte: this is not text",
+                 in->line_number);
         line[length++] = (char)c;
+        if (length == LONGEST_LINE)
+            fail("line %d of the input has more than %d bytes",
+                 in->line_number, LONGEST_LINE);
         if (length == room)
             line = reallocate(line, room *= 2, 1);
-        if (number == 1 && length == 3 && !memcmp(line, "\xef\xbb\xbf", 3))
+        if (in->line_number == 1 && length == 3
+            && !memcmp(line, "\xef\xbb\xbf", 3))
             length = 0;
     }
-    if (ferror(stdin))
-        fail("cannot read the input: %s", strerror(errno));
     if (length == 0 && c == EOF) {
         free(line);
         return NULL;
@@ -6395,11 +6752,6 @@ char *read_input(int number) {
     line[length] = '\0';
     return line;
 }
-
-// The input is read byte by byte up to the end of a line, however long that is:
-// a limit would cut somebody's sentence in two, and both halves would be
-// translated as if they were whole. A line that is not UTF-8, or longer than
-// the model was made for, is an error rather than a bad translation.
 
 // text → its tokens, which the caller frees. Returns NULL, or else what is
 // wrong with the text, to be said behind its name.
@@ -6423,40 +6775,22 @@ const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
 // A word that the model does not know is no error: it becomes <unknown>, and
 // the model makes of it what it can.
 
-// Translates and prints n lines, and frees their tokens.
-void translate_lines(Checkpoint *c, Sentence *line, int n) {
-    Sentence *result = translate_all(c->trainer.model, line, n, n,
-                                     &c->trainer.arena);
-    for (int i = 0; i < n; i++) {
-        char *text = text_of(c, &c->target, result[i]);
-        puts(line[i].length > 1 ? text : "");
-        free(text);
-        free(line[i].id);
-    }
-    sentences_free(result, n);
-    finish_output();
-}
-
-// transformer translate MODEL. At a terminal each line is answered at once;
-// from a file 64 lines are taken together, which is several times faster.
+// transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
     (void)a; // needs no more
-    enum { LINES = 64 };
-    int together = is_terminal(stdin) ? 1 : LINES, n = 0;
-    Sentence line[LINES];
+    Input in = {.checkpoint = c};
     char *text;
-    for (int number = 1; (text = read_input(number)) != NULL; number++) {
-        const char *wrong = encode_input(text, c, &c->source, &line[n]);
+    while ((text = read_input(&in)) != NULL) {
+        const char *wrong = encode_input(text, c, &c->source,
+                                         &in.line[in.lines]);
         free(text);
-        n += !wrong;
-        if (n == together || wrong) {
-            translate_lines(c, line, n);
-            n = 0;
-        }
+        in.lines += !wrong;
+        if (in.lines == LINES || wrong)
+            answer(&in);
         if (wrong)
-            fail("line %d of the input %s", number, wrong);
+            fail("line %d of the input %s", in.line_number, wrong);
     }
-    translate_lines(c, line, n);
+    answer(&in);
 }
 
 // ## evaluate
@@ -6499,6 +6833,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     Arena *arena = &c->trainer.arena;
     Pairs p = load_pairs(a->operand[1], c);
     Loss loss = evaluate_loss(model, &p, TOGETHER, 0, arena);
+    if (!isfinite(loss.plain))
+        fail("%s: its loss on %s is not a number", a->operand[0], a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
@@ -6547,7 +6883,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
     const Transformer *model = c->trainer.model;
     Arena *arena = &c->trainer.arena;
-    if (csv && !strcmp(csv, a->operand[0]))
+    if (csv && same_file(csv, a->operand[0]))
         misuse(a, "%s would be overwritten", csv);
     Sentence source, target;
     const char *wrong = encode_input(a->operand[1], c, &c->source, &source);
@@ -6567,6 +6903,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     printf("%s\n\n", printable(words));
     draw_cross_attention(stdout, &pass, &saved, &batch, &c->source,
                          &c->target);
+    finish_output();
     if (csv) {
         NewFile n = new_file(csv);
         write_attention_csv(n.file, &pass, &saved, &batch, &c->source,
@@ -6638,7 +6975,7 @@ void info_command(const Arguments *a, Checkpoint *c) {
     printf("source vocabulary %d\n", config.source_vocab);
     printf("target vocabulary %d\n", config.target_vocab);
     if (a->operands)
-        printf("steps trained %ld\n", c->trainer.step);
+        printf("steps trained %" PRId64 "\n", c->trainer.step);
     putchar('\n');
     Transformer *outline = transformer_outline(&config);
     print_parameters(stdout, outline);
@@ -6663,16 +7000,31 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // training is stopped and resumed. Each time the exit status, the message and
 // the files that are left are compared with what this chapter promises.
 
+// The standard input, output and error streams that are closed when the program
+// begins: the next file to be opened would take their place, and messages would
+// be written into it. They become streams that cannot be used.
+void open_closed_streams(void) {
+#ifdef TRANSFORMER_POSIX
+    FILE *const standard[] = {stdin, stdout, stderr};
+    struct stat status;
+    for (int i = 0; i < 3; i++)
+        if (fstat(i, &status) != 0
+            && !freopen("/dev/null", i ? "r" : "w", standard[i]))
+            exit(1);
+#endif
+}
+
 // The status is 0, or 128 and the number of the signal that stopped a training.
 #ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
-    void (*const run[])(const Arguments *, Checkpoint *) = {
-        train_command, translate_command, evaluate_command, attention_command,
-        info_command};
-    const char *only = argc == 2 ? argv[1] : "";
-    if (!strcmp(only, "--version"))
+    open_closed_streams();
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+#endif
+    const char *first = argc > 1 ? argv[1] : "";
+    if (argc == 2 && !strcmp(first, "--version"))
         puts("transformer 1.0");
-    else if (!strcmp(only, "--help") || !strcmp(only, "-h"))
+    else if (argc == 2 && find_choice("help|--help|-h", first) >= 0)
         print_help();
     else {
         Arguments a = read_arguments(argc, argv);
@@ -6680,11 +7032,11 @@ int main(int argc, char **argv) {
         set_threads(&a);
         bool help = a.settings.help;
         if (!help && a.operands && a.command->bit != TRAIN)
-            c = load_checkpoint(a.operand[0]);
+            c = load_model(a.operand[0]);
         if (help)
             print_command_help(a.command);
         else
-            run[a.command - commands](&a, &c);
+            a.command->run(&a, &c);
         checkpoint_free(&c);
     }
     finish_output();

@@ -241,7 +241,8 @@ void test_columns(void)
 {
     CLAIM(columns("a") == 1 && columns("é") == 1 && columns("я") == 1
           && columns("→") == 1 && columns("\xcb\xbf") == 1
-          && columns("\xcd\xb0") == 1, "most characters take one column");
+          && columns("\xcd\xb0") == 1 && columns("\xf4\x8f\xbf\xbf") == 1,
+          "most characters take one column, the last one too");
     CLAIM(columns("猫") == 2 && columns("。") == 2 && columns("ひ") == 2
           && columns("ｶ") == 1 && columns("Ａ") == 2 && columns("ᄀ") == 2
           && columns("한") == 2 && columns("😀") == 2 && columns("🚗") == 2

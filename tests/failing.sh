@@ -85,6 +85,13 @@ run()
     grep -q 'Sanitizer\|runtime error' ../err && status=crash
 } 2> /dev/null
 
+none_new() # whether no temporary file is left
+{
+    for left in ./*.new; do
+        [ ! -e "$left" ] || return 1
+    done
+}
+
 complain() # WHAT
 {
     complaints="$complaints$fault: status $status, $last: $1
@@ -156,7 +163,7 @@ train_through()
             [ "$1" = disk ] || complain 'another message' ;;
         *) complain 'no clear end' ;;
         esac
-        [ "$status" = 137 ] || [ ! -e m.safetensors.new ] ||
+        [ "$status" = 137 ] || none_new ||
             [ "$last" = "${last#*cannot write}" ] ||
             complain 'half a file is left'
         # a row that could not be written, which was said, is not there
@@ -266,7 +273,7 @@ use_through()
             [ "$kind" != short ] || [ "$status" = 0 ] || complain 'not done'
             [ "$status" != 0 ] || cmp -s ../out ../expected ||
                 complain 'another output'
-            [ ! -e a.csv.new ] || complain 'half a file is left'
+            none_new || complain 'half a file is left'
             [ ! -e a.csv ] || cmp -s a.csv ../base/a.csv ||
                 cmp -s a.csv ../long.csv || complain 'neither old nor new'
             n=$((n + EVERY))
