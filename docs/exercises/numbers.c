@@ -1,6 +1,6 @@
 // The numbers that the pages of kind "number" ask for, as lines "name = value".
-// test.py holds the pages against them: what changes the first numbers of a model
-// or the layers changes these answers, too.
+// test.py holds the pages against them: what changes the initial parameters or
+// the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
 
@@ -9,7 +9,7 @@
 
 static Arena room;
 
-static void answer(const char *name, double value) {
+static void print_answer(const char *name, double value) {
     printf("%s = %.9g\n", name, value);
 }
 
@@ -69,14 +69,14 @@ static void parameter_counts(void) {
     small.d_model = 64;
     small.d_ff = 256;
     double total = count_of(&big, ""), ffn = count_of(&big, "feed_forward.");
-    answer("total", total);
-    answer("feed_forward", ffn);
-    answer("norms", count_of(&big, "_norm."));
-    answer("feed_forward_percent", 100 * ffn / total);
-    answer("small_total", count_of(&small, ""));
-    answer("small_embedding_percent", 100 * count_of(&small, "embedding")
-                                      / count_of(&small, ""));
-    answer("vocabulary", ffn / big.d_model);
+    print_answer("total", total);
+    print_answer("feed_forward", ffn);
+    print_answer("norms", count_of(&big, "_norm."));
+    print_answer("feed_forward_percent", 100 * ffn / total);
+    print_answer("small_total", count_of(&small, ""));
+    print_answer("small_embedding_percent",
+                 100 * count_of(&small, "embedding") / count_of(&small, ""));
+    print_answer("vocabulary", ffn / big.d_model);
 }
 
 // ---- pre_and_post_norm
@@ -91,7 +91,7 @@ static void layer_sizes(Config config, const char *kind) {
                                   (Mask){0});
         if (l == 1 || l == 12 || (l == 6 && config.norm == PRE_NORM)) {
             printf("%s_size_%d", kind, l);
-            answer("", length_of(x));
+            print_answer("", length_of(x));
         }
     }
     transformer_free(t);
@@ -106,7 +106,7 @@ static void input_gradient(Config config, const char *kind, int layers) {
     Mat dx = encoder_backward(&pass, &s, &t->encoder, &g->encoder,
                               random_mat(10, 64, 43));
     printf("%s_gradient_%d", kind, layers);
-    answer("", length_of(dx));
+    print_answer("", length_of(dx));
     transformer_free(t);
     transformer_free(g);
 }
@@ -152,9 +152,10 @@ static void distant_positions(void) {
                   {"position_3_itself", 3, 1},
                   {"other_sentence", LENGTH + 7, 1}};
     for (int k = 0; k < 4; k++)
-        answer(wanted[k].name,
-               distance(band_of_rows(out[wanted[k].other], wanted[k].row, 1),
-                        band_of_rows(out[0], wanted[k].row, 1)));
+        print_answer(
+            wanted[k].name,
+            distance(band_of_rows(out[wanted[k].other], wanted[k].row, 1),
+                     band_of_rows(out[0], wanted[k].row, 1)));
     transformer_free(t);
 }
 
@@ -168,10 +169,11 @@ static void heads_and_weights(void) {
     single.heads = 1;
     const char *attention = "encoder.0.self_attention.";
     double parameters = count_of(&config, attention);
-    answer("parameters", parameters);
-    answer("three_matrices",
-           parameters - count_of(&config, "encoder.0.self_attention.output"));
-    answer("one_head", count_of(&single, attention));
+    print_answer("parameters", parameters);
+    print_answer("three_matrices",
+                 parameters
+                 - count_of(&config, "encoder.0.self_attention.output"));
+    print_answer("one_head", count_of(&single, attention));
     Transformer *t = started(&config);
     Pass pass = {.arena = &room, .config = &config, .sentences = 2};
     Mat x = random_mat(2 * LENGTH, 64, 42);
@@ -179,12 +181,12 @@ static void heads_and_weights(void) {
     multi_head_forward(&pass, &s,
                        &t->encoder.layer[0].self_attention.multi_head, x, x,
                        (Mask){0});
-    answer("saved_weights", (double)s.weights.rows * s.weights.cols);
+    print_answer("saved_weights", (double)s.weights.rows * s.weights.cols);
     const real *weights =
         row(s.weights, (SENTENCE * HEADS + HEAD) * LENGTH + QUERY);
     int top = arg_max(weights, 0, LENGTH);
-    answer("top_position", top);
-    answer("top_weight", weights[top]);
+    print_answer("top_position", top);
+    print_answer("top_weight", weights[top]);
     transformer_free(t);
 }
 
@@ -217,10 +219,11 @@ static void permutation(void) {
         for (int i = 0; i < LENGTH; i++)
             copy(band_of_rows(wanted, i, 1), band_of_rows(first, from[i], 1));
         Mat second = multi_head_forward(&pass, &s, w, b, b, (Mask){0});
-        answer(name[k], distance(second, wanted));
+        print_answer(name[k], distance(second, wanted));
         if (k == 1)
-            answer("first_row", distance(band_of_rows(second, 0, 1),
-                                         band_of_rows(wanted, 0, 1)));
+            print_answer("first_row",
+                         distance(band_of_rows(second, 0, 1),
+                                  band_of_rows(wanted, 0, 1)));
     }
     transformer_free(t);
 }
