@@ -54,8 +54,9 @@ static double count_of(const Config *config, const char *part) {
     for (int i = 0; i < t->tensors; i++) {
         const Tensor *tensor = &t->tensor[i];
         const char *name = tensor->name.text;
-        if ((strncmp(name, "encoder", 7) == 0 || strncmp(name, "source", 6) == 0)
-            && strstr(name, part))
+        bool is_ours = strncmp(name, "encoder", 7) == 0
+                    || strncmp(name, "source", 6) == 0;
+        if (is_ours && strstr(name, part))
             total += (double)tensor->rows * tensor->cols;
     }
     transformer_free(t);
