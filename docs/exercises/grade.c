@@ -227,26 +227,27 @@ static void grade_attention_forward(void) {
     for (int c = 0; c < 5; c++) {
         Dropout d = attention_case[c].dropout;
         const char *mask = attention_case[c].mask;
-        Mat q = input("q", T, K), k = input("k", S, K), v = input("v", S, K);
-        Mat weights = scratch("weights", T, S);
-        Mat dropped = d.rate > 0 ? scratch("dropped", T, S) : weights;
+        Head a = {.q = input("q", T, K), .k = input("k", S, K),
+                  .v = input("v", S, K), .weights = scratch("weights", T, S),
+                  .scale = (real)0.37, .dropout = d};
+        a.dropped = d.rate > 0 ? scratch("dropped", T, S) : a.weights;
         Mat heads = output("the heads beside out", T, D);
-        Mat out = band_of_cols(heads, K, K);
+        a.out = band_of_cols(heads, K, K);
         Mask m = mask ? picture(mask, 0, S) : everything;
-        guess_weights(q, k, m, 1 / sqrt(K), 1, "weights are those of scale "
-                      "1/√K: use the argument scale");
-        guess_weights(q, k, m, 1, 1, "weights are those of scale 1: multiply "
-                      "the scores by the argument scale");
-        guess_weights(q, k, m, 1, 0.37, "the scale stands after the softmax: "
+        guess_weights(a.q, a.k, m, 1 / sqrt(K), 1, "weights are those of scale "
+                      "1/√K: use a.scale");
+        guess_weights(a.q, a.k, m, 1, 1, "weights are those of scale 1: multiply "
+                      "the scores by a.scale");
+        guess_weights(a.q, a.k, m, 1, 0.37, "the scale stands after the softmax: "
                       "it belongs before");
-        guess_weights(q, k, m, 1 / 0.37, 1, "the scores were divided by scale: "
+        guess_weights(a.q, a.k, m, 1 / 0.37, 1, "the scores were divided by scale: "
                       "multiply");
         start(attention_case[c].name);
-        attention_forward(out, weights, dropped, q, k, v, m, (real)0.37, d);
-        result("weights", weights);
-        result("dropped", dropped);
-        result("out", out);
-        fill(out, PREFILL);
+        attention_forward(a, m);
+        result("weights", a.weights);
+        result("dropped", a.dropped);
+        result("out", a.out);
+        fill(a.out, PREFILL);
         result("the heads beside out", heads);
         finish();
     }
@@ -256,24 +257,27 @@ static void grade_attention_backward(void) {
     for (int c = 0; c < 5; c++) {
         Dropout d = attention_case[c].dropout;
         const char *mask = attention_case[c].mask;
-        Mat q = input("q", T, K), k = input("k", S, K), v = input("v", S, K);
+        Head a = {.q = input("q", T, K), .k = input("k", S, K),
+                  .v = input("v", S, K), .scale = (real)0.37, .dropout = d};
         Mat dout = input("dout", T, K), dscores = scratch("dscores", T, S);
-        Mat w = random_weights(T, S, mask ? picture(mask, 0, S) : everything);
-        Mat dropped = w;
+        a.out = dout; // only its shape counts
+        a.weights = random_weights(T, S, mask ? picture(mask, 0, S)
+                                              : everything);
+        a.dropped = a.weights;
         if (d.rate > 0) {
-            dropped = input("dropped", T, S);
-            copy(dropped, w);
-            dropout(dropped, d);
+            a.dropped = input("dropped", T, S);
+            copy(a.dropped, a.weights);
+            dropout(a.dropped, d);
         }
         Mat heads = output("the heads beside dk", S, D);
-        Mat dq = output("dq", T, K), dk = band_of_cols(heads, K, K);
-        Mat dv = output("dv", S, K);
+        Mat dk = band_of_cols(heads, K, K);
+        Head da = {.q = output("dq", T, K), .k = dk, .v = output("dv", S, K),
+                   .weights = dscores, .out = dout};
         start(attention_case[c].name);
-        attention_backward(dq, dk, dv, dout, dscores, w, dropped, q, k, v,
-                           (real)0.37, d);
-        result("dq", dq);
+        attention_backward(da, a);
+        result("dq", da.q);
         result("dk", dk);
-        result("dv", dv);
+        result("dv", da.v);
         fill(dk, PREFILL);
         result("the heads beside dk", heads);
         finish();
@@ -478,7 +482,7 @@ static void grade_ffn_backward(void) {
     for (int c = 0; c < 3; c++) {
         Config config = {.activation = c == 1 ? GELU : RELU};
         Dropout d = {(real)(c == 2 ? 0.4 : 0), 31};
-        Pass pass = {&room, &config, d.rate, 5};
+        Pass pass = {&room, &config, d.rate, 5, B};
         FeedForward w = {linear_of(input("W1", D, F), input("b1", 1, F)),
                          linear_of(input("W2", F, D), input("b2", 1, D))};
         FeedForward dw = {linear_of(output("dW1", D, F), output("db1", 1, F)),
@@ -540,35 +544,35 @@ static void guess_scales(Mat x) {
         "it is the deviation √(σ² + ε): its inverse is wanted",
         "it is the inverse of the variance: the root is missing"};
     for (int kind = 0; kind < 5; kind++) {
-        Mat scale = separate(x.rows, 1);
+        Mat rstd = separate(x.rows, 1);
         for (int i = 0; i < x.rows; i++) {
             double v = variance_of(x, i), e = 1e-5;
             const double value[] = {1 / sqrt(v * x.cols / (x.cols - 1) + e),
                                     1 / (sqrt(v) + e), 1 / sqrt(v), sqrt(v + e),
                                     1 / (v + e)};
-            scale.at[i] = value[kind];
+            rstd.at[i] = value[kind];
         }
-        guess("scale", scale, say[kind]);
+        guess("rstd", rstd, say[kind]);
     }
 }
 
 static void grade_norm_forward(void) {
     Config config = {0};
-    Pass pass = {&room, &config, 0, 5};
+    Pass pass = {&room, &config, 0, 5, B};
     const int order[] = {1, 0, 2}; // where ε counts, what is wrong can be told
     for (int k = 0; k < 3; k++) {
         int c = order[k];
         Mat x = norm_input(c);
         guess_scales(x);
         if (c == 2)
-            guess("scale", no_mat, "right for small numbers: digits were lost; "
+            guess("rstd", no_mat, "right for small numbers: digits were lost; "
                   "subtract the mean before squaring");
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         NormSaved s = {0};
         start(norm_case[c].name);
         Mat y = norm_forward(&pass, &s, &w, x);
         result("mean", s.mean);
-        result("scale", s.scale);
+        result("rstd", s.rstd);
         result("y", y);
         finish();
     }
@@ -576,10 +580,10 @@ static void grade_norm_forward(void) {
 
 // What norm_forward leaves for x.
 static NormSaved norm_saved(Mat x) {
-    NormSaved s = {x, input("mean", x.rows, 1), input("scale", x.rows, 1)};
+    NormSaved s = {x, input("mean", x.rows, 1), input("rstd", x.rows, 1)};
     for (int i = 0; i < x.rows; i++) {
         s.mean.at[i] = mean_of(x, i);
-        s.scale.at[i] = 1 / sqrt(variance_of(x, i) + 1e-5);
+        s.rstd.at[i] = 1 / sqrt(variance_of(x, i) + 1e-5);
     }
     return s;
 }
@@ -588,7 +592,7 @@ static NormSaved norm_saved(Mat x) {
 static void guess_norm_sums(const NormSaved *s, Mat gain, Mat dy, int which) {
     Mat dx = separate(dy.rows, D);
     for (int i = 0; i < dx.rows; i++) {
-        double r = s->scale.at[i], a = 0, c = 0;
+        double r = s->rstd.at[i], a = 0, c = 0;
         for (int j = 0; j < D; j++) {
             double n = (*at(s->x, i, j) - s->mean.at[i]) * r;
             a += *at(dy, i, j) * gain.at[j] / (which & 1 ? 1 : D);
@@ -614,7 +618,7 @@ static void note_sums(const NormSaved *s) {
     for (int j = 0; j < D; j++) {
         double d = *at(dx, 0, j) - PREFILL;
         total += d;
-        with_n += d * (*at(s->x, 0, j) - s->mean.at[0]) * s->scale.at[0];
+        with_n += d * (*at(s->x, 0, j) - s->mean.at[0]) * s->rstd.at[0];
     }
     snprintf(note, TEXT, "row 0: Σ dx = %.4f (must be 0), Σ dx·n = %.4f (must "
              "be nearly 0, unless ε counts)\n", total + 0.0, with_n + 0.0);
@@ -622,7 +626,7 @@ static void note_sums(const NormSaved *s) {
 
 static void grade_norm_backward(void) {
     Config config = {0};
-    Pass pass = {&room, &config, 0, 5};
+    Pass pass = {&room, &config, 0, 5, B};
     for (int c = 0; c < 3; c++) {
         NormSaved s = norm_saved(norm_input(c));
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
@@ -684,7 +688,7 @@ static void guess_leave(Pass pass, const Norm *w, Mat x, Mat y) {
 static void grade_residual_leave(void) {
     for (int c = 0; c < 4; c++) {
         Config config = {.norm = residual_case[c].norm};
-        Pass pass = {&room, &config, (real)residual_case[c].dropout, 5};
+        Pass pass = {&room, &config, (real)residual_case[c].dropout, 5, B};
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         Mat x = input("x", B * T, D), y = scratch("y", B * T, D);
         ResidualSaved s = {0};
@@ -702,7 +706,7 @@ static void grade_residual_leave_backward(void) {
     for (int c = 0; c < 4; c++) {
         Config config = {.norm = residual_case[c].norm};
         real rate = (real)residual_case[c].dropout;
-        Pass pass = {&room, &config, rate, 5};
+        Pass pass = {&room, &config, rate, 5, B};
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         Norm dw = {output("dgain", 1, D), output("dbias", 1, D)};
         ResidualSaved s = {norm_saved(input("sum", B * T, D)), {rate, 31}};
@@ -766,21 +770,22 @@ static void grade_attention_sublayer_backward(void) {
         "cross-attention, pre-norm, dropout", "cross-attention, post-norm"};
     for (int c = 0; c < 4; c++) {
         bool cross = c >= 2;
-        Transformer *t = random_model(config_of(c % 2 ? POST_NORM : PRE_NORM), 42);
+        Transformer *t = random_model(config_of(c % 2 ? POST_NORM : PRE_NORM),
+                                      42);
         Transformer *g = gradients_of(t);
         DecoderLayer *layer = t->decoder.layer, *dlayer = g->decoder.layer;
         AttentionSublayer *w = cross ? &layer->cross_attention
                                      : &layer->self_attention;
         AttentionSublayer *dw = cross ? &dlayer->cross_attention
                                       : &dlayer->self_attention;
-        Pass pass = {&room, &t->config, (real)(c == 1 || c == 2 ? 0.3 : 0), 5};
+        Pass pass = {&room, &t->config, (real)(c == 1 || c == 2 ? 0.3 : 0), 5, B};
         Mat x = input("x", B * T, D), dout = input("dout", B * T, D);
         Mat memory = cross ? input("memory", B * S, D) : no_mat;
         Mat dmemory = cross ? output("dmemory", B * S, D) : no_mat;
         Mask mask = cross ? picture(source_mask, S, 0)
                           : picture(target_mask, T * T, T);
         AttentionSublayerSaved s;
-        attention_sublayer_forward(&pass, &s, w, x, memory, B, mask);
+        attention_sublayer_forward(&pass, &s, w, x, memory, mask);
         start(name[c]);
         Mat dx = attention_sublayer_backward(&pass, &s, w, dw, dmemory, dout);
         result("dx", dx);
@@ -809,17 +814,17 @@ static void guess_encoder_layer(const Pass *given, const EncoderLayer *w, Mat x,
     AttentionSublayerSaved a;
     FeedForwardSublayerSaved f;
     Pass pass = pass_aside(given);
-    attention_sublayer_forward(&pass, &a, &w->self_attention, x, x, B, mask);
+    attention_sublayer_forward(&pass, &a, &w->self_attention, x, x, mask);
     guess("weights saved by self-attention", a.multi_head.weights,
           "self-attention was given x as memory: use (Mat){0}");
     pass = pass_aside(given);
-    attention_sublayer_forward(&pass, &a, &w->self_attention, x, no_mat, B,
+    attention_sublayer_forward(&pass, &a, &w->self_attention, x, no_mat,
                                everything);
     guess("weights saved by self-attention", a.multi_head.weights,
           "a key that is padding has weight: is the mask handed on?");
     pass = pass_aside(given);
     Mat h = attention_sublayer_forward(&pass, &a, &w->self_attention, x, no_mat,
-                                       B, mask);
+                                       mask);
     Mat out = ffn_sublayer_forward(&pass, &f, &w->feed_forward, h);
     const char *say = "a residual was added by hand: the sub-layer has done it";
     guess_sum(out, x, say);
@@ -828,21 +833,21 @@ static void guess_encoder_layer(const Pass *given, const EncoderLayer *w, Mat x,
     guess("x saved by the feed-forward network", h, say);
     guess("what is returned",
           attention_sublayer_forward(&pass, &a, &w->self_attention, x, no_mat,
-                                     B, mask),
+                                     mask),
           "the feed-forward network is missing");
 }
 
 static void grade_encoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
-        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
+        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5, B};
         Mat x = input("x", B * S, D);
         EncoderLayerSaved s;
         memset(&s, 0, sizeof s);
         guess_encoder_layer(&pass, &t->encoder.layer[0], x,
                             picture(source_mask, S, 0));
         start(residual_case[c].name);
-        Mat out = encoder_layer_forward(&pass, &s, &t->encoder.layer[0], x, B,
+        Mat out = encoder_layer_forward(&pass, &s, &t->encoder.layer[0], x,
                                         picture(source_mask, S, 0));
         result("weights saved by self-attention",
                s.self_attention.multi_head.weights);
@@ -868,10 +873,10 @@ static void guess_decoder_layer(const Pass *given, const DecoderLayer *w, Mat x,
     Mat h = x;
     for (int k = 0; k < 2; k++)
         h = (k == 1) != m.cross_first
-            ? attention_sublayer_forward(&pass, &cross, m.cross, h, memory, B,
+            ? attention_sublayer_forward(&pass, &cross, m.cross, h, memory,
                                          m.cross_mask)
             : attention_sublayer_forward(&pass, &self, &w->self_attention, h,
-                                         m.self_memory ? h : no_mat, B,
+                                         m.self_memory ? h : no_mat,
                                          m.self_mask);
     Mat out = ffn_sublayer_forward(&pass, &f, &w->feed_forward, h);
     if (m.add_x)
@@ -917,15 +922,16 @@ static void guess_decoder_layers(const Pass *pass, const DecoderLayer *w, Mat x,
 static void grade_decoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
-        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
+        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5, B};
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
         DecoderLayerSaved s;
         memset(&s, 0, sizeof s);
         guess_decoder_layers(&pass, &t->decoder.layer[0], x, memory);
+        Masks masks = {.source = picture(source_mask, S, 0),
+                       .target = picture(target_mask, T * T, T)};
         start(residual_case[c].name);
-        Mat out = decoder_layer_forward(
-            &pass, &s, &t->decoder.layer[0], x, memory, B,
-            picture(target_mask, T * T, T), picture(source_mask, S, 0));
+        Mat out = decoder_layer_forward(&pass, &s, &t->decoder.layer[0], x,
+                                        memory, masks);
         result("weights saved by self-attention",
                s.self_attention.multi_head.weights);
         result("weights saved by cross-attention",
@@ -936,9 +942,7 @@ static void grade_decoder_layer_forward(void) {
     }
 }
 
-// The layer backward, with dout added by hand, or with self-attention's keys
-// and values in the place of a memory. What comes then from behind its rows,
-// nobody knows.
+// The layer backward, with dout added by hand.
 static void guess_decoder_backward(const Pass *given,
                                    const DecoderLayerSaved *s,
                                    const Transformer *t, Mat dmemory,
@@ -946,24 +950,16 @@ static void guess_decoder_backward(const Pass *given,
     const DecoderLayer *w = &t->decoder.layer[0];
     DecoderLayer *dw = &gradients_of(t)->decoder.layer[0];
     Pass pass = pass_aside(given);
-    Mat dself = arena_zeros(&aside, B * T, D), m = twin(dmemory);
     Mat d = ffn_sublayer_backward(&pass, &s->feed_forward, &w->feed_forward,
                                   &dw->feed_forward, dout);
     d = attention_sublayer_backward(&pass, &s->cross_attention,
                                     &w->cross_attention, &dw->cross_attention,
-                                    m, d);
+                                    twin(dmemory), d);
     Mat dx = twin(attention_sublayer_backward(
         &pass, &s->self_attention, &w->self_attention, &dw->self_attention,
         no_mat, d));
-    attention_sublayer_backward(&pass, &s->self_attention, &w->self_attention,
-                                &dw->self_attention, dself, d);
-    const char *say = "dout was added by hand: the sub-layers have done it";
     add(dx, dout);
-    guess("dx", dx, say);
-    for (int k = 0; k < B * S * D; k++)
-        m.at[k] = k < B * T * D ? m.at[k] + dself.at[k] : (real)INFINITY;
-    guess("dmemory", m, "it holds what self-attention's keys and values added, "
-          "too: only cross-attention has a memory");
+    guess("dx", dx, "dout was added by hand: the sub-layers have done it");
 }
 
 static void grade_decoder_layer_backward(void) {
@@ -971,16 +967,16 @@ static void grade_decoder_layer_backward(void) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
         Transformer *g = gradients_of(t);
         DecoderLayer *w = &t->decoder.layer[0], *dw = &g->decoder.layer[0];
-        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5};
+        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5, B};
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
         Mat dmemory = output("dmemory", B * S, D);
         Mat dout = input("dout", B * T, D);
         DecoderLayerSaved s;
         x = attention_sublayer_forward(&pass, &s.self_attention,
-                                       &w->self_attention, x, no_mat, B,
+                                       &w->self_attention, x, no_mat,
                                        picture(target_mask, T * T, T));
         x = attention_sublayer_forward(&pass, &s.cross_attention,
-                                       &w->cross_attention, x, memory, B,
+                                       &w->cross_attention, x, memory,
                                        picture(source_mask, S, 0));
         ffn_sublayer_forward(&pass, &s.feed_forward, &w->feed_forward, x);
         guess_decoder_backward(&pass, &s, t, dmemory, dout);
@@ -1241,8 +1237,8 @@ static void grade_adam_step(void) {
         guess_adam(p, m, v, gradient, cases[c].factor, cases[c].t, false,
                    "ε is multiplied by root: it is added to √v · root");
         start(cases[c].name);
-        adam_step(p.at, m.at, v.at, gradient.at, 9, cases[c].factor, 0.25,
-                  cases[c].t);
+        adam_step((Adam){p.at, m.at, v.at, gradient.at, 9}, cases[c].factor,
+                  0.25, cases[c].t);
         result("m", m);
         result("v", v);
         result("p", p);
@@ -1293,22 +1289,21 @@ static void grade_learning_rate(void) {
 // ---- chapter 12: decoding
 
 // The layer if the new position does not see itself.
-static void guess_step(const Pass *given, const DecoderLayer *w, LayerCache k,
-                       const Cache *c, Mat x) {
+static void guess_step(const Pass *given, const DecoderLayer *w,
+                       LayerCache layer, const Cache *c, Mat x) {
     const AttentionSublayer *self = &w->self_attention;
     const AttentionSublayer *cross = &w->cross_attention;
     Pass pass = pass_aside(given);
     ResidualSaved r;
     FeedForwardSublayerSaved f;
-    k.self_key = twin(k.self_key);
-    k.self_value = twin(k.self_value);
+    layer.self.k = twin(layer.self.k);
+    layer.self.v = twin(layer.self.v);
     Mat h = residual_enter(&pass, &r, &self->norm, x);
-    Mat y = attend_to_cache(&pass, &self->multi_head, h, k.self_key,
-                            k.self_value, c->room, c->length, everything);
+    Mat y = attend_to_cache(&pass, &layer.self, &self->multi_head, h, c->length,
+                            everything);
     x = residual_leave(&pass, &r, &self->norm, x, y);
     h = residual_enter(&pass, &r, &cross->norm, x);
-    y = attend_to_cache(&pass, &cross->multi_head, h, k.cross_key,
-                        k.cross_value, c->source_length, c->source_length,
+    y = attend_to_cache(&pass, &layer.cross, &cross->multi_head, h, S,
                         c->source_mask);
     x = residual_leave(&pass, &r, &cross->norm, x, y);
     guess("what is returned",
@@ -1323,34 +1318,36 @@ static void grade_decoder_layer_step(void) {
                           "pre-norm, the last position there is room for"};
     const int length[] = {0, 2, ROOM - 1};
     for (int c = 0; c < 3; c++) {
-        Transformer *t = random_model(config_of(c == 1 ? POST_NORM : PRE_NORM), 42);
-        Pass pass = {&room, &t->config, 0, 5};
-        LayerCache k = {scratch("self_key", B * ROOM, D),
-                        scratch("self_value", B * ROOM, D),
-                        input("cross_key", B * S, D),
-                        input("cross_value", B * S, D)};
-        Cache cache = {t, B, S, ROOM, length[c], picture(source_mask, S, 0),
-                       &k};
+        Transformer *t = random_model(config_of(c == 1 ? POST_NORM : PRE_NORM),
+                                      42);
+        Pass pass = {&room, &t->config, 0, 5, B};
+        MultiHeadSaved empty = {.sentences = B, .heads = H};
+        LayerCache layer = {empty, empty};
+        layer.self.k = scratch("self.k", B * ROOM, D);
+        layer.self.v = scratch("self.v", B * ROOM, D);
+        layer.cross.k = input("cross.k", B * S, D);
+        layer.cross.v = input("cross.v", B * S, D);
+        Cache cache = {t, ROOM, length[c], picture(source_mask, S, 0), &layer};
         Mat x = input("x", B, D);
-        guess_step(&pass, &t->decoder.layer[0], k, &cache, x);
+        guess_step(&pass, &t->decoder.layer[0], layer, &cache, x);
         start(name[c]);
-        Mat out = decoder_layer_step(&pass, &t->decoder.layer[0], &k, &cache,
-                                     x);
-        result("self_key", k.self_key);
-        result("self_value", k.self_value);
+        Mat out = decoder_layer_step(&pass, &t->decoder.layer[0], &layer,
+                                     &cache, x);
+        result("self.k", layer.self.k);
+        result("self.v", layer.self.v);
         result("what is returned", out);
         finish();
     }
 }
 
 // What is written if the decoder does not read it, but always START.
-static void guess_translation(const Transformer *t, const int *ids) {
+static void guess_translation(const Transformer *t, const Batch *batch, int P) {
     Pass pass = {.arena = &aside, .config = &t->config};
-    Cache cache = decoder_start(&pass, t, ids, 3, S, 6);
+    Cache cache = decoder_start(&pass, t, batch->source, 3, S, P);
     const int id[] = {START, START, START};
     bool done[3] = {false};
-    Mat m = separate(3, 6); // PAD is 0
-    for (int k = 0; k < 6; k++) {
+    Mat m = separate(3, P); // PAD is 0
+    for (int k = 0; k < P; k++) {
         Mat logits = decoder_step(&pass, &cache, id);
         for (int b = 0; b < 3; b++)
             if (!done[b]) {
@@ -1364,8 +1361,9 @@ static void guess_translation(const Transformer *t, const int *ids) {
 
 // PAD and START, which must not be chosen, seem the best of all.
 static void grade_translate(void) {
-    static const int ids[3 * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD,
-                                   3, 5, 5, END, PAD};
+    static int ids[3 * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD,
+                             3, 5, 5, END, PAD};
+    Batch batch = {.sentences = 3, .source_length = S, .source = ids};
     const char *name[] = {"no sentence ends",
                           "two sentences end, at different steps",
                           "every sentence ends at once",
@@ -1382,13 +1380,15 @@ static void grade_translate(void) {
         t->output.bias.at[PAD] = t->output.bias.at[START] = 50;
         t->output.bias.at[END] = end[c];
         t->output.bias.at[V - 1] = c == 3 ? 40 : 0;
-        int out[3 * 6 + 2];
+        int out[3 * 7 + 2], P = longest_output(t, S);
+        if (P != 7)
+            fail("grade.c: a translation has %d words", P);
         memset(out, JUNK, sizeof out);
-        guess_translation(t, ids);
+        guess_translation(t, &batch, P);
         start(name[c]);
-        translate(t, ids, 3, S, out, 6, &room);
-        result_whole("out", out, sizeof(int), 3, 6);
-        result_whole("the numbers behind out", out + 18, sizeof(int), 1, 2);
+        translate(t, &batch, out, &room);
+        result_whole("out", out, sizeof(int), 3, P);
+        result_whole("the numbers after out", out + 3 * P, sizeof(int), 1, 2);
         finish();
     }
 }

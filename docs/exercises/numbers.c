@@ -1,6 +1,6 @@
 // The numbers that the pages of kind "number" ask for, as lines "name = value".
-// test.py holds the pages against them: what changes the first numbers of a model
-// or the layers changes these answers, too.
+// test.py holds the pages against them: what changes the initial parameters or
+// the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
 
@@ -9,15 +9,16 @@
 
 static Arena room;
 
-static void answer(const char *name, double value) {
+static void print_answer(const char *name, double value) {
     printf("%s = %.9g\n", name, value);
 }
 
+// Numbers around 0, with variance 1.
 static Mat random_mat(int rows, int cols, uint64_t state) {
     Mat m = arena_mat(&room, rows, cols);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++)
-            *at(m, i, j) = (real)normal(&state);
+            *at(m, i, j) = (real)(sqrt(12) * (uniform(&state) - 0.5));
     return m;
 }
 
@@ -53,8 +54,9 @@ static double count_of(const Config *config, const char *part) {
     for (int i = 0; i < t->tensors; i++) {
         const Tensor *tensor = &t->tensor[i];
         const char *name = tensor->name.text;
-        if ((strncmp(name, "encoder", 7) == 0 || strncmp(name, "source", 6) == 0)
-            && strstr(name, part))
+        bool is_ours = strncmp(name, "encoder", 7) == 0
+                    || strncmp(name, "source", 6) == 0;
+        if (is_ours && strstr(name, part))
             total += (double)tensor->rows * tensor->cols;
     }
     transformer_free(t);
@@ -68,29 +70,29 @@ static void parameter_counts(void) {
     small.d_model = 64;
     small.d_ff = 256;
     double total = count_of(&big, ""), ffn = count_of(&big, "feed_forward.");
-    answer("total", total);
-    answer("feed_forward", ffn);
-    answer("norms", count_of(&big, "_norm."));
-    answer("feed_forward_percent", 100 * ffn / total);
-    answer("small_total", count_of(&small, ""));
-    answer("small_embedding_percent", 100 * count_of(&small, "embedding")
-                                      / count_of(&small, ""));
-    answer("vocabulary", ffn / big.d_model);
+    print_answer("total", total);
+    print_answer("feed_forward", ffn);
+    print_answer("norms", count_of(&big, "_norm."));
+    print_answer("feed_forward_percent", 100 * ffn / total);
+    print_answer("small_total", count_of(&small, ""));
+    print_answer("small_embedding_percent",
+                 100 * count_of(&small, "embedding") / count_of(&small, ""));
+    print_answer("vocabulary", ffn / big.d_model);
 }
 
 // ---- pre_and_post_norm
 
 static void layer_sizes(Config config, const char *kind) {
     Transformer *t = started(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     Mat x = random_mat(10, 64, 42);
     for (int l = 1; l <= 12; l++) {
         EncoderLayerSaved s;
-        x = encoder_layer_forward(&pass, &s, &t->encoder.layer[l - 1], x, 1,
+        x = encoder_layer_forward(&pass, &s, &t->encoder.layer[l - 1], x,
                                   (Mask){0});
         if (l == 1 || l == 12 || (l == 6 && config.norm == PRE_NORM)) {
             printf("%s_size_%d", kind, l);
-            answer("", length_of(x));
+            print_answer("", length_of(x));
         }
     }
     transformer_free(t);
@@ -99,14 +101,13 @@ static void layer_sizes(Config config, const char *kind) {
 static void input_gradient(Config config, const char *kind, int layers) {
     config.layers = layers;
     Transformer *t = started(&config), *g = transformer_zeros(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     EncoderSaved s;
-    encoder_forward(&pass, &s, &t->encoder, random_mat(10, 64, 42), 1,
-                    (Mask){0});
+    encoder_forward(&pass, &s, &t->encoder, random_mat(10, 64, 42), (Mask){0});
     Mat dx = encoder_backward(&pass, &s, &t->encoder, &g->encoder,
                               random_mat(10, 64, 43));
     printf("%s_gradient_%d", kind, layers);
-    answer("", length_of(dx));
+    print_answer("", length_of(dx));
     transformer_free(t);
     transformer_free(g);
 }
@@ -130,7 +131,7 @@ static void distant_positions(void) {
     Config config = {.layers = 4, .d_model = 128, .heads = 4, .d_ff = 512,
                      .source_vocab = 5000, .target_vocab = 5000, .max_len = 15};
     Transformer *t = started(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = SENTENCES};
     const int blank[] = {-1, 3, 14};
     int ids[SENTENCES * LENGTH];
     Mat out[3];
@@ -140,11 +141,10 @@ static void distant_positions(void) {
         EmbeddingSaved e;
         EncoderSaved s;
         Mat x = embedding_forward(&pass, &e, t->source_embedding,
-                                  t->source_positions, ids, SENTENCES, LENGTH);
+                                  t->source_positions, ids, LENGTH);
         if (k > 0)
             fill(band_of_rows(x, blank[k], 1), 0);
-        out[k] = encoder_forward(&pass, &s, &t->encoder, x, SENTENCES,
-                                 (Mask){0});
+        out[k] = encoder_forward(&pass, &s, &t->encoder, x, (Mask){0});
     }
     const struct {
         const char *name;
@@ -153,9 +153,10 @@ static void distant_positions(void) {
                   {"position_3_itself", 3, 1},
                   {"other_sentence", LENGTH + 7, 1}};
     for (int k = 0; k < 4; k++)
-        answer(wanted[k].name,
-               distance(band_of_rows(out[wanted[k].other], wanted[k].row, 1),
-                        band_of_rows(out[0], wanted[k].row, 1)));
+        print_answer(
+            wanted[k].name,
+            distance(band_of_rows(out[wanted[k].other], wanted[k].row, 1),
+                     band_of_rows(out[0], wanted[k].row, 1)));
     transformer_free(t);
 }
 
@@ -169,23 +170,24 @@ static void heads_and_weights(void) {
     single.heads = 1;
     const char *attention = "encoder.0.self_attention.";
     double parameters = count_of(&config, attention);
-    answer("parameters", parameters);
-    answer("three_matrices",
-           parameters - count_of(&config, "encoder.0.self_attention.output"));
-    answer("one_head", count_of(&single, attention));
+    print_answer("parameters", parameters);
+    print_answer("three_matrices",
+                 parameters
+                 - count_of(&config, "encoder.0.self_attention.output"));
+    print_answer("one_head", count_of(&single, attention));
     Transformer *t = started(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 2};
     Mat x = random_mat(2 * LENGTH, 64, 42);
     MultiHeadSaved s;
     multi_head_forward(&pass, &s,
-                       &t->encoder.layer[0].self_attention.multi_head, x, x, 2,
+                       &t->encoder.layer[0].self_attention.multi_head, x, x,
                        (Mask){0});
-    answer("saved_weights", (double)s.weights.rows * s.weights.cols);
+    print_answer("saved_weights", (double)s.weights.rows * s.weights.cols);
     const real *weights =
         row(s.weights, (SENTENCE * HEADS + HEAD) * LENGTH + QUERY);
     int top = arg_max(weights, 0, LENGTH);
-    answer("top_position", top);
-    answer("top_weight", weights[top]);
+    print_answer("top_position", top);
+    print_answer("top_weight", weights[top]);
     transformer_free(t);
 }
 
@@ -200,7 +202,7 @@ static void permutation(void) {
                      .source_vocab = 10, .target_vocab = 10, .max_len = 20};
     Transformer *t = started(&config);
     const MultiHead *w = &t->encoder.layer[0].self_attention.multi_head;
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     Mat x = random_mat(LENGTH, WIDTH, 42), p = arena_mat(&room, LENGTH, WIDTH);
     sinusoidal_positions(p);
     for (int k = 0; k < 3; k++) {
@@ -214,14 +216,15 @@ static void permutation(void) {
                 *at(a, i, j) = *at(x, i, j) + (k ? *at(p, i, j) : 0);
                 *at(b, i, j) = *at(x, from[i], j) + (k ? position : 0);
             }
-        Mat first = multi_head_forward(&pass, &s, w, a, a, 1, (Mask){0});
+        Mat first = multi_head_forward(&pass, &s, w, a, a, (Mask){0});
         for (int i = 0; i < LENGTH; i++)
             copy(band_of_rows(wanted, i, 1), band_of_rows(first, from[i], 1));
-        Mat second = multi_head_forward(&pass, &s, w, b, b, 1, (Mask){0});
-        answer(name[k], distance(second, wanted));
+        Mat second = multi_head_forward(&pass, &s, w, b, b, (Mask){0});
+        print_answer(name[k], distance(second, wanted));
         if (k == 1)
-            answer("first_row", distance(band_of_rows(second, 0, 1),
-                                         band_of_rows(wanted, 0, 1)));
+            print_answer("first_row",
+                         distance(band_of_rows(second, 0, 1),
+                                  band_of_rows(wanted, 0, 1)));
     }
     transformer_free(t);
 }

@@ -294,10 +294,11 @@ def bugs_elsewhere(g):
     path = g.desk / "bugs" / "two-answers.c"
     path.parent.mkdir()
     for claim, function, right, wrong in (
-            ("another scale backward", "multi_head_backward", "(real)K)", "(real)D)"),
-            ("another scale in decoding", "attend_to_cache", "(real)K)", "(real)D)"),
-            ("values of the wrong side", "multi_head_forward", "s->v, y,",
-             "s->v, x,")):
+            ("another scale", "head_of", "(real)K)", "(real)(K * H))"),
+            ("a cache with rows in other places", "extend_cache",
+             "s->k.rows / x.rows * s->k.row_stride", "s->k.row_stride"),
+            ("values of the wrong side", "multi_head_forward", "&w->value, y)",
+             "&w->value, x)")):
         text = re.sub(rf"^[A-Za-z].* \**{function}\(.*?^}}",
                       lambda m: m[0].replace(right, wrong), REFERENCE,
                       flags=re.M | re.S)
