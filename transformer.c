@@ -4702,17 +4702,17 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// A trained model is worth keeping, and a training that was interrupted is
-// worth going on with. This chapter turns everything that matters into one
-// file, and such a file back into everything that matters. It has two halves.
-// The first is a table of all *settings*, the choices that a user makes. The
-// second is the *checkpoint*: settings, vocabularies and numbers on the disk.
+// A trained model is worth keeping, and an interrupted training is worth
+// resuming. This chapter turns everything that matters into one file, and such
+// a file back into everything that matters. It has two halves. The first is a
+// table of all *settings*, the choices that a user makes. The second is the
+// *checkpoint*: settings, vocabularies and numbers on disk.
 //
 // ## Settings
 //
-// Everything a user can choose stands in one struct. The parts that chapters 1,
-// 10 and 11 work with are the very structs that those chapters defined, so that
-// nothing has to be copied from one form into another.
+// Everything a user can choose stands in one struct. Its parts are the structs
+// that chapters 1, 10 and 11 work with, so nothing has to be copied from one
+// form into another.
 
 typedef struct {
     Config config;       // the model
@@ -4723,28 +4723,29 @@ typedef struct {
     int resume, help;
 } Settings;
 
-// And everything about a setting stands in one row of a table: its name, where
-// its value goes, what is allowed, what holds if nothing is said, and what the
-// help says. Four readers share the table:
+// Everything about a setting stands in one row of a table: its name, where its
+// value goes, which values are allowed, its default, and what the help says.
+// Four readers share the table:
 //
 //     the command line    --d-model 32          chapter 15 reads it
 //     the help            --d-model N …         chapter 15 prints it
 //     the checkpoint      "d_model":"32"        this chapter, both ways
 //     info                d-model 32            chapter 15 prints it
 //
-// To add a setting is to add a field and a row. The help, the limits, the file
-// and `--resume` then know it.
+// To add a setting, add a field and a row. The help, the limits, the file and
+// `--resume` then know it.
 
-// Which types there are, which commands take an option, and whether the model
-// keeps it; all three are explained below.
+// First the types of options, the commands that take an option, and whether the
+// model keeps it. What is KEPT may be changed when the training is resumed; what
+// is also FIXED may not, because it decides which tensors there are or what
+// their numbers mean.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
        USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands
 enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 
-// An option has one of five types. They differ in what is allowed and in what
-// the field holds:
+// The five types differ in what is allowed and in what the field holds:
 //
 //     INTEGER   digits only, between two limits     int
 //     NUMBER    any way C writes a number, limited  double
@@ -4752,26 +4753,22 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
 //     STRING    anything but nothing                const char *
 //
-// A CHOICE is written as words and used as the constants of chapter 1: the
-// order of the words in the table is the order of the constants in their enum.
-// "post" is POST_NORM because both come first.
+// A CHOICE is written as a word and stored as one of the constants of chapters
+// 1, 10 and 11: the words stand in the order of the constants.
 
-// Where no initial value is given, the field starts as zero, and either that is
-// meant (a flag that is off) or chapter 15 works it out.
-
-// How does one function store values of three types into thirty fields? Through
-// the field's *offset*, the number of bytes from the start of the struct, for
-// which C has the macro offsetof. (char *)settings + offset is the address of
-// the field, and the type says what kind of pointer that is. It is the one
-// place in this file where a struct is treated as bytes; the price of thirty
-// hand-written assignments would be thirty chances to forget one.
+// How can one function store values of three types in thirty fields? Through the
+// field's *offset*, the number of bytes from the start of the struct, for which
+// C has the macro offsetof: (char *)settings + offset is the address of the
+// field, and the type says what kind of pointer that is. This is the one place
+// in this file where a struct is treated as bytes. Thirty assignments by hand
+// would be thirty chances to forget one.
 
 typedef struct {
     const char *name;    // as on the command line, without --
     int type;
     size_t offset;       // of its field in Settings
     const char *choices; // separated by |; else what the help calls the value
-    const char *initial; // NULL: zero, or worked out from the others
+    const char *initial; // the default; NULL: zero, or from other options
     int commands;        // that take it
     int in_model;        // KEPT in the model, or also FIXED when resuming
     const char *help;
@@ -4780,22 +4777,19 @@ typedef struct {
 
 #define SETTING(field) offsetof(Settings, field)
 
-// What is KEPT belongs to the training and may be changed when it is resumed;
-// what is FIXED decides which tensors there are or what their numbers mean. The
-// last part of each row says it in words.
-
-// A word on the limits. They are not recommendations. Some keep arithmetic
-// within its types (65536 squared still fits a size_t, epochs times batches a
-// long), some are what makes sense at all (a dropout of 1 would drop
-// everything). A value outside is an error that names the option, the value and
-// what is allowed; the program never bends a value into its limits in silence.
+// The limits are not recommendations. Some keep arithmetic within its types,
+// others are what makes sense at all (a dropout of 1 would drop everything). A
+// value outside its limits is an error that names the option, the value and
+// what is allowed; it is never changed in silence.
 //
-// The initial values are the paper's architecture at classroom size. With
+// The defaults are the paper's architecture at classroom size. With
 //
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
 // they become the paper's base model; to train it as the paper did, add
-// --label-smoothing 0.1.
+// --label-smoothing 0.1. Two defaults are missing on purpose: d-ff and lr follow
+// from other options. Noam is the nickname of the paper's schedule, after one of
+// its authors.
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
@@ -4864,42 +4858,44 @@ const Option options[] = {
      "show this help", 0, 0},
 };
 
-// Two initial values are missing on purpose: d-ff and lr follow from other
-// options, whichever of these the user changes. Without steps, epochs count.
-
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
+               && LEARNED == 1 && NO_POSITIONS == 2 && RELU == 0 && GELU == 1
+               && WORDS == 0 && CHARACTERS == 1 && NOAM == 0 && CONSTANT == 1,
+               "choices are listed in the order of their constants");
 
 // ### Text to value, and back
 //
 // A value has one form as text, wherever it is read or written. Two functions
-// translate: set_option and option_text. Each undoes the other, to the last bit
-// of a learning rate, because a resumed training must use the very number that
-// it used before. The tests try this with every row of the table.
+// translate, set_option and option_text, and each undoes the other to the last
+// bit of a learning rate, because a resumed training must use the very number
+// that it used before. The tests try this with every row of the table.
 
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
-// know. So whoever reads a number here asks where it ended, and whether it is
-// within its limits; a comparison with NaN is false, so NaN is never within
-// them.
+// know. So every number is checked: where it ends, and whether it is within its
+// limits. (A comparison with NaN is false, so NaN is never within them.)
 
 // Reads a number from least to most into `*to`. Returns false if the text is
-// anything else, or has something behind the number; `*to` is then of no use.
-// Blanks in front are skipped.
+// anything else, has something after the number, or is too small for a double;
+// `*to` is then of no use. Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     errno = 0;
     *to = strtod(text, &end);
-    return end > text && !*end && errno != ERANGE && *to >= least && *to <= most;
+    bool whole = end > text && !*end && errno != ERANGE;
+    return whole && *to >= least && *to <= most;
 }
 
 // The whole number from least to most, neither below 0, that the text is; -1 if
 // it is none. Digits only: no sign, no point, no exponent.
 int64_t read_whole(const char *text, double least, double most) {
     double value;
-    bool digits = !text[strspn(text, "0123456789")];
-    return digits && read_number(&value, text, least, most) ? (int64_t)value : -1;
+    bool whole = !text[strspn(text, "0123456789")]
+              && read_number(&value, text, least, most);
+    return whole ? (int64_t)value : -1;
 }
 
-// The number of `text` among the choices "a|b|c", from 0; -1 if it is none.
+// Which of the choices "a|b|c" the text is, from 0; -1 if it is none.
 int find_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     for (int n = 0; *choices; n++) {
@@ -4928,9 +4924,8 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// Choices are kept by their words, not by their numbers. So a model stays
-// readable if a later version puts a new word between two old ones, and a
-// person who looks into the file sees "norm":"pre" and not "norm":"1".
+// Choices are saved as words, not as numbers, so a model stays readable if a
+// later version puts a new word between two old ones.
 
 // The value of option `o` as text, which set_option reads back; not for a
 // STRING. `to` needs 64 bytes and is what is returned. A NUMBER gets as few
@@ -5018,14 +5013,12 @@ void checkpoint_free(Checkpoint *c) {
 // resuming it is replaced whole. No file is read and written by one command,
 // except for the model and the log of a training that is resumed.
 
-// A file is written in three steps, with no need to look for errors in between:
+// A file is written in three steps, and errors are looked for only once, at the
+// end, since C remembers that a write has gone wrong (ferror):
 //
 //     NewFile n = new_file("table.csv");
 //     fprintf(n.file, …);
 //     commit_file(&n);
-//
-// C remembers that a write has gone wrong (ferror), so it is enough to ask once,
-// at the end.
 
 // A file that replaces `path` when it is complete.
 typedef struct {
@@ -5118,8 +5111,7 @@ void discard_file(NewFile *n) {
 }
 
 // Completes and renames the file. If any write since it was opened went wrong,
-// it is removed instead, and the program fails with the reason: errors of
-// writing need to be looked for here only.
+// it is removed instead, and the program fails with the reason.
 void commit_file(NewFile *n) {
     bool written = fflush(n->file) == 0 && !ferror(n->file);
 #ifdef TRANSFORMER_POSIX
@@ -5172,25 +5164,23 @@ void commit_file(NewFile *n) {
 // The offsets count bytes from the end of the header: 7 · 8 floats are 224
 // bytes. Tensors have the names of chapter 8. The two moments of Adam are
 // tensors like all others, with "adam.m." or "adam.v." before the name of the
-// parameter they belong to. Numbers in the metadata are strings, because the
-// format allows nothing else there. So from Python:
+// parameter they belong to. "state" says whether this is the newest state of a
+// training or the best one. Numbers in the metadata are strings, because the
+// format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")
 //     f.metadata()["d_model"], f.get_tensor("source_embedding.weight")
 
-// The format has a name, "transformer.c 1", with a number. Should a later
-// version of this program need something else in the file, it would count on,
-// and this one would refuse the file with that name in its message instead of
-// misreading it.
+// The format has a name with a number, "transformer.c 1". If a later version of
+// this program needs something else in the file, it will use another number, and
+// this version will refuse the file instead of misreading it.
 //
 // The floats are written byte by byte, with shifts, not as they lie in memory.
 // That takes a little longer but gives the same file on every machine. A build
-// that calculates in double rounds them to 32 bits, so that its files are the
-// same kind of file.
+// that calculates in double rounds them to 32 bits.
 //
-// As bytes, the first 24 of a model and the first of its numbers look like
-// this:
+// These are the first 24 bytes of a model and the first of its numbers:
 //
 //     28 37 00 00 00 00 00 00    0x3728 = 14120 bytes of header
 //     7b 22 5f 5f 6d 65 74 61    { " _ _ m e t a
@@ -5207,13 +5197,10 @@ const char *const role_prefix[ROLES] = {
 
 // ### What writing and reading share
 //
-// Three things have to be the same in both directions, so each is one function
-// (or a pair of neighbours): numbers as bytes, the names of settings, and the
-// entry of a tensor in the header.
-
-// How one knows that it is right: the tests read a saved file without any of
-// these functions, with code of their own; and Python's library reads the same
-// tensors.
+// Three things have to be the same in both directions: numbers as bytes, the
+// names of settings, and the entry of a tensor in the header. To check them, the
+// tests read a saved file with code of their own, and Python's library reads the
+// same tensors.
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
 // own order is. Errors are found by commit_file.
@@ -5264,12 +5251,12 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 
 // ### Writing
 //
-// From front to back: the length, not yet known, as zeros; the header; the
-// numbers; and then, back at the beginning, the length.
+// From front to back: eight zeros in place of the length, which is not known
+// yet; the header; the numbers; and then, back at the start, the length.
 
-// One vocabulary: its tokens joined by newlines, as the inside of a JSON
-// string. Tokens hold no control characters (chapter 10), so that only two
-// characters have to be escaped.
+// One vocabulary: its tokens joined by newlines, as the inside of a JSON string.
+// Tokens hold no control characters (chapter 10), so only two characters have to
+// be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
     for (int i = 0; i < v->count; i++) {
@@ -5324,12 +5311,11 @@ bool write_numbers(FILE *file, const Transformer *t) {
     return true;
 }
 
-// How large is a file? Four bytes for each parameter, three times, for the
-// moments are kept as well; the header adds a hundred bytes for each tensor,
+// How large is a file? Four bytes for each parameter, three times, because the
+// moments are saved as well; the header adds a hundred bytes for each tensor,
 // and the words. The classroom model of 260,314 parameters takes 3.1 megabytes,
-// the paper's base model with ten thousand words 714. Who only wants to
-// translate can leave the moments out with a few lines of Python, and has a
-// third:
+// the paper's base model with ten thousand words 714. If you only want to
+// translate, a few lines of Python leave the moments out:
 //
 //     from safetensors import numpy as st, safe_open
 //     f = safe_open("m.safetensors", "np")
@@ -5337,9 +5323,9 @@ bool write_numbers(FILE *file, const Transformer *t) {
 //     st.save_file(small, "small.safetensors", f.metadata())
 
 // Saves a checkpoint, with the moments if it has them, and replaces what was
-// there; or fails and leaves that as it was. Blanks behind the header make its
-// length a multiple of 8, so that the numbers are aligned for whoever maps the
-// file into memory.
+// there; or fails and leaves that as it was. Blanks after the header make its
+// length a multiple of 8, so that the numbers are aligned for a program that
+// maps the file into memory.
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
     NewFile n = new_file(path);
@@ -5457,10 +5443,9 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// Strings are shortened where they lie: "a\\nb" takes six bytes with its
-// quotes, and four when its escape is undone and a zero put behind it. So there
-// is always room, and a pointer into the file's contents is all that a string
-// needs.
+// Strings are unescaped where they lie: "a\\nb" takes six bytes with its quotes,
+// and four once its escape is undone and a zero put after it. So there is always
+// room.
 //
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
@@ -5475,9 +5460,9 @@ int read_hex(Reader *r) {
     return (int)strtol(digits, NULL, 16);
 }
 
-// A character that is written as its number, \u and four digits; two of them
-// for a number above ffff, each with ten of its bits. Writes it to `to` in UTF-8
-// and returns where it ends.
+// A character that is written as its number, in four digits after \u. Numbers
+// above ffff are written as two, each with ten of their bits. Writes the
+// character to `to` in UTF-8 and returns where it ends.
 char *read_escape(Reader *r, char *to) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     int code = read_hex(r);
@@ -5535,9 +5520,8 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key, or `missing` if it is not there. The file is refused if it
-// is there twice (which of the two would count?), and if it must be there:
-// then `missing` is NULL.
+// The value of a key, or `missing` if the key is not there; if `missing` is NULL,
+// a file without the key is refused, and so is one that has it twice.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
     for (int i = 0; i < r->count; i++) {
@@ -5559,18 +5543,14 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
                metadata(r, key, NULL));
 }
 
-// A reader that refuses must say why in a way that helps. Most of these files
-// will not come from an enemy but from a full disk, a broken download or a
-// script that somebody wrote on a Friday. Hence the name of the file, the
-// reason, and the byte: with `head -c` one can look at the place.
-
 // One vocabulary, from tokens joined by newlines: the special ones first, then
 // the words, each larger than the one before. The order is checked because
 // token_id (chapter 10) finds words by it, and a word that stands in the file
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = {0}, special = vocab_new();
-    for (char *word = (char *)metadata(r, key, NULL), *next; word; word = next) {
+    char *word = (char *)metadata(r, key, NULL), *next;
+    for (; word; word = next) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
@@ -5709,9 +5689,6 @@ void read_tensors(Reader *r, Checkpoint *c, bool moments) {
         }
     free(begin);
 }
-
-// A model without moments can be used but not resumed; its `m` and `v` stay
-// NULL, and resume_checkpoint (chapter 15) says so.
 
 // Where the training stands. The lowest loss is infinite before the first one.
 // Files of the first edition do not say which state they are.
