@@ -4736,9 +4736,9 @@ typedef struct {
 // `--resume` then know it.
 
 // First the types of options, the commands that take an option, and whether the
-// model keeps it. What is KEPT may be changed when the training is resumed; what
-// is also FIXED may not, because it decides which tensors there are or what
-// their numbers mean.
+// model keeps it. What is KEPT may be changed when the training is resumed;
+// what is also FIXED may not, because it decides which tensors there are or
+// what their numbers mean.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
@@ -4756,12 +4756,12 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 // A CHOICE is written as a word and stored as one of the constants of chapters
 // 1, 10 and 11: the words stand in the order of the constants.
 
-// How can one function store values of three types in thirty fields? Through the
-// field's *offset*, the number of bytes from the start of the struct, for which
-// C has the macro offsetof: (char *)settings + offset is the address of the
-// field, and the type says what kind of pointer that is. This is the one place
-// in this file where a struct is treated as bytes. Thirty assignments by hand
-// would be thirty chances to forget one.
+// How can one function store values of three types in thirty fields? Through
+// the field's *offset*, the number of bytes from the start of the struct, for
+// which C has the macro offsetof: (char *)settings + offset is the address of
+// the field, and the type says what kind of pointer that is. This is the one
+// place in this file where a struct is treated as bytes. Thirty assignments by
+// hand would be thirty chances to forget one.
 
 typedef struct {
     const char *name;    // as on the command line, without --
@@ -4787,9 +4787,9 @@ typedef struct {
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
 // they become the paper's base model; to train it as the paper did, add
-// --label-smoothing 0.1. Two defaults are missing on purpose: d-ff and lr follow
-// from other options. Noam is the nickname of the paper's schedule, after one of
-// its authors.
+// --label-smoothing 0.1. Two defaults are missing on purpose: d-ff and lr
+// follow from other options. Noam is the nickname of the paper's schedule,
+// after one of its authors.
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
@@ -5173,8 +5173,8 @@ void commit_file(NewFile *n) {
 //     f.metadata()["d_model"], f.get_tensor("source_embedding.weight")
 
 // The format has a name with a number, "transformer.c 1". If a later version of
-// this program needs something else in the file, it will use another number, and
-// this version will refuse the file instead of misreading it.
+// this program needs something else in the file, it will use another number,
+// and this version will refuse the file instead of misreading it.
 //
 // The floats are written byte by byte, with shifts, not as they lie in memory.
 // That takes a little longer but gives the same file on every machine. A build
@@ -5198,9 +5198,9 @@ const char *const role_prefix[ROLES] = {
 // ### What writing and reading share
 //
 // Three things have to be the same in both directions: numbers as bytes, the
-// names of settings, and the entry of a tensor in the header. To check them, the
-// tests read a saved file with code of their own, and Python's library reads the
-// same tensors.
+// names of settings, and the entry of a tensor in the header. To check them,
+// the tests read a saved file with code of their own, and Python's library
+// reads the same tensors.
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
 // own order is. Errors are found by commit_file.
@@ -5254,9 +5254,9 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 // From front to back: eight zeros in place of the length, which is not known
 // yet; the header; the numbers; and then, back at the start, the length.
 
-// One vocabulary: its tokens joined by newlines, as the inside of a JSON string.
-// Tokens hold no control characters (chapter 10), so only two characters have to
-// be escaped.
+// One vocabulary: its tokens joined by newlines, as the inside of a JSON
+// string. Tokens hold no control characters (chapter 10), so only two
+// characters have to be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
     for (int i = 0; i < v->count; i++) {
@@ -5443,9 +5443,9 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// Strings are unescaped where they lie: "a\\nb" takes six bytes with its quotes,
-// and four once its escape is undone and a zero put after it. So there is always
-// room.
+// Strings are unescaped where they lie: "a\\nb" takes six bytes with its
+// quotes, and four once its escape is undone and a zero put after it. So there
+// is always room.
 //
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
@@ -5520,8 +5520,8 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key, or `missing` if the key is not there; if `missing` is NULL,
-// a file without the key is refused, and so is one that has it twice.
+// The value of a key, or `missing` if the key is not there; if `missing` is
+// NULL, a file without the key is refused, and so is one that has it twice.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
     for (int i = 0; i < r->count; i++) {
@@ -5762,10 +5762,10 @@ Checkpoint load_model(const char *path) {
 //     attention    a model, a sentence →  what it looked at
 //     info         a model             →  what is in it
 //
-// Its manners are those of Unix. Data goes to the standard output, everything
-// said about it to the standard error stream, so that commands can be combined.
-// Whatever goes wrong is said in one line, and the exit status tells a script
-// what happened:
+// Its manners are those of Unix. Data goes to the standard output, and all that
+// is said about it to the standard error stream, so that commands can be
+// combined. Whatever goes wrong is said in one line, and the exit status tells
+// a script what happened:
 //
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
@@ -5773,7 +5773,7 @@ Checkpoint load_model(const char *path) {
 //     130  stopped by Ctrl-C, after saving; 143 by kill, 129 by the terminal
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
-// above and prints what they answer; main loads the model for it and frees it.
+// above and prints what they return.
 //
 // ## What the user asks for
 //
@@ -5811,10 +5811,9 @@ const Command commands[] = {
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-// What is understood is more than the values. `given` remembers which options
-// stood on the command line, because that matters twice: a resumed training
-// keeps its own settings but for those that were given, and --steps and
-// --epochs exclude each other only if both were.
+// `given` remembers which options stood on the command line. That matters
+// twice: a resumed training keeps its own settings except those that were
+// given, and --steps and --epochs exclude each other only if both were.
 
 // The command line, understood.
 struct Arguments {
@@ -5825,10 +5824,9 @@ struct Arguments {
     bool given[OPTIONS]; // which of them were given
 };
 
-// There are two ways to end unhappily, and they are kept apart. fail (chapter
-// 1) is for things that went wrong although the command made sense; misuse is
-// for commands that make none. A script may try the first again, but never the
-// second.
+// There are two ways to fail. fail (chapter 1) is for things that went wrong
+// although the command made sense; misuse is for commands that make none. A
+// script may retry the first, but never the second.
 
 // Says what is wrong and where help is, and ends with status 2.
 _Noreturn void misuse(const Arguments *a, const char *format, ...) {
@@ -5842,7 +5840,7 @@ _Noreturn void misuse(const Arguments *a, const char *format, ...) {
 
 //@ run ./transformer train --d-mode 64 2>&1 || echo "exit status $?"
 
-// Every command ends with this: it fails if the standard output could not be
+// Every command ends with this. It fails if the standard output could not be
 // written (a full disk), which printf alone would not tell anybody.
 void finish_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -5852,7 +5850,7 @@ void finish_output(void) {
 // ### Help
 //
 // The text comes from the two tables, so it cannot disagree with what the
-// program takes. In brackets stands what holds if nothing is said.
+// program accepts. Defaults stand in brackets.
 
 // What the program can do, in a few lines.
 void print_help(void) {
@@ -5885,18 +5883,17 @@ void print_command_help(const Command *c) {
 
 // ### Reading the command line
 //
-// An option is written `--name value` or `--name=value`. It may stand before or
-// behind the operands; behind `--` everything is an operand, even a file that
-// is called --tie. A name must be whole, and a value must be what the table
-// allows: the program rather asks than guesses.
+// An option is written `--name value` or `--name=value`, before or after the
+// operands; after `--` everything is an operand, even a file that is called
+// --tie. A name must be complete, and a value must be one the table allows: the
+// program would rather ask than guess.
 //
 //     transformer: --heads: "none" is not a whole number from 1 to 1024 (see:
 //     transformer train --help)
-
-// Reading happens in one pass from left to right, and later options win: in a
-// script one can write `train $DEFAULTS "$@"`, and whoever calls it can
-// overrule. All initial values are put in first, as text, by the same
-// set_option; so there is no second way for a value to get into the settings.
+//
+// Options are read from left to right, and later ones win, so a script can say
+// `train $DEFAULTS "$@"`. All defaults are put in first, as text, by the same
+// set_option: there is no second way for a value to get into the settings.
 
 // The option of that name that the command takes, or the end with status 2.
 const Option *find_option(const Arguments *a, const char *name, size_t length) {
@@ -5913,7 +5910,9 @@ bool was_given(const Arguments *a, const char *name) {
 }
 
 // Reads the option that argument[0] begins; returns how many arguments it took,
-// 1 or 2. Ends with status 2 if its value is missing or wrong.
+// 1 or 2. Ends with status 2 if its value is missing or wrong. A value that
+// begins with two dashes must be attached (--log=--odd-name), or `--layers
+// --tie` would be a model with "--tie" layers.
 int read_option(Arguments *a, char **argument) {
     const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
@@ -5937,18 +5936,17 @@ int read_option(Arguments *a, char **argument) {
     return flag || attached ? 1 : 2;
 }
 
-// An option's value that begins with two dashes is taken for the next option,
-// so that a forgotten value is noticed: `--layers --tie` is an error, not a
-// model with "--tie" layers. Who really means it writes `--log=--odd-name`.
-
-// The peak of the learning rate if none was given: the paper's formula at t = w.
+// The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's
+// formula at step w.
 double derived_rate(const Settings *s) {
     return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
 }
 
-// Fills in what follows from other settings, and checks the one thing that only
-// holds between two: heads divide the width. A model that exists has been
-// checked when it was loaded.
+// Fills in what depends on other settings, and checks the one thing that two of
+// them must agree on: heads divide the width. A model from a file was checked
+// when it was loaded.
+//
+//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 void complete_settings(const Arguments *a, Settings *s) {
     Config *c = &s->config;
     if (c->d_ff == 0)
@@ -5962,7 +5960,7 @@ void complete_settings(const Arguments *a, Settings *s) {
 }
 
 // The whole command line, or the end with status 2. With --help no operand is
-// needed. A rate of -1, which nobody can ask for, stands for "not given".
+// needed. A rate of -1, which no user can ask for, stands for "not given".
 Arguments read_arguments(int argc, char **argv) {
     Arguments a = {.settings = {.recipe = {.rate = -1}}};
     if (argc > 2 && find_choice("help|--help|-h", argv[1]) >= 0) {
@@ -5981,7 +5979,7 @@ Arguments read_arguments(int argc, char **argv) {
     for (const Option *o = options; o < options + OPTIONS; o++)
         if (o->initial)
             set_option(&a.settings, o, o->initial);
-    bool plain = false; // behind --
+    bool plain = false; // after --
     for (int i = 2; i < argc;) {
         if (!plain && !strcmp(argv[i], "--"))
             plain = ++i;
@@ -6003,14 +6001,9 @@ Arguments read_arguments(int argc, char **argv) {
     return a;
 }
 
-// d_ff and the learning rate are computed when all options are known, for they
-// depend on others: the inner width is four times the width, as in the paper,
-// and the rate peaks at (D · w)^(-1/2), which is the paper's formula at t = w.
-//
-//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
-
 // OpenMP takes all processors unless told otherwise. The results are the same
-// bits with any number of threads (chapter 1).
+// bits with any number of threads (chapter 1). On a machine that is busy with
+// other work, fewer threads can be faster: try --threads 1.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
@@ -6025,9 +6018,9 @@ void set_threads(const Arguments *a) {
 
 // ## Time, the terminal, and Ctrl-C
 //
-// Two things that C11 knows nothing of.
+// C11 knows nothing of terminals.
 
-// Whether somebody is looking. Without POSIX: no, to be on the safe side.
+// Whether the file is a terminal. Without POSIX: no, to be on the safe side.
 bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
@@ -6037,17 +6030,16 @@ bool is_terminal(FILE *file) {
 }
 
 // Why not stop at once? In the middle of a step half of the parameters may be
-// new and half old; such a state would never have existed in a training that
-// was not stopped, and could not be resumed to the same bits. A step takes a
-// fraction of a second. Who cannot wait presses Ctrl-C again, and loses what
-// was done since the last pause, but no file.
+// new and half old, a state that never occurs in a training that runs through,
+// and that could not be resumed to the same bits. A step takes a fraction of a
+// second. Pressing Ctrl-C again ends the program at once; what was done since
+// the last checkpoint is lost, but no file.
 
 // The first Ctrl-C asks the training loop to finish its step and save. It only
 // leaves a note, since hardly anything else is allowed in a signal's handler;
-// report_step reads the note. A second Ctrl-C ends the program at once. The
-// same holds for SIGTERM, which kill sends, and SIGHUP, which comes when the
-// terminal is closed; a signal that is ignored when the program begins (nohup
-// does that) stays ignored.
+// report_step reads the note. The same holds for SIGTERM, which kill sends, and
+// for SIGHUP, which comes when the terminal is closed. A signal that is ignored
+// when the program begins (nohup does that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
 void remember_signal(int which) {
@@ -6062,21 +6054,16 @@ void stop_at(int which) {
 
 // ## What all commands with a model do
 
-// The mean loss of a token, without label smoothing, in nats: the unit of the
-// natural logarithm. A model that knows nothing has about ln V, the logarithm
-// of the size of the vocabulary (9.2 for ten thousand words); one that is
-// always certain and right has 0.
-
-// The mean plain loss of a token; there must be at least one.
+// The mean cross-entropy of a token in nats, the unit of the natural logarithm,
+// without label smoothing. A model that knows nothing has about ln V (9.2 for
+// ten thousand words); one that is always certain and right has 0.
 double average(Loss l) {
     return l.plain / l.tokens;
 }
 
-// And the share of tokens whose most probable word is the right one. Both are
-// given for teacher forcing: each word is asked for behind the true words
-// before it.
-
-// Returns that share, from 0 to 1.
+// The share of tokens whose most probable word is the right one, from 0 to 1.
+// Both are measured with teacher forcing: each word is predicted from the true
+// words before it.
 double accuracy(Loss l) {
     return (double)l.correct / l.tokens;
 }
@@ -6086,9 +6073,9 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
     return decode_text(s.id, s.length, v, c->settings.tokenizer);
 }
 
-// Pairs in the model's numbers; pairs_free frees them. What is too long for the
-// model is left out, and said, and so is that the model does not know the words.
-// Fails if nothing remains. `path` is where the text came from.
+// Pairs in the model's numbers; pairs_free frees them. It says how many pairs
+// are too long for the model and left out, and if the model does not know most
+// of the words. Fails if nothing remains. The text came from `path`.
 Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
@@ -6121,8 +6108,8 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 
 // ## train
 //
-// The training loop of chapter 11 reports after each step. This prints, logs
-// and saves what it reports:
+// The training loop of chapter 11 reports after each step. This command prints,
+// logs and saves what it reports:
 //
 //     step 20/400  loss 5.0548  accuracy 3.5 %  lr 0.00031  norm 1.04  …
 //         valid  loss 4.6049  accuracy 11.5 %  (best so far)
@@ -6133,29 +6120,27 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 //     step 200/400  loss 1.4014  accuracy 64.1 %  lr 0.0031  norm 1.35  …
 //         valid  loss 0.8185  accuracy 79.2 %  (best so far)
 //
-// At a terminal the first of these lines is rewritten five times a second.
-// Elsewhere, in a log of a batch system for instance, it appears twenty times
-// in all. At every fifth pause three sentences (one is shown here) are
-// translated, so that one can watch the model learn; "(not yet)" stands behind
-// a wrong one.
+// How to read it: the loss should fall, fast at first. The accuracy is that of
+// single words in training, with dropout, so the model is better than it looks.
+// The norm is the length of the gradient before clipping; if it keeps growing,
+// the learning rate is too high. If the valid loss rises while the loss falls,
+// the model is overfitting: it learns the training data by heart. Nothing needs
+// to be done about that, since the best model has been kept.
 //
-// Two files are kept if there is validation data. The *newest* state is what
-// --resume continues; the *best* is what one wants to use, for a model that is
-// trained too long begins to learn the training data by heart. Without
-// validation data the newest is all there is.
+// At a terminal the line of progress is rewritten five times a second.
+// Elsewhere, in a log of a batch system for instance, it appears twenty times
+// in all. Every fifth time three sentences (one is shown here) are translated,
+// so that you can watch the model learn; "(not yet)" follows a wrong one.
+//
+// With validation data two files are kept. The *newest* state is what --resume
+// continues; the *best* is the one to use. Without validation data the newest
+// is all there is.
 //
 //     --model m.safetensors                   m.safetensors       newest
 //     --model m.safetensors --valid v.tsv     m.safetensors       best
 //                                             m.last.safetensors  newest
-
-// How to read such a line: the loss should fall, fast at first; the accuracy is
-// that of single words in training, with dropout, so the model is better than
-// it looks; the norm is the length of the gradient before clipping, and if it
-// grows and grows, the learning rate is too high. When the valid loss rises
-// while the loss falls, the model has begun to learn by heart. Nothing has to
-// be done about it: the best model has been kept.
 //
-// The Console is what has to be remembered from one report to the next.
+// Console is what has to be remembered from one report to the next.
 
 typedef struct {
     const Settings *settings;
@@ -6179,8 +6164,9 @@ void show_progress(Console *c, const Report *r) {
     double each = (now() - c->started) / (double)(s->step - c->first_step);
     int64_t left = (int64_t)(each * (double)(r->steps - s->step) + 0.5);
     bool terminal = is_terminal(stderr);
-    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  accuracy %.1f "
-            "%%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64 " left%s",
+    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  "
+            "accuracy %.1f %%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64
+            " left%s",
             c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
             r->steps, average(c->since), 100 * accuracy(c->since), s->rate,
             s->norm, left / 60, left % 60, terminal ? "   \033[?7h" : "");
@@ -6213,18 +6199,17 @@ void show_samples(const Console *c) {
 // ### The log
 //
 // A file for plotting: one row for each step, and one for each look at the
-// validation data, where the last two columns stay empty. A plot of the loss is
-// the first thing to look at when a training does not do what it should.
+// validation data, where the last two columns are empty. If a training does not
+// do what it should, look at a plot of the loss first.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
 //     1,train,5.3106,0.0041,1.5625e-05,3.0172,10310
 //     …
 //     200,train,1.3871,0.6402,0.003125,1.3508,11042
 //     200,valid,0.8185,0.792,0.003125,,
-
-// The rows are flushed one by one, so that one can plot while it trains. Times
-// are those of the clock on the wall, and the only numbers of a log that differ
-// when the same training is run again.
+//
+// Rows are flushed one by one, so you can plot while the model trains. The
+// speed is the only column that differs when the same training is run again.
 
 // The columns that both kinds of rows have.
 void write_row(FILE *log, const Step *s, const char *split, Loss l) {
@@ -6232,9 +6217,9 @@ void write_row(FILE *log, const Step *s, const char *split, Loss l) {
             l.loss / l.tokens, accuracy(l), s->rate);
 }
 
-// Saves the best, if there is a better one, and then the newest, which knows
-// how good the best is: were it the other way round, and something happened in
-// between, a resumed training would never save the best again.
+// Saves the best, if there is a better one, and then the newest: in the other
+// order, if something happened in between, a resumed training would be past the
+// best without having saved it.
 void save_models(const Console *c, const Report *r) {
     c->checkpoint->best = r->best;
     if (r->best)
@@ -6303,8 +6288,8 @@ void begin_log(Console *c) {
     c->log_begun = true;
 }
 
-// The row or rows of one step. If the disk is full, the model is still saved,
-// if there is room for it, before the program fails.
+// The row or rows of one step. If the log cannot be written, the model is saved
+// before the program fails.
 void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
     if (!c->log_begun)
@@ -6329,7 +6314,7 @@ void write_log(Console *c, const Report *r) {
 // ### After each step
 //
 // The order matters: first the log, then the checkpoint. So the log never lacks
-// a step that a checkpoint knows of, and open_log cuts off what is too much.
+// a step that a checkpoint knows of, and keep_rows drops what is too much.
 
 // What to do at a pause: show, and save.
 void report_pause(Console *c, const Report *r) {
@@ -6359,13 +6344,12 @@ bool report_step(void *context, const Report *r) {
 
 // ### Where a training begins
 
-// There are two beginnings: a new model, made from the data and the settings,
-// and one that is there already. Behind them everything is the same, and the
-// loop of chapter 11 cannot tell which it was; it sees a trainer that stands at
-// some step.
+// A training begins with a new model, made from the data and the settings, or
+// with one from a file. The loop of chapter 11 cannot tell which: it sees a
+// trainer that stands at some step.
 
-// "out/m.safetensors" → "out/m.last.safetensors"; any other name gets ".last"
-// behind it. The caller frees it.
+// "out/m.safetensors" → "out/m.last.safetensors"; to any other name ".last" is
+// appended. The caller frees it.
 char *last_path(const char *path) {
     const char *ending = strrchr(path, '.');
     if (!ending || strcmp(ending, ".safetensors"))
@@ -6376,9 +6360,8 @@ char *last_path(const char *path) {
 }
 
 // The vocabularies of a new model come from the training data alone. A word
-// that only the validation data has is unknown to the model, just as any new
-// word will be when it is used; otherwise one would measure something that
-// never happens.
+// that only the validation data has is unknown to the model, like any new word
+// when the model is used.
 
 // A new model: vocabularies from the training data, which come from `path`, and
 // random parameters. Fails if no words are left.
@@ -6399,8 +6382,8 @@ Checkpoint new_checkpoint(const Settings *s, const char *path,
 }
 
 // The model to go on with. What is given on the command line replaces what the
-// model remembers, except for what is FIXED: that must agree. So
-// `--resume --epochs 40` is enough to train twice as long.
+// model remembers, except for what is FIXED: that must agree. A rate that was
+// derived is derived again, in case the warm-up is another one.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
     bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
@@ -6430,12 +6413,6 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     c.trainer.model->config.dropout = c.settings.config.dropout;
     return c;
 }
-
-// What is FIXED is everything that decides which tensors there are, and how
-// text becomes numbers: a model of width 64 cannot go on as one of width 32,
-// and one that learned words does not know characters. Saying the same again is
-// no error, so the command line of a training can be repeated with --resume
-// behind it.
 
 bool same_vocabulary(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count;
@@ -6477,9 +6454,9 @@ void describe(const Console *console, const Pairs *data) {
     fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
             "parameters\n", m->layers, m->layers, m->d_model, m->heads,
             m->d_ff, text);
-    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, learning rate "
-            "up to %.3g after %d steps\n", total_steps(r, data->count), r->batch,
-            r->rate, r->warmup);
+    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, "
+            "learning rate up to %.3g after %d steps\n",
+            total_steps(r, data->count), r->batch, r->rate, r->warmup);
     const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
                               s->log};
     for (int i = 0; i < 3 && !s->resume; i++)
@@ -6488,15 +6465,9 @@ void describe(const Console *console, const Pairs *data) {
                     "--resume would go on with it\n", replaced[i]);
 }
 
-// It is worth reading these lines before one goes for coffee:
-//
-//     data: 6000 pairs, vocabularies of 109 and 154 tokens
-//     model: 2+2 layers, d_model 64, 4 heads, d_ff 256: 260,314 parameters
-//     training: 400 steps of 64 sentences, learning rate up to 0.00625 after …
-
 // No file may be read and written at once, and each that will be written must
-// be writable: better to know now than after an hour. The log is opened before
-// the first step anyway.
+// be writable: better to know now than after an hour. (The log is opened before
+// the first step anyway.)
 void check_paths(const Arguments *a, const char *last) {
     enum { WRITTEN = 3, ALL = 5 };
     const Settings *s = &a->settings;
@@ -6521,12 +6492,12 @@ void check_paths(const Arguments *a, const char *last) {
 //     nothing to do: 2000 steps are done; ask for more --steps or --epochs
 //     step 8: the loss is not a number any more; try a smaller --lr; …
 //
-// The third is followed by the first. In the fourth nothing is saved, for what
-// went wrong may have begun some steps ago; the state of the last pause is a
-// better place to look.
+// The third is followed by the first. In the fourth nothing is saved, since
+// what went wrong may have begun some steps ago; the last checkpoint is a
+// better state to go back to.
 
 // Trains, saves if stopped, and says how it ended. Fails if the loss is not a
-// number any more: then the file keeps the state of the last pause.
+// number any more.
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     Trainer *t = &c->checkpoint->trainer;
     if (t->step >= total_steps(&t->recipe, data->count))
@@ -6536,15 +6507,15 @@ void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)
-        fail("step %" PRId64 ": the loss is not a number any more; try a smaller "
-             "--lr; %s %s", t->step + 1, c->pauses || c->settings->resume
-             ? "the last good state is in" : "nothing was saved in", c->newest);
+        fail("step %" PRId64 ": the loss is not a number any more; "
+             "try a smaller --lr; %s %s", t->step + 1,
+             c->pauses || c->settings->resume ? "the last good state is in" : "nothing was saved in", c->newest);
     const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
-    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of a "
-            "step %.1f MB\n", stop_signal ? "stopped" : "done", t->step,
-            now() - c->started, stop_signal ? "go on with --resume; " : "",
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; "
+            "peak memory of a step %.1f MB\n", stop_signal ? "stopped" : "done",
+            t->step, now() - c->started, stop_signal ? "go on with --resume; " : "",
             path, (double)t->arena.peak / 1e6);
 }
 
@@ -6594,9 +6565,10 @@ void train_command(const Arguments *a, Checkpoint *c) {
 //     $ echo "the red car is fast" | ./transformer translate m.safetensors
 //     la voiture rouge est rapide
 //
-// As many lines come out as go in, in the same order; a line without a word
-// gives an empty line. A line that cannot be translated ends the program with
-// its number, behind the translations of all lines before it.
+// One line comes out for each that goes in, in the same order; a line without a
+// word gives an empty line. A line that cannot be translated ends the program
+// with its number, after the translations of all lines before it. A word that
+// the model does not know is no error: it becomes <unknown>.
 
 // Lines may come from a person, a file or a program that waits for each answer.
 // Up to 64 lines are taken together, which is several times faster than one by
@@ -6685,8 +6657,8 @@ char *read_input(Input *in) {
     return line;
 }
 
-// text → its tokens, which the caller frees. Returns NULL, or else what is
-// wrong with the text, to be said behind its name.
+// text → its tokens, which the caller frees. Returns NULL, or what is wrong
+// with the text, to be said after its name.
 const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
                          Sentence *s) {
     static char reason[64];
@@ -6703,9 +6675,6 @@ const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
              s->length - 1, most);
     return s->length - 1 > most ? reason : NULL;
 }
-
-// A word that the model does not know is no error: it becomes <unknown>, and
-// the model makes of it what it can.
 
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
@@ -6727,11 +6696,11 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 
 // ## evaluate
 //
-// How good is a model? The first three numbers are teacher-forced: what does it
-// think of the true translation, word by word? The last two are of its own
-// translations: is it the very same sentence, and how many short runs of words
-// are the same? (Chapter 12 defines BLEU.) One line each, a name and a number,
-// for people and for scripts:
+// How good is a model? The first three numbers are teacher-forced: how well
+// does it predict the true translation, word by word? The last two are of its
+// own translations: how many are the very same sentence as the reference, and
+// how many short runs of words do they share with it? (Chapter 12 defines
+// BLEU.) One line each, a name and a number, for people and for scripts:
 //
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
@@ -6742,21 +6711,18 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     exact_match 9.40         percent
 //     bleu 39.95               percent
 //
-// This is a model that was stopped halfway, after 216 steps. Three of four
-// words are right if all words before them are right; but then of sentences
-// with eight words only one in ten can be right from end to end: 0.7545 to the
-// power of eight is 0.105. That is why exact matches come late in a training,
-// and then all at once.
-
+// This model was stopped halfway, after 216 steps. Three of four words are
+// right if all words before them are; but a sentence of eight words is then
+// right from end to end only one time in ten, since 0.7545 to the power of 8 is
+// 0.105. That is why exact matches come late in a training, and then all at
+// once.
+//
 // Compare only what is comparable. A loss depends on the vocabulary: fewer
 // words are easier to predict. BLEU depends on how text is cut into tokens;
-// here it is the program's own way, so its values hold for comparing models of
-// this program, not with those of an article. And an exact match is a hard
-// measure for sentences that can be translated in two ways, a fair one for
-// dates or reversed words.
-//
-// These numbers do not depend on how sentences are batched, but for rounding;
-// the tests hold them against those of sentences taken one by one.
+// here it is the program's own way, so its values serve to compare models of
+// this program, not those of an article. And an exact match is a hard measure
+// for sentences that can be translated in two ways, a fair one for dates or
+// reversed words.
 
 // transformer evaluate MODEL DATA.tsv
 void evaluate_command(const Arguments *a, Checkpoint *c) {
@@ -6766,7 +6732,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     Pairs p = load_pairs(a->operand[1], c);
     Loss loss = evaluate_loss(model, &p, TOGETHER, 0, arena);
     if (!isfinite(loss.plain))
-        fail("%s: its loss on %s is not a number", a->operand[0], a->operand[1]);
+        fail("%s: its loss on %s is not a number", a->operand[0],
+             a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
@@ -6782,9 +6749,10 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 
 // ## attention
 //
-// Shows where the model looks while it translates a sentence: its own
-// translation, or another one, for which --target asks. What the picture and
-// the file mean is told in chapter 13.
+// Shows where the model looks while it translates a sentence. With --target it
+// shows where the model would have looked if it had written that translation
+// instead of its own: a forward pass with the given words, as in training.
+// Chapter 13 explains the picture and the file.
 // Of the model above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
@@ -6805,10 +6773,6 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //
 // It has learned where an article comes from ("la" looks at "the") and begins
 // to find the noun, but does not yet know its adjectives.
-
-// With --target one can ask for what did not happen: where would the model have
-// looked, had it written this? That is a forward pass with the given words in
-// the place of the translation, just as in training.
 
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
@@ -6850,8 +6814,8 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // ## info
 //
 // What is in a model file, or what a model with these options would be. The
-// second needs no training and no file, so one can compute the size of the
-// paper's model before one has the memory for it:
+// second needs no training and no file, so you can compute the size of the
+// paper's model before you have the memory for it:
 //
 //     $ ./transformer info --layers 6 --d-model 512 --heads 8 --d-ff 2048
 //     …
@@ -6878,10 +6842,10 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // The largest part of it is in the feed-forward networks, not in the attention
 // that gave the paper its name.
 
-// The table that it prints is counted from the list of tensors in chapter 8,
-// not from a formula, so it is right for every combination of options. The
-// second part is an estimate from the formula in chapter 13; `train` prints the
-// true peak when it is done, and one can compare the two.
+// The table is counted from the list of tensors in chapter 8, not computed from
+// a formula, so it is right for every combination of options. The second part
+// is an estimate by the formula in chapter 13; `train` prints the true peak
+// when it is done.
 
 // Ends with status 2 if an option asks for what the file has decided.
 void check_info(const Arguments *a) {
@@ -6921,16 +6885,17 @@ void info_command(const Arguments *a, Checkpoint *c) {
 
 // ## main
 //
-// Here it ends, or begins: a command line comes in, one of five functions is
-// called, a status goes out. Whoever includes this file to use its parts leaves
-// main out.
-
-// How one knows that all this is right: the tests call the finished program
-// from outside, rightly and wrongly, some four hundred times. Each option is
-// given its limits and what lies just beyond them; data and models are damaged
-// in every way we could think of; the disk is full in the middle of a file; a
-// training is stopped and resumed. Each time the exit status, the message and
+// A command line comes in, one of five functions is called, a status goes out.
+// If you include this file to use its parts, leave main out by defining
+// TRANSFORMER_NO_MAIN.
+//
+// The tests call the finished program from outside, rightly and wrongly, some
+// five hundred times. Each option is given its limits and what lies just beyond
+// them; data and models are damaged; the disk is full in the middle of a file;
+// a training is stopped and resumed. Each time the exit status, the message and
 // the files that are left are compared with what this chapter promises.
+//
+// The program needs a stack of 256 KB; systems give a program some megabytes.
 
 // The standard input, output and error streams that are closed when the program
 // begins: the next file to be opened would take their place, and messages would
