@@ -5405,10 +5405,12 @@ typedef struct {
 
 // Fails: says which file, what is wrong with it, and where that was found.
 _Noreturn void refuse(const Reader *r, const char *format, ...) {
-    char reason[512];
-    va_list arguments;
+    va_list arguments, again;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    va_copy(again, arguments);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, again) + 1;
+    char *reason = allocate(size, 1);
+    vsnprintf(reason, size, format, arguments);
     fail("%s: not a model this program can read: %s (byte %td)", r->path,
          reason, r->header ? 8 + r->at - r->header : 0);
 }
@@ -6509,14 +6511,17 @@ void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     if (!finite)
         fail("step %" PRId64 ": the loss is not a number any more; "
              "try a smaller --lr; %s %s", t->step + 1,
-             c->pauses || c->settings->resume ? "the last good state is in" : "nothing was saved in", c->newest);
+             c->pauses || c->settings->resume ? "the last good state is in"
+                                              : "nothing was saved in",
+             c->newest);
     const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
     fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; "
-            "peak memory of a step %.1f MB\n", stop_signal ? "stopped" : "done",
-            t->step, now() - c->started, stop_signal ? "go on with --resume; " : "",
-            path, (double)t->arena.peak / 1e6);
+            "peak memory of a step %.1f MB\n",
+            stop_signal ? "stopped" : "done", t->step, now() - c->started,
+            stop_signal ? "go on with --resume; " : "", path,
+            (double)t->arena.peak / 1e6);
 }
 
 // transformer train DATA.tsv
