@@ -25,9 +25,9 @@ void put_number(double x, int width, int decimals) {
     printf("%*.*f", width, decimals, rounded(x, decimals));
 }
 
-// Prints a text and blanks behind it, `width` characters in all.
+// Prints a text and then blanks, `width` columns in all.
 void put(const char *text, int width) {
-    int blanks = width - characters(text);
+    int blanks = width - width_of(text);
     printf("%s%*s", text, blanks > 0 ? blanks : 0, "");
 }
 
@@ -223,7 +223,7 @@ void example_chain(void) {
 // Prints where a view begins and how it walks.
 void show_strides(const char *name, Mat m) {
     put(name, 22);
-    printf("%4d %6d %13d %12d %10g\n", m.rows, m.cols, m.row_stride,
+    printf("%4d %6d %13td %12td %10g\n", m.rows, m.cols, m.row_stride,
            m.col_stride, *m.at);
 }
 
@@ -359,65 +359,55 @@ void example_attention(void) {
     Mat v = mat(v_numbers, S, K);
     Mat scores = arena_mat(&room, T, S), weights = arena_mat(&room, T, S);
     Mat out = arena_mat(&room, T, K);
-    real scale = 1 / sqrt(K);
+    Head a = {.q = q, .k = k, .v = v, .weights = weights, .dropped = weights,
+              .out = out, .scale = 1 / sqrt(K)};
     show("q k v", q, k, v);
     matmul(scores, q, transposed(k));
     Mat scaled = copied(scores);
     for (int i = 0; i < T * S; i++)
-        scaled.at[i] *= scale;
+        scaled.at[i] *= a.scale;
     show("scores scaled", scores, scaled);
-    attention_forward(out, weights, weights, q, k, v, (Mask){0}, scale,
-                      (Dropout){0});
+    attention_forward(a, (Mask){0});
     show("weights out", weights, out);
     const unsigned char visible[] = {1, 1, 1, 0}; // for each query the same
-    attention_forward(out, weights, weights, q, k, v, (Mask){visible, 0, 0},
-                      scale, (Dropout){0});
+    attention_forward(a, (Mask){visible, 0, 0});
     printf("\nthe same with the last key hidden\n");
     show("weights out", weights, out);
 }
 
 typedef struct {
-    Mat q, k, v, upstream;
-    real scale;
+    Head head;
+    Mat upstream;
 } AttentionCase;
-
-Mat run_attention(const AttentionCase *c, Mat weights) {
-    Mat out = arena_mat(&room, c->q.rows, c->v.cols);
-    attention_forward(out, weights, weights, c->q, c->k, c->v, (Mask){0},
-                      c->scale, (Dropout){0});
-    return out;
-}
 
 double attention_loss(void *context) {
     AttentionCase *c = context;
-    size_t mark = room.used;
-    Mat weights = arena_mat(&room, c->q.rows, c->k.rows);
-    double value = project(run_attention(c, weights), c->upstream);
-    arena_release(&room, mark);
-    return value;
+    attention_forward(c->head, (Mask){0});
+    return project(c->head.out, c->upstream);
 }
 
 // The gradients of queries, keys and values. Those of all keys together are
 // zero: the same vector added to every key changes no weight.
 void example_attention_gradient(void) {
     enum { T = 3, S = 4, K = 2 };
-    AttentionCase c = {.scale = 1 / sqrt(K)};
-    c.q = random_mat(T, K);
-    c.k = random_mat(S, K);
-    c.v = random_mat(S, K);
-    c.upstream = random_mat(T, K); // dout
-    Mat weights = arena_mat(&room, T, S), dscores = arena_mat(&room, T, S);
-    run_attention(&c, weights);
-    Mat dq = prefilled(c.q), dk = prefilled(c.k), dv = prefilled(c.v);
-    attention_backward(dq, dk, dv, c.upstream, dscores, weights, weights, c.q,
-                       c.k, c.v, c.scale, (Dropout){0});
-    compare("q", attention_loss, &c, c.q, dq, PREFILL);
-    compare("k", attention_loss, &c, c.k, dk, PREFILL);
-    compare("v", attention_loss, &c, c.v, dv, PREFILL);
+    Head a = {.scale = 1 / sqrt(K)};
+    a.q = random_mat(T, K);
+    a.k = random_mat(S, K);
+    a.v = random_mat(S, K);
+    a.weights = a.dropped = arena_mat(&room, T, S);
+    a.out = arena_mat(&room, T, K);
+    AttentionCase c = {a, random_mat(T, K)};
+    attention_forward(a, (Mask){0});
+    Head d = {.q = prefilled(a.q), .k = prefilled(a.k), .v = prefilled(a.v),
+              .weights = arena_mat(&room, T, S), .out = c.upstream};
+    attention_backward(d, a);
+    compare("q", attention_loss, &c, a.q, d.q, PREFILL);
+    compare("k", attention_loss, &c, a.k, d.k, PREFILL);
+    compare("v", attention_loss, &c, a.v, d.v, PREFILL);
     real total[K] = {0};
     putchar('\n');
     for (int j = 0; j < S; j++) {
-        real dk_j[K] = {*at(dk, j, 0) - PREFILL, *at(dk, j, 1) - PREFILL};
+        real dk_j[K] = {*at(d.k, j, 0) - PREFILL, *at(d.k, j, 1) - PREFILL};
         show_row(j ? "" : "dk", dk_j, K, 4);
         total[0] += dk_j[0];
         total[1] += dk_j[1];
@@ -456,8 +446,8 @@ void example_heads(void) {
         show_codes(name, head(m, 1, T, h, K));
     }
     Mat block = head(m, 1, T, 1, K);
-    printf("\nhead 1 of sentence 1: rows %d, cols %d, row_stride %d, "
-           "col_stride %d\n", block.rows, block.cols, block.row_stride,
+    printf("\nhead 1 of sentence 1: rows %d, cols %d, row_stride %td, "
+           "col_stride %td\n", block.rows, block.cols, block.row_stride,
            block.col_stride);
     say(block.at == at(m, T, K), "It begins at m[%d][%d], and no number has "
         "moved.", T, K);
@@ -490,9 +480,9 @@ typedef struct {
 } MultiHeadCase;
 
 Mat run_multi_head(MultiHeadCase *c, Pass *pass, MultiHeadSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->config};
-    return multi_head_forward(pass, s, &c->w, c->x, c->y, c->sentences,
-                              (Mask){0});
+    *pass = (Pass){.arena = &room, .config = &c->config,
+                   .sentences = c->sentences};
+    return multi_head_forward(pass, s, &c->w, c->x, c->y, (Mask){0});
 }
 
 double multi_head_loss(void *context) {
@@ -525,7 +515,8 @@ void example_multi_head_gradient(void) {
     MultiHeadSaved s;
     run_multi_head(&c, &pass, &s);
     Mat dx = prefilled(c.x), dy = prefilled(c.y);
-    multi_head_backward(&pass, &s, &c.w, &dw, dx, dy, c.upstream);
+    MultiHeadSaved d = {.x = dx, .y = dy};
+    multi_head_backward(&pass, &d, &s, &c.w, &dw, c.upstream);
     for (int k = 0; k < 4; k++)
         compare_linear(name[k], multi_head_loss, &c, w[k], g[k]);
     compare("x", multi_head_loss, &c, c.x, dx, PREFILL);
@@ -575,9 +566,9 @@ void example_embedding_gradient(void) {
     Mat table = random_mat(V, D), positions = random_mat(P, D);
     Mat dtable = arena_zeros(&room, V, D);
     Mat dpositions = arena_zeros(&room, P, D);
-    Pass pass = {.arena = &room};
+    Pass pass = {.arena = &room, .sentences = B};
     EmbeddingSaved s;
-    embedding_forward(&pass, &s, table, positions, ids, B, T);
+    embedding_forward(&pass, &s, table, positions, ids, T);
     show("dx", dx);
     putchar('\n');
     embedding_backward(&s, dtable, dpositions, dx);
@@ -755,7 +746,7 @@ void example_norm_gradient(void) {
     show_both("bias ", &c, c.w.bias, dw.bias);
     double along = 0;
     for (int j = 0; j < D; j++)
-        along += dx.at[j] * (c.x.at[j] - s.mean.at[0]) * s.scale.at[0];
+        along += dx.at[j] * (c.x.at[j] - s.mean.at[0]) * s.rstd.at[0];
     printf("\nΣ dx   %8.4f\nΣ dx n %8.4f\n\n", rounded(sum(dx.at, D), 4),
            rounded(along, 4));
     if (!(fabs(sum(dx.at, D)) < 1e-12 && fabs(along) < 1e-3))
@@ -763,7 +754,7 @@ void example_norm_gradient(void) {
     Norm plain = {filled_mat(1, D, 1), filled_mat(1, D, 0)};
     norm_backward(&pass, &s, &plain, &dw, none, filled_mat(1, D, 1));
     show_row("dx if the loss is Σ y", none.at, D, 4);
-    if (!(norm_of(none.at, D, &room) < 1e-12))
+    if (!(norm_of(none.at, D) < 1e-12))
         say(false, "that is zero");
 }
 
@@ -774,7 +765,7 @@ void example_norm_gradient(void) {
 // The size of a typical element.
 double root_mean_square(Mat m) {
     size_t n = (size_t)m.rows * (size_t)m.cols;
-    return norm_of(m.at, n, &room) / sqrt((double)n);
+    return norm_of(m.at, n) / sqrt((double)n);
 }
 
 // Random x goes up a stack of twelve fresh encoder layers. Post-norm brings it
@@ -792,13 +783,13 @@ void example_residual_paths(void) {
         config.layers = L;
         Transformer *t = transformer_new(&config);
         initialize(t, 1);
-        Pass pass = {.arena = &room, .config = &config};
+        Pass pass = {.arena = &room, .config = &config, .sentences = 1};
         EncoderLayerSaved s;
         Mat x = start;
         put(name[norm], 19);
         for (int l = 1; l <= L; l++) {
             x = encoder_layer_forward(&pass, &s, &t->encoder.layer[l - 1], x,
-                                      1, (Mask){0});
+                                      (Mask){0});
             if (l <= 2 || l == 4 || l == 6 || l == L)
                 put_number(root_mean_square(x), 9, 2);
         }
@@ -843,8 +834,9 @@ void compare_layer(const char *layer, Scalar *f, StackCase *c,
 }
 
 Mat run_encoder(StackCase *c, Pass *pass, EncoderSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->model->config};
-    return encoder_forward(pass, s, &c->model->encoder, c->x, B,
+    *pass = (Pass){.arena = &room, .config = &c->model->config,
+                   .sentences = B};
+    return encoder_forward(pass, s, &c->model->encoder, c->x,
                            padding_mask(&room, source_ids, B, S));
 }
 
@@ -866,16 +858,16 @@ void example_encoder(void) {
     const int from[LENGTH] = {3, 0, 5, 1, 4, 2};
     Config config = small_config();
     Transformer *t = random_transformer(&config);
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = B};
     EncoderSaved s;
     Mat x = random_mat(B * LENGTH, D), blanked = copied(x), moved = copied(x);
     fill(band_of_rows(blanked, BLANK, 1), 0);
     for (int i = 0; i < LENGTH; i++)
         copy(band_of_rows(moved, i, 1), band_of_rows(x, from[i], 1));
     const Encoder *w = &t->encoder;
-    Mat y = encoder_forward(&pass, &s, w, x, B, (Mask){0});
-    Mat y_blanked = encoder_forward(&pass, &s, w, blanked, B, (Mask){0});
-    Mat y_moved = encoder_forward(&pass, &s, w, moved, B, (Mask){0});
+    Mat y = encoder_forward(&pass, &s, w, x, (Mask){0});
+    Mat y_blanked = encoder_forward(&pass, &s, w, blanked, (Mask){0});
+    Mat y_moved = encoder_forward(&pass, &s, w, moved, (Mask){0});
     printf("how far the output moves if x at position %d becomes 0\n\n", BLANK);
     real far[B * LENGTH];
     for (int i = 0; i < B * LENGTH; i++)
@@ -914,10 +906,11 @@ void example_encoder_gradient(void) {
 // ## Chapter 8: the decoder
 
 Mat run_decoder(StackCase *c, Pass *pass, DecoderSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->model->config};
-    return decoder_forward(pass, s, &c->model->decoder, c->x, c->memory, B,
-                           causal_padding_mask(&room, input_ids, B, T),
-                           padding_mask(&room, source_ids, B, S));
+    *pass = (Pass){.arena = &room, .config = &c->model->config,
+                   .sentences = B};
+    Masks masks = {padding_mask(&room, source_ids, B, S),
+                   causal_padding_mask(&room, input_ids, B, T)};
+    return decoder_forward(pass, s, &c->model->decoder, c->x, c->memory, masks);
 }
 
 double decoder_loss(void *context) {
@@ -1035,14 +1028,14 @@ void example_leak(void) {
     Config config = small_config();
     Transformer *t = random_transformer(&config);
     int input[2][T] = {{START, 8, 5, 10}, {START, 8, 5, 7}};
-    Mask none = {0}, mask[2] = {causal_mask(&room, T), none};
+    Masks masks[2] = {{.target = causal_mask(&room, T)}, {.target = {0}}};
     Mat logits[2][2];
     for (int m = 0; m < 2; m++)
         for (int k = 0; k < 2; k++) {
-            Pass pass = {.arena = &room, .config = &config};
+            Pass pass = {.arena = &room, .config = &config, .sentences = 1};
             Saved s;
-            encode(&pass, &s, t, source_ids, 1, S, none);
-            logits[m][k] = decode(&pass, &s, t, input[k], 1, T, mask[m], none);
+            encode(&pass, &s, t, source_ids, S, masks[m].source);
+            logits[m][k] = decode(&pass, &s, t, input[k], T, masks[m]);
         }
     printf("The last word of the input becomes another. How far do the logits"
            " move?\n\n"
@@ -1240,7 +1233,7 @@ void example_adam(void) {
            "        p\n");
     for (int t = 1; t <= 3; t++) {
         real before = p;
-        adam_step(&p, &m, &v, &gradient[t - 1], 1, 1, rate, t);
+        adam_step((Adam){&p, &m, &v, &gradient[t - 1], 1}, 1, rate, t);
         mean = 0.9 * mean + 0.1 * gradient[t - 1];
         square = 0.98 * square + 0.02 * gradient[t - 1] * gradient[t - 1];
         double m_hat = mean / (1 - pow(0.9, t));
@@ -1281,12 +1274,12 @@ void example_clip(void) {
     printf("gradient            norm    factor    clipped             norm\n");
     for (int k = 0; k < 2; k++) {
         const real *g = gradient[k];
-        double norm = norm_of(g, 2, &room);
+        double norm = norm_of(g, 2);
         double factor = clip_factor(norm, 1);
         real clipped[] = {factor * g[0], factor * g[1]};
         printf("%.4f  %.4f  %8.4f  %8.4f    %.4f  %.4f  %8.4f\n", g[0], g[1],
                norm, factor, clipped[0], clipped[1],
-               norm_of(clipped, 2, &room));
+               norm_of(clipped, 2));
     }
 }
 

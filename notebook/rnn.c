@@ -39,14 +39,16 @@ int *by_time(Arena *arena, const int *ids, int B, int T) {
 // copy is made once for all steps.
 
 typedef struct {
-    real *at;       // by pack_all
+    real *at;       // TILE_COLS columns, row after row, then the next TILE_COLS
     int rows, cols;
 } Packed;
 
 Packed packed_matrix(Arena *arena, Mat b) {
     int columns = (b.cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
     Packed p = {arena_mat(arena, b.rows, columns).at, b.rows, b.cols};
-    pack_all(p.at, b);
+    for (int j = 0; j < b.cols; j += TILE_COLS)
+        pack_cols(TILE_COLS, p.at + (ptrdiff_t)j * b.rows,
+                  band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
     return p;
 }
 
@@ -55,7 +57,8 @@ void packed_matmul_add(Mat c, Mat a, Packed b) {
     PARALLEL_FOR(work_of_product(c, b.rows))
     for (int j = 0; j < b.cols; j += TILE_COLS) {
         Mat to = band_of_cols(c, j, min_int(TILE_COLS, b.cols - j));
-        column_of_tiles(to, to, a, b.at + (ptrdiff_t)j * b.rows, TILE_COLS);
+        real *columns = b.at + (ptrdiff_t)j * b.rows;
+        column_of_tiles(to, to, a, mat(columns, b.rows, TILE_COLS));
     }
 }
 
@@ -139,13 +142,19 @@ Mat lstm_step(LstmSaved *s, int t) {
     return h;
 }
 
+// gates = x W + b, what does not depend on the step before
+void lstm_inputs(Arena *arena, Mat gates, const Lstm *w, Mat x) {
+    Pass pass = {.arena = arena};
+    copy(gates, linear_forward(&pass, &w->input, x));
+}
+
 // x (T·B,I) -> h after every step (T·B,H). What does not depend on the step
-// before, x W + b, is one large product over all steps.
+// before is one large product over all steps.
 Mat lstm_forward(Arena *arena, LstmSaved *s, const Lstm *w, Mat x, int B) {
     int T = x.rows / B;
     Mat none = {0};
     lstm_start(arena, s, w, B, T, none, none);
-    linear_forward(s->gates, x, &w->input);
+    lstm_inputs(arena, s->gates, w, x);
     for (int t = 0; t < T; t++)
         lstm_step(s, t);
     return band_of_rows(s->hidden, B, T * B);
@@ -460,26 +469,24 @@ typedef struct {
 // and whatever else goes through such a list serves here too.
 void list_lstm(Transformer *book, Lstm *w, int I, int H, const char *name) {
     list_linear(book, &w->input, I, 4 * H, join(name, ".input"));
-    list(book, &w->recurrent, H, 4 * H, START_XAVIER, name, ".recurrent");
+    list(book, &w->recurrent, H, 4 * H, INIT_XAVIER, join(name, ".recurrent"));
 }
 
 void list_rnn(Rnn *r) {
     int V = r->config.vocab, E = r->config.embedding, H = r->config.hidden;
     int A = r->config.attention, context = A > 0 ? H : 0;
     Transformer *book = &r->book;
-    list(book, &r->source_embedding, V, E, START_EMBEDDING, "source_embedding",
-         ".weight");
-    list(book, &r->target_embedding, V, E, START_EMBEDDING, "target_embedding",
-         ".weight");
+    list_table(book, &r->source_embedding, V, "source_embedding");
+    list_table(book, &r->target_embedding, V, "target_embedding");
     list_lstm(book, &r->encoder, E, H, "encoder");
     list_lstm(book, &r->decoder, E + context, H, "decoder");
     if (A > 0) {
-        list(book, &r->attention.memory, H, A, START_XAVIER, "attention",
-             ".memory");
-        list(book, &r->attention.query, H, A, START_XAVIER, "attention",
-             ".query");
-        list(book, &r->attention.score, 1, A, START_XAVIER, "attention",
-             ".score");
+        list(book, &r->attention.memory, H, A, INIT_XAVIER,
+             join("attention", ".memory"));
+        list(book, &r->attention.query, H, A, INIT_XAVIER,
+             join("attention", ".query"));
+        list(book, &r->attention.score, 1, A, INIT_XAVIER,
+             join("attention", ".score"));
     }
     list_linear(book, &r->output, H + context, V, join("output", ""));
 }
@@ -543,17 +550,18 @@ void decoder_step_forward(Pass *pass, RnnSaved *s, const Rnn *w, Mat logits,
     Mat none = {0};
     copy(band_of_cols(x, 0, E),                                // (1) word
          embedding_forward(pass, &here, w->target_embedding, none,
-                           s->input + t * B, B, 1));
+                           s->input + t * B, 1));
     if (w->config.attention > 0) {                             // (2) context
         Mat context = band_of_cols(x, E, H);
         additive_step(pass->arena, &s->attention, &w->attention, t, context,
                       block(s->decoder.hidden, t, B));
         copy(band_of_cols(features, H, H), context);
     }
-    linear_forward(block(s->decoder.gates, t, B), x,           // (3) LSTM
-                   &w->decoder.input);
+    lstm_inputs(pass->arena, block(s->decoder.gates, t, B),    // (3) LSTM
+                &w->decoder, x);
     copy(band_of_cols(features, 0, H), lstm_step(&s->decoder, t));
-    linear_forward(block(logits, t, B), features, &w->output); // (4) scores
+    copy(block(logits, t, B),                                  // (4) scores
+         linear_forward(pass, &w->output, features));
 }
 
 // batch -> logits (T·B,V), step by step. own (T): whether the model's own word
@@ -564,7 +572,7 @@ Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
     int B = batch->sentences, S = batch->source_length;
     int T = batch->target_length, E = w->config.embedding, H = w->config.hidden;
     int context = w->config.attention > 0 ? H : 0;
-    Pass pass = {.arena = arena};
+    Pass pass = {.arena = arena, .sentences = B};
     Mat none = {0};
     *s = (RnnSaved){.B = B, .S = S, .T = T};
     s->source = by_time(arena, batch->source, B, S);
@@ -573,7 +581,7 @@ Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
     s->target_words = (EmbeddingSaved){.ids = s->input};
 
     s->source_x = embedding_forward(&pass, &s->source_words, // (1) encoder
-                                    w->source_embedding, none, s->source, B, S);
+                                    w->source_embedding, none, s->source, S);
     Mat memory = lstm_forward(arena, &s->encoder, &w->encoder, s->source_x, B);
     lstm_start(arena, &s->decoder, &w->decoder, B, T,        // (2) its end is
                block(s->encoder.hidden, S, B),               // the start

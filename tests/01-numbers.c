@@ -153,12 +153,12 @@ void test_rows(void)
     CLAIM(good, "sum, dot, max and sum_exponentials of 0 to 69 numbers");
 }
 
-// Around the ends of chunks, and at several of them.
+// Few numbers, and enough for several threads.
 void test_clear(void)
 {
-    enum { MOST = 3 * CHUNK };
+    enum { MOST = 150001 };
     real *x = arena_take(&room, MOST + 1, sizeof *x);
-    const int size[] = {0, 1, CHUNK - 1, CHUNK, CHUNK + 1, MOST};
+    const int size[] = {0, 1, 99, 100001, MOST};
     bool zero = true;
     for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
         for (int i = 0; i <= MOST; i++)
@@ -217,6 +217,12 @@ void test_requests(void)
     CLAIM(nothing != NULL, "no items have a place, too");
     free(nothing);
     volatile size_t many = SIZE_MAX / 2; // volatile: so that no compiler warns
+    CLAIM_FAILS("so is one made of two factors", "out of memory",
+                (arena_mat(&room, INT_MAX, INT_MAX), 0));
+    Arena full = {.sentences = 64, .tokens = 512};
+    CLAIM_FAILS("a batch that does not fit is named, with what to do",
+                "a batch of 64 × 512 tokens needs more than",
+                arena_take(&full, SIZE_MAX / 4, 1));
     CLAIM_FAILS("a size that overflows is refused", "out of memory",
                 reallocate(NULL, many, 4));
 }
@@ -287,6 +293,16 @@ void test_dropout(void)
           "and drops at the rate of the pass");
 }
 
+// Views of more numbers than an int can count.
+void test_large_views(void)
+{
+    real one;
+    Mat m = {&one, 3, 3, INT_MAX, 1}, turned = transposed(m);
+    CLAIM(row(m, 2) - m.at == 2 * (ptrdiff_t)INT_MAX
+          && at(turned, 1, 2) - m.at == 1 + 2 * (ptrdiff_t)INT_MAX,
+          "an element may lie more than 2³¹ numbers after the first");
+}
+
 int main(void)
 {
     test_views();
@@ -300,6 +316,8 @@ int main(void)
     test_products(); // takes the longest, so it comes late
     test_products_by_rows();
     test_threads();
+    if (sizeof(ptrdiff_t) > sizeof(int))
+        test_large_views();
     arena_free(&room);
     return claims_end();
 }

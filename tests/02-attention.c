@@ -1,6 +1,7 @@
 // Chapter 2: masks as data, softmax, scaled dot-product attention.
 
 #include "test.h"
+#include "fails.h"
 
 enum { T = 4, S = 5, K = 3 }; // unequal, so that exchanged indices show
 
@@ -37,23 +38,23 @@ typedef struct {
     Dropout dropout;
 } Case;
 
-Mat forward(const Case *c, Mat *weights, Mat *dropped)
+Head forward(const Case *c)
 {
-    Mat out = arena_mat(&room, c->q.rows, c->v.cols);
-    *weights = arena_mat(&room, c->q.rows, c->k.rows);
-    *dropped = c->dropout.rate > 0
-             ? arena_mat(&room, c->q.rows, c->k.rows) : *weights;
-    attention_forward(out, *weights, *dropped, c->q, c->k, c->v, c->mask,
-                      c->scale, c->dropout);
-    return out;
+    Head a = {.q = c->q, .k = c->k, .v = c->v, .scale = c->scale,
+              .dropout = c->dropout};
+    a.weights = arena_mat(&room, a.q.rows, a.k.rows);
+    a.dropped = a.dropout.rate > 0 ? arena_mat(&room, a.q.rows, a.k.rows)
+                                   : a.weights;
+    a.out = arena_mat(&room, a.q.rows, a.v.cols);
+    attention_forward(a, c->mask);
+    return a;
 }
 
 double loss(void *context)
 {
     Case *c = context;
     size_t mark = room.used;
-    Mat weights, dropped;
-    double value = project(forward(c, &weights, &dropped), c->upstream);
+    double value = project(forward(c).out, c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -67,18 +68,16 @@ Case new_case(Mask mask, double rate)
 void check_gradient(Mask mask, double rate, const char *name)
 {
     Case c = new_case(mask, rate);
-    Mat weights, dropped;
-    forward(&c, &weights, &dropped);
-    Mat dq = filled_mat(T, K, PREFILL), dk = filled_mat(S, K, PREFILL);
-    Mat dv = filled_mat(S, K, PREFILL), dscores = arena_mat(&room, T, S);
-    attention_backward(dq, dk, dv, c.upstream, dscores, weights, dropped, c.q,
-                       c.k, c.v, c.scale, c.dropout);
-    CLAIM_GRADIENT(loss, &c, c.q, dq, "%s: dq", name);
-    CLAIM_GRADIENT(loss, &c, c.k, dk, "%s: dk", name);
-    CLAIM_GRADIENT(loss, &c, c.v, dv, "%s: dv", name);
+    Head d = {.q = filled_mat(T, K, PREFILL), .k = filled_mat(S, K, PREFILL),
+              .v = filled_mat(S, K, PREFILL), .weights = arena_mat(&room, T, S),
+              .out = c.upstream};
+    attention_backward(d, forward(&c));
+    CLAIM_GRADIENT(loss, &c, c.q, d.q, "%s: dq", name);
+    CLAIM_GRADIENT(loss, &c, c.k, d.k, "%s: dk", name);
+    CLAIM_GRADIENT(loss, &c, c.v, d.v, "%s: dv", name);
     double most = 0;
     for (int i = 0; i < T; i++)
-        most = fmax(most, fabs(sum(row(dscores, i), S)));
+        most = fmax(most, fabs(sum(row(d.weights, i), S)));
     CLAIM(most < 1e-12, "%s: the rows of dscores sum to 0", name);
 }
 
@@ -87,8 +86,9 @@ void test_worked_example(void)
     // two queries, three keys, by hand: q₀ = k₀, q₁ = 0
     real q[4] = {1, 0, 0, 0}, k[6] = {1, 0, 0, 1, 0, 0}, v[6] = {1, 2, 3, 4, 5, 9};
     Mat out = arena_mat(&room, 2, 2), w = arena_mat(&room, 2, 3);
-    attention_forward(out, w, w, mat(q, 2, 2), mat(k, 3, 2), mat(v, 3, 2),
-                      (Mask){0}, (real)log(2), (Dropout){0});
+    Head a = {.q = mat(q, 2, 2), .k = mat(k, 3, 2), .v = mat(v, 3, 2),
+              .weights = w, .dropped = w, .out = out, .scale = (real)log(2)};
+    attention_forward(a, (Mask){0});
     CLAIM(fabs(*at(w, 0, 0) - 0.5) < 1e-6 && fabs(*at(w, 0, 2) - 0.25) < 1e-6,
           "scores log 2, 0, 0 give weights 1/2, 1/4, 1/4");
     CLAIM(fabs(*at(out, 0, 0) - 2.5) < 1e-6 && fabs(*at(out, 0, 1) - 4.25) < 1e-6,
@@ -103,7 +103,8 @@ void test_weights(void)
                                  1, 1, 1, 1, 1, 0, 1, 0, 0, 0};
     Mask mask = {bits, 0, S};
     Case c = new_case(mask, 0);
-    Mat weights, dropped, out = forward(&c, &weights, &dropped);
+    Head a = forward(&c);
+    Mat weights = a.weights, out = a.out;
     bool sums = true, hidden = true;
     for (int i = 0; i < T; i++) {
         sums = sums && fabs(sum(row(weights, i), S) - (i == 1 ? 0 : 1)) < 1e-6;
@@ -116,9 +117,22 @@ void test_weights(void)
     Mat before = copied(out);
     *at(c.k, 1, 0) += 3; // hidden from queries 0 and 1
     *at(c.v, 1, 0) += 3;
-    out = forward(&c, &weights, &dropped);
+    out = forward(&c).out;
     CLAIM(same_bits(band_of_rows(out, 0, 2), band_of_rows(before, 0, 2))
           && !same_bits(out, before), "what a hidden key holds makes no difference");
+}
+
+// A shape that a contract does not allow ends the program and is named.
+void test_contract(void)
+{
+    Case c = new_case((Mask){0}, 0);
+    Head a = forward(&c);
+    Head d = {.q = filled_mat(T, K, 0), .k = filled_mat(S - 1, K, 0),
+              .v = filled_mat(S, K, 0), .weights = arena_mat(&room, T, S),
+              .out = c.upstream};
+    CLAIM_FAILS("a gradient with a row missing is refused before it is written",
+                "attention_backward: d.k is (4,3), wanted (5,3)",
+                (attention_backward(d, a), 0));
 }
 
 int main(void)
@@ -126,6 +140,7 @@ int main(void)
     test_softmax();
     test_worked_example();
     test_weights();
+    test_contract();
     unsigned char bits[T * S] = {1, 1, 0, 1, 0, 0, 0, 0, 0, 0,
                                  1, 1, 1, 1, 1, 0, 1, 0, 0, 0};
     check_gradient((Mask){0}, 0, "everything visible");

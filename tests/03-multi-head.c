@@ -13,8 +13,8 @@ double linear_loss(void *context)
 {
     LinearCase *c = context;
     size_t mark = room.used;
-    Mat out = arena_mat(&room, c->x.rows, c->w.weight.cols);
-    linear_forward(out, c->x, &c->w);
+    Pass pass = {.arena = &room};
+    Mat out = linear_forward(&pass, &c->w, c->x);
     double value = project(out, c->upstream);
     arena_release(&room, mark);
     return value;
@@ -52,8 +52,8 @@ typedef struct {
 
 Mat forward(Case *c, Pass *pass, MultiHeadSaved *s)
 {
-    *pass = (Pass){&room, &c->config, (real)c->rate, 5};
-    return multi_head_forward(pass, s, &c->w, c->x, c->y, B, c->mask);
+    *pass = (Pass){&room, &c->config, (real)c->rate, 5, B};
+    return multi_head_forward(pass, s, &c->w, c->x, c->y, c->mask);
 }
 
 double loss(void *context)
@@ -90,7 +90,8 @@ void check_gradient(int t, int keys, Mask mask, double rate, const char *name)
     Mat dx = filled_mat(B * t, D, PREFILL);
     Mat dy = keys ? filled_mat(B * keys, D, PREFILL) : dx;
     size_t used = room.used;
-    multi_head_backward(&pass, &s, &c.w, &dw, dx, dy, c.upstream);
+    MultiHeadSaved d = {.x = dx, .y = dy};
+    multi_head_backward(&pass, &d, &s, &c.w, &dw, c.upstream);
     CLAIM(room.used == used, "%s: scratch memory is given back", name);
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s: dx", name);
     if (keys)
@@ -119,34 +120,39 @@ void test_against_paper(void)
     Pass pass;
     MultiHeadSaved s;
     Mat out = forward(&c, &pass, &s);
-    Mat concat = arena_mat(&room, B * T, D), expected = arena_mat(&room, B * T, D);
+    Mat concat = arena_mat(&room, B * T, D);
     int K = D / H;
     for (int b = 0; b < B; b++)
         for (int h = 0; h < H; h++) {
-            Mat q = arena_mat(&room, T, K), k = arena_mat(&room, S, K);
-            Mat v = arena_mat(&room, S, K), w = arena_mat(&room, T, S);
+            Head a = {.out = head(concat, b, T, h, K),
+                      .scale = 1 / REAL(sqrt)((real)K)};
+            a.weights = a.dropped = arena_mat(&room, T, S);
             Linear *from[] = {&c.w.query, &c.w.key, &c.w.value};
-            Mat *to[] = {&q, &k, &v};
+            Mat *to[] = {&a.q, &a.k, &a.v};
             for (int i = 0; i < 3; i++) {
                 Linear own = {band_of_cols(from[i]->weight, h * K, K),
                               band_of_cols(from[i]->bias, h * K, K)};
                 Mat in = i == 0 ? band_of_rows(c.x, b * T, T)
                                 : band_of_rows(c.y, b * S, S);
-                linear_forward(*to[i], in, &own);
+                *to[i] = linear_forward(&pass, &own, in);
             }
-            attention_forward(head(concat, b, T, h, K), w, w, q, k, v, (Mask){0},
-                              1 / REAL(sqrt)((real)K), (Dropout){0});
+            attention_forward(a, (Mask){0});
         }
-    linear_forward(expected, concat, &c.w.output);
+    Mat expected = linear_forward(&pass, &c.w.output, concat);
     CLAIM(largest_error(out, expected) < 1e-10,
           "heads as bands of columns are the paper's separate heads");
 }
 
 void test_noise(void)
 {
-    Dropout d = {(real)0.5, 5};
-    CLAIM(head_dropout(d, 2).key == scramble32(7)
-          && head_dropout(d, 2).rate == d.rate, "each head has its own noise");
+    Case c = new_case(T, S, (Mask){0}, 0.5);
+    Pass pass;
+    MultiHeadSaved s;
+    forward(&c, &pass, &s);
+    s.dropout.key = 5;
+    CLAIM(head_of(&s, 2).dropout.key == scramble32(7)
+          && head_of(&s, 2).dropout.rate == (real)0.5,
+          "each head has its own noise");
 }
 
 int main(void)

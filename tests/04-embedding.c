@@ -13,8 +13,8 @@ typedef struct {
 Mat forward(const Case *c, EmbeddingSaved *s)
 {
     Config config = {.d_model = D};
-    Pass pass = {&room, &config, (real)c->rate, 11};
-    return embedding_forward(&pass, s, c->table, c->positions, ids, B, T);
+    Pass pass = {&room, &config, (real)c->rate, 11, B};
+    return embedding_forward(&pass, s, c->table, c->positions, ids, T);
 }
 
 double loss(void *context)

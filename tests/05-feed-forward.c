@@ -13,7 +13,7 @@ typedef struct {
 
 Mat forward(Case *c, Pass *pass, FeedForwardSaved *s)
 {
-    *pass = (Pass){&room, &c->config, (real)c->rate, 3};
+    *pass = (Pass){&room, &c->config, (real)c->rate, 3, 1};
     return ffn_forward(pass, s, &c->w, c->x);
 }
 

@@ -15,7 +15,7 @@ double norm_loss(void *context)
 {
     Case *c = context;
     size_t mark = room.used;
-    Pass pass = {&room, &c->config, 0, 0};
+    Pass pass = {&room, &c->config, 0, 0, 1};
     NormSaved s;
     double value = project(norm_forward(&pass, &s, &c->w, c->x), c->upstream);
     arena_release(&room, mark);
@@ -59,7 +59,7 @@ void test_norm(void)
         double stretch = 0;
         for (int j = 0; j < D; j++)
             stretch += *at(clean, i, j) * (*at(c.x, i, j) - s.mean.at[i])
-                     * s.scale.at[i];
+                     * s.rstd.at[i];
         sums = fmax(sums, fabs(sum(row(clean, i), D)));
         along = fmax(along, fabs(stretch));
     }
@@ -70,7 +70,7 @@ void test_norm(void)
 // A residual around the sub-layer y(h) = h ⊙ h (squares), whose derivative is 2h.
 Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h)
 {
-    *pass = (Pass){&room, &c->config, (real)c->rate, 17};
+    *pass = (Pass){&room, &c->config, (real)c->rate, 17, 1};
     *h = residual_enter(pass, s, &c->w, c->x);
     Mat y = arena_mat(&room, N, D);
     for (int i = 0; i < N * D; i++)

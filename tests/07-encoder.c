@@ -11,9 +11,9 @@ typedef struct {
 
 Mat forward(Case *c, Pass *pass, EncoderSaved *s)
 {
-    *pass = (Pass){&room, &c->model->config, (real)c->rate, 31};
+    *pass = (Pass){&room, &c->model->config, (real)c->rate, 31, B};
     Mask mask = padding_mask(&room, source_ids, B, S);
-    return encoder_forward(pass, s, &c->model->encoder, c->x, B, mask);
+    return encoder_forward(pass, s, &c->model->encoder, c->x, mask);
 }
 
 double loss(void *context)
@@ -80,10 +80,10 @@ void test_permutation(void)
     config.positions = NO_POSITIONS;
     Transformer *t = random_transformer(&config);
     int ids[4] = {4, 5, 6, 7}, permuted[4] = {6, 4, 7, 5}, from[4] = {2, 0, 3, 1};
-    Pass pass = {.arena = &room, .config = &config};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     Saved s;
-    Mat straight = encode(&pass, &s, t, ids, 1, 4, (Mask){0});
-    Mat crossed = encode(&pass, &s, t, permuted, 1, 4, (Mask){0});
+    Mat straight = encode(&pass, &s, t, ids, 4, (Mask){0});
+    Mat crossed = encode(&pass, &s, t, permuted, 4, (Mask){0});
     double most = 0;
     for (int i = 0; i < 4; i++)
         most = fmax(most, largest_error(band_of_rows(crossed, i, 1),
@@ -92,8 +92,8 @@ void test_permutation(void)
           "output: %.0e", most);
     config.positions = SINUSOIDAL;
     Transformer *with = random_transformer(&config);
-    straight = encode(&pass, &s, with, ids, 1, 4, (Mask){0});
-    crossed = encode(&pass, &s, with, permuted, 1, 4, (Mask){0});
+    straight = encode(&pass, &s, with, ids, 4, (Mask){0});
+    crossed = encode(&pass, &s, with, permuted, 4, (Mask){0});
     CLAIM(largest_error(band_of_rows(crossed, 0, 1), band_of_rows(straight, 2, 1))
           > 1e-3, "with positions it does not");
     transformer_free(t);

@@ -11,10 +11,11 @@ typedef struct {
 
 Mat forward(Case *c, Pass *pass, DecoderSaved *s)
 {
-    *pass = (Pass){&room, &c->model->config, 0, 31};
-    return decoder_forward(pass, s, &c->model->decoder, c->x, c->memory, B,
-                           causal_padding_mask(&room, input_ids, B, T),
-                           padding_mask(&room, source_ids, B, S));
+    *pass = (Pass){&room, &c->model->config, 0, 31, B};
+    Masks masks = {padding_mask(&room, source_ids, B, S),
+                   causal_padding_mask(&room, input_ids, B, T)};
+    return decoder_forward(pass, s, &c->model->decoder, c->x, c->memory,
+                           masks);
 }
 
 double loss(void *context)
@@ -124,10 +125,13 @@ void test_start(void)
     CLAIM(most < limit && fabs(square - limit * limit / 3) < 1e-4,
           "matrices start uniform between ±√(6/(in+out))");
     Mat e = t->source_embedding;
-    square = 0;
-    for (int k = 0; k < e.rows * e.cols; k++)
+    limit = sqrt(6. / (SOURCE_V + 120)), square = 0, most = 0;
+    for (int k = 0; k < e.rows * e.cols; k++) {
         square += (double)e.at[k] * e.at[k] / (e.rows * e.cols);
-    CLAIM(fabs(square * 120 - 1) < 0.15, "embeddings start with variance 1/D");
+        most = fmax(most, fabs(e.at[k]));
+    }
+    CLAIM(most < limit && fabs(3 * square / (limit * limit) - 1) < 0.15,
+          "and so do embeddings");
     CLAIM(sum(t->output.bias.at, TARGET_V) == 0
           && sum(t->encoder.layer[1].feed_forward.norm.gain.at, 120) == 120,
           "biases start at 0, gains at 1");

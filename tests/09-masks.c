@@ -90,6 +90,16 @@ void test_alone(ModelCase *c, const char *name)
     c->batch = whole;
 }
 
+// A target of 46,400 characters has a mask of more than 2³¹ bytes.
+void test_large_mask(void)
+{
+    const unsigned char first = 1;
+    const ptrdiff_t length = 46400;
+    Mask mask = {&first, length * length, length};
+    CLAIM(mask_row(mask, 1, 46399) - &first == length * length + 46399 * length,
+          "the rows of a mask may lie more than 2³¹ bytes apart");
+}
+
 int main(void)
 {
     test_masks();
@@ -103,6 +113,8 @@ int main(void)
         test_padding(&c, name);
         transformer_free(c.model);
     }
+    if (sizeof(ptrdiff_t) > sizeof(int))
+        test_large_mask();
     arena_free(&room);
     return claims_end();
 }

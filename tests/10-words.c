@@ -142,13 +142,47 @@ void test_spaces(void)
     int count = 0;
     for (char c = 1; c <= ' '; c++)
         count += space_length((char[]){c, '\0'}) == 1;
-    CLAIM(count == 32, "blanks and all control characters are white space");
+    char c1[] = "\xc2\x80";
+    for (int c = 0x80; c <= 0x9f; c1[1] = (char)++c)
+        count += space_length(c1) == 2;
+    CLAIM(count == 64 && space_length("\x7f") == 1,
+          "the blank and all control characters are white space");
     CLAIM(space_length("\xc2\xa0") == 2 && space_length("\xe2\x80\xaf!") == 3,
           "the no-break spaces have two and three bytes");
     CLAIM(space_length("") == 0 && space_length("a ") == 0
           && space_length("é") == 0 && space_length("¡") == 0
+          && space_length("~") == 0 && space_length("\xc3\x80") == 0
           && space_length("‰") == 0 && space_length("\xe2\x80") == 0,
           "nothing else is white space");
+}
+
+// What a terminal is shown of a text.
+bool shows(const char *text, const char *expected)
+{
+    char shown[104];
+    snprintf(shown, sizeof shown, "%s", text);
+    return printable(shown) == shown && !strcmp(shown, expected);
+}
+
+void test_printable(void)
+{
+    char all[104] = "", *end = all; // write_utf8 clears five bytes
+    for (int c = 1; c <= 0x9f; c = c == 0x1f ? 0x7f : c + 1) {
+        write_utf8(end, (unsigned)c, c < 0x80 ? 1 : 2);
+        end += strlen(end);
+    }
+    const char *q = "????????????????????????????????";
+    char expected[65];
+    snprintf(expected, sizeof expected, "%s%s", q, q);
+    CLAIM(shows(all, expected), "each of the 64 control characters is shown "
+          "as a question mark, of one byte or two");
+    const char *stay = "~ é ¿ \xc2\xa0 à 猫 😀";
+    CLAIM(shows(stay, stay) && shows("", ""), "all other characters stay");
+    CLAIM(shows("a\xc2", "a\xc2") && shows("\xc2\x1b\xff", "\xc2?\xff"),
+          "as do bytes that are not UTF-8, to the last one");
+    CLAIM_FAILS("a message shows no control characters",
+                "transformer: cannot open x?[31m?31my?: ",
+                read_pairs("x\x1b[31m\xc2\x9b" "31my\x7f", words));
 }
 
 // The tokens of a text, each in angle brackets; in a buffer of its own.
@@ -183,6 +217,8 @@ void test_words(void)
     CLAIM(cuts_into("Où\xc2\xa0?\xe2\x80\xafIci\xe2\x80\xaf!", words,
                     "‹Où›‹?›‹Ici›‹!›"),
           "no-break spaces are spaces");
+    CLAIM(cuts_into("a\x7f" "b\xc2\x9b[1m", words, "‹a›‹b›‹[1m›"),
+          "a vocabulary has no control characters");
     CLAIM(cuts_into("", words, "") && cuts_into(" \xc2\xa0\t", words, ""),
           "there is no token in an empty text or in white space");
 }
@@ -623,19 +659,50 @@ void test_random_batches(void)
 // Two sentences, of which the long one is as long as a batch may be, and longer.
 void test_large_batch(void)
 {
-    const int most = INT_MAX / 1024 / 2, number[2] = {0, 1};
+    const int most = INT_MAX / 1024 / 2, index[2] = {0, 1};
     int end = END, length = 0;
     Sentence s[2] = {{&end, 1}, {allocate((size_t)most, sizeof(int)), most}};
     Arena arena = {0};
-    int *ids = pack(&arena, s, number, 2, &length);
+    int *ids = pack(&arena, s, index, 2, &length);
     CLAIM(length == most && ids[0] == END && ids[1] == PAD,
           "a batch may have %d places", 2 * most);
     arena_free(&arena);
     s[1].length++;
     CLAIM_FAILS("and no more",
-                "a batch of 2 sentences of up to 1048576 tokens is too large",
-                pack(&arena, s, number, 2, &length));
+                "a batch of 2 sentences of up to 1048576 tokens is too large; "
+                "try a smaller --batch", pack(&arena, s, index, 2, &length));
     free(s[1].id);
+}
+
+// ## Numbers that no int can hold
+
+void test_large_epochs(void)
+{
+    enum { N = 50 };
+    int order[N], later[N];
+    CLAIM(batches_in_epoch(INT_MAX, 2) == 1 << 30
+          && batches_in_epoch(INT_MAX, INT_MAX) == 1
+          && batches_in_epoch(1, INT_MAX) == 1,
+          "as many pairs as an int can count, in batches of any size");
+    Pairs p = random_pairs(N);
+    epoch_order(order, &p, INT_MAX, 1, 0);
+    CLAIM(is_permutation(order, N) && rises(order, &p, N),
+          "a batch may be larger than any file");
+    epoch_order(order, &p, 4, 1, 7);
+    epoch_order(later, &p, 4, 1, 7 + ((int64_t)1 << 32));
+    CLAIM(is_permutation(later, N) && memcmp(order, later, sizeof order),
+          "after 2^32 epochs the orders do not come again");
+    pairs_free(&p);
+}
+
+void test_large_texts(void)
+{
+    Vocab full = {.count = INT_MAX};
+    Text text = {0};
+    CLAIM_FAILS("a text of 2^31 tokens is refused", "more than 2147483647 tok",
+                (vocab_append(&full, "a", 1), 0));
+    CLAIM(!strcmp(read_line(&text, NULL, (size_t)INT_MAX + 1, words),
+                  "the line is too long"), "and a line of 2^31 bytes");
 }
 
 int main(void)
@@ -644,6 +711,7 @@ int main(void)
     test_lower_case();
     test_every_two_bytes();
     test_spaces();
+    test_printable();
     test_words();
     test_characters();
     test_vocab();
@@ -661,6 +729,8 @@ int main(void)
     test_batch();
     test_random_batches();
     test_large_batch();
+    test_large_epochs();
+    test_large_texts();
     remove(FILE_NAME);
     arena_free(&room);
     return claims_end();

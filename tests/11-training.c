@@ -82,10 +82,10 @@ void test_norm_of(int n)
     double square = 0;
     for (int k = 0; k < n; k++)
         square += (double)x.at[k] * x.at[k];
-    CLAIM(relative_error(norm_of(x.at, (size_t)n, &room), sqrt(square)) < 1e-10,
+    CLAIM(relative_error(norm_of(x.at, (size_t)n), sqrt(square)) < 1e-10,
           "the norm of %d numbers", n);
     Mat p = filled_mat(1, n, 1), m = filled_mat(1, n, 0), v = filled_mat(1, n, 0);
-    adam_step(p.at, m.at, v.at, x.at, (size_t)n, 1, 0.01, 1);
+    adam_step((Adam){p.at, m.at, v.at, x.at, (size_t)n}, 1, 0.01, 1);
     double worst = 0;
     for (int k = 0; k < n; k++)
         worst = fmax(worst, fabs(fabs(p.at[k] - 1) - 0.01));
@@ -95,14 +95,10 @@ void test_norm_of(int n)
 
 void test_clipping(void)
 {
-    enum { LONG = 3 * CHUNK + 5 };
-    for (int n = CHUNK - 1; n <= CHUNK + 1; n++)
-        test_norm_of(n);
-    test_norm_of(LONG);
-    Mat x = random_mat(1, LONG);
-    size_t used = room.used;
-    norm_of(x.at, LONG, &room);
-    CLAIM(room.used == used, "the norm gives its scratch memory back");
+    const int size[] = {1, 63, 64, 65, 127, 50005}; // the sum has 64 parts
+    for (int i = 0; i < 6; i++)
+        test_norm_of(size[i]);
+    CLAIM(norm_of(NULL, 0) == 0, "the norm of no number is 0");
     CLAIM(clip_factor(4, 1) == 0.25 && clip_factor(0.5, 1) == 1,
           "a norm of 4 is cut to 1, a norm of 0.5 is left alone");
 }
@@ -115,7 +111,7 @@ void test_adam(void)
     for (int t = 1; t <= 20; t++) {
         real g[1] = {(real)(cos(t) * 3)};
         double clipped = g[0] * 0.5;
-        adam_step(p, m, v, g, 1, 0.5, 0.01, t);
+        adam_step((Adam){p, m, v, g, 1}, 0.5, 0.01, t);
         first = 0.9 * first + 0.1 * clipped;
         second = 0.98 * second + 0.02 * clipped * clipped;
         q -= 0.01 * (first / (1 - pow(0.9, t)))
@@ -123,22 +119,23 @@ void test_adam(void)
         worst = fmax(worst, relative_error(p[0], q));
     }
     CLAIM(worst < 1e-10, "twenty steps of Adam are its definition: %.0e", worst);
-    enum { LONG = 2 * CHUNK + 5 };
+    enum { LONG = 50005 }; // enough for several threads
     Mat many = filled_mat(1, LONG, 1), g = filled_mat(1, LONG, 3);
     Mat means = filled_mat(1, LONG, 0), squares = filled_mat(1, LONG, 0);
     many.at[LONG - 1] = 7;
-    adam_step(many.at, means.at, squares.at, g.at, LONG - 1, 1, 0.01, 1);
+    adam_step((Adam){many.at, means.at, squares.at, g.at, LONG - 1}, 1, 0.01,
+              1);
     worst = 0;
     for (int k = 0; k < LONG - 1; k++)
         worst = fmax(worst, fabs(many.at[k] - 0.99));
     CLAIM(worst < 1e-8 && many.at[LONG - 1] == 7,
-          "of several chunks each number takes one step");
+          "of many parameters each takes one step");
     real tiny[1] = {(real)1e-9}, half[1] = {0}, mean[1] = {0}, size[1] = {0};
-    adam_step(half, mean, size, tiny, 1, 1, 0.01, 1);
+    adam_step((Adam){half, mean, size, tiny, 1}, 1, 0.01, 1);
     CLAIM(fabs(half[0] + 0.005) < 1e-8,
           "a gradient as small as ε = 1e-9 takes half a step");
     real still[1] = {5}, zero[1] = {0};
-    adam_step(still, m, v, zero, 1, 1, 0, 1);
+    adam_step((Adam){still, m, v, zero, 1}, 1, 0, 1);
     CLAIM(still[0] == 5, "learning rate 0 changes nothing");
 }
 
@@ -321,6 +318,29 @@ void test_not_finite(void)
     }
 }
 
+// Batches of sentences as on the web: a few of them many times as long as the
+// rest. Two threads take 60 % of the time of one, or five times as long.
+void test_pace(void)
+{
+#ifdef _OPENMP
+    int all = omp_get_max_threads(), wrong = 0;
+    for (int busy = 0; busy < 2; busy++) {
+        Pace pace = {.all = 2};
+        double seconds = 0, tokens = 1;
+        for (int k = 0; k < 100 * ROUND; k++) {
+            set_pace(&pace, k, seconds, tokens);
+            bool one = omp_get_max_threads() == 1;
+            wrong += k % ROUND >= 2 * TRIALS && one != busy;
+            tokens = floor(640 * exp(0.7 * normal(&test_state)));
+            seconds = 1e-5 * tokens * (one ? 1 : busy ? 5 : 0.6);
+        }
+    }
+    omp_set_num_threads(all);
+    CLAIM(wrong == 0, "threads are chosen by the time of a token, so that long "
+          "batches mislead nobody: %d steps of 51,200 chose wrongly", wrong);
+#endif
+}
+
 // The loop is train_step on the batches of epoch_order, and train_step is all
 // the pieces one after the other.
 void test_pieces(int pairs, int per_epoch)
@@ -341,22 +361,22 @@ void test_pieces(int pairs, int per_epoch)
         Transformer *p = transformer_zeros(&t.model->config);
         Transformer *g = transformer_zeros(&t.model->config);
         Pass pass = {&room, &t.model->config, (real)0.1,
-                     random_key(5, FOR_DROPOUT, (uint64_t)step)};
+                     random_key(5, FOR_DROPOUT, (uint64_t)step), 0};
         Saved s;
         Mat logits = transformer_forward(&pass, &s, t.model, &batch);
         Mat lse = arena_mat(&room, logits.rows, 1);
         Loss loss = loss_forward(lse, logits, batch.expected, 0.1, &room);
         loss_backward(logits, logits, lse, batch.expected, 0.1, loss.tokens);
         transformer_backward(&pass, &s, t.model, g, logits);
-        double norm = norm_of(g->number, g->count, &room);
+        double norm = norm_of(g->number, g->count);
         double rate = learning_rate(&t.recipe, step);
         memcpy(p->number, t.model->number, size);
         Mat m = arena_mat(&room, 1, (int)p->count);
         Mat v = arena_mat(&room, 1, (int)p->count);
         memcpy(m.at, t.m->number, size);
         memcpy(v.at, t.v->number, size);
-        adam_step(p->number, m.at, v.at, g->number, p->count,
-                  clip_factor(norm, 1), rate, step);
+        Adam all = {p->number, m.at, v.at, g->number, p->count};
+        adam_step(all, clip_factor(norm, 1), rate, step);
         Step done = train_step(&t, &batch);
         same = same && done.step == step && done.loss.loss == loss.loss
             && done.loss.plain == loss.plain && done.loss.tokens == loss.tokens
@@ -480,6 +500,7 @@ int main(void)
     test_loss_values();
     test_sums();
     test_clipping();
+    test_pace();
     test_adam();
     test_rate();
     test_step();

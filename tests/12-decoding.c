@@ -58,7 +58,8 @@ void test_translate(void)
         t->output.bias.at[END] += (real)(0.1 * trial); // some come to an end
         int out[B * 7], naive[7], lengths[B] = {5, 3}, last = 0;
         size_t used = room.used;
-        translate(t, source_ids, B, S, out, 7, &room);
+        Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
+        translate(t, &batch, out, &room);
         given_back = given_back && room.used == used;
         for (int b = 0; b < B; b++) {
             int n = naive_translation(t, source_ids + b * S, lengths[b], naive, 7);
@@ -83,11 +84,14 @@ size_t peak_of(int P)
 {
     Config config = small_config();
     config.positions = NO_POSITIONS;
+    config.max_len = P - 1;
     Transformer *t = random_transformer(&config);
     t->output.bias.at[END] = -1000;
     Arena arena = {0};
     int *out = arena_take(&room, (size_t)(B * P), sizeof *out);
-    translate(t, copied_ids(source_ids, B * S), B, S, out, P, &arena);
+    Batch batch = {.sentences = B, .source_length = S,
+                   .source = copied_ids(source_ids, B * S)};
+    translate(t, &batch, out, &arena);
     size_t peak = arena.peak;
     arena_free(&arena);
     transformer_free(t);
@@ -123,7 +127,9 @@ void test_translate_all(int batch, double end)
     int most = 0, least = 7;
     for (int i = 0; i < 9; i++) {
         int alone[7], n = 0;
-        translate(t, source[i].id, 1, source[i].length, alone, 7, &arena);
+        Batch one = {.sentences = 1, .source_length = source[i].length,
+                     .source = source[i].id};
+        translate(t, &one, alone, &arena);
         while (n < 7 && alone[n] != PAD)
             n++;
         same = same && n == batched[i].length

@@ -163,7 +163,7 @@ void compare_head(CsvCount *n, const char **text, const Saved *s, int kind,
         }
 }
 
-void test_csv(const Transformer *t, const Saved *s, const Batch *batch)
+void test_csv(const Pass *pass, const Saved *s, const Batch *batch)
 {
     const char *from[] = {"\"", ",", "é", "\"a,\"\"b\"", "x"};
     const char *to[] = {"1", ",", "3", "4", "\"", "6", "la lune"};
@@ -171,7 +171,7 @@ void test_csv(const Transformer *t, const Saved *s, const Batch *batch)
     const char *target_names[T] = {"<start>", "\"", ",", "la lune"};
     Vocab source = vocab_of(from, 5), target = vocab_of(to, 7);
     FILE *file = fopen(FILE_NAME, "wb");
-    write_attention_csv(file, t, s, batch, &source, &target);
+    write_attention_csv(file, pass, s, batch, &source, &target);
     fclose(file);
     size_t size;
     char *contents = read_file(FILE_NAME, &size);
@@ -182,7 +182,7 @@ void test_csv(const Transformer *t, const Saved *s, const Batch *batch)
     text += strlen(names);
     CsvCount n = {0};
     for (int kind = 0; kind < KINDS; kind++)
-        for (int l = 0; l < t->config.layers; l++)
+        for (int l = 0; l < pass->config->layers; l++)
             for (int h = 0; h < H; h++)
                 compare_head(&n, &text, s, kind, l, h,
                              kind == ENCODER ? source_names : target_names,
@@ -233,15 +233,60 @@ void test_picture(void)
           "rows, ten shades");
 }
 
-void test_cross_picture(const Transformer *t, const Saved *s,
-                        const Batch *batch)
+// Combining marks are written with their numbers here: an editor might put them
+// together with their letters.
+#define ACUTE "\xcc\x81" // U+0301
+
+void test_columns(void)
+{
+    CLAIM(columns("a") == 1 && columns("é") == 1 && columns("я") == 1
+          && columns("→") == 1 && columns("\xcb\xbf") == 1
+          && columns("\xcd\xb0") == 1 && columns("\xf4\x8f\xbf\xbf") == 1,
+          "most characters take one column, the last one too");
+    CLAIM(columns("猫") == 2 && columns("。") == 2 && columns("ひ") == 2
+          && columns("ｶ") == 1 && columns("Ａ") == 2 && columns("ᄀ") == 2
+          && columns("한") == 2 && columns("😀") == 2 && columns("🚗") == 2
+          && columns("𠀀") == 2,
+          "wide characters and emoji take two");
+    CLAIM(columns(ACUTE) == 0 && columns("\xcd\xaf") == 0
+          && columns("\xe2\x80\x8d") == 0 && columns("\xe3\x82\x99") == 0
+          && columns("\xef\xb8\x8f") == 0, "combining marks take none");
+    bool ascending = true;
+    for (int k = 0; k < RANGES; k++)
+        ascending = ascending && ranges[k].first <= ranges[k].last
+                 && (k == 0 || ranges[k - 1].last < ranges[k].first);
+    CLAIM(ascending, "the table of columns is in ascending order");
+    CLAIM(width_of("") == 0 && width_of("e" ACUTE "té") == 3
+          && width_of("猫x") == 3, "a name is as wide as its characters");
+    CLAIM(height_of("") == 0 && height_of("e" ACUTE ACUTE "té") == 3
+          && height_of("猫x") == 2 && height_of(ACUTE "a") == 2,
+          "a letter is a character and the marks on it");
+}
+
+void test_wide_picture(void)
+{
+    real weight[] = {0, 1, 1, 0, 0, 1, 1, 0, 0};
+    const char *rows[] = {"猫", "e" ACUTE "t", "abc"};
+    const char *cols[] = {"黒い", "e" ACUTE "a" ACUTE, ACUTE};
+    FILE *file = fopen(FILE_NAME, "wb");
+    draw_attention(file, mat(weight, 3, 3), rows, cols);
+    fclose(file);
+    CLAIM(file_holds("       黒 e" ACUTE "  \n"
+                     "       い a" ACUTE "  " ACUTE "\n"
+                     "   猫 |  @@@@|\n"
+                     "   e" ACUTE "t |    @@|\n"
+                     "  abc |@@    |\n"),
+          "names of wide characters and combining marks stand in their places");
+}
+
+void test_cross_picture(Pass *pass, const Saved *s, const Batch *batch)
 {
     const char *from[] = {"un", "b", "c", "d", "e"};
-    const char *to[] = {"a", "b", "c", "d", "e", "f", "la"};
+    const char *to[] = {"a", "b\x7f", "c", "d", "e", "f\xc2\x9b", "la"};
     Vocab source = vocab_of(from, 5), target = vocab_of(to, 7);
     FILE *file = fopen(FILE_NAME, "wb");
     size_t mark = room.used;
-    draw_cross_attention(file, &room, t, s, batch, &source, &target);
+    draw_cross_attention(file, pass, s, batch, &source, &target);
     fclose(file);
     CLAIM(room.used == mark, "drawing gives its memory back");
     size_t size;
@@ -251,14 +296,15 @@ void test_cross_picture(const Transformer *t, const Saved *s,
     CLAIM(!strncmp(text, "cross-attention, layer 0, mean of 3 heads\n\n", 43)
           && second && !strcmp(text + size - 2, "|\n"),
           "cross-attention is drawn layer by layer");
-    const char *names[T] = {"\n      e |", "\n      b |", "\n     la |",
+    const char *names[T] = {"\n      e |", "\n     b? |", "\n     la |",
                             "\n  <end> |"};
     bool named = second != NULL;
     for (int i = 0; named && i < T; i++) {
         const char *first = strstr(text, names[i]);
         named = first && first < second && strstr(second, names[i]);
     }
-    CLAIM(named, "its rows have the names of the words that are written there");
+    CLAIM(named, "its rows have the names of the tokens that are written "
+          "there, without control characters");
     free(text);
     vocab_free(&source);
     vocab_free(&target);
@@ -404,7 +450,7 @@ size_t bytes_taken(const Config *config, int sentences, int source, int target)
     Transformer *t = transformer_new(config);
     initialize(t, 1);
     Arena arena = {0};
-    Pass pass = {&arena, config, (real)config->dropout, 1};
+    Pass pass = {&arena, config, (real)config->dropout, 1, 0};
     Saved s;
     transformer_forward(&pass, &s, t, &batch);
     size_t used = arena.used;
@@ -451,9 +497,11 @@ int main(void)
     Batch batch = look(&pass, &s, t, (Sentence){source_sentence, S},
                        (Sentence){target_sentence, T});
     test_attention_of(t, &s);
-    test_csv(t, &s, &batch);
+    test_csv(&pass, &s, &batch);
     test_picture();
-    test_cross_picture(t, &s, &batch);
+    test_columns();
+    test_wide_picture();
+    test_cross_picture(&pass, &s, &batch);
     test_names();
     test_parameters();
     test_memory();

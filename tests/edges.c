@@ -21,7 +21,7 @@ typedef struct {
 double loss_of(Case *c, double *most)
 {
     size_t mark = room.used;
-    Pass pass = {&room, &c->model->config, (real)c->dropout, 23};
+    Pass pass = {&room, &c->model->config, (real)c->dropout, 23, 1};
     Saved s;
     Mat logits = transformer_forward(&pass, &s, c->model, &c->batch);
     Mat lse = arena_mat(&room, logits.rows, 1);
@@ -47,7 +47,7 @@ Transformer *gradient_of(Case *c)
     for (size_t k = 0; k < g->count; k++)
         g->number[k] = (real)PREFILL;
     size_t mark = room.used;
-    Pass pass = {&room, &c->model->config, (real)c->dropout, 23};
+    Pass pass = {&room, &c->model->config, (real)c->dropout, 23, 1};
     Saved s;
     Mat logits = transformer_forward(&pass, &s, c->model, &c->batch);
     Mat lse = arena_mat(&room, logits.rows, 1);
@@ -146,8 +146,9 @@ void check_scores(double size)
         *at(q, i, 0) = (real)(i ? -size : size);
     for (int j = 0; j < S; j++)
         *at(k, j, 0) = (real)(1 - j);
-    attention_forward(out, weights, weights, q, k, v, (Mask){0}, 1,
-                      (Dropout){0});
+    attention_forward((Head){.q = q, .k = k, .v = v, .weights = weights,
+                             .dropped = weights, .out = out, .scale = 1},
+                      (Mask){0});
     bool sure = *at(weights, 0, 0) == 1 && *at(weights, 1, 2) == 1
              && *at(weights, 0, 2) == 0 && *at(weights, 1, 0) == 0;
     CLAIM(sure && largest_error(band_of_rows(out, 0, 1),
@@ -169,11 +170,13 @@ void test_huge_weights(void)
         Transformer *t = model_of(4, 2, 2, POST_NORM);
         for (size_t k = 0; k < t->count; k++)
             t->number[k] *= (real)size;
-        int source[] = {WORD, END}, out[4] = {0}, good = 0;
-        translate(t, source, 1, 2, out, 4, &room);
-        for (int i = 0; i < 4; i++)
+        enum { P = 41 }; // longest_output
+        int source[] = {WORD, END}, out[P] = {0}, good = 0;
+        Batch batch = {.sentences = 1, .source_length = 2, .source = source};
+        translate(t, &batch, out, &room);
+        for (int i = 0; i < P; i++)
             good += out[i] >= 0 && out[i] < t->config.target_vocab;
-        CLAIM(good == 4, "weights of %.0e: it translates into words", size);
+        CLAIM(good == P, "weights of %.0e: it translates into words", size);
         transformer_free(t);
     }
 }

@@ -115,9 +115,10 @@ void use_model(Checkpoint *c)
     Pass pass = {.arena = arena, .config = &t->config};
     Saved saved;
     Batch batch = look(&pass, &saved, t, source, *own);
-    draw_cross_attention(nowhere(), arena, t, &saved, &batch, &c->source,
+    draw_cross_attention(nowhere(), &pass, &saved, &batch, &c->source,
                          &c->target);
-    write_attention_csv(nowhere(), t, &saved, &batch, &c->source, &c->target);
+    write_attention_csv(nowhere(), &pass, &saved, &batch, &c->source,
+                        &c->target);
     Pairs one = {&source, own, own->length > 0, 0};
     evaluate_loss(t, &one, 1, 0, arena);
 }
@@ -208,7 +209,7 @@ void draw_line(char *line, const Checkpoint *c, Sentence s)
     real weights[] = {0, 1, (real)0.5, (real)0.25};
     draw_attention(nowhere(), mat(weights, 2, 2), names, names);
     write_quoted(nowhere(), line, '\n');
-    MUST(*nth_character(line, characters(line)) == '\0');
+    MUST(*last_letters(line, 0) == '\0');
 }
 
 void feed_text(void)

@@ -92,8 +92,8 @@ void compare_in(const char *prefix, const char *name, Mat ours)
 void compare_attention(const char *prefix, const MultiHeadSaved *s,
                        const MultiHead *w)
 {
-    Mat out = arena_mat(&room, s->context.rows, s->context.cols);
-    linear_forward(out, s->context, &w->output);
+    Pass pass = {.arena = &room};
+    Mat out = linear_forward(&pass, &w->output, s->context);
     compare_in(prefix, "query", s->q);
     compare_in(prefix, "key", s->k);
     compare_in(prefix, "value", s->v);
@@ -105,8 +105,8 @@ void compare_attention(const char *prefix, const MultiHeadSaved *s,
 void compare_ffn(const char *prefix, const FeedForwardSaved *s,
                  const FeedForward *w)
 {
-    Mat out = arena_mat(&room, s->x.rows, s->x.cols);
-    linear_forward(out, s->active, &w->outer);
+    Pass pass = {.arena = &room};
+    Mat out = linear_forward(&pass, &w->outer, s->active);
     compare_in(prefix, "feed_forward.inner", s->inner);
     compare_in(prefix, "feed_forward.active", s->active);
     compare_in(prefix, "feed_forward.output", out);
@@ -224,8 +224,9 @@ void check_adam(void)
     for (int t = 1; t <= 3; t++) {
         char number[4];
         snprintf(number, sizeof number, "%d", t);
-        adam_step(p.at, m.at, v.at, expected("gradient.", number).at,
-                  (size_t)p.cols, 1, expected("learning_rate.", number).at[0], t);
+        Adam all = {p.at, m.at, v.at, expected("gradient.", number).at,
+                    (size_t)p.cols};
+        adam_step(all, 1, expected("learning_rate.", number).at[0], t);
         worst = fmax(worst, largest_error(p, expected("parameter.", number)));
     }
     worst = fmax(worst, largest_error(m, expected("", "m.3")));
@@ -233,7 +234,7 @@ void check_adam(void)
     CLAIM(worst < limit, "three steps of Adam are PyTorch's: %.1e", worst);
 
     Mat g = expected("clip.", "gradient");
-    double norm = norm_of(g.at, (size_t)g.cols, &room);
+    double norm = norm_of(g.at, (size_t)g.cols);
     CLAIM(relative_error(norm, expected("clip.", "norm").at[0]) < limit,
           "the norm of a gradient is PyTorch's");
     double factor = clip_factor(norm, expected("clip.", "max_norm").at[0]);

@@ -34,7 +34,7 @@ Transformer *random_transformer(const Config *config)
     Transformer *t = transformer_new(config);
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
-        bool norm = tensor->start == START_ONES;
+        bool norm = tensor->init == INIT_ONES;
         for (int k = 0; k < tensor->rows * tensor->cols; k++)
             tensor->mat->at[k] = (real)((norm ? 1 : 0)
                                         + 0.3 * normal(&test_state));
@@ -51,7 +51,7 @@ typedef struct {
 
 Mat model_logits(ModelCase *c, Pass *pass, Saved *s)
 {
-    *pass = (Pass){&room, &c->model->config, (real)c->dropout, 23};
+    *pass = (Pass){&room, &c->model->config, (real)c->dropout, 23, B};
     return transformer_forward(pass, s, c->model, &c->batch);
 }
 

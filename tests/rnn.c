@@ -53,7 +53,7 @@ typedef struct {
 void lstm_run(LstmCase *c, LstmSaved *s)
 {
     lstm_start(&room, s, &c->w, B, S, c->hidden, c->cell);
-    linear_forward(s->gates, c->x, &c->w.input);
+    lstm_inputs(&room, s->gates, &c->w, c->x);
     for (int t = 0; t < S; t++)
         lstm_step(s, t);
 }
@@ -100,7 +100,7 @@ void test_one_step(void)
     Mat x = random_mat(1, 1), h = random_mat(1, 1), c = random_mat(1, 1);
     LstmSaved s;
     lstm_start(&room, &s, &w, 1, 1, h, c);
-    linear_forward(s.gates, x, &w.input);
+    lstm_inputs(&room, s.gates, &w, x);
     lstm_step(&s, 0);
     double z[4];
     for (int k = 0; k < 4; k++)
@@ -389,8 +389,9 @@ void test_learning(int attention)
         loss_backward(logits, logits, lse, s.expected, 0, l.tokens);
         memset(r[1]->book.number, 0, r[1]->book.count * sizeof(real));
         rnn_backward(&room, r[1], logits, &s, r[0]);
-        adam_step(r[0]->book.number, r[2]->book.number, r[3]->book.number,
-                  r[1]->book.number, r[0]->book.count, 1, 0.03, step);
+        Adam all = {r[0]->book.number, r[2]->book.number, r[3]->book.number,
+                    r[1]->book.number, r[0]->book.count};
+        adam_step(all, 1, 0.03, step);
         arena_release(&room, mark);
     }
     CLAIM(loss < 0.01, "%s attention: a batch is learned by heart: loss %.4f",

@@ -43,6 +43,13 @@ int claims_end(void)
 // A sequence of random numbers that is the same in every run.
 uint64_t test_state = 42;
 
+// Normally distributed, mean 0 and standard deviation 1 (Box and Muller, 1958).
+double normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(1 - uniform(state)));
+    return radius * cos(6.283185307179586 * uniform(state));
+}
+
 // Fills with numbers around 0 of deviation `size`.
 void randomize(Mat m, double size)
 {

@@ -69,7 +69,7 @@ void packing(Mat c, Mat a, Mat b)
     for (int j = 0; j < c.cols; j += TILE_COLS) {
         Mat to = band_of_cols(c, j, TILE_COLS);
         pack_cols(TILE_COLS, packed, band_of_cols(b, j, TILE_COLS));
-        column_of_tiles(to, to, a, packed, TILE_COLS);
+        column_of_tiles(to, to, a, mat(packed, a.cols, TILE_COLS));
     }
     free(packed);
 }
