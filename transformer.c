@@ -610,8 +610,10 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
     Block *top = arena->top;
     if (LEAST_BLOCK == 0 || !top
         || bytes > top->size - (arena->used - top->offset)) {
-        size_t twice = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
-        arena_push(arena, bytes > twice ? bytes : twice);
+        size_t room = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
+        if (LEAST_BLOCK && room < arena->peak)
+            room = arena->peak;
+        arena_push(arena, bytes > room ? bytes : room);
         top = arena->top;
     }
     size_t misaligned = (uintptr_t)top->memory % ALIGNMENT;
@@ -643,14 +645,10 @@ Mat arena_zeros(Arena *arena, int rows, int cols) {
 // Gives back everything taken since `arena->used` had the value `mark`.
 void arena_release(Arena *arena, size_t mark) {
     arena->used = mark;
-    while (arena->top && arena->top->offset >= mark && arena->top->below)
+    while (arena->top && arena->top->offset >= mark
+           && (LEAST_BLOCK == 0 || arena->top->below
+               || arena->top->size < arena->peak))
         arena_pop(arena);
-    if (mark == 0 && arena->top
-        && (LEAST_BLOCK == 0 || arena->peak > arena->top->size)) {
-        arena_pop(arena);
-        if (LEAST_BLOCK)
-            arena_push(arena, arena->peak);
-    }
 }
 
 // Gives all memory back to the system.

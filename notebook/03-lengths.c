@@ -1,11 +1,11 @@
 // Lab 3, second part: longer than ever trained.
 //
-//     03-lengths TASK POSITIONS
+//     03-lengths TASK POSITIONS STEPS
 //
 // A small model learns to say random letters again (TASK copy) or backwards
-// (reverse), with SHORTEST to TRAINED of them. POSITIONS are sinusoidal,
-// learned or none. Then it is asked for sentences of up to LONGEST letters,
-// TESTS of each length. For each place in a sentence a line of CSV:
+// (reverse), with SHORTEST to TRAINED of them, in STEPS steps. POSITIONS are
+// sinusoidal, learned or none. Then it is asked for sentences of up to LONGEST
+// letters, TESTS of each length. For each place in a sentence a line of CSV:
 //
 //     task,positions,length,place,correct,forced,exact
 //
@@ -18,7 +18,7 @@
 #include "lab.h"
 
 enum { LETTERS = 16, SHORTEST = 4, TRAINED = 10, LONGEST = 16 };
-enum { D = 32, BATCH = 32, STEPS = 2500, TESTS = 256 };
+enum { D = 32, BATCH = 32, TESTS = 256 };
 
 // A batch of random letters, from random_key(seed, FOR_ORDER, which). The
 // target is the source, or the source backwards; both end with END.
@@ -41,8 +41,8 @@ Batch letters(Arena *arena, uint64_t seed, uint64_t which, int B, int length,
     return batch;
 }
 
-// Trains for STEPS steps, each with a batch of one length.
-Trainer trained(int positions, bool reverse) {
+// Trains for so many steps, each with a batch of one length.
+Trainer trained(int positions, bool reverse, int steps) {
     Config config = {.layers = 1, .d_model = D, .heads = 4, .d_ff = 4 * D,
                      .source_vocab = FIRST_WORD + LETTERS,
                      .target_vocab = FIRST_WORD + LETTERS,
@@ -50,7 +50,7 @@ Trainer trained(int positions, bool reverse) {
     Recipe recipe = {.rate = 0.004, .warmup = 200, .clip = 1, .seed = 1};
     Trainer t = trainer_new(&config, &recipe);
     initialize(t.model, 1);
-    while (t.step < STEPS) {
+    while (t.step < steps) {
         int length = SHORTEST + (int)(t.step % (TRAINED - SHORTEST + 1));
         Batch batch = letters(&t.arena, 1, (uint64_t)t.step, BATCH, length,
                               reverse);
@@ -90,7 +90,7 @@ void test(Trainer *t, const char *names, int length, bool reverse) {
 }
 
 int main(int argc, char **argv) {
-    int positions = argc != 3 ? -1
+    int positions = argc != 4 ? -1
                   : find_choice("sinusoidal|learned|none", argv[2]);
     if (positions < 0)
         return 2;
@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
     bool reverse = !strcmp(argv[1], "reverse");
     char names[64];
     snprintf(names, sizeof names, "%s,%s", argv[1], argv[2]);
-    Trainer t = trained(positions, reverse);
+    Trainer t = trained(positions, reverse, atoi(argv[3]));
     puts("task,positions,length,place,correct,forced,exact");
     for (int length = SHORTEST; length <= LONGEST; length++)
         test(&t, names, length, reverse);

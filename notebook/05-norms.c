@@ -10,7 +10,7 @@
 // norm: post, pre (without a norm at the end of the stack), or pre + final
 // (with it, as transformer.c has it). loss: which gradient comes in at the end;
 // "random" is that of Σ out · u with random u of variance 1, "sum" is that of
-// Σ out. layers: of the whole stack. layer: the place, behind this many layers;
+// Σ out. layers: of the whole stack. layer: the place, after this many layers;
 // 0 is the input.
 //
 // output: the norm √Σx² of what the layer puts out, all positions together.

@@ -7,11 +7,11 @@
 //
 //     start,mask,layers,blanked,position,distance,other
 //
-// start: how the parameters begin. "transformer.c": embeddings with standard
-// deviation 1/√d_model, matrices after Glorot. "PyTorch": as its nn.Embedding
-// and nn.Linear begin, with standard deviation 1, and uniform between ±1/√in;
-// biases are zero in both. Both multiply embeddings by √d_model. mask: what a
-// query may see: "none" hides nothing, "causal" hides what is behind it,
+// start: how the parameters begin. "transformer.c": all matrices, embeddings
+// too, after Glorot and Bengio. "PyTorch": as its nn.Embedding and nn.Linear
+// begin, with standard deviation 1, and uniform between ±1/√in; biases are zero
+// in both. Both multiply embeddings by √d_model. mask: what a
+// query may see: "none" hides nothing, "causal" hides what comes later,
 // "window" all but its two neighbours and itself. layers: how many the signal
 // has passed. blanked, position: from 0.
 //
@@ -43,19 +43,18 @@ typedef struct {
     Pass pass;
 } Lab;
 
-// PyTorch's deviations instead of those of initialize.
+// PyTorch's numbers instead of those of initialize.
 void start_as_pytorch(Transformer *t) {
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
         int in = tensor->rows, out = tensor->cols;
-        double factor = 1;
-        if (tensor->start == START_EMBEDDING)
-            factor = sqrt(D);
-        if (tensor->start == START_XAVIER)
-            factor = sqrt(1.0 / in) / sqrt(6.0 / (in + out));
-        for (int k = 0; k < in * out; k++)
+        double factor = sqrt(1.0 / in) / sqrt(6.0 / (in + out));
+        for (int k = 0; tensor->start == START_XAVIER && k < in * out; k++)
             tensor->mat->at[k] *= (real)factor;
     }
+    uint64_t state = random_key(2, FOR_PARAMETERS, 0);
+    for (int k = 0; k < V * D; k++)
+        t->source_embedding.at[k] = (real)normal(&state);
 }
 
 Lab new_lab(bool as_pytorch) {

@@ -1,7 +1,7 @@
 // Lab 7, continued: a query that sees nothing.
 //
 // Attention with random q, k and v, ROWS of each. A causal mask is turned
-// round, so that each query sees only what is behind it, and the last one
+// round, so that each query sees only what comes later, and the last one
 // nothing. With the argument "weights", the weights of attention:
 //
 //     way,query,key,weight

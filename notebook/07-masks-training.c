@@ -4,8 +4,12 @@
 // twice, from the same start and the same batches: once with the causal mask in
 // the decoder's self-attention, once without. Without it, position i can look
 // at position i+1 of the decoder's input, and there stands the very word that
-// is expected at i. Every EVERY steps the model is held against 200 unseen
-// pairs:
+// is expected at i.
+//
+//     07-masks-training STEPS EVERY
+//
+// trains for so many steps, and every EVERY steps holds the model against 200
+// unseen pairs:
 //
 //     mask,step,loss,accuracy,written
 //
@@ -20,7 +24,7 @@
 
 #include "lab.h"
 
-enum { LAYERS = 1, WIDTH = 64, STEPS = 600, EVERY = 50, SHOWN = 3 };
+enum { LAYERS = 1, WIDTH = 64, SHOWN = 3 };
 
 // transformer_forward, except that the causal mask may be missing.
 Mat forward(Pass *pass, Saved *s, const Transformer *t, const Batch *batch,
@@ -100,7 +104,10 @@ void show(FILE *file, const Text *text, const Batch *batch, const int *out,
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc != 3)
+        fail("07-masks-training STEPS EVERY");
+    long steps = atol(argv[1]), every = atol(argv[2]);
 #ifdef _OPENMP
     omp_set_num_threads(1); // the model is too small for more
 #endif
@@ -115,7 +122,7 @@ int main(void) {
                      .d_ff = 2 * WIDTH, .source_vocab = source.count,
                      .target_vocab = target.count, .max_len = 16};
     Recipe recipe = {.rate = 2e-3, .warmup = 100, .clip = 1, .batch = 64,
-                     .steps = STEPS, .seed = 1};
+                     .steps = steps, .seed = 1};
     int *order = allocate((size_t)data.count, sizeof *order);
     int per_epoch = data.count / recipe.batch;
     FILE *file = fopen("build/notebook/07-masks-written.csv", "w");
@@ -133,7 +140,7 @@ int main(void) {
         size_t places = (size_t)(test.sentences * test.target_length);
         int *out = arena_take(&arena, places, sizeof *out);
         report(&t, &test, causal, out);
-        while (t.step < STEPS) {
+        while (t.step < steps) {
             int k = (int)(t.step % per_epoch);
             if (k == 0)
                 epoch_order(order, &data, recipe.batch, 1, t.step / per_epoch);
@@ -141,7 +148,7 @@ int main(void) {
                                      recipe.batch);
             step(&t, &batch, causal);
             arena_release(&t.arena, 0);
-            if (t.step % EVERY == 0)
+            if (t.step % every == 0)
                 report(&t, &test, causal, out);
         }
         show(file, &unseen, &test, out, &target, causal);

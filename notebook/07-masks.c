@@ -51,7 +51,7 @@ Mat logits_of(Lab *lab, const int *source, int S, Mask source_mask,
     return decode(&pass, saved, lab->model, target, 1, T, target_mask, cross);
 }
 
-// Words from FIRST_WORD on, and pads behind them.
+// Words from FIRST_WORD on, and pads after them.
 void words(int *ids, int count, int pads) {
     for (int i = 0; i < count + pads; i++)
         ids[i] = i < count ? FIRST_WORD + i * 5 % (V - FIRST_WORD) : PAD;

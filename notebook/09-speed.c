@@ -5,13 +5,13 @@
 // with 128 numbers for each direction.
 //
 //     09-speed parameters    model,part,parameters
-//     09-speed time          model,what,length,batch,work,chain,seconds
+//     09-speed time RUNS     model,what,length,batch,work,chain,seconds
 //
 // The second measures lengths from 25 to 2,000 words. what: forward, which
 // keeps nothing for a backward pass, or training: forward and backward, without
 // the step of Adam. work: multiplications in matrix products, forward. chain:
 // how many matrix products of the forward pass have to wait for one another.
-// seconds: of processor time on one thread, the least of several runs.
+// seconds: of processor time on one thread, the least of RUNS runs, or more.
 
 #include "lab.h"
 #include "rnn.c"
@@ -25,6 +25,7 @@ typedef struct {
     Mat embedding[2];              // (V,D)
     BiLstm lstm[2][LSTM_LAYERS];
     int batch, length;
+    int runs;                      // of a measurement, at least
     int *ids;                      // (B·S), read in either order
     Arena arena;
 } Lab;
@@ -102,10 +103,10 @@ void lstm_training(Lab *lab) {
     embedding_backward(&e, lab->embedding[1], none, x);
 }
 
-// The shortest of at least two runs, and of as many as fit a fifth of a second.
+// The shortest of at least lab->runs runs, and of more if they are short.
 double seconds_of(Lab *lab, void (*run)(Lab *)) {
     double least = INFINITY, total = 0;
-    for (int k = 0; k < 2 || total < 0.2; k++) {
+    for (int k = 0; k < lab->runs || total < 0.1 * lab->runs; k++) {
         clock_t started = clock();
         run(lab);
         double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
@@ -165,7 +166,8 @@ int main(int argc, char **argv) {
         lab.ids[i] = (int)(uniform(&state) * V);
     if (argc == 2 && strcmp(argv[1], "parameters") == 0) {
         print_counts(&lab);
-    } else {
+    } else if (argc == 3 && strcmp(argv[1], "time") == 0) {
+        lab.runs = atoi(argv[2]);
 #ifdef _OPENMP
         omp_set_num_threads(1);
 #endif
@@ -177,7 +179,8 @@ int main(int argc, char **argv) {
                 lab.batch = training && length[k] > 1000 ? 1 : 4;
                 measure(&lab, training);
             }
-    }
+    } else
+        fail("09-speed parameters | time RUNS");
     transformer_free(lab.transformer);
     transformer_free(lab.transformer_gradient);
     for (int role = 0; role < 2; role++) {

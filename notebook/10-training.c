@@ -2,7 +2,7 @@
 //
 //     10-training MODEL PAIRS.tsv
 //
-// For each expected token of the pairs, behind the true tokens before it, a
+// For each expected token of the pairs, after the true tokens before it, a
 // line of CSV says what the model thinks of it:
 //
 //     expected,best,correct

@@ -10,13 +10,14 @@
 //
 // so that attention alone passes the network at n = 4D, with its projections at
 // n = 2D. The count leaves out what is no product: softmax looks at H·n²
-// weights. `13-cost time` prints for each width, length, part and pass a line
+// weights. `13-cost time RUNS` prints for each width, length, part and pass a
+// line
 //
 //     d_model,length,part,pass,seconds,operations
 //
 // pass: forward, or training, which is forward and backward. seconds: of one
-// core's time, the shortest of several runs. operations: by the count above;
-// the backward pass has two products for each one of the forward pass.
+// core's time, the shortest of RUNS runs, or more. operations: by the count
+// above; the backward pass has two products for each one of the forward pass.
 // `13-cost memory` prints
 //
 //     d_model,length,part,bytes
@@ -29,7 +30,7 @@
 enum { HEADS = 8, LONGEST = 2048, WIDEST = 512 };
 
 typedef struct {
-    int n;
+    int n, runs;
     Transformer *model, *gradient; // of one layer
     Arena room, scratch;
     Mat x, q, k, v, context, out, junk; // (n,D); junk takes all gradients
@@ -103,12 +104,12 @@ void feed_forward(Lab *lab, bool training) {
     arena_release(&lab->scratch, 0);
 }
 
-// The shortest of at least four runs, behind one that warms up; in processor
-// time, so that other programs disturb as little as possible.
+// The shortest of at least lab->runs runs, and of more if they are short, after
+// one that warms up; in processor time, so that other programs disturb little.
 double seconds(void (*part)(Lab *, bool), Lab *lab, bool training) {
     double shortest = INFINITY, total = 0;
     part(lab, training);
-    for (int runs = 0; runs < 4 || (total < 0.03 && runs < 1000); runs++) {
+    for (int k = 0; k < lab->runs || total < 0.01 * lab->runs; k++) {
         clock_t start = clock();
         part(lab, training);
         double time = (double)(clock() - start) / CLOCKS_PER_SEC;
@@ -118,8 +119,9 @@ double seconds(void (*part)(Lab *, bool), Lab *lab, bool training) {
     return shortest;
 }
 
-void measure_time(int d_model, int n) {
+void measure_time(int d_model, int n, int runs) {
     Lab lab = lab_new(d_model, n);
+    lab.runs = runs;
     double D = d_model, N = n, F = 4 * D;
     struct {
         const char *name;
@@ -157,8 +159,8 @@ void measure_memory(int d_model, int n) {
 
 int main(int argc, char **argv) {
     bool memory = argc == 2 && strcmp(argv[1], "memory") == 0;
-    if (!memory && !(argc == 2 && strcmp(argv[1], "time") == 0))
-        fail("13-cost time | memory");
+    if (!memory && !(argc == 3 && strcmp(argv[1], "time") == 0))
+        fail("13-cost time RUNS | memory");
 #ifdef _OPENMP
     omp_set_num_threads(1);
 #endif
@@ -166,5 +168,8 @@ int main(int argc, char **argv) {
                 : "d_model,length,part,pass,seconds,operations");
     for (int d_model = 128; d_model <= WIDEST; d_model *= 2)
         for (int n = 32; n <= LONGEST; n *= 2)
-            (memory ? measure_memory : measure_time)(d_model, n);
+            if (memory)
+                measure_memory(d_model, n);
+            else
+                measure_time(d_model, n, atoi(argv[2]));
 }

@@ -1,5 +1,5 @@
-"""What the notebooks share: running a lab's program, reading its CSV, checked
-numbers, and how plots look."""
+"""What the labs share: running a program, reading its CSV, the short form,
+checked numbers, and how plots look."""
 import csv
 import io
 import os
@@ -30,7 +30,8 @@ def command(*words):
     done = subprocess.run([str(word) for word in words], cwd=ROOT,
                           capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+        raise RuntimeError(" ".join(map(str, words)) + ": "
+                           + done.stderr.strip())
     return done.stdout
 
 
@@ -51,6 +52,17 @@ def run(lab, *arguments):
     return read(command(f"build/notebook/{lab}", *arguments))
 
 
+def first(path, count):
+    """The first lines of a file -> the name of a file that holds them."""
+    name = f"build/notebook/{count}-{os.path.basename(path)}"
+    os.makedirs(f"{ROOT}/build/notebook", exist_ok=True)
+    with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+        lines = file.readlines()[:count]
+    with open(f"{ROOT}/{name}", "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    return name
+
+
 def column(rows, name, **where):
     """The values of one column, in the rows where other columns have the given
     values."""
@@ -58,12 +70,42 @@ def column(rows, name, **where):
             if all(row[key] == value for key, value in where.items())]
 
 
-def number(name, value, within):
-    """Prints a number that a new run must reach again, to within so much."""
-    print(f"{name}: {value:.6g} (± {within:g})")
+# In the short form every cell runs, but nothing is trained to the end.
+SHORT = os.environ.get("LAB_SHORT") == "1"
+
+
+def short(full, short):
+    """How many steps, epochs, seeds or runs: `full`, or `short` in the short
+    form."""
+    return short if SHORT else full
+
+
+def digits(value):
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"
+
+
+def exact(name, value, within=0):
+    """Prints a number that comes without training: each run, of either form,
+    must reach it again to within so much, which allows for rounding."""
+    print(f"{name}: {digits(value)} (± {within:g})")
+
+
+def learned(name, value, within):
+    """Prints a number that comes from a training: each full run must reach it
+    again to within so much, which allows for the spread of trainings. The short
+    form prints it, too, but there it means nothing."""
+    print(f"{name}: {digits(value)} (learned, ± {within:g})")
 
 
 def time(name, ratio):
-    """Prints a ratio of times, which a new run must print too. It depends on the
-    machine and on what else the machine does: any value will do."""
+    """Prints a ratio of times. It depends on the machine and on what else the
+    machine does, so any value will do."""
     print(f"{name}: {ratio:.6g} (a time, not checked)")
+
+
+def after_training(claim, holds):
+    """Asserts a claim that is true only after a full training; in the short
+    form it may be false."""
+    if not (holds or SHORT):
+        raise AssertionError(f"not so: {claim}")
+    print(f"{'holds' if holds else 'not yet'}: {claim}")

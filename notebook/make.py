@@ -1,114 +1,180 @@
 #!/usr/bin/env python3
-"""Makes the notebooks.
+"""Makes the labs.
 
-    python3 notebook/make.py [--check] [NN ...]
+    python3 notebook/make.py [--check [--short]] [N ...]
 
-Each notebook/NN-name.md becomes a notebook by pandoc, is executed by nbclient
-and written to notebook/NN-name.ipynb, with a small copy of its first picture in
-notebook/thumbnails/. With --check the committed notebooks stay as they are; the
-numbers that the new ones print as "name: value (± tolerance)" are held against
-them; of those printed as "name: value (a time, not checked)" only that they are
-there. The last line is "N passed, N failed".
+N are numbers of labs; without any, all are made. Their programs are compiled
+first. Then each notebook/NN-name.md becomes a Jupyter notebook by pandoc, is
+executed by nbclient and written to notebook/NN-name.ipynb, with a small copy of
+its first picture in notebook/thumbnails/.
+
+With --check the committed labs stay as they are. The numbers that the new run
+prints are held against the committed ones:
+
+    NAME: VALUE (± TOLERANCE)             exact: compared
+    NAME: VALUE (learned, ± TOLERANCE)    compared, but not with --short
+    NAME: VALUE (a time, not checked)     must only be there
+
+A lab in which nothing is compared fails. With --short every cell runs, but
+trainings are cut down to a few steps (LAB_SHORT=1, see lab.py). The last line
+is "N passed, N failed".
 """
 import base64
 import glob
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 
-import matplotlib.image
-import nbclient
-import nbformat
+try:
+    import ipykernel  # noqa: F401, what nbclient runs the cells in
+    import matplotlib.image
+    import nbclient
+    import nbformat
+except ImportError as missing:
+    sys.exit(f"make.py: the labs need {missing.name}, which is not installed: "
+             f"apt-get install python3-{missing.name} (or pip install "
+             f"{missing.name})")
 
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel warns
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.path.join(os.path.dirname(HERE), "build", "notebook")
-NUMBER = re.compile(r"^(.+): (\S+) \((?:± (\S+)|a time, not checked)\)$", re.M)
+ROOT = os.path.dirname(HERE)
+BUILD = os.path.join(ROOT, "build", "notebook")
+NUMBER = re.compile(
+    r"^(.+): (\S+) \((?:(learned, )?± (\S+)|a time, not checked)\)$", re.M)
+EXACT, LEARNED, TIME = "exact", "learned", "a time"
+
+
+def misuse(reason):
+    print(f"make.py: {reason}", file=sys.stderr)
+    sys.exit(2)
+
+
+def sources(numbers):
+    """The numbers of labs, as words -> their sources; of none, all."""
+    labs = {int(os.path.basename(path)[:2]): path
+            for path in sorted(glob.glob(f"{HERE}/[0-9][0-9]-*.md"))}
+    for word in numbers:
+        if not re.fullmatch("[0-9]+", word) or int(word) not in labs:
+            misuse(f"there is no lab {word}: N is a number from {min(labs)} "
+                   f"to {max(labs)}")
+    return [labs[n] for n in sorted(set(map(int, numbers)) or labs)]
+
+
+def build(labs):
+    """The programs of the labs and ./transformer, which most of them run."""
+    programs = [os.path.basename(path)[:-len(".c")] for lab in labs
+                for path in glob.glob(f"{HERE}/{os.path.basename(lab)[:3]}*.c")]
+    made = subprocess.run(
+        ["make", "-s", f"-j{os.cpu_count()}", "transformer",
+         *(f"build/notebook/{name}" for name in sorted(programs))],
+        cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    if made.returncode != 0:
+        sys.exit("make.py: the programs of the labs do not compile")
 
 
 def convert(source):
-    """Markdown -> notebook; its code blocks are the cells."""
+    """Markdown -> a Jupyter notebook; its code blocks are the cells."""
     text = subprocess.run(["pandoc", source, "--to", "ipynb", "--wrap=preserve"],
                           check=True, capture_output=True, text=True).stdout
     return nbformat.reads(text, as_version=4)
 
 
-def execute(notebook):
+def execute(lab):
+    """Runs all cells -> what went wrong, a list of lines."""
     client = nbclient.NotebookClient(
-        notebook, timeout=3600, startup_timeout=600, iopub_timeout=60,
+        lab, timeout=3600, startup_timeout=600, iopub_timeout=60,
         kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": HERE}})
-    client.execute()
-    notebook.metadata.language_info = {"name": "python"}
+    try:
+        client.execute()
+    except nbclient.exceptions.CellExecutionError as error:
+        return [f"{error.ename}: {error.evalue}"]
+    except (nbclient.exceptions.CellTimeoutError,
+            nbclient.exceptions.DeadKernelError) as error:
+        return [str(error).strip().splitlines()[0]]
+    lab.metadata.language_info = {"name": "python"}
+    return []
 
 
-def outputs(notebook):
-    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+def outputs(lab):
+    return [output for cell in lab.cells for output in cell.get("outputs", [])]
 
 
-def numbers(notebook):
-    """The checked numbers -> {name: (value, tolerance)}; of a time it is inf."""
-    text = "".join(output.get("text", "") for output in outputs(notebook))
-    return {name: (float(value), float(within or "inf"))
-            for name, value, within in NUMBER.findall(text)}
+def numbers(lab):
+    """The checked numbers -> {name: (kind, value, tolerance)}."""
+    text = "".join(output.get("text", "") for output in outputs(lab))
+    return {name: (TIME if not within else LEARNED if learned else EXACT,
+                   float(value), float(within or "inf"))
+            for name, value, learned, within in NUMBER.findall(text)}
 
 
-def thumbnail(notebook, file):
-    pictures = [output.data["image/png"] for output in outputs(notebook)
+def differences(old, new, compared):
+    """What a new run did not reach again, of the kinds that are compared; a
+    line each."""
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old or name not in new:
+            yield f"{name}: only in the {'new' if name in new else 'old'} run"
+            continue
+        (kind, was, within), (new_kind, now, _) = old[name], new[name]
+        if kind != new_kind:
+            yield f"{name}: was {kind}, is {new_kind}"
+        elif kind in compared and not abs(was - now) <= within:
+            yield f"{name}: was {was:g} (± {within:g}), is {now:g}"
+    if not any(kind in compared for kind, _, _ in new.values()):
+        yield "nothing is compared: print a number with lab.exact"
+
+
+def thumbnail(lab, file):
+    pictures = [output.data["image/png"] for output in outputs(lab)
                 if "image/png" in output.get("data", {})]
     matplotlib.image.thumbnail(io.BytesIO(base64.b64decode(pictures[0])), file,
                                scale=0.35)
 
 
-def differences(old, new):
-    """What a new run did not reach again, a line each."""
-    for name in sorted(old.keys() | new.keys()):
-        if name not in old or name not in new:
-            yield f"{name}: only in the {'new' if name in new else 'old'} run"
-        else:
-            (was, within), (now, _) = old[name], new[name]
-            if not abs(was - now) <= within:
-                yield f"{name}: was {was:g} (± {within:g}), is {now:g}"
+def make(source, check, compared):
+    """Makes one lab -> whether all went well."""
+    name = os.path.basename(source)[:-len(".md")]
+    started, lab = time.monotonic(), convert(source)
+    wrong = execute(lab)
+    found = numbers(lab)
+    if check and not wrong:
+        committed = nbformat.read(f"{HERE}/{name}.ipynb", as_version=4)
+        wrong = list(differences(numbers(committed), found, compared))
+    if not check and not wrong:
+        thumbnail(lab, f"{HERE}/thumbnails/{name}.png")
+    nbformat.write(lab, f"{BUILD if check or wrong else HERE}/{name}.ipynb")
+    kinds = [kind for kind, _, _ in found.values()]
+    print(f"{'FAIL' if wrong else 'ok  '} {name}: {kinds.count(EXACT)} exact, "
+          f"{kinds.count(LEARNED)} learned, {time.monotonic() - started:.0f} s",
+          flush=True)
+    for line in wrong:
+        print(f"     {line}")
+    if wrong:
+        print(f"     the lab as it ran: build/notebook/{name}.ipynb")
+    return not wrong
 
 
 def main():
-    check = "--check" in sys.argv[1:]
-    wanted = [word for word in sys.argv[1:] if word != "--check"] or [""]
-    sources = sorted(source for word in wanted
-                     for source in glob.glob(f"{HERE}/{word}*.md")
-                     if re.match(r"\d\d-", os.path.basename(source)))
-    if not sources:
-        sys.exit(f"make.py: there is no notebook {' '.join(wanted)}")
+    options = [word for word in sys.argv[1:] if word.startswith("--")]
+    labs = sources([word for word in sys.argv[1:] if word not in options])
+    check, short = "--check" in options, "--short" in options
+    if set(options) - {"--check", "--short"} or short and not check:
+        misuse("[--check [--short]] [N ...]; the short form is only for checks "
+               "(make notebooks-check SHORT=1)")
+    if not shutil.which("pandoc"):
+        sys.exit("make.py: the labs need pandoc, which is not installed: "
+                 "apt-get install pandoc")
+    os.environ["LAB_SHORT"] = "1" if short else "0"
     os.makedirs(BUILD, exist_ok=True)
-    passed = failed = 0
-    for source in sources:
-        name = os.path.basename(source)[:-len(".md")]
-        started, wrong = time.monotonic(), []
-        notebook = convert(source)
-        try:
-            execute(notebook)
-        except (nbclient.exceptions.CellExecutionError,
-                nbclient.exceptions.CellTimeoutError) as error:
-            wrong = [str(error).strip()]
-        committed = f"{HERE}/{name}.ipynb"
-        if check and not wrong:
-            old = numbers(nbformat.read(committed, as_version=4))
-            wrong = list(differences(old, numbers(notebook)))
-        if not check and not wrong:
-            thumbnail(notebook, f"{HERE}/thumbnails/{name}.png")
-        folder = BUILD if check or wrong else HERE
-        nbformat.write(notebook, f"{folder}/{name}.ipynb")
-        passed += not wrong
-        failed += bool(wrong)
-        print(f"{'FAIL' if wrong else 'ok  '} {name}: {len(numbers(notebook))} "
-              f"numbers, {time.monotonic() - started:.0f} s", flush=True)
-        for line in wrong:
-            print(f"     {line}")
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    build(labs)
+    compared = {EXACT} if short else {EXACT, LEARNED}
+    passed = [make(source, check, compared) for source in labs].count(True)
+    print(f"{passed} passed, {len(labs) - passed} failed")
+    sys.exit(passed < len(labs))
 
 
 if __name__ == "__main__":

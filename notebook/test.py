@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Tests of make.py and lab.py with small labs that need no training.
+
+    python3 notebook/test.py
+
+Each test states its claim. The last line is "N passed, N failed".
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAB = """``` {.code .python}
+import lab
+from lab import plt
+plt.plot([1, 2])
+plt.show()
+```
+
+``` {.code .python}
+%s
+```
+"""
+LABS = {
+    "01-exact": "lab.exact('a', OFF + 1, within=0.1)",
+    "02-learned": "lab.exact('a', 1); lab.learned('b', OFF + 1, within=0.1)",
+    "03-claim": "lab.exact('a', 1); lab.after_training('b is low', OFF == 0)",
+    "04-nothing": "lab.time('a', 1); print(lab.short('full', 'short'))",
+    "05-trained": "lab.learned('a', 1, within=0.1)",
+    "10-missing": "lab.exact('a', 1)\nif OFF == 0: lab.exact('b', 1)",
+}
+count = {True: 0, False: 0}
+
+
+def claim(text, holds, seen=""):
+    count[bool(holds)] += 1
+    print("ok  " if holds else "FAIL", text)
+    if not holds and seen:
+        print(seen)
+
+
+def project(folder):
+    """A project with the small labs, as they are when OFF is 0."""
+    os.makedirs(f"{folder}/notebook/thumbnails")
+    for name in ("make.py", "lab.py"):
+        shutil.copy(f"{HERE}/{name}", f"{folder}/notebook/{name}")
+    with open(f"{folder}/Makefile", "w", encoding="utf-8") as file:
+        file.write("transformer:\n")
+    write_labs(folder, 0)
+
+
+def write_labs(folder, off):
+    for name, text in LABS.items():
+        with open(f"{folder}/notebook/{name}.md", "w", encoding="utf-8") as file:
+            file.write(LAB % f"OFF = {off}\n{text}")
+
+
+def run(folder, *words, **environment):
+    return subprocess.run(
+        [sys.executable, "notebook/make.py", *words], cwd=folder, text=True,
+        capture_output=True, env={**os.environ, **environment}, check=False)
+
+
+def made(folder):
+    return {name[:-len(".ipynb")] for name in os.listdir(f"{folder}/notebook")
+            if name.endswith(".ipynb")}
+
+
+def committed(folder):
+    """The committed labs, byte by byte."""
+    found = {}
+    for name in made(folder):
+        with open(f"{folder}/notebook/{name}.ipynb", "rb") as file:
+            found[name] = file.read()
+    return found
+
+
+def verdicts(done):
+    """What make.py says of each lab -> {name: ok or FAIL}."""
+    return {words[1].rstrip(":"): words[0]
+            for words in map(str.split, done.stdout.splitlines())
+            if words[0] in ("ok", "FAIL")}
+
+
+def one_line(done, status, *words):
+    lines = done.stderr.splitlines()
+    return (done.returncode == status and len(lines) == 1 and not done.stdout
+            and all(word in lines[0] for word in words))
+
+
+def test_numbers(folder):
+    for words, wanted in ((["1"], {"01-exact"}),
+                          (["10", "01", "1"], {"01-exact", "10-missing"})):
+        done = run(folder, *words)
+        claim(f"N=\"{' '.join(words)}\" makes {' and '.join(sorted(wanted))}, "
+              "and no other", set(verdicts(done)) == made(folder) == wanted,
+              done.stdout + done.stderr)
+    before = committed(folder)
+    for words in (["9"], ["0"], ["x"], ["1", "11"], ["1.5"], ["-1"]):
+        done = run(folder, *words)
+        claim(f"N=\"{' '.join(words)}\" is refused in one line",
+              one_line(done, 2, f"no lab {words[-1]}:"), done.stderr)
+    claim("an option that does not exist is refused in one line",
+          one_line(run(folder, "--chekc"), 2, "--check"))
+    claim("the short form never overwrites a committed lab",
+          one_line(run(folder, "--short"), 2, "only for checks"))
+    claim("what is refused has changed nothing", before == committed(folder))
+
+
+def test_packages(folder):
+    for name in ("nbclient", "nbformat", "matplotlib", "ipykernel"):
+        with tempfile.TemporaryDirectory() as path:
+            with open(f"{path}/{name}.py", "w", encoding="utf-8") as file:
+                file.write("raise ModuleNotFoundError(name=__name__)\n")
+            done = run(folder, PYTHONPATH=path)
+        claim(f"without {name}: one line that names the package",
+              one_line(done, 1, f"apt-get install python3-{name} "), done.stderr)
+    done = run(folder, PATH="/nonexistent")
+    claim("without pandoc: one line that names the package",
+          one_line(done, 1, "apt-get install pandoc"), done.stderr)
+    with open(f"{folder}/Makefile", "w", encoding="utf-8") as file:
+        file.write("transformer:\n\t@echo no compiler >&2; exit 1\n")
+    done = run(folder, "1")
+    claim("programs that do not compile are said to be the reason",
+          done.returncode == 1 and "Traceback" not in done.stderr
+          and done.stderr.endswith("of the labs do not compile\n"), done.stderr)
+
+
+def test_check(folder):
+    before = committed(folder)
+    full = run(folder, "--check", "1", "4", "5")
+    short = run(folder, "--check", "--short", "1", "4", "5")
+    claim("what a new run reaches again passes; a lab with times only fails",
+          verdicts(full) == {"01-exact": "ok", "04-nothing": "FAIL",
+                             "05-trained": "ok"}
+          and full.stdout.endswith("2 passed, 1 failed\n"), full.stdout)
+    claim("in the short form a lab with learned numbers only fails, too",
+          verdicts(short) == {"01-exact": "ok", "04-nothing": "FAIL",
+                              "05-trained": "FAIL"}, short.stdout)
+    claim("lab.short takes the second number in the short form only",
+          "short" in text_of(folder, "04-nothing")
+          and b"full" in before["04-nothing"])
+    write_labs(folder, 5)
+    full = run(folder, "--check", "1", "2", "3", "10")
+    short = run(folder, "--check", "--short", "1", "2", "3", "10")
+    claim("an exact number that is off fails in both forms",
+          verdicts(full)["01-exact"] == verdicts(short)["01-exact"] == "FAIL"
+          and "a: was 1 (± 0.1), is 6" in full.stdout, full.stdout)
+    claim("a learned number that is off fails in the full form only",
+          verdicts(full)["02-learned"] == "FAIL"
+          and verdicts(short)["02-learned"] == "ok", full.stdout)
+    claim("a claim about trained models is asserted in the full form only, "
+          "and the reason is one line", verdicts(full)["03-claim"] == "FAIL"
+          and verdicts(short)["03-claim"] == "ok"
+          and "AssertionError: not so: b is low" in full.stdout
+          and "Traceback" not in full.stdout, full.stdout)
+    claim("a number that is no longer printed fails in both forms",
+          verdicts(full)["10-missing"] == verdicts(short)["10-missing"] == "FAIL"
+          and "b: only in the old run" in full.stdout, full.stdout)
+    claim("a failed check exits with 1", full.returncode == 1)
+    claim("a check changes no committed lab", before == committed(folder))
+
+
+def text_of(folder, name):
+    path = f"{folder}/build/notebook/{name}.ipynb"
+    with open(path, encoding="utf-8") as file:
+        return file.read().split('"outputs"')[-1]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        project(folder)
+        test_numbers(folder)
+        done = run(folder)
+        claim("without N all labs are made, each with its picture",
+              made(folder) == set(LABS) and len(LABS) == len(
+                  os.listdir(f"{folder}/notebook/thumbnails")), done.stdout)
+        test_check(folder)
+        test_packages(folder)
+    print(f"{count[True]} passed, {count[False]} failed")
+    sys.exit(count[False] > 0)
+
+
+if __name__ == "__main__":
+    main()
