@@ -2945,11 +2945,14 @@ char *read_file(const char *path, size_t *size) {
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
     if (length > INT_MAX)
         return "the line is too long";
-    if (length && s[length - 1] == '\r') // from Windows
+    while (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
     if (strlen(s) < length)
         return "a zero byte: this is not a text file";
+    if (strchr(s, '\r'))
+        return "a carriage return in the middle: lines must end with LF or "
+               "CR LF";
     if (!valid_utf8(s))
         return "not valid UTF-8";
     if (how.lowercase)

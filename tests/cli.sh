@@ -807,6 +807,9 @@ bad_data 'a file with nothing but a byte order mark' ': the file is empty' \
     '\357\273\277'
 bad_data 'a zero byte' ':2: a zero byte: this is not a text file' \
     'a\tb\nc\td\000\n'
+bad_data 'an old line end, CR alone' \
+    ':2: a carriage return in the middle: lines must end with LF or CR LF' \
+    'a\tb\r\nc\td\re\tf\r\n'
 bad_data 'no tab in line 3' ':3: expected source, tab, target; found no tab' \
     'a\tb\nc\td\ne f\n'
 bad_data 'an empty line' ':2: expected source, tab, target; found no tab' \
