@@ -5757,15 +5757,17 @@ void read_progress(const Reader *r, Checkpoint *c) {
 // is checked against the length of the file.
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
-    char start[8];
+    char start[9]; // the length, and the first bracket
     if (!r.file)
         fail("cannot open %s: %s", path, strerror(errno));
-    read_bytes(&r, start, 8);
+    read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
     if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
         fail("cannot read %s: %s", path, strerror(errno));
     if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
+    if (start[8] != '{') // better seen now than after reading gigabytes
+        refuse(&r, "its header should begin with {");
     char *header = allocate((size_t)length + 1, 1);
     fseek(r.file, 8, SEEK_SET);
     read_bytes(&r, header, (size_t)length);
@@ -6705,8 +6707,12 @@ char *read_input(Input *in) {
         free(line);
         return NULL;
     }
-    length -= length && line[length - 1] == '\r';
+    while (length && line[length - 1] == '\r')
+        length--;
     line[length] = '\0';
+    if (strchr(line, '\r'))
+        fail("line %d of the input: a carriage return in the middle",
+             in->line_number);
     return line;
 }
 
