@@ -2950,9 +2950,12 @@ char *read_file(const char *path, size_t *size) {
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
     if (length > INT_MAX)
         return "the line is too long";
-    if (length && s[length - 1] == '\r') // from Windows
+    while (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
+    if (strchr(s, '\r'))
+        return "a carriage return in the middle: lines must end with LF or "
+               "CR LF";
     if (!valid_utf8(s))
         return "not valid UTF-8";
     if (how.lowercase)
@@ -4715,17 +4718,17 @@ real exponential(real x) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// A trained model is worth keeping, and a training that was interrupted is
-// worth going on with. This chapter turns everything that matters into one
-// file, and such a file back into everything that matters. It has two halves.
-// The first is a table of all *settings*, the choices that a user makes. The
-// second is the *checkpoint*: settings, vocabularies and numbers on the disk.
+// A trained model is worth keeping, and an interrupted training is worth
+// resuming. This chapter turns everything that matters into one file, and such
+// a file back into everything that matters. It has two halves. The first is a
+// table of all *settings*, the choices that a user makes. The second is the
+// *checkpoint*: settings, vocabularies and numbers on disk.
 //
 // ## Settings
 //
-// Everything a user can choose stands in one struct. The parts that chapters 1,
-// 10 and 11 work with are the very structs that those chapters defined, so that
-// nothing has to be copied from one form into another.
+// Everything a user can choose stands in one struct. Its parts are the structs
+// that chapters 1, 10 and 11 work with, so nothing has to be copied from one
+// form into another.
 
 typedef struct {
     Config config;       // the model
@@ -4736,28 +4739,29 @@ typedef struct {
     int resume, help;
 } Settings;
 
-// And everything about a setting stands in one row of a table: its name, where
-// its value goes, what is allowed, what holds if nothing is said, and what the
-// help says. Four readers share the table:
+// Everything about a setting stands in one row of a table: its name, where its
+// value goes, which values are allowed, its default, and what the help says.
+// Four readers share the table:
 //
 //     the command line    --d-model 32          chapter 15 reads it
 //     the help            --d-model N …         chapter 15 prints it
 //     the checkpoint      "d_model":"32"        this chapter, both ways
 //     info                d-model 32            chapter 15 prints it
 //
-// To add a setting is to add a field and a row. The help, the limits, the file
-// and `--resume` then know it.
+// To add a setting, add a field and a row. The help, the limits, the file and
+// `--resume` then know it.
 
-// Which types there are, which commands take an option, and whether the model
-// keeps it; all three are explained below.
+// First the types of options, the commands that take an option, and whether the
+// model keeps it. What is KEPT may be changed when the training is resumed;
+// what is also FIXED may not, because it decides which tensors there are or
+// what their numbers mean.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
        USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands
 enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 
-// An option has one of five types. They differ in what is allowed and in what
-// the field holds:
+// The five types differ in what is allowed and in what the field holds:
 //
 //     INTEGER   digits only, between two limits     int
 //     NUMBER    any way C writes a number, limited  double
@@ -4765,26 +4769,22 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
 //     STRING    anything but nothing                const char *
 //
-// A CHOICE is written as words and used as the constants of chapter 1: the
-// order of the words in the table is the order of the constants in their enum.
-// "post" is POST_NORM because both come first.
+// A CHOICE is written as a word and stored as one of the constants of chapters
+// 1, 10 and 11: the words stand in the order of the constants.
 
-// Where no initial value is given, the field starts as zero, and either that is
-// meant (a flag that is off) or chapter 15 works it out.
-
-// How does one function store values of three types into thirty fields? Through
+// How can one function store values of three types in thirty fields? Through
 // the field's *offset*, the number of bytes from the start of the struct, for
-// which C has the macro offsetof. (char *)settings + offset is the address of
-// the field, and the type says what kind of pointer that is. It is the one
-// place in this file where a struct is treated as bytes; the price of thirty
-// hand-written assignments would be thirty chances to forget one.
+// which C has the macro offsetof: (char *)settings + offset is the address of
+// the field, and the type says what kind of pointer that is. This is the one
+// place in this file where a struct is treated as bytes. Thirty assignments by
+// hand would be thirty chances to forget one.
 
 typedef struct {
     const char *name;    // as on the command line, without --
     int type;
     size_t offset;       // of its field in Settings
     const char *choices; // separated by |; else what the help calls the value
-    const char *initial; // NULL: zero, or worked out from the others
+    const char *initial; // the default; NULL: zero, or from other options
     int commands;        // that take it
     int in_model;        // KEPT in the model, or also FIXED when resuming
     const char *help;
@@ -4793,22 +4793,19 @@ typedef struct {
 
 #define SETTING(field) offsetof(Settings, field)
 
-// What is KEPT belongs to the training and may be changed when it is resumed;
-// what is FIXED decides which tensors there are or what their numbers mean. The
-// last part of each row says it in words.
-
-// A word on the limits. They are not recommendations. Some keep arithmetic
-// within its types (65536 squared still fits a size_t, epochs times batches a
-// long), some are what makes sense at all (a dropout of 1 would drop
-// everything). A value outside is an error that names the option, the value and
-// what is allowed; the program never bends a value into its limits in silence.
+// The limits are not recommendations. Some keep arithmetic within its types,
+// others are what makes sense at all (a dropout of 1 would drop everything). A
+// value outside its limits is an error that names the option, the value and
+// what is allowed; it is never changed in silence.
 //
-// The initial values are the paper's architecture at classroom size. With
+// The defaults are the paper's architecture at classroom size. With
 //
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
 // they become the paper's base model; to train it as the paper did, add
-// --label-smoothing 0.1.
+// --label-smoothing 0.1. Two defaults are missing on purpose: d-ff and lr
+// follow from other options. Noam is the nickname of the paper's schedule,
+// after one of its authors.
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
@@ -4877,42 +4874,44 @@ const Option options[] = {
      "show this help", 0, 0},
 };
 
-// Two initial values are missing on purpose: d-ff and lr follow from other
-// options, whichever of these the user changes. Without steps, epochs count.
-
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
+               && LEARNED == 1 && NO_POSITIONS == 2 && RELU == 0 && GELU == 1
+               && WORDS == 0 && CHARACTERS == 1 && NOAM == 0 && CONSTANT == 1,
+               "choices are listed in the order of their constants");
 
 // ### Text to value, and back
 //
 // A value has one form as text, wherever it is read or written. Two functions
-// translate: set_option and option_text. Each undoes the other, to the last bit
-// of a learning rate, because a resumed training must use the very number that
-// it used before. The tests try this with every row of the table.
+// translate, set_option and option_text, and each undoes the other to the last
+// bit of a learning rate, because a resumed training must use the very number
+// that it used before. The tests try this with every row of the table.
 
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
-// know. So whoever reads a number here asks where it ended, and whether it is
-// within its limits; a comparison with NaN is false, so NaN is never within
-// them.
+// know. So every number is checked: where it ends, and whether it is within its
+// limits. (A comparison with NaN is false, so NaN is never within them.)
 
 // Reads a number from least to most into `*to`. Returns false if the text is
-// anything else, or has something behind the number; `*to` is then of no use.
-// Blanks in front are skipped.
+// anything else, has something after the number, or is too small for a double;
+// `*to` is then of no use. Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     errno = 0;
     *to = strtod(text, &end);
-    return end > text && !*end && errno != ERANGE && *to >= least && *to <= most;
+    bool whole = end > text && !*end && errno != ERANGE;
+    return whole && *to >= least && *to <= most;
 }
 
 // The whole number from least to most, neither below 0, that the text is; -1 if
 // it is none. Digits only: no sign, no point, no exponent.
 int64_t read_whole(const char *text, double least, double most) {
     double value;
-    bool digits = !text[strspn(text, "0123456789")];
-    return digits && read_number(&value, text, least, most) ? (int64_t)value : -1;
+    bool whole = !text[strspn(text, "0123456789")]
+              && read_number(&value, text, least, most);
+    return whole ? (int64_t)value : -1;
 }
 
-// The number of `text` among the choices "a|b|c", from 0; -1 if it is none.
+// Which of the choices "a|b|c" the text is, from 0; -1 if it is none.
 int find_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     for (int n = 0; *choices; n++) {
@@ -4941,9 +4940,8 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// Choices are kept by their words, not by their numbers. So a model stays
-// readable if a later version puts a new word between two old ones, and a
-// person who looks into the file sees "norm":"pre" and not "norm":"1".
+// Choices are saved as words, not as numbers, so a model stays readable if a
+// later version puts a new word between two old ones.
 
 // The value of option `o` as text, which set_option reads back; not for a
 // STRING. `to` needs 64 bytes and is what is returned. A NUMBER gets as few
@@ -5031,14 +5029,12 @@ void checkpoint_free(Checkpoint *c) {
 // resuming it is replaced whole. No file is read and written by one command,
 // except for the model and the log of a training that is resumed.
 
-// A file is written in three steps, with no need to look for errors in between:
+// A file is written in three steps, and errors are looked for only once, at the
+// end, since C remembers that a write has gone wrong (ferror):
 //
 //     NewFile n = new_file("table.csv");
 //     fprintf(n.file, …);
 //     commit_file(&n);
-//
-// C remembers that a write has gone wrong (ferror), so it is enough to ask
-// once, at the end.
 
 // A file that replaces `path` when it is complete.
 typedef struct {
@@ -5131,8 +5127,7 @@ void discard_file(NewFile *n) {
 }
 
 // Completes and renames the file. If any write since it was opened went wrong,
-// it is removed instead, and the program fails with the reason: errors of
-// writing need to be looked for here only.
+// it is removed instead, and the program fails with the reason.
 void commit_file(NewFile *n) {
     bool written = fflush(n->file) == 0 && !ferror(n->file);
 #ifdef TRANSFORMER_POSIX
@@ -5185,25 +5180,23 @@ void commit_file(NewFile *n) {
 // The offsets count bytes from the end of the header: 7 · 8 floats are 224
 // bytes. Tensors have the names of chapter 8. The two moments of Adam are
 // tensors like all others, with "adam.m." or "adam.v." before the name of the
-// parameter they belong to. Numbers in the metadata are strings, because the
-// format allows nothing else there. So from Python:
+// parameter they belong to. "state" says whether this is the newest state of a
+// training or the best one. Numbers in the metadata are strings, because the
+// format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")
 //     f.metadata()["d_model"], f.get_tensor("source_embedding.weight")
 
-// The format has a name, "transformer.c 1", with a number. Should a later
-// version of this program need something else in the file, it would count on,
-// and this one would refuse the file with that name in its message instead of
-// misreading it.
+// The format has a name with a number, "transformer.c 1". If a later version of
+// this program needs something else in the file, it will use another number,
+// and this version will refuse the file instead of misreading it.
 //
 // The floats are written byte by byte, with shifts, not as they lie in memory.
 // That takes a little longer but gives the same file on every machine. A build
-// that calculates in double rounds them to 32 bits, so that its files are the
-// same kind of file.
+// that calculates in double rounds them to 32 bits.
 //
-// As bytes, the first 24 of a model and the first of its numbers look like
-// this:
+// These are the first 24 bytes of a model and the first of its numbers:
 //
 //     28 37 00 00 00 00 00 00    0x3728 = 14120 bytes of header
 //     7b 22 5f 5f 6d 65 74 61    { " _ _ m e t a
@@ -5220,13 +5213,10 @@ const char *const role_prefix[ROLES] = {
 
 // ### What writing and reading share
 //
-// Three things have to be the same in both directions, so each is one function
-// (or a pair of neighbours): numbers as bytes, the names of settings, and the
-// entry of a tensor in the header.
-
-// How one knows that it is right: the tests read a saved file without any of
-// these functions, with code of their own; and Python's library reads the same
-// tensors.
+// Three things have to be the same in both directions: numbers as bytes, the
+// names of settings, and the entry of a tensor in the header. To check them,
+// the tests read a saved file with code of their own, and Python's library
+// reads the same tensors.
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
 // own order is. Errors are found by commit_file.
@@ -5277,11 +5267,11 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 
 // ### Writing
 //
-// From front to back: the length, not yet known, as zeros; the header; the
-// numbers; and then, back at the beginning, the length.
+// From front to back: eight zeros in place of the length, which is not known
+// yet; the header; the numbers; and then, back at the start, the length.
 
 // One vocabulary: its tokens joined by newlines, as the inside of a JSON
-// string. Tokens hold no control characters (chapter 10), so that only two
+// string. Tokens hold no control characters (chapter 10), so only two
 // characters have to be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
@@ -5337,12 +5327,11 @@ bool write_numbers(FILE *file, const Transformer *t) {
     return true;
 }
 
-// How large is a file? Four bytes for each parameter, three times, for the
-// moments are kept as well; the header adds a hundred bytes for each tensor,
+// How large is a file? Four bytes for each parameter, three times, because the
+// moments are saved as well; the header adds a hundred bytes for each tensor,
 // and the words. The classroom model of 260,314 parameters takes 3.1 megabytes,
-// the paper's base model with ten thousand words 714. Who only wants to
-// translate can leave the moments out with a few lines of Python, and has a
-// third:
+// the paper's base model with ten thousand words 714. If you only want to
+// translate, a few lines of Python leave the moments out:
 //
 //     from safetensors import numpy as st, safe_open
 //     f = safe_open("m.safetensors", "np")
@@ -5350,9 +5339,9 @@ bool write_numbers(FILE *file, const Transformer *t) {
 //     st.save_file(small, "small.safetensors", f.metadata())
 
 // Saves a checkpoint, with the moments if it has them, and replaces what was
-// there; or fails and leaves that as it was. Blanks behind the header make its
-// length a multiple of 8, so that the numbers are aligned for whoever maps the
-// file into memory.
+// there; or fails and leaves that as it was. Blanks after the header make its
+// length a multiple of 8, so that the numbers are aligned for a program that
+// maps the file into memory.
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
     NewFile n = new_file(path);
@@ -5432,10 +5421,12 @@ typedef struct {
 
 // Fails: says which file, what is wrong with it, and where that was found.
 _Noreturn void refuse(const Reader *r, const char *format, ...) {
-    char reason[512];
-    va_list arguments;
+    va_list arguments, again;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    va_copy(again, arguments);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, again) + 1;
+    char *reason = allocate(size, 1);
+    vsnprintf(reason, size, format, arguments);
     fail("%s: not a model this program can read: %s (byte %td)", r->path,
          reason, r->header ? 8 + r->at - r->header : 0);
 }
@@ -5470,10 +5461,9 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// Strings are shortened where they lie: "a\\nb" takes six bytes with its
-// quotes, and four when its escape is undone and a zero put behind it. So there
-// is always room, and a pointer into the file's contents is all that a string
-// needs.
+// Strings are unescaped where they lie: "a\\nb" takes six bytes with its
+// quotes, and four once its escape is undone and a zero put after it. So there
+// is always room.
 //
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
@@ -5488,9 +5478,9 @@ int read_hex(Reader *r) {
     return (int)strtol(digits, NULL, 16);
 }
 
-// A character that is written as its number, \u and four digits; two of them
-// for a number above ffff, each with ten of its bits. Writes it to `to` in
-// UTF-8 and returns where it ends.
+// A character that is written as its number, in four digits after \u. Numbers
+// above ffff are written as two, each with ten of their bits. Writes the
+// character to `to` in UTF-8 and returns where it ends.
 char *read_escape(Reader *r, char *to) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     int code = read_hex(r);
@@ -5548,9 +5538,8 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key, or `missing` if it is not there. The file is refused if
-// it is there twice (which of the two would count?), and if it must be there:
-// then `missing` is NULL.
+// The value of a key, or `missing` if the key is not there; if `missing` is
+// NULL, a file without the key is refused, and so is one that has it twice.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
     for (int i = 0; i < r->count; i++) {
@@ -5572,18 +5561,14 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
                metadata(r, key, NULL));
 }
 
-// A reader that refuses must say why in a way that helps. Most of these files
-// will not come from an enemy but from a full disk, a broken download or a
-// script that somebody wrote on a Friday. Hence the name of the file, the
-// reason, and the byte: with `head -c` one can look at the place.
-
 // One vocabulary, from tokens joined by newlines: the special ones first, then
 // the words, each larger than the one before. The order is checked because
 // token_id (chapter 10) finds words by it, and a word that stands in the file
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = {0}, special = vocab_new();
-    for (char *word = (char *)metadata(r, key, NULL), *next; word; word = next) {
+    char *word = (char *)metadata(r, key, NULL), *next;
+    for (; word; word = next) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
@@ -5723,9 +5708,6 @@ void read_tensors(Reader *r, Checkpoint *c, bool moments) {
     free(begin);
 }
 
-// A model without moments can be used but not resumed; its `m` and `v` stay
-// NULL, and resume_checkpoint (chapter 15) says so.
-
 // Where the training stands. The lowest loss is infinite before the first one.
 // Files of the first edition do not say which state they are.
 void read_progress(const Reader *r, Checkpoint *c) {
@@ -5743,15 +5725,17 @@ void read_progress(const Reader *r, Checkpoint *c) {
 // is checked against the length of the file.
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
-    char start[8];
+    char start[9]; // the length, and the first bracket
     if (!r.file)
         fail("cannot open %s: %s", path, strerror(errno));
-    read_bytes(&r, start, 8);
+    read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
     if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
         fail("cannot read %s: %s", path, strerror(errno));
     if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
+    if (start[8] != '{') // better seen now than after reading gigabytes
+        refuse(&r, "its header should begin with {");
     char *header = allocate((size_t)length + 1, 1);
     fseek(r.file, 8, SEEK_SET);
     read_bytes(&r, header, (size_t)length);
@@ -5798,10 +5782,10 @@ Checkpoint load_model(const char *path) {
 //     attention    a model, a sentence →  what it looked at
 //     info         a model             →  what is in it
 //
-// Its manners are those of Unix. Data goes to the standard output, everything
-// said about it to the standard error stream, so that commands can be combined.
-// Whatever goes wrong is said in one line, and the exit status tells a script
-// what happened:
+// Its manners are those of Unix. Data goes to the standard output, and all that
+// is said about it to the standard error stream, so that commands can be
+// combined. Whatever goes wrong is said in one line, and the exit status tells
+// a script what happened:
 //
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
@@ -5809,7 +5793,7 @@ Checkpoint load_model(const char *path) {
 //     130  stopped by Ctrl-C, after saving; 143 by kill, 129 by the terminal
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
-// above and prints what they answer; main loads the model for it and frees it.
+// above and prints what they return.
 //
 // ## What the user asks for
 //
@@ -5847,10 +5831,9 @@ const Command commands[] = {
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-// What is understood is more than the values. `given` remembers which options
-// stood on the command line, because that matters twice: a resumed training
-// keeps its own settings but for those that were given, and --steps and
-// --epochs exclude each other only if both were.
+// `given` remembers which options stood on the command line. That matters
+// twice: a resumed training keeps its own settings except those that were
+// given, and --steps and --epochs exclude each other only if both were.
 
 // The command line, understood.
 struct Arguments {
@@ -5861,10 +5844,9 @@ struct Arguments {
     bool given[OPTIONS]; // which of them were given
 };
 
-// There are two ways to end unhappily, and they are kept apart. fail (chapter
-// 1) is for things that went wrong although the command made sense; misuse is
-// for commands that make none. A script may try the first again, but never the
-// second.
+// There are two ways to fail. fail (chapter 1) is for things that went wrong
+// although the command made sense; misuse is for commands that make none. A
+// script may retry the first, but never the second.
 
 // Says what is wrong and where help is, and ends with status 2.
 _Noreturn void misuse(const Arguments *a, const char *format, ...) {
@@ -5878,7 +5860,7 @@ _Noreturn void misuse(const Arguments *a, const char *format, ...) {
 
 //@ run ./transformer train --d-mode 64 2>&1 || echo "exit status $?"
 
-// Every command ends with this: it fails if the standard output could not be
+// Every command ends with this. It fails if the standard output could not be
 // written (a full disk), which printf alone would not tell anybody.
 void finish_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -5888,7 +5870,7 @@ void finish_output(void) {
 // ### Help
 //
 // The text comes from the two tables, so it cannot disagree with what the
-// program takes. In brackets stands what holds if nothing is said.
+// program accepts. Defaults stand in brackets.
 
 // What the program can do, in a few lines.
 void print_help(void) {
@@ -5921,18 +5903,17 @@ void print_command_help(const Command *c) {
 
 // ### Reading the command line
 //
-// An option is written `--name value` or `--name=value`. It may stand before or
-// behind the operands; behind `--` everything is an operand, even a file that
-// is called --tie. A name must be whole, and a value must be what the table
-// allows: the program rather asks than guesses.
+// An option is written `--name value` or `--name=value`, before or after the
+// operands; after `--` everything is an operand, even a file that is called
+// --tie. A name must be complete, and a value must be one the table allows: the
+// program would rather ask than guess.
 //
 //     transformer: --heads: "none" is not a whole number from 1 to 1024 (see:
 //     transformer train --help)
-
-// Reading happens in one pass from left to right, and later options win: in a
-// script one can write `train $DEFAULTS "$@"`, and whoever calls it can
-// overrule. All initial values are put in first, as text, by the same
-// set_option; so there is no second way for a value to get into the settings.
+//
+// Options are read from left to right, and later ones win, so a script can say
+// `train $DEFAULTS "$@"`. All defaults are put in first, as text, by the same
+// set_option: there is no second way for a value to get into the settings.
 
 // The option of that name that the command takes, or the end with status 2.
 const Option *find_option(const Arguments *a, const char *name, size_t length) {
@@ -5949,7 +5930,9 @@ bool was_given(const Arguments *a, const char *name) {
 }
 
 // Reads the option that argument[0] begins; returns how many arguments it took,
-// 1 or 2. Ends with status 2 if its value is missing or wrong.
+// 1 or 2. Ends with status 2 if its value is missing or wrong. A value that
+// begins with two dashes must be attached (--log=--odd-name), or `--layers
+// --tie` would be a model with "--tie" layers.
 int read_option(Arguments *a, char **argument) {
     const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
@@ -5973,19 +5956,17 @@ int read_option(Arguments *a, char **argument) {
     return flag || attached ? 1 : 2;
 }
 
-// An option's value that begins with two dashes is taken for the next option,
-// so that a forgotten value is noticed: `--layers --tie` is an error, not a
-// model with "--tie" layers. Who really means it writes `--log=--odd-name`.
-
-// The peak of the learning rate if none was given: the paper's formula at t =
-// w.
+// The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's
+// formula at step w.
 double derived_rate(const Settings *s) {
     return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
 }
 
-// Fills in what follows from other settings, and checks the one thing that only
-// holds between two: heads divide the width. A model that exists has been
-// checked when it was loaded.
+// Fills in what depends on other settings, and checks the one thing that two of
+// them must agree on: heads divide the width. A model from a file was checked
+// when it was loaded.
+//
+//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 void complete_settings(const Arguments *a, Settings *s) {
     Config *c = &s->config;
     if (c->d_ff == 0)
@@ -5999,7 +5980,7 @@ void complete_settings(const Arguments *a, Settings *s) {
 }
 
 // The whole command line, or the end with status 2. With --help no operand is
-// needed. A rate of -1, which nobody can ask for, stands for "not given".
+// needed. A rate of -1, which no user can ask for, stands for "not given".
 Arguments read_arguments(int argc, char **argv) {
     Arguments a = {.settings = {.recipe = {.rate = -1}}};
     if (argc > 2 && find_choice("help|--help|-h", argv[1]) >= 0) {
@@ -6018,7 +5999,7 @@ Arguments read_arguments(int argc, char **argv) {
     for (const Option *o = options; o < options + OPTIONS; o++)
         if (o->initial)
             set_option(&a.settings, o, o->initial);
-    bool plain = false; // behind --
+    bool plain = false; // after --
     for (int i = 2; i < argc;) {
         if (!plain && !strcmp(argv[i], "--"))
             plain = ++i;
@@ -6040,14 +6021,9 @@ Arguments read_arguments(int argc, char **argv) {
     return a;
 }
 
-// d_ff and the learning rate are computed when all options are known, for they
-// depend on others: the inner width is four times the width, as in the paper,
-// and the rate peaks at (D · w)^(-1/2), which is the paper's formula at t = w.
-//
-//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
-
 // OpenMP takes all processors unless told otherwise. The results are the same
-// bits with any number of threads (chapter 1).
+// bits with any number of threads (chapter 1). On a machine that is busy with
+// other work, fewer threads can be faster: try --threads 1.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
@@ -6062,9 +6038,9 @@ void set_threads(const Arguments *a) {
 
 // ## Time, the terminal, and Ctrl-C
 //
-// Two things that C11 knows nothing of.
+// C11 knows nothing of terminals.
 
-// Whether somebody is looking. Without POSIX: no, to be on the safe side.
+// Whether the file is a terminal. Without POSIX: no, to be on the safe side.
 bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
@@ -6074,17 +6050,16 @@ bool is_terminal(FILE *file) {
 }
 
 // Why not stop at once? In the middle of a step half of the parameters may be
-// new and half old; such a state would never have existed in a training that
-// was not stopped, and could not be resumed to the same bits. A step takes a
-// fraction of a second. Who cannot wait presses Ctrl-C again, and loses what
-// was done since the last pause, but no file.
+// new and half old, a state that never occurs in a training that runs through,
+// and that could not be resumed to the same bits. A step takes a fraction of a
+// second. Pressing Ctrl-C again ends the program at once; what was done since
+// the last checkpoint is lost, but no file.
 
 // The first Ctrl-C asks the training loop to finish its step and save. It only
 // leaves a note, since hardly anything else is allowed in a signal's handler;
-// report_step reads the note. A second Ctrl-C ends the program at once. The
-// same holds for SIGTERM, which kill sends, and SIGHUP, which comes when the
-// terminal is closed; a signal that is ignored when the program begins (nohup
-// does that) stays ignored.
+// report_step reads the note. The same holds for SIGTERM, which kill sends, and
+// for SIGHUP, which comes when the terminal is closed. A signal that is ignored
+// when the program begins (nohup does that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
 void remember_signal(int which) {
@@ -6099,21 +6074,16 @@ void stop_at(int which) {
 
 // ## What all commands with a model do
 
-// The mean loss of a token, without label smoothing, in nats: the unit of the
-// natural logarithm. A model that knows nothing has about ln V, the logarithm
-// of the size of the vocabulary (9.2 for ten thousand words); one that is
-// always certain and right has 0.
-
-// The mean plain loss of a token; there must be at least one.
+// The mean cross-entropy of a token in nats, the unit of the natural logarithm,
+// without label smoothing. A model that knows nothing has about ln V (9.2 for
+// ten thousand words); one that is always certain and right has 0.
 double average(Loss l) {
     return l.plain / l.tokens;
 }
 
-// And the share of tokens whose most probable word is the right one. Both are
-// given for teacher forcing: each word is asked for behind the true words
-// before it.
-
-// Returns that share, from 0 to 1.
+// The share of tokens whose most probable word is the right one, from 0 to 1.
+// Both are measured with teacher forcing: each word is predicted from the true
+// words before it.
 double accuracy(Loss l) {
     return (double)l.correct / l.tokens;
 }
@@ -6123,9 +6093,9 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
     return decode_text(s.id, s.length, v, c->settings.tokenizer);
 }
 
-// Pairs in the model's numbers; pairs_free frees them. What is too long for the
-// model is left out, and said, and so is that the model does not know the
-// words. Fails if nothing remains. `path` is where the text came from.
+// Pairs in the model's numbers; pairs_free frees them. It says how many pairs
+// are too long for the model and left out, and if the model does not know most
+// of the words. Fails if nothing remains. The text came from `path`.
 Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
@@ -6158,8 +6128,8 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 
 // ## train
 //
-// The training loop of chapter 11 reports after each step. This prints, logs
-// and saves what it reports:
+// The training loop of chapter 11 reports after each step. This command prints,
+// logs and saves what it reports:
 //
 //     step 20/400  loss 5.0548  accuracy 3.5 %  lr 0.00031  norm 1.04  …
 //         valid  loss 4.6049  accuracy 11.5 %  (best so far)
@@ -6170,29 +6140,27 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 //     step 200/400  loss 1.4014  accuracy 64.1 %  lr 0.0031  norm 1.35  …
 //         valid  loss 0.8185  accuracy 79.2 %  (best so far)
 //
-// At a terminal the first of these lines is rewritten five times a second.
-// Elsewhere, in a log of a batch system for instance, it appears twenty times
-// in all. At every fifth pause three sentences (one is shown here) are
-// translated, so that one can watch the model learn; "(not yet)" stands behind
-// a wrong one.
+// How to read it: the loss should fall, fast at first. The accuracy is that of
+// single words in training, with dropout, so the model is better than it looks.
+// The norm is the length of the gradient before clipping; if it keeps growing,
+// the learning rate is too high. If the valid loss rises while the loss falls,
+// the model is overfitting: it learns the training data by heart. Nothing needs
+// to be done about that, since the best model has been kept.
 //
-// Two files are kept if there is validation data. The *newest* state is what
-// --resume continues; the *best* is what one wants to use, for a model that is
-// trained too long begins to learn the training data by heart. Without
-// validation data the newest is all there is.
+// At a terminal the line of progress is rewritten five times a second.
+// Elsewhere, in a log of a batch system for instance, it appears twenty times
+// in all. Every fifth time three sentences (one is shown here) are translated,
+// so that you can watch the model learn; "(not yet)" follows a wrong one.
+//
+// With validation data two files are kept. The *newest* state is what --resume
+// continues; the *best* is the one to use. Without validation data the newest
+// is all there is.
 //
 //     --model m.safetensors                   m.safetensors       newest
 //     --model m.safetensors --valid v.tsv     m.safetensors       best
 //                                             m.last.safetensors  newest
-
-// How to read such a line: the loss should fall, fast at first; the accuracy is
-// that of single words in training, with dropout, so the model is better than
-// it looks; the norm is the length of the gradient before clipping, and if it
-// grows and grows, the learning rate is too high. When the valid loss rises
-// while the loss falls, the model has begun to learn by heart. Nothing has to
-// be done about it: the best model has been kept.
 //
-// The Console is what has to be remembered from one report to the next.
+// Console is what has to be remembered from one report to the next.
 
 typedef struct {
     const Settings *settings;
@@ -6216,8 +6184,9 @@ void show_progress(Console *c, const Report *r) {
     double each = (now() - c->started) / (double)(s->step - c->first_step);
     int64_t left = (int64_t)(each * (double)(r->steps - s->step) + 0.5);
     bool terminal = is_terminal(stderr);
-    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  accuracy %.1f "
-            "%%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64 " left%s",
+    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  "
+            "accuracy %.1f %%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64
+            " left%s",
             c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
             r->steps, average(c->since), 100 * accuracy(c->since), s->rate,
             s->norm, left / 60, left % 60, terminal ? "   \033[?7h" : "");
@@ -6250,18 +6219,17 @@ void show_samples(const Console *c) {
 // ### The log
 //
 // A file for plotting: one row for each step, and one for each look at the
-// validation data, where the last two columns stay empty. A plot of the loss is
-// the first thing to look at when a training does not do what it should.
+// validation data, where the last two columns are empty. If a training does not
+// do what it should, look at a plot of the loss first.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
 //     1,train,5.3106,0.0041,1.5625e-05,3.0172,10310
 //     …
 //     200,train,1.3871,0.6402,0.003125,1.3508,11042
 //     200,valid,0.8185,0.792,0.003125,,
-
-// The rows are flushed one by one, so that one can plot while it trains. Times
-// are those of the clock on the wall, and the only numbers of a log that differ
-// when the same training is run again.
+//
+// Rows are flushed one by one, so you can plot while the model trains. The
+// speed is the only column that differs when the same training is run again.
 
 // The columns that both kinds of rows have.
 void write_row(FILE *log, const Step *s, const char *split, Loss l) {
@@ -6269,9 +6237,9 @@ void write_row(FILE *log, const Step *s, const char *split, Loss l) {
             l.loss / l.tokens, accuracy(l), s->rate);
 }
 
-// Saves the best, if there is a better one, and then the newest, which knows
-// how good the best is: were it the other way round, and something happened in
-// between, a resumed training would never save the best again.
+// Saves the best, if there is a better one, and then the newest: in the other
+// order, if something happened in between, a resumed training would be past the
+// best without having saved it.
 void save_models(const Console *c, const Report *r) {
     c->checkpoint->best = r->best;
     if (r->best)
@@ -6340,8 +6308,8 @@ void begin_log(Console *c) {
     c->log_begun = true;
 }
 
-// The row or rows of one step. If the disk is full, the model is still saved,
-// if there is room for it, before the program fails.
+// The row or rows of one step. If the log cannot be written, the model is saved
+// before the program fails.
 void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
     if (!c->log_begun)
@@ -6366,7 +6334,7 @@ void write_log(Console *c, const Report *r) {
 // ### After each step
 //
 // The order matters: first the log, then the checkpoint. So the log never lacks
-// a step that a checkpoint knows of, and open_log cuts off what is too much.
+// a step that a checkpoint knows of, and keep_rows drops what is too much.
 
 // What to do at a pause: show, and save.
 void report_pause(Console *c, const Report *r) {
@@ -6396,13 +6364,12 @@ bool report_step(void *context, const Report *r) {
 
 // ### Where a training begins
 
-// There are two beginnings: a new model, made from the data and the settings,
-// and one that is there already. Behind them everything is the same, and the
-// loop of chapter 11 cannot tell which it was; it sees a trainer that stands at
-// some step.
+// A training begins with a new model, made from the data and the settings, or
+// with one from a file. The loop of chapter 11 cannot tell which: it sees a
+// trainer that stands at some step.
 
-// "out/m.safetensors" → "out/m.last.safetensors"; any other name gets ".last"
-// behind it. The caller frees it.
+// "out/m.safetensors" → "out/m.last.safetensors"; to any other name ".last" is
+// appended. The caller frees it.
 char *last_path(const char *path) {
     const char *ending = strrchr(path, '.');
     if (!ending || strcmp(ending, ".safetensors"))
@@ -6413,9 +6380,8 @@ char *last_path(const char *path) {
 }
 
 // The vocabularies of a new model come from the training data alone. A word
-// that only the validation data has is unknown to the model, just as any new
-// word will be when it is used; otherwise one would measure something that
-// never happens.
+// that only the validation data has is unknown to the model, like any new word
+// when the model is used.
 
 // A new model: vocabularies from the training data, which come from `path`, and
 // random parameters. Fails if no words are left.
@@ -6436,8 +6402,8 @@ Checkpoint new_checkpoint(const Settings *s, const char *path,
 }
 
 // The model to go on with. What is given on the command line replaces what the
-// model remembers, except for what is FIXED: that must agree. So
-// `--resume --epochs 40` is enough to train twice as long.
+// model remembers, except for what is FIXED: that must agree. A rate that was
+// derived is derived again, in case the warm-up is another one.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
     bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
@@ -6467,12 +6433,6 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     c.trainer.model->config.dropout = c.settings.config.dropout;
     return c;
 }
-
-// What is FIXED is everything that decides which tensors there are, and how
-// text becomes numbers: a model of width 64 cannot go on as one of width 32,
-// and one that learned words does not know characters. Saying the same again is
-// no error, so the command line of a training can be repeated with --resume
-// behind it.
 
 bool same_vocabulary(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count;
@@ -6514,9 +6474,9 @@ void describe(const Console *console, const Pairs *data) {
     fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
             "parameters\n", m->layers, m->layers, m->d_model, m->heads,
             m->d_ff, text);
-    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, learning rate "
-            "up to %.3g after %d steps\n", total_steps(r, data->count), r->batch,
-            r->rate, r->warmup);
+    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, "
+            "learning rate up to %.3g after %d steps\n",
+            total_steps(r, data->count), r->batch, r->rate, r->warmup);
     const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
                               s->log};
     for (int i = 0; i < 3 && !s->resume; i++)
@@ -6525,15 +6485,9 @@ void describe(const Console *console, const Pairs *data) {
                     "--resume would go on with it\n", replaced[i]);
 }
 
-// It is worth reading these lines before one goes for coffee:
-//
-//     data: 6000 pairs, vocabularies of 109 and 154 tokens
-//     model: 2+2 layers, d_model 64, 4 heads, d_ff 256: 260,314 parameters
-//     training: 400 steps of 64 sentences, learning rate up to 0.00625 after …
-
 // No file may be read and written at once, and each that will be written must
-// be writable: better to know now than after an hour. The log is opened before
-// the first step anyway.
+// be writable: better to know now than after an hour. (The log is opened before
+// the first step anyway.)
 void check_paths(const Arguments *a, const char *last) {
     enum { WRITTEN = 3, ALL = 5 };
     const Settings *s = &a->settings;
@@ -6558,12 +6512,12 @@ void check_paths(const Arguments *a, const char *last) {
 //     nothing to do: 2000 steps are done; ask for more --steps or --epochs
 //     step 8: the loss is not a number any more; try a smaller --lr; …
 //
-// The third is followed by the first. In the fourth nothing is saved, for what
-// went wrong may have begun some steps ago; the state of the last pause is a
-// better place to look.
+// The third is followed by the first. In the fourth nothing is saved, since
+// what went wrong may have begun some steps ago; the last checkpoint is a
+// better state to go back to.
 
 // Trains, saves if stopped, and says how it ended. Fails if the loss is not a
-// number any more: then the file keeps the state of the last pause.
+// number any more.
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     Trainer *t = &c->checkpoint->trainer;
     if (t->step >= total_steps(&t->recipe, data->count))
@@ -6573,16 +6527,19 @@ void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)
-        fail("step %" PRId64 ": the loss is not a number any more; try a smaller "
-             "--lr; %s %s", t->step + 1, c->pauses || c->settings->resume
-             ? "the last good state is in" : "nothing was saved in", c->newest);
+        fail("step %" PRId64 ": the loss is not a number any more; "
+             "try a smaller --lr; %s %s", t->step + 1,
+             c->pauses || c->settings->resume ? "the last good state is in"
+                                              : "nothing was saved in",
+             c->newest);
     const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
-    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of a "
-            "step %.1f MB\n", stop_signal ? "stopped" : "done", t->step,
-            now() - c->started, stop_signal ? "go on with --resume; " : "",
-            path, (double)t->arena.peak / 1e6);
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; "
+            "peak memory of a step %.1f MB\n",
+            stop_signal ? "stopped" : "done", t->step, now() - c->started,
+            stop_signal ? "go on with --resume; " : "", path,
+            (double)t->arena.peak / 1e6);
 }
 
 // transformer train DATA.tsv
@@ -6631,9 +6588,10 @@ void train_command(const Arguments *a, Checkpoint *c) {
 //     $ echo "the red car is fast" | ./transformer translate m.safetensors
 //     la voiture rouge est rapide
 //
-// As many lines come out as go in, in the same order; a line without a word
-// gives an empty line. A line that cannot be translated ends the program with
-// its number, behind the translations of all lines before it.
+// One line comes out for each that goes in, in the same order; a line without a
+// word gives an empty line. A line that cannot be translated ends the program
+// with its number, after the translations of all lines before it. A word that
+// the model does not know is no error: it becomes <unknown>.
 
 // Lines may come from a person, a file or a program that waits for each answer.
 // Up to 64 lines are taken together, which is several times faster than one by
@@ -6717,13 +6675,17 @@ char *read_input(Input *in) {
         free(line);
         return NULL;
     }
-    length -= length && line[length - 1] == '\r';
+    while (length && line[length - 1] == '\r')
+        length--;
     line[length] = '\0';
+    if (strchr(line, '\r'))
+        fail("line %d of the input: a carriage return in the middle",
+             in->line_number);
     return line;
 }
 
-// text → its tokens, which the caller frees. Returns NULL, or else what is
-// wrong with the text, to be said behind its name.
+// text → its tokens, which the caller frees. Returns NULL, or what is wrong
+// with the text, to be said after its name.
 const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
                          Sentence *s) {
     static char reason[64];
@@ -6740,9 +6702,6 @@ const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
              s->length - 1, most);
     return s->length - 1 > most ? reason : NULL;
 }
-
-// A word that the model does not know is no error: it becomes <unknown>, and
-// the model makes of it what it can.
 
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
@@ -6764,11 +6723,11 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 
 // ## evaluate
 //
-// How good is a model? The first three numbers are teacher-forced: what does it
-// think of the true translation, word by word? The last two are of its own
-// translations: is it the very same sentence, and how many short runs of words
-// are the same? (Chapter 12 defines BLEU.) One line each, a name and a number,
-// for people and for scripts:
+// How good is a model? The first three numbers are teacher-forced: how well
+// does it predict the true translation, word by word? The last two are of its
+// own translations: how many are the very same sentence as the reference, and
+// how many short runs of words do they share with it? (Chapter 12 defines
+// BLEU.) One line each, a name and a number, for people and for scripts:
 //
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
@@ -6779,21 +6738,18 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     exact_match 9.40         percent
 //     bleu 39.95               percent
 //
-// This is a model that was stopped halfway, after 216 steps. Three of four
-// words are right if all words before them are right; but then of sentences
-// with eight words only one in ten can be right from end to end: 0.7545 to the
-// power of eight is 0.105. That is why exact matches come late in a training,
-// and then all at once.
-
+// This model was stopped halfway, after 216 steps. Three of four words are
+// right if all words before them are; but a sentence of eight words is then
+// right from end to end only one time in ten, since 0.7545 to the power of 8 is
+// 0.105. That is why exact matches come late in a training, and then all at
+// once.
+//
 // Compare only what is comparable. A loss depends on the vocabulary: fewer
 // words are easier to predict. BLEU depends on how text is cut into tokens;
-// here it is the program's own way, so its values hold for comparing models of
-// this program, not with those of an article. And an exact match is a hard
-// measure for sentences that can be translated in two ways, a fair one for
-// dates or reversed words.
-//
-// These numbers do not depend on how sentences are batched, but for rounding;
-// the tests hold them against those of sentences taken one by one.
+// here it is the program's own way, so its values serve to compare models of
+// this program, not those of an article. And an exact match is a hard measure
+// for sentences that can be translated in two ways, a fair one for dates or
+// reversed words.
 
 // transformer evaluate MODEL DATA.tsv
 void evaluate_command(const Arguments *a, Checkpoint *c) {
@@ -6803,7 +6759,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     Pairs p = load_pairs(a->operand[1], c);
     Loss loss = evaluate_loss(model, &p, TOGETHER, 0, arena);
     if (!isfinite(loss.plain))
-        fail("%s: its loss on %s is not a number", a->operand[0], a->operand[1]);
+        fail("%s: its loss on %s is not a number", a->operand[0],
+             a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
@@ -6819,9 +6776,10 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 
 // ## attention
 //
-// Shows where the model looks while it translates a sentence: its own
-// translation, or another one, for which --target asks. What the picture and
-// the file mean is told in chapter 13.
+// Shows where the model looks while it translates a sentence. With --target it
+// shows where the model would have looked if it had written that translation
+// instead of its own: a forward pass with the given words, as in training.
+// Chapter 13 explains the picture and the file.
 // Of the model above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
@@ -6842,10 +6800,6 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //
 // It has learned where an article comes from ("la" looks at "the") and begins
 // to find the noun, but does not yet know its adjectives.
-
-// With --target one can ask for what did not happen: where would the model have
-// looked, had it written this? That is a forward pass with the given words in
-// the place of the translation, just as in training.
 
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
@@ -6887,8 +6841,8 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // ## info
 //
 // What is in a model file, or what a model with these options would be. The
-// second needs no training and no file, so one can compute the size of the
-// paper's model before one has the memory for it:
+// second needs no training and no file, so you can compute the size of the
+// paper's model before you have the memory for it:
 //
 //     $ ./transformer info --layers 6 --d-model 512 --heads 8 --d-ff 2048
 //     …
@@ -6915,10 +6869,10 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // The largest part of it is in the feed-forward networks, not in the attention
 // that gave the paper its name.
 
-// The table that it prints is counted from the list of tensors in chapter 8,
-// not from a formula, so it is right for every combination of options. The
-// second part is an estimate from the formula in chapter 13; `train` prints the
-// true peak when it is done, and one can compare the two.
+// The table is counted from the list of tensors in chapter 8, not computed from
+// a formula, so it is right for every combination of options. The second part
+// is an estimate by the formula in chapter 13; `train` prints the true peak
+// when it is done.
 
 // Ends with status 2 if an option asks for what the file has decided.
 void check_info(const Arguments *a) {
@@ -6958,16 +6912,17 @@ void info_command(const Arguments *a, Checkpoint *c) {
 
 // ## main
 //
-// Here it ends, or begins: a command line comes in, one of five functions is
-// called, a status goes out. Whoever includes this file to use its parts leaves
-// main out.
-
-// How one knows that all this is right: the tests call the finished program
-// from outside, rightly and wrongly, some four hundred times. Each option is
-// given its limits and what lies just beyond them; data and models are damaged
-// in every way we could think of; the disk is full in the middle of a file; a
-// training is stopped and resumed. Each time the exit status, the message and
+// A command line comes in, one of five functions is called, a status goes out.
+// If you include this file to use its parts, leave main out by defining
+// TRANSFORMER_NO_MAIN.
+//
+// The tests call the finished program from outside, rightly and wrongly, some
+// five hundred times. Each option is given its limits and what lies just beyond
+// them; data and models are damaged; the disk is full in the middle of a file;
+// a training is stopped and resumed. Each time the exit status, the message and
 // the files that are left are compared with what this chapter promises.
+//
+// The program needs a stack of 256 KB; systems give a program some megabytes.
 
 // The standard input, output and error streams that are closed when the program
 // begins: the next file to be opened would take their place, and messages would

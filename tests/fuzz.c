@@ -320,6 +320,7 @@ bool feed(const Part *part, const char *bytes, size_t size)
     int status = 0;
     if (!messages)
         messages = fmemopen(said, sizeof said, "w");
+    nowhere(); // opened here, it stays open
     rewind(messages);
     memset(said, 0, sizeof said);
     save_bytes(bytes, size);
