@@ -207,7 +207,7 @@ while [ "$n" -lt "$memory" ]; do
     logged=$(tail -n 1 l.csv | cut -d , -f 1)
     [ "$trained" = "$logged" ] || [ $((logged % 5)) = 0 ] ||
         complain "step $trained is saved, step $logged was done"
-    n=$((n + memory / 21))
+    n=$((n + memory / 61))
 done
 holds 'memory runs out between two checkpoints: the steps that were done are saved' \
     "$complaints"
