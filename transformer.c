@@ -256,8 +256,15 @@ void complain(const char *format, va_list arguments) {
     fprintf(stderr, "transformer: %s", printable(text));
 }
 
+// If it is set, fail calls it first: chapter 15 saves a training with it.
+void (*rescue)(void);
+
 // Complains, and ends the program with status 1.
 _Noreturn void fail(const char *format, ...) {
+    void (*first)(void) = rescue;
+    rescue = NULL; // it may fail, too
+    if (first)
+        first();
     va_list arguments;
     va_start(arguments, format);
     complain(format, arguments);
@@ -6169,7 +6176,7 @@ typedef struct {
     const char *newest;   // where the newest checkpoint goes
     FILE *log;            // NULL: none
     bool log_begun;
-    int64_t first_step;   // before this run
+    int64_t first_step, reported; // before this run; of the last report
     double started, step_started, shown; // times
     Loss since;           // losses since the last pause
     int pauses;
@@ -6358,6 +6365,7 @@ bool report_step(void *context, const Report *r) {
         show_progress(c, r);
     if (r->pause)
         report_pause(c, r);
+    c->reported = r->step.step;
     c->step_started = now();
     return !stop_signal;
 }
@@ -6516,6 +6524,20 @@ void check_paths(const Arguments *a, const char *last) {
 // what went wrong may have begun some steps ago; the last checkpoint is a
 // better state to go back to.
 
+// If memory runs out, the steps that have been reported are saved.
+const Console *rescued;
+
+void rescue_training(void) {
+    const Trainer *t = &rescued->checkpoint->trainer;
+    if (rescued->line_open)
+        fputc('\n', stderr);
+    if (t->step != rescued->reported)
+        return; // log or best model do not know of it
+    save_checkpoint(rescued->checkpoint, rescued->newest);
+    fprintf(stderr, "step %" PRId64 " is saved in %s\n", t->step,
+            rescued->newest);
+}
+
 // Trains, saves if stopped, and says how it ended. Fails if the loss is not a
 // number any more.
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
@@ -6523,7 +6545,10 @@ void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     if (t->step >= total_steps(&t->recipe, data->count))
         fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
                 "more --steps or --epochs\n", t->step);
+    rescued = c;
+    rescue = rescue_training;
     bool finite = train(t, data, valid, report_step, c);
+    rescue = NULL;
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)
