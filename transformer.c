@@ -2643,10 +2643,9 @@ int utf8_length(const char *s) {
 // files, from the command line and from saved models is checked once, where it
 // comes in.
 bool valid_utf8(const char *s) {
-    for (int n; *s; s += n)
-        if ((n = utf8_length(s)) == 0)
-            return false;
-    return true;
+    while (*s && utf8_length(s))
+        s += utf8_length(s);
+    return *s == '\0';
 }
 
 // With --lowercase, "The" and "the" are the same token. What the C library
@@ -3018,15 +3017,16 @@ int max_int(int a, int b) {
     return a > b ? a : b;
 }
 
-// The same pairs as numbers. A pair with a sentence of more than max_len tokens
-// (without END) does not fit the model and is left out, but counted.
+// The same pairs as numbers, in the same order. A pair with a sentence of more
+// than max_len tokens (without END) does not fit the model and is left out, but
+// counted.
 typedef struct {
     Sentence *source, *target; // `count` of each
     int count;
     int too_long; // left out
 } Pairs;
 
-// text -> numbers: pair i is source[i] and target[i], in the order of the file.
+// text -> numbers
 Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
                    Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
@@ -3168,9 +3168,8 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
              "smaller --batch", B, *length);
     arena->sentences = B; // for messages
     arena->tokens = *length;
-    int n = B * *length;
-    int *ids = arena_take(arena, (size_t)n, sizeof *ids);
-    for (int i = 0; i < n; i++) {
+    int *ids = arena_take(arena, (size_t)(B * *length), sizeof *ids);
+    for (int i = 0; i < B * *length; i++) {
         Sentence one = s[index[i / *length]];
         int place = i % *length;
         ids[i] = place < one.length ? one.id[place] : PAD;
@@ -4179,8 +4178,8 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // ## As a picture
 //
 // Rows are queries, columns are keys; the darker a cell, the larger its weight.
-// The names of the columns are written downwards above them. It is plain text,
-// so it can be copied into a message.
+// The names of the columns are written downwards above them, one character a
+// line. It is plain text, so it can be copied into a message.
 //
 //                           <
 //                         f e
@@ -4210,10 +4209,10 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //
 // A terminal has columns, and most characters take one each, whatever their
 // bytes. But a combining mark takes none, since it is drawn on the character
-// before it, and a character of East Asia takes two, as most emoji do. The
-// common ranges are listed here. Not handled are the marks of Hebrew, Arabic,
-// Thai and Indian scripts, Korean written in separate letters, and emoji that
-// are joined from several; they may shift a picture.
+// before it, and a character of East Asia takes two, as most emoji do. Here are
+// the common ranges. What they lack may shift a picture: the marks of Hebrew,
+// Arabic, Thai, Indian scripts and kana, Korean in separate letters, emoji that
+// are joined from several, some older symbols.
 
 // The columns of a text.
 int columns(const char *s) {
@@ -4275,19 +4274,6 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
     }
 }
 
-// The mean over the H heads of a layer, as a fresh matrix. Heads look for
-// different things, and one alone may be hard to read; the CSV file has them
-// all.
-Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
-    Mat first = attention_of(s, kind, layer, 0, H);
-    Mat mean = arena_zeros(arena, first.rows, first.cols);
-    for (int h = 0; h < H; h++)
-        add(mean, attention_of(s, kind, layer, h, H));
-    for (int i = 0; i < mean.rows * mean.cols; i++)
-        mean.at[i] /= (real)H;
-    return mean;
-}
-
 // The tokens of n ids as names that can be shown.
 const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
     const char **name = arena_take(arena, (size_t)n, sizeof *name);
@@ -4301,7 +4287,8 @@ const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
 // Draws cross-attention, layer by layer; pass, s and batch are those of look().
 // A row is named by the token written there, which is not the query's own token
 // but the next one, since the question is where the model looked when it wrote
-// it.
+// it. Shown is the mean over the heads of a layer: they look for different
+// things, and one alone may be hard to read. The CSV file has them all.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
@@ -4312,9 +4299,14 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
     const char **rows = names_of(arena, target, batch->expected, T);
     const char **cols = names_of(arena, source, batch->source, S);
     for (int l = 0; l < pass->config->layers; l++) {
+        Mat mean = arena_zeros(arena, T, S);
+        for (int h = 0; h < H; h++)
+            add(mean, attention_of(s, CROSS, l, h, H));
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)T * S; i++)
+            mean.at[i] /= (real)H;
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
-        draw_attention(file, mean_of_heads(arena, s, CROSS, l, H), rows, cols);
+        draw_attention(file, mean, rows, cols);
     }
     arena_release(arena, mark);
 }
