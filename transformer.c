@@ -5017,16 +5017,18 @@ void checkpoint_free(Checkpoint *c) {
 //
 // This is the promise. A model and the attention weights of chapter 15 are
 // replaced whole: at any moment the name stands for the old file or for the new
-// one. (Without POSIX there is a moment between them when it stands for none.)
-// The mode of the old file is kept, and links are followed, so that it is the
-// file they point to that is replaced. A program that is killed while it writes
-// leaves an unfinished file whose name ends in .new, which you may delete; the
-// program itself never opens or removes a file of that name that it has not
-// made. Two trainings that write to one model do not mix: the last to save
-// wins. The log is different. It grows row by row, and a power cut can tear its
-// end; it is emptied when a new training has done its first step, and on
-// resuming it is replaced whole. No file is read and written by one command,
-// except for the model and the log of a training that is resumed.
+// one. (On Windows there is a moment between them when it stands for none.)
+// With POSIX the mode of the old file is kept, though not its owner, and links
+// are followed, so that the file they lead to is the one that is replaced; a
+// link that leads nowhere, a folder or a device is refused. A program that is
+// killed while it writes leaves an unfinished file whose name ends in .new,
+// which you may delete; the program never opens or removes a file of that name
+// that it has not made. Two trainings that write to one model do not mix: the
+// last to save wins. The log is different. It grows row by row, and a power cut
+// can tear its end. It is emptied when a new training has done its first step;
+// a resumed one replaces it whole, without the rows of steps that its
+// checkpoint does not know. No file that the command line names is both read
+// and written, except the model and the log of a training that is resumed.
 
 // A file is written in three steps, and errors are looked for only once, at the
 // end, since C remembers that a write has gone wrong (ferror):
