@@ -10,7 +10,7 @@
 // training, translation, and a look inside. It needs a C compiler and nothing
 // else. It is meant to be read from top to bottom, like a book, next to any
 // PyTorch tutorial: the chapters follow the order in which tutorials explain
-// things, and nothing is used before it is explained.
+// things. Where a passage needs something from a later chapter, it says which.
 //
 // ## Build and run
 //
@@ -65,18 +65,27 @@
 //     N  rows, any number of them    I, O  inputs, outputs of a linear layer
 //
 // A shape is written (rows, columns). Batches are flat: sentence b of a source
-// batch is rows b·S … b·S+S-1 of a matrix with B·S rows. In chapters 2 and 3, T
-// and S are the numbers of queries and of keys, whatever they come from.
+// batch is rows b·S … b·S+S-1 of a matrix with B·S rows. A mask "(B of T,S)" is
+// B matrices of shape (T,S), one for each sentence. In chapters 2 and 3, T and
+// S are the numbers of queries and of keys, whatever they come from.
+//
+// *Weights* by themselves are the attention weights of chapter 2; what is
+// learned is called *parameters*. A *token* is what the model reads and writes;
+// until chapter 10, think of it as a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
-// the shape of q. Each function x_forward stands directly above its x_backward.
-// The steps of the first are numbered (1), (2), …; the second undoes them in
-// reverse order. Gradients are added to what is there (`+=`), because a thing
-// that is used twice receives gradients from both uses; whoever owns the memory
-// clears it first. Exceptions say so.
+// the shape of q. Below a function x_forward stands its x_backward. A forward
+// pass of several steps numbers them (1), (2), …; its backward pass undoes them
+// in reverse. (Only transformer_forward stands after its backward pass, since
+// it needs the masks of chapter 9.) Gradients are added to what is there
+// (`+=`), because a thing that is used twice receives gradients from both uses;
+// whoever owns the memory clears it first. Exceptions say so.
 //
-// Lines that begin with "@" are for the tools that make the walkthrough, the
-// exercises and the tests from this file. "[section 3.2]" is one of the paper.
+// Lines that begin with "//@" are for the tools that make the walkthrough, the
+// exercises and the tests from this file. You can use one kind yourself: where
+// it says `run build/examples NAME`, type `make examples` once and then that
+// command. It prints the example that the text around it describes. "[section
+// 3.2]" is one of the paper.
 //
 // ## How to differentiate a program
 //
@@ -92,10 +101,10 @@
 // The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. It is never
 // built: for a matrix product, multiplying by it is again a matrix product; for
 // a sum it is a copy; for a function of single numbers it is a multiplication.
-// That is all there is to *backpropagation*. It is laborious only because every
-// step must be right; so each backward pass below comes with its derivation,
-// with a fact by which you can check it by hand, and with a test that compares
-// it with finite differences:
+// That is all there is to *backpropagation*, which PyTorch's autograd performs
+// for you. It is laborious only because every step must be right; so each
+// backward pass below comes with its derivation, with a fact by which you can
+// check it by hand, and with a test that compares it with finite differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
@@ -155,7 +164,7 @@
 // One thing it cannot do with: a compiler that was told to assume that numbers
 // are finite. Masks are made of infinities and the tests of NaN.
 
-#if defined __FAST_MATH__ || defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
 #error "build without -ffast-math, -Ofast and -ffinite-math-only: \
 infinities and NaN mean something here"
 #endif
@@ -194,7 +203,8 @@ infinities and NaN mean something here"
 // Everything below is made of a few plain things: a number, a matrix of
 // numbers, the product of two matrices, memory to hold them, and a little
 // randomness. This chapter builds these. When you have read it you can forget
-// how numbers lie in memory: from chapter 2 on, code reads like formulas.
+// how numbers are laid out in memory: from chapter 2 on, code reads like
+// formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
 // and the last three sections, on random numbers, dropout and passes; then go
@@ -203,7 +213,7 @@ infinities and NaN mean something here"
 //
 // ## The number type
 //
-// Training runs in single precision, as everywhere in this field. The tests
+// Training runs in single precision, as is usual in this field. The tests
 // compile this same file with `-DTRANSFORMER_DOUBLE`, because a gradient can
 // only be checked against finite differences if the arithmetic has digits to
 // spare: in single precision such a check bottoms out near 1e-3 and hides
@@ -246,8 +256,15 @@ void complain(const char *format, va_list arguments) {
     fprintf(stderr, "transformer: %s", printable(text));
 }
 
+// If it is set, fail calls it first: chapter 15 saves a training with it.
+void (*rescue)(void);
+
 // Complains, and ends the program with status 1.
 _Noreturn void fail(const char *format, ...) {
+    void (*first)(void) = rescue;
+    rescue = NULL; // it may fail, too
+    if (first)
+        first();
     va_list arguments;
     va_start(arguments, format);
     complain(format, arguments);
@@ -255,18 +272,18 @@ _Noreturn void fail(const char *format, ...) {
     exit(1);
 }
 
-// Every size of memory passes through here: a · b bytes, unless that is more
-// than the machine can address.
-size_t bytes_for(size_t a, size_t b) {
+// The product a · b, of bytes or of elements; fails if it is more than the
+// machine can address.
+size_t checked_product(size_t a, size_t b) {
     if (b && a > PTRDIFF_MAX / b)
         fail("out of memory: %.0f MB are needed", (double)a * (double)b / 1e6);
     return a * b;
 }
 
 // Memory for `count` items of `size` bytes, zeroed. Never NULL: a request too
-// large for the machine fails with a message. (So do the next two.)
+// large for the machine fails with a message. (So does reallocate.)
 void *allocate(size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size);
+    size_t bytes = checked_product(count, size);
     void *memory = calloc(bytes ? bytes : 1, 1);
     if (!memory)
         fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
@@ -275,7 +292,7 @@ void *allocate(size_t count, size_t size) {
 
 // The same memory made larger; what is new in it is not zeroed.
 void *reallocate(void *memory, size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size);
+    size_t bytes = checked_product(count, size);
     void *larger = realloc(memory, bytes ? bytes : 1);
     if (!larger)
         fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
@@ -306,12 +323,14 @@ typedef struct {
 
 // ## Matrices are views
 //
-// A `Mat` does not own numbers; it says where they lie. Element (i, j) is
+// A `Mat` does not own numbers; it says where they are. Element (i, j) is
 // found `i * row_stride + j * col_stride` numbers after `at`. That one formula
 // buys a lot: exchanging the two strides transposes the matrix; a later start
 // with fewer columns is a slice of its columns (this is how attention is split
 // into heads in chapter 3); a later start with fewer rows is a slice of its
-// rows (one sentence of a batch). None of these moves a number.
+// rows (one sentence of a batch). None of these moves a number. And a
+// row_stride of 0 repeats one row as often as you like, which PyTorch calls
+// *broadcasting*.
 //
 //     at → [ a b c d ]     transposed: rows 4, cols 2, strides 1 and 4
 //          [ e f g h ]     columns 2..3: rows 2, cols 2, starting at c
@@ -364,7 +383,7 @@ Mat band_of_cols(Mat m, int first, int count) {
 // A function whose comment says "q (T,K)" counts on it, so it also begins with
 // `SHAPE(q, T, K)`. In the builds of the tests and the exercises, and with
 // -DTRANSFORMER_DEBUG, a matrix of another shape ends the program in words: "dk
-// is (4,8), wanted (5,8)". In other builds SHAPE is nothing.
+// is (4,8), wanted (5,8)". In other builds SHAPE expands to nothing.
 
 #if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_POISON \
     || defined TRANSFORMER_MALLOC || defined TRANSFORMER_DEBUG
@@ -383,7 +402,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // ## Several threads
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
-// iterations among threads; where it does not, the mark is nothing and the
+// iterations among threads; where it does not, it expands to nothing and the
 // program is serial. `work` is a rough count of the numbers that the whole loop
 // handles: below a hundred thousand, some 30 microseconds, waking the other
 // threads costs more than they save.
@@ -450,6 +469,15 @@ void add(Mat to, Mat from) {
     }
 }
 
+// x *= factor
+void scale_by(Mat x, real factor) {
+    for (int i = 0; i < x.rows; i++) {
+        real *to = row(x, i);
+        for (int j = 0; j < x.cols; j++)
+            to[j] *= factor;
+    }
+}
+
 // x = 0, n numbers side by side
 void clear(real *x, size_t n) {
     PARALLEL_FOR((double)n)
@@ -457,9 +485,9 @@ void clear(real *x, size_t n) {
         x[i] = 0;
 }
 
-// Sums along a row run through the whole program. Written naively, each
-// addition waits for the one before; SIMD allows the compiler to keep several
-// sums side by side in its vector registers.
+// Sums over a row are needed everywhere. In a plain loop each addition waits
+// for the one before; SIMD lets the compiler keep several partial sums in its
+// vector registers.
 
 // Σⱼ x[j], n numbers
 real sum(const real *x, int n) {
@@ -515,12 +543,12 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 
 //@ run build/examples product
 
-// It is never called in training, because a processor can do the same about
-// fifty times as fast. How, is told in the interlude after chapter 13, where
-// the following functions are; to understand the model you need to know only
-// what they do, and the tests hold them against the definition for every shape
-// and stride. Each element is a sum over p in one fixed order, however many
-// threads there are.
+// It is never called in training, because a processor can do the same sixty
+// times as fast, and with large matrices hundreds of times. The interlude after
+// chapter 13 explains how, and holds the functions declared here. To understand
+// the model you need to know only what they do; the tests compare them with the
+// definition for every shape and stride. Each element is a sum over p in one
+// fixed order, however many threads there are.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
@@ -605,7 +633,7 @@ void arena_pop(Arena *arena) {
 // Memory for `count` items of `size` bytes, until the arena is released to a
 // mark taken before. Not initialized.
 void *arena_take(Arena *arena, size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size) + ALIGNMENT - 1;
+    size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
     bytes -= bytes % ALIGNMENT;
     Block *top = arena->top;
     if (LEAST_BLOCK == 0 || !top
@@ -627,7 +655,7 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
 
 // A matrix of fresh numbers.
 Mat arena_mat(Arena *arena, int rows, int cols) {
-    size_t count = bytes_for((size_t)rows, (size_t)cols);
+    size_t count = checked_product((size_t)rows, (size_t)cols);
     Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
 #ifdef TRANSFORMER_POISON
     fill(m, (real)NAN);
@@ -660,14 +688,11 @@ void arena_free(Arena *arena) {
 
 // ## Random numbers
 //
-// Everything random is a pure function of the seed and of a place: "the noise
-// of step 17", "the order of epoch 3". There is no hidden state to save, so an
-// interrupted training goes on with the very bits it would have seen.
-//
-// Most programs keep a generator whose state changes with every call. Then the
-// numbers depend on everything that happened before, and two threads asking at
-// once get them in an order that nobody can predict. Here a *key* is made from
-// the seed and the place, and the key alone decides.
+// Everything random is a function of the seed and of a place: "the noise of
+// step 17", "the order of epoch 3". A *key* is computed from these two, and it
+// alone determines the numbers that follow. (It has nothing to do with the keys
+// of attention.) So no generator's state has to be saved, an interrupted
+// training continues with the same bits, and threads cannot disturb each other.
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
@@ -693,10 +718,12 @@ double uniform(uint64_t *state) {
 
 // ## Dropout
 //
-// In training, each number is set to zero with probability p, so that the
-// network cannot lean on any single one. Those that stay are divided by 1-p:
-// then the expected value is the same as without dropout, and at *inference*,
-// when the trained model is used, nothing needs to be done. [section 5.4]
+// In training, dropout sets each number of certain intermediate results (what a
+// sub-layer returns, for one) to zero with probability p, so that the network
+// cannot rely on any single one: a *regularization*, against overfitting
+// (chapter 11). Those that stay are divided by 1-p: then the expected value is
+// the same as without dropout, and at *inference*, when the trained model is
+// used, nothing needs to be done. [section 5.4]
 //
 //     x            4    1    3    2    5      mean 3; p = 0.4
 //     dropped      4    0    3    0    5      two of five are gone
@@ -748,10 +775,9 @@ void dropout(Mat x, Dropout d) {
 
 //@ run build/examples dropout_mean
 
-// The table names a tensor, its shape and one of its elements, the gradient
-// there by the backward pass and by differences, and in how many of its
-// elements the two differ by less than 1e-6. There will be such a table at the
-// end of each chapter.
+// This example prints a table: a tensor, its shape, one of its elements, the
+// gradient there by the backward pass and by differences, and how many of its
+// elements agree to within 1e-6. Each chapter ends with such a table.
 //
 //@ run build/examples dropout_gradient
 
@@ -782,7 +808,8 @@ Dropout next_dropout(Pass *pass) {
 // other. Each position that wants something sends out a *query* vector; each
 // position that has something to offer shows a *key* vector and holds a *value*
 // vector. A query is compared with every key; the better they match, the more
-// of that position's value is fetched.
+// of that position's value is fetched. The three vectors are computed from a
+// position's own vector by learned matrices (chapter 3). Here they are given.
 //
 // $$ \operatorname{attention} = \operatorname{softmax}(q k^T / \sqrt{K}) v $$
 //
@@ -867,16 +894,17 @@ Mask mask_of_sentence(Mask mask, int b) {
 // Hidden keys take no part: their weight is exactly 0. A row in which every key
 // is hidden has nothing to look at, and becomes zeros.
 
-// eˣ. In single precision right to 2 or 3 parts in 10⁷, and quick: softmax would
-// spend its time in libm's. It is explained in the interlude.
+// eˣ, right to 2 or 3 parts in 10⁷ in single precision, and fast: with the C
+// library's expf, softmax would spend most of its time there. See the
+// interlude.
 real exponential(real x);
 
 //@ deviation
 // Hidden keys are left out of the softmax, and a row without any visible key
 // gives zeros. Adding -∞ to hidden scores, as in the paper's section 3.2.3,
-// gives the same weights, except that such a row becomes 0/0; adding -1e9, as
-// many tutorials do, in single precision spreads its attention evenly over what
-// it must not see.
+// gives the same weights, except that such a row becomes 0/0. Many tutorials
+// add -1e9: in single precision all scores of such a row become equal, and its
+// query attends evenly to keys that it must not see.
 
 // x[j] = softmax over the visible x, n numbers, in place
 void softmax_row(real *x, const unsigned char *visible, int n) {
@@ -891,9 +919,9 @@ void softmax_row(real *x, const unsigned char *visible, int n) {
     }
     for (int j = 0; j < n; j++)
         x[j] = exponential(x[j] - most); // 0 for hidden keys
-    real scale = 1 / sum(x, n);
+    real share = 1 / sum(x, n);
     for (int j = 0; j < n; j++)
-        x[j] *= scale;
+        x[j] *= share;
     //@ end
 }
 
@@ -920,16 +948,16 @@ void softmax_forward(Mat scores, Mask mask) {
 //          = dw_i w_i - w_i Σ_j dw_j w_j
 //          = w_i (dw_i - Σ_j dw_j w_j)
 //
-// The sum does not depend on i: one dot product for each row. In words: a score
-// should move if its own weight's gradient differs from the average over the
-// row, and in proportion to the weight it has.
+// The sum does not depend on i: one dot product for each row. In words: the
+// gradient of a score is its weight times the amount by which dw_i exceeds the
+// mean of dw over the row, a mean taken with the weights themselves.
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to
 // all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0, without
 // a look at the mask.
 
-// dw (T,S) becomes dscores, in place: each element is overwritten after its
-// last use.
+// dw (T,S), the gradient of the weights w (T,S), becomes dscores (T,S), in
+// place: each element is overwritten after its last use.
 void softmax_backward(Mat dw, Mat w) {
     SHAPE(dw, w.rows, w.cols);
     //@ exercise softmax_backward
@@ -971,7 +999,8 @@ typedef struct {
 // outputs and embeddings.
 
 // out = dropout(softmax(scale · q kᵀ)) v                 [section 3.2.1, eq. 1]
-// q, k, v and mask (T,S) are given; weights, dropped and out are written.
+// Given: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written:
+// weights and dropped (T,S), out (T,K).
 void attention_forward(Head a, Mask mask) {
     SHAPE(a.weights, a.q.rows, a.k.rows);
     SHAPE(a.v, a.k.rows, a.out.cols);
@@ -979,9 +1008,7 @@ void attention_forward(Head a, Mask mask) {
     //@ exercise attention_forward
     fill(a.weights, 0);
     small_matmul_add(a.weights, a.q, transposed(a.k)); // (1) scores = q kᵀ
-    for (int i = 0; i < a.weights.rows; i++)           // (2) times scale
-        for (int j = 0; j < a.weights.cols; j++)
-            row(a.weights, i)[j] *= a.scale;
+    scale_by(a.weights, a.scale);                      // (2) times scale
     softmax_forward(a.weights, mask);                  // (3) softmax(scores)
     if (a.dropped.at != a.weights.at)                  // (4) dropout(weights)
         copy(a.dropped, a.weights);
@@ -1045,9 +1072,7 @@ void attention_backward(Head d, Head a) {
     // (3) weights = softmax(scores)
     softmax_backward(d.weights, a.weights);
     // (2) times scale
-    for (int i = 0; i < d.weights.rows; i++)
-        for (int j = 0; j < d.weights.cols; j++)
-            row(d.weights, i)[j] *= a.scale;
+    scale_by(d.weights, a.scale);
     // (1) scores = q kᵀ
     small_matmul_add(d.q, d.weights, a.k);
     small_matmul_add(d.k, transposed(d.weights), a.q);
@@ -1074,13 +1099,13 @@ void attention_backward(Head d, Head a) {
 // The queries come from x, keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
 // what the heads have found; without it, the numbers of different heads would
-// never meet in this sub-layer.
+// not meet before the next layer.
 //
-// The products of many heads cost the same as those of one. Scores for one head
-// of width D take T·S·D multiplications, scores for H heads of width D/H take
-// H · T·S·D/H. Nor do they have more parameters: the widths add up to D. What
-// grows with H is the weights, a matrix (T,S) for each head, and the work of
-// softmax on them. And each head has only D/H numbers to compare with.
+// Many heads need no more multiplications than one: scores for one head of
+// width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
+// they need more parameters, since their widths add up to D. What grows with H
+// is the attention weights, a matrix (T,S) for each head, and the work of
+// softmax on them; and each head compares only D/H numbers.
 //
 // ## A linear layer
 //
@@ -1185,7 +1210,7 @@ typedef struct {
 // struct holds the gradients of the same things.
 typedef struct {
     int sentences, heads; // B, H
-    Mat x, y;             // (B·T,D), (B·S,D): where queries and keys come from
+    Mat x, y;             // (B·T,D) for queries, (B·S,D) for keys and values
     Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)
     Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head
     Mat context;          // (B·T,D): the heads' results side by side
@@ -1241,9 +1266,9 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
     return linear_forward(pass, &w->output, s->context); // (3) mix the heads
 }
 
-// Backward there is nothing new: linear layers, attention head by head, linear
-// layers. What deserves care is where gradients meet. x feeds the queries only,
-// but y feeds keys *and* values, so two gradients are added into dy. And in
+// The backward pass holds nothing new: linear layers, attention head by head,
+// linear layers. What deserves care is where gradients meet. x feeds only the
+// queries, but y feeds keys *and* values, so two gradients are added to dy. In
 // self-attention dx and dy are one and the same matrix, which collects all
 // three: the sum that the chain rule asks for when a thing is used three times.
 //
@@ -1299,18 +1324,18 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // below is just the product rule for this product.)
 //
 // The row is multiplied by √D [section 3.4], which brings its numbers to the
-// order of 1, next to the positions, which are sines and cosines with a
+// order of 1, next to the positions, sines and cosines with a standard
 // deviation of 0.71. Like every other matrix, the table begins with numbers
-// spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128 that
-// is a deviation of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512
-// it is 0.014 and 0.31. Without the factor the words would begin as a whisper
+// spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128
+// that is one of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512 it
+// is 0.014 and 0.31. Without the factor the words would begin as a whisper
 // beside the sines.
 //
 // ## Where a token stands
 //
-// Attention knows nothing of order. Exchange two words of the input, and the
-// same two results are exchanged, nothing else. So the position is added to the
-// vector itself. [section 3.5]
+// Attention knows nothing of order. If you exchange two words of the input,
+// their results are exchanged and nothing else changes: it is *permutation
+// equivariant*. So the position is added to the vector itself. [section 3.5]
 //
 // $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
 //
@@ -1341,8 +1366,8 @@ void sinusoidal_positions(Mat table) {
     //@ exercise sinusoidal_positions
     for (int t = 0; t < table.rows; t++)
         for (int j = 0; j < table.cols; j++) {
-            double turns = pow(10000, -(double)(j - j % 2) / table.cols);
-            *at(table, t, j) = (real)(j % 2 ? cos(t * turns) : sin(t * turns));
+            double speed = pow(10000, -(double)(j - j % 2) / table.cols);
+            *at(table, t, j) = (real)(j % 2 ? cos(t * speed) : sin(t * speed));
         }
     //@ end
 }
@@ -1374,8 +1399,9 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
         real *to = row(x, i);
         for (int j = 0; j < D; j++)         // (1) the token's row
             to[j] = scale * from[j];
-        for (int j = 0; positions.at && j < D; j++)
-            to[j] += row(positions, i % T)[j]; // (2) plus the position's
+        if (positions.at)                   // (2) plus the position's
+            for (int j = 0; j < D; j++)
+                to[j] += row(positions, i % T)[j];
     }
     dropout(x, s->dropout);                 // (3)
     return x;
@@ -1432,9 +1458,9 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // Without the bend in the middle, the *non-linearity*, two linear layers would
 // be no more than one: (x W₁) W₂ = x (W₁ W₂). The paper bends with max(0, x),
 // called ReLU [section 3.3]. It can be read as F questions put to each vector:
-// each column of W₁ asks one, ReLU keeps the answers that are positive, and each
-// row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂ are
-// `inner` and `outer` below and in saved models.
+// each column of W₁ asks one, ReLU keeps the answers that are positive, and
+// each row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂
+// are `inner` and `outer` below and in saved models.
 //
 // Later models often use GELU, which is smooth: x times the probability Φ(x)
 // that a normal random number is below x.
@@ -1557,11 +1583,12 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //@ chapter residual
 // # 6. Residual connections and layer normalization
 //
-// Two things hold a deep stack together. A *residual connection* adds the input
-// of a sub-layer (attention or feed-forward network) to its output: the
-// sub-layer needs to learn only what to change, and gradients have a straight
-// way down. *Layer normalization* brings the D numbers of each position back to
-// mean 0 and variance 1, so that no layer drives the next out of its range.
+// Two things hold a deep stack together. A *residual connection* (or skip
+// connection) adds the input of a sub-layer (attention or feed-forward network)
+// to its output: the sub-layer needs to learn only what to change, and
+// gradients have a direct path back to the first layer. *Layer normalization*
+// brings the D numbers of each position back to mean 0 and variance 1, so that
+// no layer drives the next out of its range.
 //
 // ## Layer normalization
 //
@@ -1573,8 +1600,8 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // Each row is normalized by itself: no position learns anything about another,
 // and a sentence gives the same result alone and in a batch. Gain g and bias b
-// are learned, one of each per column, so that the model can undo the
-// normalization where it hurts.
+// are learned, one of each per column, so that a column may have another range
+// and another mean than the norm would give it.
 //
 // The variance is divided by D, not D-1, and ε stands inside the root.
 // Tutorials differ in this; an example tells them apart:
@@ -1664,11 +1691,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // A warning if you write such a test yourself: a gradient check with the loss
 // Σ y does not notice that the last term is missing, or even that the backward
 // pass is empty. With gain 1 and bias 0 that sum is zero whatever x is, and so
-// is its gradient. For the same reason `loss = output.sum()` after a norm, which
-// some tutorials use, gives the layers below no useful gradient.
+// is its gradient. For the same reason `loss = output.sum()` after a norm,
+// which some tutorials use, gives the layers below no useful gradient.
 
-// The code undoes steps (3), (2) and (1) together, by the last formula. dx (N,D)
-// and dw are added to; dy (N,D) given.
+// The code undoes steps (3), (2) and (1) together, by the last formula. dx
+// (N,D) and dw are added to; dy (N,D) given.
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
                    Mat dx, Mat dy) {
     int N = dy.rows, D = dy.cols;
@@ -1705,8 +1732,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 // Most later models normalize the input of the sub-layer and leave the sum
 // alone, x + sublayer(norm(x)): *pre-norm*. Then one path runs through the
 // whole stack without any norm on it, deep stacks train without trouble, and a
-// final norm is needed at the end. (Some tutorials call the first form
-// pre-norm.)
+// final norm is needed at the end.
 //
 //          post-norm                     pre-norm
 //
@@ -1811,8 +1837,9 @@ typedef struct {
     ResidualSaved residual;
 } FeedForwardSublayerSaved;
 
-// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). memory.at = NULL means
-// that x asks itself: self-attention.
+// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). The *memory* is what the
+// encoder hands to the decoder: the final vectors of all source positions.
+// memory.at = NULL means that x asks itself: self-attention.
 //
 // In pre-norm the queries come from norm(x), and in self-attention so do keys
 // and values. The memory is taken as it is: the encoder has normalized it.
@@ -1835,11 +1862,11 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 // dsum is the gradient of the sum of the two: in pre-norm dout itself, in
 // post-norm what norm_backward makes of it. The straight part is why deep
 // stacks can be trained at all: whatever the sub-layer does to the gradient, a
-// part of it bypasses the sub-layer. In pre-norm this part arrives unchanged; in
-// post-norm it passes through every norm on its way.
+// part of it bypasses the sub-layer. In pre-norm this part arrives unchanged;
+// in post-norm it passes through every norm on its way.
 
-// dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D), NULL for self-attention, and dw
-// are added to.
+// dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and
+// dw are added to.
 Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
                                 const AttentionSublayer *w,
                                 AttentionSublayer *dw, Mat dmemory, Mat dout) {
@@ -1959,9 +1986,9 @@ Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x,
 
 //@ run build/examples encoder
 
-// How to check it: besides the gradient check, blanking one embedding changes
-// the output at every position of that sentence and at none of another; and
-// without positions, permuting the input permutes the output.
+// How to check it: besides the gradient check, blanking the embedding of one
+// word changes the output at every position of that sentence and at none of
+// another; and without positions, permuting the input permutes the output.
 
 // dout (B·S,D) -> gradient of the embedded source, (B·S,D); dw is added to
 Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
@@ -1993,8 +2020,7 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //
 //@ figure decoder-layer
 //
-// It is worth saying twice, because it is so often confused: the decoder asks,
-// the encoder answers. The weights of cross-attention have a row for each
+// The weights of cross-attention have a row for each
 // target word and a column for each source word, and when the model has learned
 // to translate they show which word came from which (chapter 13).
 
@@ -2110,8 +2136,9 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // The last layer and the target embedding are both tables with D numbers for
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
-// `--tie` does the same here: `output.weight` is a view of the embedding,
-// transposed. The two gradients meet in one place without a line of code.
+// This is *weight tying*; `--tie` does it: `output.weight` is a view of the
+// embedding, transposed. The two gradients meet in one place without a line of
+// code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -2161,8 +2188,7 @@ typedef struct {
 // counting, placing in memory, initializing, checking gradients, saving,
 // loading, printing. A parameter that is not in the list does not exist.
 
-// The text of a, followed by that of b. The names of tensors are put together
-// by this; one that does not fit ends the program.
+// Two strings joined, for the names of tensors; fails if they do not fit.
 Name join(const char *a, const char *b) {
     Name name;
     if (snprintf(name.text, NAME_SIZE, "%s%s", a, b) >= NAME_SIZE)
@@ -2172,11 +2198,11 @@ Name join(const char *a, const char *b) {
 
 // Appends one tensor.
 void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name) {
-    size_t size = bytes_for((size_t)rows, (size_t)cols);
+    size_t size = checked_product((size_t)rows, (size_t)cols);
     size_t count = (size_t)t->tensors + 1;
     t->tensor = reallocate(t->tensor, count, sizeof *t->tensor);
     t->tensor[t->tensors++] = (Tensor){name, mat, rows, cols, init};
-    t->count = bytes_for(t->count + size, 1);
+    t->count = checked_product(t->count + size, 1);
 }
 
 // The names and shapes (in a saved model biases and gains have one dimension:
@@ -2198,8 +2224,6 @@ void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name) {
 //     encoder.norm.gain, decoder.norm.gain         (1,D)  and bias, in pre-norm
 //     output.weight                                (D,V)  unless tied
 //     output.bias                                  (1,V)
-//
-// Every matrix is [in, out]: a row for each input, a column for each output.
 //
 // For D = 512, F = 2048 and six layers the encoder's attention has 6 · 4 ·
 // (512² + 512) = 6,303,744 parameters, its feed-forward networks 6 · (2 · 512
@@ -2240,19 +2264,19 @@ void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
 
 // L layers of the encoder, L of the decoder; in pre-norm the last two norms.
 void list_layers(Transformer *t) {
-    char at[NAME_SIZE];
+    char path[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
         EncoderLayer *w = &t->encoder.layer[l];
-        snprintf(at, sizeof at, "encoder.%d.", l);
-        list_attention(t, &w->self_attention, join(at, "self_attention"));
-        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
+        snprintf(path, sizeof path, "encoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path, "self_attention"));
+        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
     }
     for (int l = 0; l < t->config.layers; l++) {
         DecoderLayer *w = &t->decoder.layer[l];
-        snprintf(at, sizeof at, "decoder.%d.", l);
-        list_attention(t, &w->self_attention, join(at, "self_attention"));
-        list_attention(t, &w->cross_attention, join(at, "cross_attention"));
-        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
+        snprintf(path, sizeof path, "decoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path, "self_attention"));
+        list_attention(t, &w->cross_attention, join(path, "cross_attention"));
+        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
     }
     if (t->config.norm == PRE_NORM) {
         list_norm(t, &t->encoder.norm, join("encoder", ".norm"));
@@ -2265,7 +2289,7 @@ void list_table(Transformer *t, Mat *table, int rows, const char *name) {
     list(t, table, rows, t->config.d_model, INIT_XAVIER, join(name, ".weight"));
 }
 
-// The order of the list is the order in the checkpoint.
+// The order of the list is the order in a saved model (chapter 14).
 void list_all(Transformer *t) {
     const Config *c = &t->config;
     int P = c->max_len + 1, V = c->target_vocab;
@@ -2394,22 +2418,21 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
 // by the time the encoder's turn comes, all layers of the decoder have added to
 // it.
 
-// dlogits (B·T,V) -> all gradients, added to g
+// dlogits (B·T,V) -> all gradients, added to g, which transformer_zeros has
+// made
 void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
                           Transformer *g, Mat dlogits) {
-    Mat none = {0};
-    bool learned = t->config.positions == LEARNED;
     Mat dmemory = arena_zeros(pass->arena, s->memory.rows, s->memory.cols);
     Mat dhidden = arena_zeros(pass->arena, s->hidden.rows, s->hidden.cols);
     linear_backward(dhidden, &g->output, dlogits, s->hidden, &t->output);
     Mat dtarget = decoder_backward(pass, &s->decoder, &t->decoder, &g->decoder,
                                    dmemory, dhidden);
-    embedding_backward(&s->target, g->target_embedding,
-                       learned ? g->target_positions : none, dtarget);
+    embedding_backward(&s->target, g->target_embedding, g->target_positions,
+                       dtarget);
     Mat dsource = encoder_backward(pass, &s->encoder, &t->encoder, &g->encoder,
                                    dmemory);
-    embedding_backward(&s->source, g->source_embedding,
-                       learned ? g->source_positions : none, dsource);
+    embedding_backward(&s->source, g->source_embedding, g->source_positions,
+                       dsource);
 }
 
 //@ chapter masks
@@ -2419,10 +2442,10 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //
 // **Padding.** Sentences of a batch have different lengths, and a matrix is a
 // rectangle, so short sentences are filled up with token 0, the pad. A pad
-// stands for nothing: no query may see it. The mask hides *keys* (columns); what
-// a padded *query* (row) computes does not matter, since nobody looks at it and
-// the loss does not count it. Hiding rows instead is a common mistake: the
-// padding then still takes its share of everybody's attention.
+// stands for nothing: no query may see it. The mask hides *keys* (columns);
+// what a padded *query* (row) computes does not matter, since nobody looks at
+// it and the loss does not count it. Hiding rows instead is a common mistake:
+// the padding then still takes its share of everybody's attention.
 //
 // **The future.** In training the decoder is given the whole translation at
 // once, and each position must predict the next word. It must not find it by
@@ -2430,9 +2453,13 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // without this mask reaches a wonderful loss, by copying, and then translates
 // nonsense, because at inference there is no next word to copy.
 //
-// Why not drop the mask at inference, at least? Because the weights were learned
-// with it. And with it, what a position has computed never changes once it is
-// written; chapter 12 makes good use of that.
+// Can we at least drop the mask at inference? No: the parameters were learned
+// with it. Besides, it keeps a position's results from ever changing once they
+// are computed, and chapter 12 makes good use of that.
+//
+// Since a target's padding comes last, the future mask alone would hide it from
+// every real word. It is masked all the same: then the code is right wherever
+// the pads stand.
 //
 //     source padding        causal               causal and padding
 //     [5 7 2 0 0]           4 words              [1 6 0 0]
@@ -2471,7 +2498,7 @@ Mask causal_mask(Arena *arena, int T) {
 
 // Both: j ≤ i, and key j is not padding. ids (B·T) of the target.
 Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
-    ptrdiff_t size = (ptrdiff_t)bytes_for((size_t)T, (size_t)T);
+    ptrdiff_t size = (ptrdiff_t)checked_product((size_t)T, (size_t)T);
     unsigned char *visible = arena_take(arena, (size_t)B, (size_t)size);
     //@ exercise causal_padding_mask
     for (int b = 0; b < B; b++)
@@ -2493,16 +2520,16 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
 // say is the translation followed by an end token. Position by position, the
 // second is the first one step ahead:
 //
-//     source     the  red   car   end
-//     input      start la   voiture rouge
-//     expected   la   voiture rouge end
+//     source     the    red      car      end
+//     input      start  la       voiture  rouge
+//     expected   la     voiture  rouge    end
 //
 // All positions are predicted at once, each from the *true* words before it,
 // whatever the model itself would have said. This is called teacher forcing.
 //
 // How to check it: the tests change a later word of the target and find every
-// earlier logit bit for bit the same; change what the pad's embedding holds, and
-// find the same loss; and run a sentence alone and padded in a batch.
+// earlier logit bit for bit the same; change what the pad's embedding holds,
+// and find the same loss; and run a sentence alone and padded in a batch.
 
 typedef struct {
     int sentences;      // B
@@ -2603,8 +2630,7 @@ int utf8_number(const char *s) {
         number = 64 * number + c[i] % 64;
     }
     bool reserved = number >= 0xd800 && number <= 0xdfff;
-    bool valid = number >= least[n] && number <= 0x10ffff && !reserved;
-    return valid ? number : -1;
+    return number < least[n] || number > 0x10ffff || reserved ? -1 : number;
 }
 
 // Its bytes, or 0 if it is not valid.
@@ -2617,10 +2643,9 @@ int utf8_length(const char *s) {
 // files, from the command line and from saved models is checked once, where it
 // comes in.
 bool valid_utf8(const char *s) {
-    for (int n; *s; s += n)
-        if ((n = utf8_length(s)) == 0)
-            return false;
-    return true;
+    while (*s && utf8_length(s))
+        s += utf8_length(s);
+    return *s == '\0';
 }
 
 // With --lowercase, "The" and "the" are the same token. What the C library
@@ -2631,14 +2656,12 @@ bool valid_utf8(const char *s) {
 // byte.
 
 const char capitals[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞΆΈΉΊΌΎΏΪΫȘȚҐ"
     "ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ"
-    "ΆΈΉΊΌΎΏΪΫȘȚҐ"
     "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ";
 const char small_letters[] =
-    "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþ"
+    "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþάέήίόύώϊϋșțґ"
     "āăąćĉċčďđēĕėęěĝğġģĥħĩīĭįĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżž"
-    "άέήίόύώϊϋșțґ"
     "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
 
 _Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
@@ -2648,10 +2671,9 @@ _Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
 // twice changes nothing more.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
-        char one[5];
+        char one[5] = {0};
         n = utf8_length(s);
-        snprintf(one, sizeof one, "%.*s", n, s);
-        const char *found = strstr(capitals, one);
+        const char *found = strstr(capitals, memcpy(one, s, (size_t)n));
         if (found)
             memcpy(s, small_letters + (found - capitals), (size_t)n);
     }
@@ -2692,19 +2714,18 @@ typedef struct {
     int lowercase;
 } Tokenizer;
 
-// Bytes of the white space at `s`, 0 if there is none. Control characters (up
-// to 1f and from 7f to 9f) count as white space, and so do the no-break spaces
-// U+00A0 and U+202F, which French typography puts before ! and ?.
-int space_length(const char *s) {
+// Whether the character at `s` is white space. Control characters (up to 1f and
+// from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and
+// U+202F, which French typography puts before ! and ?.
+bool is_space(const char *s) {
     int c = utf8_number(s);
-    bool space = (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
-    return space ? utf8_length(s) : 0;
+    return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
 }
 
 // The first place at or after `s` that is not white space.
 const char *skip_spaces(const char *s) {
-    while (space_length(s))
-        s += space_length(s);
+    while (is_space(s))
+        s += utf8_length(s);
     return s;
 }
 
@@ -2714,18 +2735,16 @@ const char *skip_spaces(const char *s) {
 // Characters are tokens one by one, any white space as " ".
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
-    bool words = how.tokens == WORDS;
-    const char *s = words ? skip_spaces(*text) : *text;
+    const char *s = how.tokens == WORDS ? skip_spaces(*text) : *text;
     if (*s == '\0')
         return NULL;
-    int space = space_length(s);
-    const char *end = s + (space ? space : utf8_length(s));
-    if (words && !strchr(marks, *s))
-        while (!strchr(marks, *end) && !space_length(end))
+    const char *end = s + utf8_length(s);
+    if (how.tokens == WORDS && !strchr(marks, *s))
+        while (!strchr(marks, *end) && !is_space(end))
             end += utf8_length(end);
     *text = end;
-    *length = space ? 1 : (int)(end - s);
-    return space ? " " : s;
+    *length = is_space(s) ? 1 : (int)(end - s);
+    return is_space(s) ? " " : s;
 }
 
 // ## The vocabulary
@@ -2752,26 +2771,22 @@ typedef struct {
 // vocabulary lacks it. No text can spell a special token: "<end>" in a text is
 // a token like any other.
 //
-// The search keeps this true: in their first `length` bytes, tokens before
-// `low` are smaller than the token sought, and tokens from `high` on are not.
-// It ends when the two meet. Searching for b in  , a b c  (numbers 4 to 7):
-//
-//     low 4  high 8    token 6 is b: not smaller, high = 6
-//     low 4  high 6    token 5 is a: smaller,     low = 6     it must be 6
+// The search keeps this true: tokens before `low` are smaller than the one
+// sought, tokens from `high` on are larger. (A token that begins with the one
+// sought and goes on is larger, too.)
 int token_id(const Vocab *v, const char *token, int length) {
-    size_t n = (size_t)length;
     int low = FIRST_WORD, high = v->count;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (strncmp(v->word[middle], token, n) < 0)
+        int order = strncmp(v->word[middle], token, (size_t)length);
+        if (order == 0 && v->word[middle][length] == '\0')
+            return middle;
+        if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    // of all that begin with these bytes, number `low` is the shortest
-    bool found = low < v->count && !strncmp(v->word[low], token, n)
-              && v->word[low][n] == '\0';
-    return found ? low : UNKNOWN;
+    return UNKNOWN;
 }
 
 // Appends a copy of the token; its number is the count before. The memory
@@ -2782,18 +2797,16 @@ void vocab_append(Vocab *v, const char *token, int length) {
         fail("the text has more than %d tokens", INT_MAX);
     if ((count & (count - 1)) == 0)
         v->word = reallocate(v->word, 2 * count + 1, sizeof *v->word);
-    v->word[v->count] = allocate(n + 1, 1);
-    memcpy(v->word[v->count++], token, n);
+    v->word[v->count++] = memcpy(allocate(n + 1, 1), token, n);
 }
 
 // A vocabulary with the special tokens alone.
 Vocab vocab_new(void) {
     Vocab v = {0};
-    const char *special[] = {[PAD] = "<pad>", [START] = "<start>",
-                             [END] = "<end>", [UNKNOWN] = "<unknown>"};
-    _Static_assert(sizeof special / sizeof *special == FIRST_WORD, "one each");
+    const char *name[FIRST_WORD] = {[PAD] = "<pad>", [START] = "<start>",
+                                    [END] = "<end>", [UNKNOWN] = "<unknown>"};
     for (int i = 0; i < FIRST_WORD; i++)
-        vocab_append(&v, special[i], (int)strlen(special[i]));
+        vocab_append(&v, name[i], (int)strlen(name[i]));
     return v;
 }
 
@@ -2822,16 +2835,15 @@ int compare_words(const void *left, const void *right) {
 // some 150 are different.
 Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
     Vocab v = vocab_new(), all = {0};
-    const char *token;
     for (int i = 0; i < texts; i++) {
-        const char *s = text[i];
+        const char *s = text[i], *token;
         for (int n; (token = next_token(&s, how, &n)) != NULL;)
             vocab_append(&all, token, n);
     }
     if (all.count)
         qsort(all.word, (size_t)all.count, sizeof *all.word, compare_words);
     for (int i = 0; i <= all.count - min_count; i++) {
-        token = all.word[i];
+        const char *token = all.word[i];
         bool first = i == 0 || strcmp(token, all.word[i - 1]);
         if (first && !strcmp(token, all.word[i + min_count - 1]))
             vocab_append(&v, token, (int)strlen(token));
@@ -2926,13 +2938,12 @@ char *read_file(const char *path, size_t *size) {
     if (!file)
         fail("cannot open %s: %s", path, strerror(errno));
     char *contents = NULL;
-    size_t room = 0;
+    size_t room = 1 << 15;
     *size = 0;
-    while (*size + 1 >= room) { // full: perhaps there is more
-        room = 2 * room + (1 << 16);
-        contents = reallocate(contents, room, 1);
+    do {
+        contents = reallocate(contents, room *= 2, 1);
         *size += fread(contents + *size, 1, room - 1 - *size, file);
-    }
+    } while (*size + 1 == room); // full: perhaps there is more
     if (ferror(file))
         fail("cannot read %s: %s", path, strerror(errno));
     fclose(file);
@@ -2945,11 +2956,12 @@ char *read_file(const char *path, size_t *size) {
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
     if (length > INT_MAX)
         return "the line is too long";
-    if (length && s[length - 1] == '\r') // from Windows
+    while (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
-    if (strlen(s) < length)
-        return "a zero byte: this is not a text file";
+    if (strchr(s, '\r'))
+        return "a carriage return in the middle: lines must end with LF or "
+               "CR LF";
     if (!valid_utf8(s))
         return "not valid UTF-8";
     if (how.lowercase)
@@ -2978,17 +2990,17 @@ Text read_pairs(const char *path, Tokenizer how) {
         lines += *c == '\n';
     if (lines > INT_MAX)
         fail("%s: more than %d lines", path, INT_MAX);
-    t.source = allocate(lines, sizeof *t.source);
-    t.target = allocate(lines, sizeof *t.target);
+    t.source = allocate(2 * lines, sizeof *t.source);
+    t.target = t.source + lines;
     if (!strncmp(s, "\xef\xbb\xbf", 3)) // byte order mark
         s += 3;
-    while (s < end) {
-        char *stop = memchr(s, '\n', (size_t)(end - s));
-        size_t length = (size_t)((stop ? stop : end) - s);
-        const char *wrong = read_line(&t, s, length, how);
+    for (size_t length; s < end; s += length + 1) {
+        length = strcspn(s, "\n");
+        const char *wrong = s + length < end && s[length] == '\0'
+                              ? "a zero byte: this is not a text file"
+                              : read_line(&t, s, length, how);
         if (wrong)
             fail("%s:%d: %s", path, t.count + 1, wrong);
-        s += length + 1;
     }
     if (t.count == 0)
         fail("%s: the file is empty", path);
@@ -2997,19 +3009,24 @@ Text read_pairs(const char *path, Tokenizer how) {
 
 void text_free(Text *t) {
     free(t->contents);
-    free(t->source);
-    free(t->target);
+    free(t->source); // and the targets
 }
 
-// The same pairs as numbers. A pair with a sentence of more than max_len tokens
-// (without END) does not fit the model and is left out, but counted.
+// The larger of two.
+int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+// The same pairs as numbers, in the same order. A pair with a sentence of more
+// than max_len tokens (without END) does not fit the model and is left out, but
+// counted.
 typedef struct {
     Sentence *source, *target; // `count` of each
     int count;
     int too_long; // left out
 } Pairs;
 
-// text -> numbers: pair i is source[i] and target[i], in the order of the file.
+// text -> numbers
 Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
                    Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
@@ -3018,15 +3035,15 @@ Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
     for (int i = 0; i < text->count; i++) {
         Sentence s = encode_text(text->source[i], source, how);
         Sentence t = encode_text(text->target[i], target, how);
-        if (s.length - 1 <= max_len && t.length - 1 <= max_len) {
-            p.source[p.count] = s;
-            p.target[p.count++] = t;
-        } else {
+        if (max_int(s.length, t.length) - 1 > max_len) {
             free(s.id);
             free(t.id);
+            p.too_long++;
+            continue;
         }
+        p.source[p.count] = s;
+        p.target[p.count++] = t;
     }
-    p.too_long = text->count - p.count;
     return p;
 }
 
@@ -3139,11 +3156,6 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 // Both sides of a batch are packed alike, and so are the sources that chapter
 // 12 translates.
 
-// The larger of two.
-int max_int(int a, int b) {
-    return a > b ? a : b;
-}
-
 // Packs the B sentences with these indices, one in each row, padded to the
 // longest, whose length is stored in *length -> ids (B·length), in the arena
 int *pack(Arena *arena, const Sentence *s, const int *index, int B,
@@ -3156,9 +3168,8 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
              "smaller --batch", B, *length);
     arena->sentences = B; // for messages
     arena->tokens = *length;
-    int n = B * *length;
-    int *ids = arena_take(arena, (size_t)n, sizeof *ids);
-    for (int i = 0; i < n; i++) {
+    int *ids = arena_take(arena, (size_t)(B * *length), sizeof *ids);
+    for (int i = 0; i < B * *length; i++) {
         Sentence one = s[index[i / *length]];
         int place = i % *length;
         ids[i] = place < one.length ? one.id[place] : PAD;
@@ -3202,8 +3213,9 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 // The logits of a position become probabilities by softmax. The loss is the
 // negative logarithm of the probability given to the expected word, the
-// *cross-entropy*: 0 when the model is sure and right, large when it is sure and
-// wrong. Its unit is the nat.
+// *cross-entropy*: 0 when the model is sure and right, large when it is sure
+// and wrong. Its unit is the nat (that of the natural logarithm, as in
+// PyTorch). The logarithm of the sum is called log-sum-exp, lse for short.
 //
 // $$ \operatorname{loss} = -\log p_y = \log \sum_j e^{z_j} - z_y $$
 //
@@ -3267,8 +3279,8 @@ real sum_exponentials(const real *x, real shift, int n) {
     return total;
 }
 
-// logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown word
-// is never correct.
+// logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown
+// word is never correct.
 Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
                   Arena *arena) {
     int N = logits.rows, V = logits.cols;
@@ -3315,8 +3327,9 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // How to check it: a row sums to zero, because p and q both sum to 1; rows of
 // padding are zero.
 
-// dlogits (N,V) is written, not added to, and may be the logits themselves:
-// each of them is needed just once more, here.
+// logits (N,V), lse (N,1) and expected (N) as in loss_forward; tokens: its
+// count. dlogits (N,V) is written, not added to, and may be the logits
+// themselves: each of them is needed just once more, here.
 void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
                    double smoothing, int64_t tokens) {
     int V = logits.cols;
@@ -3349,9 +3362,9 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // ## Clipping
 //
 // Now and then a batch gives a very large gradient, and one such step can ruin
-// a model. So if the length of the whole gradient, all parameters taken as one
-// vector, exceeds a limit, it is shortened to that limit. Only the length
-// changes, not the direction.
+// a model. So if the length of the whole gradient (its *norm*, not one of
+// chapter 6), all parameters taken as one vector, exceeds a limit, it is
+// shortened to that limit. Only the length changes, not the direction.
 
 //@ deviation
 // The gradient is clipped to a global norm. The paper does not mention
@@ -3385,8 +3398,9 @@ double clip_factor(double norm, double clip) {
 
 // ## Adam
 //
-// A plain step would be p -= rate · g. Adam (Kingma and Ba, 2015) keeps two
-// running means for each parameter: m of the gradient, so that the noise of
+// A plain step, *gradient descent*, would be p -= rate · g. The *optimizer*
+// used here, Adam (Kingma and Ba, 2015), keeps two running means, or moments,
+// of each parameter's gradient: m of the gradient itself, so that the noise of
 // single batches cancels, and v of its square, so that every parameter moves by
 // about the same amount however large its gradients are.
 //
@@ -3394,7 +3408,8 @@ double clip_factor(double norm, double clip) {
 //     p -= rate · m̂ / (√v̂ + ε)      m̂ = m/(1-β₁ᵗ),  v̂ = v/(1-β₂ᵗ)
 //
 // m and v start at zero and would be too small at first; dividing by 1-βᵗ (t is
-// the number of the step, from 1) makes up for that. [section 5.3]
+// the number of the step, from 1) makes up for that (*bias correction*).
+// [section 5.3]
 //
 // Follow one parameter whose gradient is always 3. After the first step m =
 // 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
@@ -3469,8 +3484,8 @@ typedef struct {
     double clip;      // largest norm of the gradient
     double smoothing; // ε
     int batch;        // sentences
-    int epochs;       // passes through the data; or else
-    int steps;        // steps; 0: epochs count
+    int epochs;       // passes through the data, unless `steps` is given
+    int steps;        // steps in all; 0: as many as `epochs` take
     int seed;
 } Recipe;
 
@@ -3613,7 +3628,8 @@ enum { REPORTS = 20 };
 
 // ### How many threads
 //
-// Two threads are not always faster than one. Where another program keeps a
+// (Skip this if you are here for the transformer.) Two threads are not always
+// faster than one. Where another program keeps a
 // core busy, every loop that is shared waits until the system lets the second
 // thread run, and a step can take ten times as long. But the number of threads
 // changes no bit of the result, so it can be chosen while the program runs: at
@@ -3623,8 +3639,8 @@ enum { REPORTS = 20 };
 
 enum { ROUND = 256, TRIALS = 3 };
 
-// Seconds since some moment; where there is POSIX, of a clock that is never set
-// back.
+// Time in seconds from an arbitrary start; where there is POSIX, of a clock
+// that is never set back.
 double now(void) {
     struct timespec t = {0};
 #ifdef TRANSFORMER_POSIX
@@ -3638,7 +3654,7 @@ double now(void) {
 }
 
 typedef struct {
-    int all;         // threads there are
+    int all;         // threads available
     double least[2]; // time per token, the fastest trial: all threads, one
 } Pace;
 
@@ -3740,7 +3756,9 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 //
 // A trained model translates one word at a time: give the decoder what has been
 // written so far, take the most probable next word, write it down, repeat until
-// it says *end*. (Using a trained model is called *inference*.)
+// it says *end*. What it writes is part of its next input: such a model is
+// called *autoregressive*. The largest logit has the largest probability, so no
+// softmax is needed to find it.
 //
 // This way of decoding is *greedy*: it never takes a word back.
 
@@ -3756,7 +3774,8 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // each step computes only one new position. The keys and values of
 // cross-attention come from the source alone and are computed once. n words
 // now take n positions. (Attention still compares each new word with all the
-// old ones: n²/2 scores instead of about n³/6.)
+// old ones: about n²/2 scores in each head, instead of n³/3, half of them
+// masked.)
 //
 //     step 2, writing after "start la voiture":
 //
@@ -3810,8 +3829,9 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     return c;
 }
 
-// Computes key and value of the new position t into the cache: row t of each
-// sentence. A view with a row stride of a whole sentence reaches them all.
+// Computes key and value of the new position t of each sentence from x (B,D),
+// and writes them to rows b·P + t of the cache s. A row stride of a whole
+// sentence makes a view of these rows.
 void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
                   int t) {
     ptrdiff_t sentence = s->k.rows / x.rows * s->k.row_stride;
@@ -3833,7 +3853,8 @@ Mat attend_to_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
 }
 
 // One decoder layer for one new position in each sentence: x (B,D) -> (B,D).
-// The same three sub-layers as in chapter 8.
+// The same three sub-layers as in chapter 8. Self-attention needs no mask: the
+// cache holds nothing later than x.
 Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
                        const Cache *c, Mat x) {
     const AttentionSublayer *self = &w->self_attention;
@@ -3859,8 +3880,8 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
 }
 
 // One step of the decoder: the last token of each sentence goes in at position
-// `length`, and the logits of the next one come out. id (B) -> (B,V). There must
-// be room: c->length < c->room.
+// `length`, and the logits of the next one come out. id (B) -> (B,V). There
+// must be room: c->length < c->room.
 Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
     Mat positions = t->target_positions;
@@ -3883,14 +3904,14 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 // ## The loop
 //
 // All sentences of a batch take their steps together. A sentence that has said
-// *end* is done; it stays in the batch, because removing it would cost more, and
-// its output is ignored. When none is open, only padding is left to write.
+// *end* is done; it stays in the batch, because removing it would cost more,
+// and its output is ignored. When none is open, only padding is left to write.
 //
-//     step   input            output
-//        0   start  start     la     il
-//        1   la     il        voiture dort
-//        2   voiture dort     rouge  end      the second sentence is done
-//        3   rouge  (end)     end    ·        and now the first
+//     step   input             output
+//        0   start    start    la       il
+//        1   la       il       voiture  dort
+//        2   voiture  dort     rouge    end     the second sentence is done
+//        3   rouge    (end)    end      ·       and now the first
 //
 // A model that has learned little may never say *end*. So a translation is cut
 // off when it has 50 tokens more than its source [section 6.1], or max_len.
@@ -3903,8 +3924,8 @@ int longest_output(const Transformer *model, int S) {
 }
 
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
-// S), receives the tokens, END after the last one (or P tokens without END), the
-// rest PAD. The model never chooses pad or start.
+// S), receives the tokens, END after the last one (or P tokens without END),
+// the rest PAD. The model never chooses pad or start.
 void translate(const Transformer *model, const Batch *batch, int *out,
                Arena *arena) {
     int B = batch->sentences, S = batch->source_length;
@@ -4004,10 +4025,6 @@ typedef struct {
     int exact, sentences;
 } Match;
 
-// How exactly a match is counted: if the translation says "la" twice and the
-// reference once, one of the two matches. The k-th time a run occurs in the
-// translation, it counts if the reference has it k times.
-
 // How often the n words at `run` occur in s (without its END).
 int occurrences(const int *run, int n, const int *s, int length) {
     int count = 0;
@@ -4083,9 +4100,8 @@ double bleu(const Match *m) {
 //     cross     start, target tokens   source                 (T,S)
 
 enum { ENCODER, DECODER, CROSS, KINDS };
-const char *const kind_name[] = {
+const char *const kind_name[KINDS] = {
     [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
-_Static_assert(sizeof kind_name / sizeof *kind_name == KINDS, "a name each");
 
 // The weights of one head in one layer, for a batch of one sentence, as a view.
 // Row i tells how query i distributes its attention; it sums to 1.
@@ -4151,9 +4167,8 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
         Mat w = attention_of(s, kind, l, h, H);
         for (int i = 0; i < w.rows; i++)
             for (int j = 0; j < w.cols; j++) {
-                double weight = *at(w, i, j);
                 fprintf(file, "%s,%d,%d,%d,%d,%.9g,", kind_name[kind], l, h,
-                        i, j, weight);
+                        i, j, *at(w, i, j));
                 write_quoted(file, vocab[q]->word[id[q][i]], ',');
                 write_quoted(file, vocab[k]->word[id[k][j]], '\n');
             }
@@ -4163,8 +4178,8 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // ## As a picture
 //
 // Rows are queries, columns are keys; the darker a cell, the larger its weight.
-// The names of the columns are written downwards above them. It is plain text,
-// so it can be copied into a message.
+// The names of the columns are written downwards above them, one character a
+// line. It is plain text, so it can be copied into a message.
 //
 //                           <
 //                         f e
@@ -4194,66 +4209,33 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //
 // A terminal has columns, and most characters take one each, whatever their
 // bytes. But a combining mark takes none, since it is drawn on the character
-// before it, and a character of East Asia takes two, as most emoji do. The
-// table holds the common ranges; what it lacks (the marks of Indian scripts,
-// some older symbols, emoji that are joined from several) may still shift a
-// picture.
+// before it, and a character of East Asia takes two, as most emoji do. Here are
+// the common ranges. What they lack may shift a picture: the marks of Hebrew,
+// Arabic, Thai, Indian scripts and kana, Korean in separate letters, emoji that
+// are joined from several, some older symbols.
 
-// First and last character of each range, and its columns; in ascending order.
-const struct {
-    int first, last, columns;
-} ranges[] = {
-    {0x300, 0x36f, 0},     {0x483, 0x489, 0},     {0x591, 0x5bd, 0},
-    {0x64b, 0x65f, 0},     {0xe34, 0xe3a, 0},     {0xe47, 0xe4e, 0},
-    {0x1100, 0x115f, 2},   {0x1160, 0x11ff, 0},   {0x1dc0, 0x1dff, 0},
-    {0x200b, 0x200f, 0},   {0x20d0, 0x20f0, 0},   {0x2e80, 0x303e, 2},
-    {0x3041, 0x3098, 2},   {0x3099, 0x309a, 0},   {0x309b, 0xa4cf, 2},
-    {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
-    {0xfe30, 0xfe6f, 2},   {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},
-    {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1faff, 2},
-    {0x20000, 0x3fffd, 2},
-};
-enum { RANGES = sizeof ranges / sizeof *ranges };
-
-// The columns of the character at `s`.
+// The columns of a text.
 int columns(const char *s) {
-    int c = utf8_number(s);
-    for (int k = 0; k < RANGES && ranges[k].first <= c; k++)
-        if (c <= ranges[k].last)
-            return ranges[k].columns;
-    return 1;
-}
-
-// The columns of a whole name.
-int width_of(const char *s) {
+    const int ranges[][3] = { // first, last, columns more than one
+        {0x300, 0x36f, -1},    {0x200b, 0x200f, -1},  {0xfe00, 0xfe0f, -1},
+        {0x1100, 0x115f, 1},   {0x2e80, 0xa4cf, 1},   {0xac00, 0xd7a3, 1},
+        {0xf900, 0xfaff, 1},   {0xfe30, 0xfe6f, 1},   {0xff01, 0xff60, 1},
+        {0xffe0, 0xffe6, 1},   {0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}};
     int n = 0;
-    for (; *s; s += utf8_length(s))
-        n += columns(s);
+    for (; *s; s += utf8_length(s), n++)
+        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+            if (utf8_number(s) >= ranges[k][0] && utf8_number(s) <= ranges[k][1])
+                n += ranges[k][2];
     return n;
 }
 
-// The place after the letter at `s`, which is a character and the marks on it.
-const char *after_letter(const char *s) {
-    s += utf8_length(s);
-    while (columns(s) == 0)
-        s += utf8_length(s);
-    return s;
-}
-
-// How many letters a name has: its height when it is written downwards.
-int height_of(const char *s) {
-    int n = 0;
-    for (; *s; s = after_letter(s))
-        n++;
-    return n;
-}
-
-// Where the last n letters of a name begin; a blank if it has fewer than n.
-const char *last_letters(const char *s, int n) {
-    int before = height_of(s) - n;
-    for (int i = 0; i < before; i++)
-        s = after_letter(s);
-    return before < 0 ? " " : s;
+// The last n characters of a text, NULL if it has fewer. (A byte 10xxxxxx
+// begins none.)
+const char *last_characters(const char *s, int n) {
+    const char *c = s + strlen(s);
+    while (n > 0 && c > s)
+        n -= (*--c & 0xc0) != 0x80;
+    return n ? NULL : c;
 }
 
 // Draws weights (T,S), with T names for the rows and S for the columns. A cell
@@ -4261,75 +4243,70 @@ const char *last_letters(const char *s, int n) {
 // weights below 0.1, below 0.2, and so on.
 void draw_attention(FILE *file, Mat weights, const char *const *row_name,
                     const char *const *col_name) {
-    const char *shade = " .:-=+*#%@";
-    int T = weights.rows, S = weights.cols, width = 0, height = 0;
-    for (int i = 0; i < T; i++)
-        width = max_int(width, width_of(row_name[i]));
-    for (int j = 0; j < S; j++)
-        height = max_int(height, height_of(col_name[j]));
+    int width = 0, height = 0;
+    for (int i = 0; i < weights.rows; i++)
+        width = max_int(width, columns(row_name[i]));
+    for (int j = 0; j < weights.cols; j++)
+        while (last_characters(col_name[j], height + 1))
+            height++;
     // (1) the names of the columns, all ending in the last line
     for (int line = height; line > 0; line--) {
         fprintf(file, "  %*s  ", width, "");
-        for (int j = 0; j < S; j++) {
-            const char *c = last_letters(col_name[j], line);
-            int bytes = (int)(after_letter(c) - c);
-            fprintf(file, "%*s%.*s", 2 - columns(c), "", bytes, c);
+        for (int j = 0; j < weights.cols; j++) {
+            const char *s = last_characters(col_name[j], line);
+            char c[5] = " ";
+            if (s)
+                memcpy(c, s, (size_t)utf8_length(s));
+            fprintf(file, "%*s%s", 2 - columns(c), "", c);
         }
         fputc('\n', file);
     }
     // (2) the rows
-    for (int i = 0; i < T; i++) {
-        int indent = width - width_of(row_name[i]);
+    for (int i = 0; i < weights.rows; i++) {
+        int indent = width - columns(row_name[i]);
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
-        for (int j = 0; j < S; j++) {
+        for (int j = 0; j < weights.cols; j++) {
             real w = *at(weights, i, j); // NaN if the model is broken
-            char c = w >= 0 ? shade[min_int((int)(w * 10), 9)] : '?';
+            char c = w >= 0 ? " .:-=+*#%@"[min_int((int)(w * 10), 9)] : '?';
             fprintf(file, "%c%c", c, c);
         }
         fputs("|\n", file);
     }
 }
 
-// The mean over the H heads of a layer, as a fresh matrix. Heads look for
-// different things, and one alone may be hard to read; the CSV file has them
-// all.
-Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
-    Mat first = attention_of(s, kind, layer, 0, H);
-    Mat mean = arena_zeros(arena, first.rows, first.cols);
-    for (int h = 0; h < H; h++)
-        add(mean, attention_of(s, kind, layer, h, H));
-    for (int i = 0; i < mean.rows * mean.cols; i++)
-        mean.at[i] /= (real)H;
-    return mean;
-}
-
-// A copy of a token that can be shown.
-const char *name_of(Arena *arena, const char *token) {
-    char *name = arena_take(arena, strlen(token) + 1, 1);
-    return printable(strcpy(name, token));
+// The tokens of n ids as names that can be shown.
+const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
+    const char **name = arena_take(arena, (size_t)n, sizeof *name);
+    for (int i = 0; i < n; i++) {
+        char *copied = arena_take(arena, strlen(v->word[id[i]]) + 1, 1);
+        name[i] = printable(strcpy(copied, v->word[id[i]]));
+    }
+    return name;
 }
 
 // Draws cross-attention, layer by layer; pass, s and batch are those of look().
 // A row is named by the token written there, which is not the query's own token
 // but the next one, since the question is where the model looked when it wrote
-// it.
+// it. Shown is the mean over the heads of a layer: they look for different
+// things, and one alone may be hard to read. The CSV file has them all.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
     Arena *arena = pass->arena;
     size_t mark = arena->used;
     int S = batch->source_length, T = batch->target_length;
-    int L = pass->config->layers, H = pass->config->heads;
-    const char **rows = arena_take(arena, (size_t)T, sizeof *rows);
-    const char **cols = arena_take(arena, (size_t)S, sizeof *cols);
-    for (int i = 0; i < T; i++)
-        rows[i] = name_of(arena, target->word[batch->expected[i]]);
-    for (int j = 0; j < S; j++)
-        cols[j] = name_of(arena, source->word[batch->source[j]]);
-    for (int l = 0; l < L; l++) {
+    int H = pass->config->heads;
+    const char **rows = names_of(arena, target, batch->expected, T);
+    const char **cols = names_of(arena, source, batch->source, S);
+    for (int l = 0; l < pass->config->layers; l++) {
+        Mat mean = arena_zeros(arena, T, S);
+        for (int h = 0; h < H; h++)
+            add(mean, attention_of(s, CROSS, l, h, H));
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)T * S; i++)
+            mean.at[i] /= (real)H;
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
-        draw_attention(file, mean_of_heads(arena, s, CROSS, l, H), rows, cols);
+        draw_attention(file, mean, rows, cols);
     }
     arena_release(arena, mark);
 }
@@ -4359,25 +4336,20 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 // a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
 // count for which memory was taken.
 
-enum { IN_EMBEDDING, IN_POSITIONS, IN_ATTENTION, IN_CROSS_ATTENTION,
-       IN_FEED_FORWARD, IN_NORMS, IN_OUTPUT, COMPONENTS };
-const char *const component_name[] = {
-    [IN_EMBEDDING] = "embedding", [IN_POSITIONS] = "positions",
-    [IN_ATTENTION] = "attention", [IN_CROSS_ATTENTION] = "cross-attention",
-    [IN_FEED_FORWARD] = "feed-forward", [IN_NORMS] = "norms",
-    [IN_OUTPUT] = "output layer"};
-_Static_assert(sizeof component_name / sizeof *component_name == COMPONENTS,
-               "a name each");
+enum { COMPONENTS = 7 };
+const char *const component_name[COMPONENTS] = {
+    "embedding", "positions", "attention", "cross-attention", "feed-forward",
+    "norms", "output layer"};
 
-// The component that a tensor belongs to, by its name. The order of the tests
-// matters: "cross_attention_norm" contains three of these words.
+// The component that a tensor belongs to: the last whose word its name contains
+// ("cross_attention_norm" contains three of them), else the output layer.
 int component_of(const char *name) {
-    return strstr(name, "norm") ? IN_NORMS
-         : strstr(name, "cross_attention") ? IN_CROSS_ATTENTION
-         : strstr(name, "attention") ? IN_ATTENTION
-         : strstr(name, "feed_forward") ? IN_FEED_FORWARD
-         : strstr(name, "embedding") ? IN_EMBEDDING
-         : strstr(name, "positions") ? IN_POSITIONS : IN_OUTPUT;
+    const char *word[] = {"embedding", "positions", "attention",
+                          "cross_attention", "feed_forward", "norm"};
+    int c = COMPONENTS - 2;
+    while (c >= 0 && !strstr(name, word[c]))
+        c--;
+    return c >= 0 ? c : COMPONENTS - 1;
 }
 
 // Whether it is on the encoder's side; the output layer is on the other.
@@ -4385,14 +4357,12 @@ bool in_encoder(const char *name) {
     return !strncmp(name, "encoder", 7) || !strncmp(name, "source", 6);
 }
 
-// 24034304 as "24,034,304"; `to` needs 32 bytes. Commas are inserted from the
-// right, so that the digits before them stay in place.
+// 24034304 as "24,034,304"; `to` needs 32 bytes.
 const char *with_commas(char *to, size_t n) {
-    int length = sprintf(to, "%zu", n);
-    for (int i = length - 3; i > 0; i -= 3) {
-        memmove(to + i + 1, to + i, strlen(to + i) + 1);
-        to[i] = ',';
-    }
+    if (n < 1000)
+        sprintf(to, "%zu", n);
+    else
+        sprintf(to + strlen(with_commas(to, n / 1000)), ",%03zu", n % 1000);
     return to;
 }
 
@@ -4414,8 +4384,8 @@ void print_parameters(FILE *file, const Transformer *t) {
                 fprintf(file, "  %-16s %15s  %5.1f %%\n", component_name[c],
                         with_commas(text, count[side][c]),
                         100 * (double)count[side][c] / (double)total[side]);
-        with_commas(text, total[side]);
-        fprintf(file, "  %-16s %15s\n", "total", text);
+        fprintf(file, "  %-16s %15s\n", "total",
+                with_commas(text, total[side]));
     }
     fprintf(file, "parameters         %15s\n", with_commas(text, t->count));
 }
@@ -4458,10 +4428,10 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //@ chapter fast_product
 // # Interlude. The product, made fast
 //
-// Chapter 1 defined the matrix product by three plain loops, and chapter 2 asked
-// for an exponential. Training spends nearly all its time in these two. Here
-// they are made fast; they compute what was defined, but for the last digits.
-// If you are here for the transformer, go on to chapter 14.
+// Chapter 1 defined the matrix product by three plain loops, and chapter 2
+// asked for an exponential. Training spends nearly all its time in these two.
+// Here they are made fast; they compute what was defined, but for the last
+// digits. If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
 //
@@ -4561,8 +4531,8 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     for (int p = 0; p < a.cols; p++, b_p += b.row_stride) {
         Vector b_left = *(const Vector *)b_p;
         Vector b_right = *(const Vector *)(b_p + LANES * (vectors - 1));
-        // Meanwhile the places of c come nearer from memory, a row for each
-        // 16 p: all at once they would hold up the numbers of a and b.
+        // Meanwhile c is fetched towards the cache, a row for every 16 steps of
+        // p: all rows at once would delay the numbers of a and b.
         if (p % 16 == 0 && p / 16 < rows) {
             PREFETCH(row(c, p / 16));
             PREFETCH(row(c, p / 16) + LANES);
@@ -4643,9 +4613,9 @@ void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
     }
 }
 
-// c = from + a b on one thread, for small products: those of one attention head,
-// and any inside a PARALLEL_FOR. For a few tiles the copy of b would not pay: if
-// its rows are whole vectors, they are used where they lie.
+// c = from + a b on one thread: a small product, or one block of a large one.
+// For a few tiles the copy of b would not pay: if its rows are whole vectors,
+// they are used where they are.
 void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
     bool direct = b.col_stride == 1 && b.cols % LANES == 0
@@ -4723,8 +4693,8 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 //
-// This counts on sums that are rounded to a float at once; where C computes in a
-// wider type, libm's is taken, too.
+// This counts on sums that are rounded to a float at once; where C computes in
+// a wider type, libm's is taken, too.
 
 real exponential(real x) {
 #if defined TRANSFORMER_DOUBLE || WIDER
@@ -4747,17 +4717,17 @@ real exponential(real x) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// A trained model is worth keeping, and a training that was interrupted is
-// worth going on with. This chapter turns everything that matters into one
-// file, and such a file back into everything that matters. It has two halves.
-// The first is a table of all *settings*, the choices that a user makes. The
-// second is the *checkpoint*: settings, vocabularies and numbers on the disk.
+// A trained model is worth keeping, and an interrupted training is worth
+// resuming. This chapter turns everything that matters into one file, and such
+// a file back into everything that matters. It has two halves. The first is a
+// table of all *settings*, the choices that a user makes. The second is the
+// *checkpoint*: settings, vocabularies and numbers on disk.
 //
 // ## Settings
 //
-// Everything a user can choose stands in one struct. The parts that chapters 1,
-// 10 and 11 work with are the very structs that those chapters defined, so that
-// nothing has to be copied from one form into another.
+// Everything a user can choose stands in one struct. Its parts are the structs
+// that chapters 1, 10 and 11 work with, so nothing has to be copied from one
+// form into another.
 
 typedef struct {
     Config config;       // the model
@@ -4768,28 +4738,29 @@ typedef struct {
     int resume, help;
 } Settings;
 
-// And everything about a setting stands in one row of a table: its name, where
-// its value goes, what is allowed, what holds if nothing is said, and what the
-// help says. Four readers share the table:
+// Everything about a setting stands in one row of a table: its name, where its
+// value goes, which values are allowed, its default, and what the help says.
+// Four readers share the table:
 //
 //     the command line    --d-model 32          chapter 15 reads it
 //     the help            --d-model N …         chapter 15 prints it
 //     the checkpoint      "d_model":"32"        this chapter, both ways
 //     info                d-model 32            chapter 15 prints it
 //
-// To add a setting is to add a field and a row. The help, the limits, the file
-// and `--resume` then know it.
+// To add a setting, add a field and a row. The help, the limits, the file and
+// `--resume` then know it.
 
-// Which types there are, which commands take an option, and whether the model
-// keeps it; all three are explained below.
+// First the types of options, the commands that take an option, and whether the
+// model keeps it. What is KEPT may be changed when the training is resumed;
+// what is also FIXED may not, because it decides which tensors there are or
+// what their numbers mean.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
        USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands
 enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 
-// An option has one of five types. They differ in what is allowed and in what
-// the field holds:
+// The five types differ in what is allowed and in what the field holds:
 //
 //     INTEGER   digits only, between two limits     int
 //     NUMBER    any way C writes a number, limited  double
@@ -4797,26 +4768,22 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
 //     STRING    anything but nothing                const char *
 //
-// A CHOICE is written as words and used as the constants of chapter 1: the
-// order of the words in the table is the order of the constants in their enum.
-// "post" is POST_NORM because both come first.
+// A CHOICE is written as a word and stored as one of the constants of chapters
+// 1, 10 and 11: the words stand in the order of the constants.
 
-// Where no initial value is given, the field starts as zero, and either that is
-// meant (a flag that is off) or chapter 15 works it out.
-
-// How does one function store values of three types into thirty fields? Through
+// How can one function store values of three types in thirty fields? Through
 // the field's *offset*, the number of bytes from the start of the struct, for
-// which C has the macro offsetof. (char *)settings + offset is the address of
-// the field, and the type says what kind of pointer that is. It is the one
-// place in this file where a struct is treated as bytes; the price of thirty
-// hand-written assignments would be thirty chances to forget one.
+// which C has the macro offsetof: (char *)settings + offset is the address of
+// the field, and the type says what kind of pointer that is. This is the one
+// place in this file where a struct is treated as bytes. Thirty assignments by
+// hand would be thirty chances to forget one.
 
 typedef struct {
     const char *name;    // as on the command line, without --
     int type;
     size_t offset;       // of its field in Settings
     const char *choices; // separated by |; else what the help calls the value
-    const char *initial; // NULL: zero, or worked out from the others
+    const char *initial; // the default; NULL: zero, or from other options
     int commands;        // that take it
     int in_model;        // KEPT in the model, or also FIXED when resuming
     const char *help;
@@ -4825,22 +4792,19 @@ typedef struct {
 
 #define SETTING(field) offsetof(Settings, field)
 
-// What is KEPT belongs to the training and may be changed when it is resumed;
-// what is FIXED decides which tensors there are or what their numbers mean. The
-// last part of each row says it in words.
-
-// A word on the limits. They are not recommendations. Some keep arithmetic
-// within its types (65536 squared still fits a size_t, epochs times batches a
-// long), some are what makes sense at all (a dropout of 1 would drop
-// everything). A value outside is an error that names the option, the value and
-// what is allowed; the program never bends a value into its limits in silence.
+// The limits are not recommendations. Some keep arithmetic within its types,
+// others are what makes sense at all (a dropout of 1 would drop everything). A
+// value outside its limits is an error that names the option, the value and
+// what is allowed; it is never changed in silence.
 //
-// The initial values are the paper's architecture at classroom size. With
+// The defaults are the paper's architecture at classroom size. With
 //
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
 // they become the paper's base model; to train it as the paper did, add
-// --label-smoothing 0.1.
+// --label-smoothing 0.1. Two defaults are missing on purpose: d-ff and lr
+// follow from other options. Noam is the nickname of the paper's schedule,
+// after one of its authors.
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
@@ -4909,42 +4873,44 @@ const Option options[] = {
      "show this help", 0, 0},
 };
 
-// Two initial values are missing on purpose: d-ff and lr follow from other
-// options, whichever of these the user changes. Without steps, epochs count.
-
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
+               && LEARNED == 1 && NO_POSITIONS == 2 && RELU == 0 && GELU == 1
+               && WORDS == 0 && CHARACTERS == 1 && NOAM == 0 && CONSTANT == 1,
+               "choices are listed in the order of their constants");
 
 // ### Text to value, and back
 //
 // A value has one form as text, wherever it is read or written. Two functions
-// translate: set_option and option_text. Each undoes the other, to the last bit
-// of a learning rate, because a resumed training must use the very number that
-// it used before. The tests try this with every row of the table.
+// translate, set_option and option_text, and each undoes the other to the last
+// bit of a learning rate, because a resumed training must use the very number
+// that it used before. The tests try this with every row of the table.
 
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
-// know. So whoever reads a number here asks where it ended, and whether it is
-// within its limits; a comparison with NaN is false, so NaN is never within
-// them.
+// know. So every number is checked: where it ends, and whether it is within its
+// limits. (A comparison with NaN is false, so NaN is never within them.)
 
 // Reads a number from least to most into `*to`. Returns false if the text is
-// anything else, or has something behind the number; `*to` is then of no use.
-// Blanks in front are skipped.
+// anything else, has something after the number, or is too small for a double;
+// `*to` is then of no use. Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     errno = 0;
     *to = strtod(text, &end);
-    return end > text && !*end && errno != ERANGE && *to >= least && *to <= most;
+    bool whole = end > text && !*end && errno != ERANGE;
+    return whole && *to >= least && *to <= most;
 }
 
 // The whole number from least to most, neither below 0, that the text is; -1 if
 // it is none. Digits only: no sign, no point, no exponent.
 int64_t read_whole(const char *text, double least, double most) {
     double value;
-    bool digits = !text[strspn(text, "0123456789")];
-    return digits && read_number(&value, text, least, most) ? (int64_t)value : -1;
+    bool whole = !text[strspn(text, "0123456789")]
+              && read_number(&value, text, least, most);
+    return whole ? (int64_t)value : -1;
 }
 
-// The number of `text` among the choices "a|b|c", from 0; -1 if it is none.
+// Which of the choices "a|b|c" the text is, from 0; -1 if it is none.
 int find_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     for (int n = 0; *choices; n++) {
@@ -4973,9 +4939,8 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// Choices are kept by their words, not by their numbers. So a model stays
-// readable if a later version puts a new word between two old ones, and a
-// person who looks into the file sees "norm":"pre" and not "norm":"1".
+// Choices are saved as words, not as numbers, so a model stays readable if a
+// later version puts a new word between two old ones.
 
 // The value of option `o` as text, which set_option reads back; not for a
 // STRING. `to` needs 64 bytes and is what is returned. A NUMBER gets as few
@@ -5063,14 +5028,12 @@ void checkpoint_free(Checkpoint *c) {
 // resuming it is replaced whole. No file is read and written by one command,
 // except for the model and the log of a training that is resumed.
 
-// A file is written in three steps, with no need to look for errors in between:
+// A file is written in three steps, and errors are looked for only once, at the
+// end, since C remembers that a write has gone wrong (ferror):
 //
 //     NewFile n = new_file("table.csv");
 //     fprintf(n.file, …);
 //     commit_file(&n);
-//
-// C remembers that a write has gone wrong (ferror), so it is enough to ask once,
-// at the end.
 
 // A file that replaces `path` when it is complete.
 typedef struct {
@@ -5163,8 +5126,7 @@ void discard_file(NewFile *n) {
 }
 
 // Completes and renames the file. If any write since it was opened went wrong,
-// it is removed instead, and the program fails with the reason: errors of
-// writing need to be looked for here only.
+// it is removed instead, and the program fails with the reason.
 void commit_file(NewFile *n) {
     bool written = fflush(n->file) == 0 && !ferror(n->file);
 #ifdef TRANSFORMER_POSIX
@@ -5217,25 +5179,23 @@ void commit_file(NewFile *n) {
 // The offsets count bytes from the end of the header: 7 · 8 floats are 224
 // bytes. Tensors have the names of chapter 8. The two moments of Adam are
 // tensors like all others, with "adam.m." or "adam.v." before the name of the
-// parameter they belong to. Numbers in the metadata are strings, because the
-// format allows nothing else there. So from Python:
+// parameter they belong to. "state" says whether this is the newest state of a
+// training or the best one. Numbers in the metadata are strings, because the
+// format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")
 //     f.metadata()["d_model"], f.get_tensor("source_embedding.weight")
 
-// The format has a name, "transformer.c 1", with a number. Should a later
-// version of this program need something else in the file, it would count on,
-// and this one would refuse the file with that name in its message instead of
-// misreading it.
+// The format has a name with a number, "transformer.c 1". If a later version of
+// this program needs something else in the file, it will use another number,
+// and this version will refuse the file instead of misreading it.
 //
 // The floats are written byte by byte, with shifts, not as they lie in memory.
 // That takes a little longer but gives the same file on every machine. A build
-// that calculates in double rounds them to 32 bits, so that its files are the
-// same kind of file.
+// that calculates in double rounds them to 32 bits.
 //
-// As bytes, the first 24 of a model and the first of its numbers look like
-// this:
+// These are the first 24 bytes of a model and the first of its numbers:
 //
 //     28 37 00 00 00 00 00 00    0x3728 = 14120 bytes of header
 //     7b 22 5f 5f 6d 65 74 61    { " _ _ m e t a
@@ -5252,13 +5212,10 @@ const char *const role_prefix[ROLES] = {
 
 // ### What writing and reading share
 //
-// Three things have to be the same in both directions, so each is one function
-// (or a pair of neighbours): numbers as bytes, the names of settings, and the
-// entry of a tensor in the header.
-
-// How one knows that it is right: the tests read a saved file without any of
-// these functions, with code of their own; and Python's library reads the same
-// tensors.
+// Three things have to be the same in both directions: numbers as bytes, the
+// names of settings, and the entry of a tensor in the header. To check them,
+// the tests read a saved file with code of their own, and Python's library
+// reads the same tensors.
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
 // own order is. Errors are found by commit_file.
@@ -5309,11 +5266,11 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 
 // ### Writing
 //
-// From front to back: the length, not yet known, as zeros; the header; the
-// numbers; and then, back at the beginning, the length.
+// From front to back: eight zeros in place of the length, which is not known
+// yet; the header; the numbers; and then, back at the start, the length.
 
 // One vocabulary: its tokens joined by newlines, as the inside of a JSON
-// string. Tokens hold no control characters (chapter 10), so that only two
+// string. Tokens hold no control characters (chapter 10), so only two
 // characters have to be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
@@ -5369,12 +5326,11 @@ bool write_numbers(FILE *file, const Transformer *t) {
     return true;
 }
 
-// How large is a file? Four bytes for each parameter, three times, for the
-// moments are kept as well; the header adds a hundred bytes for each tensor,
+// How large is a file? Four bytes for each parameter, three times, because the
+// moments are saved as well; the header adds a hundred bytes for each tensor,
 // and the words. The classroom model of 260,314 parameters takes 3.1 megabytes,
-// the paper's base model with ten thousand words 714. Who only wants to
-// translate can leave the moments out with a few lines of Python, and has a
-// third:
+// the paper's base model with ten thousand words 714. If you only want to
+// translate, a few lines of Python leave the moments out:
 //
 //     from safetensors import numpy as st, safe_open
 //     f = safe_open("m.safetensors", "np")
@@ -5382,9 +5338,9 @@ bool write_numbers(FILE *file, const Transformer *t) {
 //     st.save_file(small, "small.safetensors", f.metadata())
 
 // Saves a checkpoint, with the moments if it has them, and replaces what was
-// there; or fails and leaves that as it was. Blanks behind the header make its
-// length a multiple of 8, so that the numbers are aligned for whoever maps the
-// file into memory.
+// there; or fails and leaves that as it was. Blanks after the header make its
+// length a multiple of 8, so that the numbers are aligned for a program that
+// maps the file into memory.
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
     NewFile n = new_file(path);
@@ -5464,10 +5420,12 @@ typedef struct {
 
 // Fails: says which file, what is wrong with it, and where that was found.
 _Noreturn void refuse(const Reader *r, const char *format, ...) {
-    char reason[512];
-    va_list arguments;
+    va_list arguments, again;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    va_copy(again, arguments);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, again) + 1;
+    char *reason = allocate(size, 1);
+    vsnprintf(reason, size, format, arguments);
     fail("%s: not a model this program can read: %s (byte %td)", r->path,
          reason, r->header ? 8 + r->at - r->header : 0);
 }
@@ -5502,10 +5460,9 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// Strings are shortened where they lie: "a\\nb" takes six bytes with its
-// quotes, and four when its escape is undone and a zero put behind it. So there
-// is always room, and a pointer into the file's contents is all that a string
-// needs.
+// Strings are unescaped where they lie: "a\\nb" takes six bytes with its
+// quotes, and four once its escape is undone and a zero put after it. So there
+// is always room.
 //
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
@@ -5520,9 +5477,9 @@ int read_hex(Reader *r) {
     return (int)strtol(digits, NULL, 16);
 }
 
-// A character that is written as its number, \u and four digits; two of them
-// for a number above ffff, each with ten of its bits. Writes it to `to` in UTF-8
-// and returns where it ends.
+// A character that is written as its number, in four digits after \u. Numbers
+// above ffff are written as two, each with ten of their bits. Writes the
+// character to `to` in UTF-8 and returns where it ends.
 char *read_escape(Reader *r, char *to) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     int code = read_hex(r);
@@ -5580,9 +5537,8 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key, or `missing` if it is not there. The file is refused if it
-// is there twice (which of the two would count?), and if it must be there:
-// then `missing` is NULL.
+// The value of a key, or `missing` if the key is not there; if `missing` is
+// NULL, a file without the key is refused, and so is one that has it twice.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
     for (int i = 0; i < r->count; i++) {
@@ -5604,18 +5560,14 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
                metadata(r, key, NULL));
 }
 
-// A reader that refuses must say why in a way that helps. Most of these files
-// will not come from an enemy but from a full disk, a broken download or a
-// script that somebody wrote on a Friday. Hence the name of the file, the
-// reason, and the byte: with `head -c` one can look at the place.
-
 // One vocabulary, from tokens joined by newlines: the special ones first, then
 // the words, each larger than the one before. The order is checked because
 // token_id (chapter 10) finds words by it, and a word that stands in the file
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = {0}, special = vocab_new();
-    for (char *word = (char *)metadata(r, key, NULL), *next; word; word = next) {
+    char *word = (char *)metadata(r, key, NULL), *next;
+    for (; word; word = next) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
@@ -5755,9 +5707,6 @@ void read_tensors(Reader *r, Checkpoint *c, bool moments) {
     free(begin);
 }
 
-// A model without moments can be used but not resumed; its `m` and `v` stay
-// NULL, and resume_checkpoint (chapter 15) says so.
-
 // Where the training stands. The lowest loss is infinite before the first one.
 // Files of the first edition do not say which state they are.
 void read_progress(const Reader *r, Checkpoint *c) {
@@ -5775,15 +5724,17 @@ void read_progress(const Reader *r, Checkpoint *c) {
 // is checked against the length of the file.
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
-    char start[8];
+    char start[9]; // the length, and the first bracket
     if (!r.file)
         fail("cannot open %s: %s", path, strerror(errno));
-    read_bytes(&r, start, 8);
+    read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
     if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
         fail("cannot read %s: %s", path, strerror(errno));
     if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
+    if (start[8] != '{') // better seen now than after reading gigabytes
+        refuse(&r, "its header should begin with {");
     char *header = allocate((size_t)length + 1, 1);
     fseek(r.file, 8, SEEK_SET);
     read_bytes(&r, header, (size_t)length);
@@ -5830,10 +5781,10 @@ Checkpoint load_model(const char *path) {
 //     attention    a model, a sentence →  what it looked at
 //     info         a model             →  what is in it
 //
-// Its manners are those of Unix. Data goes to the standard output, everything
-// said about it to the standard error stream, so that commands can be combined.
-// Whatever goes wrong is said in one line, and the exit status tells a script
-// what happened:
+// Its manners are those of Unix. Data goes to the standard output, and all that
+// is said about it to the standard error stream, so that commands can be
+// combined. Whatever goes wrong is said in one line, and the exit status tells
+// a script what happened:
 //
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
@@ -5841,7 +5792,7 @@ Checkpoint load_model(const char *path) {
 //     130  stopped by Ctrl-C, after saving; 143 by kill, 129 by the terminal
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
-// above and prints what they answer; main loads the model for it and frees it.
+// above and prints what they return.
 //
 // ## What the user asks for
 //
@@ -5879,10 +5830,9 @@ const Command commands[] = {
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-// What is understood is more than the values. `given` remembers which options
-// stood on the command line, because that matters twice: a resumed training
-// keeps its own settings but for those that were given, and --steps and
-// --epochs exclude each other only if both were.
+// `given` remembers which options stood on the command line. That matters
+// twice: a resumed training keeps its own settings except those that were
+// given, and --steps and --epochs exclude each other only if both were.
 
 // The command line, understood.
 struct Arguments {
@@ -5893,10 +5843,9 @@ struct Arguments {
     bool given[OPTIONS]; // which of them were given
 };
 
-// There are two ways to end unhappily, and they are kept apart. fail (chapter
-// 1) is for things that went wrong although the command made sense; misuse is
-// for commands that make none. A script may try the first again, but never the
-// second.
+// There are two ways to fail. fail (chapter 1) is for things that went wrong
+// although the command made sense; misuse is for commands that make none. A
+// script may retry the first, but never the second.
 
 // Says what is wrong and where help is, and ends with status 2.
 _Noreturn void misuse(const Arguments *a, const char *format, ...) {
@@ -5910,7 +5859,7 @@ _Noreturn void misuse(const Arguments *a, const char *format, ...) {
 
 //@ run ./transformer train --d-mode 64 2>&1 || echo "exit status $?"
 
-// Every command ends with this: it fails if the standard output could not be
+// Every command ends with this. It fails if the standard output could not be
 // written (a full disk), which printf alone would not tell anybody.
 void finish_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -5920,7 +5869,7 @@ void finish_output(void) {
 // ### Help
 //
 // The text comes from the two tables, so it cannot disagree with what the
-// program takes. In brackets stands what holds if nothing is said.
+// program accepts. Defaults stand in brackets.
 
 // What the program can do, in a few lines.
 void print_help(void) {
@@ -5953,18 +5902,17 @@ void print_command_help(const Command *c) {
 
 // ### Reading the command line
 //
-// An option is written `--name value` or `--name=value`. It may stand before or
-// behind the operands; behind `--` everything is an operand, even a file that
-// is called --tie. A name must be whole, and a value must be what the table
-// allows: the program rather asks than guesses.
+// An option is written `--name value` or `--name=value`, before or after the
+// operands; after `--` everything is an operand, even a file that is called
+// --tie. A name must be complete, and a value must be one the table allows: the
+// program would rather ask than guess.
 //
 //     transformer: --heads: "none" is not a whole number from 1 to 1024 (see:
 //     transformer train --help)
-
-// Reading happens in one pass from left to right, and later options win: in a
-// script one can write `train $DEFAULTS "$@"`, and whoever calls it can
-// overrule. All initial values are put in first, as text, by the same
-// set_option; so there is no second way for a value to get into the settings.
+//
+// Options are read from left to right, and later ones win, so a script can say
+// `train $DEFAULTS "$@"`. All defaults are put in first, as text, by the same
+// set_option: there is no second way for a value to get into the settings.
 
 // The option of that name that the command takes, or the end with status 2.
 const Option *find_option(const Arguments *a, const char *name, size_t length) {
@@ -5981,7 +5929,9 @@ bool was_given(const Arguments *a, const char *name) {
 }
 
 // Reads the option that argument[0] begins; returns how many arguments it took,
-// 1 or 2. Ends with status 2 if its value is missing or wrong.
+// 1 or 2. Ends with status 2 if its value is missing or wrong. A value that
+// begins with two dashes must be attached (--log=--odd-name), or `--layers
+// --tie` would be a model with "--tie" layers.
 int read_option(Arguments *a, char **argument) {
     const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
@@ -6005,18 +5955,17 @@ int read_option(Arguments *a, char **argument) {
     return flag || attached ? 1 : 2;
 }
 
-// An option's value that begins with two dashes is taken for the next option,
-// so that a forgotten value is noticed: `--layers --tie` is an error, not a
-// model with "--tie" layers. Who really means it writes `--log=--odd-name`.
-
-// The peak of the learning rate if none was given: the paper's formula at t = w.
+// The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's
+// formula at step w.
 double derived_rate(const Settings *s) {
     return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
 }
 
-// Fills in what follows from other settings, and checks the one thing that only
-// holds between two: heads divide the width. A model that exists has been
-// checked when it was loaded.
+// Fills in what depends on other settings, and checks the one thing that two of
+// them must agree on: heads divide the width. A model from a file was checked
+// when it was loaded.
+//
+//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 void complete_settings(const Arguments *a, Settings *s) {
     Config *c = &s->config;
     if (c->d_ff == 0)
@@ -6030,7 +5979,7 @@ void complete_settings(const Arguments *a, Settings *s) {
 }
 
 // The whole command line, or the end with status 2. With --help no operand is
-// needed. A rate of -1, which nobody can ask for, stands for "not given".
+// needed. A rate of -1, which no user can ask for, stands for "not given".
 Arguments read_arguments(int argc, char **argv) {
     Arguments a = {.settings = {.recipe = {.rate = -1}}};
     if (argc > 2 && find_choice("help|--help|-h", argv[1]) >= 0) {
@@ -6049,7 +5998,7 @@ Arguments read_arguments(int argc, char **argv) {
     for (const Option *o = options; o < options + OPTIONS; o++)
         if (o->initial)
             set_option(&a.settings, o, o->initial);
-    bool plain = false; // behind --
+    bool plain = false; // after --
     for (int i = 2; i < argc;) {
         if (!plain && !strcmp(argv[i], "--"))
             plain = ++i;
@@ -6071,14 +6020,9 @@ Arguments read_arguments(int argc, char **argv) {
     return a;
 }
 
-// d_ff and the learning rate are computed when all options are known, for they
-// depend on others: the inner width is four times the width, as in the paper,
-// and the rate peaks at (D · w)^(-1/2), which is the paper's formula at t = w.
-//
-//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
-
 // OpenMP takes all processors unless told otherwise. The results are the same
-// bits with any number of threads (chapter 1).
+// bits with any number of threads (chapter 1). On a machine that is busy with
+// other work, fewer threads can be faster: try --threads 1.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
@@ -6093,9 +6037,9 @@ void set_threads(const Arguments *a) {
 
 // ## Time, the terminal, and Ctrl-C
 //
-// Two things that C11 knows nothing of.
+// C11 knows nothing of terminals.
 
-// Whether somebody is looking. Without POSIX: no, to be on the safe side.
+// Whether the file is a terminal. Without POSIX: no, to be on the safe side.
 bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
@@ -6105,17 +6049,16 @@ bool is_terminal(FILE *file) {
 }
 
 // Why not stop at once? In the middle of a step half of the parameters may be
-// new and half old; such a state would never have existed in a training that
-// was not stopped, and could not be resumed to the same bits. A step takes a
-// fraction of a second. Who cannot wait presses Ctrl-C again, and loses what
-// was done since the last pause, but no file.
+// new and half old, a state that never occurs in a training that runs through,
+// and that could not be resumed to the same bits. A step takes a fraction of a
+// second. Pressing Ctrl-C again ends the program at once; what was done since
+// the last checkpoint is lost, but no file.
 
 // The first Ctrl-C asks the training loop to finish its step and save. It only
 // leaves a note, since hardly anything else is allowed in a signal's handler;
-// report_step reads the note. A second Ctrl-C ends the program at once. The
-// same holds for SIGTERM, which kill sends, and SIGHUP, which comes when the
-// terminal is closed; a signal that is ignored when the program begins (nohup
-// does that) stays ignored.
+// report_step reads the note. The same holds for SIGTERM, which kill sends, and
+// for SIGHUP, which comes when the terminal is closed. A signal that is ignored
+// when the program begins (nohup does that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
 void remember_signal(int which) {
@@ -6130,21 +6073,16 @@ void stop_at(int which) {
 
 // ## What all commands with a model do
 
-// The mean loss of a token, without label smoothing, in nats: the unit of the
-// natural logarithm. A model that knows nothing has about ln V, the logarithm
-// of the size of the vocabulary (9.2 for ten thousand words); one that is
-// always certain and right has 0.
-
-// The mean plain loss of a token; there must be at least one.
+// The mean cross-entropy of a token in nats, the unit of the natural logarithm,
+// without label smoothing. A model that knows nothing has about ln V (9.2 for
+// ten thousand words); one that is always certain and right has 0.
 double average(Loss l) {
     return l.plain / l.tokens;
 }
 
-// And the share of tokens whose most probable word is the right one. Both are
-// given for teacher forcing: each word is asked for behind the true words
-// before it.
-
-// Returns that share, from 0 to 1.
+// The share of tokens whose most probable word is the right one, from 0 to 1.
+// Both are measured with teacher forcing: each word is predicted from the true
+// words before it.
 double accuracy(Loss l) {
     return (double)l.correct / l.tokens;
 }
@@ -6154,9 +6092,9 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
     return decode_text(s.id, s.length, v, c->settings.tokenizer);
 }
 
-// Pairs in the model's numbers; pairs_free frees them. What is too long for the
-// model is left out, and said, and so is that the model does not know the words.
-// Fails if nothing remains. `path` is where the text came from.
+// Pairs in the model's numbers; pairs_free frees them. It says how many pairs
+// are too long for the model and left out, and if the model does not know most
+// of the words. Fails if nothing remains. The text came from `path`.
 Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
@@ -6189,8 +6127,8 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 
 // ## train
 //
-// The training loop of chapter 11 reports after each step. This prints, logs
-// and saves what it reports:
+// The training loop of chapter 11 reports after each step. This command prints,
+// logs and saves what it reports:
 //
 //     step 20/400  loss 5.0548  accuracy 3.5 %  lr 0.00031  norm 1.04  …
 //         valid  loss 4.6049  accuracy 11.5 %  (best so far)
@@ -6201,29 +6139,27 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 //     step 200/400  loss 1.4014  accuracy 64.1 %  lr 0.0031  norm 1.35  …
 //         valid  loss 0.8185  accuracy 79.2 %  (best so far)
 //
-// At a terminal the first of these lines is rewritten five times a second.
-// Elsewhere, in a log of a batch system for instance, it appears twenty times
-// in all. At every fifth pause three sentences (one is shown here) are
-// translated, so that one can watch the model learn; "(not yet)" stands behind
-// a wrong one.
+// How to read it: the loss should fall, fast at first. The accuracy is that of
+// single words in training, with dropout, so the model is better than it looks.
+// The norm is the length of the gradient before clipping; if it keeps growing,
+// the learning rate is too high. If the valid loss rises while the loss falls,
+// the model is overfitting: it learns the training data by heart. Nothing needs
+// to be done about that, since the best model has been kept.
 //
-// Two files are kept if there is validation data. The *newest* state is what
-// --resume continues; the *best* is what one wants to use, for a model that is
-// trained too long begins to learn the training data by heart. Without
-// validation data the newest is all there is.
+// At a terminal the line of progress is rewritten five times a second.
+// Elsewhere, in a log of a batch system for instance, it appears twenty times
+// in all. Every fifth time three sentences (one is shown here) are translated,
+// so that you can watch the model learn; "(not yet)" follows a wrong one.
+//
+// With validation data two files are kept. The *newest* state is what --resume
+// continues; the *best* is the one to use. Without validation data the newest
+// is all there is.
 //
 //     --model m.safetensors                   m.safetensors       newest
 //     --model m.safetensors --valid v.tsv     m.safetensors       best
 //                                             m.last.safetensors  newest
-
-// How to read such a line: the loss should fall, fast at first; the accuracy is
-// that of single words in training, with dropout, so the model is better than
-// it looks; the norm is the length of the gradient before clipping, and if it
-// grows and grows, the learning rate is too high. When the valid loss rises
-// while the loss falls, the model has begun to learn by heart. Nothing has to
-// be done about it: the best model has been kept.
 //
-// The Console is what has to be remembered from one report to the next.
+// Console is what has to be remembered from one report to the next.
 
 typedef struct {
     const Settings *settings;
@@ -6232,7 +6168,7 @@ typedef struct {
     const char *newest;   // where the newest checkpoint goes
     FILE *log;            // NULL: none
     bool log_begun;
-    int64_t first_step;   // before this run
+    int64_t first_step, reported; // before this run; of the last report
     double started, step_started, shown; // times
     Loss since;           // losses since the last pause
     int pauses;
@@ -6247,8 +6183,9 @@ void show_progress(Console *c, const Report *r) {
     double each = (now() - c->started) / (double)(s->step - c->first_step);
     int64_t left = (int64_t)(each * (double)(r->steps - s->step) + 0.5);
     bool terminal = is_terminal(stderr);
-    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  accuracy %.1f "
-            "%%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64 " left%s",
+    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  "
+            "accuracy %.1f %%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64
+            " left%s",
             c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
             r->steps, average(c->since), 100 * accuracy(c->since), s->rate,
             s->norm, left / 60, left % 60, terminal ? "   \033[?7h" : "");
@@ -6281,18 +6218,17 @@ void show_samples(const Console *c) {
 // ### The log
 //
 // A file for plotting: one row for each step, and one for each look at the
-// validation data, where the last two columns stay empty. A plot of the loss is
-// the first thing to look at when a training does not do what it should.
+// validation data, where the last two columns are empty. If a training does not
+// do what it should, look at a plot of the loss first.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
 //     1,train,5.3106,0.0041,1.5625e-05,3.0172,10310
 //     …
 //     200,train,1.3871,0.6402,0.003125,1.3508,11042
 //     200,valid,0.8185,0.792,0.003125,,
-
-// The rows are flushed one by one, so that one can plot while it trains. Times
-// are those of the clock on the wall, and the only numbers of a log that differ
-// when the same training is run again.
+//
+// Rows are flushed one by one, so you can plot while the model trains. The
+// speed is the only column that differs when the same training is run again.
 
 // The columns that both kinds of rows have.
 void write_row(FILE *log, const Step *s, const char *split, Loss l) {
@@ -6300,9 +6236,9 @@ void write_row(FILE *log, const Step *s, const char *split, Loss l) {
             l.loss / l.tokens, accuracy(l), s->rate);
 }
 
-// Saves the best, if there is a better one, and then the newest, which knows
-// how good the best is: were it the other way round, and something happened in
-// between, a resumed training would never save the best again.
+// Saves the best, if there is a better one, and then the newest: in the other
+// order, if something happened in between, a resumed training would be past the
+// best without having saved it.
 void save_models(const Console *c, const Report *r) {
     c->checkpoint->best = r->best;
     if (r->best)
@@ -6371,8 +6307,8 @@ void begin_log(Console *c) {
     c->log_begun = true;
 }
 
-// The row or rows of one step. If the disk is full, the model is still saved,
-// if there is room for it, before the program fails.
+// The row or rows of one step. If the log cannot be written, the model is saved
+// before the program fails.
 void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
     if (!c->log_begun)
@@ -6397,7 +6333,7 @@ void write_log(Console *c, const Report *r) {
 // ### After each step
 //
 // The order matters: first the log, then the checkpoint. So the log never lacks
-// a step that a checkpoint knows of, and open_log cuts off what is too much.
+// a step that a checkpoint knows of, and keep_rows drops what is too much.
 
 // What to do at a pause: show, and save.
 void report_pause(Console *c, const Report *r) {
@@ -6421,19 +6357,19 @@ bool report_step(void *context, const Report *r) {
         show_progress(c, r);
     if (r->pause)
         report_pause(c, r);
+    c->reported = r->step.step;
     c->step_started = now();
     return !stop_signal;
 }
 
 // ### Where a training begins
 
-// There are two beginnings: a new model, made from the data and the settings,
-// and one that is there already. Behind them everything is the same, and the
-// loop of chapter 11 cannot tell which it was; it sees a trainer that stands at
-// some step.
+// A training begins with a new model, made from the data and the settings, or
+// with one from a file. The loop of chapter 11 cannot tell which: it sees a
+// trainer that stands at some step.
 
-// "out/m.safetensors" → "out/m.last.safetensors"; any other name gets ".last"
-// behind it. The caller frees it.
+// "out/m.safetensors" → "out/m.last.safetensors"; to any other name ".last" is
+// appended. The caller frees it.
 char *last_path(const char *path) {
     const char *ending = strrchr(path, '.');
     if (!ending || strcmp(ending, ".safetensors"))
@@ -6444,9 +6380,8 @@ char *last_path(const char *path) {
 }
 
 // The vocabularies of a new model come from the training data alone. A word
-// that only the validation data has is unknown to the model, just as any new
-// word will be when it is used; otherwise one would measure something that
-// never happens.
+// that only the validation data has is unknown to the model, like any new word
+// when the model is used.
 
 // A new model: vocabularies from the training data, which come from `path`, and
 // random parameters. Fails if no words are left.
@@ -6467,8 +6402,8 @@ Checkpoint new_checkpoint(const Settings *s, const char *path,
 }
 
 // The model to go on with. What is given on the command line replaces what the
-// model remembers, except for what is FIXED: that must agree. So
-// `--resume --epochs 40` is enough to train twice as long.
+// model remembers, except for what is FIXED: that must agree. A rate that was
+// derived is derived again, in case the warm-up is another one.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
     bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
@@ -6498,12 +6433,6 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     c.trainer.model->config.dropout = c.settings.config.dropout;
     return c;
 }
-
-// What is FIXED is everything that decides which tensors there are, and how
-// text becomes numbers: a model of width 64 cannot go on as one of width 32,
-// and one that learned words does not know characters. Saying the same again is
-// no error, so the command line of a training can be repeated with --resume
-// behind it.
 
 bool same_vocabulary(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count;
@@ -6545,9 +6474,9 @@ void describe(const Console *console, const Pairs *data) {
     fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
             "parameters\n", m->layers, m->layers, m->d_model, m->heads,
             m->d_ff, text);
-    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, learning rate "
-            "up to %.3g after %d steps\n", total_steps(r, data->count), r->batch,
-            r->rate, r->warmup);
+    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, "
+            "learning rate up to %.3g after %d steps\n",
+            total_steps(r, data->count), r->batch, r->rate, r->warmup);
     const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
                               s->log};
     for (int i = 0; i < 3 && !s->resume; i++)
@@ -6556,15 +6485,9 @@ void describe(const Console *console, const Pairs *data) {
                     "--resume would go on with it\n", replaced[i]);
 }
 
-// It is worth reading these lines before one goes for coffee:
-//
-//     data: 6000 pairs, vocabularies of 109 and 154 tokens
-//     model: 2+2 layers, d_model 64, 4 heads, d_ff 256: 260,314 parameters
-//     training: 400 steps of 64 sentences, learning rate up to 0.00625 after …
-
 // No file may be read and written at once, and each that will be written must
-// be writable: better to know now than after an hour. The log is opened before
-// the first step anyway.
+// be writable: better to know now than after an hour. (The log is opened before
+// the first step anyway.)
 void check_paths(const Arguments *a, const char *last) {
     enum { WRITTEN = 3, ALL = 5 };
     const Settings *s = &a->settings;
@@ -6589,31 +6512,51 @@ void check_paths(const Arguments *a, const char *last) {
 //     nothing to do: 2000 steps are done; ask for more --steps or --epochs
 //     step 8: the loss is not a number any more; try a smaller --lr; …
 //
-// The third is followed by the first. In the fourth nothing is saved, for what
-// went wrong may have begun some steps ago; the state of the last pause is a
-// better place to look.
+// The third is followed by the first. In the fourth nothing is saved, since
+// what went wrong may have begun some steps ago; the last checkpoint is a
+// better state to go back to.
+
+// If memory runs out, the steps that have been reported are saved.
+const Console *rescued;
+
+void rescue_training(void) {
+    const Trainer *t = &rescued->checkpoint->trainer;
+    if (rescued->line_open)
+        fputc('\n', stderr);
+    if (t->step != rescued->reported)
+        return; // log or best model do not know of it
+    save_checkpoint(rescued->checkpoint, rescued->newest);
+    fprintf(stderr, "step %" PRId64 " is saved in %s\n", t->step,
+            rescued->newest);
+}
 
 // Trains, saves if stopped, and says how it ended. Fails if the loss is not a
-// number any more: then the file keeps the state of the last pause.
+// number any more.
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     Trainer *t = &c->checkpoint->trainer;
     if (t->step >= total_steps(&t->recipe, data->count))
         fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
                 "more --steps or --epochs\n", t->step);
+    rescued = c;
+    rescue = rescue_training;
     bool finite = train(t, data, valid, report_step, c);
+    rescue = NULL;
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)
-        fail("step %" PRId64 ": the loss is not a number any more; try a smaller "
-             "--lr; %s %s", t->step + 1, c->pauses || c->settings->resume
-             ? "the last good state is in" : "nothing was saved in", c->newest);
+        fail("step %" PRId64 ": the loss is not a number any more; "
+             "try a smaller --lr; %s %s", t->step + 1,
+             c->pauses || c->settings->resume ? "the last good state is in"
+                                              : "nothing was saved in",
+             c->newest);
     const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
-    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of a "
-            "step %.1f MB\n", stop_signal ? "stopped" : "done", t->step,
-            now() - c->started, stop_signal ? "go on with --resume; " : "",
-            path, (double)t->arena.peak / 1e6);
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; "
+            "peak memory of a step %.1f MB\n",
+            stop_signal ? "stopped" : "done", t->step, now() - c->started,
+            stop_signal ? "go on with --resume; " : "", path,
+            (double)t->arena.peak / 1e6);
 }
 
 // transformer train DATA.tsv
@@ -6662,9 +6605,10 @@ void train_command(const Arguments *a, Checkpoint *c) {
 //     $ echo "the red car is fast" | ./transformer translate m.safetensors
 //     la voiture rouge est rapide
 //
-// As many lines come out as go in, in the same order; a line without a word
-// gives an empty line. A line that cannot be translated ends the program with
-// its number, behind the translations of all lines before it.
+// One line comes out for each that goes in, in the same order; a line without a
+// word gives an empty line. A line that cannot be translated ends the program
+// with its number, after the translations of all lines before it. A word that
+// the model does not know is no error: it becomes <unknown>.
 
 // Lines may come from a person, a file or a program that waits for each answer.
 // Up to 64 lines are taken together, which is several times faster than one by
@@ -6748,13 +6692,17 @@ char *read_input(Input *in) {
         free(line);
         return NULL;
     }
-    length -= length && line[length - 1] == '\r';
+    while (length && line[length - 1] == '\r')
+        length--;
     line[length] = '\0';
+    if (strchr(line, '\r'))
+        fail("line %d of the input: a carriage return in the middle",
+             in->line_number);
     return line;
 }
 
-// text → its tokens, which the caller frees. Returns NULL, or else what is
-// wrong with the text, to be said behind its name.
+// text → its tokens, which the caller frees. Returns NULL, or what is wrong
+// with the text, to be said after its name.
 const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
                          Sentence *s) {
     static char reason[64];
@@ -6771,9 +6719,6 @@ const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
              s->length - 1, most);
     return s->length - 1 > most ? reason : NULL;
 }
-
-// A word that the model does not know is no error: it becomes <unknown>, and
-// the model makes of it what it can.
 
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
@@ -6795,11 +6740,11 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 
 // ## evaluate
 //
-// How good is a model? The first three numbers are teacher-forced: what does it
-// think of the true translation, word by word? The last two are of its own
-// translations: is it the very same sentence, and how many short runs of words
-// are the same? (Chapter 12 defines BLEU.) One line each, a name and a number,
-// for people and for scripts:
+// How good is a model? The first three numbers are teacher-forced: how well
+// does it predict the true translation, word by word? The last two are of its
+// own translations: how many are the very same sentence as the reference, and
+// how many short runs of words do they share with it? (Chapter 12 defines
+// BLEU.) One line each, a name and a number, for people and for scripts:
 //
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
@@ -6810,21 +6755,18 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     exact_match 9.40         percent
 //     bleu 39.95               percent
 //
-// This is a model that was stopped halfway, after 216 steps. Three of four
-// words are right if all words before them are right; but then of sentences
-// with eight words only one in ten can be right from end to end: 0.7545 to the
-// power of eight is 0.105. That is why exact matches come late in a training,
-// and then all at once.
-
+// This model was stopped halfway, after 216 steps. Three of four words are
+// right if all words before them are; but a sentence of eight words is then
+// right from end to end only one time in ten, since 0.7545 to the power of 8 is
+// 0.105. That is why exact matches come late in a training, and then all at
+// once.
+//
 // Compare only what is comparable. A loss depends on the vocabulary: fewer
 // words are easier to predict. BLEU depends on how text is cut into tokens;
-// here it is the program's own way, so its values hold for comparing models of
-// this program, not with those of an article. And an exact match is a hard
-// measure for sentences that can be translated in two ways, a fair one for
-// dates or reversed words.
-//
-// These numbers do not depend on how sentences are batched, but for rounding;
-// the tests hold them against those of sentences taken one by one.
+// here it is the program's own way, so its values serve to compare models of
+// this program, not those of an article. And an exact match is a hard measure
+// for sentences that can be translated in two ways, a fair one for dates or
+// reversed words.
 
 // transformer evaluate MODEL DATA.tsv
 void evaluate_command(const Arguments *a, Checkpoint *c) {
@@ -6834,7 +6776,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     Pairs p = load_pairs(a->operand[1], c);
     Loss loss = evaluate_loss(model, &p, TOGETHER, 0, arena);
     if (!isfinite(loss.plain))
-        fail("%s: its loss on %s is not a number", a->operand[0], a->operand[1]);
+        fail("%s: its loss on %s is not a number", a->operand[0],
+             a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
@@ -6850,9 +6793,10 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 
 // ## attention
 //
-// Shows where the model looks while it translates a sentence: its own
-// translation, or another one, for which --target asks. What the picture and
-// the file mean is told in chapter 13.
+// Shows where the model looks while it translates a sentence. With --target it
+// shows where the model would have looked if it had written that translation
+// instead of its own: a forward pass with the given words, as in training.
+// Chapter 13 explains the picture and the file.
 // Of the model above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
@@ -6873,10 +6817,6 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //
 // It has learned where an article comes from ("la" looks at "the") and begins
 // to find the noun, but does not yet know its adjectives.
-
-// With --target one can ask for what did not happen: where would the model have
-// looked, had it written this? That is a forward pass with the given words in
-// the place of the translation, just as in training.
 
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
@@ -6918,8 +6858,8 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // ## info
 //
 // What is in a model file, or what a model with these options would be. The
-// second needs no training and no file, so one can compute the size of the
-// paper's model before one has the memory for it:
+// second needs no training and no file, so you can compute the size of the
+// paper's model before you have the memory for it:
 //
 //     $ ./transformer info --layers 6 --d-model 512 --heads 8 --d-ff 2048
 //     …
@@ -6946,10 +6886,10 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // The largest part of it is in the feed-forward networks, not in the attention
 // that gave the paper its name.
 
-// The table that it prints is counted from the list of tensors in chapter 8,
-// not from a formula, so it is right for every combination of options. The
-// second part is an estimate from the formula in chapter 13; `train` prints the
-// true peak when it is done, and one can compare the two.
+// The table is counted from the list of tensors in chapter 8, not computed from
+// a formula, so it is right for every combination of options. The second part
+// is an estimate by the formula in chapter 13; `train` prints the true peak
+// when it is done.
 
 // Ends with status 2 if an option asks for what the file has decided.
 void check_info(const Arguments *a) {
@@ -6989,16 +6929,17 @@ void info_command(const Arguments *a, Checkpoint *c) {
 
 // ## main
 //
-// Here it ends, or begins: a command line comes in, one of five functions is
-// called, a status goes out. Whoever includes this file to use its parts leaves
-// main out.
-
-// How one knows that all this is right: the tests call the finished program
-// from outside, rightly and wrongly, some four hundred times. Each option is
-// given its limits and what lies just beyond them; data and models are damaged
-// in every way we could think of; the disk is full in the middle of a file; a
-// training is stopped and resumed. Each time the exit status, the message and
+// A command line comes in, one of five functions is called, a status goes out.
+// If you include this file to use its parts, leave main out by defining
+// TRANSFORMER_NO_MAIN.
+//
+// The tests call the finished program from outside, rightly and wrongly, some
+// five hundred times. Each option is given its limits and what lies just beyond
+// them; data and models are damaged; the disk is full in the middle of a file;
+// a training is stopped and resumed. Each time the exit status, the message and
 // the files that are left are compared with what this chapter promises.
+//
+// The program needs a stack of 256 KB; systems give a program some megabytes.
 
 // The standard input, output and error streams that are closed when the program
 // begins: the next file to be opened would take their place, and messages would

@@ -145,6 +145,7 @@ parts()
         CI=true
         export CI ;;
     esac
+    echo "parts:" $list
     rm -rf "$ci"
     mkdir -p "$ci"
     tools=$(for part in $list; do lacking "$part"; done | sort -u)

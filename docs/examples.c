@@ -27,7 +27,7 @@ void put_number(double x, int width, int decimals) {
 
 // Prints a text and then blanks, `width` columns in all.
 void put(const char *text, int width) {
-    int blanks = width - width_of(text);
+    int blanks = width - columns(text);
     printf("%s%*s", text, blanks > 0 ? blanks : 0, "");
 }
 

@@ -37,12 +37,11 @@ void print_random(Arena *arena) {
     Mat x = arena_mat(arena, PLACES, D);
     for (int i = 0; i < PLACES * D; i++)
         x.at[i] = (real)normal(&state);
-    Pass pass = {.arena = arena, .config = &config};
+    Pass pass = {.arena = arena, .config = &config, .sentences = 1};
     MultiHeadSaved s;
     Mask all = {0};
     const EncoderLayer *layer = &t->encoder.layer[0];
-    multi_head_forward(&pass, &s, &layer->self_attention.multi_head, x, x, 1,
-                       all);
+    multi_head_forward(&pass, &s, &layer->self_attention.multi_head, x, x, all);
     puts("head,query,key,weight");
     for (int i = 0; i < H * PLACES; i++)
         for (int j = 0; j < PLACES; j++)
@@ -81,7 +80,7 @@ void take_in(Mean *m, double value) {
 typedef struct {
     Mean entropy, difference, offset[2 * REACH + 1];
     Mean *word; // one for each word
-} Head;
+} Habits;
 
 // The entropy of the mean of two rows of n weights, in bits.
 double entropy(const real *a, const real *b, int n) {
@@ -95,7 +94,7 @@ double entropy(const real *a, const real *b, int n) {
 
 // Row i of the weights of all heads of a layer: n keys are visible. Of a
 // single key there is nothing to tell.
-void measure_row(Head *head, const Mat *weights, int heads, int i, int n) {
+void measure_row(Habits *head, const Mat *weights, int heads, int i, int n) {
     for (int h = 0; h < heads && n > 1; h++) {
         const real *a = row(weights[h], i);
         take_in(&head[h].entropy, entropy(a, a, n) / log2(n));
@@ -109,7 +108,8 @@ void measure_row(Head *head, const Mat *weights, int heads, int i, int n) {
 }
 
 // The places and the words that query i looks at, which sees n keys.
-void measure_keys(Head *head, const real *weight, const int *id, int i, int n) {
+void measure_keys(Habits *head, const real *weight, const int *id, int i,
+                  int n) {
     for (int j = 0; j < n && n > 1; j++) {
         double share = (double)weight[j] * n;
         take_in(&head->word[id[j]], share);
@@ -118,7 +118,7 @@ void measure_keys(Head *head, const real *weight, const int *id, int i, int n) {
     }
 }
 
-void print_head(const Head *head, const char *names, const Vocab *vocab) {
+void print_head(const Habits *head, const char *names, const Vocab *vocab) {
     printf("%s,entropy,,%.4f,%.0f\n", names,
            head->entropy.sum / head->entropy.count, head->entropy.count);
     printf("%s,difference,,%.4f,%.0f\n", names,
@@ -140,7 +140,7 @@ void print_head(const Head *head, const char *names, const Vocab *vocab) {
 void measure(Checkpoint *c, const Pairs *p, int kind, int layer) {
     int heads = c->settings.config.heads;
     int words = c->source.count + c->target.count; // enough for either
-    Head *head = allocate((size_t)heads, sizeof *head);
+    Habits *head = allocate((size_t)heads, sizeof *head);
     Mat *weights = allocate((size_t)heads, sizeof *weights);
     for (int h = 0; h < heads; h++)
         head[h].word = allocate((size_t)words, sizeof(Mean));

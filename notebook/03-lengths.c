@@ -66,19 +66,20 @@ void test(Trainer *t, const char *names, int length, bool reverse) {
     int right[LONGEST + 1] = {0}, forced[LONGEST + 1] = {0};
     Batch batch = letters(&t->arena, 2, (uint64_t)length, TESTS, length,
                           reverse);
-    int *out = arena_take(&t->arena, (size_t)(TESTS * P), sizeof *out);
-    translate(t->model, batch.source, TESTS, P, out, P, &t->arena);
+    int room = longest_output(t->model, P);
+    int *out = arena_take(&t->arena, (size_t)(TESTS * room), sizeof *out);
+    translate(t->model, &batch, out, &t->arena);
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
     Saved saved;
     Mat logits = transformer_forward(&pass, &saved, t->model, &batch);
     for (int b = 0; b < TESTS; b++) {
         int all = 0;
         for (int place = 0; place < P; place++) {
-            int i = b * P + place;
-            right[place] += out[i] == batch.expected[i];
+            int i = b * P + place, said = out[b * room + place];
+            right[place] += said == batch.expected[i];
             forced[place] += arg_max(row(logits, i), FIRST_WORD, logits.cols)
                              == batch.expected[i];
-            all += out[i] == batch.expected[i];
+            all += said == batch.expected[i];
         }
         exact += all == P;
     }

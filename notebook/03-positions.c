@@ -67,15 +67,15 @@ Mat through(Transformer *t, Arena *arena, Mat x, bool positions, int layers) {
     else
         fill(y, 0);
     add(y, x);
-    Pass pass = {.arena = arena, .config = &t->config};
+    Pass pass = {.arena = arena, .config = &t->config, .sentences = 1};
     Mask all = {0};
     if (layers > 0) {
         EncoderSaved saved;
-        return encoder_forward(&pass, &saved, &t->encoder, y, 1, all);
+        return encoder_forward(&pass, &saved, &t->encoder, y, all);
     }
     MultiHeadSaved saved;
     multi_head_forward(&pass, &saved,
-                       &t->encoder.layer[0].self_attention.multi_head, y, y, 1,
+                       &t->encoder.layer[0].self_attention.multi_head, y, y,
                        all);
     return saved.context;
 }

@@ -64,14 +64,14 @@ void add_model(Place *place, int kind, bool sum, int L, uint64_t seed) {
     Transformer *t = transformer_new(&config), *g = transformer_zeros(&config);
     initialize(t, seed);
     Arena arena = {0};
-    Pass pass = {.arena = &arena, .config = &config};
+    Pass pass = {.arena = &arena, .config = &config, .sentences = B};
     EncoderLayerSaved saved[DEEPEST];
     NormSaved last;
     Mat x = random_mat(&arena, random_key(seed, FOR_ORDER, 0), false);
     Mat dx = random_mat(&arena, random_key(seed, FOR_ORDER, 1), sum);
     place[0].output += length_of(x) / MODELS;
     for (int l = 0; l < L; l++) {
-        x = encoder_layer_forward(&pass, &saved[l], &t->encoder.layer[l], x, B,
+        x = encoder_layer_forward(&pass, &saved[l], &t->encoder.layer[l], x,
                                   (Mask){0});
         place[l + 1].output += length_of(x) / MODELS;
     }

@@ -49,7 +49,7 @@ void start_as_pytorch(Transformer *t) {
         Tensor *tensor = &t->tensor[i];
         int in = tensor->rows, out = tensor->cols;
         double factor = sqrt(1.0 / in) / sqrt(6.0 / (in + out));
-        for (int k = 0; tensor->start == START_XAVIER && k < in * out; k++)
+        for (int k = 0; tensor->init == INIT_XAVIER && k < in * out; k++)
             tensor->mat->at[k] *= (real)factor;
     }
     uint64_t state = random_key(2, FOR_PARAMETERS, 0);
@@ -90,14 +90,15 @@ void encode_blanked(Lab *lab, Mat *out, int blank, int sentences) {
     const Transformer *t = lab->model;
     pass->arena = &lab->arena;
     pass->config = &lab->config;
+    pass->sentences = B;
     Mat x = embedding_forward(pass, &e, t->source_embedding,
-                              t->source_positions, lab->ids, B, S);
+                              t->source_positions, lab->ids, S);
     for (int b = 0; b < sentences; b++)
         copy(band_of_rows(x, b * S + blank, 1),
              band_of_rows(t->source_positions, blank, 1));
     for (int l = 0; l < L; l++)
         out[l] = x = encoder_layer_forward(pass, &s, &t->encoder.layer[l], x,
-                                           B, lab->mask);
+                                           lab->mask);
 }
 
 // |x - y| in row i.

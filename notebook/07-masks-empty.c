@@ -37,34 +37,36 @@ typedef struct {
     Mat weights, out, dq, dk, dv;
 } Result;
 
+Head new_head(Arena *arena) {
+    Mat weights = arena_zeros(arena, ROWS, ROWS);
+    return (Head){
+        .q = arena_zeros(arena, ROWS, K), .k = arena_zeros(arena, ROWS, K),
+        .v = arena_zeros(arena, ROWS, K), .out = arena_zeros(arena, ROWS, K),
+        .weights = weights, .dropped = weights,
+        .scale = 1 / REAL(sqrt)((real)K)};
+}
+
 // hidden = 0: hidden keys are left out; else it is their score.
-Result attend(Arena *arena, Mask mask, real hidden) {
-    Mat m[8];
+Result attention(Arena *arena, Mask mask, real hidden) {
     uint64_t state = random_key(1, FOR_PARAMETERS, 0);
-    for (int n = 0; n < 8; n++) {
-        m[n] = arena_zeros(arena, ROWS, K);
-        for (int i = 0; i < ROWS * K && n < 4; i++)
-            m[n].at[i] = (real)normal(&state);
-    }
-    Mat q = m[0], k = m[1], v = m[2], dout = m[3], out = m[4];
-    Mat weights = arena_mat(arena, ROWS, ROWS);
-    Mat dscores = arena_mat(arena, ROWS, ROWS);
-    const real scale = 1 / REAL(sqrt)((real)K);
-    fill(band_of_rows(dout, ROWS - 1, 1), 0);
-    attention_forward(out, weights, weights, q, k, v, mask, scale,
-                      (Dropout){0});
+    Head a = new_head(arena), d = new_head(arena);
+    Mat *random[] = {&a.q, &a.k, &a.v, &d.out};
+    for (int n = 0; n < 4; n++)
+        for (int i = 0; i < ROWS * K; i++)
+            random[n]->at[i] = (real)normal(&state);
+    fill(band_of_rows(d.out, ROWS - 1, 1), 0);
+    attention_forward(a, mask);
     if (hidden < 0) { // the same by hand
-        matmul(weights, q, transposed(k));
+        matmul(a.weights, a.q, transposed(a.k));
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < ROWS; j++)
-                row(weights, i)[j] = mask_row(mask, 0, i)[j]
-                                         ? row(weights, i)[j] * scale : hidden;
-        plain_softmax(weights);
-        matmul(out, weights, v);
+                row(a.weights, i)[j] = mask_row(mask, 0, i)[j]
+                                     ? row(a.weights, i)[j] * a.scale : hidden;
+        plain_softmax(a.weights);
+        matmul(a.out, a.weights, a.v);
     }
-    attention_backward(m[5], m[6], m[7], dout, dscores, weights, weights, q, k,
-                       v, scale, (Dropout){0});
-    return (Result){weights, out, m[5], m[6], m[7]};
+    attention_backward(d, a);
+    return (Result){a.weights, a.out, d.q, d.k, d.v};
 }
 
 int nans(Mat m) {
@@ -86,7 +88,7 @@ void each_way(Arena *arena, bool weights) {
         for (int i = 0; i < ROWS * ROWS; i++)
             round[i] = !mask.visible[i];
         mask.visible = w == 0 ? mask.visible : round;
-        Result r = attend(arena, mask, hidden[w]);
+        Result r = attention(arena, mask, hidden[w]);
         for (int i = 0; weights && i < ROWS * ROWS; i++)
             printf("%s,%d,%d,%.6g\n", way[w], i / ROWS, i % ROWS,
                    (double)r.weights.at[i]);

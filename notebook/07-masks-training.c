@@ -31,11 +31,14 @@ Mat forward(Pass *pass, Saved *s, const Transformer *t, const Batch *batch,
             bool causal) {
     int B = batch->sentences, S = batch->source_length;
     int T = batch->target_length;
-    Mask source = padding_mask(pass->arena, batch->source, B, S);
-    Mask target = causal ? causal_padding_mask(pass->arena, batch->input, B, T)
-                         : padding_mask(pass->arena, batch->input, B, T);
-    encode(pass, s, t, batch->source, B, S, source);
-    return decode(pass, s, t, batch->input, B, T, target, source);
+    Masks masks = {
+        .source = padding_mask(pass->arena, batch->source, B, S),
+        .target = causal ? causal_padding_mask(pass->arena, batch->input, B, T)
+                         : padding_mask(pass->arena, batch->input, B, T),
+    };
+    pass->sentences = B;
+    encode(pass, s, t, batch->source, S, masks.source);
+    return decode(pass, s, t, batch->input, T, masks);
 }
 
 // train_step, with this forward pass.
@@ -49,10 +52,11 @@ void step(Trainer *t, const Batch *batch, bool causal) {
     memset(g->number, 0, g->count * sizeof(real));
     loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
     transformer_backward(&pass, &saved, t->model, g, logits);
-    double norm = norm_of(g->number, g->count, &t->arena);
+    Adam adam = {t->model->number, t->m->number, t->v->number, g->number,
+                 g->count};
+    double norm = norm_of(g->number, g->count);
     t->step++;
-    adam_step(t->model->number, t->m->number, t->v->number, g->number, g->count,
-              clip_factor(norm, t->recipe.clip),
+    adam_step(adam, clip_factor(norm, t->recipe.clip),
               learning_rate(&t->recipe, t->step), t->step);
 }
 
@@ -88,9 +92,9 @@ void report(Trainer *t, const Batch *batch, bool causal, int *out) {
     write_words(t, batch, causal, out);
     for (int i = 0; i < n; i++)
         right += batch->expected[i] != PAD && out[i] == batch->expected[i];
-    printf("%s,%ld,%.5g,%.4g,%.4g\n", causal ? "causal" : "none", t->step,
-           loss.plain / loss.tokens, 100.0 * loss.correct / loss.tokens,
-           100.0 * right / loss.tokens);
+    printf("%s,%" PRId64 ",%.5g,%.4g,%.4g\n", causal ? "causal" : "none",
+           t->step, loss.plain / loss.tokens,
+           100.0 * loss.correct / loss.tokens, 100.0 * right / loss.tokens);
 }
 
 void show(FILE *file, const Text *text, const Batch *batch, const int *out,

@@ -42,13 +42,13 @@ Lab new_lab(void) {
 // One source of S tokens and one target of T through the model -> logits (T,V)
 Mat logits_of(Lab *lab, const int *source, int S, Mask source_mask,
               const int *target, Mask target_mask) {
-    Pass pass = {.arena = &lab->arena, .config = &lab->config};
+    Pass pass = {.arena = &lab->arena, .config = &lab->config, .sentences = 1};
     Saved *saved = arena_take(&lab->arena, 1, sizeof *saved);
-    Mask cross = {0};
+    Masks masks = {.target = target_mask};
     if (source_mask.row_stride == 0) // a mask over keys serves here, too
-        cross = source_mask;
-    encode(&pass, saved, lab->model, source, 1, S, source_mask);
-    return decode(&pass, saved, lab->model, target, 1, T, target_mask, cross);
+        masks.source = source_mask;
+    encode(&pass, saved, lab->model, source, S, source_mask);
+    return decode(&pass, saved, lab->model, target, T, masks);
 }
 
 // Words from FIRST_WORD on, and pads after them.

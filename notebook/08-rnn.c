@@ -93,7 +93,7 @@ Loss step_of(Lab *lab, const Batch *batch, const bool *own) {
         rnn_backward(arena, lab->rnn[1], logits, &r, lab->rnn[0]);
     else
         transformer_backward(&pass, &s, lab->book[0], gradient, logits);
-    double norm = norm_of(gradient->number, gradient->count, arena);
+    double norm = norm_of(gradient->number, gradient->count);
     slow_adam_step(lab->book[0]->number, lab->book[2]->number,
                    lab->book[3]->number, gradient->number, gradient->count,
                    clip_factor(norm, CLIP), RATE, ++lab->step);
@@ -127,7 +127,11 @@ void decode_batch(Lab *lab, const Batch *batch, int *out, Mat weights) {
     Arena *arena = &lab->arena;
     int T = lab->length, n = batch->sentences;
     if (!lab->recurrent) {
-        translate(lab->book[0], batch->source, n, T, out, T, arena);
+        int room = longest_output(lab->book[0], T);
+        int *said = arena_take(arena, (size_t)(n * room), sizeof *said);
+        translate(lab->book[0], batch, said, arena);
+        for (int i = 0; i < n * T; i++)
+            out[i] = said[i / T * room + i % T];
         return;
     }
     RnnSaved s;

@@ -33,7 +33,7 @@ typedef struct {
 void lstm_new(Lab *lab, int role) {
     Transformer *book = &lab->book[role];
     book->config.d_model = D;
-    list(book, &lab->embedding[role], V, D, START_EMBEDDING, "embedding", "");
+    list_table(book, &lab->embedding[role], V, "embedding");
     for (int l = 0; l < LSTM_LAYERS; l++) {
         list_lstm(book, &lab->lstm[role][l].forth, D, HALF, "forth");
         list_lstm(book, &lab->lstm[role][l].back, D, HALF, "back");
@@ -46,16 +46,16 @@ void lstm_new(Lab *lab, int role) {
 void transformer_forward_only(Lab *lab) {
     const Transformer *t = lab->transformer;
     Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena, .config = &t->config};
+    Pass pass = {.arena = arena, .config = &t->config,
+                 .sentences = lab->batch};
     EmbeddingSaved e;
     Mat x = embedding_forward(&pass, &e, t->source_embedding,
-                              t->source_positions, lab->ids, lab->batch,
-                              lab->length);
+                              t->source_positions, lab->ids, lab->length);
     for (int l = 0; l < t->config.layers; l++) {
         size_t mark = arena->used;
         EncoderLayerSaved s;
         copy(x, encoder_layer_forward(&pass, &s, &t->encoder.layer[l], x,
-                                      lab->batch, (Mask){0}));
+                                      (Mask){0}));
         arena_release(arena, mark);
     }
 }
@@ -63,20 +63,21 @@ void transformer_forward_only(Lab *lab) {
 void transformer_training(Lab *lab) {
     const Transformer *t = lab->transformer;
     Transformer *g = lab->transformer_gradient;
-    Pass pass = {.arena = &lab->arena, .config = &t->config};
+    Pass pass = {.arena = &lab->arena, .config = &t->config,
+                 .sentences = lab->batch};
     Saved s;
-    Mat none = {0}, out = encode(&pass, &s, t, lab->ids, lab->batch,
-                                 lab->length, (Mask){0});
+    Mat none = {0}, out = encode(&pass, &s, t, lab->ids, lab->length,
+                                 (Mask){0});
     Mat dx = encoder_backward(&pass, &s.encoder, &t->encoder, &g->encoder, out);
     embedding_backward(&s.source, g->source_embedding, none, dx);
 }
 
 void lstm_forward_only(Lab *lab) {
     Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena};
+    Pass pass = {.arena = arena, .sentences = lab->batch};
     EmbeddingSaved e;
     Mat none = {0}, x = embedding_forward(&pass, &e, lab->embedding[0], none,
-                                          lab->ids, lab->batch, lab->length);
+                                          lab->ids, lab->length);
     for (int l = 0; l < LSTM_LAYERS; l++) {
         size_t mark = arena->used;
         BiLstmSaved s;
@@ -87,11 +88,11 @@ void lstm_forward_only(Lab *lab) {
 
 void lstm_training(Lab *lab) {
     Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena};
+    Pass pass = {.arena = arena, .sentences = lab->batch};
     EmbeddingSaved e;
     BiLstmSaved s[LSTM_LAYERS];
     Mat none = {0}, x = embedding_forward(&pass, &e, lab->embedding[0], none,
-                                          lab->ids, lab->batch, lab->length);
+                                          lab->ids, lab->length);
     for (int l = 0; l < LSTM_LAYERS; l++)
         x = bilstm_forward(arena, &s[l], &lab->lstm[0][l], x, lab->batch);
     for (int l = LSTM_LAYERS - 1; l >= 0; l--) {

@@ -61,7 +61,7 @@ Lab new_lab(int activation) {
     uint64_t state = random_key(1, FOR_PARAMETERS, 0);
     for (int i = 0; i < lab.model->tensors; i++) {
         Tensor *t = &lab.model->tensor[i];
-        double mean = t->start == START_ONES ? 1 : 0;
+        double mean = t->init == INIT_ONES ? 1 : 0;
         for (int k = 0; k < t->rows * t->cols; k++)
             t->mat->at[k] = (real)(mean + 0.3 * normal(&state));
     }

@@ -33,7 +33,7 @@ typedef struct {
     int n, runs;
     Transformer *model, *gradient; // of one layer
     Arena room, scratch;
-    Mat x, q, k, v, context, out, junk; // (n,D); junk takes all gradients
+    Mat x, q, k, v, context, junk;      // (n,D); junk takes all gradients
     Mat weights, dweights;              // (H·n,n)
 } Lab;
 
@@ -44,15 +44,15 @@ Lab lab_new(int d_model, int n) {
     Lab lab = {.n = n, .model = transformer_new(&config),
                .gradient = transformer_zeros(&config)};
     initialize(lab.model, 1);
-    Mat *mat[] = {&lab.x, &lab.q, &lab.k, &lab.v, &lab.context, &lab.out,
-                  &lab.junk};
-    for (int i = 0; i < 7; i++)
-        *mat[i] = arena_zeros(&lab.room, n, d_model);
+    Mat *mat[] = {&lab.x, &lab.q, &lab.k, &lab.v, &lab.context, &lab.junk};
+    uint64_t state = random_key(1, FOR_PARAMETERS, 0);
+    for (int i = 0; i < 6; i++) {
+        *mat[i] = arena_mat(&lab.room, n, d_model);
+        for (int j = 0; j < n * d_model; j++)
+            mat[i]->at[j] = (real)normal(&state);
+    }
     lab.weights = arena_zeros(&lab.room, HEADS * n, n);
     lab.dweights = arena_zeros(&lab.room, HEADS * n, n);
-    uint64_t state = random_key(1, FOR_PARAMETERS, 0);
-    for (int i = 0; i < n * d_model; i++)
-        lab.x.at[i] = (real)normal(&state);
     return lab;
 }
 
@@ -68,28 +68,28 @@ void projections(Lab *lab, bool training) {
     MultiHead *dw = &lab->gradient->encoder.layer[0].self_attention.multi_head;
     Linear *linear[] = {&w->query, &w->key, &w->value, &w->output};
     Linear *dlinear[] = {&dw->query, &dw->key, &dw->value, &dw->output};
-    Mat to[] = {lab->q, lab->k, lab->v, lab->out};
+    Pass pass = {.arena = &lab->scratch};
     for (int i = 0; i < 4; i++) {
-        linear_forward(to[i], lab->x, linear[i]);
+        linear_forward(&pass, linear[i], lab->x);
         if (training)
             linear_backward(lab->junk, dlinear[i], lab->x, lab->x, linear[i]);
     }
+    arena_release(&lab->scratch, 0);
 }
 
 void attention(Lab *lab, bool training) {
-    int n = lab->n, K = lab->x.cols / HEADS;
-    real scale = 1 / REAL(sqrt)((real)K);
+    MultiHeadSaved s = {
+        .q = lab->q, .k = lab->k, .v = lab->v, .context = lab->context,
+        .weights = lab->weights, .dropped = lab->weights, .sentences = 1,
+        .heads = HEADS};
+    MultiHeadSaved d = {
+        .q = lab->junk, .k = lab->junk, .v = lab->junk, .context = lab->x,
+        .weights = lab->dweights, .dropped = lab->dweights, .sentences = 1,
+        .heads = HEADS};
     for (int h = 0; h < HEADS; h++) {
-        Mat weights = band_of_rows(lab->weights, h * n, n);
-        Mat dweights = band_of_rows(lab->dweights, h * n, n);
-        Mat q = head(lab->q, 0, n, h, K), k = head(lab->k, 0, n, h, K);
-        Mat v = head(lab->v, 0, n, h, K), junk = head(lab->junk, 0, n, h, K);
-        attention_forward(head(lab->context, 0, n, h, K), weights, weights, q,
-                          k, v, (Mask){0}, scale, (Dropout){0});
+        attention_forward(head_of(&s, h), (Mask){0});
         if (training)
-            attention_backward(junk, junk, junk, head(lab->x, 0, n, h, K),
-                               dweights, weights, weights, q, k, v, scale,
-                               (Dropout){0});
+            attention_backward(head_of(&d, h), head_of(&s, h));
     }
 }
 
@@ -144,12 +144,12 @@ void measure_time(int d_model, int n, int runs) {
 void measure_memory(int d_model, int n) {
     Lab lab = lab_new(d_model, n);
     Arena *arena = &lab.scratch;
-    Pass pass = {.arena = arena, .config = &lab.model->config};
+    Pass pass = {.arena = arena, .config = &lab.model->config, .sentences = 1};
     const EncoderLayer *w = &lab.model->encoder.layer[0];
     MultiHeadSaved attended;
     FeedForwardSaved fed;
     multi_head_forward(&pass, &attended, &w->self_attention.multi_head, lab.x,
-                       lab.x, 1, (Mask){0});
+                       lab.x, (Mask){0});
     printf("%d,%d,attention,%zu\n", d_model, n, arena->used);
     arena_release(arena, 0);
     ffn_forward(&pass, &fed, &w->feed_forward.network, lab.x);

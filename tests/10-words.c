@@ -139,21 +139,23 @@ void test_every_two_bytes(void)
 
 void test_spaces(void)
 {
-    int count = 0;
-    for (char c = 1; c <= ' '; c++)
-        count += space_length((char[]){c, '\0'}) == 1;
-    char c1[] = "\xc2\x80";
-    for (int c = 0x80; c <= 0x9f; c1[1] = (char)++c)
-        count += space_length(c1) == 2;
-    CLAIM(count == 64 && space_length("\x7f") == 1,
-          "the blank and all control characters are white space");
-    CLAIM(space_length("\xc2\xa0") == 2 && space_length("\xe2\x80\xaf!") == 3,
-          "the no-break spaces have two and three bytes");
-    CLAIM(space_length("") == 0 && space_length("a ") == 0
-          && space_length("é") == 0 && space_length("¡") == 0
-          && space_length("~") == 0 && space_length("\xc3\x80") == 0
-          && space_length("‰") == 0 && space_length("\xe2\x80") == 0,
-          "nothing else is white space");
+    char text[5];
+    int spaces = 0, others = 0;
+    for (unsigned c = 1; c <= 0xa0; c++) {
+        write_utf8(text, c, c < 0x80 ? 1 : 2);
+        *(c <= ' ' || c >= 0x7f ? &spaces : &others) += is_space(text);
+    }
+    CLAIM(spaces == 66, "the blank, all control characters and the no-break "
+          "space of two bytes are white space");
+    CLAIM(is_space("\xe2\x80\xaf!"), "and so is that of three bytes");
+    for (unsigned c = 0xa1; c <= 0x10ffff; c++) {
+        write_utf8(text, c, c < 0x800 ? 2 : c < 0x10000 ? 3 : 4);
+        others += is_space(text) && c != 0x202f;
+    }
+    CLAIM(others == 0 && !is_space("") && !is_space("a ")
+          && !is_space("\xe2\x80"), "nothing else is white space");
+    CLAIM(*skip_spaces(" \xc2\xa0\t\xe2\x80\xaf\xc2\x80" "a ") == 'a'
+          && *skip_spaces(" ") == '\0', "white space is skipped whole");
 }
 
 // What a terminal is shown of a text.

@@ -926,10 +926,12 @@ void test_large_headers(void)
     enum { MANY = 1000000 };
 #endif
     const Large large[] = {
-        {"a million brackets", "", "[", "", "go on with {", MANY},
+        {"a million brackets", "{", "[", "", "go on with {", MANY},
         {"a million brackets behind the metadata", METADATA, "{", "",
          "go on with \"", MANY},
-        {"a million blanks", "", " ", "", "go on with {", MANY},
+        {"a million blanks", "{", " ", "", "go on with {", MANY},
+        {"a million blanks before the header", "", " ", "", "begin with {",
+         MANY},
         {"a million strings without a name", METADATA "\"a\":\"\"",
          ",\"\":\"\"", "}}", "no metadata for format", MANY},
         {"a string of a million bytes", METADATA "\"", "é", "\":\"\"}}",

@@ -24,4 +24,15 @@ for file in build/chapters/*.c; do
         $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -c "$file" \
         -o build/chapters/prefix.o
 done
+
+# refused FLAG: the compiler stops with the reason
+refused()
+{
+    ! $CC -std=c11 "$1" -c transformer.c -o build/chapters/fast.o \
+        2> build/chapters/fast && grep -q 'build without' build/chapters/fast
+}
+
+for flag in -ffast-math -ffinite-math-only -Ofast; do
+    check "with $flag it is not built, and says why" refused $flag
+done
 totals

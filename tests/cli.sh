@@ -807,6 +807,9 @@ bad_data 'a file with nothing but a byte order mark' ': the file is empty' \
     '\357\273\277'
 bad_data 'a zero byte' ':2: a zero byte: this is not a text file' \
     'a\tb\nc\td\000\n'
+bad_data 'an old line end, CR alone' \
+    ':2: a carriage return in the middle: lines must end with LF or CR LF' \
+    'a\tb\r\nc\td\re\tf\r\n'
 bad_data 'no tab in line 3' ':3: expected source, tab, target; found no tab' \
     'a\tb\nc\td\ne f\n'
 bad_data 'an empty line' ':2: expected source, tab, target; found no tab' \
@@ -974,6 +977,9 @@ give 'a cat sleeps\n\377\376\n'
 run translate good.safetensors
 same 'a line that is not UTF-8 is an error' \
     'status 1: transformer: line 2 of the input is not valid UTF-8' "$(last_outcome)"
+give 'a cat\rsleeps\n'
+fails 'a carriage return in the middle is an error' \
+    'line 1 of the input: a carriage return in the middle' translate good.safetensors
 give 'a cat\000sleeps\n'
 fails 'a zero byte is an error' 'line 1 of the input: a zero byte: this is not text' \
     translate good.safetensors
@@ -1348,7 +1354,7 @@ refused 'a header that ends in a word' "$not_a_model *"
 length $((101 << 20)) > bad.safetensors
 dd if=/dev/null of=bad.safetensors bs=1 seek=$((102 << 20)) 2> /dev/null
 refused 'a header of 101 megabytes, which are there' \
-    "$not_a_model its header should go on with *__metadata__*"
+    "$not_a_model its header should begin with {*"
 rm bad.safetensors
 { printf '{'; awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[[[[[[[[[[" }'; } > bad.header
 put_together bad.header good.numbers

@@ -209,7 +209,7 @@ void draw_line(char *line, const Checkpoint *c, Sentence s)
     real weights[] = {0, 1, (real)0.5, (real)0.25};
     draw_attention(nowhere(), mat(weights, 2, 2), names, names);
     write_quoted(nowhere(), line, '\n');
-    MUST(*last_letters(line, 0) == '\0');
+    MUST(*last_characters(line, 0) == '\0');
 }
 
 void feed_text(void)
@@ -320,6 +320,7 @@ bool feed(const Part *part, const char *bytes, size_t size)
     int status = 0;
     if (!messages)
         messages = fmemopen(said, sizeof said, "w");
+    nowhere(); // opened here, it stays open
     rewind(messages);
     memset(said, 0, sizeof said);
     save_bytes(bytes, size);

@@ -53,7 +53,7 @@ double learn(const char *name, int layers, int steps)
 
 int main(void)
 {
-    double reverse = learn("reverse", 1, 1000);
+    double reverse = learn("reverse", 1, 2000);
     CLAIM(reverse == 100, "reversal of sequences is learned: %.1f %% of unseen ones "
           "exact", reverse);
     double french = learn("eng-fra", 2, 900);

@@ -22,7 +22,8 @@
 # shellcheck disable=SC2046,SC2086,SC2116
 
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
-WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror"
+# clang alone knows the last: a loop that it cannot vectorize is no mistake.
+WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-pass-failed"
 export CC CFLAGS
 . tests/checks.sh
 work=$PWD/build/tests
