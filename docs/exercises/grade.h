@@ -714,18 +714,18 @@ static void fits(const char *name, int line, Mat c, Mat a, Mat b) {
     stop_here(text);
 }
 
-void checked_product(const char *name, int line, void (*product)(Mat, Mat, Mat),
+void watched_product(const char *name, int line, void (*product)(Mat, Mat, Mat),
                      Mat c, Mat a, Mat b) {
     fits(name, line, c, a, b);
     product(c, a, b);
 }
 
-void checked_matmul_from(int line, Mat c, Mat from, Mat a, Mat b) {
+void watched_matmul_from(int line, Mat c, Mat from, Mat a, Mat b) {
     fits("matmul_from", line, c, a, b);
     matmul_from(c, from, a, b);
 }
 
-void checked_linear_backward(int line, Mat dx, Linear *dw, Mat dy, Mat x,
+void watched_linear_backward(int line, Mat dx, Linear *dw, Mat dy, Mat x,
                              const Linear *w) {
     Mat W = w->weight, dW = dw->weight;
     if (dx.rows != x.rows || dy.rows != x.rows || dx.cols != W.rows
