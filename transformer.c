@@ -639,7 +639,7 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
     if (LEAST_BLOCK == 0 || !top
         || bytes > top->size - (arena->used - top->offset)) {
         size_t room = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
-        if (LEAST_BLOCK && room < arena->peak)
+        if (LEAST_BLOCK > 0 && room < arena->peak)
             room = arena->peak;
         arena_push(arena, bytes > room ? bytes : room);
         top = arena->top;
