@@ -2650,32 +2650,28 @@ bool valid_utf8(const char *s) {
 
 // With --lowercase, "The" and "the" are the same token. What the C library
 // takes for a lower-case letter depends on the locale of the machine, and a
-// model must not, so the letters are listed here: capitals, and below each its
-// lower-case form, in as many bytes. They are the common letters of the Latin,
-// Greek and Cyrillic alphabets, without İ, whose lower-case form has only one
-// byte.
+// model must not, so the letters are listed here: each capital is followed by
+// its lower-case form, in as many bytes. They are the common letters of the
+// Latin, Greek and Cyrillic alphabets, without İ, whose lower-case form has only
+// one byte.
 
-const char capitals[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞΆΈΉΊΌΎΏΪΫȘȚҐ"
-    "ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ"
-    "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ";
-const char small_letters[] =
-    "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþάέήίόύώϊϋșțґ"
-    "āăąćĉċčďđēĕėęěĝğġģĥħĩīĭįĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżž"
-    "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
+const char letter_pairs[] =
+    "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
+    "ËëÌìÍíÎîÏïÐðÑñÒòÓóÔôÕõÖöØøÙùÚúÛûÜüÝýÞþΆάΈέΉήΊίΌόΎύΏώΪϊΫϋȘșȚțҐґĀāĂăĄąĆćĈĉĊċ"
+    "ČčĎďĐđĒēĔĕĖėĘęĚěĜĝĞğĠġĢģĤĥĦħĨĩĪīĬĭĮįĲĳĴĵĶķĹĺĻļĽľĿŀŁłŃńŅņŇňŊŋŌōŎŏŐőŒœŔŕŖŗŘř"
+    "ŚśŜŝŞşŠšŢţŤťŦŧŨũŪūŬŭŮůŰűŲųŴŵŶŷŸÿŹźŻżŽžΑαΒβΓγΔδΕεΖζΗηΘθΙιΚκΛλΜμΝνΞξΟοΠπΡρΣσ"
+    "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
+    "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
 
-_Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
-
-// Converts a valid string to lower case, in place. A character found among the
-// capitals is replaced by the one at the same place of the other list. Doing it
-// twice changes nothing more.
+// Converts a valid string to lower case, in place. Capitals stand at the even
+// places of the list. Doing it twice changes nothing more.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
         char one[5] = {0};
         n = utf8_length(s);
-        const char *found = strstr(capitals, memcpy(one, s, (size_t)n));
-        if (found)
-            memcpy(s, small_letters + (found - capitals), (size_t)n);
+        const char *found = strstr(letter_pairs, memcpy(one, s, (size_t)n));
+        if (found && (found - letter_pairs) / n % 2 == 0)
+            memcpy(s, found + n, (size_t)n);
     }
 }
 
@@ -4348,10 +4344,10 @@ const char *const component_name[COMPONENTS] = {
 int component_of(const char *name) {
     const char *word[] = {"embedding", "positions", "attention",
                           "cross_attention", "feed_forward", "norm"};
-    int c = COMPONENTS - 2;
-    while (c >= 0 && !strstr(name, word[c]))
-        c--;
-    return c >= 0 ? c : COMPONENTS - 1;
+    for (int c = COMPONENTS - 2; c >= 0; c--)
+        if (strstr(name, word[c]))
+            return c;
+    return COMPONENTS - 1;
 }
 
 // Whether it is on the encoder's side; the output layer is on the other.
