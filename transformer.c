@@ -2633,7 +2633,7 @@ int utf8_number(const char *s) {
     return number < least[n] || number > 0x10ffff || reserved ? -1 : number;
 }
 
-// Its bytes, or 0 if it is not valid.
+// The length in bytes of the character at s, or 0 if it is not valid.
 int utf8_length(const char *s) {
     int c = utf8_number(s);
     return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -2652,8 +2652,8 @@ bool valid_utf8(const char *s) {
 // takes for a lower-case letter depends on the locale of the machine, and a
 // model must not, so the letters are listed here: each capital is followed by
 // its lower-case form, in as many bytes. They are the common letters of the
-// Latin, Greek and Cyrillic alphabets, without İ, whose lower-case form has only
-// one byte.
+// Latin, Greek and Cyrillic alphabets, without İ, whose lower-case form has
+// only one byte.
 
 const char letter_pairs[] =
     "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
@@ -2693,7 +2693,7 @@ void lower_case(char *s) {
 // Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
 // they are. Words are joined again by single spaces, so the text above comes
 // back as "Où est-il , Paul ?": only the number and the places of the spaces
-// are lost. Characters come back exactly, but for white space of other kinds,
+// are lost. Characters come back exactly, except white space of other kinds,
 // which comes back as spaces.
 
 //@ deviation
@@ -2850,9 +2850,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 
 // ## Sentences
 //
-// A sentence is the numbers of its tokens, followed by END, which other
-// programs call EOS (end of sentence); their BOS (beginning of sentence) is
-// START here. The decoder must learn to write END, which tells a complete
+// A sentence is the numbers of its tokens, followed by END. The decoder must
+// learn to write END, which tells a complete
 // translation from one that was cut off. Here is "a cab, b" with the vocabulary
 // above, which lacks "cab", as numbers and as text again:
 //
@@ -3174,14 +3173,9 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
 }
 
 // A batch of the B pairs with these indices, in the arena. The decoder's input
-// is what is expected, moved by one place; it begins with START and has no END:
-//
-//     expected   la     voiture  end      pad
-//     input      start  la       voiture  pad
-//
-// So at each place the decoder has read the tokens before the one it should
-// write (teacher forcing, chapter 9). In the padding nothing is expected, and
-// nothing is learned (chapter 11).
+// is what is expected, moved by one position; it begins with START and has no
+// END (chapter 9). In the padding nothing is expected, and nothing is learned
+// (chapter 11).
 Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
@@ -4080,11 +4074,11 @@ double bleu(const Match *m) {
 //@ chapter looking
 // # 13. Looking inside
 //
-// A trained model is a quarter of a million numbers that nobody can read. But
-// some of what it computes has a meaning by design: an attention weight tells
-// how much of one token went into another. This chapter writes the weights to a
-// file for plotting programs, draws them in the terminal, and counts parameters
-// and memory. It computes nothing new.
+// The model that `make run` trains is a quarter of a million numbers that
+// nobody can read. But some of what it computes has a meaning by design: an
+// attention weight tells how much of one token went into another. This chapter
+// writes the weights to a file for plotting programs, draws them in the
+// terminal, and counts parameters and memory. It computes nothing new.
 //
 // ## Finding the weights
 //
@@ -4183,18 +4177,18 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //                 t r c   a n
 //                 h e a i s d
 //                 e d r s t >
-//            la |##  ::      |
+//            la |##  ..      |
 //       voiture |    @@      |
 //         rouge |  @@        |
 //           est |      @@    |
-//        rapide |    ::  ##  |
-//         <end> |      ....##|
+//        rapide |        @@  |
+//         <end> |          @@|
 //
-// This is layer 1 of an English-French model. It shows what no loss can: French
-// puts the colour after the noun, so the model looks at "car" to write
-// "voiture" and then goes back to "red" for "rouge". To write "la" and "rapide"
-// it also looks at "car" a little, as it should: in French, articles and
-// adjectives take the gender of the noun.
+// This is layer 1, the second of two, of an English-French model. It shows what
+// no loss can: French puts the colour after the noun, so the model looks at
+// "car" to write "voiture" and then goes back to "red" for "rouge". To write
+// "la" it also looks at "car" a little, as it should: in French the article
+// takes the gender of the noun.
 //
 //@ figure cross-attention
 //
@@ -4326,9 +4320,6 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 //       feed-forward              66,176   61.9 %
 //       norms                        512    0.5 %
 //       total                    106,944
-//
-// Most are in the feed-forward networks, twice as many as in attention: 8 D²
-// and 4 D² in each layer, if F is 4 D.
 //
 // How to check it: the tests compare the table with formulas (self-attention of
 // a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
