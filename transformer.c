@@ -340,7 +340,7 @@ typedef struct {
 // two matrices. Writing through one view changes the other. And a view is only
 // good as long as its memory is.
 //
-// A Mat is small, so it is passed by value, like a number.
+// A Mat is small, so it is passed by value.
 
 typedef struct {
     real *at;
@@ -505,14 +505,6 @@ real dot(const real *x, const real *y, int n) {
     for (int j = 0; j < n; j++)
         total += x[j] * y[j];
     return total;
-}
-
-// maxⱼ x[j], n numbers; -infinity if there are none
-real max(const real *x, int n) {
-    real most = -(real)INFINITY;
-    for (int j = 0; j < n; j++)
-        most = x[j] > most ? x[j] : most;
-    return most;
 }
 
 // ## The matrix product
@@ -905,6 +897,14 @@ real exponential(real x);
 // gives the same weights, except that such a row becomes 0/0. Many tutorials
 // add -1e9: in single precision all scores of such a row become equal, and its
 // query attends evenly to keys that it must not see.
+
+// maxⱼ x[j], n numbers; -infinity if there are none
+real max(const real *x, int n) {
+    real most = -(real)INFINITY;
+    for (int j = 0; j < n; j++)
+        most = x[j] > most ? x[j] : most;
+    return most;
+}
 
 // x[j] = softmax over the visible x, n numbers, in place
 void softmax_row(real *x, const unsigned char *visible, int n) {
