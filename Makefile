@@ -1,45 +1,84 @@
-# transformer.c: build, run, test. Plain `make` needs only a C compiler.
+# transformer.c. Plain `make` needs only a C compiler.
 #
+# Use it
 #   make              build ./transformer for this processor
 #   make PORTABLE=1   build one to hand on: no processor-specific instructions
 #   make run          train an English-French model and use it (about a minute)
-#   make test         all tests (under five minutes)
-#   make coverage     which lines and branches the tests reach (three minutes)
-#   make mutants      does each planted mistake fail a test? SAMPLE=300 of them
-#   make platforms    other compilers; ALL=1 other processors, too
-#   make soak         all that takes long (four hours; installs packages)
-#   make gradcheck    the largest gradient error of every tensor, as a table
+#   make doctor       what works on this machine, and what to install
+#   make clean        remove what was built; your models in out/ stay
+#
+# Read it
+#   make docs         weave the walkthrough; needs pandoc, graphviz, python3
+#   make examples     the examples of the walkthrough: build/examples
+#   make docs-check   weave it, and check its links, lines and names
+#   make site         what belongs on the web: build/site
+#   make docs-runs    train anew for the walkthrough's pictures (minutes)
+#
+# Do the exercises: N=5 chooses one, N=1-5,8 several
+#   make exercises    write exercises/transformer.c, with holes to fill
+#   make exercise     what to do; without N a list
+#   make grade        is it right? SRC=mine.c JSON=results.json
+#   make hint         one more hint each time
+#   make solution     the answer, once the exercise has passed; SHOW=1 before
+#   make reset        the exercise as it was in the beginning
+#   make watch        grade again whenever a file changes
+#   make gradescope   an autograder for Gradescope
+#
+# Experiment
+#   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make bench-product   how the matrix product became fast, step by step
 #   make bench-torch  the same beside PyTorch (python3-torch), in turn
-#   make chapters     cut the file at each chapter and compile every beginning
-#   make docs         weave the walkthrough; needs pandoc, graphviz, python3
-#   make examples     the examples of the walkthrough: build/examples
-#   make exercises    write exercises/transformer.c, with holes to fill; then
-#                     make exercise | grade | hint | solution | reset N=5
-#   make notebooks    run and plot the labs of notebook/; N=03 for one
-#   make docs-runs    train anew for the walkthrough's pictures (minutes)
+#   make gradcheck    the largest gradient error of every tensor, as a table
 #   make data         make the data sets anew
-#   make clean
+#
+# Check it
+#   make test         the tests; need only a C compiler (a few minutes)
+#   make check        all that can be checked with what is installed
+#   make chapters     cut the file at each chapter and compile every beginning
+#   make coverage     which lines and branches the tests reach
+#   make mutants      does each planted mistake fail a test? SAMPLE=300 of them
+#   make platforms    other compilers; ALL=1 other processors, too
+#   make test-exercises    the exercises and their grader
+#   make notebooks-check   the labs give their numbers again; SHORT=1 in short
+#   make test-notebooks    the program that makes the labs
+#   make soak         all that takes long (hours; installs packages)
+
+# The variables that may be set: make N=5 ..., and CC, CFLAGS.
+VARIABLES = PORTABLE N SRC JSON FORCE SHOW SHORT NAMES THREADS SAMPLE SEED CSV \
+    ALL JOBS TORCH NOTEBOOK_PYTHON GOMP_SPINCOUNT KMP_BLOCKTIME
+
+# Another one would be ignored in silence.
+UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
+    MAKE%,$(.VARIABLES)),$(if $(findstring command line,$(origin $v)),$v)))
+ifdef UNKNOWN
+$(error there is no variable $(UNKNOWN): known are $(VARIABLES) CC CFLAGS)
+endif
 
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wshadow
 
-# A flag is used if the compiler can make a program with it.
-try = $(shell echo 'int main(void) { return 0; }' > .try.c; \
-        $(CC) $(1) .try.c -o .try $(2) 2> /dev/null && echo '$(1)'; \
-        rm -f .try.c .try)
+# Of these flags, those with which the compiler can make a program.
+known = $(shell dir=$$(mktemp -d) && cd "$$dir" && \
+    echo 'int main(void) { return 0; }' > try.c && \
+    for flag in $(1); do \
+        $(CC) $$flag try.c -o try 2> /dev/null && echo $$flag; \
+    done; rm -rf "$$dir")
 
 ifdef PORTABLE
-OPTIMIZE := -O2 -ffp-contract=off
+FLAGS = -O2 -ffp-contract=off $(call known,-fopenmp)
 else
-OPTIMIZE := -O3 $(call try,-march=native) $(call try,-ffp-contract=fast) \
-            $(call try,-fno-math-errno) $(call try,-mprefer-vector-width=512)
+FLAGS = -O3 $(call known,-march=native -ffp-contract=fast -fno-math-errno \
+    -mprefer-vector-width=512 -fopenmp)
 endif
-OPENMP := $(call try,-fopenmp)
-CFLAGS ?= $(strip $(OPTIMIZE) $(OPENMP))
+
+# The compiler is asked once, when the flags are first needed.
+CFLAGS ?= $(eval CFLAGS := $$(strip $$(FLAGS)))$(CFLAGS)
 COMPILE = $(CC) $(WARNINGS) $(CFLAGS)
 
 all: transformer
+
+help:
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
 
 # The flags are remembered, so that changing them builds anew.
 build/flags: FORCE
@@ -71,8 +110,14 @@ run: transformer
 
 # ---------------------------------------------------------------- tests
 
-test check: transformer
-	sh tests/run.sh
+test: transformer
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh
+
+check:
+	@.ci/run --installed
+
+doctor:
+	@CC='$(CC)' sh tests/doctor.sh
 
 # CSV=docs/runs/coverage.csv: the table of the walkthrough.
 coverage:
@@ -80,7 +125,8 @@ coverage:
 
 mutants:
 	python3 tests/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) \
-	    $(if $(SEED),--seed $(SEED)) $(if $(CSV),--csv $(CSV))
+	    $(if $(SEED),--seed $(SEED)) $(if $(CSV),--csv $(CSV)) \
+	    $(if $(JOBS),--jobs $(JOBS))
 
 platforms:
 	sh tests/platforms.sh $(if $(ALL),all)
@@ -133,6 +179,12 @@ docs: build/docs/transformer build/docs/build/examples
 docs-check: docs
 	python3 docs/check.py
 
+# What belongs on the web, in build/site: README, walkthrough, labs, and the
+# book on one page, for printing.
+.PHONY: site
+site: docs
+	python3 docs/website.py
+
 build/docs/transformer: transformer.c
 	@mkdir -p build/docs
 	$(PLAIN) transformer.c -o $@ -lm
@@ -161,7 +213,7 @@ $(STUDENT):
 	    $(if $($v),'$v=$($v)'))
 
 test-exercises:
-	sh docs/exercises/test.sh
+	python3 docs/exercises/test.py
 
 # ---------------------------------------------------------------- notebooks
 
@@ -194,9 +246,9 @@ build/generate: data/generate.c build/flags
 	$(CC) $(WARNINGS) -O2 data/generate.c -o $@
 
 clean:
-	rm -rf build out transformer
+	rm -rf build transformer
 
 FORCE:
-.PHONY: all run test check coverage mutants platforms soak gradcheck chapters \
-    bench bench-product bench-torch docs docs-check docs-runs examples \
+.PHONY: all help run test check doctor coverage mutants platforms soak gradcheck \
+    chapters bench bench-product bench-torch docs docs-check docs-runs examples \
     $(STUDENT) test-exercises notebooks notebooks-check data clean FORCE

@@ -10,7 +10,7 @@
 // training, translation, and a look inside. It needs a C compiler and nothing
 // else. It is meant to be read from top to bottom, like a book, next to any
 // PyTorch tutorial: the chapters follow the order in which tutorials explain
-// things, and nothing is used before it is explained.
+// things. Where a passage needs something from a later chapter, it says which.
 //
 // ## Build and run
 //
@@ -65,18 +65,27 @@
 //     N  rows, any number of them    I, O  inputs, outputs of a linear layer
 //
 // A shape is written (rows, columns). Batches are flat: sentence b of a source
-// batch is rows b·S … b·S+S-1 of a matrix with B·S rows. In chapters 2 and 3, T
-// and S are the numbers of queries and of keys, whatever they come from.
+// batch is rows b·S … b·S+S-1 of a matrix with B·S rows. A mask "(B of T,S)" is
+// B matrices of shape (T,S), one for each sentence. In chapters 2 and 3, T and
+// S are the numbers of queries and of keys, whatever they come from.
+//
+// *Weights* by themselves are the attention weights of chapter 2; what is
+// learned is called *parameters*. A *token* is what the model reads and writes;
+// until chapter 10, think of it as a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
-// the shape of q. Each function x_forward stands directly above its x_backward.
-// The steps of the first are numbered (1), (2), …; the second undoes them in
-// reverse order. Gradients are added to what is there (`+=`), because a thing
-// that is used twice receives gradients from both uses; whoever owns the memory
-// clears it first. Exceptions say so.
+// the shape of q. Below a function x_forward stands its x_backward. A forward
+// pass of several steps numbers them (1), (2), …; its backward pass undoes them
+// in reverse. (Only transformer_forward stands after its backward pass, since
+// it needs the masks of chapter 9.) Gradients are added to what is there
+// (`+=`), because a thing that is used twice receives gradients from both uses;
+// whoever owns the memory clears it first. Exceptions say so.
 //
-// Lines that begin with "@" are for the tools that make the walkthrough, the
-// exercises and the tests from this file. "[section 3.2]" is one of the paper.
+// Lines that begin with "//@" are for the tools that make the walkthrough, the
+// exercises and the tests from this file. You can use one kind yourself: where
+// it says `run build/examples NAME`, type `make examples` once and then that
+// command. It prints the example that the text around it describes. "[section
+// 3.2]" is one of the paper.
 //
 // ## How to differentiate a program
 //
@@ -92,10 +101,10 @@
 // The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. It is never
 // built: for a matrix product, multiplying by it is again a matrix product; for
 // a sum it is a copy; for a function of single numbers it is a multiplication.
-// That is all there is to *backpropagation*. It is laborious only because every
-// step must be right; so each backward pass below comes with its derivation,
-// with a fact by which you can check it by hand, and with a test that compares
-// it with finite differences:
+// That is all there is to *backpropagation*, which PyTorch's autograd performs
+// for you. It is laborious only because every step must be right; so each
+// backward pass below comes with its derivation, with a fact by which you can
+// check it by hand, and with a test that compares it with finite differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
@@ -143,7 +152,7 @@
 //              │              a cross-attention in each layer
 //              ├─ loss_forward, loss_backward                            11
 //              ├─ transformer_backward: all of the above, reversed        8
-//              └─ norm_of, clip_factor, adam_step                        11
+//              └─ l2_norm, clip_factor, adam_step                        11
 //
 // ## What it needs
 //
@@ -155,14 +164,16 @@
 // One thing it cannot do with: a compiler that was told to assume that numbers
 // are finite. Masks are made of infinities and the tests of NaN.
 
-#if defined __FAST_MATH__ || defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
 #error "build without -ffast-math, -Ofast and -ffinite-math-only: \
 infinities and NaN mean something here"
 #endif
 
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
-#define _POSIX_C_SOURCE 200809L // isatty, fsync, stat
+#define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath
+#include <libgen.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -192,7 +203,8 @@ infinities and NaN mean something here"
 // Everything below is made of a few plain things: a number, a matrix of
 // numbers, the product of two matrices, memory to hold them, and a little
 // randomness. This chapter builds these. When you have read it you can forget
-// how numbers lie in memory: from chapter 2 on, code reads like formulas.
+// how numbers are laid out in memory: from chapter 2 on, code reads like
+// formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
 // and the last three sections, on random numbers, dropout and passes; then go
@@ -201,7 +213,7 @@ infinities and NaN mean something here"
 //
 // ## The number type
 //
-// Training runs in single precision, as everywhere in this field. The tests
+// Training runs in single precision, as is usual in this field. The tests
 // compile this same file with `-DTRANSFORMER_DOUBLE`, because a gradient can
 // only be checked against finite differences if the arithmetic has digits to
 // spare: in single precision such a check bottoms out near 1e-3 and hides
@@ -244,8 +256,15 @@ void complain(const char *format, va_list arguments) {
     fprintf(stderr, "transformer: %s", printable(text));
 }
 
+// If it is set, fail calls it first: chapter 15 saves a training with it.
+void (*rescue)(void);
+
 // Complains, and ends the program with status 1.
 _Noreturn void fail(const char *format, ...) {
+    void (*first)(void) = rescue;
+    rescue = NULL; // it may fail, too
+    if (first)
+        first();
     va_list arguments;
     va_start(arguments, format);
     complain(format, arguments);
@@ -253,18 +272,18 @@ _Noreturn void fail(const char *format, ...) {
     exit(1);
 }
 
-// Every size of memory passes through here: a · b bytes, unless that is more
-// than the machine can address.
-size_t bytes_for(size_t a, size_t b) {
+// The product a · b, of bytes or of elements; fails if it is more than the
+// machine can address.
+size_t checked_product(size_t a, size_t b) {
     if (b && a > PTRDIFF_MAX / b)
         fail("out of memory: %.0f MB are needed", (double)a * (double)b / 1e6);
     return a * b;
 }
 
 // Memory for `count` items of `size` bytes, zeroed. Never NULL: a request too
-// large for the machine fails with a message. (So do the next two.)
+// large for the machine fails with a message. (So does reallocate.)
 void *allocate(size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size);
+    size_t bytes = checked_product(count, size);
     void *memory = calloc(bytes ? bytes : 1, 1);
     if (!memory)
         fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
@@ -273,7 +292,7 @@ void *allocate(size_t count, size_t size) {
 
 // The same memory made larger; what is new in it is not zeroed.
 void *reallocate(void *memory, size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size);
+    size_t bytes = checked_product(count, size);
     void *larger = realloc(memory, bytes ? bytes : 1);
     if (!larger)
         fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
@@ -304,12 +323,14 @@ typedef struct {
 
 // ## Matrices are views
 //
-// A `Mat` does not own numbers; it says where they lie. Element (i, j) is
+// A `Mat` does not own numbers; it says where they are. Element (i, j) is
 // found `i * row_stride + j * col_stride` numbers after `at`. That one formula
 // buys a lot: exchanging the two strides transposes the matrix; a later start
 // with fewer columns is a slice of its columns (this is how attention is split
 // into heads in chapter 3); a later start with fewer rows is a slice of its
-// rows (one sentence of a batch). None of these moves a number.
+// rows (one sentence of a batch). None of these moves a number. And a
+// row_stride of 0 repeats one row as often as you like, which PyTorch calls
+// *broadcasting*.
 //
 //     at → [ a b c d ]     transposed: rows 4, cols 2, strides 1 and 4
 //          [ e f g h ]     columns 2..3: rows 2, cols 2, starting at c
@@ -319,7 +340,7 @@ typedef struct {
 // two matrices. Writing through one view changes the other. And a view is only
 // good as long as its memory is.
 //
-// A Mat is small, so it is passed by value, like a number.
+// A Mat is small, so it is passed by value.
 
 typedef struct {
     real *at;
@@ -348,12 +369,12 @@ Mat transposed(Mat m) {
 }
 
 // Rows first … first + count - 1 of m, shape (count, cols).
-Mat band_of_rows(Mat m, int first, int count) {
+Mat slice_rows(Mat m, int first, int count) {
     return (Mat){row(m, first), count, m.cols, m.row_stride, m.col_stride};
 }
 
 // Columns first … first + count - 1 of m, shape (rows, count).
-Mat band_of_cols(Mat m, int first, int count) {
+Mat slice_cols(Mat m, int first, int count) {
     return (Mat){at(m, 0, first), m.rows, count, m.row_stride, m.col_stride};
 }
 
@@ -362,7 +383,7 @@ Mat band_of_cols(Mat m, int first, int count) {
 // A function whose comment says "q (T,K)" counts on it, so it also begins with
 // `SHAPE(q, T, K)`. In the builds of the tests and the exercises, and with
 // -DTRANSFORMER_DEBUG, a matrix of another shape ends the program in words: "dk
-// is (4,8), wanted (5,8)". In other builds SHAPE is nothing.
+// is (4,8), wanted (5,8)". In other builds SHAPE expands to nothing.
 
 #if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_POISON \
     || defined TRANSFORMER_MALLOC || defined TRANSFORMER_DEBUG
@@ -381,7 +402,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // ## Several threads
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
-// iterations among threads; where it does not, the mark is nothing and the
+// iterations among threads; where it does not, it expands to nothing and the
 // program is serial. `work` is a rough count of the numbers that the whole loop
 // handles: below a hundred thousand, some 30 microseconds, waking the other
 // threads costs more than they save.
@@ -448,6 +469,15 @@ void add(Mat to, Mat from) {
     }
 }
 
+// x *= factor
+void scale_by(Mat x, real factor) {
+    for (int i = 0; i < x.rows; i++) {
+        real *to = row(x, i);
+        for (int j = 0; j < x.cols; j++)
+            to[j] *= factor;
+    }
+}
+
 // x = 0, n numbers side by side
 void clear(real *x, size_t n) {
     PARALLEL_FOR((double)n)
@@ -455,9 +485,9 @@ void clear(real *x, size_t n) {
         x[i] = 0;
 }
 
-// Sums along a row run through the whole program. Written naively, each
-// addition waits for the one before; SIMD allows the compiler to keep several
-// sums side by side in its vector registers.
+// Sums over a row are needed everywhere. In a plain loop each addition waits
+// for the one before; SIMD lets the compiler keep several partial sums in its
+// vector registers.
 
 // Σⱼ x[j], n numbers
 real sum(const real *x, int n) {
@@ -475,14 +505,6 @@ real dot(const real *x, const real *y, int n) {
     for (int j = 0; j < n; j++)
         total += x[j] * y[j];
     return total;
-}
-
-// maxⱼ x[j], n numbers; -infinity if there are none
-real max(const real *x, int n) {
-    real most = -(real)INFINITY;
-    for (int j = 0; j < n; j++)
-        most = x[j] > most ? x[j] : most;
-    return most;
 }
 
 // ## The matrix product
@@ -513,12 +535,12 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 
 //@ run build/examples product
 
-// It is never called in training, because a processor can do the same about
-// fifty times as fast. How, is told in the interlude after chapter 13, where
-// the following functions are; to understand the model you need to know only
-// what they do, and the tests hold them against the definition for every shape
-// and stride. Each element is a sum over p in one fixed order, however many
-// threads there are.
+// It is never called in training, because a processor can do the same sixty
+// times as fast, and with large matrices hundreds of times. The interlude after
+// chapter 13 explains how, and holds the functions declared here. To understand
+// the model you need to know only what they do; the tests compare them with the
+// definition for every shape and stride. Each element is a sum over p in one
+// fixed order, however many threads there are.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
@@ -603,13 +625,15 @@ void arena_pop(Arena *arena) {
 // Memory for `count` items of `size` bytes, until the arena is released to a
 // mark taken before. Not initialized.
 void *arena_take(Arena *arena, size_t count, size_t size) {
-    size_t bytes = bytes_for(count, size) + ALIGNMENT - 1;
+    size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
     bytes -= bytes % ALIGNMENT;
     Block *top = arena->top;
     if (LEAST_BLOCK == 0 || !top
         || bytes > top->size - (arena->used - top->offset)) {
-        size_t twice = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
-        arena_push(arena, bytes > twice ? bytes : twice);
+        size_t room = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
+        if (LEAST_BLOCK > 0 && room < arena->peak)
+            room = arena->peak;
+        arena_push(arena, bytes > room ? bytes : room);
         top = arena->top;
     }
     size_t misaligned = (uintptr_t)top->memory % ALIGNMENT;
@@ -623,7 +647,7 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
 
 // A matrix of fresh numbers.
 Mat arena_mat(Arena *arena, int rows, int cols) {
-    size_t count = bytes_for((size_t)rows, (size_t)cols);
+    size_t count = checked_product((size_t)rows, (size_t)cols);
     Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
 #ifdef TRANSFORMER_POISON
     fill(m, (real)NAN);
@@ -641,14 +665,10 @@ Mat arena_zeros(Arena *arena, int rows, int cols) {
 // Gives back everything taken since `arena->used` had the value `mark`.
 void arena_release(Arena *arena, size_t mark) {
     arena->used = mark;
-    while (arena->top && arena->top->offset >= mark && arena->top->below)
+    while (arena->top && arena->top->offset >= mark
+           && (LEAST_BLOCK == 0 || arena->top->below
+               || arena->top->size < arena->peak))
         arena_pop(arena);
-    if (mark == 0 && arena->top
-        && (LEAST_BLOCK == 0 || arena->peak > arena->top->size)) {
-        arena_pop(arena);
-        if (LEAST_BLOCK)
-            arena_push(arena, arena->peak);
-    }
 }
 
 // Gives all memory back to the system.
@@ -660,14 +680,11 @@ void arena_free(Arena *arena) {
 
 // ## Random numbers
 //
-// Everything random is a pure function of the seed and of a place: "the noise
-// of step 17", "the order of epoch 3". There is no hidden state to save, so an
-// interrupted training goes on with the very bits it would have seen.
-//
-// Most programs keep a generator whose state changes with every call. Then the
-// numbers depend on everything that happened before, and two threads asking at
-// once get them in an order that nobody can predict. Here a *key* is made from
-// the seed and the place, and the key alone decides.
+// Everything random is a function of the seed and of a place: "the noise of
+// step 17", "the order of epoch 3". A *key* is computed from these two, and it
+// alone determines the numbers that follow. (It has nothing to do with the keys
+// of attention.) So no generator's state has to be saved, an interrupted
+// training continues with the same bits, and threads cannot disturb each other.
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
@@ -693,10 +710,12 @@ double uniform(uint64_t *state) {
 
 // ## Dropout
 //
-// In training, each number is set to zero with probability p, so that the
-// network cannot lean on any single one. Those that stay are divided by 1-p:
-// then the expected value is the same as without dropout, and at *inference*,
-// when the trained model is used, nothing needs to be done. [section 5.4]
+// In training, dropout sets each number of certain intermediate results (what a
+// sub-layer returns, for one) to zero with probability p, so that the network
+// cannot rely on any single one: a *regularization*, against overfitting
+// (chapter 11). Those that stay are divided by 1-p: then the expected value is
+// the same as without dropout, and at *inference*, when the trained model is
+// used, nothing needs to be done. [section 5.4]
 //
 //     x            4    1    3    2    5      mean 3; p = 0.4
 //     dropped      4    0    3    0    5      two of five are gone
@@ -748,10 +767,9 @@ void dropout(Mat x, Dropout d) {
 
 //@ run build/examples dropout_mean
 
-// The table names a tensor, its shape and one of its elements, the gradient
-// there by the backward pass and by differences, and in how many of its
-// elements the two differ by less than 1e-6. There will be such a table at the
-// end of each chapter.
+// This example prints a table: a tensor, its shape, one of its elements, the
+// gradient there by the backward pass and by differences, and how many of its
+// elements agree to within 1e-6. Each chapter ends with such a table.
 //
 //@ run build/examples dropout_gradient
 
@@ -782,7 +800,8 @@ Dropout next_dropout(Pass *pass) {
 // other. Each position that wants something sends out a *query* vector; each
 // position that has something to offer shows a *key* vector and holds a *value*
 // vector. A query is compared with every key; the better they match, the more
-// of that position's value is fetched.
+// of that position's value is fetched. The three vectors are computed from a
+// position's own vector by learned matrices (chapter 3). Here they are given.
 //
 // $$ \operatorname{attention} = \operatorname{softmax}(q k^T / \sqrt{K}) v $$
 //
@@ -867,16 +886,25 @@ Mask mask_of_sentence(Mask mask, int b) {
 // Hidden keys take no part: their weight is exactly 0. A row in which every key
 // is hidden has nothing to look at, and becomes zeros.
 
-// eˣ. In single precision right to 2 or 3 parts in 10⁷, and quick: softmax would
-// spend its time in libm's. It is explained in the interlude.
+// eˣ, right to 2 or 3 parts in 10⁷ in single precision, and fast: with the C
+// library's expf, softmax would spend most of its time there. See the
+// interlude.
 real exponential(real x);
 
 //@ deviation
 // Hidden keys are left out of the softmax, and a row without any visible key
 // gives zeros. Adding -∞ to hidden scores, as in the paper's section 3.2.3,
-// gives the same weights, except that such a row becomes 0/0; adding -1e9, as
-// many tutorials do, in single precision spreads its attention evenly over what
-// it must not see.
+// gives the same weights, except that such a row becomes 0/0. Many tutorials
+// add -1e9: in single precision all scores of such a row become equal, and its
+// query attends evenly to keys that it must not see.
+
+// maxⱼ x[j], n numbers; -infinity if there are none
+real max(const real *x, int n) {
+    real most = -(real)INFINITY;
+    for (int j = 0; j < n; j++)
+        most = x[j] > most ? x[j] : most;
+    return most;
+}
 
 // x[j] = softmax over the visible x, n numbers, in place
 void softmax_row(real *x, const unsigned char *visible, int n) {
@@ -891,9 +919,9 @@ void softmax_row(real *x, const unsigned char *visible, int n) {
     }
     for (int j = 0; j < n; j++)
         x[j] = exponential(x[j] - most); // 0 for hidden keys
-    real scale = 1 / sum(x, n);
+    real share = 1 / sum(x, n);
     for (int j = 0; j < n; j++)
-        x[j] *= scale;
+        x[j] *= share;
     //@ end
 }
 
@@ -920,16 +948,16 @@ void softmax_forward(Mat scores, Mask mask) {
 //          = dw_i w_i - w_i Σ_j dw_j w_j
 //          = w_i (dw_i - Σ_j dw_j w_j)
 //
-// The sum does not depend on i: one dot product for each row. In words: a score
-// should move if its own weight's gradient differs from the average over the
-// row, and in proportion to the weight it has.
+// The sum does not depend on i: one dot product for each row. In words: the
+// gradient of a score is its weight times the amount by which dw_i exceeds the
+// mean of dw over the row, a mean taken with the weights themselves.
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to
 // all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0, without
 // a look at the mask.
 
-// dw (T,S) becomes dscores, in place: each element is overwritten after its
-// last use.
+// dw (T,S), the gradient of the weights w (T,S), becomes dscores (T,S), in
+// place: each element is overwritten after its last use.
 void softmax_backward(Mat dw, Mat w) {
     SHAPE(dw, w.rows, w.cols);
     //@ exercise softmax_backward
@@ -971,7 +999,8 @@ typedef struct {
 // outputs and embeddings.
 
 // out = dropout(softmax(scale · q kᵀ)) v                 [section 3.2.1, eq. 1]
-// q, k, v and mask (T,S) are given; weights, dropped and out are written.
+// Given: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written:
+// weights and dropped (T,S), out (T,K).
 void attention_forward(Head a, Mask mask) {
     SHAPE(a.weights, a.q.rows, a.k.rows);
     SHAPE(a.v, a.k.rows, a.out.cols);
@@ -979,9 +1008,7 @@ void attention_forward(Head a, Mask mask) {
     //@ exercise attention_forward
     fill(a.weights, 0);
     small_matmul_add(a.weights, a.q, transposed(a.k)); // (1) scores = q kᵀ
-    for (int i = 0; i < a.weights.rows; i++)           // (2) times scale
-        for (int j = 0; j < a.weights.cols; j++)
-            row(a.weights, i)[j] *= a.scale;
+    scale_by(a.weights, a.scale);                      // (2) times scale
     softmax_forward(a.weights, mask);                  // (3) softmax(scores)
     if (a.dropped.at != a.weights.at)                  // (4) dropout(weights)
         copy(a.dropped, a.weights);
@@ -1045,9 +1072,7 @@ void attention_backward(Head d, Head a) {
     // (3) weights = softmax(scores)
     softmax_backward(d.weights, a.weights);
     // (2) times scale
-    for (int i = 0; i < d.weights.rows; i++)
-        for (int j = 0; j < d.weights.cols; j++)
-            row(d.weights, i)[j] *= a.scale;
+    scale_by(d.weights, a.scale);
     // (1) scores = q kᵀ
     small_matmul_add(d.q, d.weights, a.k);
     small_matmul_add(d.k, transposed(d.weights), a.q);
@@ -1074,13 +1099,13 @@ void attention_backward(Head d, Head a) {
 // The queries come from x, keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
 // what the heads have found; without it, the numbers of different heads would
-// never meet in this sub-layer.
+// not meet before the next layer.
 //
-// The products of many heads cost the same as those of one. Scores for one head
-// of width D take T·S·D multiplications, scores for H heads of width D/H take
-// H · T·S·D/H. Nor do they have more parameters: the widths add up to D. What
-// grows with H is the weights, a matrix (T,S) for each head, and the work of
-// softmax on them. And each head has only D/H numbers to compare with.
+// Many heads need no more multiplications than one: scores for one head of
+// width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
+// they need more parameters, since their widths add up to D. What grows with H
+// is the attention weights, a matrix (T,S) for each head, and the work of
+// softmax on them; and each head compares only D/H numbers.
 //
 // ## A linear layer
 //
@@ -1169,7 +1194,7 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 // Block of head h in sentence b: m (B·rows, D) -> (rows, K)
 Mat head(Mat m, int b, int rows, int h, int K) {
     //@ exercise head
-    return band_of_cols(band_of_rows(m, b * rows, rows), h * K, K);
+    return slice_cols(slice_rows(m, b * rows, rows), h * K, K);
     //@ end
 }
 
@@ -1185,7 +1210,7 @@ typedef struct {
 // struct holds the gradients of the same things.
 typedef struct {
     int sentences, heads; // B, H
-    Mat x, y;             // (B·T,D), (B·S,D): where queries and keys come from
+    Mat x, y;             // (B·T,D) for queries, (B·S,D) for keys and values
     Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)
     Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head
     Mat context;          // (B·T,D): the heads' results side by side
@@ -1202,10 +1227,10 @@ Head head_of(const MultiHeadSaved *s, int i) {
     uint32_t key = scramble32(s->dropout.key + (uint32_t)i);
     return (Head){
         .q = head(s->q, b, T, h, K),
-        .k = band_of_rows(head(s->k, b, room, h, K), 0, S),
-        .v = band_of_rows(head(s->v, b, room, h, K), 0, S),
-        .weights = band_of_rows(s->weights, i * T, T),
-        .dropped = band_of_rows(s->dropped, i * T, T),
+        .k = slice_rows(head(s->k, b, room, h, K), 0, S),
+        .v = slice_rows(head(s->v, b, room, h, K), 0, S),
+        .weights = slice_rows(s->weights, i * T, T),
+        .dropped = slice_rows(s->dropped, i * T, T),
         .out = head(s->context, b, T, h, K),
         .scale = 1 / REAL(sqrt)((real)K),
         .dropout = {s->dropout.rate, key},
@@ -1241,9 +1266,9 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
     return linear_forward(pass, &w->output, s->context); // (3) mix the heads
 }
 
-// Backward there is nothing new: linear layers, attention head by head, linear
-// layers. What deserves care is where gradients meet. x feeds the queries only,
-// but y feeds keys *and* values, so two gradients are added into dy. And in
+// The backward pass holds nothing new: linear layers, attention head by head,
+// linear layers. What deserves care is where gradients meet. x feeds only the
+// queries, but y feeds keys *and* values, so two gradients are added to dy. In
 // self-attention dx and dy are one and the same matrix, which collects all
 // three: the sum that the chain rule asks for when a thing is used three times.
 //
@@ -1299,18 +1324,18 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // below is just the product rule for this product.)
 //
 // The row is multiplied by √D [section 3.4], which brings its numbers to the
-// order of 1, next to the positions, which are sines and cosines with a
+// order of 1, next to the positions, sines and cosines with a standard
 // deviation of 0.71. Like every other matrix, the table begins with numbers
-// spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128 that
-// is a deviation of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512
-// it is 0.014 and 0.31. Without the factor the words would begin as a whisper
+// spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128
+// that is one of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512 it
+// is 0.014 and 0.31. Without the factor the words would begin as a whisper
 // beside the sines.
 //
 // ## Where a token stands
 //
-// Attention knows nothing of order. Exchange two words of the input, and the
-// same two results are exchanged, nothing else. So the position is added to the
-// vector itself. [section 3.5]
+// Attention knows nothing of order. If you exchange two words of the input,
+// their results are exchanged and nothing else changes: it is *permutation
+// equivariant*. So the position is added to the vector itself. [section 3.5]
 //
 // $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
 //
@@ -1341,8 +1366,8 @@ void sinusoidal_positions(Mat table) {
     //@ exercise sinusoidal_positions
     for (int t = 0; t < table.rows; t++)
         for (int j = 0; j < table.cols; j++) {
-            double turns = pow(10000, -(double)(j - j % 2) / table.cols);
-            *at(table, t, j) = (real)(j % 2 ? cos(t * turns) : sin(t * turns));
+            double speed = pow(10000, -(double)(j - j % 2) / table.cols);
+            *at(table, t, j) = (real)(j % 2 ? cos(t * speed) : sin(t * speed));
         }
     //@ end
 }
@@ -1374,8 +1399,9 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
         real *to = row(x, i);
         for (int j = 0; j < D; j++)         // (1) the token's row
             to[j] = scale * from[j];
-        for (int j = 0; positions.at && j < D; j++)
-            to[j] += row(positions, i % T)[j]; // (2) plus the position's
+        if (positions.at)                   // (2) plus the position's
+            for (int j = 0; j < D; j++)
+                to[j] += row(positions, i % T)[j];
     }
     dropout(x, s->dropout);                 // (3)
     return x;
@@ -1432,9 +1458,9 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // Without the bend in the middle, the *non-linearity*, two linear layers would
 // be no more than one: (x W₁) W₂ = x (W₁ W₂). The paper bends with max(0, x),
 // called ReLU [section 3.3]. It can be read as F questions put to each vector:
-// each column of W₁ asks one, ReLU keeps the answers that are positive, and each
-// row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂ are
-// `inner` and `outer` below and in saved models.
+// each column of W₁ asks one, ReLU keeps the answers that are positive, and
+// each row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂
+// are `inner` and `outer` below and in saved models.
 //
 // Later models often use GELU, which is smooth: x times the probability Φ(x)
 // that a normal random number is below x.
@@ -1557,11 +1583,12 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //@ chapter residual
 // # 6. Residual connections and layer normalization
 //
-// Two things hold a deep stack together. A *residual connection* adds the input
-// of a sub-layer (attention or feed-forward network) to its output: the
-// sub-layer needs to learn only what to change, and gradients have a straight
-// way down. *Layer normalization* brings the D numbers of each position back to
-// mean 0 and variance 1, so that no layer drives the next out of its range.
+// Two things hold a deep stack together. A *residual connection* (or skip
+// connection) adds the input of a sub-layer (attention or feed-forward network)
+// to its output: the sub-layer needs to learn only what to change, and
+// gradients have a direct path back to the first layer. *Layer normalization*
+// brings the D numbers of each position back to mean 0 and variance 1, so that
+// no layer drives the next out of its range.
 //
 // ## Layer normalization
 //
@@ -1573,8 +1600,8 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // Each row is normalized by itself: no position learns anything about another,
 // and a sentence gives the same result alone and in a batch. Gain g and bias b
-// are learned, one of each per column, so that the model can undo the
-// normalization where it hurts.
+// are learned, one of each per column, so that a column may have another range
+// and another mean than the norm would give it.
 //
 // The variance is divided by D, not D-1, and ε stands inside the root.
 // Tutorials differ in this; an example tells them apart:
@@ -1664,11 +1691,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // A warning if you write such a test yourself: a gradient check with the loss
 // Σ y does not notice that the last term is missing, or even that the backward
 // pass is empty. With gain 1 and bias 0 that sum is zero whatever x is, and so
-// is its gradient. For the same reason `loss = output.sum()` after a norm, which
-// some tutorials use, gives the layers below no useful gradient.
+// is its gradient. For the same reason `loss = output.sum()` after a norm,
+// which some tutorials use, gives the layers below no useful gradient.
 
-// The code undoes steps (3), (2) and (1) together, by the last formula. dx (N,D)
-// and dw are added to; dy (N,D) given.
+// The code undoes steps (3), (2) and (1) together, by the last formula. dx
+// (N,D) and dw are added to; dy (N,D) given.
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
                    Mat dx, Mat dy) {
     int N = dy.rows, D = dy.cols;
@@ -1705,8 +1732,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 // Most later models normalize the input of the sub-layer and leave the sum
 // alone, x + sublayer(norm(x)): *pre-norm*. Then one path runs through the
 // whole stack without any norm on it, deep stacks train without trouble, and a
-// final norm is needed at the end. (Some tutorials call the first form
-// pre-norm.)
+// final norm is needed at the end.
 //
 //          post-norm                     pre-norm
 //
@@ -1811,8 +1837,9 @@ typedef struct {
     ResidualSaved residual;
 } FeedForwardSublayerSaved;
 
-// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). memory.at = NULL means
-// that x asks itself: self-attention.
+// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). The *memory* is what the
+// encoder hands to the decoder: the final vectors of all source positions.
+// memory.at = NULL means that x asks itself: self-attention.
 //
 // In pre-norm the queries come from norm(x), and in self-attention so do keys
 // and values. The memory is taken as it is: the encoder has normalized it.
@@ -1835,11 +1862,11 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 // dsum is the gradient of the sum of the two: in pre-norm dout itself, in
 // post-norm what norm_backward makes of it. The straight part is why deep
 // stacks can be trained at all: whatever the sub-layer does to the gradient, a
-// part of it bypasses the sub-layer. In pre-norm this part arrives unchanged; in
-// post-norm it passes through every norm on its way.
+// part of it bypasses the sub-layer. In pre-norm this part arrives unchanged;
+// in post-norm it passes through every norm on its way.
 
-// dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D), NULL for self-attention, and dw
-// are added to.
+// dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and
+// dw are added to.
 Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
                                 const AttentionSublayer *w,
                                 AttentionSublayer *dw, Mat dmemory, Mat dout) {
@@ -1959,9 +1986,9 @@ Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x,
 
 //@ run build/examples encoder
 
-// How to check it: besides the gradient check, blanking one embedding changes
-// the output at every position of that sentence and at none of another; and
-// without positions, permuting the input permutes the output.
+// How to check it: besides the gradient check, blanking the embedding of one
+// word changes the output at every position of that sentence and at none of
+// another; and without positions, permuting the input permutes the output.
 
 // dout (B·S,D) -> gradient of the embedded source, (B·S,D); dw is added to
 Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
@@ -1993,8 +2020,7 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //
 //@ figure decoder-layer
 //
-// It is worth saying twice, because it is so often confused: the decoder asks,
-// the encoder answers. The weights of cross-attention have a row for each
+// The weights of cross-attention have a row for each
 // target word and a column for each source word, and when the model has learned
 // to translate they show which word came from which (chapter 13).
 
@@ -2110,8 +2136,9 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // The last layer and the target embedding are both tables with D numbers for
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
-// `--tie` does the same here: `output.weight` is a view of the embedding,
-// transposed. The two gradients meet in one place without a line of code.
+// This is *weight tying*; `--tie` does it: `output.weight` is a view of the
+// embedding, transposed. The two gradients meet in one place without a line of
+// code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -2153,7 +2180,7 @@ typedef struct {
     Linear output;         // (D,V); tied: the target embedding, transposed
     Tensor *tensor;        // the list of all the above
     int tensors;
-    real *number;          // the block with all their numbers
+    real *values;          // the block with all their numbers
     size_t count;          // how many
 } Transformer;
 
@@ -2161,8 +2188,7 @@ typedef struct {
 // counting, placing in memory, initializing, checking gradients, saving,
 // loading, printing. A parameter that is not in the list does not exist.
 
-// The text of a, followed by that of b. The names of tensors are put together
-// by this; one that does not fit ends the program.
+// Two strings joined, for the names of tensors; fails if they do not fit.
 Name join(const char *a, const char *b) {
     Name name;
     if (snprintf(name.text, NAME_SIZE, "%s%s", a, b) >= NAME_SIZE)
@@ -2172,11 +2198,11 @@ Name join(const char *a, const char *b) {
 
 // Appends one tensor.
 void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name) {
-    size_t size = bytes_for((size_t)rows, (size_t)cols);
+    size_t size = checked_product((size_t)rows, (size_t)cols);
     size_t count = (size_t)t->tensors + 1;
     t->tensor = reallocate(t->tensor, count, sizeof *t->tensor);
     t->tensor[t->tensors++] = (Tensor){name, mat, rows, cols, init};
-    t->count = bytes_for(t->count + size, 1);
+    t->count = checked_product(t->count + size, 1);
 }
 
 // The names and shapes (in a saved model biases and gains have one dimension:
@@ -2198,8 +2224,6 @@ void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name) {
 //     encoder.norm.gain, decoder.norm.gain         (1,D)  and bias, in pre-norm
 //     output.weight                                (D,V)  unless tied
 //     output.bias                                  (1,V)
-//
-// Every matrix is [in, out]: a row for each input, a column for each output.
 //
 // For D = 512, F = 2048 and six layers the encoder's attention has 6 · 4 ·
 // (512² + 512) = 6,303,744 parameters, its feed-forward networks 6 · (2 · 512
@@ -2240,19 +2264,19 @@ void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
 
 // L layers of the encoder, L of the decoder; in pre-norm the last two norms.
 void list_layers(Transformer *t) {
-    char at[NAME_SIZE];
+    char path[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
         EncoderLayer *w = &t->encoder.layer[l];
-        snprintf(at, sizeof at, "encoder.%d.", l);
-        list_attention(t, &w->self_attention, join(at, "self_attention"));
-        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
+        snprintf(path, sizeof path, "encoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path, "self_attention"));
+        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
     }
     for (int l = 0; l < t->config.layers; l++) {
         DecoderLayer *w = &t->decoder.layer[l];
-        snprintf(at, sizeof at, "decoder.%d.", l);
-        list_attention(t, &w->self_attention, join(at, "self_attention"));
-        list_attention(t, &w->cross_attention, join(at, "cross_attention"));
-        list_ffn(t, &w->feed_forward, join(at, "feed_forward"));
+        snprintf(path, sizeof path, "decoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path, "self_attention"));
+        list_attention(t, &w->cross_attention, join(path, "cross_attention"));
+        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
     }
     if (t->config.norm == PRE_NORM) {
         list_norm(t, &t->encoder.norm, join("encoder", ".norm"));
@@ -2265,7 +2289,7 @@ void list_table(Transformer *t, Mat *table, int rows, const char *name) {
     list(t, table, rows, t->config.d_model, INIT_XAVIER, join(name, ".weight"));
 }
 
-// The order of the list is the order in the checkpoint.
+// The order of the list is the order in a saved model (chapter 14).
 void list_all(Transformer *t) {
     const Config *c = &t->config;
     int P = c->max_len + 1, V = c->target_vocab;
@@ -2296,8 +2320,8 @@ Transformer *transformer_outline(const Config *config) {
 // A Transformer in one of its four roles, all numbers zero.
 Transformer *transformer_zeros(const Config *config) {
     Transformer *t = transformer_outline(config);
-    t->number = allocate(t->count, sizeof(real));
-    real *next = t->number;
+    t->values = allocate(t->count, sizeof(real));
+    real *next = t->values;
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
         *tensor->mat = mat(next, tensor->rows, tensor->cols);
@@ -2317,7 +2341,7 @@ void transformer_free(Transformer *t) {
     free(t->encoder.layer);
     free(t->decoder.layer);
     free(t->tensor);
-    free(t->number);
+    free(t->values);
     free(t);
 }
 
@@ -2394,22 +2418,21 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
 // by the time the encoder's turn comes, all layers of the decoder have added to
 // it.
 
-// dlogits (B·T,V) -> all gradients, added to g
+// dlogits (B·T,V) -> all gradients, added to g, which transformer_zeros has
+// made
 void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
                           Transformer *g, Mat dlogits) {
-    Mat none = {0};
-    bool learned = t->config.positions == LEARNED;
     Mat dmemory = arena_zeros(pass->arena, s->memory.rows, s->memory.cols);
     Mat dhidden = arena_zeros(pass->arena, s->hidden.rows, s->hidden.cols);
     linear_backward(dhidden, &g->output, dlogits, s->hidden, &t->output);
     Mat dtarget = decoder_backward(pass, &s->decoder, &t->decoder, &g->decoder,
                                    dmemory, dhidden);
-    embedding_backward(&s->target, g->target_embedding,
-                       learned ? g->target_positions : none, dtarget);
+    embedding_backward(&s->target, g->target_embedding, g->target_positions,
+                       dtarget);
     Mat dsource = encoder_backward(pass, &s->encoder, &t->encoder, &g->encoder,
                                    dmemory);
-    embedding_backward(&s->source, g->source_embedding,
-                       learned ? g->source_positions : none, dsource);
+    embedding_backward(&s->source, g->source_embedding, g->source_positions,
+                       dsource);
 }
 
 //@ chapter masks
@@ -2419,10 +2442,10 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //
 // **Padding.** Sentences of a batch have different lengths, and a matrix is a
 // rectangle, so short sentences are filled up with token 0, the pad. A pad
-// stands for nothing: no query may see it. The mask hides *keys* (columns); what
-// a padded *query* (row) computes does not matter, since nobody looks at it and
-// the loss does not count it. Hiding rows instead is a common mistake: the
-// padding then still takes its share of everybody's attention.
+// stands for nothing: no query may see it. The mask hides *keys* (columns);
+// what a padded *query* (row) computes does not matter, since nobody looks at
+// it and the loss does not count it. Hiding rows instead is a common mistake:
+// the padding then still takes its share of everybody's attention.
 //
 // **The future.** In training the decoder is given the whole translation at
 // once, and each position must predict the next word. It must not find it by
@@ -2430,9 +2453,13 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // without this mask reaches a wonderful loss, by copying, and then translates
 // nonsense, because at inference there is no next word to copy.
 //
-// Why not drop the mask at inference, at least? Because the weights were learned
-// with it. And with it, what a position has computed never changes once it is
-// written; chapter 12 makes good use of that.
+// Can we at least drop the mask at inference? No: the parameters were learned
+// with it. Besides, it keeps a position's results from ever changing once they
+// are computed, and chapter 12 makes good use of that.
+//
+// Since a target's padding comes last, the future mask alone would hide it from
+// every real word. It is masked all the same: then the code is right wherever
+// the pads stand.
 //
 //     source padding        causal               causal and padding
 //     [5 7 2 0 0]           4 words              [1 6 0 0]
@@ -2447,7 +2474,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // model uses the first and the third of these masks; the second alone serves
 // experiments and tests.
 
-enum { PAD, START, END, UNKNOWN, FIRST_WORD };
+enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };
 
 // ids (B·S) of the source, used by the encoder's self-attention and by
 // cross-attention: the same row for every query.
@@ -2471,7 +2498,7 @@ Mask causal_mask(Arena *arena, int T) {
 
 // Both: j ≤ i, and key j is not padding. ids (B·T) of the target.
 Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
-    ptrdiff_t size = (ptrdiff_t)bytes_for((size_t)T, (size_t)T);
+    ptrdiff_t size = (ptrdiff_t)checked_product((size_t)T, (size_t)T);
     unsigned char *visible = arena_take(arena, (size_t)B, (size_t)size);
     //@ exercise causal_padding_mask
     for (int b = 0; b < B; b++)
@@ -2493,16 +2520,16 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
 // say is the translation followed by an end token. Position by position, the
 // second is the first one step ahead:
 //
-//     source     the  red   car   end
-//     input      start la   voiture rouge
-//     expected   la   voiture rouge end
+//     source     the    red      car      end
+//     input      start  la       voiture  rouge
+//     expected   la     voiture  rouge    end
 //
 // All positions are predicted at once, each from the *true* words before it,
 // whatever the model itself would have said. This is called teacher forcing.
 //
 // How to check it: the tests change a later word of the target and find every
-// earlier logit bit for bit the same; change what the pad's embedding holds, and
-// find the same loss; and run a sentence alone and padded in a batch.
+// earlier logit bit for bit the same; change what the pad's embedding holds,
+// and find the same loss; and run a sentence alone and padded in a batch.
 
 typedef struct {
     int sentences;      // B
@@ -2547,11 +2574,11 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary
-//     encode_pairs    text -> numbers
+//     tokenize_pairs    text -> numbers
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
 //
-// And `decode_text` turns the numbers of a translation back into text. A saved
+// And `detokenize` turns the numbers of a translation back into text. A saved
 // model keeps its vocabularies, since a number means nothing without them, and
 // any text read later is split and numbered in the same way.
 //
@@ -2603,11 +2630,10 @@ int utf8_number(const char *s) {
         number = 64 * number + c[i] % 64;
     }
     bool reserved = number >= 0xd800 && number <= 0xdfff;
-    bool valid = number >= least[n] && number <= 0x10ffff && !reserved;
-    return valid ? number : -1;
+    return number < least[n] || number > 0x10ffff || reserved ? -1 : number;
 }
 
-// Its bytes, or 0 if it is not valid.
+// The length in bytes of the character at s, or 0 if it is not valid.
 int utf8_length(const char *s) {
     int c = utf8_number(s);
     return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -2617,43 +2643,35 @@ int utf8_length(const char *s) {
 // files, from the command line and from saved models is checked once, where it
 // comes in.
 bool valid_utf8(const char *s) {
-    for (int n; *s; s += n)
-        if ((n = utf8_length(s)) == 0)
-            return false;
-    return true;
+    while (*s && utf8_length(s))
+        s += utf8_length(s);
+    return *s == '\0';
 }
 
 // With --lowercase, "The" and "the" are the same token. What the C library
 // takes for a lower-case letter depends on the locale of the machine, and a
-// model must not, so the letters are listed here: capitals, and below each its
-// lower-case form, in as many bytes. They are the common letters of the Latin,
-// Greek and Cyrillic alphabets, without İ, whose lower-case form has only one
-// byte.
+// model must not, so the letters are listed here: each capital is followed by
+// its lower-case form, in as many bytes. They are the common letters of the
+// Latin, Greek and Cyrillic alphabets, without İ, whose lower-case form has
+// only one byte.
 
-const char capitals[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
-    "ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ"
-    "ΆΈΉΊΌΎΏΪΫȘȚҐ"
-    "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ";
-const char small_letters[] =
-    "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþ"
-    "āăąćĉċčďđēĕėęěĝğġģĥħĩīĭįĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżž"
-    "άέήίόύώϊϋșțґ"
-    "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
+const char letter_pairs[] =
+    "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
+    "ËëÌìÍíÎîÏïÐðÑñÒòÓóÔôÕõÖöØøÙùÚúÛûÜüÝýÞþΆάΈέΉήΊίΌόΎύΏώΪϊΫϋȘșȚțҐґĀāĂăĄąĆćĈĉĊċ"
+    "ČčĎďĐđĒēĔĕĖėĘęĚěĜĝĞğĠġĢģĤĥĦħĨĩĪīĬĭĮįĲĳĴĵĶķĹĺĻļĽľĿŀŁłŃńŅņŇňŊŋŌōŎŏŐőŒœŔŕŖŗŘř"
+    "ŚśŜŝŞşŠšŢţŤťŦŧŨũŪūŬŭŮůŰűŲųŴŵŶŷŸÿŹźŻżŽžΑαΒβΓγΔδΕεΖζΗηΘθΙιΚκΛλΜμΝνΞξΟοΠπΡρΣσ"
+    "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
+    "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
 
-_Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
-
-// Converts a valid string to lower case, in place. A character found among the
-// capitals is replaced by the one at the same place of the other list. Doing it
-// twice changes nothing more.
+// Converts a valid string to lower case, in place. Capitals stand at the even
+// places of the list. Doing it twice changes nothing more.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
-        char one[5];
+        char one[5] = {0};
         n = utf8_length(s);
-        snprintf(one, sizeof one, "%.*s", n, s);
-        const char *found = strstr(capitals, one);
-        if (found)
-            memcpy(s, small_letters + (found - capitals), (size_t)n);
+        const char *found = strstr(letter_pairs, memcpy(one, s, (size_t)n));
+        if (found && (found - letter_pairs) / n % 2 == 0)
+            memcpy(s, found + n, (size_t)n);
     }
 }
 
@@ -2675,7 +2693,7 @@ void lower_case(char *s) {
 // Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
 // they are. Words are joined again by single spaces, so the text above comes
 // back as "Où est-il , Paul ?": only the number and the places of the spaces
-// are lost. Characters come back exactly, but for white space of other kinds,
+// are lost. Characters come back exactly, except white space of other kinds,
 // which comes back as spaces.
 
 //@ deviation
@@ -2692,19 +2710,18 @@ typedef struct {
     int lowercase;
 } Tokenizer;
 
-// Bytes of the white space at `s`, 0 if there is none. Control characters (up
-// to 1f and from 7f to 9f) count as white space, and so do the no-break spaces
-// U+00A0 and U+202F, which French typography puts before ! and ?.
-int space_length(const char *s) {
+// Whether the character at `s` is white space. Control characters (up to 1f and
+// from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and
+// U+202F, which French typography puts before ! and ?.
+bool is_space(const char *s) {
     int c = utf8_number(s);
-    bool space = (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
-    return space ? utf8_length(s) : 0;
+    return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f;
 }
 
 // The first place at or after `s` that is not white space.
 const char *skip_spaces(const char *s) {
-    while (space_length(s))
-        s += space_length(s);
+    while (is_space(s))
+        s += utf8_length(s);
     return s;
 }
 
@@ -2714,18 +2731,16 @@ const char *skip_spaces(const char *s) {
 // Characters are tokens one by one, any white space as " ".
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
-    bool words = how.tokens == WORDS;
-    const char *s = words ? skip_spaces(*text) : *text;
+    const char *s = how.tokens == WORDS ? skip_spaces(*text) : *text;
     if (*s == '\0')
         return NULL;
-    int space = space_length(s);
-    const char *end = s + (space ? space : utf8_length(s));
-    if (words && !strchr(marks, *s))
-        while (!strchr(marks, *end) && !space_length(end))
+    const char *end = s + utf8_length(s);
+    if (how.tokens == WORDS && !strchr(marks, *s))
+        while (!strchr(marks, *end) && !is_space(end))
             end += utf8_length(end);
     *text = end;
-    *length = space ? 1 : (int)(end - s);
-    return space ? " " : s;
+    *length = is_space(s) ? 1 : (int)(end - s);
+    return is_space(s) ? " " : s;
 }
 
 // ## The vocabulary
@@ -2744,7 +2759,7 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // is lost, since little can be learned from one occurrence.
 
 typedef struct {
-    char **word; // V strings
+    char **token; // V strings
     int count;   // V
 } Vocab;
 
@@ -2752,26 +2767,22 @@ typedef struct {
 // vocabulary lacks it. No text can spell a special token: "<end>" in a text is
 // a token like any other.
 //
-// The search keeps this true: in their first `length` bytes, tokens before
-// `low` are smaller than the token sought, and tokens from `high` on are not.
-// It ends when the two meet. Searching for b in  , a b c  (numbers 4 to 7):
-//
-//     low 4  high 8    token 6 is b: not smaller, high = 6
-//     low 4  high 6    token 5 is a: smaller,     low = 6     it must be 6
+// The search keeps this true: tokens before `low` are smaller than the one
+// sought, tokens from `high` on are larger. (A token that begins with the one
+// sought and goes on is larger, too.)
 int token_id(const Vocab *v, const char *token, int length) {
-    size_t n = (size_t)length;
-    int low = FIRST_WORD, high = v->count;
+    int low = FIRST_TOKEN, high = v->count;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (strncmp(v->word[middle], token, n) < 0)
+        int order = strncmp(v->token[middle], token, (size_t)length);
+        if (order == 0 && v->token[middle][length] == '\0')
+            return middle;
+        if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    // of all that begin with these bytes, number `low` is the shortest
-    bool found = low < v->count && !strncmp(v->word[low], token, n)
-              && v->word[low][n] == '\0';
-    return found ? low : UNKNOWN;
+    return UNKNOWN;
 }
 
 // Appends a copy of the token; its number is the count before. The memory
@@ -2781,26 +2792,24 @@ void vocab_append(Vocab *v, const char *token, int length) {
     if (v->count == INT_MAX)
         fail("the text has more than %d tokens", INT_MAX);
     if ((count & (count - 1)) == 0)
-        v->word = reallocate(v->word, 2 * count + 1, sizeof *v->word);
-    v->word[v->count] = allocate(n + 1, 1);
-    memcpy(v->word[v->count++], token, n);
+        v->token = reallocate(v->token, 2 * count + 1, sizeof *v->token);
+    v->token[v->count++] = memcpy(allocate(n + 1, 1), token, n);
 }
 
 // A vocabulary with the special tokens alone.
 Vocab vocab_new(void) {
     Vocab v = {0};
-    const char *special[] = {[PAD] = "<pad>", [START] = "<start>",
-                             [END] = "<end>", [UNKNOWN] = "<unknown>"};
-    _Static_assert(sizeof special / sizeof *special == FIRST_WORD, "one each");
-    for (int i = 0; i < FIRST_WORD; i++)
-        vocab_append(&v, special[i], (int)strlen(special[i]));
+    const char *name[FIRST_TOKEN] = {[PAD] = "<pad>", [START] = "<start>",
+                                    [END] = "<end>", [UNKNOWN] = "<unknown>"};
+    for (int i = 0; i < FIRST_TOKEN; i++)
+        vocab_append(&v, name[i], (int)strlen(name[i]));
     return v;
 }
 
 void vocab_free(Vocab *v) {
     for (int i = 0; i < v->count; i++)
-        free(v->word[i]);
-    free(v->word);
+        free(v->token[i]);
+    free(v->token);
 }
 
 // How often does each token occur? List all tokens of the texts and sort the
@@ -2813,7 +2822,7 @@ void vocab_free(Vocab *v) {
 // occurs at least m times if the list still has it m - 1 places further on.
 
 // The order for qsort: by bytes.
-int compare_words(const void *left, const void *right) {
+int compare_tokens(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
@@ -2822,18 +2831,17 @@ int compare_words(const void *left, const void *right) {
 // some 150 are different.
 Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
     Vocab v = vocab_new(), all = {0};
-    const char *token;
     for (int i = 0; i < texts; i++) {
-        const char *s = text[i];
+        const char *s = text[i], *token;
         for (int n; (token = next_token(&s, how, &n)) != NULL;)
             vocab_append(&all, token, n);
     }
     if (all.count)
-        qsort(all.word, (size_t)all.count, sizeof *all.word, compare_words);
+        qsort(all.token, (size_t)all.count, sizeof *all.token, compare_tokens);
     for (int i = 0; i <= all.count - min_count; i++) {
-        token = all.word[i];
-        bool first = i == 0 || strcmp(token, all.word[i - 1]);
-        if (first && !strcmp(token, all.word[i + min_count - 1]))
+        const char *token = all.token[i];
+        bool first = i == 0 || strcmp(token, all.token[i - 1]);
+        if (first && !strcmp(token, all.token[i + min_count - 1]))
             vocab_append(&v, token, (int)strlen(token));
     }
     vocab_free(&all);
@@ -2842,9 +2850,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 
 // ## Sentences
 //
-// A sentence is the numbers of its tokens, followed by END, which other
-// programs call EOS (end of sentence); their BOS (beginning of sentence) is
-// START here. The decoder must learn to write END, which tells a complete
+// A sentence is the numbers of its tokens, followed by END. The decoder must
+// learn to write END, which tells a complete
 // translation from one that was cut off. Here is "a cab, b" with the vocabulary
 // above, which lacks "cab", as numbers and as text again:
 //
@@ -2859,7 +2866,7 @@ typedef struct {
 
 // text -> its tokens and END. Each token has at least one byte, so there are no
 // more tokens than bytes. The caller frees the ids.
-Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
+Sentence tokenize(const char *text, const Vocab *v, Tokenizer how) {
     Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
     const char *token;
     for (int n; (token = next_token(&text, how, &n)) != NULL;)
@@ -2870,14 +2877,14 @@ Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
 
 // `length` tokens, or only those before END -> text: words joined by single
 // spaces, characters by nothing. The caller frees the text.
-char *decode_text(const int *id, int length, const Vocab *v, Tokenizer how) {
+char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how) {
     const char *between = how.tokens == WORDS ? " " : "";
     size_t size = 1;
     for (int i = 0; i < length; i++)
-        size += strlen(v->word[id[i]]) + 1;
+        size += strlen(v->token[id[i]]) + 1;
     char *text = allocate(size, 1), *end = text;
     for (int i = 0; i < length && id[i] != END; i++)
-        end += sprintf(end, "%s%s", i ? between : "", v->word[id[i]]);
+        end += sprintf(end, "%s%s", i ? between : "", v->token[id[i]]);
     return text;
 }
 
@@ -2926,13 +2933,12 @@ char *read_file(const char *path, size_t *size) {
     if (!file)
         fail("cannot open %s: %s", path, strerror(errno));
     char *contents = NULL;
-    size_t room = 0;
+    size_t room = 1 << 15;
     *size = 0;
-    while (*size + 1 >= room) { // full: perhaps there is more
-        room = 2 * room + (1 << 16);
-        contents = reallocate(contents, room, 1);
+    do {
+        contents = reallocate(contents, room *= 2, 1);
         *size += fread(contents + *size, 1, room - 1 - *size, file);
-    }
+    } while (*size + 1 == room); // full: perhaps there is more
     if (ferror(file))
         fail("cannot read %s: %s", path, strerror(errno));
     fclose(file);
@@ -2945,11 +2951,12 @@ char *read_file(const char *path, size_t *size) {
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
     if (length > INT_MAX)
         return "the line is too long";
-    if (length && s[length - 1] == '\r') // from Windows
+    while (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
-    if (strlen(s) < length)
-        return "a zero byte: this is not a text file";
+    if (strchr(s, '\r'))
+        return "a carriage return in the middle: lines must end with LF or "
+               "CR LF";
     if (!valid_utf8(s))
         return "not valid UTF-8";
     if (how.lowercase)
@@ -2978,17 +2985,17 @@ Text read_pairs(const char *path, Tokenizer how) {
         lines += *c == '\n';
     if (lines > INT_MAX)
         fail("%s: more than %d lines", path, INT_MAX);
-    t.source = allocate(lines, sizeof *t.source);
-    t.target = allocate(lines, sizeof *t.target);
+    t.source = allocate(2 * lines, sizeof *t.source);
+    t.target = t.source + lines;
     if (!strncmp(s, "\xef\xbb\xbf", 3)) // byte order mark
         s += 3;
-    while (s < end) {
-        char *stop = memchr(s, '\n', (size_t)(end - s));
-        size_t length = (size_t)((stop ? stop : end) - s);
-        const char *wrong = read_line(&t, s, length, how);
+    for (size_t length; s < end; s += length + 1) {
+        length = strcspn(s, "\n");
+        const char *wrong = s + length < end && s[length] == '\0'
+                              ? "a zero byte: this is not a text file"
+                              : read_line(&t, s, length, how);
         if (wrong)
             fail("%s:%d: %s", path, t.count + 1, wrong);
-        s += length + 1;
     }
     if (t.count == 0)
         fail("%s: the file is empty", path);
@@ -2997,36 +3004,41 @@ Text read_pairs(const char *path, Tokenizer how) {
 
 void text_free(Text *t) {
     free(t->contents);
-    free(t->source);
-    free(t->target);
+    free(t->source); // and the targets
 }
 
-// The same pairs as numbers. A pair with a sentence of more than max_len tokens
-// (without END) does not fit the model and is left out, but counted.
+// The larger of two.
+int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+// The same pairs as numbers, in the same order. A pair with a sentence of more
+// than max_len tokens (without END) does not fit the model and is left out, but
+// counted.
 typedef struct {
     Sentence *source, *target; // `count` of each
     int count;
     int too_long; // left out
 } Pairs;
 
-// text -> numbers: pair i is source[i] and target[i], in the order of the file.
-Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
+// text -> numbers
+Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
                    Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
     Pairs p = {allocate(n, sizeof(Sentence)), allocate(n, sizeof(Sentence)),
                0, 0};
     for (int i = 0; i < text->count; i++) {
-        Sentence s = encode_text(text->source[i], source, how);
-        Sentence t = encode_text(text->target[i], target, how);
-        if (s.length - 1 <= max_len && t.length - 1 <= max_len) {
-            p.source[p.count] = s;
-            p.target[p.count++] = t;
-        } else {
+        Sentence s = tokenize(text->source[i], source, how);
+        Sentence t = tokenize(text->target[i], target, how);
+        if (max_int(s.length, t.length) - 1 > max_len) {
             free(s.id);
             free(t.id);
+            p.too_long++;
+            continue;
         }
+        p.source[p.count] = s;
+        p.target[p.count++] = t;
     }
-    p.too_long = text->count - p.count;
     return p;
 }
 
@@ -3139,11 +3151,6 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 // Both sides of a batch are packed alike, and so are the sources that chapter
 // 12 translates.
 
-// The larger of two.
-int max_int(int a, int b) {
-    return a > b ? a : b;
-}
-
 // Packs the B sentences with these indices, one in each row, padded to the
 // longest, whose length is stored in *length -> ids (B·length), in the arena
 int *pack(Arena *arena, const Sentence *s, const int *index, int B,
@@ -3156,9 +3163,8 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
              "smaller --batch", B, *length);
     arena->sentences = B; // for messages
     arena->tokens = *length;
-    int n = B * *length;
-    int *ids = arena_take(arena, (size_t)n, sizeof *ids);
-    for (int i = 0; i < n; i++) {
+    int *ids = arena_take(arena, (size_t)(B * *length), sizeof *ids);
+    for (int i = 0; i < B * *length; i++) {
         Sentence one = s[index[i / *length]];
         int place = i % *length;
         ids[i] = place < one.length ? one.id[place] : PAD;
@@ -3167,14 +3173,9 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
 }
 
 // A batch of the B pairs with these indices, in the arena. The decoder's input
-// is what is expected, moved by one place; it begins with START and has no END:
-//
-//     expected   la     voiture  end      pad
-//     input      start  la       voiture  pad
-//
-// So at each place the decoder has read the tokens before the one it should
-// write (teacher forcing, chapter 9). In the padding nothing is expected, and
-// nothing is learned (chapter 11).
+// is what is expected, moved by one position; it begins with START and has no
+// END (chapter 9). In the padding nothing is expected, and nothing is learned
+// (chapter 11).
 Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
@@ -3202,8 +3203,9 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 // The logits of a position become probabilities by softmax. The loss is the
 // negative logarithm of the probability given to the expected word, the
-// *cross-entropy*: 0 when the model is sure and right, large when it is sure and
-// wrong. Its unit is the nat.
+// *cross-entropy*: 0 when the model is sure and right, large when it is sure
+// and wrong. Its unit is the nat (that of the natural logarithm, as in
+// PyTorch). The logarithm of the sum is called log-sum-exp, lse for short.
 //
 // $$ \operatorname{loss} = -\log p_y = \log \sum_j e^{z_j} - z_y $$
 //
@@ -3238,15 +3240,15 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 
 typedef struct {
     double loss;     // sum over the tokens, as trained (smoothed)
-    double plain;    // sum over the tokens, without smoothing
+    double cross_entropy;    // sum over the tokens, without smoothing
     int64_t tokens;  // expected tokens that are not padding
     int64_t correct; // whose most probable word is the expected one
 } Loss;
 
 // The sums of two parts of a batch, or of two batches.
 Loss add_losses(Loss a, Loss b) {
-    return (Loss){a.loss + b.loss, a.plain + b.plain, a.tokens + b.tokens,
-                  a.correct + b.correct};
+    return (Loss){a.loss + b.loss, a.cross_entropy + b.cross_entropy,
+                  a.tokens + b.tokens, a.correct + b.correct};
 }
 
 // Index of the largest of x[first] … x[n-1]; ties go to the lowest index.
@@ -3267,8 +3269,8 @@ real sum_exponentials(const real *x, real shift, int n) {
     return total;
 }
 
-// logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown word
-// is never correct.
+// logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown
+// word is never correct.
 Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
                   Arena *arena) {
     int N = logits.rows, V = logits.cols;
@@ -3288,7 +3290,7 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
         lse.at[i] = z[best] + REAL(log)(sum_exponentials(z, z[best], V));
         each[i].tokens = 1;
         each[i].correct = best == y && y != UNKNOWN;
-        each[i].plain = lse.at[i] - z[y];
+        each[i].cross_entropy = lse.at[i] - z[y];
         each[i].loss = lse.at[i] - (1 - smoothing) * z[y]
                      - smoothing / V * sum(z, V);
         //@ end
@@ -3315,8 +3317,9 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // How to check it: a row sums to zero, because p and q both sum to 1; rows of
 // padding are zero.
 
-// dlogits (N,V) is written, not added to, and may be the logits themselves:
-// each of them is needed just once more, here.
+// logits (N,V), lse (N,1) and expected (N) as in loss_forward; tokens: its
+// count. dlogits (N,V) is written, not added to, and may be the logits
+// themselves: each of them is needed just once more, here.
 void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
                    double smoothing, int64_t tokens) {
     int V = logits.cols;
@@ -3349,9 +3352,9 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // ## Clipping
 //
 // Now and then a batch gives a very large gradient, and one such step can ruin
-// a model. So if the length of the whole gradient, all parameters taken as one
-// vector, exceeds a limit, it is shortened to that limit. Only the length
-// changes, not the direction.
+// a model. So if the length of the whole gradient (its *norm*, not one of
+// chapter 6), all parameters taken as one vector, exceeds a limit, it is
+// shortened to that limit. Only the length changes, not the direction.
 
 //@ deviation
 // The gradient is clipped to a global norm. The paper does not mention
@@ -3359,7 +3362,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 
 // √Σ x² over n numbers: always in 64 parts, however many threads there are, so
 // that the sum is always the same.
-double norm_of(const real *x, size_t n) {
+double l2_norm(const real *x, size_t n) {
     enum { PARTS = 64 };
     double part[PARTS], total = 0;
     size_t size = n / PARTS + 1;
@@ -3385,8 +3388,9 @@ double clip_factor(double norm, double clip) {
 
 // ## Adam
 //
-// A plain step would be p -= rate · g. Adam (Kingma and Ba, 2015) keeps two
-// running means for each parameter: m of the gradient, so that the noise of
+// A plain step, *gradient descent*, would be p -= rate · g. The *optimizer*
+// used here, Adam (Kingma and Ba, 2015), keeps two running means, or moments,
+// of each parameter's gradient: m of the gradient itself, so that the noise of
 // single batches cancels, and v of its square, so that every parameter moves by
 // about the same amount however large its gradients are.
 //
@@ -3394,7 +3398,8 @@ double clip_factor(double norm, double clip) {
 //     p -= rate · m̂ / (√v̂ + ε)      m̂ = m/(1-β₁ᵗ),  v̂ = v/(1-β₂ᵗ)
 //
 // m and v start at zero and would be too small at first; dividing by 1-βᵗ (t is
-// the number of the step, from 1) makes up for that. [section 5.3]
+// the number of the step, from 1) makes up for that (*bias correction*).
+// [section 5.3]
 //
 // Follow one parameter whose gradient is always 3. After the first step m =
 // 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
@@ -3469,8 +3474,8 @@ typedef struct {
     double clip;      // largest norm of the gradient
     double smoothing; // ε
     int batch;        // sentences
-    int epochs;       // passes through the data; or else
-    int steps;        // steps; 0: epochs count
+    int epochs;       // passes through the data, unless `steps` is given
+    int steps;        // steps in all; 0: as many as `epochs` take
     int seed;
 } Recipe;
 
@@ -3506,7 +3511,8 @@ typedef struct {
 typedef struct {
     int64_t step;      // its number, from 1
     Loss loss;         // of its batch
-    double rate, norm; // learning rate; length of the gradient, unclipped
+    double rate;          // learning rate
+    double gradient_norm; // before clipping
 } Step;
 
 // Memory for all four roles; the parameters are not initialized yet. The caller
@@ -3551,17 +3557,17 @@ Step train_step(Trainer *t, const Batch *batch) {
     step.loss = loss_forward(lse, logits, batch->expected, recipe->smoothing,
                              &t->arena);
     // (2) backward, into gradients that start at zero
-    clear(gradient->number, gradient->count);
+    clear(gradient->values, gradient->count);
     loss_backward(logits, logits, lse, batch->expected, recipe->smoothing,
                   step.loss.tokens);
     transformer_backward(&pass, &saved, model, gradient, logits);
     // (3) clip and step
-    step.norm = norm_of(gradient->number, gradient->count);
+    step.gradient_norm = l2_norm(gradient->values, gradient->count);
     step.rate = learning_rate(recipe, step.step);
-    if (isfinite(step.norm) && isfinite(step.loss.loss)) {
-        Adam all = {model->number, t->m->number, t->v->number,
-                    gradient->number, model->count};
-        adam_step(all, clip_factor(step.norm, recipe->clip), step.rate,
+    if (isfinite(step.gradient_norm) && isfinite(step.loss.loss)) {
+        Adam all = {model->values, t->m->values, t->v->values,
+                    gradient->values, model->count};
+        adam_step(all, clip_factor(step.gradient_norm, recipe->clip), step.rate,
                   step.step);
         t->step = step.step;
     }
@@ -3613,7 +3619,8 @@ enum { REPORTS = 20 };
 
 // ### How many threads
 //
-// Two threads are not always faster than one. Where another program keeps a
+// (Skip this if you are here for the transformer.) Two threads are not always
+// faster than one. Where another program keeps a
 // core busy, every loop that is shared waits until the system lets the second
 // thread run, and a step can take ten times as long. But the number of threads
 // changes no bit of the result, so it can be chosen while the program runs: at
@@ -3623,10 +3630,14 @@ enum { REPORTS = 20 };
 
 enum { ROUND = 256, TRIALS = 3 };
 
-// Seconds since some moment, of the clock on the wall.
+// Time in seconds from an arbitrary start; where there is POSIX, of a clock
+// that is never set back.
 double now(void) {
-#ifdef TIME_UTC
-    struct timespec t;
+    struct timespec t = {0};
+#ifdef TRANSFORMER_POSIX
+    if (clock_gettime(CLOCK_MONOTONIC, &t) == 0)
+        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#elif defined TIME_UTC
     if (timespec_get(&t, TIME_UTC))
         return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #endif
@@ -3634,7 +3645,7 @@ double now(void) {
 }
 
 typedef struct {
-    int all;         // threads there are
+    int all;         // threads available
     double least[2]; // time per token, the fastest trial: all threads, one
 } Pace;
 
@@ -3661,7 +3672,7 @@ typedef struct {
     const Trainer *trainer;
     Step step;
     int64_t steps;     // the total aimed at
-    bool pause;        // time to look and to save: one of the REPORTS
+    bool milestone;        // time to look and to save: one of the REPORTS
     Loss valid;        // at such times; tokens = 0: no validation data
     bool best;         // and it was the lowest loss so far
 } Report;
@@ -3713,12 +3724,12 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
         if (!finite)
             break;
         // (3) now and then a look at the validation data; then report
-        report.pause = t->step % interval == 0 || t->step == total;
-        if (report.pause && valid) {
+        report.milestone = t->step % interval == 0 || t->step == total;
+        if (report.milestone && valid) {
             report.valid = evaluate_loss(t->model, valid, r->batch, 0,
                                          &t->arena);
-            report.best = report.valid.plain < t->best;
-            t->best = report.best ? report.valid.plain : t->best;
+            report.best = report.valid.cross_entropy < t->best;
+            t->best = report.best ? report.valid.cross_entropy : t->best;
         }
         go_on = reporter(context, &report);
     }
@@ -3736,7 +3747,9 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 //
 // A trained model translates one word at a time: give the decoder what has been
 // written so far, take the most probable next word, write it down, repeat until
-// it says *end*. (Using a trained model is called *inference*.)
+// it says *end*. What it writes is part of its next input: such a model is
+// called *autoregressive*. The largest logit has the largest probability, so no
+// softmax is needed to find it.
 //
 // This way of decoding is *greedy*: it never takes a word back.
 
@@ -3752,7 +3765,8 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // each step computes only one new position. The keys and values of
 // cross-attention come from the source alone and are computed once. n words
 // now take n positions. (Attention still compares each new word with all the
-// old ones: n²/2 scores instead of about n³/6.)
+// old ones: about n²/2 scores in each head, instead of n³/3, half of them
+// masked.)
 //
 //     step 2, writing after "start la voiture":
 //
@@ -3806,8 +3820,9 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     return c;
 }
 
-// Computes key and value of the new position t into the cache: row t of each
-// sentence. A view with a row stride of a whole sentence reaches them all.
+// Computes key and value of the new position t of each sentence from x (B,D),
+// and writes them to rows b·P + t of the cache s. A row stride of a whole
+// sentence makes a view of these rows.
 void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
                   int t) {
     ptrdiff_t sentence = s->k.rows / x.rows * s->k.row_stride;
@@ -3829,7 +3844,8 @@ Mat attend_to_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
 }
 
 // One decoder layer for one new position in each sentence: x (B,D) -> (B,D).
-// The same three sub-layers as in chapter 8.
+// The same three sub-layers as in chapter 8. Self-attention needs no mask: the
+// cache holds nothing later than x.
 Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
                        const Cache *c, Mat x) {
     const AttentionSublayer *self = &w->self_attention;
@@ -3855,14 +3871,14 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
 }
 
 // One step of the decoder: the last token of each sentence goes in at position
-// `length`, and the logits of the next one come out. id (B) -> (B,V). There must
-// be room: c->length < c->room.
+// `length`, and the logits of the next one come out. id (B) -> (B,V). There
+// must be room: c->length < c->room.
 Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
     Mat positions = t->target_positions;
     EmbeddingSaved e;
     if (positions.at)
-        positions = band_of_rows(positions, c->length, 1);
+        positions = slice_rows(positions, c->length, 1);
     Mat x = embedding_forward(pass, &e, t->target_embedding, positions, id, 1);
     for (int l = 0; l < t->config.layers; l++)
         x = decoder_layer_step(pass, &t->decoder.layer[l], &c->layer[l], c, x);
@@ -3879,14 +3895,14 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 // ## The loop
 //
 // All sentences of a batch take their steps together. A sentence that has said
-// *end* is done; it stays in the batch, because removing it would cost more, and
-// its output is ignored. When none is open, only padding is left to write.
+// *end* is done; it stays in the batch, because removing it would cost more,
+// and its output is ignored. When none is open, only padding is left to write.
 //
-//     step   input            output
-//        0   start  start     la     il
-//        1   la     il        voiture dort
-//        2   voiture dort     rouge  end      the second sentence is done
-//        3   rouge  (end)     end    ·        and now the first
+//     step   input             output
+//        0   start    start    la       il
+//        1   la       il       voiture  dort
+//        2   voiture  dort     rouge    end     the second sentence is done
+//        3   rouge    (end)    end      ·       and now the first
 //
 // A model that has learned little may never say *end*. So a translation is cut
 // off when it has 50 tokens more than its source [section 6.1], or max_len.
@@ -3899,8 +3915,8 @@ int longest_output(const Transformer *model, int S) {
 }
 
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
-// S), receives the tokens, END after the last one (unless it is cut off), the
-// rest PAD. The model never chooses pad or start.
+// S), receives the tokens, END after the last one (or P tokens without END),
+// the rest PAD. The model never chooses pad or start.
 void translate(const Transformer *model, const Batch *batch, int *out,
                Arena *arena) {
     int B = batch->sentences, S = batch->source_length;
@@ -3909,14 +3925,9 @@ void translate(const Transformer *model, const Batch *batch, int *out,
     Pass pass = {.arena = arena, .config = &model->config};
     Cache cache = decoder_start(&pass, model, batch->source, B, S, P);
     int *id = arena_take(arena, (size_t)B, sizeof *id);
-    int *room = arena_take(arena, (size_t)B, sizeof *room);
     bool *done = arena_take(arena, (size_t)B, sizeof *done);
     for (int b = 0; b < B; b++) {
-        int length = S;
-        while (length > 1 && batch->source[b * S + length - 1] == PAD)
-            length--;
         id[b] = START;
-        room[b] = longest_output(model, length);
         done[b] = false;
     }
     for (int t = 0; t < P; t++) {
@@ -3926,7 +3937,7 @@ void translate(const Transformer *model, const Batch *batch, int *out,
             logits = decoder_step(&pass, &cache, id);
         for (int b = 0; b < B; b++) {
             out[b * P + t] = PAD;
-            if (done[b] || t >= room[b])
+            if (done[b])
                 continue;
             //@ exercise translate
             id[b] = arg_max(row(logits, b), END, logits.cols);
@@ -3966,8 +3977,9 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         translate(model, &batch, out, arena);
         for (int b = 0; b < batch.sentences; b++, out += P) {
             Sentence *s = &result[order[first + b]];
-            *s = (Sentence){allocate((size_t)P, sizeof(int)), 0};
-            while (s->length < P && out[s->length] != PAD) {
+            int most = longest_output(model, source[order[first + b]].length);
+            *s = (Sentence){allocate((size_t)most, sizeof(int)), 0};
+            while (s->length < most && out[s->length] != PAD) {
                 s->id[s->length] = out[s->length];
                 s->length++;
             }
@@ -4003,10 +4015,6 @@ typedef struct {
     double length, reference;   // c and r
     int exact, sentences;
 } Match;
-
-// How exactly a match is counted: if the translation says "la" twice and the
-// reference once, one of the two matches. The k-th time a run occurs in the
-// translation, it counts if the reference has it k times.
 
 // How often the n words at `run` occur in s (without its END).
 int occurrences(const int *run, int n, const int *s, int length) {
@@ -4066,11 +4074,11 @@ double bleu(const Match *m) {
 //@ chapter looking
 // # 13. Looking inside
 //
-// A trained model is a quarter of a million numbers that nobody can read. But
-// some of what it computes has a meaning by design: an attention weight tells
-// how much of one token went into another. This chapter writes the weights to a
-// file for plotting programs, draws them in the terminal, and counts parameters
-// and memory. It computes nothing new.
+// The model that `make run` trains is a quarter of a million numbers that
+// nobody can read. But some of what it computes has a meaning by design: an
+// attention weight tells how much of one token went into another. This chapter
+// writes the weights to a file for plotting programs, draws them in the
+// terminal, and counts parameters and memory. It computes nothing new.
 //
 // ## Finding the weights
 //
@@ -4083,9 +4091,8 @@ double bleu(const Match *m) {
 //     cross     start, target tokens   source                 (T,S)
 
 enum { ENCODER, DECODER, CROSS, KINDS };
-const char *const kind_name[] = {
+const char *const kind_name[KINDS] = {
     [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
-_Static_assert(sizeof kind_name / sizeof *kind_name == KINDS, "a name each");
 
 // The weights of one head in one layer, for a batch of one sentence, as a view.
 // Row i tells how query i distributes its attention; it sums to 1.
@@ -4094,7 +4101,7 @@ Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     Mat all = kind == DECODER ? d->self_attention.multi_head.weights
             : kind == CROSS ? d->cross_attention.multi_head.weights
             : s->encoder.layer[layer].self_attention.multi_head.weights;
-    return band_of_rows(all, h * (all.rows / H), all.rows / H);
+    return slice_rows(all, h * (all.rows / H), all.rows / H);
 }
 
 // Runs one pair of sentences through the model, teacher-forced; s then holds
@@ -4151,11 +4158,10 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
         Mat w = attention_of(s, kind, l, h, H);
         for (int i = 0; i < w.rows; i++)
             for (int j = 0; j < w.cols; j++) {
-                double weight = *at(w, i, j);
                 fprintf(file, "%s,%d,%d,%d,%d,%.9g,", kind_name[kind], l, h,
-                        i, j, weight);
-                write_quoted(file, vocab[q]->word[id[q][i]], ',');
-                write_quoted(file, vocab[k]->word[id[k][j]], '\n');
+                        i, j, *at(w, i, j));
+                write_quoted(file, vocab[q]->token[id[q][i]], ',');
+                write_quoted(file, vocab[k]->token[id[k][j]], '\n');
             }
     }
 }
@@ -4163,26 +4169,26 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // ## As a picture
 //
 // Rows are queries, columns are keys; the darker a cell, the larger its weight.
-// The names of the columns are written downwards above them. It is plain text,
-// so it can be copied into a message.
+// The names of the columns are written downwards above them, one character a
+// line. It is plain text, so it can be copied into a message.
 //
 //                           <
 //                         f e
 //                 t r c   a n
 //                 h e a i s d
 //                 e d r s t >
-//            la |##  ::      |
+//            la |##  ..      |
 //       voiture |    @@      |
 //         rouge |  @@        |
 //           est |      @@    |
-//        rapide |    ::  ##  |
-//         <end> |      ....##|
+//        rapide |        @@  |
+//         <end> |          @@|
 //
-// This is layer 1 of an English-French model. It shows what no loss can: French
-// puts the colour after the noun, so the model looks at "car" to write
-// "voiture" and then goes back to "red" for "rouge". To write "la" and "rapide"
-// it also looks at "car" a little, as it should: in French, articles and
-// adjectives take the gender of the noun.
+// This is layer 1, the second of two, of an English-French model. It shows what
+// no loss can: French puts the colour after the noun, so the model looks at
+// "car" to write "voiture" and then goes back to "red" for "rouge". To write
+// "la" it also looks at "car" a little, as it should: in French the article
+// takes the gender of the noun.
 //
 //@ figure cross-attention
 //
@@ -4194,66 +4200,34 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //
 // A terminal has columns, and most characters take one each, whatever their
 // bytes. But a combining mark takes none, since it is drawn on the character
-// before it, and a character of East Asia takes two, as most emoji do. The
-// table holds the common ranges; what it lacks (the marks of Indian scripts,
-// some older symbols, emoji that are joined from several) may still shift a
-// picture.
+// before it, and a character of East Asia takes two, as most emoji do. Here are
+// the common ranges. What they lack may shift a picture: the marks of Hebrew,
+// Arabic, Thai, Indian scripts and kana, Korean in separate letters, emoji that
+// are joined from several, some older symbols.
 
-// First and last character of each range, and its columns; in ascending order.
-const struct {
-    int first, last, columns;
-} ranges[] = {
-    {0x300, 0x36f, 0},     {0x483, 0x489, 0},     {0x591, 0x5bd, 0},
-    {0x64b, 0x65f, 0},     {0xe34, 0xe3a, 0},     {0xe47, 0xe4e, 0},
-    {0x1100, 0x115f, 2},   {0x1160, 0x11ff, 0},   {0x1dc0, 0x1dff, 0},
-    {0x200b, 0x200f, 0},   {0x20d0, 0x20f0, 0},   {0x2e80, 0x303e, 2},
-    {0x3041, 0x3098, 2},   {0x3099, 0x309a, 0},   {0x309b, 0xa4cf, 2},
-    {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
-    {0xfe30, 0xfe6f, 2},   {0xff01, 0xff60, 2},   {0xffe0, 0xffe6, 2},
-    {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1faff, 2},
-    {0x20000, 0x3fffd, 2},
-};
-enum { RANGES = sizeof ranges / sizeof *ranges };
-
-// The columns of the character at `s`.
+// The columns of a text.
 int columns(const char *s) {
-    int c = utf8_number(s);
-    for (int k = 0; k < RANGES && ranges[k].first <= c; k++)
-        if (c <= ranges[k].last)
-            return ranges[k].columns;
-    return 1;
-}
-
-// The columns of a whole name.
-int width_of(const char *s) {
+    const int ranges[][3] = { // first, last, columns more than one
+        {0x300, 0x36f, -1},    {0x200b, 0x200f, -1},  {0xfe00, 0xfe0f, -1},
+        {0x1100, 0x115f, 1},   {0x2e80, 0xa4cf, 1},   {0xac00, 0xd7a3, 1},
+        {0xf900, 0xfaff, 1},   {0xfe30, 0xfe6f, 1},   {0xff01, 0xff60, 1},
+        {0xffe0, 0xffe6, 1},   {0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}};
     int n = 0;
-    for (; *s; s += utf8_length(s))
-        n += columns(s);
+    for (; *s; s += utf8_length(s), n++)
+        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+            if (utf8_number(s) >= ranges[k][0]
+                && utf8_number(s) <= ranges[k][1])
+                n += ranges[k][2];
     return n;
 }
 
-// The place after the letter at `s`, which is a character and the marks on it.
-const char *after_letter(const char *s) {
-    s += utf8_length(s);
-    while (columns(s) == 0)
-        s += utf8_length(s);
-    return s;
-}
-
-// How many letters a name has: its height when it is written downwards.
-int height_of(const char *s) {
-    int n = 0;
-    for (; *s; s = after_letter(s))
-        n++;
-    return n;
-}
-
-// Where the last n letters of a name begin; a blank if it has fewer than n.
-const char *last_letters(const char *s, int n) {
-    int before = height_of(s) - n;
-    for (int i = 0; i < before; i++)
-        s = after_letter(s);
-    return before < 0 ? " " : s;
+// The last n characters of a text, NULL if it has fewer. (A byte 10xxxxxx
+// begins none.)
+const char *last_characters(const char *s, int n) {
+    const char *c = s + strlen(s);
+    while (n > 0 && c > s)
+        n -= (*--c & 0xc0) != 0x80;
+    return n ? NULL : c;
 }
 
 // Draws weights (T,S), with T names for the rows and S for the columns. A cell
@@ -4261,75 +4235,70 @@ const char *last_letters(const char *s, int n) {
 // weights below 0.1, below 0.2, and so on.
 void draw_attention(FILE *file, Mat weights, const char *const *row_name,
                     const char *const *col_name) {
-    const char *shade = " .:-=+*#%@";
-    int T = weights.rows, S = weights.cols, width = 0, height = 0;
-    for (int i = 0; i < T; i++)
-        width = max_int(width, width_of(row_name[i]));
-    for (int j = 0; j < S; j++)
-        height = max_int(height, height_of(col_name[j]));
+    int width = 0, height = 0;
+    for (int i = 0; i < weights.rows; i++)
+        width = max_int(width, columns(row_name[i]));
+    for (int j = 0; j < weights.cols; j++)
+        while (last_characters(col_name[j], height + 1))
+            height++;
     // (1) the names of the columns, all ending in the last line
     for (int line = height; line > 0; line--) {
         fprintf(file, "  %*s  ", width, "");
-        for (int j = 0; j < S; j++) {
-            const char *c = last_letters(col_name[j], line);
-            int bytes = (int)(after_letter(c) - c);
-            fprintf(file, "%*s%.*s", 2 - columns(c), "", bytes, c);
+        for (int j = 0; j < weights.cols; j++) {
+            const char *s = last_characters(col_name[j], line);
+            char c[5] = " ";
+            if (s)
+                memcpy(c, s, (size_t)utf8_length(s));
+            fprintf(file, "%*s%s", 2 - columns(c), "", c);
         }
         fputc('\n', file);
     }
     // (2) the rows
-    for (int i = 0; i < T; i++) {
-        int indent = width - width_of(row_name[i]);
+    for (int i = 0; i < weights.rows; i++) {
+        int indent = width - columns(row_name[i]);
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
-        for (int j = 0; j < S; j++) {
+        for (int j = 0; j < weights.cols; j++) {
             real w = *at(weights, i, j); // NaN if the model is broken
-            char c = w >= 0 ? shade[min_int((int)(w * 10), 9)] : '?';
+            char c = w >= 0 ? " .:-=+*#%@"[min_int((int)(w * 10), 9)] : '?';
             fprintf(file, "%c%c", c, c);
         }
         fputs("|\n", file);
     }
 }
 
-// The mean over the H heads of a layer, as a fresh matrix. Heads look for
-// different things, and one alone may be hard to read; the CSV file has them
-// all.
-Mat mean_of_heads(Arena *arena, const Saved *s, int kind, int layer, int H) {
-    Mat first = attention_of(s, kind, layer, 0, H);
-    Mat mean = arena_zeros(arena, first.rows, first.cols);
-    for (int h = 0; h < H; h++)
-        add(mean, attention_of(s, kind, layer, h, H));
-    for (int i = 0; i < mean.rows * mean.cols; i++)
-        mean.at[i] /= (real)H;
-    return mean;
-}
-
-// A copy of a token that can be shown.
-const char *name_of(Arena *arena, const char *token) {
-    char *name = arena_take(arena, strlen(token) + 1, 1);
-    return printable(strcpy(name, token));
+// The tokens of n ids as names that can be shown.
+const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
+    const char **name = arena_take(arena, (size_t)n, sizeof *name);
+    for (int i = 0; i < n; i++) {
+        char *copied = arena_take(arena, strlen(v->token[id[i]]) + 1, 1);
+        name[i] = printable(strcpy(copied, v->token[id[i]]));
+    }
+    return name;
 }
 
 // Draws cross-attention, layer by layer; pass, s and batch are those of look().
 // A row is named by the token written there, which is not the query's own token
 // but the next one, since the question is where the model looked when it wrote
-// it.
+// it. Shown is the mean over the heads of a layer: they look for different
+// things, and one alone may be hard to read. The CSV file has them all.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
     Arena *arena = pass->arena;
     size_t mark = arena->used;
     int S = batch->source_length, T = batch->target_length;
-    int L = pass->config->layers, H = pass->config->heads;
-    const char **rows = arena_take(arena, (size_t)T, sizeof *rows);
-    const char **cols = arena_take(arena, (size_t)S, sizeof *cols);
-    for (int i = 0; i < T; i++)
-        rows[i] = name_of(arena, target->word[batch->expected[i]]);
-    for (int j = 0; j < S; j++)
-        cols[j] = name_of(arena, source->word[batch->source[j]]);
-    for (int l = 0; l < L; l++) {
+    int H = pass->config->heads;
+    const char **rows = names_of(arena, target, batch->expected, T);
+    const char **cols = names_of(arena, source, batch->source, S);
+    for (int l = 0; l < pass->config->layers; l++) {
+        Mat mean = arena_zeros(arena, T, S);
+        for (int h = 0; h < H; h++)
+            add(mean, attention_of(s, CROSS, l, h, H));
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)T * S; i++)
+            mean.at[i] /= (real)H;
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
-        draw_attention(file, mean_of_heads(arena, s, CROSS, l, H), rows, cols);
+        draw_attention(file, mean, rows, cols);
     }
     arena_release(arena, mark);
 }
@@ -4352,32 +4321,24 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 //       norms                        512    0.5 %
 //       total                    106,944
 //
-// Most are in the feed-forward networks, twice as many as in attention: 8 D²
-// and 4 D² in each layer, if F is 4 D.
-//
 // How to check it: the tests compare the table with formulas (self-attention of
 // a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
 // count for which memory was taken.
 
-enum { IN_EMBEDDING, IN_POSITIONS, IN_ATTENTION, IN_CROSS_ATTENTION,
-       IN_FEED_FORWARD, IN_NORMS, IN_OUTPUT, COMPONENTS };
-const char *const component_name[] = {
-    [IN_EMBEDDING] = "embedding", [IN_POSITIONS] = "positions",
-    [IN_ATTENTION] = "attention", [IN_CROSS_ATTENTION] = "cross-attention",
-    [IN_FEED_FORWARD] = "feed-forward", [IN_NORMS] = "norms",
-    [IN_OUTPUT] = "output layer"};
-_Static_assert(sizeof component_name / sizeof *component_name == COMPONENTS,
-               "a name each");
+enum { COMPONENTS = 7 };
+const char *const component_name[COMPONENTS] = {
+    "embedding", "positions", "attention", "cross-attention", "feed-forward",
+    "norms", "output layer"};
 
-// The component that a tensor belongs to, by its name. The order of the tests
-// matters: "cross_attention_norm" contains three of these words.
+// The component that a tensor belongs to: the last whose word its name contains
+// ("cross_attention_norm" contains three of them), else the output layer.
 int component_of(const char *name) {
-    return strstr(name, "norm") ? IN_NORMS
-         : strstr(name, "cross_attention") ? IN_CROSS_ATTENTION
-         : strstr(name, "attention") ? IN_ATTENTION
-         : strstr(name, "feed_forward") ? IN_FEED_FORWARD
-         : strstr(name, "embedding") ? IN_EMBEDDING
-         : strstr(name, "positions") ? IN_POSITIONS : IN_OUTPUT;
+    const char *word[] = {"embedding", "positions", "attention",
+                          "cross_attention", "feed_forward", "norm"};
+    for (int c = COMPONENTS - 2; c >= 0; c--)
+        if (strstr(name, word[c]))
+            return c;
+    return COMPONENTS - 1;
 }
 
 // Whether it is on the encoder's side; the output layer is on the other.
@@ -4385,14 +4346,12 @@ bool in_encoder(const char *name) {
     return !strncmp(name, "encoder", 7) || !strncmp(name, "source", 6);
 }
 
-// 24034304 as "24,034,304"; `to` needs 32 bytes. Commas are inserted from the
-// right, so that the digits before them stay in place.
+// 24034304 as "24,034,304"; `to` needs 32 bytes.
 const char *with_commas(char *to, size_t n) {
-    int length = sprintf(to, "%zu", n);
-    for (int i = length - 3; i > 0; i -= 3) {
-        memmove(to + i + 1, to + i, strlen(to + i) + 1);
-        to[i] = ',';
-    }
+    if (n < 1000)
+        sprintf(to, "%zu", n);
+    else
+        sprintf(to + strlen(with_commas(to, n / 1000)), ",%03zu", n % 1000);
     return to;
 }
 
@@ -4414,8 +4373,8 @@ void print_parameters(FILE *file, const Transformer *t) {
                 fprintf(file, "  %-16s %15s  %5.1f %%\n", component_name[c],
                         with_commas(text, count[side][c]),
                         100 * (double)count[side][c] / (double)total[side]);
-        with_commas(text, total[side]);
-        fprintf(file, "  %-16s %15s\n", "total", text);
+        fprintf(file, "  %-16s %15s\n", "total",
+                with_commas(text, total[side]));
     }
     fprintf(file, "parameters         %15s\n", with_commas(text, t->count));
 }
@@ -4458,10 +4417,10 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //@ chapter fast_product
 // # Interlude. The product, made fast
 //
-// Chapter 1 defined the matrix product by three plain loops, and chapter 2 asked
-// for an exponential. Training spends nearly all its time in these two. Here
-// they are made fast; they compute what was defined, but for the last digits.
-// If you are here for the transformer, go on to chapter 14.
+// Chapter 1 defined the matrix product by three plain loops, and chapter 2
+// asked for an exponential. Training spends nearly all its time in these two.
+// Here they are made fast; they compute what was defined, but for the last
+// digits. If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
 //
@@ -4561,8 +4520,8 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     for (int p = 0; p < a.cols; p++, b_p += b.row_stride) {
         Vector b_left = *(const Vector *)b_p;
         Vector b_right = *(const Vector *)(b_p + LANES * (vectors - 1));
-        // Meanwhile the places of c come nearer from memory, a row for each
-        // 16 p: all at once they would hold up the numbers of a and b.
+        // Meanwhile c is fetched towards the cache, a row for every 16 steps of
+        // p: all rows at once would delay the numbers of a and b.
         if (p % 16 == 0 && p / 16 < rows) {
             PREFETCH(row(c, p / 16));
             PREFETCH(row(c, p / 16) + LANES);
@@ -4638,30 +4597,30 @@ ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b) {
 void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
     for (int i = 0; i < c.rows; i += TILE_ROWS) {
         int rows = min_int(TILE_ROWS, c.rows - i);
-        any_tile(band_of_rows(c, i, rows), band_of_rows(from, i, rows),
-                 band_of_rows(a, i, rows), b);
+        any_tile(slice_rows(c, i, rows), slice_rows(from, i, rows),
+                 slice_rows(a, i, rows), b);
     }
 }
 
-// c = from + a b on one thread, for small products: those of one attention head,
-// and any inside a PARALLEL_FOR. For a few tiles the copy of b would not pay: if
-// its rows are whole vectors, they are used where they lie.
+// c = from + a b on one thread: a small product, or one block of a large one.
+// For a few tiles the copy of b would not pay: if its rows are whole vectors,
+// they are used where they are.
 void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
     bool direct = b.col_stride == 1 && b.cols % LANES == 0
                && c.rows <= 4 * TILE_ROWS;
     for (int p = 0; p == 0 || p < a.cols; p += DEPTH, from = c) {
         int depth = min_int(DEPTH, a.cols - p);
-        Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
+        Mat a_p = slice_cols(a, p, depth), b_p = slice_rows(b, p, depth);
         for (int j = 0; j < b.cols; j += TILE_COLS) {
             int cols = min_int(TILE_COLS, b.cols - j);
-            Mat b_j = band_of_cols(b_p, j, cols);
+            Mat b_j = slice_cols(b_p, j, cols);
             if (!direct) {
                 pack_cols(TILE_COLS, packed, b_j);
                 b_j = mat(packed, depth, TILE_COLS);
             }
-            column_of_tiles(band_of_cols(c, j, cols),
-                            band_of_cols(from, j, cols), a_p, b_j);
+            column_of_tiles(slice_cols(c, j, cols),
+                            slice_cols(from, j, cols), a_p, b_j);
         }
     }
 }
@@ -4685,7 +4644,7 @@ double work_of_product(Mat c, int depth) {
 
 // Rows i … i + rows - 1 and columns j … j + cols - 1 of m.
 Mat submatrix(Mat m, int i, int rows, int j, int cols) {
-    return band_of_cols(band_of_rows(m, i, rows), j, cols);
+    return slice_cols(slice_rows(m, i, rows), j, cols);
 }
 
 void matmul_from(Mat c, Mat from, Mat a, Mat b) {
@@ -4703,7 +4662,7 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
         int cols = min_int(TILE_COLS, c.cols - j);
         small_matmul_from(submatrix(c, i, rows, j, cols),
                           submatrix(from, i, rows, j, cols),
-                          band_of_rows(a, i, rows), band_of_cols(b, j, cols));
+                          slice_rows(a, i, rows), slice_cols(b, j, cols));
     }
 }
 
@@ -4723,8 +4682,8 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 //
-// This counts on sums that are rounded to a float at once; where C computes in a
-// wider type, libm's is taken, too.
+// This counts on sums that are rounded to a float at once; where C computes in
+// a wider type, libm's is taken, too.
 
 real exponential(real x) {
 #if defined TRANSFORMER_DOUBLE || WIDER
@@ -4747,17 +4706,17 @@ real exponential(real x) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// A trained model is worth keeping, and a training that was interrupted is
-// worth going on with. This chapter turns everything that matters into one
-// file, and such a file back into everything that matters. It has two halves.
-// The first is a table of all *settings*, the choices that a user makes. The
-// second is the *checkpoint*: settings, vocabularies and numbers on the disk.
+// A trained model is worth keeping, and an interrupted training is worth
+// resuming. This chapter turns everything that matters into one file, and such
+// a file back into everything that matters. It has two halves. The first is a
+// table of all *settings*, the choices that a user makes. The second is the
+// *checkpoint*: settings, vocabularies and numbers on disk.
 //
 // ## Settings
 //
-// Everything a user can choose stands in one struct. The parts that chapters 1,
-// 10 and 11 work with are the very structs that those chapters defined, so that
-// nothing has to be copied from one form into another.
+// Everything a user can choose stands in one struct. Its parts are the structs
+// that chapters 1, 10 and 11 work with, so nothing has to be copied from one
+// form into another.
 
 typedef struct {
     Config config;       // the model
@@ -4768,28 +4727,29 @@ typedef struct {
     int resume, help;
 } Settings;
 
-// And everything about a setting stands in one row of a table: its name, where
-// its value goes, what is allowed, what holds if nothing is said, and what the
-// help says. Four readers share the table:
+// Everything about a setting stands in one row of a table: its name, where its
+// value goes, which values are allowed, its default, and what the help says.
+// Four readers share the table:
 //
 //     the command line    --d-model 32          chapter 15 reads it
 //     the help            --d-model N …         chapter 15 prints it
 //     the checkpoint      "d_model":"32"        this chapter, both ways
 //     info                d-model 32            chapter 15 prints it
 //
-// To add a setting is to add a field and a row. The help, the limits, the file
-// and `--resume` then know it.
+// To add a setting, add a field and a row. The help, the limits, the file and
+// `--resume` then know it.
 
-// Which types there are, which commands take an option, and whether the model
-// keeps it; all three are explained below.
+// First the types of options, the commands that take an option, and whether the
+// model keeps it. What is KEPT may be changed when the training is resumed;
+// what is also FIXED may not, because it decides which tensors there are or
+// what their numbers mean.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
        USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands
 enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 
-// An option has one of five types. They differ in what is allowed and in what
-// the field holds:
+// The five types differ in what is allowed and in what the field holds:
 //
 //     INTEGER   digits only, between two limits     int
 //     NUMBER    any way C writes a number, limited  double
@@ -4797,26 +4757,22 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
 //     STRING    anything but nothing                const char *
 //
-// A CHOICE is written as words and used as the constants of chapter 1: the
-// order of the words in the table is the order of the constants in their enum.
-// "post" is POST_NORM because both come first.
+// A CHOICE is written as a word and stored as one of the constants of chapters
+// 1, 10 and 11: the words stand in the order of the constants.
 
-// Where no initial value is given, the field starts as zero, and either that is
-// meant (a flag that is off) or chapter 15 works it out.
-
-// How does one function store values of three types into thirty fields? Through
+// How can one function store values of three types in thirty fields? Through
 // the field's *offset*, the number of bytes from the start of the struct, for
-// which C has the macro offsetof. (char *)settings + offset is the address of
-// the field, and the type says what kind of pointer that is. It is the one
-// place in this file where a struct is treated as bytes; the price of thirty
-// hand-written assignments would be thirty chances to forget one.
+// which C has the macro offsetof: (char *)settings + offset is the address of
+// the field, and the type says what kind of pointer that is. This is the one
+// place in this file where a struct is treated as bytes. Thirty assignments by
+// hand would be thirty chances to forget one.
 
 typedef struct {
     const char *name;    // as on the command line, without --
     int type;
     size_t offset;       // of its field in Settings
     const char *choices; // separated by |; else what the help calls the value
-    const char *initial; // NULL: zero, or worked out from the others
+    const char *initial; // the default; NULL: zero, or from other options
     int commands;        // that take it
     int in_model;        // KEPT in the model, or also FIXED when resuming
     const char *help;
@@ -4825,22 +4781,19 @@ typedef struct {
 
 #define SETTING(field) offsetof(Settings, field)
 
-// What is KEPT belongs to the training and may be changed when it is resumed;
-// what is FIXED decides which tensors there are or what their numbers mean. The
-// last part of each row says it in words.
-
-// A word on the limits. They are not recommendations. Some keep arithmetic
-// within its types (65536 squared still fits a size_t, epochs times batches a
-// long), some are what makes sense at all (a dropout of 1 would drop
-// everything). A value outside is an error that names the option, the value and
-// what is allowed; the program never bends a value into its limits in silence.
+// The limits are not recommendations. Some keep arithmetic within its types,
+// others are what makes sense at all (a dropout of 1 would drop everything). A
+// value outside its limits is an error that names the option, the value and
+// what is allowed; it is never changed in silence.
 //
-// The initial values are the paper's architecture at classroom size. With
+// The defaults are the paper's architecture at classroom size. With
 //
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
 // they become the paper's base model; to train it as the paper did, add
-// --label-smoothing 0.1.
+// --label-smoothing 0.1. Two defaults are missing on purpose: d-ff and lr
+// follow from other options. Noam is the nickname of the paper's schedule,
+// after one of its authors.
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
@@ -4909,41 +4862,44 @@ const Option options[] = {
      "show this help", 0, 0},
 };
 
-// Two initial values are missing on purpose: d-ff and lr follow from other
-// options, whichever of these the user changes. Without steps, epochs count.
-
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
+               && LEARNED == 1 && NO_POSITIONS == 2 && RELU == 0 && GELU == 1
+               && WORDS == 0 && CHARACTERS == 1 && NOAM == 0 && CONSTANT == 1,
+               "choices are listed in the order of their constants");
 
 // ### Text to value, and back
 //
 // A value has one form as text, wherever it is read or written. Two functions
-// translate: set_option and option_text. Each undoes the other, to the last bit
-// of a learning rate, because a resumed training must use the very number that
-// it used before. The tests try this with every row of the table.
+// translate, set_option and option_text, and each undoes the other to the last
+// bit of a learning rate, because a resumed training must use the very number
+// that it used before. The tests try this with every row of the table.
 
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
-// know. So whoever reads a number here asks where it ended, and whether it is
-// within its limits; a comparison with NaN is false, so NaN is never within
-// them.
+// know. So every number is checked: where it ends, and whether it is within its
+// limits. (A comparison with NaN is false, so NaN is never within them.)
 
 // Reads a number from least to most into `*to`. Returns false if the text is
-// anything else, or has something behind the number; `*to` is then of no use.
-// Blanks in front are skipped.
+// anything else, has something after the number, or is too small for a double;
+// `*to` is then of no use. Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
+    errno = 0;
     *to = strtod(text, &end);
-    return end > text && !*end && *to >= least && *to <= most;
+    bool whole = end > text && !*end && errno != ERANGE;
+    return whole && *to >= least && *to <= most;
 }
 
 // The whole number from least to most, neither below 0, that the text is; -1 if
 // it is none. Digits only: no sign, no point, no exponent.
-long read_whole(const char *text, double least, double most) {
+int64_t read_whole(const char *text, double least, double most) {
     double value;
-    bool digits = !text[strspn(text, "0123456789")];
-    return digits && read_number(&value, text, least, most) ? (long)value : -1;
+    bool whole = !text[strspn(text, "0123456789")]
+              && read_number(&value, text, least, most);
+    return whole ? (int64_t)value : -1;
 }
 
-// The number of `text` among the choices "a|b|c", from 0; -1 if it is none.
+// Which of the choices "a|b|c" the text is, from 0; -1 if it is none.
 int find_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     for (int n = 0; *choices; n++) {
@@ -4972,9 +4928,8 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// Choices are kept by their words, not by their numbers. So a model stays
-// readable if a later version puts a new word between two old ones, and a
-// person who looks into the file sees "norm":"pre" and not "norm":"1".
+// Choices are saved as words, not as numbers, so a model stays readable if a
+// later version puts a new word between two old ones.
 
 // The value of option `o` as text, which set_option reads back; not for a
 // STRING. `to` needs 64 bytes and is what is returned. A NUMBER gets as few
@@ -5024,7 +4979,8 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 typedef struct {
     Settings settings;
     Vocab source, target;
-    Trainer trainer;  // m, v and gradient may be NULL: enough to use the model
+    Trainer trainer; // m, v and gradient may be NULL: enough to use the model
+    int best;        // the state with the lowest validation loss: not to resume
 } Checkpoint;
 
 // Frees all that a checkpoint holds, whether loaded or new.
@@ -5034,67 +4990,134 @@ void checkpoint_free(Checkpoint *c) {
     trainer_free(&c->trainer);
 }
 
-// ## Files are replaced whole
+// ## What this program promises about files
 //
 // Whatever happens while a file is written (a full disk, Ctrl-C, no power), the
 // old one must still be there, since an hour of work may be in it. So the new
-// one is written *beside* it, under another name, and takes its place by
-// renaming, which happens at once or not at all:
+// one is written *beside* it, under a name that no other file has, and takes
+// its place by renaming, which happens at once or not at all:
 //
-//     model.safetensors.new     written, flushed, on the disk (fsync)
+//     model.safetensors.1.new   written, flushed, on the disk (fsync)
 //     model.safetensors         the old file, still whole
 //           rename: from now on the name means the new one
 //
 // Without the fsync some systems may carry out the renaming before the writing,
-// and a power cut would leave an empty file under the good name. The attention
-// weights of chapter 15 are written in the same way.
+// and a power cut would leave an empty file under the good name.
+//
+// This is the promise. A model and the attention weights of chapter 15 are
+// replaced whole: at any moment the name stands for the old file or for the new
+// one. (On Windows there is a moment between them when it stands for none.)
+// With POSIX the mode of the old file is kept, though not its owner, and links
+// are followed, so that the file they lead to is the one that is replaced; a
+// link that leads nowhere, a folder or a device is refused. A program that is
+// killed while it writes leaves an unfinished file whose name ends in .new,
+// which you may delete; the program never opens or removes a file of that name
+// that it has not made. Two trainings that write to one model do not mix: the
+// last to save wins. The log is different. It grows row by row, and a power cut
+// can tear its end. It is emptied when a new training has done its first step;
+// a resumed one replaces it whole, without the rows of steps that its
+// checkpoint does not know. No file that the command line names is both read
+// and written, except the model and the log of a training that is resumed.
 
-// The use is always the same three steps, and no error has to be looked for in
-// between:
+// A file is written in three steps, and errors are looked for only once, at the
+// end, since C remembers that a write has gone wrong (ferror):
 //
 //     NewFile n = new_file("table.csv");
 //     fprintf(n.file, …);
 //     commit_file(&n);
-//
-// If the program is stopped in the middle, table.csv.new remains, unfinished,
-// and is overwritten next time; table.csv is what it was. C remembers that a
-// write has gone wrong (ferror), so it is enough to ask once, at the end.
 
 // A file that replaces `path` when it is complete.
 typedef struct {
     const char *path;
-    char *beside; // the name it has until then
+    char *real, *beside; // links followed; the name it has until then
     FILE *file;
 } NewFile;
 
-// Returns false for devices and folders; true for a file, and for nothing at
-// all. (Renaming over /dev/null would put a file in the place of the device.)
-// Where there is no POSIX it cannot tell, and says true.
-bool is_regular(const char *path) {
+// What a name stands for: nothing that could be lost, a file, or something that
+// renaming must not replace: a folder, a device, a link that leads nowhere.
+// (Without POSIX they cannot be told from files.)
+enum { NOTHING, REGULAR, SPECIAL };
+
+int kind_of_file(const char *path) {
 #ifdef TRANSFORMER_POSIX
     struct stat status;
-    return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+    if (stat(path, &status) != 0)
+        return lstat(path, &status) == 0 ? SPECIAL : NOTHING;
+    return !S_ISREG(status.st_mode) ? SPECIAL
+         : status.st_size ? REGULAR : NOTHING;
 #else
-    return path != NULL;
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file ? REGULAR : NOTHING;
 #endif
 }
 
+// The name of the file that `path` stands for: if that is a link, of the file
+// it leads to. The caller frees it.
+char *follow_links(const char *path) {
+    enum { LONGEST_PATH = 4096 };
+    char *name = allocate(LONGEST_PATH, 1);
+#ifdef TRANSFORMER_POSIX
+    if (realpath(path, name))
+        return name;
+#endif
+    snprintf(name, LONGEST_PATH, "%s", path);
+    return name;
+}
+
+// Whether two names stand for one file, or will: of files that are not there
+// yet the folders are the same, and the names in them.
+bool same_file(const char *a, const char *b) {
+    bool same = !strcmp(a, b);
+#ifdef TRANSFORMER_POSIX
+    struct stat x = {0}, y = {0};
+    char *left = follow_links(a), *right = follow_links(b);
+    bool there = stat(left, &x) == 0;
+    if (stat(right, &y) != 0 && !there
+        && !strcmp(basename(left), basename(right))) {
+        stat(dirname(left), &x);
+        stat(dirname(right), &y);
+    }
+    same = same || (x.st_ino && x.st_ino == y.st_ino && x.st_dev == y.st_dev);
+    free(left);
+    free(right);
+#endif
+    return same;
+}
+
 // Opens the file beside `path`; fails, with the reason, if that cannot be. What
-// is written to .file counts only after commit_file. `path` is not copied.
+// is written to .file counts only after commit_file. The mode "x" opens a file
+// only if nothing of that name exists.
 NewFile new_file(const char *path) {
-    NewFile n = {.path = path, .beside = allocate(strlen(path) + 5, 1)};
-    if (!is_regular(path))
+    if (kind_of_file(path) == SPECIAL)
         fail("cannot write %s: it is not a regular file", path);
-    sprintf(n.beside, "%s.new", path);
-    n.file = fopen(n.beside, "wb");
-    if (!n.file)
-        fail("cannot write %s: %s", n.beside, strerror(errno));
+    NewFile n = {.path = path, .real = follow_links(path)};
+    n.beside = allocate(strlen(n.real) + 20, 1);
+    for (int k = 1; !n.file; k++) {
+        sprintf(n.beside, "%s.%d.new", n.real, k);
+        n.file = fopen(n.beside, "wbx");
+        if (!n.file && errno != EEXIST)
+            fail("cannot write %s: %s", path, strerror(errno));
+    }
+#ifdef TRANSFORMER_POSIX
+    struct stat old;
+    if (stat(path, &old) == 0)
+        chmod(n.beside, old.st_mode & 07777);
+#endif
     return n;
 }
 
+// Closes and removes the file: what it was to replace stays.
+void discard_file(NewFile *n) {
+    fclose(n->file);
+    remove(n->beside);
+    free(n->beside);
+    free(n->real);
+}
+
 // Completes and renames the file. If any write since it was opened went wrong,
-// it is removed instead, and the program fails with the reason: errors of
-// writing need to be looked for here only.
+// it is removed instead, and the program fails with the reason.
 void commit_file(NewFile *n) {
     bool written = fflush(n->file) == 0 && !ferror(n->file);
 #ifdef TRANSFORMER_POSIX
@@ -5104,16 +5127,17 @@ void commit_file(NewFile *n) {
     fclose(n->file);
 #ifdef _WIN32
     if (written)
-        remove(n->path); // rename does not replace there
+        remove(n->real); // rename does not replace there
 #endif
     errno = reason;
-    if (!written || rename(n->beside, n->path) != 0) {
+    if (!written || rename(n->beside, n->real) != 0) {
         reason = errno;
         remove(n->beside);
         fail("cannot write %s: %s (what was there before is unchanged)",
              n->path, strerror(reason));
     }
     free(n->beside);
+    free(n->real);
 }
 
 // ## The file format
@@ -5132,7 +5156,7 @@ void commit_file(NewFile *n) {
 //     {"__metadata__":{
 //        "format":"transformer.c 1",
 //        "layers":"1","d_model":"8","heads":"2", … ,"seed":"1",
-//        "step":"120","best":"inf",
+//        "step":"120","best":"inf","state":"newest",
 //        "source_vocabulary":"<pad>\n<start>\n<end>\n<unknown>\na\ncat\nthe",
 //        "target_vocabulary":"<pad>\n<start>\n<end>\n<unknown>\nchat\nle\nun"},
 //      "source_embedding.weight":
@@ -5146,25 +5170,23 @@ void commit_file(NewFile *n) {
 // The offsets count bytes from the end of the header: 7 · 8 floats are 224
 // bytes. Tensors have the names of chapter 8. The two moments of Adam are
 // tensors like all others, with "adam.m." or "adam.v." before the name of the
-// parameter they belong to. Numbers in the metadata are strings, because the
-// format allows nothing else there. So from Python:
+// parameter they belong to. "state" says whether this is the newest state of a
+// training or the best one. Numbers in the metadata are strings, because the
+// format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")
 //     f.metadata()["d_model"], f.get_tensor("source_embedding.weight")
 
-// The format has a name, "transformer.c 1", with a number. Should a later
-// version of this program need something else in the file, it would count on,
-// and this one would refuse the file with that name in its message instead of
-// misreading it.
+// The format has a name with a number, "transformer.c 1". If a later version of
+// this program needs something else in the file, it will use another number,
+// and this version will refuse the file instead of misreading it.
 //
 // The floats are written byte by byte, with shifts, not as they lie in memory.
 // That takes a little longer but gives the same file on every machine. A build
-// that calculates in double rounds them to 32 bits, so that its files are the
-// same kind of file.
+// that calculates in double rounds them to 32 bits.
 //
-// As bytes, the first 24 of a model and the first of its numbers look like
-// this:
+// These are the first 24 bytes of a model and the first of its numbers:
 //
 //     28 37 00 00 00 00 00 00    0x3728 = 14120 bytes of header
 //     7b 22 5f 5f 6d 65 74 61    { " _ _ m e t a
@@ -5174,18 +5196,17 @@ void commit_file(NewFile *n) {
 
 #define FORMAT "transformer.c 1"
 
-// Before the tensors of each role: parameters and Adam's moments m and v.
-const char *const role_prefix[] = {"", "adam.m.", "adam.v."};
+// What a checkpoint keeps of each parameter, and what stands before its name.
+enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };
+const char *const role_prefix[ROLES] = {
+    [PARAMETER] = "", [FIRST_MOMENT] = "adam.m.", [SECOND_MOMENT] = "adam.v."};
 
 // ### What writing and reading share
 //
-// Three things have to be the same in both directions, so each is one function
-// (or a pair of neighbours): numbers as bytes, the names of settings, and the
-// entry of a tensor in the header.
-
-// How one knows that it is right: the tests read a saved file without any of
-// these functions, with code of their own; and Python's library reads the same
-// tensors.
+// Three things have to be the same in both directions: numbers as bytes, the
+// names of settings, and the entry of a tensor in the header. To check them,
+// the tests read a saved file with code of their own, and Python's library
+// reads the same tensors.
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
 // own order is. Errors are found by commit_file.
@@ -5221,36 +5242,32 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// What stands behind the name of a tensor whose numbers begin at byte `begin`.
-// The writer writes this, and the reader accepts just this (and white space).
-typedef struct {
-    char text[160];
-} Entry;
-
-Entry entry_of(const Tensor *t, size_t begin) {
-    Entry e;
+// What stands after the name of a tensor whose numbers begin at byte `begin`:
+// the writer writes this, and the reader accepts just this (and white space).
+// Returns `to`.
+const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
     if (!is_vector(t))
         snprintf(rows, sizeof rows, "%d,", t->rows);
-    snprintf(e.text, sizeof e.text, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
+    snprintf(to, 160, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
              "\"data_offsets\":[%zu,%zu]}", rows, t->cols, begin,
              begin + bytes_of(t));
-    return e;
+    return to;
 }
 
 // ### Writing
 //
-// From front to back: the length, not yet known, as zeros; the header; the
-// numbers; and then, back at the beginning, the length.
+// From front to back: eight zeros in place of the length, which is not known
+// yet; the header; the numbers; and then, back at the start, the length.
 
 // One vocabulary: its tokens joined by newlines, as the inside of a JSON
-// string. Tokens hold no control characters (chapter 10), so that only two
+// string. Tokens hold no control characters (chapter 10), so only two
 // characters have to be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
     for (int i = 0; i < v->count; i++) {
         fputs(i ? "\\n" : "", file);
-        for (const char *c = v->word[i]; *c; c++) {
+        for (const char *c = v->token[i]; *c; c++) {
             if (*c == '"' || *c == '\\')
                 fputc('\\', file);
             fputc(*c, file);
@@ -5267,8 +5284,9 @@ void write_metadata(FILE *file, const Checkpoint *c) {
         if (o->in_model)
             fprintf(file, ",\"%s\":\"%s\"", metadata_name(name, o),
                     option_text(value, &c->settings, o));
-    fprintf(file, ",\"step\":\"%ld\",\"best\":\"%.17g\"", c->trainer.step,
-            c->trainer.best);
+    fprintf(file, ",\"step\":\"%" PRId64 "\",\"best\":\"%.17g\",\"state\":"
+            "\"%s\"", c->trainer.step, c->trainer.best,
+            c->best ? "best" : "newest");
     write_vocab(file, "source_vocabulary", &c->source);
     write_vocab(file, "target_vocabulary", &c->target);
     fputc('}', file);
@@ -5278,31 +5296,32 @@ void write_metadata(FILE *file, const Checkpoint *c) {
 // they end, which is where those of the next role begin.
 size_t write_entries(FILE *file, const Transformer *t, const char *prefix,
                      size_t begin) {
-    for (int i = 0; i < t->tensors; i++) {
-        const Tensor *tensor = &t->tensor[i];
-        fprintf(file, ",\"%s%s\"%s", prefix, tensor->name.text,
-                entry_of(tensor, begin).text);
-        begin += bytes_of(tensor);
-    }
+    char entry[160];
+    for (int i = 0; i < t->tensors; begin += bytes_of(&t->tensor[i++]))
+        fprintf(file, ",\"%s%s\"%s", prefix, t->tensor[i].name.text,
+                entry_of(entry, &t->tensor[i], begin));
     return begin;
 }
 
-// The numbers of one role: they lie in memory in the order of the list.
-void write_numbers(FILE *file, const Transformer *t) {
+// The numbers of one role: they lie in memory in the order of the list. Returns
+// false if one is not finite.
+bool write_numbers(FILE *file, const Transformer *t) {
     for (size_t k = 0; k < t->count; k++) {
-        float value = (float)t->number[k];
+        float value = (float)t->values[k];
+        if (!isfinite(value))
+            return false;
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         write_integer(file, bits, 4);
     }
+    return true;
 }
 
-// How large is a file? Four bytes for each parameter, three times, for the
-// moments are kept as well; the header adds a hundred bytes for each tensor,
+// How large is a file? Four bytes for each parameter, three times, because the
+// moments are saved as well; the header adds a hundred bytes for each tensor,
 // and the words. The classroom model of 260,314 parameters takes 3.1 megabytes,
-// the paper's base model with ten thousand words 714. Who only wants to
-// translate can leave the moments out with a few lines of Python, and has a
-// third:
+// the paper's base model with ten thousand words 714. If you only want to
+// translate, a few lines of Python leave the moments out:
 //
 //     from safetensors import numpy as st, safe_open
 //     f = safe_open("m.safetensors", "np")
@@ -5310,23 +5329,26 @@ void write_numbers(FILE *file, const Transformer *t) {
 //     st.save_file(small, "small.safetensors", f.metadata())
 
 // Saves a checkpoint, with the moments if it has them, and replaces what was
-// there; or fails and leaves that as it was. Blanks behind the header make its
-// length a multiple of 8, so that the numbers are aligned for whoever maps the
-// file into memory.
+// there; or fails and leaves that as it was. Blanks after the header make its
+// length a multiple of 8, so that the numbers are aligned for a program that
+// maps the file into memory.
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
     NewFile n = new_file(path);
     size_t begin = 0;
     write_integer(n.file, 0, 8);
     write_metadata(n.file, c);
-    for (int k = 0; k < 3 && role[k]; k++)
+    for (int k = 0; k < ROLES && role[k]; k++)
         begin = write_entries(n.file, role[k], role_prefix[k], begin);
     fputc('}', n.file);
     long end = ftell(n.file);
     for (; end % 8; end++)
         fputc(' ', n.file);
-    for (int k = 0; k < 3 && role[k]; k++)
-        write_numbers(n.file, role[k]);
+    for (int k = 0; k < ROLES && role[k]; k++)
+        if (!write_numbers(n.file, role[k])) {
+            discard_file(&n);
+            fail("%s is not saved: a number in it is not finite", path);
+        }
     fseek(n.file, 0, SEEK_SET); // unlike rewind, keeps errors in mind
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);
@@ -5337,75 +5359,86 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // ### Reading
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
-// reader trusts nothing. It is not a parser of JSON: it knows what has to stand
-// in the header, and asks whether that stands there. Free are white space, the
-// order of the metadata, the order of the tensors, and metadata of somebody
-// else; so a file that Python has read and saved again is understood. All else
-// is refused with a reason and the byte where it was found:
+// reader trusts nothing. It is not a parser of JSON: it knows what the header
+// must say, and checks that it says so. White space, the order of the metadata,
+// the order of the tensors and metadata of other programs are free, so a file
+// that Python has read and saved again is understood. Anything else is refused
+// with a reason and the byte at which it was found:
 //
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// Apart from the length of the header, no number from the file is used as a
-// size or a place before it has been held against what must be there. Sizes are
-// computed from the settings, which have limits, and memory is taken only after
-// the length of the file has been found to be what these settings ask for. That
-// is why no file can make the program read beyond its end or ask for a
-// terabyte. The tests cut a model after each of its bytes, and turn over bits
-// in each byte of its header: it must be refused, or be a model.
-
-// It reads in four strides, each of which relies on the ones before:
+// It reads in four steps, each of which relies on the ones before:
 //
-//     load_checkpoint   the length of the header, held against the file's
+//     load              the length of the header, checked against the file's
 //     read_metadata     all strings of the metadata, whatever they are
-//     read_settings     settings and vocabularies, held against the table
-//     read_tensors      entries held against what these settings ask for
+//     read_settings     settings and vocabularies, checked against the table
+//     read_entries      entries checked against what these settings ask for
+//     read_numbers      straight into place
 //
-// The third and fourth are where safety comes from. The settings alone
-// determine the list of tensors (chapter 8), with names, shapes and sizes. So
-// the reader knows, before it looks at any entry, everything that the entry may
-// say; it only has to find out in which order they come. That is why it needs
-// no parser for numbers: it compares text with text, the entry that is there
-// with the entry that it would have written itself.
+// The settings alone determine the list of tensors (chapter 8), with names,
+// shapes and sizes. So before the reader looks at an entry it knows all that
+// the entry may say, and compares text with text: the entry that is there with
+// the entry that it would have written itself. A shape whose size overflows, or
+// an offset beyond the end of the file, is just different text. Memory for the
+// numbers is taken only when the entries have been found to fill the file to
+// its last byte. That is why no file can make the program read beyond its end,
+// or ask for a terabyte.
 //
-// A hostile file gains nothing from a shape like [4611686018427387915,4], whose
-// size overflows, or from an offset beyond the end. These are just different
-// text.
+// The moments, two thirds of the file, are of use to training alone. Every
+// other command skips them: using a model takes the memory of its parameters.
+
+#ifdef _WIN32 // where a long has 32 bits
+#define fseek _fseeki64
+#define ftell _ftelli64
+#endif
 
 // Some metadata: a name and its value.
 typedef struct {
     char *key, *value;
 } Metadatum;
 
-// Where the reader stands. Strings are unescaped in place, where they lie in
-// the contents of the file; nothing has to be copied or freed.
+// The reader's place in a file. Strings are unescaped in place, where they lie
+// in the header; nothing has to be copied or freed.
 typedef struct {
     const char *path;
-    char *start, *at, *end; // of the file, of what is left, of the header
+    FILE *file;
+    size_t size, numbers;    // of the file; where the numbers begin in it
+    char *header, *at, *end; // the header, the next byte of it, its end
     Metadatum *metadata;
-    int count;              // of metadata
+    int count;               // of metadata
 } Reader;
 
 // Fails: says which file, what is wrong with it, and where that was found.
 _Noreturn void refuse(const Reader *r, const char *format, ...) {
-    char reason[512];
-    va_list arguments;
+    va_list arguments, again;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
-    fail("%s: not a model this program can read: %s (byte %ld)", r->path,
-         reason, (long)(r->at - r->start));
+    va_copy(again, arguments);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, again) + 1;
+    char *reason = allocate(size, 1);
+    vsnprintf(reason, size, format, arguments);
+    fail("%s: not a model this program can read: %s (byte %td)", r->path,
+         reason, r->header ? 8 + r->at - r->header : 0);
+}
+
+// Reads the next bytes of the file, or fails.
+void read_bytes(const Reader *r, char *to, size_t size) {
+    if (fread(to, 1, size, r->file) == size)
+        return;
+    if (ferror(r->file))
+        fail("cannot read %s: %s", r->path, strerror(errno));
+    refuse(r, "no safetensors header, or cut short");
 }
 
 // Whether `text` comes next, with white space where JSON allows it: before the
 // text, and beside each of its brackets, colons and commas. If so it is taken;
-// if not, the reader stands at the first byte that differs. White space may end
-// behind the header, in the numbers; hence `>=`.
+// if not, the reader stands at the first byte that differs.
 bool take(Reader *r, const char *text) {
     const char *signs = "{}[]:,";
     for (const char *c = text; *c; c++) {
         if (c == text || strchr(signs, *c) || strchr(signs, c[-1]))
             r->at += strspn(r->at, " \t\r\n");
-        if (r->at >= r->end || *r->at != *c)
+        if (*r->at != *c)
             return false;
         r->at++;
     }
@@ -5418,28 +5451,61 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// Strings are shortened where they lie: "a\\nb" takes six bytes with its
-// quotes, and four when its escape is undone and a zero put behind it. So there
-// is always room, and a pointer into the file's contents is all that a string
-// needs.
+// Strings are unescaped where they lie: "a\\nb" takes six bytes with its
+// quotes, and four once its escape is undone and a zero put after it. So there
+// is always room.
 //
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
 
-// The next string, its escapes undone: a part of the file's contents, ended by
-// a zero where its second quote was. Escapes by number (a backslash and a u)
-// are refused: no writer needs them here.
+// The next four hexadecimal digits, or -1.
+int read_hex(Reader *r) {
+    char digits[5] = "";
+    strncpy(digits, r->at, 4);
+    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
+        return -1;
+    r->at += 4;
+    return (int)strtol(digits, NULL, 16);
+}
+
+// A character that is written as its number, in four digits after \u. Numbers
+// above ffff are written as two, each with ten of their bits. Writes the
+// character to `to` in UTF-8 and returns where it ends.
+char *read_escape(Reader *r, char *to) {
+    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    int code = read_hex(r);
+    if (code / 0x400 == 0xd800 / 0x400 && !strncmp(r->at, "\\u", 2)) {
+        r->at += 2;
+        int low = read_hex(r);
+        code = low / 0x400 == 0xdc00 / 0x400
+             ? 0x10000 + code % 0x400 * 0x400 + low % 0x400 : -1;
+    }
+    if (code <= 0)
+        refuse(r, "a string with a character that does not belong there");
+    int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (int i = n - 1; i > 0; i--, code /= 64)
+        to[i] = (char)(0x80 + code % 64);
+    *to = (char)(mark[n] + code);
+    return to + n;
+}
+
+// The next string, its escapes undone: a part of the header, ended by a zero
+// where its second quote was.
 char *read_string(Reader *r) {
     const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
     char *text = r->at, *next = text;
-    for (; r->at < r->end && *r->at != '"'; r->at++) {
+    while (r->at < r->end && *r->at != '"') {
         bool escaped = *r->at == '\\';
         r->at += escaped;
-        const char *escape = escaped ? strchr(from, *r->at) : to;
-        if ((unsigned char)*r->at < ' ' || !escape)
+        char c = *r->at++;
+        const char *escape = escaped ? strchr(from, c) : to;
+        if (escaped && c == 'u')
+            next = read_escape(r, next);
+        else if ((unsigned char)c < ' ' || !escape)
             refuse(r, "a string with a character that does not belong there");
-        *next++ = escaped ? to[escape - from] : *r->at;
+        else
+            *next++ = escaped ? to[escape - from] : c;
     }
     expect(r, "\"");
     *next = '\0';
@@ -5462,10 +5528,10 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key. The file is refused if that is not there, or there twice:
-// which of the two would count?
-char *metadata(const Reader *r, const char *key) {
-    char *value = NULL;
+// The value of a key, or `missing` if the key is not there; if `missing` is
+// NULL, a file without the key is refused, and so is one that has it twice.
+const char *metadata(const Reader *r, const char *key, const char *missing) {
+    const char *value = NULL;
     for (int i = 0; i < r->count; i++) {
         if (strcmp(r->metadata[i].key, key))
             continue;
@@ -5473,22 +5539,17 @@ char *metadata(const Reader *r, const char *key) {
             refuse(r, "metadata twice: %s", key);
         value = r->metadata[i].value;
     }
-    if (!value)
+    if (!value && !missing)
         refuse(r, "no metadata for %s", key);
-    return value;
+    return value ? value : missing;
 }
 
 // Refuses the file if what was read from this key is not allowed.
 void check_metadata(const Reader *r, const char *key, bool allowed) {
     if (!allowed)
         refuse(r, "the metadata says %s \"%s\", which is not allowed", key,
-               metadata(r, key));
+               metadata(r, key, NULL));
 }
-
-// A reader that refuses must say why in a way that helps. Most of these files
-// will not come from an enemy but from a full disk, a broken download or a
-// script that somebody wrote on a Friday. Hence the name of the file, the
-// reason, and the byte: with `head -c` one can look at the place.
 
 // One vocabulary, from tokens joined by newlines: the special ones first, then
 // the words, each larger than the one before. The order is checked because
@@ -5496,19 +5557,20 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = {0}, special = vocab_new();
-    for (char *word = metadata(r, key), *next; word; word = next) {
+    char *word = (char *)metadata(r, key, NULL), *next;
+    for (; word; word = next) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
         int n = v.count;
-        const char *before = n > FIRST_WORD ? v.word[n - 1] : "";
+        const char *before = n > FIRST_TOKEN ? v.token[n - 1] : "";
         if (word[strcspn(word, "\b\f\r\t")]
-            || (n < FIRST_WORD ? strcmp(word, special.word[n])
+            || (n < FIRST_TOKEN ? strcmp(word, special.token[n])
                                : strcmp(word, before) <= 0))
             refuse(r, "%s: token %d is not in its place", key, n);
         vocab_append(&v, word, (int)strlen(word));
     }
-    if (v.count < FIRST_WORD)
+    if (v.count < FIRST_TOKEN)
         refuse(r, "%s: only %d tokens", key, v.count);
     vocab_free(&special);
     return v;
@@ -5519,11 +5581,11 @@ Vocab read_vocab(const Reader *r, const char *key) {
 void read_settings(const Reader *r, Checkpoint *c) {
     Config *config = &c->settings.config;
     char key[32];
-    check_metadata(r, "format", !strcmp(metadata(r, "format"), FORMAT));
+    check_metadata(r, "format", !strcmp(metadata(r, "format", NULL), FORMAT));
     for (const Option *o = options; o < options + OPTIONS; o++) {
         if (!o->in_model)
             continue;
-        const char *value = metadata(r, metadata_name(key, o));
+        const char *value = metadata(r, metadata_name(key, o), NULL);
         bool unset = !strcmp(key, "steps") && !strcmp(value, "0");
         check_metadata(r, key, unset || set_option(&c->settings, o, value));
     }
@@ -5536,112 +5598,168 @@ void read_settings(const Reader *r, Checkpoint *c) {
     config->target_vocab = c->target.count;
 }
 
-// The tensor of that name in one of the roles, or NULL. Backwards, since the
-// prefix of the first role is empty and fits every name.
-const Tensor *find_tensor(Transformer *const *role, const char *name) {
-    for (int k = 2; k >= 0; k--) {
-        size_t prefix = strlen(role_prefix[k]);
-        if (!role[k] || strncmp(name, role_prefix[k], prefix))
-            continue;
-        for (int i = 0; i < role[k]->tensors; i++)
-            if (!strcmp(role[k]->tensor[i].name.text, name + prefix))
-                return &role[k]->tensor[i];
+#define ABSENT SIZE_MAX
+
+// The place of a tensor in a file with all roles: its role times the number of
+// tensors, and its index. -1 if there is none of that name. It looks for the
+// last role first, since the prefix of the first is empty and fits every name.
+int find_tensor(const Transformer *t, const char *name) {
+    for (int role = ROLES - 1; role >= 0; role--) {
+        size_t prefix = strlen(role_prefix[role]);
+        for (int i = 0; i < t->tensors; i++)
+            if (!strncmp(name, role_prefix[role], prefix)
+                && !strcmp(t->tensor[i].name.text, name + prefix))
+                return role * t->tensors + i;
     }
-    return NULL;
+    return -1;
 }
 
-// One tensor: its entry in the header is checked, its numbers go into place.
-// They begin at byte `begin`; returns where they end. Since each tensor has to
-// begin where the one before it ends, none overlap and no hole is left.
-size_t read_tensor(Reader *r, Transformer *const *role, size_t begin) {
-    const char *name = read_string(r);
-    const Tensor *t = find_tensor(role, name);
-    if (!t || isfinite(*t->mat->at))
-        refuse(r, "the tensor %s does not belong there, or is there twice",
-               name);
-    Entry entry = entry_of(t, begin);
-    if (!take(r, entry.text))
-        refuse(r, "the tensor %s should have the entry %s", name,
-               entry.text + 1);
-    for (size_t k = 0; k < bytes_of(t) / 4; k++) {
-        uint32_t bits = (uint32_t)read_integer(r->end + begin + 4 * k, 4);
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        if (!isfinite(value))
-            refuse(r, "the tensor %s has a value that is not a number", name);
-        t->mat->at[k] = (real)value;
+// The entries of all tensors, to the end of the header. Returns where the
+// numbers of each begin, in the order of find_tensor, or ABSENT; the caller
+// frees it. Each tensor begins where the one before it ends, so none overlap
+// and no hole is left. Either every parameter has its moments or none has.
+size_t *read_entries(Reader *r, const Transformer *t) {
+    int places = ROLES * t->tensors, count = 0;
+    size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
+    memset(begin, 255, (size_t)places * sizeof *begin); // ABSENT
+    while (take(r, ",")) {
+        const char *name = read_string(r);
+        char entry[160];
+        int place = find_tensor(t, name);
+        if (place < 0 || begin[place] != ABSENT)
+            refuse(r, "the tensor %s does not belong there, or is there twice",
+                   name);
+        const Tensor *tensor = &t->tensor[place % t->tensors];
+        if (!take(r, entry_of(entry, tensor, end)))
+            refuse(r, "the tensor %s should have the entry %s", name,
+                   entry + 1);
+        begin[place] = end;
+        end += bytes_of(tensor);
+        count++;
     }
-    return begin + bytes_of(t);
+    expect(r, "}");
+    r->at += strspn(r->at, " \t\r\n");
+    if (r->at < r->end)
+        refuse(r, "something after the end of its header");
+    for (int i = 0; i < (count > t->tensors ? places : t->tensors); i++)
+        if (begin[i] == ABSENT)
+            refuse(r, "the tensor %s%s is missing", role_prefix[i / t->tensors],
+                   t->tensor[i % t->tensors].name.text);
+    if (end != r->size - r->numbers)
+        refuse(r, "it has %zu bytes of numbers where its header says %zu",
+               r->size - r->numbers, end);
+    return begin;
 }
 
 // Infinities and NaN are refused as well. No training writes them, since a step
 // that would lead there is not taken (chapter 11), and a single one would
 // spread through the whole model and make every translation nonsense.
 
-// All tensors, to the end of the header: the parameters, and Adam's moments if
-// the file has three roles. `size` is how many bytes of numbers there are. Each
-// number is NaN until it is read: so it is seen if a tensor comes twice, and as
-// many different tensors as there are must be all of them.
-void read_tensors(Reader *r, Checkpoint *c, size_t size) {
-    Trainer *t = &c->trainer;
-    const Config *config = &c->settings.config;
-    Transformer *outline = transformer_outline(config);
-    size_t count = outline->count, begin = 0;
-    transformer_free(outline);
-    if (size != 4 * count && size != 12 * count)
-        refuse(r, "cut short, or not the numbers that its settings ask for");
-    if (size == 12 * count)
-        *t = trainer_new(config, &c->settings.recipe);
-    else
-        t->model = transformer_new(config);
-    Transformer *role[] = {t->model, t->m, t->v};
-    for (int k = 0; k < 3 && role[k]; k++)
-        for (size_t i = 0; i < count; i++)
-            role[k]->number[i] = (real)NAN;
-    while (begin < size) {
-        expect(r, ",");
-        begin = read_tensor(r, role, begin);
+// The numbers of one tensor of that role, into place. A second moment is a mean
+// of squares: below zero, its root would spread NaN.
+void read_numbers(const Reader *r, const Tensor *t, int role) {
+    enum { TOGETHER = 4096 };
+    char bytes[4 * TOGETHER];
+    size_t count = bytes_of(t) / 4, n;
+    for (size_t k = 0; k < count; k += n) {
+        n = count - k < TOGETHER ? count - k : TOGETHER;
+        read_bytes(r, bytes, 4 * n);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
+            float value;
+            memcpy(&value, &bits, sizeof value);
+            if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
+                refuse(r, "the tensor %s%s has a value that is %s",
+                       role_prefix[role], t->name.text,
+                       isfinite(value) ? "below zero" : "not a number");
+            t->mat->at[k + i] = (real)value;
+        }
     }
-    expect(r, "}");
-    r->at += strspn(r->at, " \t\r\n");
-    if (r->at < r->end)
-        refuse(r, "something behind the end of its header");
 }
 
-// A model without moments can be used but not resumed; its `m` and `v` stay
-// NULL, and resume_checkpoint (chapter 15) says so.
+// All tensors: the parameters, and the moments if they are there and wanted.
+void read_tensors(Reader *r, Checkpoint *c, bool moments) {
+    const Settings *s = &c->settings;
+    Transformer *outline = transformer_outline(&s->config);
+    size_t *begin = read_entries(r, outline);
+    int tensors = outline->tensors;
+    transformer_free(outline);
+    if (moments && begin[tensors] != ABSENT)
+        c->trainer = trainer_new(&s->config, &s->recipe);
+    else
+        c->trainer.model = transformer_new(&s->config);
+    const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
+    for (int k = 0; k < ROLES && role[k]; k++)
+        for (int i = 0; i < tensors; i++) {
+            size_t at = r->numbers + begin[k * tensors + i];
+            fseek(r->file, (ptrdiff_t)at, SEEK_SET);
+            read_numbers(r, &role[k]->tensor[i], k);
+        }
+    free(begin);
+}
 
 // Where the training stands. The lowest loss is infinite before the first one.
-void read_progress(const Reader *r, Trainer *t) {
-    double most = (double)(LONG_MAX / 2);
-    t->step = read_whole(metadata(r, "step"), 0, most);
+// Files of the first edition do not say which state they are.
+void read_progress(const Reader *r, Checkpoint *c) {
+    Trainer *t = &c->trainer;
+    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
     check_metadata(r, "step", t->step >= 0);
-    check_metadata(r, "best", read_number(&t->best, metadata(r, "best"),
+    check_metadata(r, "best", read_number(&t->best, metadata(r, "best", NULL),
                                           -INFINITY, INFINITY));
+    c->best = find_choice("newest|best", metadata(r, "state", "newest"));
+    check_metadata(r, "state", c->best >= 0);
 }
 
-// Reads a model; fails, with a reason, on anything else. The caller frees the
-// checkpoint. What is not in the file (paths, threads, flags) is zero in its
-// settings.
-Checkpoint load_checkpoint(const char *path) {
-    enum { LONGEST_HEADER = 100 << 20 };
-    Checkpoint c = {0};
-    size_t size;
-    char *contents = read_file(path, &size);
-    Reader r = {path, contents, contents, contents + size, NULL, 0};
-    uint64_t length = size < 8 ? 0 : read_integer(contents, 8);
-    if (size < 8 || length > size - 8 || length > LONGEST_HEADER)
+// Opens a file and reads its header, with a zero byte after it. The only number
+// that is taken from the file unchecked is the length of the header, and that
+// is checked against the length of the file.
+Reader open_model(const char *path) {
+    Reader r = {.path = path, .file = fopen(path, "rb")};
+    char start[9]; // the length, and the first bracket
+    if (!r.file)
+        fail("cannot open %s: %s", path, strerror(errno));
+    read_bytes(&r, start, sizeof start);
+    uint64_t length = read_integer(start, 8);
+    if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
+        fail("cannot read %s: %s", path, strerror(errno));
+    if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
-    r.at += 8;
-    r.end = r.at + length;
+    if (start[8] != '{') // better seen now than after reading gigabytes
+        refuse(&r, "its header should begin with {");
+    char *header = allocate((size_t)length + 1, 1);
+    fseek(r.file, 8, SEEK_SET);
+    read_bytes(&r, header, (size_t)length);
+    r.at = r.header = header;
+    r.end = header + length;
+    r.numbers = 8 + (size_t)length;
+    return r;
+}
+
+// Reads a model, with moments if they are wanted and there; fails, with a
+// reason, on anything else. The caller frees the checkpoint. What is not in the
+// file (paths, threads, flags) is zero in its settings.
+Checkpoint load(const char *path, bool moments) {
+    Checkpoint c = {0};
+    Reader r = open_model(path);
     read_metadata(&r);
     read_settings(&r, &c);
-    read_tensors(&r, &c, size - 8 - (size_t)length);
+    read_tensors(&r, &c, moments);
     c.trainer.recipe = c.settings.recipe;
-    read_progress(&r, &c.trainer);
+    read_progress(&r, &c);
+    fclose(r.file);
     free(r.metadata);
-    free(contents);
+    free(r.header);
     return c;
+}
+
+// To train on, with Adam's moments.
+Checkpoint load_checkpoint(const char *path) {
+    return load(path, true);
+}
+
+// To use, without them.
+Checkpoint load_model(const char *path) {
+    return load(path, false);
 }
 //@ chapter commands
 // # 15. The command line
@@ -5654,18 +5772,18 @@ Checkpoint load_checkpoint(const char *path) {
 //     attention    a model, a sentence →  what it looked at
 //     info         a model             →  what is in it
 //
-// Its manners are those of Unix. Data goes to the standard output, everything
-// said about it to the standard error stream, so that commands can be combined.
-// Whatever goes wrong is said in one line, and the exit status tells a script
-// what happened:
+// Its manners are those of Unix. Data goes to the standard output, and all that
+// is said about it to the standard error stream, so that commands can be
+// combined. Whatever goes wrong is said in one line, and the exit status tells
+// a script what happened:
 //
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
 //     2    misused: the command line makes no sense; nothing was touched
-//     130  stopped by Ctrl-C, after saving; 143 by kill
+//     130  stopped by Ctrl-C, after saving; 143 by kill, 129 by the terminal
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
-// above and prints what they answer; main loads the model for it and frees it.
+// above and prints what they return.
 //
 // ## What the user asks for
 //
@@ -5674,47 +5792,51 @@ Checkpoint load_checkpoint(const char *path) {
 // An *operand* is what stands on the command line without a name, such as a
 // file. How many a command needs is checked before anything is read.
 
+typedef struct Arguments Arguments; // below
+typedef void Run(const Arguments *, Checkpoint *);
+Run train_command, translate_command, evaluate_command, attention_command,
+    info_command;
+
 typedef struct {
     const char *name;
     int bit;              // TRAIN … INFO
+    Run *run;
     const char *operands; // for the help
     int least, most;      // how many of them
     const char *help;
 } Command;
 
 const Command commands[] = {
-    {"train", TRAIN, "DATA.tsv", 1, 1,
+    {"train", TRAIN, train_command, "DATA.tsv", 1, 1,
      "learn from pairs of sentences: source, tab, target"},
-    {"translate", TRANSLATE, "MODEL", 1, 1,
+    {"translate", TRANSLATE, translate_command, "MODEL", 1, 1,
      "one source a line on stdin, one target a line on stdout"},
-    {"evaluate", EVALUATE, "MODEL DATA.tsv", 2, 2,
+    {"evaluate", EVALUATE, evaluate_command, "MODEL DATA.tsv", 2, 2,
      "loss, exact match and BLEU on pairs of sentences"},
-    {"attention", ATTENTION, "MODEL SENTENCE", 2, 2,
+    {"attention", ATTENTION, attention_command, "MODEL SENTENCE", 2, 2,
      "show which words the model looks at"},
-    {"info", INFO, "[MODEL]", 0, 1,
+    {"info", INFO, info_command, "[MODEL]", 0, 1,
      "configuration and parameters, of a file or of options"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-// What is understood is more than the values. `given` remembers which options
-// stood on the command line, because that matters twice: a resumed training
-// keeps its own settings but for those that were given, and --steps and
-// --epochs exclude each other only if both were.
+// `given` remembers which options stood on the command line. That matters
+// twice: a resumed training keeps its own settings except those that were
+// given, and --steps and --epochs exclude each other only if both were.
 
 // The command line, understood.
-typedef struct {
+struct Arguments {
     const Command *command;
     const char *operand[2];
     int operands;
     Settings settings;   // as given, or else the initial values
     bool given[OPTIONS]; // which of them were given
-} Arguments;
+};
 
-// There are two ways to end unhappily, and they are kept apart. fail (chapter
-// 1) is for things that went wrong although the command made sense; misuse is
-// for commands that make none. A script may try the first again, but never the
-// second.
+// There are two ways to fail. fail (chapter 1) is for things that went wrong
+// although the command made sense; misuse is for commands that make none. A
+// script may retry the first, but never the second.
 
 // Says what is wrong and where help is, and ends with status 2.
 _Noreturn void misuse(const Arguments *a, const char *format, ...) {
@@ -5728,7 +5850,7 @@ _Noreturn void misuse(const Arguments *a, const char *format, ...) {
 
 //@ run ./transformer train --d-mode 64 2>&1 || echo "exit status $?"
 
-// Every command ends with this: it fails if the standard output could not be
+// Every command ends with this. It fails if the standard output could not be
 // written (a full disk), which printf alone would not tell anybody.
 void finish_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -5738,7 +5860,7 @@ void finish_output(void) {
 // ### Help
 //
 // The text comes from the two tables, so it cannot disagree with what the
-// program takes. In brackets stands what holds if nothing is said.
+// program accepts. Defaults stand in brackets.
 
 // What the program can do, in a few lines.
 void print_help(void) {
@@ -5771,18 +5893,17 @@ void print_command_help(const Command *c) {
 
 // ### Reading the command line
 //
-// An option is written `--name value` or `--name=value`. It may stand before or
-// behind the operands; behind `--` everything is an operand, even a file that
-// is called --tie. A name must be whole, and a value must be what the table
-// allows: the program rather asks than guesses.
+// An option is written `--name value` or `--name=value`, before or after the
+// operands; after `--` everything is an operand, even a file that is called
+// --tie. A name must be complete, and a value must be one the table allows: the
+// program would rather ask than guess.
 //
 //     transformer: --heads: "none" is not a whole number from 1 to 1024 (see:
 //     transformer train --help)
-
-// Reading happens in one pass from left to right, and later options win: in a
-// script one can write `train $DEFAULTS "$@"`, and whoever calls it can
-// overrule. All initial values are put in first, as text, by the same
-// set_option; so there is no second way for a value to get into the settings.
+//
+// Options are read from left to right, and later ones win, so a script can say
+// `train $DEFAULTS "$@"`. All defaults are put in first, as text, by the same
+// set_option: there is no second way for a value to get into the settings.
 
 // The option of that name that the command takes, or the end with status 2.
 const Option *find_option(const Arguments *a, const char *name, size_t length) {
@@ -5790,8 +5911,7 @@ const Option *find_option(const Arguments *a, const char *name, size_t length) {
         if ((o->commands & a->command->bit) && strlen(o->name) == length
             && !strncmp(o->name, name, length))
             return o;
-    misuse(a, "%s has no option -%s%.*s", a->command->name,
-           length > 1 ? "-" : "", (int)length, name);
+    misuse(a, "%s has no option --%.*s", a->command->name, (int)length, name);
 }
 
 // Whether an option stood on the command line.
@@ -5800,9 +5920,11 @@ bool was_given(const Arguments *a, const char *name) {
 }
 
 // Reads the option that argument[0] begins; returns how many arguments it took,
-// 1 or 2. Ends with status 2 if its value is missing or wrong.
+// 1 or 2. Ends with status 2 if its value is missing or wrong. A value that
+// begins with two dashes must be attached (--log=--odd-name), or `--layers
+// --tie` would be a model with "--tie" layers.
 int read_option(Arguments *a, char **argument) {
-    const char *name = argument[0] + 1 + (argument[0][1] == '-');
+    const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
     const Option *o = find_option(a, name, length);
     bool attached = name[length] == '=', flag = o->type == FLAG;
@@ -5824,19 +5946,23 @@ int read_option(Arguments *a, char **argument) {
     return flag || attached ? 1 : 2;
 }
 
-// An option's value that begins with two dashes is taken for the next option,
-// so that a forgotten value is noticed: `--layers --tie` is an error, not a
-// model with "--tie" layers. Who really means it writes `--log=--odd-name`.
+// The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's
+// formula at step w.
+double derived_rate(const Settings *s) {
+    return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
+}
 
-// Fills in what follows from other settings, and checks the one thing that only
-// holds between two: heads divide the width. A model that exists has been
-// checked when it was loaded.
+// Fills in what depends on other settings, and checks the one thing that two of
+// them must agree on: heads divide the width. A model from a file was checked
+// when it was loaded.
+//
+//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 void complete_settings(const Arguments *a, Settings *s) {
     Config *c = &s->config;
     if (c->d_ff == 0)
         c->d_ff = 4 * c->d_model;
     if (s->recipe.rate < 0)
-        s->recipe.rate = 1 / sqrt((double)c->d_model * s->recipe.warmup);
+        s->recipe.rate = derived_rate(s);
     bool from_file = s->resume || (a->command->bit != TRAIN && a->operands);
     if (!from_file && c->d_model % c->heads)
         misuse(a, "--heads %d does not divide --d-model %d", c->heads,
@@ -5844,9 +5970,14 @@ void complete_settings(const Arguments *a, Settings *s) {
 }
 
 // The whole command line, or the end with status 2. With --help no operand is
-// needed. A rate of -1, which nobody can ask for, stands for "not given".
+// needed. A rate of -1, which no user can ask for, stands for "not given".
 Arguments read_arguments(int argc, char **argv) {
     Arguments a = {.settings = {.recipe = {.rate = -1}}};
+    if (argc > 2 && find_choice("help|--help|-h", argv[1]) >= 0) {
+        argv++; // "help train" is "train --help"
+        argc--;
+        a.settings.help = true;
+    }
     if (argc < 2)
         misuse(&a, "what shall I do? train, translate, evaluate, attention "
                "or info");
@@ -5858,12 +5989,16 @@ Arguments read_arguments(int argc, char **argv) {
     for (const Option *o = options; o < options + OPTIONS; o++)
         if (o->initial)
             set_option(&a.settings, o, o->initial);
-    bool plain = false; // behind --
+    bool plain = false; // after --
     for (int i = 2; i < argc;) {
         if (!plain && !strcmp(argv[i], "--"))
             plain = ++i;
-        else if (!plain && argv[i][0] == '-' && argv[i][1])
+        else if (!plain && !strncmp(argv[i], "--", 2))
             i += read_option(&a, argv + i);
+        else if (!plain && !strcmp(argv[i], "-h"))
+            a.settings.help = ++i;
+        else if (!plain && argv[i][0] == '-' && argv[i][1])
+            misuse(&a, "%s has no option %s", a.command->name, argv[i]);
         else if (a.operands == a.command->most)
             misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
                    a.command->operands);
@@ -5876,19 +6011,14 @@ Arguments read_arguments(int argc, char **argv) {
     return a;
 }
 
-// d_ff and the learning rate are computed when all options are known, for they
-// depend on others: the inner width is four times the width, as in the paper,
-// and the rate peaks at (D · w)^(-1/2), which is the paper's formula at t = w.
-//
-//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
-
 // OpenMP takes all processors unless told otherwise. The results are the same
-// bits with any number of threads (chapter 1).
+// bits with any number of threads (chapter 1). On a machine that is busy with
+// other work, fewer threads can be faster: try --threads 1.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
-    if (threads)
-        omp_set_num_threads(threads);
+    if (threads) // more than there are processors would only wait
+        omp_set_num_threads(min_int(threads, omp_get_num_procs()));
 #else
     if (threads > 1)
         misuse(a, "--threads %d: this program was built without OpenMP",
@@ -5898,9 +6028,9 @@ void set_threads(const Arguments *a) {
 
 // ## Time, the terminal, and Ctrl-C
 //
-// Two things that C11 knows nothing of.
+// C11 knows nothing of terminals.
 
-// Whether somebody is looking. Without POSIX: no, to be on the safe side.
+// Whether the file is a terminal. Without POSIX: no, to be on the safe side.
 bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
@@ -5910,68 +6040,86 @@ bool is_terminal(FILE *file) {
 }
 
 // Why not stop at once? In the middle of a step half of the parameters may be
-// new and half old; such a state would never have existed in a training that
-// was not stopped, and could not be resumed to the same bits. A step takes a
-// fraction of a second. Who cannot wait presses Ctrl-C again, and loses what
-// was done since the last pause, but no file.
+// new and half old, a state that never occurs in a training that runs through,
+// and that could not be resumed to the same bits. A step takes a fraction of a
+// second. Pressing Ctrl-C again ends the program at once; what was done since
+// the last checkpoint is lost, but no file.
 
 // The first Ctrl-C asks the training loop to finish its step and save. It only
 // leaves a note, since hardly anything else is allowed in a signal's handler;
-// report_step reads the note. A second Ctrl-C ends the program at once.
+// report_step reads the note. The same holds for SIGTERM, which kill sends, and
+// for SIGHUP, which comes when the terminal is closed. A signal that is ignored
+// when the program begins (nohup does that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
-void remember_signal(int number) {
-    stop_signal = number;
-    signal(number, SIG_DFL);
+void remember_signal(int which) {
+    stop_signal = which;
+    signal(which, SIG_DFL);
+}
+
+void stop_at(int which) {
+    if (signal(which, remember_signal) == SIG_IGN)
+        signal(which, SIG_IGN);
 }
 
 // ## What all commands with a model do
 
-// The mean loss of a token, without label smoothing, in nats: the unit of the
-// natural logarithm. A model that knows nothing has about ln V, the logarithm
-// of the size of the vocabulary (9.2 for ten thousand words); one that is
-// always certain and right has 0.
-
-// The mean plain loss of a token; there must be at least one.
+// The mean cross-entropy of a token in nats, the unit of the natural logarithm,
+// without label smoothing. A model that knows nothing has about ln V (9.2 for
+// ten thousand words); one that is always certain and right has 0.
 double average(Loss l) {
-    return l.plain / l.tokens;
+    return l.cross_entropy / l.tokens;
 }
 
-// And the share of tokens whose most probable word is the right one. Both are
-// given for teacher forcing: each word is asked for behind the true words
-// before it.
-
-// Returns that share, from 0 to 1.
+// The share of tokens whose most probable word is the right one, from 0 to 1.
+// Both are measured with teacher forcing: each word is predicted from the true
+// words before it.
 double accuracy(Loss l) {
     return (double)l.correct / l.tokens;
 }
 
 // A sentence of one of the model's vocabularies as text; the caller frees it.
 char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
-    return decode_text(s.id, s.length, v, c->settings.tokenizer);
+    return detokenize(s.id, s.length, v, c->settings.tokenizer);
 }
 
-// A file of pairs in the model's numbers; pairs_free frees them. What is too
-// long for the model is left out, and said. Fails if nothing remains, or the
-// file is not what it should be.
-Pairs load_pairs(const char *path, const Checkpoint *c) {
+// Pairs in the model's numbers; pairs_free frees them. It says how many pairs
+// are too long for the model and left out, and if the model does not know most
+// of the words. Fails if nothing remains. The text came from `path`.
+Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
-    Text text = read_pairs(path, s->tokenizer);
-    Pairs p = encode_pairs(&text, &c->source, &c->target, s->tokenizer, most);
-    text_free(&text);
+    double tokens = 0, unknown = 0;
+    Pairs p = tokenize_pairs(text, &c->source, &c->target, s->tokenizer, most);
     if (p.count == 0)
         fail("%s: every pair has more than %d tokens", path, most);
     if (p.too_long)
         fprintf(stderr, "%s: left out %d of %d pairs, with more than %d "
                 "tokens\n", path, p.too_long, p.too_long + p.count, most);
+    for (int i = 0; i < 2 * p.count; i++) {
+        Sentence one = i % 2 ? p.target[i / 2] : p.source[i / 2];
+        tokens += one.length - 1;
+        for (int k = 0; k < one.length; k++)
+            unknown += one.id[k] == UNKNOWN;
+    }
+    if (unknown > tokens / 2)
+        fprintf(stderr, "%s: the model does not know %.0f %% of the tokens\n",
+                path, 100 * unknown / tokens);
+    return p;
+}
+
+// The pairs of a file. Fails if it is not what it should be.
+Pairs load_pairs(const char *path, const Checkpoint *c) {
+    Text text = read_pairs(path, c->settings.tokenizer);
+    Pairs p = number_pairs(path, &text, c);
+    text_free(&text);
     return p;
 }
 
 // ## train
 //
-// The training loop of chapter 11 reports after each step. This prints, logs
-// and saves what it reports:
+// The training loop of chapter 11 reports after each step. This command prints,
+// logs and saves what it reports:
 //
 //     step 20/400  loss 5.0548  accuracy 3.5 %  lr 0.00031  norm 1.04  …
 //         valid  loss 4.6049  accuracy 11.5 %  (best so far)
@@ -5982,29 +6130,27 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 //     step 200/400  loss 1.4014  accuracy 64.1 %  lr 0.0031  norm 1.35  …
 //         valid  loss 0.8185  accuracy 79.2 %  (best so far)
 //
-// At a terminal the first of these lines is rewritten five times a second.
-// Elsewhere, in a log of a batch system for instance, it appears twenty times
-// in all. At every fifth pause three sentences (one is shown here) are
-// translated, so that one can watch the model learn; "(not yet)" stands behind
-// a wrong one.
+// How to read it: the loss should fall, fast at first. The accuracy is that of
+// single words in training, with dropout, so the model is better than it looks.
+// The norm is the length of the gradient before clipping; if it keeps growing,
+// the learning rate is too high. If the valid loss rises while the loss falls,
+// the model is overfitting: it learns the training data by heart. Nothing needs
+// to be done about that, since the best model has been kept.
 //
-// Two files are kept if there is validation data. The *newest* state is what
-// --resume continues; the *best* is what one wants to use, for a model that is
-// trained too long begins to learn the training data by heart. Without
-// validation data the newest is all there is.
+// At a terminal the line of progress is rewritten five times a second.
+// Elsewhere, in a log of a batch system for instance, it appears twenty times
+// in all. Every fifth time three sentences (one is shown here) are translated,
+// so that you can watch the model learn; "(not yet)" follows a wrong one.
+//
+// With validation data two files are kept. The *newest* state is what --resume
+// continues; the *best* is the one to use. Without validation data the newest
+// is all there is.
 //
 //     --model m.safetensors                   m.safetensors       newest
 //     --model m.safetensors --valid v.tsv     m.safetensors       best
 //                                             m.last.safetensors  newest
-
-// How to read such a line: the loss should fall, fast at first; the accuracy is
-// that of single words in training, with dropout, so the model is better than
-// it looks; the norm is the length of the gradient before clipping, and if it
-// grows and grows, the learning rate is too high. When the valid loss rises
-// while the loss falls, the model has begun to learn by heart. Nothing has to
-// be done about it: the best model has been kept.
 //
-// The Console is what has to be remembered from one report to the next.
+// Console is what has to be remembered from one report to the next.
 
 typedef struct {
     const Settings *settings;
@@ -6012,86 +6158,155 @@ typedef struct {
     const Pairs *samples; // the first of them are translated
     const char *newest;   // where the newest checkpoint goes
     FILE *log;            // NULL: none
-    long first_step;      // before this run
+    bool log_begun;
+    int64_t first_step, reported; // before this run; of the last report
     double started, step_started, shown; // times
-    Loss since;           // losses since the last pause
-    int pauses;
+    Loss since;           // losses since the last milestone
+    int milestones;
     bool line_open;       // the terminal's line is going to be rewritten
 } Console;
 
 // The line of progress. The time left is that of a mean step of this run, times
-// the steps that are left.
+// the steps that are left. A terminal too narrow for the line is told not to
+// wrap it (ESC [?7l, and then ESC [?7h), for only one line can be rewritten.
 void show_progress(Console *c, const Report *r) {
     const Step *s = &r->step;
     double each = (now() - c->started) / (double)(s->step - c->first_step);
-    long left = (long)(each * (double)(r->steps - s->step) + 0.5);
-    fprintf(stderr, "%sstep %ld/%ld  loss %.4f  accuracy %.1f %%  lr %.2g  "
-            "norm %.2f  %ld:%02ld left%s", c->line_open ? "\r" : "", s->step,
+    int64_t left = (int64_t)(each * (double)(r->steps - s->step) + 0.5);
+    bool terminal = is_terminal(stderr);
+    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  "
+            "accuracy %.1f %%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64
+            " left%s",
+            c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
             r->steps, average(c->since), 100 * accuracy(c->since), s->rate,
-            s->norm, left / 60, left % 60, is_terminal(stderr) ? "   " : "");
-    c->line_open = !r->pause;
-    if (r->pause)
+            s->gradient_norm, left / 60, left % 60,
+            terminal ? "   \033[?7h" : "");
+    c->line_open = !r->milestone;
+    if (r->milestone)
         fputc('\n', stderr);
     c->shown = now();
 }
 
-// Translates three sentences, greedily, and compares them with the true ones.
+// Translates three sentences, greedily, and compares them with the true ones;
+// fewer if a signal comes meanwhile.
 void show_samples(const Console *c) {
     Checkpoint *k = c->checkpoint;
     const Pairs *p = c->samples;
-    int n = min_int(3, p->count);
-    Sentence *result = translate_all(k->trainer.model, p->source, n, n,
-                                     &k->trainer.arena);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < min_int(3, p->count) && !stop_signal; i++) {
+        Sentence *own = translate_all(k->trainer.model, &p->source[i], 1, 1,
+                                      &k->trainer.arena);
         Match match = {0};
-        add_match(&match, result[i], p->target[i]);
+        add_match(&match, *own, p->target[i]);
         char *from = text_of(k, &k->source, p->source[i]);
-        char *to = text_of(k, &k->target, result[i]);
+        char *to = text_of(k, &k->target, *own);
         fprintf(stderr, "    %s  →  %s%s\n", printable(from), printable(to),
                 match.exact ? "" : "  (not yet)");
         free(from);
         free(to);
+        sentences_free(own, 1);
     }
-    sentences_free(result, n);
 }
 
 // ### The log
 //
 // A file for plotting: one row for each step, and one for each look at the
-// validation data, where the last two columns stay empty. A plot of the loss is
-// the first thing to look at when a training does not do what it should.
+// validation data, where the last two columns are empty. If a training does not
+// do what it should, look at a plot of the loss first.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
 //     1,train,5.3106,0.0041,1.5625e-05,3.0172,10310
 //     …
 //     200,train,1.3871,0.6402,0.003125,1.3508,11042
 //     200,valid,0.8185,0.792,0.003125,,
-
-// The rows are flushed one by one, so that one can plot while it trains. Times
-// are those of the clock on the wall, and the only numbers of a log that differ
-// when the same training is run again.
+//
+// Rows are flushed one by one, so you can plot while the model trains. The
+// speed is the only column that differs when the same training is run again.
 
 // The columns that both kinds of rows have.
 void write_row(FILE *log, const Step *s, const char *split, Loss l) {
-    fprintf(log, "%ld,%s,%.6g,%.6g,%.6g,", s->step, split, l.loss / l.tokens,
-            accuracy(l), s->rate);
+    fprintf(log, "%" PRId64 ",%s,%.6g,%.6g,%.6g,", s->step, split,
+            l.loss / l.tokens, accuracy(l), s->rate);
 }
 
-// Saves the best, if there is a better one, and then the newest, which knows
-// how good the best is: were it the other way round, and something happened in
-// between, a resumed training would never save the best again.
+// Saves the best, if there is a better one, and then the newest: in the other
+// order, if something happened in between, a resumed training would be past the
+// best without having saved it.
 void save_models(const Console *c, const Report *r) {
+    c->checkpoint->best = r->best;
     if (r->best)
         save_checkpoint(c->checkpoint, c->settings->model);
+    c->checkpoint->best = false;
     save_checkpoint(c->checkpoint, c->newest);
 }
 
-// The row or rows of one step. If the disk is full, the model is still saved,
-// if there is room for it, before the program fails.
-void write_log(const Console *c, const Report *r) {
+// Opens the log to write at its end, or fails.
+FILE *open_log(const char *path) {
+    FILE *log = fopen(path, "ab");
+    if (!log)
+        fail("cannot write %s: %s", path, strerror(errno));
+    return log;
+}
+
+#define LOG_COLUMNS "step,split,loss,accuracy,learning_rate,gradient_norm," \
+                    "tokens_per_second"
+
+// Copies the rows of an old log up to the step that a checkpoint knows of. What
+// it does not know of, because the power failed after a step was logged and
+// before it was saved, is going to happen again. A power cut can also leave a
+// row without its end, or zero bytes: what is torn is left out. A whole line
+// that is no row means that the file is no log; it is not touched.
+void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
+               int64_t step) {
+    int line = 1;
+    for (size_t i = 0, end; i < size; i = end + 1) {
+        end = i + strcspn(old + i, "\n");
+        size_t digits = strspn(old + i, "0123456789");
+        const char *rest = old + i + digits;
+        bool row = digits && (!strncmp(rest, ",train,", 7)
+                              || !strncmp(rest, ",valid,", 7));
+        bool whole = old[end] == '\n';
+        if (row && whole && strtoll(old + i, NULL, 10) <= step)
+            fprintf(log->file, "%.*s\n", (int)(end - i), old + i);
+        bool torn = !whole || (i && old[i - 1] == '\0');
+        if (!row && !torn && strncmp(old + i, LOG_COLUMNS, end - i)) {
+            discard_file(log);
+            fail("line %d of %s is not a row of a log", line, path);
+        }
+        line += whole;
+    }
+}
+
+// Begins the log, after the first step has been done: a training that fails in
+// it leaves an old log as it was.
+void begin_log(Console *c) {
+    const char *path = c->settings->log;
+    bool special = kind_of_file(path) == SPECIAL;
+    NewFile new = {.file = c->log};
+    char *old = NULL;
+    size_t size = 0;
+    if (!special) {
+        fclose(c->log);
+        old = c->settings->resume ? read_file(path, &size) : NULL;
+        new = new_file(path);
+    }
+    fputs(LOG_COLUMNS "\n", new.file);
+    keep_rows(&new, path, old, size, c->first_step);
+    free(old);
+    if (!special) {
+        commit_file(&new);
+        c->log = open_log(path);
+    }
+    c->log_begun = true;
+}
+
+// The row or rows of one step. If the log cannot be written, the model is saved
+// before the program fails.
+void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
+    if (!c->log_begun)
+        begin_log(c);
     write_row(c->log, s, "train", s->loss);
-    fprintf(c->log, "%.6g,%.0f\n", s->norm,
+    fprintf(c->log, "%.6g,%.0f\n", s->gradient_norm,
             s->loss.tokens / fmax(now() - c->step_started, 1e-9));
     if (r->valid.tokens) {
         write_row(c->log, s, "valid", r->valid);
@@ -6102,62 +6317,23 @@ void write_log(const Console *c, const Report *r) {
         if (c->line_open)
             fputc('\n', stderr);
         save_models(c, r);
-        fail("cannot write %s: %s (the model of step %ld is saved in %s)",
-             c->settings->log, strerror(reason), s->step, c->newest);
+        fail("cannot write %s: %s (the model of step %" PRId64 " is saved in "
+             "%s)", c->settings->log, strerror(reason), s->step, c->newest);
     }
-}
-
-// A row may be cut in two by a power failure. A line without its end is
-// therefore dropped, whatever its number says.
-
-// Opens the log, or fails. A resumed training keeps the rows of the steps that
-// its checkpoint knows of. What it does not know of, because the power failed
-// after a step was logged and before it was saved, is going to happen again.
-FILE *open_log(const char *path, bool resume, long step) {
-    size_t size;
-    char *old = NULL;
-    FILE *log = resume && is_regular(path) ? fopen(path, "rb") : NULL;
-    if (log) {
-        fclose(log);
-        old = read_file(path, &size);
-    } else if (resume && is_regular(path) && errno != ENOENT)
-        fail("cannot open %s: %s", path, strerror(errno));
-    NewFile kept = {0};
-    if (old)
-        kept = new_file(path);
-    log = old ? kept.file : fopen(path, "wb");
-    if (!log)
-        fail("cannot write %s: %s", path, strerror(errno));
-    fputs("step,split,loss,accuracy,learning_rate,gradient_norm,"
-          "tokens_per_second\n", log);
-    char *line = old;
-    while (line && (line = strchr(line, '\n')) != NULL) {
-        size_t length = strcspn(++line, "\n");
-        if (line[length] && strtol(line, NULL, 10) <= step)
-            fprintf(log, "%.*s\n", (int)length, line);
-    }
-    if (old) {
-        commit_file(&kept);
-        log = fopen(path, "ab");
-    }
-    if (!log)
-        fail("cannot write %s: %s", path, strerror(errno));
-    free(old);
-    return log;
 }
 
 // ### After each step
 //
 // The order matters: first the log, then the checkpoint. So the log never lacks
-// a step that a checkpoint knows of, and open_log cuts off what is too much.
+// a step that a checkpoint knows of, and keep_rows drops what is too much.
 
-// What to do at a pause: show, and save.
-void report_pause(Console *c, const Report *r) {
+// What to do at a milestone: show, and save.
+void report_milestone(Console *c, const Report *r) {
     if (r->valid.tokens)
         fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
                 average(r->valid), 100 * accuracy(r->valid),
                 r->best ? "  (best so far)" : "");
-    if (c->pauses++ % 5 == 0 || r->step.step == r->steps)
+    if (c->milestones++ % 5 == 0 || r->step.step == r->steps)
         show_samples(c);
     save_models(c, r);
     c->since = (Loss){0};
@@ -6169,23 +6345,23 @@ bool report_step(void *context, const Report *r) {
     c->since = add_losses(c->since, r->step.loss);
     if (c->log)
         write_log(c, r);
-    if (r->pause || (is_terminal(stderr) && now() - c->shown > 0.2))
+    if (r->milestone || (is_terminal(stderr) && now() - c->shown > 0.2))
         show_progress(c, r);
-    if (r->pause)
-        report_pause(c, r);
+    if (r->milestone)
+        report_milestone(c, r);
+    c->reported = r->step.step;
     c->step_started = now();
     return !stop_signal;
 }
 
 // ### Where a training begins
 
-// There are two beginnings: a new model, made from the data and the settings,
-// and one that is there already. Behind them everything is the same, and the
-// loop of chapter 11 cannot tell which it was; it sees a trainer that stands at
-// some step.
+// A training begins with a new model, made from the data and the settings, or
+// with one from a file. The loop of chapter 11 cannot tell which: it sees a
+// trainer that stands at some step.
 
-// "out/m.safetensors" → "out/m.last.safetensors"; any other name gets ".last"
-// behind it. The caller frees it.
+// "out/m.safetensors" → "out/m.last.safetensors"; to any other name ".last" is
+// appended. The caller frees it.
 char *last_path(const char *path) {
     const char *ending = strrchr(path, '.');
     if (!ending || strcmp(ending, ".safetensors"))
@@ -6196,22 +6372,21 @@ char *last_path(const char *path) {
 }
 
 // The vocabularies of a new model come from the training data alone. A word
-// that only the validation data has is unknown to the model, just as any new
-// word will be when it is used; otherwise one would measure something that
-// never happens.
+// that only the validation data has is unknown to the model, like any new word
+// when the model is used.
 
-// A new model: vocabularies from the training data, random parameters. Fails if
-// the data cannot be read or leaves no words.
-Checkpoint new_checkpoint(const Settings *s, const char *path) {
+// A new model: vocabularies from the training data, which come from `path`, and
+// random parameters. Fails if no words are left.
+Checkpoint new_checkpoint(const Settings *s, const char *path,
+                          const Text *text) {
     Checkpoint c = {.settings = *s};
     Config *config = &c.settings.config;
-    Text text = read_pairs(path, s->tokenizer);
-    c.source = vocab_build(text.source, text.count, s->tokenizer, s->min_count);
-    c.target = vocab_build(text.target, text.count, s->tokenizer, s->min_count);
-    text_free(&text);
+    const Tokenizer how = s->tokenizer;
+    c.source = vocab_build(text->source, text->count, how, s->min_count);
+    c.target = vocab_build(text->target, text->count, how, s->min_count);
     config->source_vocab = c.source.count;
     config->target_vocab = c.target.count;
-    if (min_int(c.source.count, c.target.count) == FIRST_WORD)
+    if (min_int(c.source.count, c.target.count) == FIRST_TOKEN)
         fail("%s: no word occurs %d times", path, s->min_count);
     c.trainer = trainer_new(config, &s->recipe);
     initialize(c.trainer.model, (uint64_t)s->recipe.seed);
@@ -6219,12 +6394,16 @@ Checkpoint new_checkpoint(const Settings *s, const char *path) {
 }
 
 // The model to go on with. What is given on the command line replaces what the
-// model remembers, except for what is FIXED: that must agree. So
-// `--resume --epochs 40` is enough to train twice as long.
+// model remembers, except for what is FIXED: that must agree. A rate that was
+// derived is derived again, in case the warm-up is another one.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     Checkpoint c = load_checkpoint(path);
+    bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
     if (!c.trainer.m)
         fail("%s: without the optimizer's state it cannot be resumed", path);
+    if (c.best && !a->settings.valid)
+        misuse(a, "%s is the best model of a training with --valid, not the "
+               "newest: give --valid again", path);
     for (int i = 0; i < OPTIONS; i++) {
         const Option *o = &options[i];
         char new[64], old[64];
@@ -6239,19 +6418,45 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     }
     if (was_given(a, "epochs"))
         c.settings.recipe.steps = 0;
+    if (derived && !was_given(a, "lr"))
+        c.settings.recipe.rate = derived_rate(&c.settings);
+    c.best = false;
     c.trainer.recipe = c.settings.recipe;
     c.trainer.model->config.dropout = c.settings.config.dropout;
     return c;
 }
 
-// What is FIXED is everything that decides which tensors there are, and how
-// text becomes numbers: a model of width 64 cannot go on as one of width 32,
-// and one that learned words does not know characters. Saying the same again is
-// no error, so the command line of a training can be repeated with --resume
-// behind it.
+bool same_vocabulary(const Vocab *a, const Vocab *b) {
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = !strcmp(a->token[i], b->token[i]);
+    return same;
+}
 
-// Says in three lines what is about to happen.
-void describe(const Checkpoint *c, const Pairs *data) {
+// The loss of the best model so far on the validation data: what a better one
+// must fall below. It is measured anew, since the data may be other data than
+// before, or the file may be gone. Fails if it is the file of another training.
+double best_so_far(const Checkpoint *newest, const char *path,
+                   const Pairs *valid) {
+    if (kind_of_file(path) == NOTHING)
+        return INFINITY;
+    Checkpoint best = load_model(path);
+    if (!same_vocabulary(&best.source, &newest->source)
+        || !same_vocabulary(&best.target, &newest->target)
+        || best.trainer.model->count != newest->trainer.model->count
+        || best.settings.config.max_len != newest->settings.config.max_len)
+        fail("%s is not the best model of the training to resume", path);
+    Loss loss = evaluate_loss(best.trainer.model, valid,
+                              newest->settings.recipe.batch, 0,
+                              &best.trainer.arena);
+    checkpoint_free(&best);
+    return isfinite(loss.cross_entropy) ? loss.cross_entropy : INFINITY;
+}
+
+// Says in three lines what is about to happen, and what will be replaced.
+void describe(const Console *console, const Pairs *data) {
+    const Settings *s = console->settings;
+    const Checkpoint *c = console->checkpoint;
     const Config *m = &c->settings.config;
     const Recipe *r = &c->settings.recipe;
     char text[32];
@@ -6261,34 +6466,33 @@ void describe(const Checkpoint *c, const Pairs *data) {
     fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
             "parameters\n", m->layers, m->layers, m->d_model, m->heads,
             m->d_ff, text);
-    fprintf(stderr, "training: %ld steps of %d sentences, learning rate up to "
-            "%.3g after %d steps\n", total_steps(r, data->count), r->batch,
-            r->rate, r->warmup);
+    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, "
+            "learning rate up to %.3g after %d steps\n",
+            total_steps(r, data->count), r->batch, r->rate, r->warmup);
+    const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
+                              s->log};
+    for (int i = 0; i < 3 && !s->resume; i++)
+        if (replaced[i] && kind_of_file(replaced[i]) == REGULAR)
+            fprintf(stderr, "%s is there already and will be replaced; "
+                    "--resume would go on with it\n", replaced[i]);
 }
 
-// It is worth reading these lines before one goes for coffee:
-//
-//     data: 6000 pairs, vocabularies of 109 and 154 tokens
-//     model: 2+2 layers, d_model 64, 4 heads, d_ff 256: 260,314 parameters
-//     training: 400 steps of 64 sentences, learning rate up to 0.00625 after …
-
 // No file may be read and written at once, and each that will be written must
-// be writable: better to know now than after an hour. The log is opened before
-// the first step anyway.
-void check_paths(const Arguments *a, const char *newest) {
-    const char *out[] = {a->settings.model, newest, a->settings.log};
-    const char *in[] = {a->operand[0], a->settings.valid};
-    for (int i = 0; i < 6; i++)
-        if (out[i / 2] && in[i % 2] && !strcmp(out[i / 2], in[i % 2]))
-            misuse(a, "%s would be overwritten", in[i % 2]);
-    for (int i = 0; i < 2; i++) {
-        if (out[2] && !strcmp(out[2], out[i]))
-            misuse(a, "%s would be overwritten", out[2]);
-        NewFile trial = new_file(out[i]);
-        fclose(trial.file);
-        remove(trial.beside);
-        free(trial.beside);
-    }
+// be writable: better to know now than after an hour. (The log is opened before
+// the first step anyway.)
+void check_paths(const Arguments *a, const char *last) {
+    enum { WRITTEN = 3, ALL = 5 };
+    const Settings *s = &a->settings;
+    const char *file[ALL] = {s->model, last, s->log, a->operand[0], s->valid};
+    for (int i = 0; i < WRITTEN; i++)
+        for (int k = i + 1; k < ALL; k++)
+            if (file[i] && file[k] && same_file(file[i], file[k]))
+                misuse(a, "%s would be overwritten", file[k]);
+    for (int i = 0; i < 2; i++)
+        if (file[i]) {
+            NewFile trial = new_file(file[i]);
+            discard_file(&trial);
+        }
 }
 
 // ### The command
@@ -6300,31 +6504,51 @@ void check_paths(const Arguments *a, const char *newest) {
 //     nothing to do: 2000 steps are done; ask for more --steps or --epochs
 //     step 8: the loss is not a number any more; try a smaller --lr; …
 //
-// The third is followed by the first. In the fourth nothing is saved, for what
-// went wrong may have begun some steps ago; the state of the last pause is a
-// better place to look.
+// The third is followed by the first. In the fourth nothing is saved, since
+// what went wrong may have begun some steps ago; the last checkpoint is a
+// better state to go back to.
+
+// If memory runs out, the steps that have been reported are saved.
+const Console *rescued;
+
+void rescue_training(void) {
+    const Trainer *t = &rescued->checkpoint->trainer;
+    if (rescued->line_open)
+        fputc('\n', stderr);
+    if (t->step != rescued->reported)
+        return; // log or best model do not know of it
+    save_checkpoint(rescued->checkpoint, rescued->newest);
+    fprintf(stderr, "step %" PRId64 " is saved in %s\n", t->step,
+            rescued->newest);
+}
 
 // Trains, saves if stopped, and says how it ended. Fails if the loss is not a
-// number any more: then the file keeps the state of the last pause.
+// number any more.
 void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     Trainer *t = &c->checkpoint->trainer;
-    const char *path = c->settings->model;
     if (t->step >= total_steps(&t->recipe, data->count))
-        fprintf(stderr, "nothing to do: %ld steps are done; ask for more "
-                "--steps or --epochs\n", t->step);
+        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
+                "more --steps or --epochs\n", t->step);
+    rescued = c;
+    rescue = rescue_training;
     bool finite = train(t, data, valid, report_step, c);
+    rescue = NULL;
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)
-        fail("step %ld: the loss is not a number any more; try a smaller --lr; "
-             "%s %s", t->step + 1, c->pauses || c->settings->resume
-             ? "the last good state is in" : "nothing was saved in", c->newest);
+        fail("step %" PRId64 ": the loss is not a number any more; "
+             "try a smaller --lr; %s %s", t->step + 1,
+             c->milestones || c->settings->resume ? "the last good state is in"
+                                              : "nothing was saved in",
+             c->newest);
+    const char *path = isfinite(t->best) ? c->settings->model : c->newest;
     if (stop_signal)
         save_checkpoint(c->checkpoint, path = c->newest);
-    fprintf(stderr, "%s at step %ld after %.1f s; %s%s; peak memory of a step "
-            "%.1f MB\n", stop_signal ? "stopped" : "done", t->step,
-            now() - c->started, stop_signal ? "go on with --resume; " : "",
-            path, (double)t->arena.peak / 1e6);
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; "
+            "peak memory of a step %.1f MB\n",
+            stop_signal ? "stopped" : "done", t->step, now() - c->started,
+            stop_signal ? "go on with --resume; " : "", path,
+            (double)t->arena.peak / 1e6);
 }
 
 // transformer train DATA.tsv
@@ -6334,20 +6558,32 @@ void train_command(const Arguments *a, Checkpoint *c) {
     const char *path = a->operand[0], *newest = last ? last : s->model;
     if (was_given(a, "steps") && was_given(a, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
-    check_paths(a, newest);
-    *c = s->resume ? resume_checkpoint(a, newest) : new_checkpoint(s, path);
-    Pairs data = load_pairs(path, c), valid = {0};
+    check_paths(a, last);
+    if (s->resume)
+        *c = resume_checkpoint(a, newest);
+    // read once: it may come through a pipe
+    Text text = read_pairs(path, s->resume ? c->settings.tokenizer
+                                           : s->tokenizer);
+    if (!s->resume)
+        *c = new_checkpoint(s, path, &text);
+    Pairs data = number_pairs(path, &text, c), valid = {0};
+    text_free(&text);
     if (s->valid)
         valid = load_pairs(s->valid, c);
+    if (s->valid && s->resume)
+        c->trainer.best = best_so_far(c, s->model, &valid);
     Console console = {
         .settings = s, .checkpoint = c, .newest = newest,
         .samples = s->valid ? &valid : &data, .first_step = c->trainer.step,
-        .log = s->log ? open_log(s->log, s->resume, c->trainer.step) : NULL,
+        .log = s->log ? open_log(s->log) : NULL,
         .started = now(), .step_started = now(),
     };
-    describe(c, &data);
-    signal(SIGINT, remember_signal);
-    signal(SIGTERM, remember_signal);
+    describe(&console, &data);
+    stop_at(SIGINT);
+    stop_at(SIGTERM);
+#ifdef SIGHUP
+    stop_at(SIGHUP);
+#endif
     run_training(&console, &data, s->valid ? &valid : NULL);
     if (console.log)
         fclose(console.log);
@@ -6361,50 +6597,106 @@ void train_command(const Arguments *a, Checkpoint *c) {
 //     $ echo "the red car is fast" | ./transformer translate m.safetensors
 //     la voiture rouge est rapide
 //
-// As many lines come out as go in, in the same order; a line without a word
-// gives an empty line. A line that cannot be translated ends the program with
-// its number, behind the translations of all lines before it.
+// One line comes out for each that goes in, in the same order; a line without a
+// word gives an empty line. A line that cannot be translated ends the program
+// with its number, after the translations of all lines before it. A word that
+// the model does not know is no error: it becomes <unknown>.
 
 // Lines may come from a person, a file or a program that waits for each answer.
-// The first and the last of these are why the output is flushed after each lot
-// of lines, and why at a terminal a lot is a single line.
+// Up to 64 lines are taken together, which is several times faster than one by
+// one; but before the program would have to wait for more input, it answers
+// what it has.
+
+enum { LINES = 64, LONGEST_LINE = 1 << 20 };
+
+typedef struct {
+    Checkpoint *checkpoint;
+    Sentence line[LINES]; // read, and not yet translated
+    int lines;
+    int line_number;      // of the line that was read last, from 1
+    char bytes[4096];     // of the standard input
+    size_t at, end;       // the next of them, and how many there are
+} Input;
+
+// Translates and prints the lines that have been read.
+void answer(Input *in) {
+    Checkpoint *c = in->checkpoint;
+    if (in->lines == 0)
+        return;
+    Sentence *result = translate_all(c->trainer.model, in->line, in->lines,
+                                     in->lines, &c->trainer.arena);
+    for (int i = 0; i < in->lines; i++) {
+        char *text = text_of(c, &c->target, result[i]);
+        puts(in->line[i].length > 1 ? text : "");
+        free(text);
+        free(in->line[i].id);
+    }
+    sentences_free(result, in->lines);
+    in->lines = 0;
+    finish_output();
+}
+
+// The next byte of the standard input, or EOF. Fails if it cannot be read.
+int next_byte(Input *in) {
+    if (in->at == in->end) {
+#ifdef TRANSFORMER_POSIX
+        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&input, 1, 0) == 0)
+            answer(in);
+        ptrdiff_t size = read(STDIN_FILENO, in->bytes, sizeof in->bytes);
+#else
+        ptrdiff_t size = (ptrdiff_t)fread(in->bytes, 1, 1, stdin);
+        size = ferror(stdin) ? -1 : size;
+#endif
+        if (size < 0)
+            fail("cannot read the input: %s", strerror(errno));
+        in->at = 0;
+        in->end = (size_t)size;
+    }
+    return in->at < in->end ? (unsigned char)in->bytes[in->at++] : EOF;
+}
 
 // The next line of the standard input, without its end (LF or CR LF) and, if it
-// is line 1, without a byte order mark; NULL behind the last. The caller frees
-// it. Fails if the input cannot be read or is not text.
-char *read_input(int number) {
+// is line 1, without a byte order mark; NULL after the last. The caller frees
+// it. Fails if the input cannot be read or is not text. A line may be long, but
+// not without limit, and it is never cut in two: both halves would be
+// translated as if they were whole.
+char *read_input(Input *in) {
     size_t length = 0, room = 256;
     char *line = allocate(room, 1);
     int c;
-    while ((c = getchar()) != EOF && c != '\n') {
+    in->line_number++;
+    while ((c = next_byte(in)) != EOF && c != '\n') {
         if (c == '\0')
-            fail("line %d of the input: a zero byte: this is not text", number);
+            fail("line %d of the input: a zero byte: this is not text",
+                 in->line_number);
         line[length++] = (char)c;
+        if (length == LONGEST_LINE)
+            fail("line %d of the input has more than %d bytes",
+                 in->line_number, LONGEST_LINE);
         if (length == room)
             line = reallocate(line, room *= 2, 1);
-        if (number == 1 && length == 3 && !memcmp(line, "\xef\xbb\xbf", 3))
+        if (in->line_number == 1 && length == 3
+            && !memcmp(line, "\xef\xbb\xbf", 3))
             length = 0;
     }
-    if (ferror(stdin))
-        fail("cannot read the input: %s", strerror(errno));
     if (length == 0 && c == EOF) {
         free(line);
         return NULL;
     }
-    length -= length && line[length - 1] == '\r';
+    while (length && line[length - 1] == '\r')
+        length--;
     line[length] = '\0';
+    if (strchr(line, '\r'))
+        fail("line %d of the input: a carriage return in the middle",
+             in->line_number);
     return line;
 }
 
-// The input is read byte by byte up to the end of a line, however long that is:
-// a limit would cut somebody's sentence in two, and both halves would be
-// translated as if they were whole. A line that is not UTF-8, or longer than
-// the model was made for, is an error rather than a bad translation.
-
-// text → its tokens, which the caller frees. Returns NULL, or else what is
-// wrong with the text, to be said behind its name.
-const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
-                         Sentence *s) {
+// text → its tokens, which the caller frees. Returns NULL, or what is wrong
+// with the text, to be said after its name.
+const char *tokenize_input(const char *text, const Checkpoint *c,
+                           const Vocab *v, Sentence *s) {
     static char reason[64];
     int most = c->settings.config.max_len;
     if (!valid_utf8(text))
@@ -6413,59 +6705,38 @@ const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
     strcpy(copied, text);
     if (c->settings.tokenizer.lowercase)
         lower_case(copied);
-    *s = encode_text(copied, v, c->settings.tokenizer);
+    *s = tokenize(copied, v, c->settings.tokenizer);
     free(copied);
     snprintf(reason, sizeof reason, "has %d tokens; the model takes at most %d",
              s->length - 1, most);
     return s->length - 1 > most ? reason : NULL;
 }
 
-// A word that the model does not know is no error: it becomes <unknown>, and
-// the model makes of it what it can.
-
-// Translates and prints n lines, and frees their tokens.
-void translate_lines(Checkpoint *c, Sentence *line, int n) {
-    Sentence *result = translate_all(c->trainer.model, line, n, n,
-                                     &c->trainer.arena);
-    for (int i = 0; i < n; i++) {
-        char *text = text_of(c, &c->target, result[i]);
-        puts(line[i].length > 1 ? text : "");
-        free(text);
-        free(line[i].id);
-    }
-    sentences_free(result, n);
-    finish_output();
-}
-
-// transformer translate MODEL. At a terminal each line is answered at once;
-// from a file 64 lines are taken together, which is several times faster.
+// transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
     (void)a; // needs no more
-    enum { LINES = 64 };
-    int together = is_terminal(stdin) ? 1 : LINES, n = 0;
-    Sentence line[LINES];
+    Input in = {.checkpoint = c};
     char *text;
-    for (int number = 1; (text = read_input(number)) != NULL; number++) {
-        const char *wrong = encode_input(text, c, &c->source, &line[n]);
+    while ((text = read_input(&in)) != NULL) {
+        const char *wrong = tokenize_input(text, c, &c->source,
+                                         &in.line[in.lines]);
         free(text);
-        n += !wrong;
-        if (n == together || wrong) {
-            translate_lines(c, line, n);
-            n = 0;
-        }
+        in.lines += !wrong;
+        if (in.lines == LINES || wrong)
+            answer(&in);
         if (wrong)
-            fail("line %d of the input %s", number, wrong);
+            fail("line %d of the input %s", in.line_number, wrong);
     }
-    translate_lines(c, line, n);
+    answer(&in);
 }
 
 // ## evaluate
 //
-// How good is a model? The first three numbers are teacher-forced: what does it
-// think of the true translation, word by word? The last two are of its own
-// translations: is it the very same sentence, and how many short runs of words
-// are the same? (Chapter 12 defines BLEU.) One line each, a name and a number,
-// for people and for scripts:
+// How good is a model? The first three numbers are teacher-forced: how well
+// does it predict the true translation, word by word? The last two are of its
+// own translations: how many are the very same sentence as the reference, and
+// how many short runs of words do they share with it? (Chapter 12 defines
+// BLEU.) One line each, a name and a number, for people and for scripts:
 //
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
@@ -6476,21 +6747,18 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     exact_match 9.40         percent
 //     bleu 39.95               percent
 //
-// This is a model that was stopped halfway, after 216 steps. Three of four
-// words are right if all words before them are right; but then of sentences
-// with eight words only one in ten can be right from end to end: 0.7545 to the
-// power of eight is 0.105. That is why exact matches come late in a training,
-// and then all at once.
-
+// This model was stopped halfway, after 216 steps. Three of four words are
+// right if all words before them are; but a sentence of eight words is then
+// right from end to end only one time in ten, since 0.7545 to the power of 8 is
+// 0.105. That is why exact matches come late in a training, and then all at
+// once.
+//
 // Compare only what is comparable. A loss depends on the vocabulary: fewer
 // words are easier to predict. BLEU depends on how text is cut into tokens;
-// here it is the program's own way, so its values hold for comparing models of
-// this program, not with those of an article. And an exact match is a hard
-// measure for sentences that can be translated in two ways, a fair one for
-// dates or reversed words.
-//
-// These numbers do not depend on how sentences are batched, but for rounding;
-// the tests hold them against those of sentences taken one by one.
+// here it is the program's own way, so its values serve to compare models of
+// this program, not those of an article. And an exact match is a hard measure
+// for sentences that can be translated in two ways, a fair one for dates or
+// reversed words.
 
 // transformer evaluate MODEL DATA.tsv
 void evaluate_command(const Arguments *a, Checkpoint *c) {
@@ -6499,6 +6767,9 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     Arena *arena = &c->trainer.arena;
     Pairs p = load_pairs(a->operand[1], c);
     Loss loss = evaluate_loss(model, &p, TOGETHER, 0, arena);
+    if (!isfinite(loss.cross_entropy))
+        fail("%s: its loss on %s is not a number", a->operand[0],
+             a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
@@ -6514,9 +6785,10 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 
 // ## attention
 //
-// Shows where the model looks while it translates a sentence: its own
-// translation, or another one, for which --target asks. What the picture and
-// the file mean is told in chapter 13.
+// Shows where the model looks while it translates a sentence. With --target it
+// shows where the model would have looked if it had written that translation
+// instead of its own: a forward pass with the given words, as in training.
+// Chapter 13 explains the picture and the file.
 // Of the model above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
@@ -6538,22 +6810,18 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 // It has learned where an article comes from ("la" looks at "the") and begins
 // to find the noun, but does not yet know its adjectives.
 
-// With --target one can ask for what did not happen: where would the model have
-// looked, had it written this? That is a forward pass with the given words in
-// the place of the translation, just as in training.
-
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
     const Transformer *model = c->trainer.model;
     Arena *arena = &c->trainer.arena;
-    if (csv && !strcmp(csv, a->operand[0]))
+    if (csv && same_file(csv, a->operand[0]))
         misuse(a, "%s would be overwritten", csv);
     Sentence source, target;
-    const char *wrong = encode_input(a->operand[1], c, &c->source, &source);
+    const char *wrong = tokenize_input(a->operand[1], c, &c->source, &source);
     if (wrong || source.length == 1)
         fail("the sentence %s", wrong ? wrong : "is empty");
-    if (wanted && (wrong = encode_input(wanted, c, &c->target, &target)))
+    if (wanted && (wrong = tokenize_input(wanted, c, &c->target, &target)))
         fail("the target %s", wrong);
     if (!wanted) {
         Sentence *own = translate_all(model, &source, 1, 1, arena);
@@ -6567,6 +6835,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     printf("%s\n\n", printable(words));
     draw_cross_attention(stdout, &pass, &saved, &batch, &c->source,
                          &c->target);
+    finish_output();
     if (csv) {
         NewFile n = new_file(csv);
         write_attention_csv(n.file, &pass, &saved, &batch, &c->source,
@@ -6581,8 +6850,8 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // ## info
 //
 // What is in a model file, or what a model with these options would be. The
-// second needs no training and no file, so one can compute the size of the
-// paper's model before one has the memory for it:
+// second needs no training and no file, so you can compute the size of the
+// paper's model before you have the memory for it:
 //
 //     $ ./transformer info --layers 6 --d-model 512 --heads 8 --d-ff 2048
 //     …
@@ -6609,10 +6878,10 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // The largest part of it is in the feed-forward networks, not in the attention
 // that gave the paper its name.
 
-// The table that it prints is counted from the list of tensors in chapter 8,
-// not from a formula, so it is right for every combination of options. The
-// second part is an estimate from the formula in chapter 13; `train` prints the
-// true peak when it is done, and one can compare the two.
+// The table is counted from the list of tensors in chapter 8, not computed from
+// a formula, so it is right for every combination of options. The second part
+// is an estimate by the formula in chapter 13; `train` prints the true peak
+// when it is done.
 
 // Ends with status 2 if an option asks for what the file has decided.
 void check_info(const Arguments *a) {
@@ -6638,7 +6907,7 @@ void info_command(const Arguments *a, Checkpoint *c) {
     printf("source vocabulary %d\n", config.source_vocab);
     printf("target vocabulary %d\n", config.target_vocab);
     if (a->operands)
-        printf("steps trained %ld\n", c->trainer.step);
+        printf("steps trained %" PRId64 "\n", c->trainer.step);
     putchar('\n');
     Transformer *outline = transformer_outline(&config);
     print_parameters(stdout, outline);
@@ -6652,27 +6921,43 @@ void info_command(const Arguments *a, Checkpoint *c) {
 
 // ## main
 //
-// Here it ends, or begins: a command line comes in, one of five functions is
-// called, a status goes out. Whoever includes this file to use its parts leaves
-// main out.
-
-// How one knows that all this is right: the tests call the finished program
-// from outside, rightly and wrongly, some four hundred times. Each option is
-// given its limits and what lies just beyond them; data and models are damaged
-// in every way we could think of; the disk is full in the middle of a file; a
-// training is stopped and resumed. Each time the exit status, the message and
+// A command line comes in, one of five functions is called, a status goes out.
+// If you include this file to use its parts, leave main out by defining
+// TRANSFORMER_NO_MAIN.
+//
+// The tests call the finished program from outside, rightly and wrongly, some
+// five hundred times. Each option is given its limits and what lies just beyond
+// them; data and models are damaged; the disk is full in the middle of a file;
+// a training is stopped and resumed. Each time the exit status, the message and
 // the files that are left are compared with what this chapter promises.
+//
+// The program needs a stack of 256 KB; systems give a program some megabytes.
+
+// The standard input, output and error streams that are closed when the program
+// begins: the next file to be opened would take their place, and messages would
+// be written into it. They become streams that cannot be used.
+void open_closed_streams(void) {
+#ifdef TRANSFORMER_POSIX
+    FILE *const standard[] = {stdin, stdout, stderr};
+    struct stat status;
+    for (int i = 0; i < 3; i++)
+        if (fstat(i, &status) != 0
+            && !freopen("/dev/null", i ? "r" : "w", standard[i]))
+            exit(1);
+#endif
+}
 
 // The status is 0, or 128 and the number of the signal that stopped a training.
 #ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
-    void (*const run[])(const Arguments *, Checkpoint *) = {
-        train_command, translate_command, evaluate_command, attention_command,
-        info_command};
-    const char *only = argc == 2 ? argv[1] : "";
-    if (!strcmp(only, "--version"))
+    open_closed_streams();
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+#endif
+    const char *first = argc > 1 ? argv[1] : "";
+    if (argc == 2 && !strcmp(first, "--version"))
         puts("transformer 1.0");
-    else if (!strcmp(only, "--help") || !strcmp(only, "-h"))
+    else if (argc == 2 && find_choice("help|--help|-h", first) >= 0)
         print_help();
     else {
         Arguments a = read_arguments(argc, argv);
@@ -6680,11 +6965,11 @@ int main(int argc, char **argv) {
         set_threads(&a);
         bool help = a.settings.help;
         if (!help && a.operands && a.command->bit != TRAIN)
-            c = load_checkpoint(a.operand[0]);
+            c = load_model(a.operand[0]);
         if (help)
             print_command_help(a.command);
         else
-            run[a.command - commands](&a, &c);
+            a.command->run(&a, &c);
         checkpoint_free(&c);
     }
     finish_output();

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
 """Checks the woven pages, docs/*.html, against transformer.c and each other.
+docs/website.py checks the links of its pages by what stands here.
 
     python3 docs/check.py        the last line is "N passed, N failed"
 """
 
-import csv
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import weave
 
 DOCS, ROOT = weave.DOCS, weave.ROOT
 counts = {True: 0, False: 0}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
+SHARED = {"style.css"}  # the files that pages load; they stand beside the pages
 
 
 def claim(holds, text, found=()):
@@ -37,13 +38,14 @@ class Page(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.name = path.name
+        self.path = path
         self.ids, self.links, self.tags, self.headings = [], [], [], []
-        self.lines = {}         # line number -> text, of numbered listings
+        self.listings = []      # the program's text
+        self.anchors = {}       # id -> its listing, and its line there
         self.words = []         # text that a reader sees
         self.loaded, self.unnamed, self.math = [], [], 0
         self.open = []          # tags that are open
-        self.line = None
+        self.depth = None       # of the listing that is open
         self.html = path.read_text(encoding="utf-8")
         self.feed(self.html)
         self.close()
@@ -55,19 +57,22 @@ class Page(HTMLParser):
             self.ids.append(a["id"])
         if tag == "a" and "href" in a:
             self.links.append(a["href"])
-        if tag in ("script", "img", "iframe", "object") or \
-                (tag == "link" and not a.get("href", "").startswith("data:")):
-            self.loaded.append(f"{tag} {a}")
+        elif "src" in a or tag in ("link", "object"):
+            file = a.get("src") or a.get("href") or a.get("data") or ""
+            if not file.startswith("data:"):
+                self.loaded.append(file)
         if tag == "svg" and not (a.get("role") == "img"
                                  and len(a.get("aria-label", "")) > 40):
             self.unnamed.append(str(a))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
         self.math += tag == "math"
-        if tag == "span" and re.fullmatch(r"L\d+", a.get("id", "")):
-            self.line = int(a["id"][1:])
-            self.lines[self.line] = ""
+        if tag == "pre" and "program" in a.get("class", "").split():
             self.depth = len(self.open)
+            self.listings.append("")
+        elif self.depth is not None and "id" in a:
+            self.anchors[a["id"]] = (len(self.listings) - 1,
+                                     self.listings[-1].count("\n"))
         if tag not in VOID:
             self.open.append(tag)
 
@@ -75,34 +80,44 @@ class Page(HTMLParser):
         if tag in VOID:
             return
         self.open.pop()
-        if self.line and len(self.open) == self.depth:
-            self.line = None
+        if len(self.open) == self.depth:
+            self.depth = None
 
     def handle_data(self, data):
-        if self.line:
-            self.lines[self.line] += data
+        if self.depth is not None:
+            self.listings[-1] += data
         elif not {"style", "annotation", "pre", "code"} & set(self.open):
             self.words.append(data)
 
 
-def check_coverage(pages, source):
+def check_coverage(pages, book):
     """Every line of code once, in order, byte for byte; the rest is prose."""
-    chapters = sorted(n for n in pages if re.match(r"\d\d-", n))
-    shown = [item for n in chapters for item in pages[n].lines.items()]
-    lines = source.split("\n")
-    numbers = [n for n, _ in shown]
-    claim(numbers == sorted(set(numbers)),
-          "each line of a listing stands in one chapter, in the file's order")
-    none([n for n, text in shown if text != lines[n - 1]],
-         "each line of a listing is that line of transformer.c")
-    code = dict(shown)
-    rebuilt = "\n".join(code.get(i, "") for i, line in enumerate(lines, 1)
-                        if not line.startswith("//"))
-    claim(rebuilt == "\n".join(l for l in lines if not l.startswith("//")),
-          "the listings of all chapters are transformer.c without its prose")
-    claim(pages["book.html"].lines == code, "so are those of the one page")
-    whole = "\n".join(pages["source.html"].lines.values())
-    claim(whole == source.rstrip("\n"), "the source page is the whole file")
+    shown = [text for c in book.chapters
+             for text in pages[f"{c.page}.html"].listings]
+    first = book.source.index("//@ chapter ")
+    pieces = re.split(r"^(?://.*\n)+", book.source[first:], flags=re.MULTILINE)
+    code = [piece.strip("\n") for piece in pieces if piece.strip("\n")]
+    claim(len(code) > 300 and shown == code,
+          f"the {len(shown)} listings of the chapters are transformer.c without "
+          "its prose, each line once, in the file's order",
+          [f"{a[:60]!r} is not {b[:60]!r}" for a, b in zip(shown, code)
+           if a != b])
+
+
+def check_anchors(pages, book):
+    """A name's address leads to the line that says the name."""
+    lost = []
+    for name, (chapter, _, lines, _) in book.defined.items():
+        page = pages[f"{chapter.page}.html"]
+        listing, line = page.anchors.get(name, (None, 0))
+        if listing is None or \
+                page.listings[listing].split("\n")[line:][:len(lines)] != lines:
+            lost.append(f"{page.path.name}#{name}")
+    none(lost, f"the addresses of {len(book.defined)} functions, types and so on "
+         "lead to them")
+    none([f"{p.path.name}: {m}" for p in pages.values() for m in
+          re.findall(r"(?:id=\"|#)(?:L|cb)?\d+(?:-\d+)?\"", p.html)],
+         "no address is the number of a line")
 
 
 def check_functions(pages, book):
@@ -118,7 +133,7 @@ def check_functions(pages, book):
     claim(len(functions) > 200, f"transformer.c has {len(functions)} functions")
     none(sorted(functions - known), "each of them is in the index of functions")
     none(sorted(n for n in functions
-                if len(" ".join(book.defined[n][4]).split()) < 3),
+                if len(" ".join(book.defined[n][3]).split()) < 3),
          "each has a contract above it")
     text = pages["functions.html"].html
     none(sorted(n for n in functions if f"<code>{n}</code>" not in text),
@@ -126,92 +141,88 @@ def check_functions(pages, book):
 
 
 def check_links(pages):
-    ids = {name: set(page.ids) for name, page in pages.items()}
-    dead = []
-    for name, page in pages.items():
-        for link in page.links:
-            if re.match("https?:", link):
+    """Links and what is loaded, for pages by their resolved path."""
+    dead, ids = [], {path: set(page.ids) for path, page in pages.items()}
+    for path, page in pages.items():
+        for link in page.links + page.loaded:
+            if link in page.links and re.match("(https?|mailto):", link):
                 continue
-            target, _, anchor = link.partition("#")
-            target = target or name
-            if target not in ids or anchor and anchor not in ids[target]:
-                dead.append(f"{name}: {link}")
-    none(dead, "no link leads nowhere")
-    none([n for n, p in pages.items() if len(p.ids) != len(set(p.ids))],
+            target, _, anchor = unquote(link).partition("#")
+            file = (path.parent / target).resolve() if target else path
+            if link.startswith("/") or not file.is_file() \
+                    or anchor and anchor not in ids.get(file, ()):
+                dead.append(f"{path.name}: {link}")
+    count = sum(len(page.links) for page in pages.values())
+    none(dead, f"each of {count} links leads somewhere, by a relative path")
+    none([path.name for path, page in pages.items()
+          if len(page.ids) != len(set(page.ids))],
          "no address is used twice on a page")
+
+
+def check_reached(pages):
     reached = {link.partition("#")[0] for p in pages.values() for link in p.links}
     none(sorted(set(pages) - reached), "each page is linked from another")
 
 
 def check_pages(pages):
-    none([n for n, p in pages.items() if p.loaded],
-         "nothing is loaded: no script, no image, no style from elsewhere")
+    none([f"{n}: {file}" for n, p in pages.items() for file in p.loaded
+          if file not in SHARED], f"pages load {' and '.join(sorted(SHARED))} "
+         "beside them and nothing else")
+    style = (DOCS / "style.css").read_text(encoding="utf-8")
+    none([file for file in re.findall(r"url\([\"']?(.*?)[\"']?\)", style)
+          if not (DOCS / file).is_file()] + re.findall("@import.*", style),
+         "the style loads nothing from elsewhere")
     none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
          "each figure has a text alternative")
     none([n for n, p in pages.items() if p.tags.count("main") != 1
-          or 'lang="en"' not in p.html or p.headings.count(1) != 1
-          and n != "book.html"], "each page has a language, one main, one title")
+          or 'lang="en"' not in p.html or p.headings.count(1) != 1],
+         "each page has a language, one main, one title")
     none([n for n, p in pages.items()
           if any(b > a + 1 for a, b in zip(p.headings, p.headings[1:]))],
          "no heading skips a level")
 
 
-def check_math(pages, source):
+def check_math(pages, book):
     tex = re.compile(r"\\[A-Za-z]{3,}|\$\$")
     none([f"{n}: {w.strip()[:60]}" for n, p in pages.items()
           for w in p.words if tex.search(w)], "no TeX is left in the text")
-    written = len(re.findall(r"^// \$\$", source, re.MULTILINE))
-    shown = sum(p.math for n, p in pages.items() if re.match(r"\d\d-", n))
+    written = len(re.findall(r"^// \$\$", book.source, re.MULTILINE))
+    shown = sum(pages[f"{c.page}.html"].math for c in book.chapters)
     claim(shown >= written > 10,
           f"all {written} formulas of the file are MathML ({shown} with those "
           "of boxes and questions)")
 
 
 def check_balance(book):
-    """Short listings, and no long function without a comment."""
-    sizes = [sum(bool(line) for line in b.lines) for c in book.chapters
-             for b in c.blocks if b.kind == "code"]
-    claim(statistics.median(sizes) <= 12,
-          f"half of the {len(sizes)} listings have at most "
-          f"{statistics.median(sizes):.0f} lines of code; the longest, a table "
-          f"of options, has {max(sizes)}")
-    lines = book.source.split("\n")
-    bare = [f"{name}, {last - first + 1} lines"
-            for name, (_, kind, first, last, _) in book.defined.items()
-            if kind == "function" and last - first + 1 > 35
-            and not any("//" in line for line in lines[first - 1:last])]
+    """No long function without a comment; few markers."""
+    bare = [f"{name}, {len(lines)} lines"
+            for name, (_, kind, lines, _) in book.defined.items()
+            if kind == "function" and len(lines) > 35
+            and not any("//" in line for line in lines)]
     none(bare, "no function of more than 35 lines is without a comment")
+    lines = book.source.split("\n")
     markers = sum(l.lstrip().startswith("//@") for l in lines)
     claim(markers < 0.03 * len(lines), f"markers are {markers} of "
           f"{len(lines)} lines")
 
 
-def check_readme():
-    """Two tables of docs/runs stand in README.md, too, in other columns."""
-    def numbers(text):
-        return re.findall(r"\d+(?:[.,]\d+)*", text)
-
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = [numbers(line) for line in readme.splitlines() if line[:2] == "| "]
-    for name in "platforms", "speed":
-        with open(DOCS / "runs" / f"{name}.csv", encoding="utf-8") as file:
-            rows = [" ".join(row) for row in list(csv.reader(file))[1:]]
-        none([row for row in rows if numbers(row) not in shown],
-             f"README shows the {len(rows)} rows of docs/runs/{name}.csv")
+def end():
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    sys.exit(counts[False] > 0)
 
 
 def main():
     book = weave.Book()
     pages = {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))}
-    check_coverage(pages, book.source)
+    check_coverage(pages, book)
+    check_anchors(pages, book)
     check_functions(pages, book)
-    check_links(pages)
+    check_links({page.path: page for page in pages.values()})
+    check_reached(pages)
     check_pages(pages)
-    check_math(pages, book.source)
+    check_math(pages, book)
     check_balance(book)
-    check_readme()
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    sys.exit(counts[False] > 0)
+    end()
 
 
 if __name__ == "__main__":

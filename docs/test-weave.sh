@@ -1,25 +1,52 @@
 #!/bin/sh
-# The weaver stops at whatever does not fit. Each check plants a fault in a copy
-# of the project and expects the weaver to name it. `make docs` comes first: the
-# copy uses its programs.
+# The weaver stops at whatever does not fit, the checks of its pages find what is
+# wrong in them, and a line more in transformer.c changes few lines of the pages.
+# Each check plants something in a copy of the project. `make docs` comes first:
+# the copy uses its programs and pages.
+#
+# $0 is awk's:
+# shellcheck disable=SC2016
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 copy=$root/build/weave
 passed=0 failed=0
 
+passes()
+{
+    echo "ok   $1"
+    passed=$((passed + 1))
+}
+
+fails()
+{
+    echo "FAIL $1"
+    failed=$((failed + 1))
+}
+
+weave="python3 docs/weave.py" # how the copy is woven
+
 # refused CLAIM MESSAGE: the copy is not woven, and the message says why
 refused()
 {
-    if (cd "$copy" && python3 docs/weave.py > log 2>&1); then
-        echo "FAIL $1: it was woven"
-        failed=$((failed + 1))
+    if (cd "$copy" && $weave > log 2>&1); then
+        fails "$1: it was woven"
     elif grep -q "^weave.py: " "$copy/log" && grep -q "$2" "$copy/log"; then
-        echo "ok   $1"
-        passed=$((passed + 1))
+        passes "$1"
     else
-        echo "FAIL $1: the message is another one"
+        fails "$1: the message is another one"
         tail -n 3 "$copy/log"
-        failed=$((failed + 1))
+    fi
+}
+
+# found CLAIM CHECK: this check of the copy's pages fails
+found()
+{
+    if (cd "$copy" && ! python3 docs/check.py > log 2>&1) &&
+        grep -q "^FAIL .*$2" "$copy/log"; then
+        passes "$1"
+    else
+        fails "$1: not found"
+        grep -v '^ok' "$copy/log"
     fi
 }
 
@@ -43,11 +70,11 @@ in_chapter()
 in_chapter '//@ figur attention'
 refused "an unknown marker" "unknown marker: //@ figur attention"
 in_chapter '    //@ end'
-refused "a marker that ends nothing" "exercises are not nested.*//@ end"
+refused "a marker that ends nothing" "//@ end without a //@ exercise before it"
 in_chapter '    //@ exercise lost'
-refused "an exercise without an end" "exercises are not nested"
+refused "an exercise without an end" "//@ exercise lost, which began in line .* has no //@ end yet"
 in_chapter '    //@ exercise softmax_row'
-refused "two exercises of one name" "named once"
+refused "two exercises of one name" "//@ exercise softmax_row stands here again"
 in_chapter '//@ figure'
 refused "a figure without a name" "unknown marker: //@ figure"
 in_chapter '//prose'
@@ -78,8 +105,96 @@ sed 's/#e5f3e6/#123456/' "$root/docs/figures/model.dot" \
     > "$copy/docs/figures/model.dot"
 refused "a colour that has no counterpart in the dark" "#123456"
 plant
-head -n 1 "$root/docs/runs/tests.csv" > "$copy/docs/runs/tests.csv"
-refused "a table without rows" "tests.csv has no rows"
+head -n 1 "$root/docs/runs/speed.csv" > "$copy/docs/runs/speed.csv"
+refused "a table without rows" "speed.csv has no rows"
+
+in_chapter '//@ chapter lost\n// # Lost'
+refused "a chapter without a number" "the heading has no number: Lost"
+in_chapter '//@ chapter lost\n// # 7. Lost'
+refused "chapters out of order" "not numbered 0, 1, 2"
+in_chapter '//@ chapter lost\n// Lost'
+refused "a chapter without a heading" "lost does not begin with its heading"
+
+# Without pandoc or Graphviz one line says what to install.
+plant
+python=$(python3 -c 'import sys; print(sys.executable)')
+mkdir "$copy/bin"
+weave="env PATH=$copy/bin $python docs/weave.py"
+refused "neither pandoc nor Graphviz" \
+    "^weave.py: pandoc and dot not found: apt-get install pandoc graphviz (Deb"
+ln -s "$(command -v pandoc)" "$copy/bin/pandoc"
+refused "no Graphviz" "^weave.py: dot not found: apt-get install graphviz (Debian), brew"
+if [ "$(wc -l < "$copy/log")" = 1 ]; then
+    passes "one line says so"
+else
+    fails "one line says so"
+fi
+weave="python3 docs/weave.py"
+
+# in_page PAGE SED: a change in a woven page
+in_page()
+{
+    plant
+    sed "$2" "$root/docs/$1" > "$copy/docs/$1"
+    ! cmp -s "$root/docs/$1" "$copy/docs/$1" || fails "sed changes $1"
+}
+
+plant
+if (cd "$copy" && python3 docs/check.py > log 2>&1); then
+    passes "all checks hold"
+else
+    fails "all checks hold"
+fi
+in_page index.html 's/href="testing.html"/href="tested.html"/'
+found "a link to a page that does not exist" "each of .* links leads somewhere"
+in_page index.html 's/href="functions.html"/href="functions.html#nothing"/'
+found "a link to a place that does not exist" "each of .* links leads somewhere"
+in_page index.html 's|href="testing.html"|href="/testing.html"|'
+found "a link from the root of the host" "each of .* links leads somewhere"
+in_page 02-attention.html 's|</code></pre>|;&|'
+found "a listing that is not in the file" "listings of the chapters are"
+in_page 02-attention.html 's|<span id="\([a-z]\)|<span id="other_\1|'
+found "a function without its address" "lead to them"
+in_page 02-attention.html 's|<pre|<span id="L7"></span>&|'
+found "the number of a line as an address" "no address is the number"
+in_page index.html 's|</head>|<script src="https://a.b/c.js"></script>&|'
+found "a script from elsewhere" "pages load"
+
+# changes CLAIM AWK: the line that awk adds to the file changes at most two pages
+# and forty lines, removed and added
+changes()
+{
+    awk "/^\/\/@ chapter/ { here = / multi_head\$/ } $2 { print }" \
+        "$root/transformer.c" > "$copy/transformer.c"
+    if ! (cd "$copy" && $weave > log 2>&1); then
+        fails "$1: it was not woven"
+        tail -n 3 "$copy/log"
+        return
+    fi
+    pages=0 lines=0
+    for page in "$copy"/docs/*.html; do
+        n=$(diff "$copy/before/${page##*/}" "$page" | grep -c '^[<>]')
+        [ "$n" = 0 ] || pages=$((pages + 1))
+        lines=$((lines + n))
+    done
+    if grep -q "One line more" "$copy/docs/03-multi-head.html" &&
+        [ "$pages" -le 2 ] && [ "$lines" -le 40 ]; then
+        passes "$1: it changes $lines lines of $pages pages"
+    else
+        fails "$1: it changes $lines lines of $pages pages"
+    fi
+}
+
+plant
+mkdir "$copy/before"
+cp "$copy"/docs/*.html "$copy/before"
+changes "a line more in the prose of chapter 3" \
+    'here && /^\/\/ [A-Z]/ && !n++ { print; $0 = "// One line more." }'
+changes "a line more in a contract" \
+    'here && /^[a-z].*\(.*[^;]$/ && !n++ { print "// One line more." }'
+changes "a line more in a function" \
+    'n == 1 && n++ { print "    // One line more." }
+     here && /^[a-z].*\(.*[^;]$/ && !n { n = 1 }'
 
 rm -rf "$copy"
 echo "$passed passed, $failed failed"

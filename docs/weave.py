@@ -5,11 +5,14 @@
 
 transformer.c is cut into chapters; each chapter is prose (lines that begin
 with "//"), code (all other lines) and markers ("//@ ..."). Prose becomes
-Markdown, code becomes numbered listings, markers bring in figures and the
-output of commands. docs/source/ adds boxes and questions to each chapter and
-has the pages that are not chapters. pandoc turns Markdown, math and C into
-HTML; what it makes is put into docs/page.tmpl. The Markdown of every page is
-left in build/docs/.
+Markdown, code becomes listings, markers bring in figures and the output of
+commands. docs/source/ adds boxes and questions to each chapter and has the
+pages that are not chapters. pandoc turns Markdown, math and C into HTML; what
+it makes is put into docs/page.tmpl. The Markdown of every page is left in
+build/docs/.
+
+Places have names, never numbers of lines: a section has its heading's, a
+function its own. So a page changes only if what stands on it changes.
 
 Whatever does not fit (an unknown marker, a command that fails, a figure that
 nobody uses, a formula that pandoc cannot convert) stops it with a message.
@@ -20,12 +23,14 @@ import html
 import inspect
 import os
 import re
+import shutil
 import string
 import subprocess
 import sys
 from pathlib import Path
 
 import plots
+import source_file
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -38,20 +43,29 @@ ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80",
 
 
 TITLE = "transformer.c"
+PACKAGES = {"pandoc": "pandoc", "dot": "graphviz"}  # program: its package
 
 
 def fail(message):
     sys.exit(f"weave.py: {message}")
 
 
+def check_programs():
+    missing = [program for program in PACKAGES if not shutil.which(program)]
+    if missing:
+        packages = " ".join(PACKAGES[program] for program in missing)
+        fail(f"{' and '.join(missing)} not found: apt-get install {packages} "
+             f"(Debian), brew install {packages} (macOS)")
+
+
 def read(path):
     return (DOCS / path).read_text(encoding="utf-8")
 
 
-def command(argv, text=None):
+def command(argv, text=None, cwd=BUILD):
     """The output of a program; its failure is ours."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True,
-                          cwd=BUILD, env=ENVIRONMENT)
+                          cwd=cwd, env=ENVIRONMENT)
     if done.returncode:
         fail(f"{' '.join(argv)}: status {done.returncode}\n{done.stderr}")
     return done.stdout
@@ -69,36 +83,47 @@ class Block:
         return "\n".join(self.lines)
 
 
+INTERLUDES = {"fast_product": "fast"}  # chapters without a number: their pages
+
+
 class Chapter:
-    def __init__(self, number, name):
-        self.number, self.name, self.blocks = number, name, []
-        self.page = f"{number:02}-{name.replace('_', '-')}"
+    """A chapter: what source_file.py found, cut into blocks."""
+
+    def __init__(self, found):
+        self.name, self.number = found.name, found.number
+        self.label, self.title = found.label, found.title
+        self.anchor = "chapter-" + self.name.replace("_", "-")
         self.headings = []  # (level, title, anchor)
-        self.title = None
+        self.blocks = read_blocks(found)
+        if self.number is not None:
+            self.page = f"{self.number:02}-{self.name.replace('_', '-')}"
+            self.reference = f"chapter {self.number}"
+        elif self.name in INTERLUDES:
+            self.page, self.reference = INTERLUDES[self.name], "the interlude"
+        else:
+            fail(f"the interlude {self.name} has no page")
+        trim_code(self)
 
 
-def read_chapters(lines):
-    """The chapters; what stands in front of the first is on the source page."""
-    first = next(i for i, l in enumerate(lines) if l.startswith("//@ chapter"))
-    chapters, block, exercises, region = [], None, set(), None
-    for number, line in enumerate(lines[first:], first + 1):
-        if line.startswith("//@ chapter "):
-            chapters.append(Chapter(len(chapters), line[12:].strip()))
-            block = None
-            continue
-        blocks = chapters[-1].blocks
+def read_chapters(text):
+    """The chapters; the lines before the first are left out."""
+    source_file.regions(text, "transformer.c")  # stops if one is broken
+    return [Chapter(found)
+            for found in source_file.chapters(text, "transformer.c")]
 
+
+def read_blocks(found):
+    """The lines of a chapter, cut where their kind changes."""
+    blocks, block = [], None
+    for number, line in enumerate(found.lines, found.start + 1):
         def begin(kind, text=None):
             blocks.append(Block(kind, number, text))
             return blocks[-1]
 
-        region = exercise(line, number, exercises, region)
-        if re.match(r"\s*//@", line) and not EXERCISE.fullmatch(line):
-            marker = re.fullmatch(r"//@ (figure|run|deviation)( \S.*)?", line)
-            if not marker or (marker[1] == "deviation") == bool(marker[2]):
-                fail(f"transformer.c:{number}: unknown marker: {line.strip()}")
-            block = begin(marker[1], marker[2] and marker[2].strip())
-            block = block if marker[1] == "deviation" else None
+        kind, argument = source_file.marker(line, f"transformer.c:{number}")
+        if kind in ("figure", "run", "deviation"):
+            block = begin(kind, argument)
+            block = block if kind == "deviation" else None
         elif line.startswith("//"):
             if not re.match("// |//$", line):
                 fail(f"transformer.c:{number}: prose begins with '// '")
@@ -112,28 +137,7 @@ def read_chapters(lines):
             if not block or block.kind != "code":
                 block = begin("code")
             block.lines.append(line)
-    if region:
-        fail(f"transformer.c: the exercise {region} has no end")
-    for chapter in chapters:
-        trim_code(chapter)
-    return chapters
-
-
-EXERCISE = re.compile(r" +//@ (?:exercise (\w+)|(end))")
-
-
-def exercise(line, number, names, region):
-    """The exercise that is open behind a line; its markers stay in the code."""
-    marker = EXERCISE.fullmatch(line)
-    if not marker:
-        return region
-    name, end = marker.groups()
-    if bool(end) != bool(region) or name in names:
-        fail(f"transformer.c:{number}: exercises are not nested, have an end, and "
-             f"are named once: {line.strip()}")
-    if name:
-        names.add(name)
-    return name
+    return blocks
 
 
 def trim_code(chapter):
@@ -150,24 +154,29 @@ def trim_code(chapter):
 
 
 FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
-                      r"[A-Za-z_][\w ]*?[ *](\w+)\((?!.*;$)")
+                      r"[A-Za-z_][\w ]*?[ *](\w+)\(")
 TYPE = re.compile(r"\} (\w+);|typedef .*?(\w+)(?: __attribute__.*|;|\(.*)$")
 TABLE = re.compile(r"(?:static )?const [\w *]+?(\w+)\[.*\] = \{")
 
 
 def definitions(block):
-    """(name, kind, first line, last line) of what a code block defines."""
+    """(name, kind, first line, last line) of what a code block defines, once
+    each; its lines are counted from 0. A prototype counts, too."""
     found = {}
     for i, line in enumerate(block.lines):
         end = i
         if function := FUNCTION.match(line):
-            while block.lines[end] != "}":
+            while block.lines[end][-1:] not in ("{", ";"):
                 end += 1
-            found[function[1]] = ("function", i, end)
+            prototype = block.lines[end][-1] == ";"
+            while not prototype and block.lines[end] != "}":
+                end += 1
+            found[function[1]] = ("prototype" if prototype else "function",
+                                  i, end)
         elif defined := TYPE.match(line):
             while line[0] == "}" and not block.lines[i].startswith("typedef"):
                 i -= 1
-            found[defined[1] or defined[2]] = ("type", i, end)
+            found.setdefault(defined[1] or defined[2], ("type", i, end))
         elif table := TABLE.match(line):
             while not block.lines[end].endswith("};"):
                 end += 1
@@ -176,12 +185,11 @@ def definitions(block):
             while "}" not in block.lines[end]:
                 end += 1
             text = re.sub("//.*", "", "\n".join(block.lines[i:end + 1]))
-            for name in re.findall(r"\b([A-Z]\w+)\b(?=\s*[,=}])", text):
-                found[name] = ("constant", i, end)
+            for name in re.findall(r"[{,]\s*([A-Z]\w+)", text):
+                found.setdefault(name, ("constant", i, end))
         elif macro := re.match(r"#define (\w+)", line):
             found.setdefault(macro[1], ("macro", i, i))
-    return [(name, kind, block.line + i, block.line + end)
-            for name, (kind, i, end) in found.items()]
+    return [(name, *place) for name, place in found.items()]
 
 
 # ----------------------------------------------------------------- Markdown
@@ -218,13 +226,14 @@ def contract(lines):
 class Book:
     def __init__(self):
         self.source = (ROOT / "transformer.c").read_text(encoding="utf-8")
-        lines = self.source.rstrip("\n").split("\n")
-        self.chapters = read_chapters(lines)
-        self.defined = {}  # name -> (chapter, kind, first, last, contract)
+        self.chapters = read_chapters(self.source.rstrip("\n"))
+        self.defined = {}  # name -> (chapter, kind, lines, contract)
+        self.declared = {}  # name -> contract of its prototype
         self.deviations = []
         self.figures_used = set()
         for chapter in self.chapters:
             self.scan(chapter)
+        self.numbered = [c for c in self.chapters if c.number is not None]
 
     def scan(self, chapter):
         """Headings, definitions and deviations of a chapter."""
@@ -240,34 +249,43 @@ class Book:
             if block.kind == "code":
                 text = "\n".join(contract_of(prose)).split("\n\n")[0]
                 for name, kind, first, last in definitions(block):
-                    self.defined[name] = (chapter, kind, first, last,
-                                          text.split("\n"))
+                    if kind == "prototype":
+                        self.declared[name] = text
+                        continue
+                    self.defined[name] = (
+                        chapter, kind, block.lines[first:last + 1],
+                        self.declared.get(name, text).split("\n"))
 
     def add_heading(self, chapter, level, title):
         anchor = anchor_of(chapter, title)
         if level == 1:
-            chapter.title = title.split(". ", 1)[1]
-            anchor = chapter.name.replace("_", "-")
+            anchor = chapter.anchor
         if any(a == anchor for _, _, a in chapter.headings):
-            fail(f"chapter {chapter.number}: two sections named {title!r}")
+            fail(f"chapter {chapter.name}: two sections named {title!r}")
         chapter.headings.append((level, title, anchor))
 
     def link(self, text):
         """Prose with links to the chapters and functions that it names."""
         def to_chapter(m):
             number = int(m[2])
-            if number >= len(self.chapters):
+            if number >= len(self.numbered):
                 fail(f"there is no chapter {number}: {text[:60]!r}")
-            return f"[{m[1]}\u00a0{m[2]}]({self.chapters[number].page}.html)"
+            return f"[{m[1]}\u00a0{m[2]}]({self.numbered[number].page}.html)"
 
         def to_definition(m):
             if m[1] not in self.defined:
                 return m[0]
-            chapter, _, first, _, _ = self.defined[m[1]]
-            return f"[{m[0]}]({chapter.page}.html#L{first})"
+            return f"[{m[0]}]({self.place(m[1])})"
+
+        def to_interlude(m):
+            pages = [c.page for c in self.chapters if c.number is None]
+            if len(pages) != 1:
+                fail(f"there is not one interlude: {text[:60]!r}")
+            return f"[{m[0]}]({pages[0]}.html)"
 
         text = text.replace(" -> ", " → ")
         text = re.sub(r"\b([Cc]hapter)\s(\d+)\b(?![^\[]*\]\()", to_chapter, text)
+        text = re.sub(r"\binterlude\b(?![^\[]*\]\()", to_interlude, text)
         return re.sub(r"(?<!\[)`(\w+)`(?!\])", to_definition, text)
 
     def prose(self, text):
@@ -275,18 +293,27 @@ class Book:
         return "\n\n".join(p if p.startswith("    ") else self.link(p)
                            for p in text.split("\n\n"))
 
+    def place(self, name):
+        """The address of what a name stands for."""
+        return f"{self.defined[name][0].page}.html#{name}"
+
+    def caption(self, name, kind):
+        """A name above a listing leads to its definition."""
+        link = f'<a href="{self.place(name)}"><code>{name}</code></a>'
+        where = self.defined[name][0].reference
+        return f"{link} (defined in {where})" if kind == "prototype" else link
+
     def listing(self, block):
-        """A code block, with the names it defines and its place in the file."""
-        last = block.line + len(block.lines) - 1
-        names = ", ".join(
-            f"<code>{name}</code>" for name, *_ in definitions(block))
-        where = f"line {last}" if last == block.line \
-            else f"lines {block.line}–{last}"
-        caption = f'<p class="where">{names}{" · " if names else ""}' \
-            f'<a href="source.html#L{block.line}">{where}</a></p>'
-        return raw(caption) + \
-            f'\n``` {{.c .numberLines startFrom="{block.line}"}}\n' \
-            + block.text() + "\n```\n"
+        """A code block under the names that it defines. finish() turns
+        "names" into an anchor at the line of each."""
+        defined = definitions(block)
+        captions = ", ".join(self.caption(name, kind)
+                             for name, kind, *_ in defined)
+        names = " ".join(f"{name}:{first + 1}" for name, kind, first, _
+                         in defined if kind != "prototype")
+        return (raw(f'<p class="where">{captions}</p>') if defined else "") \
+            + f'\n``` {{.c .program names="{names}"}}\n' + block.text() \
+            + "\n```\n"
 
     def figure(self, name, where):
         dot = DOCS / "figures" / f"{name}.dot"
@@ -324,25 +351,24 @@ class Book:
         return out
 
     def boxes(self, chapter):
-        """The parts of docs/source/NN-name.md: {heading: text}, questions."""
+        """The parts of the chapter's file in docs/source/: boxes that follow
+        a section, sections that end the chapter, and questions."""
         path = DOCS / "source" / f"{chapter.page}.md"
-        parts = re.split(r"^@(.+)\n", path.read_text(encoding="utf-8"),
-                         flags=re.MULTILINE)
+        parts = re.split(rf"^@(?!(?:{DIRECTIVES}) )(.+)\n",
+                         path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         if parts[0].strip() or "questions" not in parts[1::2]:
-            fail(f"{path}: parts begin with @after HEADING or @questions")
-        titles, after, questions = [t for _, t, _ in chapter.headings], {}, ""
+            fail(f"{path}: parts begin with @after HEADING, @end or @questions")
+        heads = [f"after {title}" for _, title, _ in chapter.headings]
+        found = {}
         for head, text in zip(parts[1::2], parts[2::2]):
             head = head.strip()
-            if head == "questions":
-                questions = text
-            elif head.startswith("after ") and head[6:] in titles:
-                after[head[6:]] = after.get(head[6:], "") + "\n" + text
-            else:
+            if head not in heads + ["end", "questions"]:
                 fail(f"{path}: {head!r} is no heading of the chapter")
-        return after, questions
+            found[head] = found.get(head, "") + "\n" + directives(self, text)
+        return found
 
     def chapter_markdown(self, chapter):
-        after, questions = self.boxes(chapter)
+        boxes = self.boxes(chapter)
         headings, section, out = iter(chapter.headings), None, []
         following = chapter.blocks[1:] + [None]
         for block, below in zip(chapter.blocks, following):
@@ -350,7 +376,7 @@ class Book:
             if block.kind == "prose":
                 lines = block.lines[:]
                 if lines[0].startswith("#"):
-                    out.append(self.prose(after.get(section, "")))
+                    out.append(self.prose(boxes.get(f"after {section}", "")))
                     _, section, anchor = next(headings)
                     out.append(f"{lines.pop(0)} {{#{anchor}}}")
                 last = []
@@ -370,9 +396,11 @@ class Book:
                 out.append(self.run(block.text(), where))
             else:
                 out.append(self.listing(block))
-        out.append(self.prose(after.get(section, "")))
+        out += [self.prose(boxes.get(f"after {section}", "")),
+                self.prose(boxes.get("end", ""))]
         anchor = anchor_of(chapter, "Questions")
-        out.append(f"## Questions {{#{anchor}}}\n{self.prose(questions)}")
+        out.append(f"## Questions {{#{anchor}}}\n"
+                   + self.prose(boxes["questions"]))
         return "\n\n".join(out)
 
 
@@ -444,16 +472,29 @@ BOXES = {"tutorial": '<a href="articles.html">Where a tutorial differs</a>',
          "deviation": '<a href="deviations.html">Different from the paper</a>'}
 
 
+def finish_listing(found):
+    """A listing without pandoc's numbers of lines; what it defines has an
+    anchor at its line."""
+    names = {}
+    for definition in (found[1] or "").split():
+        name, line = definition.split(":")
+        names.setdefault(line, []).append(name)
+
+    def line(m):
+        first, *others = names.get(m[1], [""])
+        return (f'<span id="{first}">' if first else "<span>") + "".join(
+            f'<span id="{name}"></span>' for name in others)
+
+    code = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"[^>]*></a>', line,
+                  found[2])
+    return f'<div class="sourceCode">{code}</div>'
+
+
 def finish(body):
-    """What pandoc leaves to us: line links, boxes, folded answers."""
-    # numbered lines: one address each, and a link to the same line of the source
-    body = re.sub(r'<div class="sourceCode" id="cb(\d+)"( data-startFrom="\d+")?>',
-                  '<div class="sourceCode">', body)
-    body = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"></a>',
-                  r'<span id="L\1"><a href="source.html#L\1" tabindex="-1" '
-                  r'aria-hidden="true"></a>', body)
-    body = re.sub(r'<span id="cb\d+-\d+"><a href="#[^"]*"[^>]*></a>', "<span>",
-                  body)
+    """What pandoc leaves to us: anchors, boxes, folded answers."""
+    body = re.sub(r'<div class="sourceCode" id="cb\d+"'
+                  r'(?: data-names="([^"]*)")?>(.*?)</div>', finish_listing,
+                  body, flags=re.DOTALL)
     body = re.sub(r"<pre(?=[\s>])", '<pre tabindex="0"', body)
     body = re.sub(r"//@ exercise (\w+)",
                   lambda m: '<a href="exercises.html#exercise-'
@@ -467,7 +508,7 @@ def finish(body):
     body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',
                   r"<details><summary>Answer</summary>\1</details></li>",
                   body, flags=re.DOTALL)
-    body = re.sub(r"<(br|col|hr)([^>]*?) ?/>", r"<\1\2>", body)
+    body = re.sub(r"<(br|col|hr|img)\b([^>]*?) ?/>", r"<\1\2>", body)
     # an option such as --tie stays on one line
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(
         r"(?<![\w-])--?[a-z][\w-]*", r'<span class="whole">\g<0></span>',
@@ -496,25 +537,31 @@ def headings_of(body):
                 re.DOTALL)]
 
 
-def write_page(name, title, body, before=None, after=None, top=2):
-    """One HTML file. before and after: (page, title) of the neighbours; top:
-    highest level of heading in "on this page", 0 for none."""
-    links = [f'<a rel="{rel}" href="{page}.html"><span>{word}</span> '
+WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
+         "<code>make docs</code>.\nWhatever was run here was run when the page "
+         "was made.")
+
+
+def page(title, body, *, name, top, before=None, after=None, base="",
+         footer=WOVEN):
+    """The text of an HTML file. top: highest level of heading in "on this
+    page", 0 for none; before and after: (page, title) of the neighbours; base:
+    where the pages of docs/ are, seen from this one."""
+    links = [f'<a rel="{rel}" href="{to}.html"><span>{word}</span> '
              f"{html.escape(text)}</a>"
-             for rel, word, (page, text) in
+             for rel, word, (to, text) in
              [("prev", "Previous:", before or (None, None)),
-              ("next", "Next:", after or (None, None))] if page]
+              ("next", "Next:", after or (None, None))] if to]
     toc = contents(headings_of(body), top) if top else ""
     template = read("page.tmpl").replace(
-        f'<a href="{name}.html">', f'<a href="{name}.html" aria-current="page">')
-    page = string.Template(template).substitute(
+        f'<a href="${{base}}{name}.html">',
+        f'<a href="${{base}}{name}.html" aria-current="page">')
+    return string.Template(template).substitute(
         title=html.escape(title if title == TITLE else f"{title} · {TITLE}"),
-        name=name,
-        style=read("style.css"),
+        name=name, base=base, body=body, footer=footer,
         toc=f'<nav class="toc" aria-labelledby="toc"><p id="toc">On this page'
             f"</p>\n{toc}\n</nav>" if toc else "",
-        steps="\n".join(links), body=body)
-    (DOCS / f"{name}.html").write_text(page, encoding="utf-8")
+        steps="\n".join(links))
 
 
 def functions_page(book):
@@ -525,12 +572,10 @@ def functions_page(book):
                         ("macro", "Macros")):
         out.append(f"## {title}")
         for name in sorted(book.defined, key=str.lower):
-            chapter, its, first, last, text = book.defined[name]
+            chapter, its, _, text = book.defined[name]
             if its != kind:
                 continue
-            out.append(f"[`{name}`]({chapter.page}.html#L{first}) "
-                       f"[lines {first}–{last}](source.html#L{first}), "
-                       f"chapter {chapter.number}")
+            out.append(f"[`{name}`]({book.place(name)}) {chapter.reference}")
             if kind == "function":
                 out.append(":   " + book.link(contract(text))
                            .replace("\n", "\n    "))
@@ -546,8 +591,7 @@ def deviations_page(book):
            "| chapter | what is different, and why |", "|:--|:------------|"]
     for chapter, text in book.deviations:
         cell = book.link(" ".join(text.split()).replace("|", "\\|"))
-        out.append(f"| [{chapter.number}. {chapter.title}]"
-                   f"({chapter.page}.html) | {cell} |")
+        out.append(f"| [{chapter.label}]({chapter.page}.html) | {cell} |")
     return "\n".join(out)
 
 
@@ -558,36 +602,18 @@ KINDS = {"write": "Write it", "bug": "Find the bug",
 def exercises_page(book):
     """All pages of docs/exercises/, with their hints folded."""
     out, kind = [read("source/exercises.md")], ""
-    for path in sorted((DOCS / "exercises").glob("[0-9]*.md")):
-        head, _, text = path.read_text(encoding="utf-8").partition("\n----\n")
-        about = dict(re.findall(r"^(\w+): *(.*)$", head, re.MULTILINE))
-        number = path.name[:2]
-        if kind != about["kind"]:
-            kind = about["kind"]
+    for page in source_file.pages(DOCS / "exercises",
+                                  lambda path: path.read_text(encoding="utf-8")):
+        if kind != page.kind:
+            kind = page.kind
             out.append(f"## {KINDS[kind]}")
-        parts = re.split(r"^## Hint (\d)\n", text, flags=re.MULTILINE)
-        title = re.match(r"\s*# (.+)\n", parts[0])
-        anchor = "exercise-" + about["name"].replace("_", "-")
-        out += [f"### {number}. {title[1]} {{#{anchor}}}",
-                f"`make exercise N={int(number)}`, {about['points']} points, "
-                f"chapter {about['chapter']}",
-                book.prose(parts[0][title.end():])]
-        for n, hint in zip(parts[1::2], parts[2::2]):
+        out += [f"### {page.number:02}. {page.title} {{#exercise-{page.slug}}}",
+                f"`make exercise N={page.number}`, {page.points} points, "
+                f"chapter {page.chapter}", book.prose(page.text)]
+        for n, hint in enumerate(page.hints, 1):
             out += [raw(f"<details><summary>Hint {n}</summary>"),
                     book.prose(hint), raw("</details>")]
     return "\n\n".join(out)
-
-
-def source_page(book):
-    body = pandoc("# transformer.c\n\nThe whole file. Every line has an address,"
-                  " `source.html#L1` and so on.\n\n"
-                  '``` {.c .numberLines startFrom="1"}\n'
-                  + book.source + "```\n", "source")
-    for chapter in book.chapters:
-        body = body.replace(f"//@ chapter {chapter.name}</span>",
-                            f'<a href="{chapter.page}.html">//@ chapter '
-                            f"{chapter.name}</a></span>")
-    return body
 
 
 def table(name):
@@ -602,8 +628,11 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
+DIRECTIVES = "figure|function|table|file"
+
+
 def directives(book, text):
-    """@figure, @function, @table and @file NAME in pages that are not chapters."""
+    """What "@figure NAME" and so on in the files of docs/source/ stand for."""
     make = {
         "figure": lambda name: book.figure(name, "docs/source"),
         "function": lambda name: "``` c\n" + function_text(
@@ -612,56 +641,62 @@ def directives(book, text):
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
     }
-    return re.sub(rf"^@({'|'.join(make)}) (\S+)$", lambda m: make[m[1]](m[2]),
+    return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),
                   text, flags=re.MULTILINE)
 
 
-def main():
-    book = Book()
-    pages = {c.page: book.chapter_markdown(c) for c in book.chapters}
-    index = read("source/index.md")
-    listed = "\n".join(f"{c.number}.  [{c.title[0].upper() + c.title[1:]}]"
-                       f"({c.page}.html)" for c in book.chapters)
-    index = index.replace("@contents", listed)
-    index = directives(book, index)
-    fast = directives(book, read("source/fast.md"))
-    testing = directives(book, read("testing.md"))
-    # in the map's tables the first column names what is in the tutorial
-    articles = re.sub(r"^(\|[^|]*\|)?(.*)$",
-                      lambda m: (m[1] or "") + book.link(m[2]),
-                      read("source/articles.md"), flags=re.MULTILINE)
-    unused = ({p.stem for p in (DOCS / "figures").glob("*.dot")}
-              | set(plots.PLOTS)) - book.figures_used
-    if unused:
-        fail(f"figures that nobody uses: {sorted(unused)}")
+def index_page(book):
+    """The first page, with the list of chapters."""
+    lines = [f"-   [{c.label}]({c.page}.html)" if c.number is None else
+             f"{c.number}.  [{c.title}]({c.page}.html)" for c in book.chapters]
+    text = read("source/index.md").replace("@contents", "\n".join(lines))
+    return book.link(directives(book, text))
 
-    order = [("index", TITLE, book.link(index))]
-    order += [(c.page, f"{c.number}. {c.title}", pages[c.page])
+
+def articles_page(book):
+    """In the map's tables the first column names what is in the tutorial."""
+    return re.sub(r"^(\|[^|]*\|)?(.*)$",
+                  lambda m: (m[1] or "") + book.link(m[2]),
+                  read("source/articles.md"), flags=re.MULTILINE)
+
+
+def pages_of(book):
+    """(name, title, Markdown) of every page, in their order."""
+    pages = [("index", TITLE, index_page(book))]
+    pages += [(c.page, c.label, book.chapter_markdown(c))
               for c in book.chapters]
-    order += [("articles", "From your tutorial to the chapters", articles),
+    pages += [("articles", "From your tutorial to the chapters",
+               articles_page(book)),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),
               ("exercises", "Exercises", exercises_page(book)),
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
-              ("fast", "How the product became fast", book.link(fast)),
-              ("testing", "How it is tested", book.link(testing)),
+              ("testing", "How it is tested",
+               book.link(directives(book, read("testing.md")))),
               ("functions", "Functions and types", functions_page(book))]
-    names = [(name, title) for name, title, _ in order]
-    names[0] = ("index", "Contents")
-    names.append(("source", "The whole source"))
-    for i, (name, title, markdown) in enumerate(order):
-        write_page(name, title, pandoc(markdown, name),
-                   names[i - 1] if i else None, names[i + 1],
-                   top=0 if name in ("index", "deviations") else 2)
-    write_page("source", "Source", source_page(book), names[-2], top=0)
+    unused = ({p.stem for p in (DOCS / "figures").glob("*.dot")}
+              | set(plots.PLOTS)) - book.figures_used
+    if unused:
+        fail(f"figures that nobody uses: {sorted(unused)}")
+    return pages
 
-    whole = "\n\n".join(pages[c.page] for c in book.chapters)
-    for c in book.chapters:
-        whole = whole.replace(f"]({c.page}.html#", "](#") \
-            .replace(f"]({c.page}.html)", f"](#{c.name.replace('_', '-')})")
-    write_page("book", "One page", pandoc(whole, "book"), top=1)
+
+def main():
+    check_programs()
+    pages = pages_of(Book())
+    names = [(name, title) for name, title, _ in pages]
+    names[0] = ("index", "Contents")
+    for i, (name, title, markdown) in enumerate(pages):
+        text = page(title, pandoc(markdown, name), name=name,
+                    top=0 if name in ("index", "deviations") else 2,
+                    before=names[i - 1] if i else None,
+                    after=names[i + 1] if i + 1 < len(names) else None)
+        (DOCS / f"{name}.html").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except source_file.Broken as broken:
+        fail(broken)

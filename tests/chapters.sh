@@ -1,10 +1,13 @@
 #!/bin/sh
 # Every beginning of transformer.c, up to the end of any chapter, is a C program
 # that compiles without a warning: nothing is used before it is explained.
+#
+# shellcheck disable=SC2086
 
 CC=${CC:-cc}
+. tests/checks.sh
+rm -rf build/chapters
 mkdir -p build/chapters
-rm -f build/chapters/*
 
 awk -v folder=build/chapters '
     /^\/\/@ chapter / && seen++ { write() }
@@ -16,17 +19,20 @@ awk -v folder=build/chapters '
         close(name)
     }' transformer.c
 
-# compiles FILE: else the first errors are shown
-compiles()
-{
-    $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -c "$1" \
-        -o build/chapters/prefix.o 2> build/chapters/errors \
-        || { head -n 5 build/chapters/errors; return 1; }
-}
-
-. tests/checks.sh
 for file in build/chapters/*.c; do
     check "the text up to chapter $(basename "$file" .c) compiles" \
-        compiles "$file"
+        $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -c "$file" \
+        -o build/chapters/prefix.o
+done
+
+# refused FLAG: the compiler stops with the reason
+refused()
+{
+    ! $CC -std=c11 "$1" -c transformer.c -o build/chapters/fast.o \
+        2> build/chapters/fast && grep -q 'build without' build/chapters/fast
+}
+
+for flag in -ffast-math -ffinite-math-only -Ofast; do
+    check "with $flag it is not built, and says why" refused $flag
 done
 totals

@@ -1,26 +1,73 @@
-# How the shell scripts of this folder count. They start here, in the root of
-# the project, and end with: totals.
+# How every shell script here that checks something counts and reports. Such a
+# script starts in the root of the project and ends with: totals.
 #
 # shellcheck shell=sh
 
 passed=0 failed=0
+log=$PWD/build/check.$$.log # what the command of the last check has printed
+mkdir -p build
+
+ok() # CLAIM
+{
+    passed=$((passed + 1))
+    echo "ok   $1"
+}
+
+bad() # CLAIM
+{
+    failed=$((failed + 1))
+    echo "FAIL $1"
+}
+
+# The end of what was printed, below a line FAIL.
+show_log()
+{
+    tail -n 20 "$log" | cut -c 1-300 | sed 's/^/     | /'
+}
 
 # check CLAIM command...: the command succeeds
 check()
 {
     claim=$1
     shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok   $claim"
+    if "$@" > "$log" 2>&1; then
+        ok "$claim"
     else
-        failed=$((failed + 1))
-        echo "FAIL $claim"
+        bad "$claim"
+        show_log
     fi
 }
 
+# counted NAME command...: a program that reports as this file does. Its counts
+# are added; only its failures are shown, and its last line.
+counted()
+{
+    name=$1
+    shift
+    "$@" > "$log" 2>&1
+    status=$?
+    counts=$(grep -v '^make' "$log" | tail -n 1)
+    p=${counts%% passed, *} f=${counts##* passed, }
+    f=${f%% failed*}
+    [ "$counts" = "$p passed, $f failed" ] && [ "$p$f" -ge 0 ] 2> /dev/null || {
+        bad "$name did not come to its end (status $status)"
+        show_log
+        return
+    }
+    awk '/^(FAIL|skip)/ { on = 1; print; next }
+         /^ / { if (on) print; next }
+         { on = 0 }' "$log"
+    passed=$((passed + p)) failed=$((failed + f))
+    echo "$name: $counts"
+    case $status,$p,$f in
+    0,0,0) bad "$name checked nothing" ;;
+    0,*,0 | [1-9]*,*,[1-9]*) ;;
+    *) bad "$name ends with status $status" ;;
+    esac
+}
+
 # A check that this machine cannot make: named, and in CI a failure.
-skip()
+skip() # WHAT
 {
     echo "skip $1"
     [ "${CI:-}" != true ] || failed=$((failed + 1))
@@ -29,6 +76,42 @@ skip()
 # The last line, and the status.
 totals()
 {
+    rm -f "$log"
     echo "$passed passed, $failed failed"
     [ "$failed" = 0 ]
+}
+
+# How many things are done at once: JOBS, or as many as there are cores.
+at_once()
+{
+    echo "${JOBS:-$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)}"
+}
+
+# listed WORD...: the programs of tests/list with all of these words; with
+# -WORD those without it
+listed()
+{
+    awk -v wanted="$*" '
+        /^#/ || NF == 0 { next }
+        {
+            good = 1
+            count = split(wanted, want, " ")
+            for (i = 1; i <= count; i++) {
+                word = want[i]
+                sub(/^-/, "", word)
+                has = index(" " $0 " ", " " word " ") > 0
+                if (has == (want[i] ~ /^-/))
+                    good = 0
+            }
+            if (good)
+                print $1
+        }' tests/list
+}
+
+# room FOLDER: a fresh folder that looks to a test program like the root of the
+# project, so that programs which run at once do not share files
+room()
+{
+    rm -rf "$1"
+    mkdir -p "$1/build" && ln -s "$PWD/data" "$PWD/tests" "$1"
 }

@@ -250,6 +250,9 @@ explains()
         "$(printf '%s ' $2)" "$(awk '/^  --/ { printf "%s ", $1 }' out)"
     same "$1 --help prints nothing on stderr" '' "$(cat err)"
 }
+for help in help 'help train' '--help train' 'train -h' 'train x -h'; do
+    works "$help is understood" $help
+done
 explains train '--layers --d-model --heads --d-ff --dropout --norm --positions
     --activation --tie --max-len --tokens --lowercase --min-count
     --label-smoothing --lr --warmup --schedule --clip --batch --epochs --steps
@@ -307,6 +310,8 @@ wrong 'info does not take --threads' 'info has no option --threads' \
     info --threads 1
 wrong 'an option with one dash is not taken for a file' \
     'train has no option -x' train -x pairs.tsv
+wrong 'nor is it taken for one with two' \
+    'train has no option -steps' train pairs.tsv -steps 2
 
 wrong 'a last option without its value' \
     '--steps needs a value: a whole number from 1 to 2000000000' train a --steps
@@ -417,7 +422,7 @@ number() # OPTION LEAST MOST VALUES TO REFUSE…
 }
 number --dropout 0 0.99 1 0.991
 number --label-smoothing 0 0.99 1 0.991
-number --lr 0 1000 1000.1
+number --lr 0 1000 1000.1 1e-400
 number --clip 1e-09 1000000000 0 1e-10 2e9
 
 choice() # OPTION CHOICES
@@ -448,7 +453,7 @@ same 'without a terminal no line is rewritten' 0 "$(tr -d -c '\r' < err | wc -c 
 fits 'it says where the model is' \
     'done at step 200 after *s; good.safetensors; peak memory of a step *MB' \
     "$(tail -n 1 err)"
-absent 'the temporary file is gone' good.safetensors.new
+absent 'the temporary file is gone' good.safetensors.1.new
 same 'the log has the header' \
     'step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second' \
     "$(head -n 1 good.csv)"
@@ -561,6 +566,11 @@ else
             train many.tsv --layers 1 --batch 100 \
             --max-len 20 --steps 2 --model threads$n --threads $n
     done
+    (ulimit -v 2000000 2> /dev/null
+        exec "$program" train many.tsv --layers 1 --batch 100 --max-len 20 \
+            --steps 2 --model threads1000 --threads 1000) < in > out 2> err
+    fits 'a thousand threads are no more than there are processors' \
+        '0, done at step 2 *' "$?, $(tail -n 1 err)"
     same_bytes 'two threads give the same bytes as one' threads1 threads2
     same_bytes 'three threads give the same bytes as one' threads1 threads3
 fi
@@ -568,17 +578,26 @@ fi
 # -------------------------------------------------------------------- resume
 section 'resume'
 
+# What a shell runs in the background ignores Ctrl-C, unless env can undo that.
+if env --default-signal=INT true 2> /dev/null; then
+    foreground='env --default-signal=INT' interrupt=INT interrupted=130
+else
+    foreground='' interrupt=TERM interrupted=143
+    skip 'stopped by Ctrl-C' 'env has no --default-signal'
+fi
+
 # Starts a long training and stops it as Ctrl-C does, after it has logged some
 # hundred steps. Should it be done before that, it tries again.
 interrupt() # OPTIONS…
 {
     for _ in 1 2 3; do
         rm -f broken.*
-        "$program" train --threads 1 pairs.tsv "$@" < /dev/null > out 2> err &
+        $foreground "$program" train --threads 1 pairs.tsv "$@" \
+            < /dev/null > out 2> err &
         process=$!
         until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 500 ] ||
             ! kill -0 $process 2> /dev/null; do :; done
-        kill -INT $process 2> /dev/null
+        kill -$interrupt $process 2> /dev/null
         wait $process
         status=$?
         [ "$status" = 0 ] || break
@@ -595,9 +614,9 @@ same 'its best model is an early one' yes "$(awk -F , '$2 == "valid" &&
     (best == "" || $3 < best) { best = $3; step = $1 }
     END { print (step < 500 ? "yes" : step) }' whole.csv)"
 interrupt $long --model broken.safetensors --log broken.csv
-fits 'stopped by Ctrl-C it saves, says how to go on and ends with status 130' \
-    'status 130: stopped at step *; go on with --resume; broken.last.safetensors; *' "$(last_outcome)"
-absent 'no temporary file is left' broken.last.safetensors.new
+fits "stopped by SIG$interrupt it saves, says how to go on and ends with status $interrupted" \
+    "status $interrupted: stopped at step *; go on with --resume; broken.last.safetensors; *" "$(last_outcome)"
+absent 'no temporary file is left' broken.last.safetensors.1.new
 same 'the log ends with the step that was saved' \
     "$(sed -n 's/^stopped at step \([0-9]*\) .*/\1/p' err)" \
     "$(tail -n 1 broken.csv | cut -d , -f 1)"
@@ -615,7 +634,7 @@ same_bytes 'the log is the same as if not stopped, but for the speed' \
 interrupt $mini --steps 2000000000 --valid valid.tsv --model broken.safetensors \
     --log broken.csv
 same 'stopped before the first report it names a file that is there' \
-    'status 130, broken.last.safetensors exists' \
+    "status $interrupted, broken.last.safetensors exists" \
     "status $status, $(sed -n 's/.*--resume; \([^;]*\);.*/\1/p' err |
         while read -r name; do [ -f "$name" ] && echo "$name exists" ||
             echo "$name does not exist"; done)"
@@ -684,6 +703,86 @@ run train pairs.tsv --layers 1 --d-model 9 --heads 3 --steps 1 \
     --model h.safetensors
 works 'three heads, which the model has, are no conflict' \
     train pairs.tsv --resume --heads 3 --steps 2 --model h.safetensors
+# The best model is not the newest: a training does not go on from it.
+cp whole.safetensors best.safetensors
+wrong 'resumed without --valid, the best model is refused' \
+    'best.safetensors is the best model of a training with --valid, not the newest: give --valid again' \
+    train pairs.tsv --resume --steps 4000 --model best.safetensors
+same_bytes 'and stays as it is' whole.safetensors best.safetensors
+cp whole.last.safetensors n.safetensors
+works 'the newest may go on without --valid' \
+    train pairs.tsv --resume --steps 3001 --model n.safetensors
+# Best is what the file holds, measured on the data that are given now.
+cp pairs.tsv other.tsv
+cp whole.safetensors o.safetensors
+cp whole.last.safetensors o.last.safetensors
+run train pairs.tsv --resume --steps 3020 --valid other.tsv --model o.safetensors
+fits 'other validation data: the newest model is better on them' \
+    '*(best so far)*' "$(cat err)"
+run info o.safetensors
+fits 'and is kept' 'steps trained 30[0-9]*' "$(grep trained out)"
+cp whole.last.safetensors g.last.safetensors
+run train pairs.tsv --resume --steps 3000 --valid valid.tsv --model g.safetensors
+fits 'nothing to do, and the best is gone: the last line names what is there' \
+    'status 0: done at step 3000 *; g.last.safetensors; *' "$(last_outcome)"
+run train pairs.tsv --resume --steps 3020 --valid valid.tsv --model g.safetensors
+fits 'the best is gone: the next look makes one' \
+    'status 0: done at step 3020 *; g.safetensors; *' "$(last_outcome)"
+works 'there it is' info g.safetensors
+cp good.safetensors g.safetensors
+fails 'the best is of another training' \
+    'g.safetensors is not the best model of the training to resume' \
+    train pairs.tsv --resume --steps 3040 --valid valid.tsv --model g.safetensors
+same_bytes 'and is not replaced' good.safetensors g.safetensors
+
+# A rate that was derived stays derived, one that was given stays given.
+rate() # of the model w
+{
+    run info w.safetensors
+    awk '$1 == "lr" { printf "%.6f", $2 }' out
+}
+run train pairs.tsv $mini --steps 1 --model w.safetensors
+same 'the rate is derived from --d-model 8 and --warmup 400' 0.017678 "$(rate)"
+run train pairs.tsv --resume --steps 2 --warmup 100 --model w.safetensors
+same 'resumed with --warmup 100 it is derived anew' 0.035355 "$(rate)"
+run train pairs.tsv --resume --steps 3 --lr 0.5 --model w.safetensors
+run train pairs.tsv --resume --steps 4 --warmup 400 --model w.safetensors
+same 'a rate that was given stays' 0.500000 "$(rate)"
+
+# What --resume would have kept is named before it is replaced.
+works 'a model and a log are there already' \
+    train pairs.tsv $mini --steps 1 --model w.safetensors --log b.columns
+cp b.columns w.csv
+works 'without --resume' train pairs.tsv $mini --steps 1 --model w.safetensors --log w.csv
+same 'it says in its first lines that they will be replaced' \
+    'w.safetensors is there already and will be replaced; --resume would go on with it;w.csv is there already and will be replaced; --resume would go on with it' \
+    "$(sed -n 4,5p err | paste -s -d ';' -)"
+works 'with --resume' train pairs.tsv --resume --steps 2 --model w.safetensors --log w.csv
+same 'they are not' 0 "$(grep -c replaced err)"
+
+rm w.safetensors w.csv
+
+# The log: what is torn is left out, what is whole is kept.
+cp r2.safetensors p.safetensors
+{ sed 2q r2.csv; printf '2,tra\000\000\0001,3\n'; tail -n +3 r2.csv; } > p.csv
+works 'zero bytes in the log, as a power cut leaves them' \
+    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+cut -d , -f 1-6 p.csv > p.columns
+same_bytes 'the rows after them are kept' f.columns p.columns
+cp r2.safetensors p.safetensors
+sed 1d r2.csv > p.csv
+works 'the header of the log is missing' \
+    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+cut -d , -f 1-6 p.csv > p.columns
+same_bytes 'no row is lost' f.columns p.columns
+cp r2.safetensors p.safetensors
+printf 'step,split\nmilk\neggs\n' > p.csv
+cp p.csv list
+fails_late 'a file that is no log' 'line 2 of p.csv is not a row of a log' \
+    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+same_bytes 'stays as it is' list p.csv
+absent 'nothing is left beside it' p.csv.1.new
+
 fails 'without a model there is nothing to resume' \
     "cannot open none.safetensors: $gone" \
     train pairs.tsv --resume --model none.safetensors
@@ -708,6 +807,9 @@ bad_data 'a file with nothing but a byte order mark' ': the file is empty' \
     '\357\273\277'
 bad_data 'a zero byte' ':2: a zero byte: this is not a text file' \
     'a\tb\nc\td\000\n'
+bad_data 'an old line end, CR alone' \
+    ':2: a carriage return in the middle: lines must end with LF or CR LF' \
+    'a\tb\r\nc\td\re\tf\r\n'
 bad_data 'no tab in line 3' ':3: expected source, tab, target; found no tab' \
     'a\tb\nc\td\ne f\n'
 bad_data 'an empty line' ':2: expected source, tab, target; found no tab' \
@@ -747,6 +849,28 @@ awk '{ printf "%s%s", n++ ? "\n" : "", $0 }' pairs.tsv > data.tsv
 good_data 'a last line without an end'
 sed 's/ /  /g; s/cat/cat /; s/dort/dort /' pairs.tsv > data.tsv
 good_data 'more space between words'
+
+rm data.safetensors
+cat pairs.tsv | "$program" train /dev/stdin $mini --steps 3 --threads 1 \
+    --model data.safetensors 2> err
+same_bytes 'data may come through a pipe' plain.safetensors data.safetensors
+mkfifo pipe
+rm data.safetensors
+cat pairs.tsv > pipe &
+"$program" train pipe $mini --steps 3 --threads 1 --model data.safetensors 2> err &
+process=$!
+(sleep 30; kill -9 $process; cat pairs.tsv > pipe) 2> /dev/null &
+watch=$!
+wait $process
+same 'or through a pipe with a name' 0 $?
+kill $watch 2> /dev/null
+same_bytes 'which is read once' plain.safetensors data.safetensors
+rm pipe
+printf 'x y\tz\n' > data.tsv
+cp plain.safetensors data.safetensors
+run train data.tsv --resume --steps 4 --model data.safetensors
+same 'that a model knows no word of the data is said' \
+    'data.tsv: the model does not know 100 % of the tokens' "$(head -n 1 err)"
 
 { cat pairs.tsv; echo 'one two three four five six seven eight nine	a'
     echo 'a	one two three four five six seven eight nine'; } > data.tsv
@@ -853,6 +977,9 @@ give 'a cat sleeps\n\377\376\n'
 run translate good.safetensors
 same 'a line that is not UTF-8 is an error' \
     'status 1: transformer: line 2 of the input is not valid UTF-8' "$(last_outcome)"
+give 'a cat\rsleeps\n'
+fails 'a carriage return in the middle is an error' \
+    'line 1 of the input: a carriage return in the middle' translate good.safetensors
 give 'a cat\000sleeps\n'
 fails 'a zero byte is an error' 'line 1 of the input: a zero byte: this is not text' \
     translate good.safetensors
@@ -880,6 +1007,39 @@ give 'aaaaaaaaa\n'
 fails 'a model of characters counts characters' \
     'line 1 of the input has 9 tokens; the model takes at most 8' \
     translate char.safetensors
+
+# A program that waits for each answer gets it; also while it writes a line.
+mkfifo questions answers
+"$program" translate good.safetensors --threads 1 < questions > answers 2> err &
+process=$!
+(sleep 30; kill -9 $process) 2> /dev/null &
+watch=$!
+exec 3> questions 4< answers
+printf 'a cat sleeps\n' >&3
+read -r answer <&4
+same 'who waits for each answer gets it' 'un chat dort' "$answer"
+printf 'the cat sleeps\nthe dog ' >&3
+read -r answer <&4
+same 'also in the middle of the next line' 'le chat dort' "$answer"
+printf 'eats\n' >&3
+exec 3>&-
+read -r answer <&4
+same 'which is not cut' 'le chien mange' "$answer"
+exec 4<&-
+wait $process
+same 'and it ends when the input ends' 0 $?
+kill $watch 2> /dev/null
+rm questions answers
+awk 'BEGIN { for (i = 0; i < 200000; i++) printf "a cat "; print "" }' > in
+fails 'a line of more than a megabyte is refused' \
+    'line 1 of the input has more than 1048576 bytes' translate good.safetensors
+
+works 'a model with room for long sentences' train pairs.tsv $mini --max-len 2000 \
+    --steps 1 --model long.safetensors
+give 'the cat sleeps\n'
+works 'it translates' translate long.safetensors
+same 'a translation has room for 50 tokens more than its source, and an end' yes \
+    "$(awk '{ print (NF <= 3 + 50 + 1 ? "yes" : NF " tokens") }' out)"
 
 # ------------------------------------------------------------------ evaluate
 section 'evaluate'
@@ -933,7 +1093,7 @@ same 'the header of the CSV' \
     "$(head -n 1 a.csv)"
 same 'one line for each weight: 3 kinds, 2 layers, 2 heads, 6 by 6 tokens' 433 \
     "$(($(wc -l < a.csv)))"
-absent 'the temporary file is gone' a.csv.new
+absent 'the temporary file is gone' a.csv.1.new
 
 # The program's promises about any attention.csv
 promises() # CLAIM FILE
@@ -1145,6 +1305,10 @@ no_complaints 'one damaged byte in the header: refused in one line, or read'
 
 edited 's/"F32"/"F16"/'
 refused 'numbers of another type' "$not_a_model the tensor * should have the entry *"
+dd if=good.numbers of=bad.numbers bs=$(((size - header - 8) / 2)) count=1 2> /dev/null
+put_together bad.header bad.numbers
+refused 'half precision, which takes half the bytes' \
+    "$not_a_model the tensor * should have the entry *"
 edited 's/"shape":\[/&1,1,/'
 refused 'a tensor of more dimensions' \
     "$not_a_model the tensor * should have the entry *"
@@ -1181,7 +1345,7 @@ edited 's/^{"__metadata__":{[^}]*},/{/'
 refused 'no metadata at all' "$not_a_model its header should go on with *__metadata__*"
 edited 's/} *$/} x/'
 refused 'something behind the header' \
-    "$not_a_model something behind the end of its header*"
+    "$not_a_model something after the end of its header*"
 edited 's/} *$//'
 refused 'a header that does not end' "$not_a_model *"
 printf '{"__meta' > bad.header
@@ -1190,7 +1354,7 @@ refused 'a header that ends in a word' "$not_a_model *"
 length $((101 << 20)) > bad.safetensors
 dd if=/dev/null of=bad.safetensors bs=1 seek=$((102 << 20)) 2> /dev/null
 refused 'a header of 101 megabytes, which are there' \
-    "$not_a_model no safetensors header, or cut short*"
+    "$not_a_model its header should begin with {*"
 rm bad.safetensors
 { printf '{'; awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[[[[[[[[[[" }'; } > bad.header
 put_together bad.header good.numbers
@@ -1214,7 +1378,7 @@ complaints=
 for value in layers=0 layers=two d_model=-16 heads=0 d_ff=1.5 dropout=1 norm=both \
     positions=1 activation= tie=1 max_len=0 tokens=bytes lowercase=maybe \
     min_count=0 label_smoothing=nan lr=-1 warmup=0 schedule=x clip=0 batch=0 \
-    epochs=0 steps=-1 seed=x step=-1 step=x step=1x step= best=x best= best=nan; do
+    epochs=0 steps=-1 seed=x step=-1 step=x step=1x step= best=x best= best=nan state=x state=; do
     key=${value%%=*} value=${value#*=}
     edited "s/\"$key\":\"[^\"]*\"/\"$key\":\"$value\"/"
     run info bad.safetensors
@@ -1229,10 +1393,10 @@ edited 's/"heads":"2"/"heads":"3"/'
 refused 'heads that do not divide d_model' "$not_a_model heads 3 do not divide d_model 16*"
 edited 's/"layers":"2"/"layers":"3"/'
 refused 'settings that ask for more than there is' \
-    "$not_a_model cut short, or not the numbers that its settings ask for*"
+    "$not_a_model the tensor encoder.2.self_attention.query.weight is missing*"
 edited 's/"layers":"2"/"layers":"100"/; s/"d_model":"16"/"d_model":"65536"/'
 refused 'settings that ask for more than any machine has' \
-    "$not_a_model cut short, or not the numbers that its settings ask for*"
+    "$not_a_model the tensor source_embedding.weight should have the entry *"
 edited 's/"format":"[^"]*"/"format":"transformer.c 2"/'
 refused 'a later format' \
     "$not_a_model the metadata says format \"transformer.c 2\", which is not allowed*"
@@ -1247,7 +1411,7 @@ refused 'a word twice in a vocabulary' \
     "$not_a_model source_vocabulary: token * is not in its place*"
 edited 's/\\ncat//'
 refused 'a word less than the model has' \
-    "$not_a_model cut short, or not the numbers that its settings ask for*"
+    "$not_a_model the tensor source_embedding.weight should have the entry *"
 edited 's/\\ncat/\\n/'
 refused 'an empty word' \
     "$not_a_model source_vocabulary: token * is not in its place*"
@@ -1263,20 +1427,36 @@ for at in 0 $((size - header - 12)); do
         cp good.numbers bad.numbers
         printf "$bits" | dd of=bad.numbers bs=1 seek=$at conv=notrunc 2> /dev/null
         put_together good.header bad.numbers
-        refused "not a number at byte $at of the numbers: $bits" \
-            "$not_a_model the tensor * has a value that is not a number*"
+        claim="not a number at byte $at of the numbers: $bits"
+        wrong_value="$not_a_model the tensor * has a value that is not a number*"
+        if [ $at = 0 ]; then
+            refused "$claim" "$wrong_value"
+        else
+            works "$claim: to use the model does no harm" info bad.safetensors
+        fi
+        fails "$claim: it cannot be resumed" "bad.safetensors: $wrong_value" \
+            train pairs.tsv --resume --epochs 999 --model bad.safetensors
     done
 done
 
-edited 's/"format"/"\\u0066ormat"/'
-refused 'a character written as its number' \
-    "$not_a_model a string with a character that does not belong there*"
+# Numbers that are finite, and so large that no loss comes of them
+awk 'BEGIN { for (i = 0; i < 700; i++) printf "\\377\\377\\177\\177" }' > huge
+cp good.numbers bad.numbers
+printf "$(cat huge)" | dd of=bad.numbers conv=notrunc 2> /dev/null
+put_together good.header bad.numbers
+fails 'evaluate: a loss that is not a number is said' \
+    'bad.safetensors: its loss on pairs.tsv is not a number' \
+    evaluate bad.safetensors pairs.tsv
 
 # What is harmless is read.
 sed 's/":/" :	/g; s/},/} , /g' good.header > bad.header
 put_together bad.header good.numbers
 cp sources in
 prints 'white space between the parts of the header is allowed' "$(cat targets)" \
+    translate bad.safetensors
+edited 's/"format"/"\\u0066ormat"/; s/chien/chi\\u0065n/'
+cp sources in
+prints 'characters may be written as their numbers' "$(cat targets)" \
     translate bad.safetensors
 edited 's/"seed":"1"/&,"author":"somebody else"/'
 works 'metadata of others is allowed' info bad.safetensors
@@ -1350,15 +1530,187 @@ fits 'the model does not fit on the disk' \
     'status 1: transformer: cannot write w.safetensors: File too large (what was there before is unchanged)' \
     "$(last_outcome)"
 same_bytes 'the model that was there is unchanged' r4.safetensors w.safetensors
-absent 'no half a model is left beside it' w.safetensors.new
+absent 'no half a model is left beside it' w.safetensors.1.new
 cp b.csv w.csv
 limited 16 attention good.safetensors 'the cat sees a dog' --csv w.csv
 fits 'the CSV does not fit on the disk' \
     'status 1: transformer: cannot write w.csv: File too large (what was there before is unchanged)' \
     "$(last_outcome)"
 same_bytes 'the CSV that was there is unchanged' b.csv w.csv
-absent 'no half a CSV is left beside it' w.csv.new
+absent 'no half a CSV is left beside it' w.csv.1.new
 same 'no temporary file is left by any test' '' "$(find . -name '*.new')"
+
+# --------------------------------------------------------------------- files
+section 'files'
+
+# CLAIM FILE NAME…: none of the names may be written to, however it is spelled,
+# and the file stays as it is
+protects()
+{
+    claim=$1 kept=$2 as=$3
+    shift 3
+    cp "$kept" kept
+    wrong "$claim" "$as would be overwritten" "$@"
+    same_bytes "$claim: it is not" kept "$kept"
+}
+cp pairs.tsv d.tsv
+mkdir -p sub
+ln -sf d.tsv link.tsv
+ln -f d.tsv hard.tsv
+ln -sfn sub way
+protects 'data as model, in another spelling' d.tsv d.tsv train d.tsv $mini --model ./d.tsv
+protects 'data as model, through a folder' d.tsv d.tsv train d.tsv $mini --model sub/../d.tsv
+protects 'a link to the data as model' d.tsv d.tsv train d.tsv $mini --model link.tsv
+protects 'another name of the data as log' d.tsv d.tsv train d.tsv $mini --log hard.tsv
+protects 'data through a link, as model' d.tsv link.tsv train link.tsv $mini --model d.tsv
+protects 'validation data as log' d.tsv ./d.tsv train pairs.tsv $mini --valid ./d.tsv --log d.tsv
+cp good.safetensors c.safetensors
+ln -sf c.safetensors c.link
+protects 'attention: the model as CSV, through a link' c.safetensors c.link \
+    attention c.safetensors a --csv c.link
+wrong 'model and log are one file that is not there yet' 'way/x would be overwritten' \
+    train pairs.tsv $mini --model sub/x --log way/x
+cp good.safetensors b.safetensors
+ln -sf b.safetensors b.last.safetensors
+wrong 'the best and the newest are one file' \
+    'b.last.safetensors would be overwritten' \
+    train pairs.tsv $mini --valid d.tsv --model b.safetensors
+same_bytes 'and stay as they are' good.safetensors b.safetensors
+rm b.safetensors
+fails 'the newest is a link to the best, which is not there yet' \
+    'cannot write b.last.safetensors: it is not a regular file' \
+    train pairs.tsv $mini --valid d.tsv --model b.safetensors
+works 'two names in different folders are two files' \
+    train pairs.tsv $mini --steps 1 --model x --log sub/x
+rm -f b.last.safetensors
+
+# A file is written under a name that nobody has.
+cp pairs.tsv t.new
+works 'data called t.new, a model called t' train t.new $mini --steps 1 --model t
+same_bytes 'the data are still there' pairs.tsv t.new
+cp pairs.tsv t.1.new
+works 'the name t.1.new is taken' train pairs.tsv $mini --steps 1 --model t
+same_bytes 'it stays as it is' pairs.tsv t.1.new
+run train nowhere.tsv --model t
+same_bytes 'also if the training fails' pairs.tsv t.1.new
+rm t.1.new
+for name in t.new t.1.new; do
+    rm -f t.new t.1.new
+    ln -s d.tsv $name
+    works "$name is a link" train pairs.tsv $mini --steps 1 --model t
+    same_bytes "what the link $name points to stays" pairs.tsv d.tsv
+    rm -f $name
+    mkfifo $name
+    "$program" train pairs.tsv $mini --steps 1 --model t > out 2> err < in &
+    process=$!
+    (sleep 20; kill -9 $process) 2> /dev/null &
+    wait $process
+    same "$name is a pipe: nobody waits" 0 $?
+    kill $! 2> /dev/null
+    rm -f $name
+done
+
+# Two trainings write to one model: every look finds a whole one.
+for n in 1 2; do
+    "$program" train pairs.tsv $mini --epochs 600 --seed $n --threads 1 \
+        --model both > /dev/null 2> both.$n &
+    eval "process$n=\$!"
+done
+complaints=
+until [ -f both ]; do :; done
+while kill -0 $process1 2> /dev/null || kill -0 $process2 2> /dev/null; do
+    run info both
+    [ "$status" = 0 ] || complaints="$complaints$(outcome)
+"
+done
+wait $process1 || complaints="$complaints$(tail -n 1 both.1)"
+wait $process2 || complaints="$complaints$(tail -n 1 both.2)"
+no_complaints 'two trainings on one model: every look finds a whole one'
+
+mode() # FILE: its permissions, as ls shows them
+{
+    ls -l "$1" | cut -c 1-10
+}
+works 'a model that nobody else may read' train pairs.tsv $mini --steps 1 --model secret
+chmod 600 secret
+works 'is trained on' train pairs.tsv --resume --steps 2 --model secret
+same 'still nobody else may read it' '-rw-------' "$(mode secret)"
+cp secret sub/real
+cp r2.csv sub/log
+ln -sf sub/real far.safetensors
+ln -sf sub/log far.csv
+works 'model and log are links' train pairs.tsv --resume --steps 3 \
+    --model far.safetensors --log far.csv
+same 'the links are still links' 'll' "$(mode far.safetensors | cut -c 1)$(mode far.csv | cut -c 1)"
+run info sub/real
+same 'the model behind the link is the new one' 'steps trained 3' "$(grep trained out)"
+same 'so is the log' 3 "$(tail -n 1 sub/log | cut -d , -f 1)"
+works 'a CSV through a link' attention good.safetensors a --csv far.csv
+same 'the file behind it is the new one' 'kind,layer' "$(head -n 1 sub/log | cut -d , -f 1,2)"
+ln -sf sub/none nowhere.safetensors
+fails 'a link that leads nowhere is not replaced' \
+    'cannot write nowhere.safetensors: it is not a regular file' \
+    train pairs.tsv $mini --steps 1 --model nowhere.safetensors
+same 'no temporary file is left here either' '' "$(find . -name '*.new')"
+
+# ------------------------------------------------------- signals and streams
+section 'signals and streams'
+
+# stopped SIGNAL COMMAND…: sends it to a long training after its first steps
+stopped()
+{
+    signal=$1
+    shift
+    rm -f broken.*
+    "$@" train pairs.tsv $mini --steps 2000000000 --threads 1 \
+        --model broken.safetensors --log broken.csv < in > out 2> err &
+    process=$!
+    until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 100 ] ||
+        ! kill -0 $process 2> /dev/null; do :; done
+    kill -$signal $process
+    [ $signal != HUP ] || [ $# = 1 ] || kill -TERM $process
+    wait $process
+    status=$?
+}
+stopped HUP "$program"
+fits 'the terminal is closed: it saves' \
+    'status 129: stopped at step *; go on with --resume; broken.safetensors; *' \
+    "$(last_outcome)"
+works 'the model is there' info broken.safetensors
+stopped TERM "$program"
+fits 'kill: it saves' 'status 143: stopped at step *' "$(last_outcome)"
+cat > nohup.sh << END
+trap '' HUP
+exec "$program" "\$@"
+END
+stopped HUP sh nohup.sh
+fits 'a signal that is ignored when it begins stays ignored' \
+    'status 143: stopped at step *' "$(last_outcome)"
+
+cp good.safetensors w.safetensors
+(ulimit -S -f 16
+    exec "$program" train pairs.tsv --resume --epochs 1000 --model w.safetensors \
+        --threads 1) < in > out 2> err
+status=$?
+fits 'a limit on the size of files is said' \
+    'status 1: transformer: cannot write w.safetensors: File too large *' "$(last_outcome)"
+same_bytes 'the model is unchanged' good.safetensors w.safetensors
+
+"$program" train pairs.tsv $mini --steps 20 --threads 1 --model w.safetensors \
+    --log w.csv < in > out 2>&-
+same 'with stderr closed it works' 0 $?
+same 'the header and twenty rows are in the log' 21 \
+    "$(grep -c -E '^([0-9]+,train|step),' w.csv)"
+same 'and no other line' 21 "$(($(wc -l < w.csv)))"
+"$program" attention good.safetensors a --csv w.csv >&- 2> err
+status=$?
+fits 'with stdout closed it fails' \
+    'status 1: transformer: cannot write the output: Bad file descriptor' "$(last_outcome)"
+"$program" translate good.safetensors <&- > out 2> err
+status=$?
+fits 'with stdin closed it fails' \
+    'status 1: transformer: cannot read the input: Bad file descriptor' "$(last_outcome)"
+rm w.safetensors w.csv
 
 # ------------------------------------------------------------------ terminal
 section 'a terminal'
@@ -1386,7 +1738,8 @@ if script --version 2> /dev/null | grep -q util-linux; then
     train="'$program' train pairs.tsv --threads 1"
     terminal "$train $mini --steps 40 --model t.safetensors"
     shows 'the first step is shown at once' 'step 1/40 .* left'
-    shows 'the line is rewritten' 'left *\rstep [0-9]*/40 '
+    shows 'the line is rewritten, and never wrapped' \
+        'left *\033\[?7h\r\033\[?7lstep [0-9]*/40 '
     terminal "$train $(echo $wild) --steps 2000 --model t2.safetensors"
     same 'a message of failure has a line of its own' \
         'status 1, 1 line' "status $status, $(grep -c '^transformer: step' out) line"

@@ -85,6 +85,13 @@ run()
     grep -q 'Sanitizer\|runtime error' ../err && status=crash
 } 2> /dev/null
 
+none_new() # whether no temporary file is left
+{
+    for left in ./*.new; do
+        [ ! -e "$left" ] || return 1
+    done
+}
+
 complain() # WHAT
 {
     complaints="$complaints$fault: status $status, $last: $1
@@ -156,7 +163,7 @@ train_through()
             [ "$1" = disk ] || complain 'another message' ;;
         *) complain 'no clear end' ;;
         esac
-        [ "$status" = 137 ] || [ ! -e m.safetensors.new ] ||
+        [ "$status" = 137 ] || none_new ||
             [ "$last" = "${last#*cannot write}" ] ||
             complain 'half a file is left'
         # a row that could not be written, which was said, is not there
@@ -181,6 +188,31 @@ train_through memory kill yes \
 train_through disk kill yes 'killed at each access to the disk: the same'
 train_through disk power no \
     'the power fails at each access to the disk: both models are whole'
+
+# Between two checkpoints, which are five steps apart, memory runs out: what was
+# reported is saved. (While a checkpoint is made, the one before it stays.)
+complaints=
+again="$train --resume --steps 100"
+count $again || complaints='the training fails without a fault'
+n=$((memory / 10))
+while [ "$n" -lt "$memory" ]; do
+    fault="memory $n fail"
+    begin
+    run $again
+    case "$status $last" in
+    "1 transformer: out of memory: "* | "1 transformer: a batch of "*) ;;
+    *) complain 'no clear end' ;;
+    esac
+    trained=$("$program" info m.last.safetensors | sed -n 's/^steps trained //p')
+    logged=$(tail -n 1 l.csv | cut -d , -f 1)
+    [ "$trained" = "$logged" ] || [ $((logged % 5)) = 0 ] ||
+        complain "step $trained is saved, step $logged was done"
+    n=$((n + memory / 61))
+done
+holds 'memory runs out between two checkpoints: the steps that were done are saved' \
+    "$complaints"
+again="$train --resume --steps 5"
+count $again
 
 # The power cut is at work: without fsync the models would be lost.
 lost=0 n=1
@@ -266,7 +298,7 @@ use_through()
             [ "$kind" != short ] || [ "$status" = 0 ] || complain 'not done'
             [ "$status" != 0 ] || cmp -s ../out ../expected ||
                 complain 'another output'
-            [ ! -e a.csv.new ] || complain 'half a file is left'
+            none_new || complain 'half a file is left'
             [ ! -e a.csv ] || cmp -s a.csv ../base/a.csv ||
                 cmp -s a.csv ../long.csv || complain 'neither old nor new'
             n=$((n + EVERY))

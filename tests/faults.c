@@ -180,11 +180,12 @@ FILE *fault_fopen(const char *path, const char *mode)
     Opened *o = &opened[files];
     int flags = appends ? O_WRONLY | O_CREAT | O_APPEND
               : writes ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY;
-    if (writes && !appends)
-        forget(path);
+    flags |= strchr(mode, 'x') ? O_EXCL : 0;
     *o = (Opened){.fd = open(path, flags, 0666), .writes = writes};
     if (o->fd < 0)
         return NULL;
+    if (writes && !appends)
+        forget(path);
     strcpy(o->path, path);
     if (appends)
         o->safe = lseek(o->fd, 0, SEEK_END);

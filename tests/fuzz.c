@@ -21,17 +21,19 @@
 // (/dev/shm) makes it thirty times as fast.
 
 #include "sandbox.h"
+#include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 // The message of a refusal goes here, the input of `text` comes from here.
 FILE *messages;
-int next_byte(void);
+ssize_t read_fed(char *to, size_t size);
 #undef stderr
 #define stderr messages
-#undef getchar
-#define getchar next_byte
+#define read(file, to, size) read_fed(to, size)
+#define poll(files, count, wait) ((void)(files), 1) // always ready
 #include "test.h"
-#undef getchar
+#undef read
 
 const char *input_name = "build/fuzz.input";
 
@@ -57,14 +59,22 @@ void name_input(const char *behind)
 typedef struct {
     const char *bytes;
     size_t size, read;
-} Input;
+} Fed;
 
-Input input;
+Fed input;
 
-int next_byte(void)
+int fed_byte(void)
 {
     return input.read < input.size ? (unsigned char)input.bytes[input.read++]
                                    : EOF;
+}
+
+ssize_t read_fed(char *to, size_t size)
+{
+    size_t left = input.size - input.read, n = left < size ? left : size;
+    memcpy(to, input.bytes + input.read, n);
+    input.read += n;
+    return (ssize_t)n;
 }
 
 void save_bytes(const char *bytes, size_t size)
@@ -85,7 +95,7 @@ FILE *nowhere(void)
 // The first byte says how text is to be cut.
 Tokenizer tokenizer(void)
 {
-    int c = next_byte();
+    int c = fed_byte();
     return (Tokenizer){c & 1 ? CHARACTERS : WORDS, c >> 1 & 1};
 }
 
@@ -97,10 +107,10 @@ void use_model(Checkpoint *c)
     const Transformer *t = c->trainer.model;
     Arena *arena = &c->trainer.arena;
     Sentence source, *own;
-    if (encode_input("a b", c, &c->source, &source))
+    if (tokenize_input("a b", c, &c->source, &source))
         return;
     own = translate_all(t, &source, 1, 1, arena);
-    free(decode_text(own->id, own->length, &c->target,
+    free(detokenize(own->id, own->length, &c->target,
                      c->settings.tokenizer));
     Pass pass = {.arena = arena, .config = &t->config};
     Saved saved;
@@ -140,17 +150,17 @@ void feed_model(void)
 
 void check_vocabulary(const Vocab *v)
 {
-    for (int i = FIRST_WORD; i < v->count; i++) {
-        MUST(valid_utf8(v->word[i]));
-        MUST(token_id(v, v->word[i], (int)strlen(v->word[i])) == i);
+    for (int i = FIRST_TOKEN; i < v->count; i++) {
+        MUST(valid_utf8(v->token[i]));
+        MUST(token_id(v, v->token[i], (int)strlen(v->token[i])) == i);
     }
 }
 
 // Text made of tokens is cut into the same tokens again.
 void check_sentence(Sentence s, const Vocab *v, Tokenizer how)
 {
-    char *text = decode_text(s.id, s.length, v, how);
-    Sentence again = encode_text(text, v, how);
+    char *text = detokenize(s.id, s.length, v, how);
+    Sentence again = tokenize(text, v, how);
     MUST(again.length == s.length);
     for (int i = 0; i < s.length; i++)
         MUST(s.id[i] == UNKNOWN || again.id[i] == s.id[i]);
@@ -161,14 +171,14 @@ void check_sentence(Sentence s, const Vocab *v, Tokenizer how)
 void feed_pairs(void)
 {
     Tokenizer how = tokenizer();
-    int least = 1 + next_byte() % 4;
+    int least = 1 + fed_byte() % 4;
     save_bytes(input.bytes + input.read, input.size - input.read);
     Text text = read_pairs(input_name, how);
     Vocab from = vocab_build(text.source, text.count, how, least);
     Vocab to = vocab_build(text.target, text.count, how, least);
     check_vocabulary(&from);
     check_vocabulary(&to);
-    Pairs p = encode_pairs(&text, &from, &to, how, 30);
+    Pairs p = tokenize_pairs(&text, &from, &to, how, 30);
     MUST(p.count + p.too_long == text.count);
     for (int i = 0; how.tokens == WORDS && least == 1 && i < p.count; i++)
         check_sentence(p.source[i], &from, how);
@@ -195,34 +205,35 @@ Checkpoint checkpoint_of(char *text, Tokenizer how)
 
 void draw_line(char *line, const Checkpoint *c, Sentence s)
 {
-    const char *names[] = {line, c->source.word[s.id[0]]};
+    const char *names[] = {line, c->source.token[s.id[0]]};
     real weights[] = {0, 1, (real)0.5, (real)0.25};
     draw_attention(nowhere(), mat(weights, 2, 2), names, names);
     write_quoted(nowhere(), line, '\n');
-    MUST(*last_letters(line, 0) == '\0');
+    MUST(*last_characters(line, 0) == '\0');
 }
 
 void feed_text(void)
 {
     Tokenizer how = tokenizer();
     char *line;
-    for (int number = 1; (line = read_input(number)) != NULL; number++) {
+    Input in = {0};
+    while ((line = read_input(&in)) != NULL) {
         Checkpoint none = {.settings = {.tokenizer = how}};
         Sentence s;
         none.source = vocab_new();
-        const char *wrong = encode_input(line, &none, &none.source, &s);
+        const char *wrong = tokenize_input(line, &none, &none.source, &s);
         if (!valid_utf8(line)) {
             MUST(wrong);
-            fail("line %d of the input %s", number, wrong);
+            fail("line %d of the input %s", in.line_number, wrong);
         }
         if (how.lowercase)
             lower_case(line);
         MUST(valid_utf8(line));
         Checkpoint c = checkpoint_of(line, how);
-        wrong = encode_input(line, &c, &c.source, &s);
+        wrong = tokenize_input(line, &c, &c.source, &s);
         MUST(s.id[s.length - 1] == END && (s.length > 21) == !!wrong);
         for (int i = 0; i < s.length - 1; i++)
-            MUST(s.id[i] >= FIRST_WORD && s.id[i] < c.source.count);
+            MUST(s.id[i] >= FIRST_TOKEN && s.id[i] < c.source.count);
         check_sentence(s, &c.source, how);
         draw_line(line, &c, s);
         checkpoint_free(&c);
@@ -261,12 +272,16 @@ void feed_options(void)
 
 void feed_log(void)
 {
-    long step = next_byte();
+    long step = fed_byte();
     save_bytes(input.bytes + input.read, input.size - input.read);
-    fclose(open_log(input_name, true, step));
+    Settings s = {.log = input_name, .resume = true};
+    Console c = {.settings = &s, .first_step = step, .log = open_log(input_name)};
+    begin_log(&c);
+    fclose(c.log);
     size_t size;
     char *log = read_file(input_name, &size), *line = log;
-    MUST(!strncmp(log, "step,split,", 11) && log[size - 1] == '\n');
+    MUST(!strncmp(log, "step,split,", 11) && log[size - 1] == '\n'
+         && !memchr(log, '\0', size));
     while ((line = strchr(line, '\n') + 1)[0])
         MUST(strtol(line, NULL, 10) <= step);
 }
@@ -305,10 +320,11 @@ bool feed(const Part *part, const char *bytes, size_t size)
     int status = 0;
     if (!messages)
         messages = fmemopen(said, sizeof said, "w");
+    nowhere(); // opened here, it stays open
     rewind(messages);
     memset(said, 0, sizeof said);
     save_bytes(bytes, size);
-    input = (Input){bytes, size, 0};
+    input = (Fed){bytes, size, 0};
     sandbox_begin();
     memory_limit = memory_now + 100 * size + (2 << 20);
     if (setjmp(where_exit_returns) == 0)

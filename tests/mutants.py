@@ -60,7 +60,7 @@ FUNCTIONS = {
     "09-masks": """padding_mask causal_mask causal_padding_mask
         transformer_forward""",
     "10-words": "pack make_batch",
-    "11-training": """add_losses arg_max loss_forward loss_backward norm_of
+    "11-training": """add_losses arg_max loss_forward loss_backward l2_norm
         clip_factor adam_step learning_rate train_step evaluate_loss
         total_steps train""",
     "12-decoding": """decoder_start attend_to_cache extend_cache
@@ -70,8 +70,9 @@ CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
 
 # After that of its own chapter those of later ones, the quickest first; earlier
 # ones cannot reach it.
-TESTS = """02-attention 05-feed-forward 06-residual 09-masks golden 12-decoding
-    04-embedding 03-multi-head 07-encoder 08-decoder 11-training""".split()
+LIST = [line.split() for line in (HERE / "list").read_text("utf-8").splitlines()
+        if line and not line.startswith("#")]
+TESTS = [test for test, *words in LIST if "mutants" in words]
 POISON = "-DTRANSFORMER_POISON"
 
 # Names that are taken for one another: each becomes the next of its list.
@@ -371,6 +372,7 @@ class Bench:
             if not self.compiles(test, POISON) or not self.call(99, "./mutant"):
                 sys.exit(f"mutants.py: {test} fails without any change")
             self.seconds[test] = os.times().children_user - begin
+        TESTS.sort(key=self.seconds.get)
 
     def verdict(self, m, listed):
         """What is the matter with it. None: it is no C."""

@@ -1,159 +1,163 @@
 #!/bin/sh
-# All tests. Builds each program of this folder and runs it:
+# The tests, as many at once as there are cores:
 #
-#   in double, with fresh memory filled with NaN    every program
-#   in float, as users build it                     golden values, learning
-#   under Valgrind, where it is installed           every program, one malloc a
-#                                                   request, and every command
+#     sh tests/run.sh                       all of them
+#     sh tests/run.sh double/06-residual    this one; several may be named
+#     sh tests/run.sh memory                a whole group
 #
-# The last line is "N passed, N failed". With CI=true a check that cannot be made
-# counts as failed.
+#   double/NAME   a program of tests/list, in double precision, with fresh
+#                 memory filled with NaN
+#   float/NAME    the same as users build it, with CFLAGS
+#   memory/NAME   with one malloc a request, under Valgrind
+#   commands      every command of the program, watched in the same way
+#   chapters      every beginning of the file compiles
+#   cli           the command line of ./transformer
+#   failing       a machine that fails
+#
+# WATCHED says how to compile what is watched, WATCHER what runs it: without
+# them Valgrind does, with them a sanitizer. The last line is "N passed, N
+# failed". With CI=true a check that cannot be made counts as failed.
+#
+# Lists of flags are kept in variables that the shell is meant to split:
+# shellcheck disable=SC2046,SC2086,SC2116
 
-CC=${CC:-cc}
-WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror"
+CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
+# clang alone knows the last: a loop that it cannot vectorize is no mistake.
+WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-pass-failed"
+export CC CFLAGS
 . tests/checks.sh
-mkdir -p build
-rm -f build/*.counts
+work=$PWD/build/tests
 
-# Adds the counts of a program's last line; prints only its failures.
-count()
+# jobs GROUP or JOB...: the jobs that are meant, those that take long first
+jobs()
 {
-    last=$(tail -n 1 "$1")
-    case $last in
-    *" passed, "*" failed")
-        p=${last%% passed*}
-        f=${last##*passed, }
-        passed=$((passed + p))
-        failed=$((failed + ${f%% failed}))
-        grep '^FAIL' "$1"
-        echo "$2: $last"
-        ;;
-    *)
-        failed=$((failed + 1))
-        echo "FAIL $2 did not come to its end"
-        tail -n 5 "$1"
-        ;;
-    esac
+    [ $# -gt 0 ] || set -- memory failing cli commands float double chapters
+    for group in "$@"; do
+        case $group in
+        double | float | memory) listed "$group" | sed "s|^|$group/|" ;;
+        *) echo "$group" ;;
+        esac
+    done
 }
 
-# one CLAIM LOG command...: a check that is a command
-one()
-{
-    claim=$1 log=$2
-    shift 2
-    if "$@" > "$log" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok   $claim"
-    else
-        failed=$((failed + 1))
-        echo "FAIL $claim"
-        tail -n 15 "$log"
-    fi
-}
-
-# build NAME OUTPUT flags...
+# build NAME flags...: the program of this job
 build()
 {
-    name=$1 output=$2
-    shift 2
-    # shellcheck disable=SC2086
-    $CC $WARN "$@" "tests/$name.c" -o "build/$output" -lm || {
-        failed=$((failed + 1))
+    name=$1
+    shift
+    $CC $WARN "$@" "tests/$name.c" -o "$here/program" -lm || {
         echo "FAIL tests/$name.c does not compile"
         return 1
     }
 }
 
-openmp=$(echo 'int main(void) { return 0; }' > build/try.c
-         $CC -fopenmp build/try.c -o build/try 2> /dev/null && echo -fopenmp)
-native=$(echo 'int main(void) { return 0; }' > build/try.c
-         $CC -march=native build/try.c -o build/try 2> /dev/null \
-             && echo -march=native)
-
-chapters=$(cd tests && ls [01]*.c | sed 's/\.c$//')
-
-in_double()
+in_room() # command...
 {
-    # shellcheck disable=SC2086
-    for test in $chapters golden gradcheck edges rnn; do
-        build "$test" "$test" -O2 -g $openmp -DTRANSFORMER_DOUBLE \
-            -DTRANSFORMER_POISON && {
-            OMP_NUM_THREADS=1 "build/$test" > "build/$test.log" 2>&1
-            count "build/$test.log" "$test"
-        }
-    done
-    grep "agrees with" "build/gradcheck.log"
-    grep "PyTorch" "build/golden.log"
+    (cd "$here/room" && OMP_NUM_THREADS=1 "$@")
 }
 
-in_float()
+double()
 {
-    # shellcheck disable=SC2086
-    for test in 01-numbers golden learning; do
-        build "$test" "$test-float" -O3 $native $openmp && {
-            OMP_NUM_THREADS=1 "build/$test-float" > "build/$test-float.log" 2>&1
-            count "build/$test-float.log" "$test in float"
-        }
-    done
-    grep "PyTorch" "build/golden-float.log"
-    grep "learned" "build/learning-float.log"
+    case " $CFLAGS " in
+    *" -fopenmp "*) openmp=-fopenmp ;;
+    *) openmp= ;;
+    esac
+    build "$1" -O2 -g $openmp -DTRANSFORMER_DOUBLE -DTRANSFORMER_POISON \
+        && in_room ../program
 }
 
-chapters_and_commands()
+float()
 {
-    CC=$CC sh tests/chapters.sh > build/chapters.log 2>&1
-    count build/chapters.log "chapters"
-    sh tests/cli.sh > build/cli.log 2>&1
-    count build/cli.log "command line"
-    EVERY=3 CC=$CC sh tests/failing.sh > build/failing.log 2>&1
-    count build/failing.log "failing machine"
+    build "$1" $CFLAGS && in_room ../program
+}
+
+# Sets how memory is watched.
+watching()
+{
+    [ -z "${WATCHED:-}" ] || return 0
+    WATCHED="$CC -std=c11 -O1 -g"
+    WATCHER="valgrind -q --error-exitcode=9 --leak-check=full"
+    command -v valgrind > /dev/null || {
+        skip "Valgrind is not installed: memory is not checked"
+        return 1
+    }
 }
 
 memory()
 {
-    command -v valgrind > /dev/null || {
-        skip "Valgrind is not installed: memory is not checked"
-        return
-    }
-    check="valgrind -q --error-exitcode=9 --leak-check=full"
-    for test in $chapters golden edges rnn; do
-        build "$test" "$test-valgrind" -O1 -g -DTRANSFORMER_DOUBLE \
-            -DTRANSFORMER_MALLOC && \
-            one "$test is clean under Valgrind" "build/$test-valgrind.log" \
-                $check "build/$test-valgrind"
-    done
-    $CC -std=c11 -O1 -g -DTRANSFORMER_MALLOC transformer.c \
-        -o build/transformer-valgrind -lm
-    model=build/valgrind.safetensors
-    train="train data/dates.valid.tsv --valid data/dates.valid.tsv --model $model
-        --tokens char --layers 1 --d-model 16 --batch 8 --log build/valgrind.csv"
-    echo "March 7, 2020" > build/valgrind.in
-    for command in "$train --steps 3" "$train --steps 4 --resume" \
-        "translate $model" "evaluate $model data/reverse.test.tsv" \
-        "attention $model 7 --csv build/valgrind.attention.csv" \
-        "info $model" info --help "train --help" --version; do
-        # shellcheck disable=SC2086
-        one "Valgrind: transformer $(echo $command)" build/valgrind.log \
-            $check build/transformer-valgrind $command < build/valgrind.in
-    done
+    watching && check "$1 is clean: $(echo $WATCHER $WATCHED)" memory_of "$1"
+    totals
 }
 
-# Each group by itself, at the same time as the others.
-groups="in_double in_float chapters_and_commands memory"
-for group in $groups; do
-    {
-        "$group"
-        echo "$passed $failed" > "build/$group.counts"
-    } > "build/$group.out" 2>&1 &
+memory_of()
+{
+    $WATCHED -DTRANSFORMER_MALLOC -DTRANSFORMER_DOUBLE "tests/$1.c" \
+        -o "$here/program" -lm && in_room $WATCHER ../program
+}
+
+commands()
+{
+    watching || {
+        totals
+        return
+    }
+    check "the program is built by $(echo $WATCHED)" \
+        $WATCHED -DTRANSFORMER_MALLOC transformer.c -o "$here/program" -lm
+    model=build/model.safetensors
+    train="train data/dates.valid.tsv --valid data/dates.valid.tsv --model $model
+        --tokens char --layers 1 --d-model 16 --batch 8 --log build/log.csv"
+    for command in "$train --steps 3" "$train --steps 4 --resume" \
+        "translate $model" "evaluate $model data/reverse.test.tsv" \
+        "attention $model 7 --csv build/attention.csv" \
+        "info $model" info --help "train --help" --version; do
+        check "watched: transformer $(echo $command)" command_of $command
+    done
+    totals
+}
+
+command_of()
+{
+    echo "March 7, 2020" | in_room $WATCHER ../program "$@"
+}
+
+job()
+{
+    case $1 in
+    double/* | float/* | memory/*) "${1%%/*}" "${1#*/}" ;;
+    commands) commands ;;
+    chapters | cli) sh "tests/$1.sh" ;;
+    failing) EVERY=${EVERY:-3} sh tests/failing.sh ;;
+    *) echo "there is no test $1 in tests/run.sh" ;;
+    esac
+}
+
+here=$work/${2:-}
+case ${1:-} in
+--job)
+    room "$here/room"
+    job "$2"
+    exit ;;
+--one)
+    kill -0 "$RUNNER" 2> /dev/null || exit 255 # nobody waits any more: xargs ends, too
+    mkdir -p "$here"
+    log=$here/log
+    counted "$2" sh tests/run.sh --job "$2" > "$here/shown"
+    cat "$here/shown"
+    echo "$passed $failed" > "$here/counts"
+    exit ;;
+esac
+
+rm -rf "$work"
+export RUNNER=$$
+list=$(jobs "$@")
+# In the foreground, so that Ctrl-C reaches whatever runs.
+printf '%s\n' $list | xargs -n 1 -P "$(at_once)" sh tests/run.sh --one
+for one in $list; do
+    case $one in
+    */golden | */gradcheck | */learning)
+        grep -h 'PyTorch\|agrees with\|learned' "$work/$one/log" ;;
+    esac
+    read -r p f < "$work/$one/counts" || p=0 f=1
+    passed=$((passed + p)) failed=$((failed + f))
 done
-wait
-total_passed=0 total_failed=0
-for group in $groups; do
-    echo "--- $group" | tr _ ' '
-    cat "build/$group.out"
-    read -r passed failed < "build/$group.counts"
-    total_passed=$((total_passed + passed))
-    total_failed=$((total_failed + failed))
-done
-echo "$total_passed passed, $total_failed failed"
-[ "$total_failed" = 0 ]
+totals; exit # in one line: the file may change while it runs

@@ -1,12 +1,13 @@
 // For tests that call thousands of times what may end the program: exit() comes
-// back, what transformer.c has allocated since then is freed, and how much that
-// was is known. Stands before test.h.
+// back, what transformer.c has allocated since then is freed, what it has opened
+// is closed, and how much memory that was is known. Stands before test.h.
 
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,31 @@ void *sandbox_realloc(void *memory, size_t size)
     return linked(larger, size);
 }
 
+enum { SANDBOX_FILES = 8 };
+FILE *open_files[SANDBOX_FILES]; // opened while exit() comes back
+
+FILE *sandbox_fopen(const char *path, const char *mode)
+{
+    FILE *file = fopen(path, mode);
+    for (int i = 0; exit_returns && file; i++) {
+        if (i == SANDBOX_FILES)
+            abort();
+        if (!open_files[i]) {
+            open_files[i] = file;
+            break;
+        }
+    }
+    return file;
+}
+
+int sandbox_fclose(FILE *file)
+{
+    for (int i = 0; i < SANDBOX_FILES; i++)
+        if (open_files[i] == file)
+            open_files[i] = NULL;
+    return fclose(file);
+}
+
 // It is used like this; exit() makes setjmp return a second time:
 //
 //     sandbox_begin();
@@ -109,7 +135,7 @@ void sandbox_begin(void)
     memory_peak = memory_now;
 }
 
-// Frees what is left; returns 0 or what exit() was given.
+// Frees and closes what is left; returns 0 or what exit() was given.
 int sandbox_end(void)
 {
     for (Piece *p = pieces.is.behind, *next; p != &pieces; p = next) {
@@ -117,12 +143,17 @@ int sandbox_end(void)
         if (p->is.inside)
             sandbox_free(p + 1);
     }
+    for (int i = 0; i < SANDBOX_FILES; i++)
+        if (open_files[i])
+            sandbox_fclose(open_files[i]);
     exit_returns = false;
     memory_limit = SIZE_MAX;
     return exit_status;
 }
 
 #define exit sandbox_exit
+#define fopen sandbox_fopen
+#define fclose sandbox_fclose
 #define malloc sandbox_malloc
 #define calloc sandbox_calloc
 #define realloc sandbox_realloc

@@ -14,11 +14,13 @@
 
 `make` has these commands as targets. N is a number, a name, or a list of them
 ("1-5,8"). FOLDER is the student's folder (exercises), CC the compiler (cc).
-Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken.
+Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken. Needs
+Python 3.8, a C compiler, and Linux, macOS or WSL.
 
-An exercise is a page NN-name.md beside this file: lines "key: value" up to
-"----", then Markdown, with "## Hint 1" and so on at the end. Keys of every
-page: name, chapter, points, kind. The kinds, and what else their pages say:
+An exercise is a page NN-name.md beside this file, where NN is its number: lines
+"key: value" up to "----", then Markdown, with "## Hint 1" and so on at the end.
+Keys of every page: name, chapter, points, kind. The kinds, and what else their
+pages say:
 
 write   A region between "//@ exercise NAME" and "//@ end" of transformer.c. It
         is taken out of the student's file and set into the reference, which is
@@ -41,31 +43,45 @@ train   The student writes options for `transformer train` into the file that
         `transformer evaluate`; `example:` are options that reach it.
 """
 
+import os
+import sys
+
+if sys.version_info < (3, 8):
+    sys.exit("tool.py needs Python 3.8 or newer; this is Python %d.%d"
+             % sys.version_info[:2])
+if os.name == "nt":
+    sys.exit("tool.py does not run on Windows itself: use WSL "
+             "(https://learn.microsoft.com/windows/wsl/install)")
+
 import hashlib
 import json
 import math
-import os
 import re
+import secrets
 import select
 import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+import source_file
+from source_file import Broken, regions
+
 ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
-GRADER = HERE / "grade.c"
+GRADER = [HERE / "grade.c", HERE / "grade.h"]
 BUILD = ROOT / "build" / "exercises"
-FLAGS = "-std=c11 -O1 -ffp-contract=off -Wall -Werror=implicit-function-declaration"
+FLAGS = ("-std=c11 -O1 -ffp-contract=off -Wall -Wno-unused-function "
+         "-Werror=implicit-function-declaration -fwhole-program")
 SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
 CHECK_SECONDS = 10       # what one check may take
 COMPILE_SECONDS = 60
@@ -75,7 +91,7 @@ MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
 STOP = threading.Event() # set when the tool itself is interrupted
 
 
-class Trouble(Exception):
+class Trouble(Broken):
     """What ends the tool with one line and exit status 2."""
 
 
@@ -106,7 +122,7 @@ def write_text(path, text):
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.write_bytes(text.encode("utf-8"))
         os.replace(beside, path)
     except OSError as error:
         raise Trouble(f"cannot write {shown(path)}: {error.strerror}")
@@ -131,7 +147,7 @@ def back_up(path):
 def shown(path):
     """A path as messages show it: relative to the project where it lies in it."""
     path = Path(path).absolute()
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+    return str(path.relative_to(ROOT) if ROOT in path.parents else path)
 
 
 def student_folder():
@@ -159,60 +175,19 @@ def digest(*parts):
 
 # ---------------------------------------------------------------- pages
 
-@dataclass
-class Exercise:
-    number: int
-    header: dict
-    text: str
-    hints: list
-
-    def __getattr__(self, key):  # name, kind, chapter, and what else a kind has
-        return self.header.get(key, "")
-
-    @property
-    def worth(self):
-        return int(self.header["points"])
-
-    @property
-    def title(self):
-        return re.search(r"^# (.*)", self.text, re.M)[1]
-
-
-NEEDED = {"write": [], "bug": ["function", "right", "wrong", "checks", "diagnosis"],
-          "number": ["answers"],
-          "train": ["file", "data", "options", "seconds", "goal"]}
-
-
-def load_page(path):
-    head, line, body = read_text(path).partition("\n----\n")
-    pairs = [entry.partition(":") for entry in head.splitlines() if entry.strip()]
-    header = {key.strip(): value.strip() for key, _, value in pairs}
-    kind = header.get("kind")
-    missing = [key for key in ["name", "chapter", "points", "kind"]
-               + NEEDED.get(kind, []) if not header.get(key)]
-    if not line or missing:
-        raise Trouble(f"{shown(path)}: its head has no {(missing + ['----'])[0]}")
-    if kind not in NEEDED or not header["points"].isdigit():
-        raise Trouble(f"{shown(path)}: a wrong kind, or wrong points")
-    if header["name"].replace("_", "-") != path.stem[3:]:
-        raise Trouble(f"{shown(path)}: the name in it is {header['name']}")
-    text, *hints = re.split(r"^## Hint \d+ *\n", body, flags=re.M)
-    if not re.search(r"^# ", text, re.M):
-        raise Trouble(f"{shown(path)}: it has no title")
-    return Exercise(int(path.stem[:2]), header, text.strip(),
-                    [hint.strip() for hint in hints])
+def reference_regions():
+    return regions(read_text(REFERENCE), "transformer.c")
 
 
 def load_exercises():
     """All pages, by number; those of the regions in the order of the file."""
-    exercises = [load_page(path)
-                 for path in sorted(HERE.glob("[0-9][0-9]-*.md"))]
+    exercises = source_file.pages(HERE, read_text)
     if not exercises:
         raise Trouble(f"there are no pages in {shown(HERE)}")
-    regions = list(parse_regions(read_text(REFERENCE), "transformer.c"))
+    names = list(reference_regions())
     pages = [e.name for e in exercises if e.kind == "write"]
-    if pages != regions:
-        odd = next(pair for pair in zip(pages + [None], regions + [None])
+    if pages != names:
+        odd = next(pair for pair in zip(pages + [None], names + [None])
                    if pair[0] != pair[1])
         raise Trouble("pages and regions of transformer.c differ: the page is "
                       f"{odd[0]}, the region {odd[1]}")
@@ -228,7 +203,7 @@ def choose(exercises, wanted):
         last = int(span[2] or span[1]) if span else 0
         found = [e for e in exercises
                  if first <= e.number <= last or part == e.name]
-        if not found:
+        if not found or (span and len(found) != last - first + 1):
             raise Trouble(f"there is no exercise {part}; "
                           "`make exercise` lists them")
         chosen += found
@@ -246,55 +221,6 @@ def the_one(exercises):
 
 
 # ---------------------------------------------------------------- regions
-
-@dataclass
-class Region:
-    start: int  # line number of "//@ exercise NAME", counted from 1
-    body: list = field(default_factory=list)
-
-    @property
-    def end(self):  # line number of "//@ end"
-        return self.start + len(self.body) + 1
-
-    def code(self):
-        """The body without comments and blanks."""
-        text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", "\n".join(self.body), flags=re.S)
-        return "".join(text.split())
-
-
-def parse_regions(text, label, known=None):
-    """The regions of a file, by name in their order; or Trouble with a line."""
-    regions, name = {}, None
-    for number, line in enumerate(text.split("\n"), 1):
-        marker = re.fullmatch(r"\s*//@(.*)", line)
-        words = marker[1].split() if marker else []
-        if marker and words == ["end"]:
-            if name is None:
-                raise Trouble(f"{label}:{number}: //@ end without a "
-                              "//@ exercise before it")
-            name = None
-        elif marker and words[:1] == ["exercise"] and len(words) == 2:
-            if name is not None:
-                raise Trouble(f"{label}:{number}: //@ exercise {words[1]} within "
-                              f"//@ exercise {name}, which began in line "
-                              f"{regions[name].start} and has no //@ end yet")
-            name = words[1]
-            if name in regions:
-                raise Trouble(f"{label}:{number}: //@ exercise {name} stands here "
-                              f"again; the first is in line {regions[name].start}")
-            if known is not None and name not in known:
-                raise Trouble(f"{label}:{number}: there is no exercise {name}")
-            regions[name] = Region(number)
-        elif marker and words[:1] not in (["chapter"], ["figure"], ["run"],
-                                          ["deviation"]):
-            raise Trouble(f"{label}:{number}: unknown marker: {line.strip()}")
-        elif name is not None:
-            regions[name].body.append(line)
-    if name is not None:
-        raise Trouble(f"{label}:{regions[name].start}: //@ exercise {name} has no "
-                      "//@ end")
-    return regions
-
 
 def replace_region(text, region, body):
     lines = text.split("\n")
@@ -348,9 +274,9 @@ def with_preamble(text, extra=()):
 
 def make_stub():
     text = read_text(REFERENCE)
-    regions = parse_regions(text, "transformer.c")
-    for name in reversed(list(regions)):  # from the end: line numbers stay right
-        text = replace_region(text, regions[name], stub_body(name, regions[name]))
+    # from the end: line numbers stay right
+    for name, region in reversed(list(reference_regions().items())):
+        text = replace_region(text, region, stub_body(name, region))
     return with_preamble(text)
 
 
@@ -368,14 +294,13 @@ def student_regions(path):
     if not path.exists():
         how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
         raise Trouble(f"there is no {shown(path)}{how}")
-    known = parse_regions(read_text(REFERENCE), "transformer.c")
-    return parse_regions(read_text(path), shown(path), known)
+    return regions(read_text(path), shown(path), reference_regions())
 
 
 # ---------------------------------------------------------------- bugs
 
 def bug_file(exercise):
-    name = f"{exercise.number}-{exercise.name.replace('_', '-')}.c"
+    name = f"{exercise.slug}.c"
     flat = student_folder() / name
     return flat if flat.exists() else student_folder() / "bugs" / name
 
@@ -399,7 +324,8 @@ def plant_bug(exercise):
     indent = lines[i][:len(lines[i]) - len(lines[i].lstrip())]
     lines[i:i + len(right)] = [indent + line for line in wrong]
     return "\n".join(line for line in lines  # the markers would tell too much
-                     if not re.match(r"\s*//@ (exercise|end)\b", line))
+                     if source_file.marker(line, where)[0]
+                     not in ("exercise", "end"))
 
 
 # ---------------------------------------------------------------- running
@@ -418,19 +344,24 @@ limit -c 0; limit -t "$1"; limit -f 65536; [ "$2" = 0 ] || limit -v "$2"
 shift 2; exec "$@" """
 
 
-def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None):
+def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None, given=""):
     """Run a program that may do anything: in a session of its own, with limits;
-    in the end the whole session is killed."""
+    `given` is a line on its standard input. In the end the session is killed."""
     try:
         process = subprocess.Popen(
             ["sh", "-c", LIMITS, "sh", str(2 * seconds), str(memory)]
             + [str(word) for word in command],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, cwd=folder, start_new_session=True,
             env=dict(os.environ, LC_ALL="C.UTF-8", OMP_NUM_THREADS="1",
                      NO_COLOR="1", **(environment or {})))
     except OSError as error:
         raise Trouble(f"cannot run {command[0]}: {error.strerror}")
+    try:
+        process.stdin.write(given.encode())
+        process.stdin.close()
+    except BrokenPipeError:
+        pass  # it has ended already
     start, end, count, stopped, is_open = b"", b"", 0, "", True
     deadline = time.monotonic() + seconds
     try:
@@ -473,7 +404,10 @@ def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None):
 
 
 def compiler():
-    return shlex.split(SETTINGS.get("CC") or os.environ.get("CC") or "cc")
+    words = shlex.split(SETTINGS.get("CC") or os.environ.get("CC") or "cc")
+    if not shutil.which(words[0]):
+        raise Trouble(f"no C compiler: install gcc (there is no {words[0]})")
+    return words
 
 
 def compile_grader(made, source, program, more=()):
@@ -487,16 +421,17 @@ def compile_grader(made, source, program, more=()):
                 + [f'-DSOURCE="{source}"', grader, "-o", program, "-lm"],
                 COMPILE_SECONDS, memory=4 * MEMORY)
     said = "\n".join(line for line in ended.output.splitlines() if not re.match(
-        r"In file included from|\s+from \S+:\d|cc1: some warnings", line))
-    ours = said.find(f"\n{grader}:")  # what follows from earlier errors
-    return (ended.status or bool(ended.stopped),
-            said[:ours if ours > 0 else None] + ended.stopped)
+        r"In file included from|\s+from \S+:\d|cc1: some warnings|"
+        r"clang: warning: optimization flag", line))
+    ours = re.search(rf"\n{re.escape(str(made))}/grade\.[ch]:", said)
+    return (ended.status or bool(ended.stopped),  # cut what follows from errors
+            said[:ours.start() if ours else None] + ended.stopped)
 
 
 def reference():
-    """The folder with copies of transformer.c and grade.c, the grader compiled from
-    them and its recordings; made when the files or the compiler are other ones."""
-    texts = {path.name: read_text(path) for path in (REFERENCE, GRADER)}
+    """The folder with copies of transformer.c and the grader's files, and the
+    grader compiled from them; made when the files or the compiler are other ones."""
+    texts = {path.name: read_text(path) for path in (REFERENCE, *GRADER)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
     folder = BUILD / f"reference-{key}"
@@ -513,11 +448,6 @@ def reference():
         status, said = compile_grader(made, made / "transformer.c", made / "grade")
         if status:
             raise Trouble("the reference does not compile with grade.c:\n" + said)
-        for name in run([made / "grade", "list"], CHECK_SECONDS).output.split():
-            ended = run([made / "grade", name, "record", made / name],
-                        CHECK_SECONDS)
-            if ended.status or ended.stopped:
-                raise Trouble(f"grade.c cannot record {name}: {ended.output}")
         try:
             made.rename(folder)
         except OSError:
@@ -530,7 +460,7 @@ def reference():
 
 @dataclass
 class Result:
-    exercise: Exercise
+    exercise: source_file.Page
     state: str        # right, wrong, todo (not written yet)
     word: str = ""    # in a line
     detail: str = ""
@@ -550,36 +480,51 @@ SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself "
            signal.SIGKILL: "killed: too much time or memory"}
 
 
-def judge(ended):
-    """State and word of a check that ended."""
-    last = ended.output.rstrip().rpartition("\n")[2]
+def judge(ended, compared):
+    """State and word of a check: of the student's program that ended, and of the
+    reference's that compared its results. Only the latter can say that all is
+    right, and there is nothing of the student's in it."""
+    if compared.status == 0 and not compared.stopped:
+        return "right", compared.output.rstrip().rpartition("\n")[2]
+    if ended.status == 3 and "is not written yet" in ended.output:
+        return "todo", "not written yet"
+    if compared.status == 1:
+        cause = re.search(r"^looks like: (.*)", compared.output, re.M) \
+            or re.search(r"^wrong: (.*)", compared.output, re.M)
+        return "wrong", "wrong: " + (cause[1] if cause else "see the details")
+    if compared.status != 4 or compared.stopped:
+        raise Trouble(f"the grader itself fails: {compared.output}")
     if ended.stopped.startswith("stopped after"):
         return "wrong", ended.stopped + ": a loop without end?"
     if ended.stopped:
         return "wrong", ended.stopped
-    if ended.status == 0 and last.startswith("right: "):
-        return "right", last
-    if ended.status == 3 and "is not written yet" in ended.output:
-        return "todo", "not written yet"
     if ended.status < 0:
         return "wrong", "crashes: " + SIGNALS.get(-ended.status,
                                                   f"signal {-ended.status}")
     if ended.status == 1 and re.search(r"^transformer: ", ended.output, re.M):
         return "wrong", re.findall(r"^transformer: .*", ended.output, re.M)[-1]
-    if ended.status == 1 and re.search(r"^case: ", ended.output, re.M):
-        cause = re.search(r"^looks like: (.*)", ended.output, re.M) \
-            or re.search(r"^wrong: (.*)", ended.output, re.M)
-        return "wrong", "wrong: " + (cause[1] if cause else "see the details")
     return "wrong", f"your code ended the program itself (status {ended.status})"
+
+
+def run_check(made, program, name, folder, environment=None):
+    """Run a check with a student's program, and compare its results."""
+    results, token = folder / "results", secrets.token_hex(16) + "\n"
+    results.write_text("")
+    ended = run([program, name, "make", results], CHECK_SECONDS, folder=folder,
+                environment=environment, given=token)
+    compared = run([made / "grade", name, "compare", results], CHECK_SECONDS,
+                   folder=folder, environment=environment, given=token)
+    return ended, compared
 
 
 def find_crash(made, source, label, name, folder):
     """Where a crash is: the check once more under the address sanitizer, if the
     compiler has one."""
-    if compile_grader(made, source, folder / "sanitized", SANITIZE)[0]:
+    if compile_grader(made, source, folder / "sanitized",
+                      SANITIZE + [f"-DCHECK={name}"])[0]:
         return ""
-    said = run([folder / "sanitized", name, "compare", made / name], CHECK_SECONDS,
-               memory=0, folder=folder, environment={
+    said = run([folder / "sanitized", name, "make", folder / "results"],
+               CHECK_SECONDS, memory=0, folder=folder, given="\n", environment={
                    "ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:handle_abort=2:"
                    "handle_sigfpe=2:hard_rss_limit_mb=1024"}).output
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
@@ -608,14 +553,15 @@ def open_braces(text):
 
 def grade_source(exercise, text, label, names, made, environment=None):
     """Compile a text with grade.c and run checks, up to the first that fails."""
-    with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         folder = Path(folder)
         if text is None:  # the reference itself
             program, said = made / "grade", ""
         else:
             source, program = folder / "source.c", folder / "grade"
-            source.write_text(text, encoding="utf-8", newline="\n")
-            status, said = compile_grader(made, source, program)
+            source.write_bytes(text.encode("utf-8"))
+            alone = [f"-DCHECK={name}" for name in names if len(names) == 1]
+            status, said = compile_grader(made, source, program, alone)
             if status:
                 return Result(exercise, "wrong", "does not compile",
                               open_braces(text) + said)
@@ -623,16 +569,14 @@ def grade_source(exercise, text, label, names, made, environment=None):
                                         re.M))
         word = ""
         for name in names:
-            if not (made / name).exists():
-                raise Trouble(f"grade.c has no check {name}")
-            ended = run([program, name, "compare", made / name], CHECK_SECONDS,
-                        folder=folder, environment=environment)
-            state, word = judge(ended)
+            ended, compared = run_check(made, program, name, folder, environment)
+            state, word = judge(ended, compared)
             if state != "right":
                 told = {word, word.replace("wrong: ", "looks like: ", 1)}
-                detail = "".join(line + "\n" for line in
-                                 ended.output.rstrip().split("\n")
-                                 if line not in told)
+                lines = (ended.output.rstrip("\n").split("\n")
+                         + compared.output.split("\n"))
+                detail = "".join(line + "\n" for line in lines
+                                 if line and line not in told)
                 if ended.status < 0 and not ended.stopped and text is not None:
                     detail += find_crash(made, source, label, name, folder)
                 if said:
@@ -641,19 +585,40 @@ def grade_source(exercise, text, label, names, made, environment=None):
         return Result(exercise, "right", "", word)
 
 
-def grade_write(exercise, regions, path, made):
+def refusal(region, label):
+    """Why a region may not be compiled: it would reach out of its function."""
+    depth = 0
+    code = source_file.NOT_CODE.sub(
+        lambda m: "\n" * m[0].count("\n") + ("0" if m[1] else " "),
+        "\n".join(region.body))
+    for number, line in enumerate(code.split("\n"), region.start + 1):
+        odd = re.search(r"^\s*#|%:|\?\?|<%|%>|\\\s*$", line)
+        if odd:
+            return f"{label}:{number}: {odd[0].strip()} is not allowed in an exercise"
+        for brace in re.findall("[{}]", line):
+            depth += 1 if brace == "{" else -1
+            if depth < 0:
+                return (f"{label}:{number}: the braces {{ }} do not match: this }} "
+                        "ends the function")
+    return ""
+
+
+def grade_write(exercise, student, path, made):
     label = shown(path).replace("\\", "\\\\").replace('"', '\\"')
-    region = regions.get(exercise.name)
+    region = student.get(exercise.name)
     if region is None:
         return Result(exercise, "wrong", f"{label} has no line "
                       f"//@ exercise {exercise.name}")
     if is_stub(exercise.name, region):
         return Result(exercise, "todo", "not written yet")
+    outside = refusal(region, label)
+    if outside:
+        return Result(exercise, "wrong", outside)
     refused, _, why = exercise.refuse.partition(" -> ")
     if refused and re.search(r"\b" + re.escape(refused), region.code()):
         return Result(exercise, "wrong", f'wrong: "{refused}": {why}')
     text = read_text(made / "transformer.c")
-    ours = parse_regions(text, "transformer.c")[exercise.name]
+    ours = regions(text, "transformer.c")[exercise.name]
     if region.body == ours.body:
         text = None
     else:
@@ -669,15 +634,15 @@ def grade_write(exercise, regions, path, made):
     return result
 
 
-PRODUCT = ("void checked_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
-           "Mat, Mat);", "(c, a, b)", 'checked_product("NAME", __LINE__, NAME, c, a, b)')
+PRODUCT = ("void watched_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
+           "Mat, Mat);", 'watched_product("NAME", __LINE__, NAME, __VA_ARGS__)')
 CHECKED = {
     "matmul": PRODUCT, "matmul_add": PRODUCT, "small_matmul_add": PRODUCT,
-    "matmul_from": ("void checked_matmul_from(int, Mat, Mat, Mat, Mat);",
-                    "(c, from, a, b)", "checked_matmul_from(__LINE__, c, from, a, b)"),
-    "linear_backward": ("void checked_linear_backward(int, Mat, Linear *, Mat, Mat, "
-                        "const Linear *);", "(dx, dw, dy, x, w)",
-                        "checked_linear_backward(__LINE__, dx, dw, dy, x, w)")}
+    "matmul_from": ("void watched_matmul_from(int, Mat, Mat, Mat, Mat);",
+                    "watched_matmul_from(__LINE__, __VA_ARGS__)"),
+    "linear_backward": ("void watched_linear_backward(int, Mat, Linear *, Mat, Mat, "
+                        "const Linear *);",
+                        "watched_linear_backward(__LINE__, __VA_ARGS__)")}
 
 
 def check_shapes(code):
@@ -686,18 +651,20 @@ def check_shapes(code):
     used = [name for name in CHECKED if re.search(rf"\b{name}\(", code)]
     before = []
     for name in used:
-        declaration, arguments, call = CHECKED[name]
+        declaration, call = CHECKED[name]
         before += [declaration,
-                   f"#define {name}{arguments} " + call.replace("NAME", name)]
+                   f"#define {name}(...) " + call.replace("NAME", name)]
     return before, [f"#undef {name}" for name in used]
 
 
 # In what is compiled, but not in the student's file: no other processes.
 GUARD = ["#if defined __GNUC__ && !defined __TINYC__",
-         "#pragma GCC poison fork vfork system popen", "#endif"]
+         "#pragma GCC poison fork vfork system popen posix_spawn posix_spawnp",
+         "#pragma GCC poison execl execle execlp execv execve execvp execvpe fexecve",
+         "#endif"]
 
 
-def grade_bug(exercise, regions, path, made):
+def grade_bug(exercise, student, path, made):
     path = bug_file(exercise)
     if not path.exists():
         return Result(exercise, "todo",
@@ -705,7 +672,9 @@ def grade_bug(exercise, regions, path, made):
     label = shown(path)
     text = with_preamble(read_text(path), GUARD + [f'#line NEXT "{label}"'])
     names = exercise.checks.replace(",", " ").split()
-    every = list(parse_regions(read_text(made / "transformer.c"), "transformer.c"))
+    every = list(reference_regions())
+    if not set(names) <= set(every):
+        raise Trouble(f"exercise {exercise.number}: grade.c has no check {names[0]}")
     names += [name for name in every if name not in names]
     result = grade_source(exercise, text, label, names, made, {"GRADE_BUG": "1"})
     if result.state == "right":
@@ -781,7 +750,7 @@ def known_mistake(exercise, name, number):
     return ""
 
 
-def grade_number(exercise, regions, path, made):
+def grade_number(exercise, student, path, made):
     wanted, (given, broken) = wanted_answers(exercise), given_answers()
     missing = [name for name in wanted if name not in given]
     others = all_answers() - wanted.keys() if broken and missing else set()
@@ -833,7 +802,7 @@ def reference_program(made):
     return program
 
 
-def grade_train(exercise, regions, path, made):
+def grade_train(exercise, student, path, made):
     path = student_folder() / exercise.file
     if not path.exists() or not given_options(exercise, path):
         return Result(exercise, "todo", f"no options in {shown(path)} yet")
@@ -842,7 +811,7 @@ def grade_train(exercise, regions, path, made):
     key, relation, goal = exercise.goal.split()
     seconds = int(exercise.seconds)
     program = reference_program(made)
-    with tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as folder:
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         lines = read_text(ROOT / data).splitlines(keepends=True)
         training = Path(folder) / "train.tsv"
         write_text(training, "".join(lines[:int(count or len(lines))]))
@@ -885,10 +854,10 @@ def remember_passed(exercise, what):
             pass
 
 
-def grade_one(exercise, regions, path, made):
+def grade_one(exercise, student, path, made):
     try:
-        return GRADE[exercise.kind](exercise, regions, path, made)
-    except Trouble as trouble:
+        return GRADE[exercise.kind](exercise, student, path, made)
+    except Broken as trouble:
         if exercise.kind == "write":
             raise
         return Result(exercise, "wrong", str(trouble))  # with a file of its own
@@ -896,19 +865,22 @@ def grade_one(exercise, regions, path, made):
 
 def grade_all(chosen):
     """Grade exercises, several at a time; gives the results in order."""
-    path, regions = student_file(), {}
+    path, student = student_file(), {}
     if any(exercise.kind == "write" for exercise in chosen):
-        regions = student_regions(path)
+        student = student_regions(path)
     made = reference()
     jobs = ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1)))
+    results = [jobs.submit(grade_one, e, student, path, made) for e in chosen]
     try:
-        yield from jobs.map(
-            lambda e: grade_one(e, regions, path, made), chosen)
+        for result in results:
+            yield result.result()
     except BaseException:
         STOP.set()  # running programs are stopped
+        for result in results:
+            result.cancel()
         raise
     finally:
-        jobs.shutdown(cancel_futures=True)
+        jobs.shutdown()
 
 
 def excerpt(text, most=60):
@@ -969,7 +941,7 @@ def grade(exercises):
         message = f"score: {points}/{total}"
         print(message)
         return 0 if full else 1
-    except Trouble as trouble:
+    except Broken as trouble:
         message = str(trouble)
         results += [Result(e, "wrong", message) for e in chosen[len(results):]]
         raise
@@ -1011,12 +983,12 @@ def make_exercises(exercises):
     return 1 if kept else 0
 
 
-def state_of(exercise, regions):
+def state_of(exercise, student):
     """A word for the list of exercises."""
     passed = notes()["passed"].get(exercise.name)
-    if exercise.kind == "write" and exercise.name in regions:
-        code = regions[exercise.name].code()
-        if is_stub(exercise.name, regions[exercise.name]):
+    if exercise.kind == "write" and exercise.name in student:
+        code = student[exercise.name].code()
+        if is_stub(exercise.name, student[exercise.name]):
             return ""
         if passed:
             return "passed" if passed == digest(code) else "changed since it passed"
@@ -1027,17 +999,17 @@ def state_of(exercise, regions):
 def exercise(exercises):
     path = student_file()
     if not SETTINGS.get("N"):
-        regions = student_regions(path) if path.exists() else {}
+        student = student_regions(path) if path.exists() else {}
         for e in exercises:
             print(f"{e.number:2}  chapter {e.chapter:<2}  {e.worth:2} points  "
-                  f"{e.name:<28}  {state_of(e, regions)}".rstrip())
+                  f"{e.name:<28}  {state_of(e, student)}".rstrip())
         print("\nmake exercise N=1 shows the first")
         return 0
     e = the_one(exercises)
     if e.kind in ("write", "number") and not path.exists():
         make_exercises(exercises)
     print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
-    print(f"\n{e.text}\n")
+    print(f"\n# {e.title}\n\n{e.text}\n")
     if e.kind == "write":
         region = student_regions(path).get(e.name)
         if not region:
@@ -1080,7 +1052,7 @@ def solution(exercises):
               "SHOW=1 shows its solution all the same")
         return 1
     if e.kind == "write":
-        region = parse_regions(read_text(REFERENCE), "transformer.c")[e.name]
+        region = reference_regions()[e.name]
         print("\n".join(region.body))
     elif e.kind == "bug":
         print(f"in {e.function}\n\nwrong: " + e.wrong.replace(" ⏎ ", "\n       ")
@@ -1099,7 +1071,7 @@ def reset(exercises):
         region = student_regions(path).get(e.name)
         if not region:
             raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
-        ours = parse_regions(read_text(REFERENCE), "transformer.c")[e.name]
+        ours = reference_regions()[e.name]
         text = replace_region(read_text(path), region, stub_body(e.name, ours))
     elif e.kind == "bug":
         path, text = bug_file(e), plant_bug(e)
@@ -1127,7 +1099,7 @@ def watch(exercises):
             print(time.strftime("---- %H:%M:%S"))
             try:
                 grade(exercises)
-            except Trouble as trouble:
+            except Broken as trouble:
                 print(trouble)
             print("watching; Ctrl-C ends it", flush=True)
         time.sleep(1)
@@ -1144,8 +1116,9 @@ def gradescope(exercises):
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
-    for path in [REFERENCE, GRADER, HERE / "tool.py", *sorted(HERE.glob("*-*.md")),
-                 *sorted(ROOT / name for name in data)]:
+    for path in [REFERENCE, *GRADER, HERE / "tool.py",
+                 HERE.parent / "source_file.py",
+                 *sorted(HERE.glob("[0-9][0-9]-*.md")), *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)
     target = ROOT / "build" / "gradescope.zip"
     target.parent.mkdir(exist_ok=True)
@@ -1166,6 +1139,7 @@ def gradescope(exercises):
 COMMANDS = {"exercises": make_exercises, "exercise": exercise, "grade": grade,
             "hint": hint, "solution": solution, "reset": reset, "watch": watch,
             "gradescope": gradescope}
+NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC")
 SETTINGS = {}
 
 
@@ -1176,14 +1150,18 @@ def main(arguments):
         return 2
     for word in rest:
         key, equals, value = word.partition("=")
-        if key not in ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC") \
-                or not equals:
-            sys.stderr.write(f"tool.py: what is \"{word}\"?\n")
+        if key not in NAMES or not equals:
+            sys.stderr.write(f"tool.py: what is \"{word}\"? "
+                             f"Known are {', '.join(NAMES)}: for example N=5\n")
             return 2
         SETTINGS[key] = "" if key in ("FORCE", "SHOW") and value == "0" else value
     try:
-        return COMMANDS[command](load_exercises())
-    except Trouble as trouble:
+        status = COMMANDS[command](load_exercises())
+        if status and "MAKELEVEL" in os.environ:
+            what = "not full marks yet" if command == "grade" else "nothing was done"
+            print(f"make's \"Error 1\" only means: {what}", flush=True)
+        return status
+    except Broken as trouble:
         sys.stdout.flush()
         sys.stderr.write(f"error: {trouble}\n")
         return 2

@@ -1,0 +1,240 @@
+// The numbers that the pages of kind "number" ask for, as lines "name = value".
+// test.py holds the pages against them: what changes the initial parameters or
+// the layers changes these answers, too.
+//
+//     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
+
+#define TRANSFORMER_NO_MAIN
+#include "../../transformer.c"
+
+static Arena room;
+
+static void print_answer(const char *name, double value) {
+    printf("%s = %.9g\n", name, value);
+}
+
+// Numbers around 0, with variance 1.
+static Mat random_mat(int rows, int cols, uint64_t state) {
+    Mat m = arena_mat(&room, rows, cols);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++)
+            *at(m, i, j) = (real)(sqrt(12) * (uniform(&state) - 0.5));
+    return m;
+}
+
+// √Σ x²
+static double length_of(Mat m) {
+    double total = 0;
+    for (int i = 0; i < m.rows; i++)
+        total += (double)dot(row(m, i), row(m, i), m.cols);
+    return sqrt(total);
+}
+
+static double distance(Mat a, Mat b) {
+    Mat d = arena_mat(&room, a.rows, a.cols);
+    copy(d, a);
+    for (int i = 0; i < d.rows; i++)
+        for (int j = 0; j < d.cols; j++)
+            *at(d, i, j) -= *at(b, i, j);
+    return length_of(d);
+}
+
+static Transformer *started(const Config *config) {
+    Transformer *t = transformer_new(config);
+    initialize(t, 1);
+    return t;
+}
+
+// ---- parameter_counts
+
+// The numbers in the encoder's tensors whose names hold `part`, embedding too.
+static double count_of(const Config *config, const char *part) {
+    Transformer *t = transformer_outline(config);
+    double total = 0;
+    for (int i = 0; i < t->tensors; i++) {
+        const Tensor *tensor = &t->tensor[i];
+        const char *name = tensor->name.text;
+        bool is_ours = strncmp(name, "encoder", 7) == 0
+                    || strncmp(name, "source", 6) == 0;
+        if (is_ours && strstr(name, part))
+            total += (double)tensor->rows * tensor->cols;
+    }
+    transformer_free(t);
+    return total;
+}
+
+static void parameter_counts(void) {
+    Config big = {.layers = 6, .d_model = 512, .heads = 8, .d_ff = 2048,
+                  .source_vocab = 10000, .target_vocab = 10, .max_len = 20};
+    Config small = big;
+    small.d_model = 64;
+    small.d_ff = 256;
+    double total = count_of(&big, ""), ffn = count_of(&big, "feed_forward.");
+    print_answer("total", total);
+    print_answer("feed_forward", ffn);
+    print_answer("norms", count_of(&big, "_norm."));
+    print_answer("feed_forward_percent", 100 * ffn / total);
+    print_answer("small_total", count_of(&small, ""));
+    print_answer("small_embedding_percent",
+                 100 * count_of(&small, "embedding") / count_of(&small, ""));
+    print_answer("vocabulary", ffn / big.d_model);
+}
+
+// ---- pre_and_post_norm
+
+static void layer_sizes(Config config, const char *kind) {
+    Transformer *t = started(&config);
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
+    Mat x = random_mat(10, 64, 42);
+    for (int l = 1; l <= 12; l++) {
+        EncoderLayerSaved s;
+        x = encoder_layer_forward(&pass, &s, &t->encoder.layer[l - 1], x,
+                                  (Mask){0});
+        if (l == 1 || l == 12 || (l == 6 && config.norm == PRE_NORM)) {
+            printf("%s_size_%d", kind, l);
+            print_answer("", length_of(x));
+        }
+    }
+    transformer_free(t);
+}
+
+static void input_gradient(Config config, const char *kind, int layers) {
+    config.layers = layers;
+    Transformer *t = started(&config), *g = transformer_zeros(&config);
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
+    EncoderSaved s;
+    encoder_forward(&pass, &s, &t->encoder, random_mat(10, 64, 42), (Mask){0});
+    Mat dx = encoder_backward(&pass, &s, &t->encoder, &g->encoder,
+                              random_mat(10, 64, 43));
+    printf("%s_gradient_%d", kind, layers);
+    print_answer("", length_of(dx));
+    transformer_free(t);
+    transformer_free(g);
+}
+
+static void pre_and_post_norm(void) {
+    Config config = {.layers = 12, .d_model = 64, .heads = 4, .d_ff = 256,
+                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
+    const char *kind[] = {"post", "pre"};
+    for (int k = 0; k < 2; k++) {
+        config.norm = k ? PRE_NORM : POST_NORM;
+        layer_sizes(config, kind[k]);
+        input_gradient(config, kind[k], 6);
+        input_gradient(config, kind[k], 12);
+    }
+}
+
+// ---- distant_positions
+
+static void distant_positions(void) {
+    enum { SENTENCES = 3, LENGTH = 15 };
+    Config config = {.layers = 4, .d_model = 128, .heads = 4, .d_ff = 512,
+                     .source_vocab = 5000, .target_vocab = 5000, .max_len = 15};
+    Transformer *t = started(&config);
+    Pass pass = {.arena = &room, .config = &config, .sentences = SENTENCES};
+    const int blank[] = {-1, 3, 14};
+    int ids[SENTENCES * LENGTH];
+    Mat out[3];
+    for (int i = 0; i < SENTENCES * LENGTH; i++)
+        ids[i] = 4 + 97 * i;
+    for (int k = 0; k < 3; k++) {
+        EmbeddingSaved e;
+        EncoderSaved s;
+        Mat x = embedding_forward(&pass, &e, t->source_embedding,
+                                  t->source_positions, ids, LENGTH);
+        if (k > 0)
+            fill(slice_rows(x, blank[k], 1), 0);
+        out[k] = encoder_forward(&pass, &s, &t->encoder, x, (Mask){0});
+    }
+    const struct {
+        const char *name;
+        int row, other;
+    } wanted[] = {{"moved_by_3", 7, 1}, {"moved_by_14", 7, 2},
+                  {"position_3_itself", 3, 1},
+                  {"other_sentence", LENGTH + 7, 1}};
+    for (int k = 0; k < 4; k++)
+        print_answer(
+            wanted[k].name,
+            distance(slice_rows(out[wanted[k].other], wanted[k].row, 1),
+                     slice_rows(out[0], wanted[k].row, 1)));
+    transformer_free(t);
+}
+
+// ---- heads_and_weights
+
+static void heads_and_weights(void) {
+    enum { SENTENCE = 1, HEAD = 2, QUERY = 0, HEADS = 4, LENGTH = 10 };
+    Config config = {.layers = 1, .d_model = 64, .heads = HEADS, .d_ff = 256,
+                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
+    Config single = config;
+    single.heads = 1;
+    const char *attention = "encoder.0.self_attention.";
+    double parameters = count_of(&config, attention);
+    print_answer("parameters", parameters);
+    print_answer("three_matrices",
+                 parameters
+                 - count_of(&config, "encoder.0.self_attention.output"));
+    print_answer("one_head", count_of(&single, attention));
+    Transformer *t = started(&config);
+    Pass pass = {.arena = &room, .config = &config, .sentences = 2};
+    Mat x = random_mat(2 * LENGTH, 64, 42);
+    MultiHeadSaved s;
+    multi_head_forward(&pass, &s,
+                       &t->encoder.layer[0].self_attention.multi_head, x, x,
+                       (Mask){0});
+    print_answer("saved_weights", (double)s.weights.rows * s.weights.cols);
+    const real *weights =
+        row(s.weights, (SENTENCE * HEADS + HEAD) * LENGTH + QUERY);
+    int top = arg_max(weights, 0, LENGTH);
+    print_answer("top_position", top);
+    print_answer("top_weight", weights[top]);
+    transformer_free(t);
+}
+
+// ---- permutation
+
+static void permutation(void) {
+    enum { LENGTH = 10, WIDTH = 32 };
+    const int from[LENGTH] = {0, 3, 7, 1, 5, 9, 2, 6, 4, 8};
+    const char *name[] = {"without_positions", "with_positions",
+                          "moved_together"};
+    Config config = {.layers = 1, .d_model = WIDTH, .heads = 1, .d_ff = 128,
+                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
+    Transformer *t = started(&config);
+    const MultiHead *w = &t->encoder.layer[0].self_attention.multi_head;
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
+    Mat x = random_mat(LENGTH, WIDTH, 42), p = arena_mat(&room, LENGTH, WIDTH);
+    sinusoidal_positions(p);
+    for (int k = 0; k < 3; k++) {
+        Mat a = arena_mat(&room, LENGTH, WIDTH);
+        Mat b = arena_mat(&room, LENGTH, WIDTH);
+        Mat wanted = arena_mat(&room, LENGTH, WIDTH);
+        MultiHeadSaved s;
+        for (int i = 0; i < LENGTH; i++)
+            for (int j = 0; j < WIDTH; j++) {
+                real position = *at(p, k == 1 ? i : from[i], j);
+                *at(a, i, j) = *at(x, i, j) + (k ? *at(p, i, j) : 0);
+                *at(b, i, j) = *at(x, from[i], j) + (k ? position : 0);
+            }
+        Mat first = multi_head_forward(&pass, &s, w, a, a, (Mask){0});
+        for (int i = 0; i < LENGTH; i++)
+            copy(slice_rows(wanted, i, 1), slice_rows(first, from[i], 1));
+        Mat second = multi_head_forward(&pass, &s, w, b, b, (Mask){0});
+        print_answer(name[k], distance(second, wanted));
+        if (k == 1)
+            print_answer("first_row",
+                         distance(slice_rows(second, 0, 1),
+                                  slice_rows(wanted, 0, 1)));
+    }
+    transformer_free(t);
+}
+
+int main(void) {
+    parameter_counts();
+    pre_and_post_norm();
+    distant_positions();
+    heads_and_weights();
+    permutation();
+    arena_free(&room);
+    return 0;
+}

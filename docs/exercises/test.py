@@ -1,0 +1,996 @@
+#!/usr/bin/env python3
+"""What the exercises promise, each a line "ok" or "FAIL".
+
+    python3 docs/exercises/test.py           about two minutes on two cores
+    python3 docs/exercises/test.py cheats    this group of claims alone
+    FULL=1 python3 docs/exercises/test.py    all single stubs, else six of them
+
+The last line is "N passed, N failed". With CI=true a check that cannot be made
+counts as failed. Everything happens in build/test-exercises, in a folder for each
+group of claims; two groups run at a time.
+"""
+
+import ast
+import builtins
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "docs" / "exercises"
+TOOL = HERE / "tool.py"
+WORK = ROOT / "build" / "test-exercises"
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.dont_write_bytecode = True
+import source_file
+import tool
+
+REFERENCE = (ROOT / "transformer.c").read_text(encoding="utf-8")
+PAGES = tool.load_exercises()
+REGIONS = [page.name for page in PAGES if page.kind == "write"]
+CI = os.environ.get("CI") == "true"
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in
+               ("SRC", "JSON", "N", "FORCE", "SHOW", "AUTOGRADER", "MAKELEVEL")}
+ENVIRONMENT["LC_ALL"] = "C.UTF-8"
+REGION = r"( *//@ exercise (%s)\n)(.*?)( *//@ end\n)"
+
+
+def of_kind(kind):
+    return [page for page in PAGES if page.kind == kind]
+
+
+def numbers_of(pages):
+    return "N=" + ",".join(str(page.number) for page in pages)
+
+
+def student(path, bodies):
+    """A file like the reference with other bodies: {name or "*" (all): body}. In a
+    body, a line "&" is the reference's own one, and NAME the region's name."""
+    def body(m):
+        new = bodies.get(m[2], bodies.get("*", "&\n"))
+        return m[1] + new.replace("&\n", m[3]).replace("NAME", m[2]) + m[4]
+    path.write_bytes(re.sub(REGION % r"\w+", body, REFERENCE, flags=re.S).encode())
+    return f"SRC={path}"
+
+
+def bodies_of(text):
+    """{name: body} of a text in which a line "= NAME" begins a body."""
+    parts = re.split(r"^= (\S+)\n", text, flags=re.M)[1:]
+    return dict(zip(parts[::2], parts[1::2]))
+
+
+def within(seconds, holds):
+    """Whether it holds, now or so much later."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def running(pid):
+    """The programs of students that the tool with this process id has started."""
+    lines = subprocess.run(["ps", "-eo", "stat,args"], stdout=subprocess.PIPE,
+                           universal_newlines=True).stdout.splitlines()
+    return [line for line in lines if line[0] != "Z" and f"/run-{pid}-" in line]
+
+
+class Group:
+    """A group of claims, with a folder of its own and what it has printed."""
+
+    def __init__(self, run):
+        self.folder = WORK / run.__name__
+        self.desk = self.folder / "desk"
+        self.desk.mkdir(parents=True)
+        self.run, self.lines, self.passed, self.failed = run, [], 0, 0
+        self.output = ""  # of the tool, the last time
+        self.pid = 0
+
+    def holds(self, claim, holds, log=None):
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+        self.lines.append(("ok   " if holds else "FAIL ") + claim)
+        if not holds:
+            log = self.output if log is None else log
+            self.lines += [f"     | {line[:200]}" for line in log.split("\n")[-14:]]
+        return holds
+
+    def start(self, *arguments, environment=None):
+        process = subprocess.Popen(
+            [sys.executable, str(TOOL), *arguments, f"FOLDER={self.desk}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(ROOT),
+            env=dict(ENVIRONMENT, **(environment or {})), encoding="utf-8")
+        self.pid = process.pid
+        return process
+
+    def tool(self, *arguments, environment=None):
+        """The tool's exit status; self.output is what it printed."""
+        process = self.start(*arguments, environment=environment)
+        try:
+            self.output = process.communicate(timeout=300)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.output = "the tool takes longer than 300 seconds"
+        return process.returncode
+
+    def says(self, claim, status, text, *arguments, environment=None):
+        """The tool ends with this status and prints this text."""
+        got = self.tool(*arguments, environment=environment)
+        return self.holds(
+            f"{claim}; wanted: {text}" if got != status else claim,
+            got == status and text in self.output and "Traceback" not in self.output,
+            f"{self.output}\nstatus {got}, wanted {status}: {text}")
+
+    def exactly(self, right, wrong, todo):
+        """So many lines of each kind in the output."""
+        return [len(re.findall(rf"^{word}", self.output, re.M))
+                for word in ("ok  ", "FAIL", "todo")] == [right, wrong, todo]
+
+    def graded(self, path):
+        """The tests of a results.json, by name."""
+        tests = json.loads(path.read_text(encoding="utf-8"))["tests"]
+        return {re.match(r"\d+ (\w+):", test["name"])[1]: test for test in tests}
+
+
+# ------------------------------------------------ the stub and the reference
+
+def stub(g):
+    g.says("make exercises writes the stub", 0, "transformer.c is written",
+           "exercises")
+    path = g.desk / "transformer.c"
+    for cc in "gcc", "clang":
+        if shutil.which(cc):
+            done = subprocess.run(
+                [cc, *"-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror".split(),
+                 str(path), "-o", str(g.folder / "a.out"), "-lm"],
+                stderr=subprocess.PIPE, encoding="utf-8")
+            g.holds(f"the stub compiles without a warning with {cc}",
+                    done.returncode == 0, done.stderr)
+        elif CI:
+            g.holds(f"{cc} is installed", False)
+        else:
+            g.lines.append(f"skip {cc} is not installed")
+    g.tool("grade", f"N=1-{len(REGIONS)}")
+    g.holds("the untouched stub gets no point", g.exactly(0, 0, len(REGIONS)))
+    g.says("and no exercise of the others is begun", 1, "score: 0/", "grade")
+    g.holds(f"the {len(REGIONS)} regions set back into the stub give transformer.c, "
+            "byte for byte", restored(path.read_bytes().decode("utf-8")))
+
+
+def restored(text):
+    for name in REGIONS:
+        pattern = re.compile(REGION % name, re.S)
+        theirs, = pattern.finditer(text)
+        ours = pattern.search(REFERENCE)
+        if f'exercise_todo("{name}")' not in theirs[0]:
+            return False
+        # the single stub, and the region set back into it
+        single = REFERENCE.replace(ours[0], theirs[0])
+        if single == REFERENCE or single.replace(theirs[0], ours[0]) != REFERENCE:
+            return False
+        text = text.replace(theirs[0], ours[0])
+    extra = re.search(r"\n// What is not written yet.*?\n#endif\n", text, re.S)
+    return text.replace(extra[0], "") == REFERENCE
+
+
+def reference(g):
+    g.says("the reference gets full marks", 0, "score: ", "grade",
+           "SRC=transformer.c")
+    g.holds(f"in all {len(REGIONS)} exercises", g.exactly(len(REGIONS), 0, 0))
+    mine = student(g.folder / "mine.c", {"*": "    ; // mine\n&\n"})
+    g.says("so does a file in which every region is another one, compiled one by one",
+           0, "score: ", "grade", mine, f"N=1-{len(REGIONS)}")
+    g.holds(f"in all {len(REGIONS)} exercises", g.exactly(len(REGIONS), 0, 0))
+
+
+def single_stubs(g):
+    """As they are, and with a statement before: then they are compiled."""
+    tried = REGIONS if os.environ.get("FULL") else REGIONS[2::5]
+    alone = reached = 0
+    for name in tried:
+        todo = '    exercise_todo("NAME");\n'
+        g.tool("grade", student(g.folder / "single.c", {name: todo}),
+               f"N=1-{len(REGIONS)}")
+        if g.exactly(len(REGIONS) - 1, 0, 1) \
+                and re.search(f"^todo.* {name} ", g.output, re.M):
+            alone += 1
+        else:
+            g.holds(f"the stub of {name} alone fails its own check and no other",
+                    False)
+        # norm_forward declares what the lines after the region use
+        declared = "real mean = 0, scale = 0;" * (name == "norm_forward")
+        g.tool("grade", f"N={name}",
+               student(g.folder / "single.c", {name: f"    {declared};\n{todo}"}))
+        if g.exactly(0, 0, 1) and f"exercise: {name} is not written yet" in g.output:
+            reached += 1
+        else:
+            g.holds(f"the check of {name} calls the function", False)
+    g.holds(f"a single stub fails its own check and no other ({alone} of "
+            f"{len(tried)} tried)", alone == len(tried))
+    g.holds(f"each check comes to the student's code ({reached} of {len(tried)} "
+            "tried)", reached == len(tried))
+
+
+# ------------------------------------------------------- mistakes of students
+
+def mistakes(g):
+    """The k-th mistake of each region goes into one file, which is graded at once."""
+    text = (HERE / "mistakes.txt").read_text(encoding="utf-8")
+    parts = re.split(r"^= (\w+): (.*)\n", text, flags=re.M)[1:]
+    rounds = []
+    for name, say, body in zip(parts[::3], parts[1::3], parts[2::3]):
+        change = re.fullmatch(r"\{(.*) -> (.*)\}\n", body)
+        if change:
+            ours = re.search(REGION % name, REFERENCE, re.S)[3]
+            if not g.holds(f"{name}: its body holds {change[1]}",
+                           ours.count(change[1]) == 1, ours):
+                continue
+            g.passed, _ = g.passed - 1, g.lines.pop()  # only a failure counts
+            body = ours.replace(change[1], change[2])
+        free = next((r for r in rounds if name not in r), None)
+        if free is None:
+            rounds.append({})
+        (rounds[-1] if free is None else free)[name] = say, body
+    for wrong in rounds:
+        source = student(g.folder / "wrong.c",
+                         {name: body for name, (_, body) in wrong.items()})
+        g.tool("grade", source, f"JSON={g.folder / 'wrong.json'}", "CC=cc -Og",
+               "N=" + ",".join(wrong))
+        tests = g.graded(g.folder / "wrong.json")
+        for name, (say, _) in wrong.items():
+            g.holds(f"{name}: {say}", say in tests[name]["output"]
+                    and tests[name]["score"] == 0, tests[name]["output"])
+
+
+# ----------------------------------------------------------- find the bug
+
+def mended(page, path):
+    """Puts the right line back; whether that gives the reference."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    ours = [line for line in REFERENCE.split("\n")
+            if not line.strip().startswith(("//@ end", "//@ exercise "))]
+    right, wrong = page.right.split(" ⏎ "), page.wrong.split(" ⏎ ")
+    for i in range(len(lines)):  # the one place where this gives the reference
+        if [line.strip() for line in lines[i:i + len(wrong)]] == wrong:
+            indent = lines[i][:len(lines[i]) - len(lines[i].lstrip())]
+            new = lines[:i] + [indent + line for line in right] \
+                + lines[i + len(wrong):]
+            if new == ours:
+                path.write_bytes("\n".join(new).encode("utf-8"))
+                return True
+    return False
+
+
+def bugs(g):
+    for page in of_kind("bug"):
+        n, path = page.number, g.desk / "bugs" / f"{page.slug}.c"
+        g.says(f"bug {n}: the exercise does not tell what its check says", 0,
+               "a check fails until it is mended", "exercise", f"N={n}")
+        g.says(f"bug {n} fails with its diagnosis: {page.diagnosis}", 1,
+               page.diagnosis, "grade", f"N={page.name}", "CC=cc -O0")
+        g.holds(f"bug {n}: the check fails",
+                re.search(rf"^FAIL {n} .* 0/", g.output, re.M))
+        g.holds(f"bug {n}: no guess tells where it is",
+                not re.search("whole numbers|see itself", g.output))
+        g.holds(f"bug {n}: the right line in place of the wrong one gives "
+                "transformer.c", mended(page, path))
+    g.says("all bugs, mended, get full marks", 0, "score: ", "grade",
+           numbers_of(of_kind("bug")), "CC=cc -O0")
+    g.holds("a bug's file has no exercise markers", not any(
+        re.search("//@ (exercise|end)", path.read_text(encoding="utf-8"))
+        for path in g.desk.glob("bugs/*.c")))
+
+
+def bugs_elsewhere(g):
+    """two_answers, mended in the wrong place."""
+    path = g.desk / "bugs" / "two-answers.c"
+    path.parent.mkdir()
+    for claim, function, right, wrong in (
+            ("another scale", "head_of", "(real)K)", "(real)(K * H))"),
+            ("a cache with rows in other places", "extend_cache",
+             "s->k.rows / x.rows * s->k.row_stride", "s->k.row_stride"),
+            ("values of the wrong side", "multi_head_forward", "&w->value, y)",
+             "&w->value, x)")):
+        text = re.sub(rf"^[A-Za-z].* \**{function}\(.*?^}}",
+                      lambda m: m[0].replace(right, wrong), REFERENCE,
+                      flags=re.M | re.S)
+        g.holds("it is another file", text != REFERENCE)
+        path.write_bytes(text.encode("utf-8"))
+        g.says(f"bug two_answers: {claim} is seen", 1, "FAIL", "grade",
+               "N=two_answers", "CC=cc -O0")
+    g.says("a bug's file that was reset has the mistake again", 0, "as it was",
+           "reset", "N=two_answers")
+    g.says("and is kept in backup", 1, "FAIL", "grade", "N=two_answers")
+
+
+# ----------------------------------------------------- numbers and trainings
+
+def numbers(g):
+    answers = g.desk / "answers.txt"
+
+    def given(text, claim, what, n):
+        answers.write_text(text)
+        g.says(claim, 1, what, "grade", f"N={n}")
+
+    given("total = 5\nnonsense\n",
+          "a broken line of answers.txt is an error with its number",
+          "answers.txt:2: expected: name = value", "parameter_counts")
+    given("moved_by_3 = 0,97\nparameters = 16640\n",
+          "it is an error of its own exercise", 'answers.txt:1: "0,97" is not',
+          "distant_positions")
+    g.tool("grade", "N=heads_and_weights")
+    g.holds("and not of others", "answers.txt" not in g.output)
+    known = "total = 24006656\nwithout_positions = 3\n"
+    given(known, "a known mistake is named", "the biases are missing",
+          "parameter_counts")
+    given(known, "also any other than 0", "should be 0: which row", "permutation")
+    given("total = 1,000\n", "so is something that is no number",
+          'answers.txt:1: "1,000" is not', "parameter_counts")
+    given("total = 5\n\ntotal = 6\n", "so is an answer given twice",
+          "answers.txt:3: total stands here again", "parameter_counts")
+    given("total = 5\n", "a wrong number is told how far off it is",
+          "too small, by more than a factor", "parameter_counts")
+    pages = of_kind("number")
+
+    def at(share):  # every page's answers at once, at a share of the tolerance
+        answers.write_text("".join(
+            f"{name} = {value + max(share * tolerance, 1e-6 * (share > 1))!r}\n"
+            for page in pages
+            for name, (value, tolerance) in tool.wanted_answers(page).items()))
+
+    program = g.folder / "numbers"
+    g.output = subprocess.run(
+        ["cc", "-std=c11", "-O1", "-DTRANSFORMER_DOUBLE", str(HERE / "numbers.c"),
+         "-o", str(program), "-lm"], stderr=subprocess.PIPE, encoding="utf-8").stderr
+    if g.holds("the program that makes the answers compiles", program.exists()):
+        answers.write_text(subprocess.run([str(program)], stdout=subprocess.PIPE,
+                                          encoding="utf-8").stdout)
+        g.says("the answers of the pages are those that it makes", 0, "score: ",
+               "grade", numbers_of(pages))
+    at(0.99)
+    g.says("the answers of the pages are right, within their tolerance", 0,
+           "score: ", "grade", numbers_of(pages))
+    at(1.01)
+    g.tool("grade", numbers_of(pages))
+    g.holds("beyond it they are wrong", g.exactly(0, len(pages), 0))
+
+
+def trainings(g):
+    for page in of_kind("train"):
+        path, n = g.desk / page.file, page.number
+
+        def given(text, claim, status, what):
+            path.write_text(text)
+            g.says(f"training {n}: {claim}", status, what, "grade", f"N={n}")
+
+        given("--threads 2\n", "an option that may not be set is named", 1,
+              ":1: --threads may not be set here")
+        given("--lr 1e-3 # rate\n3e-3\n", "so is what is no option", 1,
+              ':2: what is "3e-3"?')
+        given("--lr many\n", "a wrong value is shown as the program says it", 1, "lr")
+        given(page.example + "\n", f"the example reaches the goal: {page.example}", 0,
+              "score: ")
+
+
+# ------------------------------------------------------------- broken files
+
+def broken_files(g):
+    path, result = g.folder / "broken.c", g.folder / "broken.json"
+
+    def broken(claim, what, pattern, new):
+        text = re.sub(pattern, new, REFERENCE, flags=re.M | re.S)
+        path.write_bytes(text.encode("utf-8"))
+        g.says(claim, 2, what, "grade", f"SRC={path}", f"JSON={result}")
+        given = json.loads(result.read_text(encoding="utf-8"))
+        g.holds("with a line number, and in JSON", text != REFERENCE
+                and re.search(r"broken\.c:\d+: ", given["output"]) and given["tests"]
+                and all(test["score"] == 0 for test in given["tests"]))
+
+    broken("a nested marker is an error",
+           "//@ exercise softmax_backward within //@ exercise softmax_row",
+           r"(//@ exercise softmax_row\n)", r"\1    //@ exercise softmax_backward\n")
+    broken("a region without its end is an error", "and has no //@ end yet",
+           r"(//@ exercise softmax_row\n.*?)^ *//@ end\n", r"\1")
+    broken("the last region without its end is an error", "has no //@ end",
+           rf"(//@ exercise {REGIONS[-1]}\n.*?)^ *//@ end\n", r"\1")
+    broken("an end without a beginning is an error",
+           "//@ end without a //@ exercise", r"^ *//@ exercise softmax_row\n", "")
+    broken("a region that stands twice is an error",
+           "//@ exercise head stands here again", "//@ exercise softmax_row",
+           "//@ exercise head")
+    broken("an unknown exercise is an error", "there is no exercise softmax_rov",
+           "@ exercise softmax_row", "@ exercise softmax_rov")
+    broken("an unknown marker is an error",
+           "unknown marker: //@ exercize softmax_row", "@ exercise softmax_row",
+           "@ exercize softmax_row")
+    path.write_bytes(re.sub(REGION % "softmax_row", "", REFERENCE,
+                            flags=re.S).encode("utf-8"))
+    source = f"SRC={path}"
+    g.says("a region that lacks is named", 1, "has no line //@ exercise softmax_row",
+           "grade", source, "N=3")
+    g.says("the others are graded", 0, "score: ", "grade", source, "N=2")
+    path.write_bytes(REFERENCE.replace("\n", "\r\n").encode("utf-8"))
+    g.says("a file with Windows line ends is as good", 0, "score: ", "grade", source)
+    path.write_bytes(b"")
+    g.says("an empty file gets nothing", 1, "score: 0/", "grade", source)
+    g.says("no file is an error", 2, "there is no ", "grade",
+           f"SRC={g.folder / 'nothing.c'}")
+    g.says("a folder is an error", 2, "cannot read", "grade", f"SRC={g.folder}")
+    path.write_bytes(os.urandom(5000))
+    g.says("a file that is no text is an error", 2, "broken.c:", "grade", source)
+    path.write_bytes(b"// caf\351\n")
+    g.says("so is one that is not UTF-8", 2, "broken.c:1: this is not UTF-8",
+           "grade", source)
+
+
+# --------------------------------------------------------------- bad students
+
+# name: (claim, body, word of the result, what else it says)
+BAD = {
+    "matmul_definition": ("does not compile", "    int i = ;\n",
+                          "does not compile", "int i = ;"),
+    "dropout_row": ("crashes", "    x = NULL;\n    x[i] = 1;\n",
+                    "crashes: it uses memory that is not there"),
+    "softmax_row": ("loops for ever",
+                    "    for (volatile int i = 0;;)\n        i++;\n",
+                    "stopped after 10 seconds: a loop without end?"),
+    "softmax_backward": ("writes far outside", """\
+    for (int i = 0; i < 10000000; i++)
+        dw.at[i] = 1;
+""", "crashes: "),
+    "attention_forward": ("prints 1 GB", """\
+    for (long i = 0; i < 1 << 24; i++)
+        printf("%063ld\\n", i);
+""", "stopped: it prints more than 10 MB"),
+    "attention_backward": ("starts a process", """\
+    if (fork() == 0)
+        for (;;)
+            ;
+""", "does not compile", 'poisoned "fork"'),
+    "linear_backward": ("reads standard input", """\
+    int c;
+    while ((c = getchar()) != EOF)
+        ;
+""", "wrong: "),
+    "head": ("ends the program with status 0", "    exit(0);\n",
+             "your code ended the program itself (status 0)"),
+    "sinusoidal_positions": ("leaves a process behind", """\
+    long syscall(long, ...); // a child that nobody waits for
+    if (syscall(57) == 0)
+        for (;;)
+            ;
+""", "wrong: "),
+    "embedding_backward": ("takes memory without end", """\
+    for (;;)
+        *(volatile char *)malloc(1 << 24) = 1;
+""", "crashes: "),
+    "activation_backward": ("calls itself without end", """\
+    volatile char room[100] = {(char)activation};
+    activation_backward(dy, x, activation + room[0]);
+    room[1] = 1;
+""", "crashes: "),
+    "ffn_backward": ("writes one place before the first", "    dx.at[-1] = 1;\n&\n",
+                     "wrong: "),
+    "norm_forward": ("is not a number", """\
+    real mean = NAN, scale = NAN;
+    y[0] = from[0];
+""", "wrong: ", "not a number"),
+    "norm_backward": ("prints control characters",
+                      '    printf("\\033[31m\\377 hello\\n");\n', "wrong: ", "?[31m"),
+    "residual_leave": ("fails by itself", '    fail("no idea");\n',
+                       "transformer: no idea"),
+    "residual_leave_backward": ("writes a file without end", """\
+    FILE *file = fopen("file", "w");
+    for (;;)
+        fputs("more and more and more", file);
+""", "crashes: it writes"),
+    "attention_sublayer_backward": ("comment without an end",
+                                    "    /* a comment without an end\n",
+                                    "does not compile", "unterminated comment"),
+    "encoder_layer_forward": ("calls what is not there",
+                              "    return my_own_helper(x);\n", "does not compile",
+                              "my_own_helper"),
+    "decoder_layer_forward": ("one brace too many", "    }\n}\n", "do not match"),
+    "decoder_layer_backward": ("gives back what it got", """\
+    return dout;
+    exercise_todo("decoder_layer_backward");
+""", "wrong: "),
+    "padding_mask": ("is empty", "", "wrong: "),
+    "causal_padding_mask": ("overruns an array of its own", """\
+    int small[4];
+    for (int i = 0; i < 4 * T; i++)
+        small[i] = i;
+    visible[0] = (unsigned char)small[T % 4];
+""", "c"),
+    "make_batch": ("becomes another program", """\
+    int execl(const char *, const char *, ...);
+    execl("/bin/true", "true", (char *)0);
+""", "does not compile", 'poisoned "execl"'),
+    "loss_forward": ("kills itself", "    raise(SIGKILL);\n", "crashes: killed"),
+    "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
+                      "wrong: "),
+}
+
+
+def bad_students(g):
+    path, result = g.folder / "evil.c", g.folder / "evil.json"
+    source = student(path, {name: bad[1] for name, bad in BAD.items()})
+    g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
+           "score: 40/", "grade", source, f"JSON={result}")
+    g.holds("no program of a student is left running",
+            within(10, lambda: not running(g.pid)))
+    g.holds("nothing of it is left in build/exercises",
+            not list(tool.BUILD.glob(f"run-{g.pid}-*")))
+    tests = g.graded(result)
+    for name, (claim, body, word, *more) in BAD.items():
+        line = re.search(rf"^FAIL.* {name} .*", g.output, re.M)
+        test = tests[name]
+        g.holds(f"{claim}: {word}", line and word in line[0] and test["score"] == 0
+                and test["status"] == "failed"
+                and all(text in test["output"] for text in (word, *more)),
+                test["output"])
+    bad_line = path.read_text(encoding="utf-8").split("\n").index("    int i = ;") + 1
+    g.holds("an error of the compiler has the line of the student's file",
+            f"evil.c:{bad_line}:" in tests["matmul_definition"]["output"])
+    g.holds("only the first failure is told in detail",
+            g.output.count("a hint: make hint") == 1)
+    top = json.loads(result.read_text(encoding="utf-8"))
+    g.holds("results.json has the fields of Gradescope, and no others",
+            fields_are_right(top))
+
+
+def fields_are_right(top):
+    fields = {"name", "number", "score", "max_score", "status", "output", "visibility"}
+    return (set(top) == {"output", "output_format", "tests"}
+            and top["output_format"] == "text" and len(top["tests"]) == len(REGIONS)
+            and top["output"] == "score: {}/{}".format(
+                sum(test["score"] for test in top["tests"]),
+                sum(test["max_score"] for test in top["tests"]))
+            and all(set(test) == fields and isinstance(test["number"], str)
+                    and test["visibility"] == "visible"
+                    and test["status"] == ("passed" if test["score"]
+                                           == test["max_score"] else "failed")
+                    and 0 <= test["score"] <= test["max_score"]
+                    and len(test["output"]) < 80000 for test in top["tests"]))
+
+
+# region: (claim, body, what is said of it)
+CHEATS = [
+    ("matmul_definition", "prints the verdict and leaves by exit",
+     '    puts("right: 1 cases");\n    exit(0);\n', "ended the program itself"),
+    ("dropout_row", "prints the verdict and leaves by _Exit", """\
+    puts("right: 3 cases");
+    fflush(stdout);
+    _Exit(0);
+""", "ended the program itself"),
+    ("softmax_row", "computes, prints the verdict and leaves after the first case", """\
+&
+    puts("right: 8 cases");
+    exit(0);
+""", "ended the program itself"),
+    ("softmax_backward", "prints the verdict without a newline",
+     '    printf("right: 3 cases");\n', "wrong: dw"),
+    ("attention_forward", "ends its function, for a constructor", """\
+}
+__attribute__((constructor)) static void early(void) {
+    puts("right: 5 cases");
+    exit(0);
+""", "the braces { } do not match"),
+    ("attention_backward", "includes a file", '#include "cheat.h"\n',
+     "# is not allowed"),
+    ("linear_backward", "redefines what the grader uses",
+     "#define fabs(x) 0.0\n    dx.at[0] = 1;\n", "# is not allowed"),
+    ("head", "redefines it in other characters",
+     "%:define main other\n    m.rows = 1;\n", "%: is not allowed"),
+    ("sinusoidal_positions", "hides a brace in a comment that is none",
+     "    /\\\n* { *\\\n/ }\n", "\\ is not allowed"),
+    ("embedding_backward", "runs the reference's grader", """\
+    int execv(const char *, char *const *);
+    execv("../reference/grade", NULL);
+""", 'poisoned "execv"'),
+    ("activation_backward", "reads the token from standard input", """\
+    char token[100] = "";
+    if (fgets(token, sizeof token, stdin))
+        printf("%s", token);
+    exit(0);
+""", "ended the program itself"),
+    ("ffn_backward", "runs main again, which has no token any more", """\
+    int main(int, char **);
+    exit(main(4, (char *[]){"grade", "ffn_backward", "make", "results", NULL}));
+""", "ended the program itself (status 2)"),
+    ("norm_forward", "overwrites the results", """\
+    real mean = 0, scale = 0;
+    FILE *file = fopen("results", "w");
+    fputs("right: 3 cases\\n", file);
+    fclose(file);
+    if (y)
+        exit(0);
+""", "ended the program itself"),
+    ("norm_backward", "calls the grader's own functions",
+     "    stop_here(NULL);\n", "does not compile"),
+    ("residual_leave", "reads the recorded values", """\
+    FILE *file = fopen("/proc/self/cmdline", "r");
+    char text[4000] = "";
+    for (size_t i = 0; i < fread(text, 1, sizeof text, file); i++)
+        putchar(text[i]);
+    file = fopen("results", "r");
+    while (fgets(text, sizeof text, file))
+        *y.at += strtod(text, NULL);
+    return y;
+""", "wrong: "),
+]
+
+
+def cheats(g):
+    result = g.folder / "cheats.json"
+    (g.folder / "cheat.h").write_text("exit(0);\n")
+    source = student(g.folder / "cheats.c",
+                     {name: body for name, _, body, _ in CHEATS})
+    g.tool("grade", source, f"JSON={result}", "N=" + ",".join(c[0] for c in CHEATS))
+    tests = g.graded(result)
+    for name, claim, _, say in CHEATS:
+        g.holds(f"a body that {claim} gets nothing: {say}", tests[name]["score"] == 0
+                and say in tests[name]["output"], tests[name]["output"])
+    honest = student(g.folder / "honest.c", {"*": """\
+    printf("no end of the line, and no newline");
+    fputs("right or wrong: 7", stderr);
+    const char *text = "}}}} // /* %: { "; // }
+    if (text[0] != '}')
+        abort();
+&
+"""})
+    g.says("a body that prints without a newline gets full marks, with braces in "
+           "strings and comments, too", 0,
+           "score: ", "grade", honest, "N=1,8,16,26")
+    ours = re.search(REGION % "linear_backward", REFERENCE, re.S)[3]
+    body = ours.replace("transposed(x)", "(Mat){x.at, x.cols, x.rows, "
+                        "x.col_stride, x.row_stride}")
+    g.says("so does one that writes a matrix out where a product takes it", 0,
+           "score: 10/10", "grade", "N=linear_backward",
+           student(g.folder / "literal.c", {"linear_backward": body}))
+    assert body != ours
+    bug = g.desk / "bugs" / "slow-learner.c"
+    g.tool("exercise", "N=slow_learner")
+    bug.write_bytes(bug.read_bytes().replace(
+        b"#include <stdio.h>\n", b"#include <math.h>\n#include <stdio.h>\n"
+        b"#define fabs(x) 0.0\n", 1) + b"""
+__attribute__((constructor)) static void early(void) {
+    puts("right: 4 cases");
+    fflush(stdout);
+    exit(0);
+}
+""")
+    g.says("a bug's file with a constructor and redefined functions gets nothing", 1,
+           "score: 0/", "grade", "N=slow_learner")
+
+
+# ------------------------------------------------------------- interrupted
+
+def interrupted(g):
+    """The tool itself is interrupted while a student's program runs."""
+    loop = student(g.folder / "loop.c", {"softmax_row": BAD["softmax_row"][1]})
+    for sign in signal.SIGTERM, signal.SIGINT:
+        process = g.start("grade", "N=softmax_row", loop)
+        within(60, lambda: running(process.pid))
+        os.kill(process.pid, sign)
+        g.output = process.communicate(timeout=60)[0]
+        g.holds(f"interrupted by {sign.name} it stops with status 130 "
+                f"({process.returncode})", process.returncode == 130)
+        g.holds("and no program of a student is left running",
+                within(10, lambda: not running(process.pid)))
+
+
+# ------------------------------------------------------ the student's commands
+
+def commands(g):
+    desk = g.desk / "transformer.c"
+    backups = lambda: sorted(g.desk.glob("backup/transformer.c.*"),
+                             key=lambda path: path.stat().st_mtime_ns)
+    g.tool("exercises")
+    changed = desk.read_bytes() + b"// changed\n"
+    desk.write_bytes(changed)
+    g.says("a changed file is kept", 1, "has been changed: it is kept", "exercises")
+    g.holds("byte for byte", desk.read_bytes() == changed)
+    g.says("FORCE=1 begins anew", 0, "transformer.c is written", "exercises",
+           "FORCE=1")
+    g.holds("it is another file now", desk.read_bytes() != changed)
+    g.holds("the changed one is in backup", backups()[-1].read_bytes() == changed)
+    g.says("an unchanged file is simply written again", 0, "is written", "exercises")
+
+    g.says("make exercise shows the page", 0, "softmax", "exercise", "N=3")
+    line = desk.read_text(encoding="utf-8").split("\n") \
+        .index("    //@ exercise softmax_row") + 2
+    g.holds("with the file and the line to edit",
+            re.search(rf"^edit .*transformer\.c, line {line}$", g.output, re.M))
+    g.holds("without its hints", "## Hint" not in g.output)
+    g.says("make exercise lists all", 0, "softmax_row", "exercise")
+    g.holds("with points", g.output.count(" points  ") == len(PAGES)
+            == len(list(HERE.glob("[0-9][0-9]-*.md"))))
+
+    g.says("the first hint", 0, "Hint 1 of 3", "hint", "N=3")
+    g.holds("is alone", "Hint 2" not in g.output)
+    g.says("the second time there are two", 0, "Hint 2 of 3", "hint", "N=3")
+    g.says("the third time three", 0, "Hint 3 of 3", "hint", "N=3")
+    g.says("then there are no more", 0, "no more hints", "hint", "N=3")
+
+    (g.desk / ".hints").unlink()
+    answer = "exponential(x[j] - most)"
+    g.says("no solution before a pass", 1, "has not passed yet", "solution", "N=3")
+    g.says("SHOW=1 shows it all the same", 0, answer, "solution", "N=3", "SHOW=1")
+    g.says("a file of one's own passes", 0, "score: ", "grade", "N=3",
+           student(g.folder / "mine.c", {"softmax_row": "    ;\n&\n"}))
+    g.says("then the solution is shown", 0, answer, "solution", "N=3")
+
+    desk.write_bytes(REFERENCE.encode("utf-8"))
+    g.says("reset takes one exercise back", 0, "as it was in the beginning", "reset",
+           "N=3")
+    regions = source_file.regions(desk.read_text(encoding="utf-8"), "the file")
+    ours = source_file.regions(REFERENCE, "transformer.c")
+    g.holds("only that one",
+            [name for name in ours if ours[name].body != regions[name].body]
+            == ["softmax_row"] and tool.is_stub("softmax_row", regions["softmax_row"]))
+    g.holds("the file as it was is in backup",
+            backups()[-1].read_bytes() == REFERENCE.encode("utf-8"))
+    desk.write_bytes(b"// caf\351\n")
+    g.says("nothing is taken back in a broken file", 2, "error: ", "reset", "N=3")
+    g.holds("it is not touched", desk.read_bytes() == b"// caf\351\n")
+
+    g.says("an exercise that does not exist is an error", 2,
+           "there is no exercise 99", "grade", "N=99")
+    g.says("so is a list that ends after the last", 2, "there is no exercise 40-99",
+           "grade", "N=40-99")
+    g.says("a name that does not exist is an error", 2,
+           "there is no exercise nothing", "hint", "N=nothing")
+    g.says("a hint to no exercise is an error", 2, "which exercise?", "hint")
+    g.says("an unknown command is an error", 2, "what shall I do?", "dance")
+    g.says("an unknown argument is an error", 2, 'what is "M=5"?', "grade", "M=5")
+    g.says("so is one in lower case", 2, 'what is "n=3"?', "grade", "n=3")
+    desk.write_bytes(changed)
+    under_make = {"MAKELEVEL": "1"}
+    g.says("what is not done yet ends with status 1", 1, "not written yet", "grade",
+           "N=3", environment=under_make)
+    last = g.output.rstrip().rpartition("\n")[2]
+    g.holds("and the last line says what make's error means: " + last,
+            last == 'make\'s "Error 1" only means: not full marks yet')
+    g.says("without make there is no such line", 1, "score: 0/", "grade", "N=3")
+    g.holds("but the score", g.output.endswith("score: 0/10\n"))
+
+
+def watch(g):
+    desk, log = g.desk / "transformer.c", g.folder / "log"
+    student(desk, {})
+
+    def watched(times):
+        return within(60, lambda: log.read_text().count("watching;") >= times)
+
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            [sys.executable, str(TOOL), "watch", "N=head", f"FOLDER={g.desk}"],
+            stdout=output, stderr=subprocess.STDOUT, cwd=str(ROOT), env=ENVIRONMENT)
+        watched(1)
+        student(desk, {"head": '    exercise_todo("head");\n'})
+        watched(2)
+        time.sleep(2)
+        process.terminate()
+        process.wait()
+    g.output = log.read_text()
+    g.holds("make watch grades at first", re.search("^ok .* head ", g.output, re.M))
+    g.holds("and again after a change, once",
+            len(re.findall("^todo .* head ", g.output, re.M)) == 1)
+
+
+# ------------------------------------------------------------------ Gradescope
+
+def gradescope(g):
+    names = ["softmax_row", "head", "training_and_use", "overfit_one_batch"]
+    pages = [page for page in PAGES if page.name in names]
+    wanted = [str(page.number) for page in pages]
+    g.says("make gradescope packs what an autograder needs", 0,
+           "exercises " + ",".join(wanted), "gradescope", "N=" + ",".join(names))
+    packed = g.folder / "gradescope.zip"
+    (ROOT / "build" / "gradescope.zip").rename(packed)
+    files = {"full": {"my-transformer.c": REFERENCE,
+                      "bugs/training-and-use.c": REFERENCE,
+                      "overfit.options": "--dropout 0 --lr 3e-3 --warmup 20\n"},
+             "none": {},
+             "broken": {"transformer.c": REFERENCE.replace(
+                 re.search(REGION % "softmax_row", REFERENCE, re.S)[3],
+                 BAD["softmax_row"][1])}}
+
+    def graded(name, points):
+        """It runs in an empty folder, somewhere else, and this is the sum."""
+        root = g.folder / name
+        zipfile.ZipFile(packed).extractall(root / "source")
+        (root / "source" / "run_autograder").rename(root / "run_autograder")
+        (root / "submission").mkdir()  # Gradescope moves it there
+        for file, text in files[name].items():
+            (root / "submission" / file).parent.mkdir(exist_ok=True)
+            (root / "submission" / file).write_bytes(text.encode("utf-8"))
+        done = subprocess.run(["sh", str(root / "run_autograder")], cwd="/",
+                              env=dict(ENVIRONMENT, AUTOGRADER=str(root)),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              encoding="utf-8")
+        result = root / "results" / "results.json"
+        g.output = done.stdout + result.read_text(encoding="utf-8")
+        top = json.loads(result.read_text(encoding="utf-8"))
+        return (done.returncode == 0
+                and sum(test["score"] for test in top["tests"]) == points
+                and [test["number"] for test in top["tests"]] == wanted)
+
+    g.holds("the zip file, unpacked in an empty folder, gives a good submission its "
+            "points", graded("full", sum(page.worth for page in pages)))
+    g.holds("an empty submission gets nothing, and results.json says why",
+            graded("none", 0))
+    g.holds("namely:", "there is no " in g.output)
+    g.holds("a loop without end costs only its own points", graded("broken", 5))
+    g.holds("setup.sh is a shell script", subprocess.run(
+        ["sh", "-n", str(g.folder / "full" / "source" / "setup.sh")]).returncode == 0)
+
+
+# ------------------------------------------------------------ source_file.py
+
+def chapters(g):
+    def numbers(text):
+        return [(c.number, c.name) for c in source_file.chapters(text, "file.c")]
+
+    ours = numbers(REFERENCE)
+    g.holds("the file's chapters are numbered from 0", [n for n, _ in ours if n
+            is not None] == list(range(sum(n is not None for n, _ in ours))) and
+            ours[0] == (0, "manual") and ours[-1][0] >= 15, str(ours))
+    place = REFERENCE.index("//@ chapter saving")
+    with_one = REFERENCE[:place] + "//@ chapter aside\n// # Interlude. Aside\n" \
+        + REFERENCE[place:]
+    k = ours.index((14, "saving"))
+    g.holds("an interlude between them is not counted",
+            numbers(with_one) == ours[:k] + [(None, "aside")] + ours[k:])
+    for claim, heading, what in (
+            ("without a number", "// # Aside", "the heading has no number: Aside"),
+            ("with the number of another", "// # 13. Aside", "are not numbered 0, 1"),
+            ("without a heading", "int aside;", "does not begin with its heading")):
+        line = REFERENCE[:place].count("\n") + 2
+        try:
+            numbers(with_one.replace("// # Interlude. Aside", heading))
+            said = "nothing"
+        except source_file.Broken as broken:
+            said = str(broken)
+        g.holds(f"a chapter {claim} is an error with its line",
+                said.startswith(f"file.c:{line}: ") and what in said, said)
+
+
+# ------------------------------------------------------ one more exercise
+
+def another_exercise(g):
+    """One added in the middle: its page, and other file names for those after it."""
+    copy = g.folder / "copy"
+    shutil.copytree(HERE, copy / "docs" / "exercises",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "transformer.c", copy)
+    shutil.copy(HERE.parent / "source_file.py", copy / "docs")
+    old = next(page for page in PAGES if page.name == "slow_learner")
+
+    def path(number, slug):
+        return copy / "docs" / "exercises" / f"{number:02}-{slug}.md"
+
+    for page in PAGES[:old.number - 1:-1]:
+        path(page.number, page.slug).rename(path(page.number + 1, page.slug))
+    text = path(old.number, old.slug).read_text(encoding="utf-8")
+    path(old.number + 1, "new-one").write_bytes(
+        text.replace("slow_learner", "new_one").replace("slow-learner", "new-one")
+        .encode("utf-8"))
+
+    def says(claim, status, text, *arguments):
+        done = subprocess.run(
+            [sys.executable, "docs/exercises/tool.py", *arguments], cwd=str(copy),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+            env=ENVIRONMENT)
+        g.holds(claim, done.returncode == status and text in done.stdout, done.stdout)
+
+    following = PAGES[old.number]
+    says("an exercise is added in the middle by its page alone", 0,
+         "exercises/bugs/new-one.c; a check fails", "exercise", "N=new_one")
+    says("it is graded by its number", 1, f"FAIL {old.number + 1} new_one", "grade",
+         f"N={old.number + 1}")
+    says("the next has another number and is the same", 0,
+         f"Exercise {old.number + 2}: {following.name} ", "exercise",
+         f"N={old.number + 2}")
+    path(old.number + 1, "new-one").rename(path(old.number, "new-one"))
+    says("a number that is given twice is an error", 2, "its number should be",
+         "exercise")
+    teacher = (HERE / "teacher.md").read_text(encoding="utf-8")
+    for kind in source_file.KINDS:
+        pages = of_kind(kind)
+        g.holds(f"teacher.md counts exercises and points: {kind}", re.search(
+            rf"^\| +{len(pages)} \| {kind} .*\| +{sum(p.worth for p in pages)} \|$",
+            teacher, re.M))
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(
+        r"^\| +\d.*", teacher.partition("## Three plans")[2], re.M))))
+    g.holds("the exercises of its plans are there", named and named <= {
+        page.name for page in PAGES}, str(named))
+
+
+# ------------------------------------------------------------ other machines
+
+# Names of attributes and arguments that came after Python 3.8: its grammar alone
+# does not show them.
+NEWER = {"is_relative_to", "removeprefix", "removesuffix", "cancel_futures",
+         "with_stem", "hardlink_to", "readlink", "pairwise", "bit_count", "batched",
+         "cache", "randbytes", "lcm", "nextafter", "newline", "strict",
+         "slots", "kw_only", "root_dir"}
+OTHER = """import os, runpy, sys
+{}
+sys.argv = ["tool.py", "grade"]
+runpy.run_path({!r}, run_name="__main__")"""
+
+
+def other_machines(g):
+    for path in TOOL, HERE.parent / "source_file.py":
+        tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+        used = {getattr(node, key, None) for node in ast.walk(tree)
+                for key in ("attr", "arg") if not isinstance(node, ast.arg)}
+        subscripted = [node for node in ast.walk(tree) if isinstance(
+            node, ast.Subscript) and isinstance(node.value, ast.Name)
+            and isinstance(getattr(builtins, node.value.id, None), type)]
+        g.holds(f"{path.name} uses nothing that Python 3.8 lacks",
+                not used & NEWER and not subscripted, str(used & NEWER))
+
+    def fails(claim, change, text):
+        done = subprocess.run([sys.executable, "-c", OTHER.format(change, str(TOOL))],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              encoding="utf-8")
+        g.holds(claim + ": " + text, done.returncode == 1 and text in done.stdout
+                and done.stdout.count("\n") == 1, done.stdout)
+
+    fails("an older Python is told in one line", "sys.version_info = (3, 7, 2)",
+          "needs Python 3.8 or newer; this is Python 3.7")
+    fails("Windows is told, too", 'os.name = "nt"', "use WSL")
+    tools = g.folder / "bin"
+    tools.mkdir()
+    for name in "sh", "python3":
+        (tools / name).symlink_to(shutil.which(name))
+    g.says("without a compiler the package is named", 2,
+           "error: no C compiler: install gcc", "grade", "SRC=transformer.c", "N=3",
+           environment={"PATH": str(tools)})
+    g.says("a compiler that is not there is named", 2, "there is no nocc", "grade",
+           "SRC=transformer.c", "N=3", "CC=nocc -O1")
+
+
+# The longest ones first, so that two at a time end together.
+GROUPS = [mistakes, bad_students, bugs, reference, single_stubs, trainings, gradescope,
+          bugs_elsewhere, commands, cheats, interrupted, broken_files, watch, stub,
+          numbers, chapters, another_exercise, other_machines]
+
+
+def run_group(g):
+    begun = time.monotonic()
+    try:
+        g.run(g)
+    except Exception as error:  # the other groups are run all the same
+        g.holds(f"{g.run.__name__} comes to its end", False, f"{error!r}\n{g.output}")
+    print("\n".join([f"--- {g.run.__name__} ({time.monotonic() - begun:.0f} s)"]
+                    + g.lines), flush=True)
+
+
+def main(chosen):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit it
+    shutil.rmtree(WORK, ignore_errors=True)
+    groups = [Group(run) for run in GROUPS if not chosen or run.__name__ in chosen]
+    with ThreadPoolExecutor(2) as jobs:
+        list(jobs.map(run_group, groups))
+    failed = sum(g.failed for g in groups)
+    passed = sum(g.passed for g in groups)
+    if not failed:
+        shutil.rmtree(WORK)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

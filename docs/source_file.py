@@ -1,0 +1,193 @@
+"""What transformer.c and the pages of the exercises are made of, read in one place:
+chapters, regions of exercises, and the heads of pages. Whatever does not fit
+raises Broken, whose text says where and why. Python 3.8, no packages.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+
+class Broken(Exception):
+    """A file that does not fit: "FILE:LINE: reason"."""
+
+
+# ---------------------------------------------------------------- markers
+
+# What follows the kind of a marker, a line "//@ KIND ARGUMENT".
+MARKERS = {"chapter": r"\w+", "exercise": r"\w+", "end": "", "figure": r"\S+",
+           "run": ".+", "deviation": ""}
+
+
+def marker(line, place):
+    """Kind and argument of a marker; (None, "") of any other line."""
+    found = re.fullmatch(r"\s*//@(.*)", line)
+    if not found:
+        return None, ""
+    kind, _, argument = found[1].strip().partition(" ")
+    argument = argument.strip()
+    if kind not in MARKERS or not re.fullmatch(MARKERS[kind], argument):
+        raise Broken(f"{place}: unknown marker: {line.strip()}")
+    return kind, argument
+
+
+def marked_lines(text, label):
+    """(number, line, kind, argument) of all lines, counted from 1."""
+    for number, line in enumerate(text.split("\n"), 1):
+        yield (number, line, *marker(line, f"{label}:{number}"))
+
+
+# ---------------------------------------------------------------- chapters
+
+@dataclass
+class Chapter:
+    name: str
+    start: int     # number of the line "//@ chapter NAME"
+    label: str = ""     # of its heading: "5. Title", or "Interlude. Title"
+    title: str = ""
+    number: int = None  # an interlude has none
+    lines: list = field(default_factory=list)  # those after the marker
+
+
+def chapters(text, label):
+    """The chapters of a file. Each begins with its heading, "// # 5. Title", or
+    "// # Interlude. Title" if it is not counted; numbers count from 0."""
+    found, count = [], 0
+    for number, line, kind, name in marked_lines(text, label):
+        if kind == "chapter":
+            found.append(Chapter(name, number))
+            continue
+        if found and not found[-1].lines:
+            read_heading(found[-1], line, count, f"{label}:{number}")
+            count += found[-1].number is not None
+        if found:
+            found[-1].lines.append(line)
+    return found
+
+
+def read_heading(chapter, line, count, place):
+    """The heading of a chapter before which `count` are numbered."""
+    if not line.startswith("// # "):
+        raise Broken(f"{place}: chapter {chapter.name} does not begin with its "
+                     "heading")
+    chapter.label = line[len("// # "):]
+    number, dot, chapter.title = chapter.label.partition(". ")
+    if not dot or not (number.isdigit() or number == "Interlude"):
+        raise Broken(f"{place}: the heading has no number: {chapter.label}")
+    if number.isdigit():
+        chapter.number = count
+        if int(number) != count:
+            raise Broken(f"{place}: the chapters are not numbered 0, 1, 2, …: "
+                         f"{chapter.label}")
+
+
+# ---------------------------------------------------------------- regions
+
+# Comments, strings and characters of C.
+NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'
+                      r"'(?:\\.|[^'\\\n])*')", re.S)
+
+
+@dataclass
+class Region:
+    start: int  # number of the line "//@ exercise NAME"
+    body: list = field(default_factory=list)
+
+    @property
+    def end(self):  # number of the line "//@ end"
+        return self.start + len(self.body) + 1
+
+    def code(self):
+        """The body without comments and blanks."""
+        text = NOT_CODE.sub(lambda m: m[1] or " ", "\n".join(self.body))
+        return "".join(text.split())
+
+
+def regions(text, label, known=None):
+    """The regions of a file by name, in their order. If `known` names are given,
+    no others may occur."""
+    found, name = {}, None
+    for number, line, kind, argument in marked_lines(text, label):
+        place = f"{label}:{number}"
+        if kind == "end":
+            if name is None:
+                raise Broken(f"{place}: //@ end without a //@ exercise before it")
+            name = None
+        elif kind == "exercise":
+            if name is not None:
+                raise Broken(f"{place}: //@ exercise {argument} within //@ exercise "
+                             f"{name}, which began in line {found[name].start} and "
+                             "has no //@ end yet")
+            name = argument
+            if name in found:
+                raise Broken(f"{place}: //@ exercise {name} stands here again; the "
+                             f"first is in line {found[name].start}")
+            if known is not None and name not in known:
+                raise Broken(f"{place}: there is no exercise {name}")
+            found[name] = Region(number)
+        elif name is not None:
+            found[name].body.append(line)
+    if name is not None:
+        raise Broken(f"{label}:{found[name].start}: //@ exercise {name} has no "
+                     "//@ end")
+    return found
+
+
+# ---------------------------------------------------------------- pages
+
+# What the head of a page needs, besides name, chapter, points and kind.
+KINDS = {"write": [], "bug": ["function", "right", "wrong", "checks", "diagnosis"],
+         "number": ["answers"],
+         "train": ["file", "data", "options", "seconds", "goal"]}
+
+
+@dataclass
+class Page:
+    number: int
+    header: dict
+    title: str
+    text: str      # without title and hints
+    hints: list
+
+    def __getattr__(self, key):  # name, kind, chapter, and what else a kind has
+        return self.__dict__.get("header", {}).get(key, "")
+
+    @property
+    def worth(self):
+        return int(self.header["points"])
+
+    @property
+    def slug(self):
+        return self.name.replace("_", "-")
+
+
+def page(text, label, file_name):
+    """The page NN-name.md of an exercise: lines "key: value" up to "----", then a
+    title, the text, and sections "## Hint 1" and so on."""
+    head, line, body = text.partition("\n----\n")
+    pairs = [entry.partition(":") for entry in head.split("\n") if entry.strip()]
+    header = {key.strip(): value.strip() for key, _, value in pairs}
+    kind = header.get("kind")
+    missing = [key for key in ["name", "chapter", "points", "kind"]
+               + KINDS.get(kind, []) if not header.get(key)]
+    if not line or missing:
+        raise Broken(f"{label}: its head has no {(missing + ['----'])[0]}")
+    if kind not in KINDS or not header["points"].isdigit():
+        raise Broken(f"{label}: a wrong kind, or wrong points")
+    if header["name"].replace("_", "-") != file_name[3:-len(".md")]:
+        raise Broken(f"{label}: the name in it is {header['name']}")
+    text, *hints = re.split(r"^## Hint \d+ *\n", body, flags=re.M)
+    title = re.match(r"\s*# (.+)\n", text)
+    if not title:
+        raise Broken(f"{label}: it has no title")
+    return Page(int(file_name[:2]), header, title[1], text[title.end():].strip(),
+                [hint.strip() for hint in hints])
+
+
+def pages(folder, read):
+    """All pages of a folder, by number: 1, 2, ... `read` gives a file's text."""
+    paths = sorted(folder.glob("[0-9][0-9]-*.md"))
+    for number, path in enumerate(paths, 1):
+        if int(path.name[:2]) != number:
+            raise Broken(f"{path.name}: its number should be {number:02}, for pages "
+                         "are numbered 01, 02, ... without a gap")
+    return [page(read(path), path.name, path.name) for path in paths]

@@ -1,0 +1,63 @@
+#!/bin/sh
+# What works on this machine: each line is "ok", or says what to install.
+#
+#     make doctor
+#
+# The status is 1 if something is missing without which the two commands of the
+# README or the exercises do not work.
+#
+# shellcheck disable=SC2086
+
+. tests/tools.sh
+missing=0
+mkdir -p build
+
+# needed TOOL WHAT: what does not work without it
+needed()
+{
+    if has "$1"; then
+        echo "ok    $2"
+    else
+        echo "need  $2: $(how_to_get "$1")"
+        missing=1
+    fi
+}
+
+# useful TOOL WHAT
+useful()
+{
+    if has "$1"; then
+        echo "ok    $2"
+    else
+        echo "miss  $2: $(how_to_get "$1")"
+    fi
+}
+
+# first_line command...
+first_line()
+{
+    "$@" 2>&1 | head -n 1
+}
+
+needed cc "a C compiler"
+! has cc || echo "      $(first_line ${CC:-cc} --version)"
+needed make "make"
+useful openmp "OpenMP (without it one core is used)"
+needed python38 "Python 3.8 or newer, for the exercises"
+! has python3 || echo "      $(first_line python3 --version)"
+if has cc && has python38; then
+    if python3 docs/exercises/tool.py grade N=1 SRC=transformer.c \
+        FOLDER=build/doctor > build/doctor.log 2>&1; then
+        echo "ok    an exercise is graded"
+    else
+        echo "need  an exercise is graded: $(tail -n 1 build/doctor.log)"
+        missing=1
+    fi
+fi
+useful valgrind "Valgrind (make test)"
+useful pandoc "pandoc (make docs, make notebooks)"
+useful dot "Graphviz (make docs)"
+useful nbclient "nbclient (make notebooks)"
+useful matplotlib "Matplotlib (make notebooks)"
+useful torch "PyTorch (lab 14, make bench-torch)"
+exit $missing
