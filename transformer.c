@@ -2939,8 +2939,10 @@ char *read_file(const char *path, size_t *size) {
         contents = reallocate(contents, room *= 2, 1);
         *size += fread(contents + *size, 1, room - 1 - *size, file);
     } while (*size + 1 == room); // full: perhaps there is more
-    if (ferror(file))
+    if (ferror(file)) {
+        free(contents);
         fail("cannot read %s: %s", path, strerror(errno));
+    }
     fclose(file);
     contents[*size] = '\0';
     return contents;
