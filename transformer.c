@@ -5733,8 +5733,9 @@ Reader open_model(const char *path) {
         fail("cannot open %s: %s", path, strerror(errno));
     read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
-    if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
+    if (fseek(r.file, 0, SEEK_END) != 0) // a pipe, perhaps
         fail("cannot read %s: %s", path, strerror(errno));
+    r.size = (size_t)ftell(r.file);
     if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
     if (start[8] != '{') // better seen now than after reading gigabytes
