@@ -5381,13 +5381,13 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// It reads in four steps, each of which relies on the ones before:
+// It reads in five steps, each of which relies on the ones before:
 //
-//     load              the length of the header, checked against the file's
+//     open_model        the length of the header, checked against the file's
 //     read_metadata     all strings of the metadata, whatever they are
 //     read_settings     settings and vocabularies, checked against the table
 //     read_entries      entries checked against what these settings ask for
-//     read_numbers      straight into place
+//     read_tensors      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
 // shapes and sizes. So before the reader looks at an entry it knows all that
