@@ -5370,13 +5370,13 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// It reads in four steps, each of which relies on the ones before:
+// It reads in five steps, each of which relies on the ones before:
 //
-//     load              the length of the header, checked against the file's
+//     open_model        the length of the header, checked against the file's
 //     read_metadata     all strings of the metadata, whatever they are
 //     read_settings     settings and vocabularies, checked against the table
 //     read_entries      entries checked against what these settings ask for
-//     read_numbers      straight into place
+//     read_tensors      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
 // shapes and sizes. So before the reader looks at an entry it knows all that
@@ -5722,8 +5722,9 @@ Reader open_model(const char *path) {
         fail("cannot open %s: %s", path, strerror(errno));
     read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
-    if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
+    if (fseek(r.file, 0, SEEK_END) != 0) // a pipe, perhaps
         fail("cannot read %s: %s", path, strerror(errno));
+    r.size = (size_t)ftell(r.file);
     if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
     if (start[8] != '{') // better seen now than after reading gigabytes
