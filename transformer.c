@@ -3643,15 +3643,13 @@ enum { ROUND = 256, TRIALS = 3 };
 // Time in seconds from an arbitrary start; where there is POSIX, of a clock
 // that is never set back.
 double now(void) {
-    struct timespec t = {0};
+    struct timespec t = {.tv_sec = time(NULL)};
 #ifdef TRANSFORMER_POSIX
-    if (clock_gettime(CLOCK_MONOTONIC, &t) == 0)
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &t);
 #elif defined TIME_UTC
-    if (timespec_get(&t, TIME_UTC))
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    timespec_get(&t, TIME_UTC);
 #endif
-    return (double)time(NULL);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 typedef struct {
