@@ -2939,8 +2939,10 @@ char *read_file(const char *path, size_t *size) {
         contents = reallocate(contents, room *= 2, 1);
         *size += fread(contents + *size, 1, room - 1 - *size, file);
     } while (*size + 1 == room); // full: perhaps there is more
-    if (ferror(file))
+    if (ferror(file)) {
+        free(contents);
         fail("cannot read %s: %s", path, strerror(errno));
+    }
     fclose(file);
     contents[*size] = '\0';
     return contents;
@@ -3633,15 +3635,13 @@ enum { ROUND = 256, TRIALS = 3 };
 // Time in seconds from an arbitrary start; where there is POSIX, of a clock
 // that is never set back.
 double now(void) {
-    struct timespec t = {0};
+    struct timespec t = {.tv_sec = time(NULL)};
 #ifdef TRANSFORMER_POSIX
-    if (clock_gettime(CLOCK_MONOTONIC, &t) == 0)
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &t);
 #elif defined TIME_UTC
-    if (timespec_get(&t, TIME_UTC))
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    timespec_get(&t, TIME_UTC);
 #endif
-    return (double)time(NULL);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 typedef struct {
@@ -5086,9 +5086,16 @@ bool same_file(const char *a, const char *b) {
     return same;
 }
 
+// The mode "x" opens a file only if nothing of that name exists, and nobody can
+// make one in between. Windows may not know it.
+#ifdef _WIN32
+#define EXCLUSIVELY "wb"
+#else
+#define EXCLUSIVELY "wbx"
+#endif
+
 // Opens the file beside `path`; fails, with the reason, if that cannot be. What
-// is written to .file counts only after commit_file. The mode "x" opens a file
-// only if nothing of that name exists.
+// is written to .file counts only after commit_file.
 NewFile new_file(const char *path) {
     if (kind_of_file(path) == SPECIAL)
         fail("cannot write %s: it is not a regular file", path);
@@ -5096,7 +5103,9 @@ NewFile new_file(const char *path) {
     n.beside = allocate(strlen(n.real) + 20, 1);
     for (int k = 1; !n.file; k++) {
         sprintf(n.beside, "%s.%d.new", n.real, k);
-        n.file = fopen(n.beside, "wbx");
+        if (kind_of_file(n.beside) != NOTHING)
+            continue;
+        n.file = fopen(n.beside, EXCLUSIVELY);
         if (!n.file && errno != EEXIST)
             fail("cannot write %s: %s", path, strerror(errno));
     }
@@ -5368,13 +5377,13 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// It reads in four steps, each of which relies on the ones before:
+// It reads in five steps, each of which relies on the ones before:
 //
-//     load              the length of the header, checked against the file's
+//     open_model        the length of the header, checked against the file's
 //     read_metadata     all strings of the metadata, whatever they are
 //     read_settings     settings and vocabularies, checked against the table
 //     read_entries      entries checked against what these settings ask for
-//     read_numbers      straight into place
+//     read_tensors      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
 // shapes and sizes. So before the reader looks at an entry it knows all that
@@ -5720,8 +5729,9 @@ Reader open_model(const char *path) {
         fail("cannot open %s: %s", path, strerror(errno));
     read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
-    if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
+    if (fseek(r.file, 0, SEEK_END) != 0) // a pipe, perhaps
         fail("cannot read %s: %s", path, strerror(errno));
+    r.size = (size_t)ftell(r.file);
     if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
     if (start[8] != '{') // better seen now than after reading gigabytes

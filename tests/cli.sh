@@ -578,9 +578,10 @@ fi
 # -------------------------------------------------------------------- resume
 section 'resume'
 
-# What a shell runs in the background ignores Ctrl-C, unless env can undo that.
-if env --default-signal=INT true 2> /dev/null; then
-    foreground='env --default-signal=INT' interrupt=INT interrupted=130
+# What a shell runs in the background ignores Ctrl-C, and what nohup runs ignores
+# SIGHUP, unless env can undo that.
+if env --default-signal=INT,HUP true 2> /dev/null; then
+    foreground='env --default-signal=INT,HUP' interrupt=INT interrupted=130
 else
     foreground='' interrupt=TERM interrupted=143
     skip 'stopped by Ctrl-C' 'env has no --default-signal'
@@ -734,6 +735,25 @@ fails 'the best is of another training' \
     'g.safetensors is not the best model of the training to resume' \
     train pairs.tsv --resume --steps 3040 --valid valid.tsv --model g.safetensors
 same_bytes 'and is not replaced' good.safetensors g.safetensors
+# another TEXT OPTIONS…: a best model that differs in this is of another training
+another()
+{
+    text=$1
+    shift
+    sed "$text" pairs.tsv > other.tsv
+    run train other.tsv $mini "$@" --steps 1 --model g.safetensors
+    fails "the best is of another training: $text $*" \
+        'g.safetensors is not the best model of the training to resume' \
+        train pairs.tsv --resume --steps 3040 --valid valid.tsv \
+        --model g.safetensors
+}
+another 's/the/one/g'
+another 's/dort/dors/g'
+another 's/x/x/' --max-len 9
+cp whole.safetensors g.safetensors
+cp whole.safetensors g.last.safetensors
+works 'the best, put in the place of the newest, is resumed' \
+    train pairs.tsv --resume --steps 3000 --valid valid.tsv --model g.safetensors
 
 # A rate that was derived stays derived, one that was given stays given.
 rate() # of the model w
@@ -1214,6 +1234,10 @@ for command in info translate 'evaluate+pairs.tsv' 'attention+word'; do
     fails "$name: a text file" 'text: not a model this program can read: *' \
         $name text ${more#+}
 done
+cat good.safetensors | "$program" info /dev/stdin > out 2> err
+status=$?
+fits 'a pipe is no file' \
+    'status 1: transformer: cannot read /dev/stdin: Illegal seek' "$(outcome)"
 cp pairs.tsv text.safetensors
 fails 'train --resume: a text file' \
     'text.safetensors: not a model this program can read: *' \
@@ -1448,6 +1472,12 @@ fails 'evaluate: a loss that is not a number is said' \
     'bad.safetensors: its loss on pairs.tsv is not a number' \
     evaluate bad.safetensors pairs.tsv
 
+cp good.safetensors h.last.safetensors
+cp bad.safetensors h.safetensors
+run train pairs.tsv --resume --steps 202 --valid valid.tsv --model h.safetensors
+fits 'a best model whose loss is not a number is no best' '*(best so far)*' \
+    "$(cat err)"
+
 # What is harmless is read.
 sed 's/":/" :	/g; s/},/} , /g' good.header > bad.header
 put_together bad.header good.numbers
@@ -1662,7 +1692,7 @@ stopped()
     signal=$1
     shift
     rm -f broken.*
-    "$@" train pairs.tsv $mini --steps 2000000000 --threads 1 \
+    $foreground "$@" train pairs.tsv $mini --steps 2000000000 --threads 1 \
         --model broken.safetensors --log broken.csv < in > out 2> err &
     process=$!
     until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 100 ] ||
