@@ -3686,6 +3686,14 @@ int64_t total_steps(const Recipe *r, int pairs) {
     return (int64_t)r->epochs * batches_in_epoch(pairs, r->batch);
 }
 
+// A look at the validation data, for the report.
+void validate(Trainer *t, Report *report, const Pairs *valid) {
+    report->valid = evaluate_loss(t->model, valid, t->recipe.batch, 0,
+                                  &t->arena);
+    report->best = report->valid.cross_entropy < t->best;
+    t->best = report->best ? report->valid.cross_entropy : t->best;
+}
+
 // Trains up to the recipe's total, from wherever the trainer stands. Returns
 // false if a loss or gradient was not finite; the parameters are then those of
 // the step before. valid may be NULL.
@@ -3696,7 +3704,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
     int64_t total = total_steps(r, data->count), epoch = -1;
     int64_t interval = total > REPORTS ? total / REPORTS : 1;
     int *order = allocate((size_t)data->count, sizeof *order);
-    bool go_on = true, finite = true;
+    bool go_on = true;
     Pace pace = {.all = 1};
 #ifdef _OPENMP
     pace.all = omp_get_max_threads();
@@ -3720,24 +3728,19 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
         tokens = (double)batch.sentences
                * (batch.source_length + batch.target_length);
         arena_release(&t->arena, 0);
-        finite = t->step == report.step.step;
-        if (!finite)
+        if (t->step != report.step.step)
             break;
         // (3) now and then a look at the validation data; then report
         report.milestone = t->step % interval == 0 || t->step == total;
-        if (report.milestone && valid) {
-            report.valid = evaluate_loss(t->model, valid, r->batch, 0,
-                                         &t->arena);
-            report.best = report.valid.cross_entropy < t->best;
-            t->best = report.best ? report.valid.cross_entropy : t->best;
-        }
+        if (report.milestone && valid)
+            validate(t, &report, valid);
         go_on = reporter(context, &report);
     }
 #ifdef _OPENMP
     omp_set_num_threads(pace.all);
 #endif
     free(order);
-    return finite;
+    return t->step >= total || !go_on;
 }
 
 //@ figure loss
@@ -4418,9 +4421,9 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // # Interlude. The product, made fast
 //
 // Chapter 1 defined the matrix product by three plain loops, and chapter 2
-// asked for an exponential. Training spends nearly all its time in these two.
-// Here they are made fast; they compute what was defined, but for the last
-// digits. If you are here for the transformer, go on to chapter 14.
+// asked for an exponential. Training spends most of its time in these two. Here
+// they are made fast; they compute what was defined, except for the last digits.
+// If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
 //
