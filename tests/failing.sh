@@ -190,7 +190,8 @@ train_through disk power no \
     'the power fails at each access to the disk: both models are whole'
 
 # Between two checkpoints, which are five steps apart, memory runs out: what was
-# reported is saved. (While a checkpoint is made, the one before it stays.)
+# reported is saved. (While the model of every fifth step is measured and saved,
+# the checkpoint before it stays.)
 complaints=
 again="$train --resume --steps 100"
 count $again || complaints='the training fails without a fault'
@@ -206,6 +207,7 @@ while [ "$n" -lt "$memory" ]; do
     trained=$("$program" info m.last.safetensors | sed -n 's/^steps trained //p')
     logged=$(tail -n 1 l.csv | cut -d , -f 1)
     [ "$trained" = "$logged" ] || [ $((logged % 5)) = 0 ] ||
+        [ $((logged % 5)) = 4 ] ||
         complain "step $trained is saved, step $logged was done"
     n=$((n + memory / 61))
 done
