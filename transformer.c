@@ -251,7 +251,7 @@ char *printable(char *text) {
 
 // Prints "transformer: " and the formatted reason.
 void complain(const char *format, va_list arguments) {
-    char text[1024];
+    static char text[1 << 16]; // a path is shorter
     vsnprintf(text, sizeof text, format, arguments);
     fprintf(stderr, "transformer: %s", printable(text));
 }

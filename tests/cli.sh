@@ -343,6 +343,9 @@ fails 'behind -- everything is an operand' "cannot open --tie: $gone" \
     translate -- --tie
 fails 'a single - is the name of a file' "cannot open -: $gone" translate -
 summer=$(printf '\303\251t\303\251')
+long=$(printf '%03000d' 0)
+fails 'a long message keeps its end' "cannot open $long: File name too long" \
+    evaluate "$long" in
 fails 'a message keeps the letters of any language' "cannot open $summer: $gone" \
     translate "$summer"
 wrong 'the model may not replace the data' 'pairs.tsv would be overwritten' \
