@@ -5065,14 +5065,13 @@ int kind_of_file(const char *path) {
 // The name of the file that `path` stands for: if that is a link, of the file
 // it leads to. The caller frees it.
 char *follow_links(const char *path) {
-    enum { LONGEST_PATH = 4096 };
-    char *name = allocate(LONGEST_PATH, 1);
+    enum { LONGEST_PATH = 4096 }; // that realpath writes
+    char *name = allocate(LONGEST_PATH + strlen(path), 1);
 #ifdef TRANSFORMER_POSIX
     if (realpath(path, name))
         return name;
 #endif
-    snprintf(name, LONGEST_PATH, "%s", path);
-    return name;
+    return strcpy(name, path);
 }
 
 // Whether two names stand for one file, or will: of files that are not there
@@ -5082,8 +5081,7 @@ bool same_file(const char *a, const char *b) {
 #ifdef TRANSFORMER_POSIX
     struct stat x = {0}, y = {0};
     char *left = follow_links(a), *right = follow_links(b);
-    bool there = stat(left, &x) == 0;
-    if (stat(right, &y) != 0 && !there
+    if (stat(a, &x) + stat(b, &y) == -2
         && !strcmp(basename(left), basename(right))) {
         stat(dirname(left), &x);
         stat(dirname(right), &y);
@@ -5241,22 +5239,17 @@ const char *metadata_name(char to[32], const Option *o) {
     return to;
 }
 
-// A matrix has two dimensions in the file, a bias or a gain has one.
-bool is_vector(const Tensor *t) {
-    return strstr(t->name.text, ".weight") == NULL;
-}
-
 // How many bytes a tensor takes in the file.
 size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
 // What stands after the name of a tensor whose numbers begin at byte `begin`:
-// the writer writes this, and the reader accepts just this (and white space).
-// Returns `to`.
+// the writer writes this, and the reader accepts just this (and white space). A
+// matrix has two dimensions there, a bias or a gain has one. Returns `to`.
 const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
-    if (!is_vector(t))
+    if (strstr(t->name.text, ".weight"))
         snprintf(rows, sizeof rows, "%d,", t->rows);
     snprintf(to, 160, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
              "\"data_offsets\":[%zu,%zu]}", rows, t->cols, begin,
@@ -5301,17 +5294,6 @@ void write_metadata(FILE *file, const Checkpoint *c) {
     fputc('}', file);
 }
 
-// The entries of one role. Its numbers begin at byte `begin`; returns where
-// they end, which is where those of the next role begin.
-size_t write_entries(FILE *file, const Transformer *t, const char *prefix,
-                     size_t begin) {
-    char entry[160];
-    for (int i = 0; i < t->tensors; begin += bytes_of(&t->tensor[i++]))
-        fprintf(file, ",\"%s%s\"%s", prefix, t->tensor[i].name.text,
-                entry_of(entry, &t->tensor[i], begin));
-    return begin;
-}
-
 // The numbers of one role: they lie in memory in the order of the list. Returns
 // false if one is not finite.
 bool write_numbers(FILE *file, const Transformer *t) {
@@ -5344,11 +5326,17 @@ bool write_numbers(FILE *file, const Transformer *t) {
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
     NewFile n = new_file(path);
+    char entry[160];
     size_t begin = 0;
     write_integer(n.file, 0, 8);
     write_metadata(n.file, c);
     for (int k = 0; k < ROLES && role[k]; k++)
-        begin = write_entries(n.file, role[k], role_prefix[k], begin);
+        for (int i = 0; i < role[k]->tensors; i++) {
+            const Tensor *t = &role[k]->tensor[i];
+            fprintf(n.file, ",\"%s%s\"%s", role_prefix[k], t->name.text,
+                    entry_of(entry, t, begin));
+            begin += bytes_of(t);
+        }
     fputc('}', n.file);
     long end = ftell(n.file);
     for (; end % 8; end++)
@@ -5415,17 +5403,15 @@ typedef struct {
     size_t size, numbers;    // of the file; where the numbers begin in it
     char *header, *at, *end; // the header, the next byte of it, its end
     Metadatum *metadata;
-    int count;               // of metadata
+    size_t count;            // of metadata
 } Reader;
 
 // Fails: says which file, what is wrong with it, and where that was found.
 _Noreturn void refuse(const Reader *r, const char *format, ...) {
-    va_list arguments, again;
+    char reason[1024];
+    va_list arguments;
     va_start(arguments, format);
-    va_copy(again, arguments);
-    size_t size = (size_t)vsnprintf(NULL, 0, format, again) + 1;
-    char *reason = allocate(size, 1);
-    vsnprintf(reason, size, format, arguments);
+    vsnprintf(reason, sizeof reason, format, arguments);
     fail("%s: not a model this program can read: %s (byte %td)", r->path,
          reason, r->header ? 8 + r->at - r->header : 0);
 }
@@ -5467,37 +5453,6 @@ void expect(Reader *r, const char *text) {
 //     before    " a \ n b "        after    " a ⏎ b 0 "
 //                                             ↑ the string
 
-// The next four hexadecimal digits, or -1.
-int read_hex(Reader *r) {
-    char digits[5] = "";
-    strncpy(digits, r->at, 4);
-    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
-        return -1;
-    r->at += 4;
-    return (int)strtol(digits, NULL, 16);
-}
-
-// A character that is written as its number, in four digits after \u. Numbers
-// above ffff are written as two, each with ten of their bits. Writes the
-// character to `to` in UTF-8 and returns where it ends.
-char *read_escape(Reader *r, char *to) {
-    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    int code = read_hex(r);
-    if (code / 0x400 == 0xd800 / 0x400 && !strncmp(r->at, "\\u", 2)) {
-        r->at += 2;
-        int low = read_hex(r);
-        code = low / 0x400 == 0xdc00 / 0x400
-             ? 0x10000 + code % 0x400 * 0x400 + low % 0x400 : -1;
-    }
-    if (code <= 0)
-        refuse(r, "a string with a character that does not belong there");
-    int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (int i = n - 1; i > 0; i--, code /= 64)
-        to[i] = (char)(0x80 + code % 64);
-    *to = (char)(mark[n] + code);
-    return to + n;
-}
-
 // The next string, its escapes undone: a part of the header, ended by a zero
 // where its second quote was.
 char *read_string(Reader *r) {
@@ -5506,15 +5461,15 @@ char *read_string(Reader *r) {
     char *text = r->at, *next = text;
     while (r->at < r->end && *r->at != '"') {
         bool escaped = *r->at == '\\';
-        r->at += escaped;
-        char c = *r->at++;
+        char c = *(r->at += escaped);
         const char *escape = escaped ? strchr(from, c) : to;
         if (escaped && c == 'u')
-            next = read_escape(r, next);
-        else if ((unsigned char)c < ' ' || !escape)
+            refuse(r, "a string with an escape by number (\\u); write it as "
+                   "UTF-8");
+        if ((unsigned char)c < ' ' || !escape)
             refuse(r, "a string with a character that does not belong there");
-        else
-            *next++ = escaped ? to[escape - from] : c;
+        *next++ = escaped ? to[escape - from] : c;
+        r->at++;
     }
     expect(r, "\"");
     *next = '\0';
@@ -5527,8 +5482,8 @@ char *read_string(Reader *r) {
 void read_metadata(Reader *r) {
     expect(r, "{\"__metadata__\":{");
     do {
-        size_t more = (size_t)r->count + 1;
-        r->metadata = reallocate(r->metadata, more, sizeof *r->metadata);
+        r->metadata = reallocate(r->metadata, r->count + 1,
+                                 sizeof *r->metadata);
         Metadatum *m = &r->metadata[r->count++];
         m->key = read_string(r);
         expect(r, ":");
@@ -5541,13 +5496,12 @@ void read_metadata(Reader *r) {
 // NULL, a file without the key is refused, and so is one that has it twice.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
-    for (int i = 0; i < r->count; i++) {
-        if (strcmp(r->metadata[i].key, key))
-            continue;
-        if (value)
-            refuse(r, "metadata twice: %s", key);
-        value = r->metadata[i].value;
-    }
+    for (Metadatum *m = r->metadata; m < r->metadata + r->count; m++)
+        if (!strcmp(m->key, key)) {
+            if (value)
+                refuse(r, "metadata twice: %s", key);
+            value = m->value;
+        }
     if (!value && !missing)
         refuse(r, "no metadata for %s", key);
     return value ? value : missing;
@@ -5565,28 +5519,28 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
 // token_id (chapter 10) finds words by it, and a word that stands in the file
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
-    Vocab v = {0}, special = vocab_new();
+    Vocab v = vocab_new();
     char *word = (char *)metadata(r, key, NULL), *next;
-    for (; word; word = next) {
+    int n = 0;
+    for (; word; word = next, n++) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
-        int n = v.count;
         const char *before = n > FIRST_WORD ? v.word[n - 1] : "";
-        if (word[strcspn(word, "\b\f\r\t")]
-            || (n < FIRST_WORD ? strcmp(word, special.word[n])
-                               : strcmp(word, before) <= 0))
+        if (n < FIRST_WORD ? strcmp(word, v.word[n])
+            : word[strcspn(word, "\b\f\r\t")] || strcmp(word, before) <= 0)
             refuse(r, "%s: token %d is not in its place", key, n);
-        vocab_append(&v, word, (int)strlen(word));
+        if (n >= FIRST_WORD)
+            vocab_append(&v, word, (int)strlen(word));
     }
-    if (v.count < FIRST_WORD)
-        refuse(r, "%s: only %d tokens", key, v.count);
-    vocab_free(&special);
+    if (n < FIRST_WORD)
+        refuse(r, "%s: only %d tokens", key, n);
     return v;
 }
 
-// Settings and vocabularies. "steps" is 0 if epochs count, which one cannot say
-// on the command line and set_option does not take.
+// Settings, vocabularies, and where the training stands. "steps" is 0 if epochs
+// count, which set_option does not take. The lowest loss is infinite before the
+// first one. Files of the first edition do not say which state they are.
 void read_settings(const Reader *r, Checkpoint *c) {
     Config *config = &c->settings.config;
     char key[32];
@@ -5605,53 +5559,57 @@ void read_settings(const Reader *r, Checkpoint *c) {
     c->target = read_vocab(r, "target_vocabulary");
     config->source_vocab = c->source.count;
     config->target_vocab = c->target.count;
+    Trainer *t = &c->trainer;
+    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
+    check_metadata(r, "step", t->step >= 0);
+    check_metadata(r, "best", read_number(&t->best, metadata(r, "best", NULL),
+                                          -INFINITY, INFINITY));
+    c->best = find_choice("newest|best", metadata(r, "state", "newest"));
+    check_metadata(r, "state", c->best >= 0);
 }
-
-#define NONE SIZE_MAX
 
 // The place of a tensor in a file with all roles: its role times the number of
 // tensors, and its index. -1 if there is none of that name. It looks for the
 // last role first, since the prefix of the first is empty and fits every name.
 int find_tensor(const Transformer *t, const char *name) {
-    for (int role = ROLES - 1; role >= 0; role--) {
-        size_t prefix = strlen(role_prefix[role]);
-        for (int i = 0; i < t->tensors; i++)
-            if (!strncmp(name, role_prefix[role], prefix)
-                && !strcmp(t->tensor[i].name.text, name + prefix))
-                return role * t->tensors + i;
-    }
+    int role = ROLES - 1;
+    while (strncmp(name, role_prefix[role], strlen(role_prefix[role])))
+        role--;
+    name += strlen(role_prefix[role]);
+    for (int i = 0; i < t->tensors; i++)
+        if (!strcmp(name, t->tensor[i].name.text))
+            return role * t->tensors + i;
     return -1;
 }
 
-// The entries of all tensors, to the end of the header. Returns where the
-// numbers of each begin, in the order of find_tensor, or NONE; the caller frees
-// it. Each tensor begins where the one before it ends, so none overlap and no
-// hole is left. Either every parameter has its moments or none has.
+// The entries of all tensors, to the end of the header. Returns where in the
+// file the numbers of each begin, in the order of find_tensor, or 0 if it is
+// not there; the caller frees it. Each tensor begins where the one before it
+// ends, so none overlap and no hole is left. Either every parameter has its
+// moments or none has.
 size_t *read_entries(Reader *r, const Transformer *t) {
     int places = ROLES * t->tensors, count = 0;
     size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
-    memset(begin, 255, (size_t)places * sizeof *begin); // NONE
-    while (take(r, ",")) {
+    for (; take(r, ","); count++) {
         const char *name = read_string(r);
         char entry[160];
         int place = find_tensor(t, name);
-        if (place < 0 || begin[place] != NONE)
+        if (place < 0 || begin[place])
             refuse(r, "the tensor %s does not belong there, or is there twice",
                    name);
         const Tensor *tensor = &t->tensor[place % t->tensors];
         if (!take(r, entry_of(entry, tensor, end)))
             refuse(r, "the tensor %s should have the entry %s", name,
                    entry + 1);
-        begin[place] = end;
+        begin[place] = r->numbers + end;
         end += bytes_of(tensor);
-        count++;
     }
     expect(r, "}");
     r->at += strspn(r->at, " \t\r\n");
     if (r->at < r->end)
         refuse(r, "something after the end of its header");
     for (int i = 0; i < (count > t->tensors ? places : t->tensors); i++)
-        if (begin[i] == NONE)
+        if (!begin[i])
             refuse(r, "the tensor %s%s is missing", role_prefix[i / t->tensors],
                    t->tensor[i % t->tensors].name.text);
     if (end != r->size - r->numbers)
@@ -5664,59 +5622,47 @@ size_t *read_entries(Reader *r, const Transformer *t) {
 // that would lead there is not taken (chapter 11), and a single one would
 // spread through the whole model and make every translation nonsense.
 
-// The numbers of one tensor of that role, into place. A second moment is a mean
-// of squares: below zero, its root would spread NaN.
+// The numbers of one tensor of that role. Their bytes are read into the place
+// of the numbers and replaced by them from the last to the first, since a real
+// may be larger than a float. A second moment is a mean of squares: below zero,
+// its root would spread NaN.
 void read_numbers(const Reader *r, const Tensor *t, int role) {
-    enum { TOGETHER = 4096 };
-    char bytes[4 * TOGETHER];
-    size_t count = bytes_of(t) / 4, n;
-    for (size_t k = 0; k < count; k += n) {
-        n = count - k < TOGETHER ? count - k : TOGETHER;
-        read_bytes(r, bytes, 4 * n);
-        for (size_t i = 0; i < n; i++) {
-            uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
-            float value;
-            memcpy(&value, &bits, sizeof value);
-            if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
-                refuse(r, "the tensor %s%s has a value that is %s",
-                       role_prefix[role], t->name.text,
-                       isfinite(value) ? "below zero" : "not a number");
-            t->mat->at[k + i] = (real)value;
-        }
+    char *bytes = (char *)t->mat->at;
+    read_bytes(r, bytes, bytes_of(t));
+    for (size_t i = bytes_of(t) / 4; i-- > 0;) {
+        uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
+            refuse(r, "the tensor %s%s has a value that is %s",
+                   role_prefix[role], t->name.text,
+                   isfinite(value) ? "below zero" : "not a number");
+        t->mat->at[i] = (real)value;
     }
 }
 
 // All tensors: the parameters, and the moments if they are there and wanted.
 void read_tensors(Reader *r, Checkpoint *c, bool moments) {
-    const Settings *s = &c->settings;
-    Transformer *outline = transformer_outline(&s->config);
+    const Config *config = &c->settings.config;
+    Trainer *t = &c->trainer;
+    Transformer *outline = transformer_outline(config);
     size_t *begin = read_entries(r, outline);
     int tensors = outline->tensors;
     transformer_free(outline);
-    if (moments && begin[tensors] != NONE)
-        c->trainer = trainer_new(&s->config, &s->recipe);
-    else
-        c->trainer.model = transformer_new(&s->config);
-    const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
+    t->recipe = c->settings.recipe;
+    t->model = transformer_new(config);
+    if (moments && begin[tensors]) {
+        t->gradient = transformer_zeros(config);
+        t->m = transformer_zeros(config);
+        t->v = transformer_zeros(config);
+    }
+    const Transformer *role[] = {t->model, t->m, t->v};
     for (int k = 0; k < ROLES && role[k]; k++)
         for (int i = 0; i < tensors; i++) {
-            size_t at = r->numbers + begin[k * tensors + i];
-            fseek(r->file, (ptrdiff_t)at, SEEK_SET);
+            fseek(r->file, (ptrdiff_t)begin[k * tensors + i], SEEK_SET);
             read_numbers(r, &role[k]->tensor[i], k);
         }
     free(begin);
-}
-
-// Where the training stands. The lowest loss is infinite before the first one.
-// Files of the first edition do not say which state they are.
-void read_progress(const Reader *r, Checkpoint *c) {
-    Trainer *t = &c->trainer;
-    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
-    check_metadata(r, "step", t->step >= 0);
-    check_metadata(r, "best", read_number(&t->best, metadata(r, "best", NULL),
-                                          -INFINITY, INFINITY));
-    c->best = find_choice("newest|best", metadata(r, "state", "newest"));
-    check_metadata(r, "state", c->best >= 0);
 }
 
 // Opens a file and reads its header, with a zero byte after it. The only number
@@ -5729,46 +5675,33 @@ Reader open_model(const char *path) {
         fail("cannot open %s: %s", path, strerror(errno));
     read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
-    if (fseek(r.file, 0, SEEK_END) != 0 || (r.size = (size_t)ftell(r.file)) < 8)
+    if (fseek(r.file, 0, SEEK_END) != 0)
         fail("cannot read %s: %s", path, strerror(errno));
-    if (length > r.size - 8)
+    r.size = (size_t)ftell(r.file);
+    if (start[8] != '{' || length > r.size - 8) // before gigabytes are read
         refuse(&r, "no safetensors header, or cut short");
-    if (start[8] != '{') // better seen now than after reading gigabytes
-        refuse(&r, "its header should begin with {");
-    char *header = allocate((size_t)length + 1, 1);
-    fseek(r.file, 8, SEEK_SET);
-    read_bytes(&r, header, (size_t)length);
-    r.at = r.header = header;
-    r.end = header + length;
     r.numbers = 8 + (size_t)length;
+    r.at = r.header = allocate((size_t)length + 1, 1);
+    r.end = r.header + length;
+    fseek(r.file, 8, SEEK_SET);
+    read_bytes(&r, r.header, (size_t)length);
     return r;
 }
 
-// Reads a model, with moments if they are wanted and there; fails, with a
-// reason, on anything else. The caller frees the checkpoint. What is not in the
-// file (paths, threads, flags) is zero in its settings.
-Checkpoint load(const char *path, bool moments) {
+// Reads a model, with Adam's moments if they are wanted, to train on, and
+// there; fails, with a reason, on anything else. The caller frees the
+// checkpoint. What is not in the file (paths, threads, flags) is zero in its
+// settings.
+Checkpoint load_checkpoint(const char *path, bool moments) {
     Checkpoint c = {0};
     Reader r = open_model(path);
     read_metadata(&r);
     read_settings(&r, &c);
     read_tensors(&r, &c, moments);
-    c.trainer.recipe = c.settings.recipe;
-    read_progress(&r, &c);
     fclose(r.file);
     free(r.metadata);
     free(r.header);
     return c;
-}
-
-// To train on, with Adam's moments.
-Checkpoint load_checkpoint(const char *path) {
-    return load(path, true);
-}
-
-// To use, without them.
-Checkpoint load_model(const char *path) {
-    return load(path, false);
 }
 //@ chapter commands
 // # 15. The command line
@@ -6405,7 +6338,7 @@ Checkpoint new_checkpoint(const Settings *s, const char *path,
 // model remembers, except for what is FIXED: that must agree. A rate that was
 // derived is derived again, in case the warm-up is another one.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
-    Checkpoint c = load_checkpoint(path);
+    Checkpoint c = load_checkpoint(path, true);
     bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
     if (!c.trainer.m)
         fail("%s: without the optimizer's state it cannot be resumed", path);
@@ -6448,7 +6381,7 @@ double best_so_far(const Checkpoint *newest, const char *path,
                    const Pairs *valid) {
     if (kind_of_file(path) == NOTHING)
         return INFINITY;
-    Checkpoint best = load_model(path);
+    Checkpoint best = load_checkpoint(path, false);
     if (!same_vocabulary(&best.source, &newest->source)
         || !same_vocabulary(&best.target, &newest->target)
         || best.trainer.model->count != newest->trainer.model->count
@@ -6973,7 +6906,7 @@ int main(int argc, char **argv) {
         set_threads(&a);
         bool help = a.settings.help;
         if (!help && a.operands && a.command->bit != TRAIN)
-            c = load_model(a.operand[0]);
+            c = load_checkpoint(a.operand[0], false);
         if (help)
             print_command_help(a.command);
         else

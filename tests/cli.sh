@@ -1354,7 +1354,7 @@ refused 'a header that ends in a word' "$not_a_model *"
 length $((101 << 20)) > bad.safetensors
 dd if=/dev/null of=bad.safetensors bs=1 seek=$((102 << 20)) 2> /dev/null
 refused 'a header of 101 megabytes, which are there' \
-    "$not_a_model its header should begin with {*"
+    "$not_a_model no safetensors header, or cut short*"
 rm bad.safetensors
 { printf '{'; awk 'BEGIN { for (i = 0; i < 5000; i++) printf "[[[[[[[[[[" }'; } > bad.header
 put_together bad.header good.numbers

@@ -129,7 +129,7 @@ void save_again(const Checkpoint *c)
     size_t size, again;
     save_checkpoint(c, input_name);
     char *bytes = read_file(input_name, &size);
-    Checkpoint loaded = load_checkpoint(input_name);
+    Checkpoint loaded = load_checkpoint(input_name, true);
     save_checkpoint(&loaded, input_name);
     char *same = read_file(input_name, &again);
     MUST(size == again && !memcmp(bytes, same, size));
@@ -137,7 +137,7 @@ void save_again(const Checkpoint *c)
 
 void feed_model(void)
 {
-    Checkpoint c = load_checkpoint(input_name);
+    Checkpoint c = load_checkpoint(input_name, true);
     memory_limit = SIZE_MAX;
     if (c.settings.config.max_len <= 100)
         use_model(&c);
