@@ -152,7 +152,7 @@
 //              │              a cross-attention in each layer
 //              ├─ loss_forward, loss_backward                            11
 //              ├─ transformer_backward: all of the above, reversed        8
-//              └─ norm_of, clip_factor, adam_step                        11
+//              └─ l2_norm, clip_factor, adam_step                        11
 //
 // ## What it needs
 //
@@ -369,12 +369,12 @@ Mat transposed(Mat m) {
 }
 
 // Rows first … first + count - 1 of m, shape (count, cols).
-Mat band_of_rows(Mat m, int first, int count) {
+Mat slice_rows(Mat m, int first, int count) {
     return (Mat){row(m, first), count, m.cols, m.row_stride, m.col_stride};
 }
 
 // Columns first … first + count - 1 of m, shape (rows, count).
-Mat band_of_cols(Mat m, int first, int count) {
+Mat slice_cols(Mat m, int first, int count) {
     return (Mat){at(m, 0, first), m.rows, count, m.row_stride, m.col_stride};
 }
 
@@ -1194,7 +1194,7 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 // Block of head h in sentence b: m (B·rows, D) -> (rows, K)
 Mat head(Mat m, int b, int rows, int h, int K) {
     //@ exercise head
-    return band_of_cols(band_of_rows(m, b * rows, rows), h * K, K);
+    return slice_cols(slice_rows(m, b * rows, rows), h * K, K);
     //@ end
 }
 
@@ -1227,10 +1227,10 @@ Head head_of(const MultiHeadSaved *s, int i) {
     uint32_t key = scramble32(s->dropout.key + (uint32_t)i);
     return (Head){
         .q = head(s->q, b, T, h, K),
-        .k = band_of_rows(head(s->k, b, room, h, K), 0, S),
-        .v = band_of_rows(head(s->v, b, room, h, K), 0, S),
-        .weights = band_of_rows(s->weights, i * T, T),
-        .dropped = band_of_rows(s->dropped, i * T, T),
+        .k = slice_rows(head(s->k, b, room, h, K), 0, S),
+        .v = slice_rows(head(s->v, b, room, h, K), 0, S),
+        .weights = slice_rows(s->weights, i * T, T),
+        .dropped = slice_rows(s->dropped, i * T, T),
         .out = head(s->context, b, T, h, K),
         .scale = 1 / REAL(sqrt)((real)K),
         .dropout = {s->dropout.rate, key},
@@ -2180,7 +2180,7 @@ typedef struct {
     Linear output;         // (D,V); tied: the target embedding, transposed
     Tensor *tensor;        // the list of all the above
     int tensors;
-    real *number;          // the block with all their numbers
+    real *values;          // the block with all their numbers
     size_t count;          // how many
 } Transformer;
 
@@ -2320,8 +2320,8 @@ Transformer *transformer_outline(const Config *config) {
 // A Transformer in one of its four roles, all numbers zero.
 Transformer *transformer_zeros(const Config *config) {
     Transformer *t = transformer_outline(config);
-    t->number = allocate(t->count, sizeof(real));
-    real *next = t->number;
+    t->values = allocate(t->count, sizeof(real));
+    real *next = t->values;
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
         *tensor->mat = mat(next, tensor->rows, tensor->cols);
@@ -2341,7 +2341,7 @@ void transformer_free(Transformer *t) {
     free(t->encoder.layer);
     free(t->decoder.layer);
     free(t->tensor);
-    free(t->number);
+    free(t->values);
     free(t);
 }
 
@@ -2474,7 +2474,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // model uses the first and the third of these masks; the second alone serves
 // experiments and tests.
 
-enum { PAD, START, END, UNKNOWN, FIRST_WORD };
+enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };
 
 // ids (B·S) of the source, used by the encoder's self-attention and by
 // cross-attention: the same row for every query.
@@ -2574,11 +2574,11 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary
-//     encode_pairs    text -> numbers
+//     tokenize_pairs    text -> numbers
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
 //
-// And `decode_text` turns the numbers of a translation back into text. A saved
+// And `detokenize` turns the numbers of a translation back into text. A saved
 // model keeps its vocabularies, since a number means nothing without them, and
 // any text read later is split and numbered in the same way.
 //
@@ -2763,7 +2763,7 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // is lost, since little can be learned from one occurrence.
 
 typedef struct {
-    char **word; // V strings
+    char **token; // V strings
     int count;   // V
 } Vocab;
 
@@ -2775,11 +2775,11 @@ typedef struct {
 // sought, tokens from `high` on are larger. (A token that begins with the one
 // sought and goes on is larger, too.)
 int token_id(const Vocab *v, const char *token, int length) {
-    int low = FIRST_WORD, high = v->count;
+    int low = FIRST_TOKEN, high = v->count;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        int order = strncmp(v->word[middle], token, (size_t)length);
-        if (order == 0 && v->word[middle][length] == '\0')
+        int order = strncmp(v->token[middle], token, (size_t)length);
+        if (order == 0 && v->token[middle][length] == '\0')
             return middle;
         if (order < 0)
             low = middle + 1;
@@ -2796,24 +2796,24 @@ void vocab_append(Vocab *v, const char *token, int length) {
     if (v->count == INT_MAX)
         fail("the text has more than %d tokens", INT_MAX);
     if ((count & (count - 1)) == 0)
-        v->word = reallocate(v->word, 2 * count + 1, sizeof *v->word);
-    v->word[v->count++] = memcpy(allocate(n + 1, 1), token, n);
+        v->token = reallocate(v->token, 2 * count + 1, sizeof *v->token);
+    v->token[v->count++] = memcpy(allocate(n + 1, 1), token, n);
 }
 
 // A vocabulary with the special tokens alone.
 Vocab vocab_new(void) {
     Vocab v = {0};
-    const char *name[FIRST_WORD] = {[PAD] = "<pad>", [START] = "<start>",
+    const char *name[FIRST_TOKEN] = {[PAD] = "<pad>", [START] = "<start>",
                                     [END] = "<end>", [UNKNOWN] = "<unknown>"};
-    for (int i = 0; i < FIRST_WORD; i++)
+    for (int i = 0; i < FIRST_TOKEN; i++)
         vocab_append(&v, name[i], (int)strlen(name[i]));
     return v;
 }
 
 void vocab_free(Vocab *v) {
     for (int i = 0; i < v->count; i++)
-        free(v->word[i]);
-    free(v->word);
+        free(v->token[i]);
+    free(v->token);
 }
 
 // How often does each token occur? List all tokens of the texts and sort the
@@ -2826,7 +2826,7 @@ void vocab_free(Vocab *v) {
 // occurs at least m times if the list still has it m - 1 places further on.
 
 // The order for qsort: by bytes.
-int compare_words(const void *left, const void *right) {
+int compare_tokens(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
@@ -2841,11 +2841,11 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
             vocab_append(&all, token, n);
     }
     if (all.count)
-        qsort(all.word, (size_t)all.count, sizeof *all.word, compare_words);
+        qsort(all.token, (size_t)all.count, sizeof *all.token, compare_tokens);
     for (int i = 0; i <= all.count - min_count; i++) {
-        const char *token = all.word[i];
-        bool first = i == 0 || strcmp(token, all.word[i - 1]);
-        if (first && !strcmp(token, all.word[i + min_count - 1]))
+        const char *token = all.token[i];
+        bool first = i == 0 || strcmp(token, all.token[i - 1]);
+        if (first && !strcmp(token, all.token[i + min_count - 1]))
             vocab_append(&v, token, (int)strlen(token));
     }
     vocab_free(&all);
@@ -2871,7 +2871,7 @@ typedef struct {
 
 // text -> its tokens and END. Each token has at least one byte, so there are no
 // more tokens than bytes. The caller frees the ids.
-Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
+Sentence tokenize(const char *text, const Vocab *v, Tokenizer how) {
     Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
     const char *token;
     for (int n; (token = next_token(&text, how, &n)) != NULL;)
@@ -2882,14 +2882,14 @@ Sentence encode_text(const char *text, const Vocab *v, Tokenizer how) {
 
 // `length` tokens, or only those before END -> text: words joined by single
 // spaces, characters by nothing. The caller frees the text.
-char *decode_text(const int *id, int length, const Vocab *v, Tokenizer how) {
+char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how) {
     const char *between = how.tokens == WORDS ? " " : "";
     size_t size = 1;
     for (int i = 0; i < length; i++)
-        size += strlen(v->word[id[i]]) + 1;
+        size += strlen(v->token[id[i]]) + 1;
     char *text = allocate(size, 1), *end = text;
     for (int i = 0; i < length && id[i] != END; i++)
-        end += sprintf(end, "%s%s", i ? between : "", v->word[id[i]]);
+        end += sprintf(end, "%s%s", i ? between : "", v->token[id[i]]);
     return text;
 }
 
@@ -3027,14 +3027,14 @@ typedef struct {
 } Pairs;
 
 // text -> numbers
-Pairs encode_pairs(const Text *text, const Vocab *source, const Vocab *target,
+Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
                    Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
     Pairs p = {allocate(n, sizeof(Sentence)), allocate(n, sizeof(Sentence)),
                0, 0};
     for (int i = 0; i < text->count; i++) {
-        Sentence s = encode_text(text->source[i], source, how);
-        Sentence t = encode_text(text->target[i], target, how);
+        Sentence s = tokenize(text->source[i], source, how);
+        Sentence t = tokenize(text->target[i], target, how);
         if (max_int(s.length, t.length) - 1 > max_len) {
             free(s.id);
             free(t.id);
@@ -3250,15 +3250,15 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 
 typedef struct {
     double loss;     // sum over the tokens, as trained (smoothed)
-    double plain;    // sum over the tokens, without smoothing
+    double cross_entropy;    // sum over the tokens, without smoothing
     int64_t tokens;  // expected tokens that are not padding
     int64_t correct; // whose most probable word is the expected one
 } Loss;
 
 // The sums of two parts of a batch, or of two batches.
 Loss add_losses(Loss a, Loss b) {
-    return (Loss){a.loss + b.loss, a.plain + b.plain, a.tokens + b.tokens,
-                  a.correct + b.correct};
+    return (Loss){a.loss + b.loss, a.cross_entropy + b.cross_entropy,
+                  a.tokens + b.tokens, a.correct + b.correct};
 }
 
 // Index of the largest of x[first] … x[n-1]; ties go to the lowest index.
@@ -3300,7 +3300,7 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
         lse.at[i] = z[best] + REAL(log)(sum_exponentials(z, z[best], V));
         each[i].tokens = 1;
         each[i].correct = best == y && y != UNKNOWN;
-        each[i].plain = lse.at[i] - z[y];
+        each[i].cross_entropy = lse.at[i] - z[y];
         each[i].loss = lse.at[i] - (1 - smoothing) * z[y]
                      - smoothing / V * sum(z, V);
         //@ end
@@ -3372,7 +3372,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 
 // √Σ x² over n numbers: always in 64 parts, however many threads there are, so
 // that the sum is always the same.
-double norm_of(const real *x, size_t n) {
+double l2_norm(const real *x, size_t n) {
     enum { PARTS = 64 };
     double part[PARTS], total = 0;
     size_t size = n / PARTS + 1;
@@ -3521,7 +3521,8 @@ typedef struct {
 typedef struct {
     int64_t step;      // its number, from 1
     Loss loss;         // of its batch
-    double rate, norm; // learning rate; length of the gradient, unclipped
+    double rate;          // learning rate
+    double gradient_norm; // before clipping
 } Step;
 
 // Memory for all four roles; the parameters are not initialized yet. The caller
@@ -3566,17 +3567,17 @@ Step train_step(Trainer *t, const Batch *batch) {
     step.loss = loss_forward(lse, logits, batch->expected, recipe->smoothing,
                              &t->arena);
     // (2) backward, into gradients that start at zero
-    clear(gradient->number, gradient->count);
+    clear(gradient->values, gradient->count);
     loss_backward(logits, logits, lse, batch->expected, recipe->smoothing,
                   step.loss.tokens);
     transformer_backward(&pass, &saved, model, gradient, logits);
     // (3) clip and step
-    step.norm = norm_of(gradient->number, gradient->count);
+    step.gradient_norm = l2_norm(gradient->values, gradient->count);
     step.rate = learning_rate(recipe, step.step);
-    if (isfinite(step.norm) && isfinite(step.loss.loss)) {
-        Adam all = {model->number, t->m->number, t->v->number,
-                    gradient->number, model->count};
-        adam_step(all, clip_factor(step.norm, recipe->clip), step.rate,
+    if (isfinite(step.gradient_norm) && isfinite(step.loss.loss)) {
+        Adam all = {model->values, t->m->values, t->v->values,
+                    gradient->values, model->count};
+        adam_step(all, clip_factor(step.gradient_norm, recipe->clip), step.rate,
                   step.step);
         t->step = step.step;
     }
@@ -3681,7 +3682,7 @@ typedef struct {
     const Trainer *trainer;
     Step step;
     int64_t steps;     // the total aimed at
-    bool pause;        // time to look and to save: one of the REPORTS
+    bool milestone;        // time to look and to save: one of the REPORTS
     Loss valid;        // at such times; tokens = 0: no validation data
     bool best;         // and it was the lowest loss so far
 } Report;
@@ -3733,12 +3734,12 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
         if (!finite)
             break;
         // (3) now and then a look at the validation data; then report
-        report.pause = t->step % interval == 0 || t->step == total;
-        if (report.pause && valid) {
+        report.milestone = t->step % interval == 0 || t->step == total;
+        if (report.milestone && valid) {
             report.valid = evaluate_loss(t->model, valid, r->batch, 0,
                                          &t->arena);
-            report.best = report.valid.plain < t->best;
-            t->best = report.best ? report.valid.plain : t->best;
+            report.best = report.valid.cross_entropy < t->best;
+            t->best = report.best ? report.valid.cross_entropy : t->best;
         }
         go_on = reporter(context, &report);
     }
@@ -3887,7 +3888,7 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     Mat positions = t->target_positions;
     EmbeddingSaved e;
     if (positions.at)
-        positions = band_of_rows(positions, c->length, 1);
+        positions = slice_rows(positions, c->length, 1);
     Mat x = embedding_forward(pass, &e, t->target_embedding, positions, id, 1);
     for (int l = 0; l < t->config.layers; l++)
         x = decoder_layer_step(pass, &t->decoder.layer[l], &c->layer[l], c, x);
@@ -4110,7 +4111,7 @@ Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     Mat all = kind == DECODER ? d->self_attention.multi_head.weights
             : kind == CROSS ? d->cross_attention.multi_head.weights
             : s->encoder.layer[layer].self_attention.multi_head.weights;
-    return band_of_rows(all, h * (all.rows / H), all.rows / H);
+    return slice_rows(all, h * (all.rows / H), all.rows / H);
 }
 
 // Runs one pair of sentences through the model, teacher-forced; s then holds
@@ -4169,8 +4170,8 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
             for (int j = 0; j < w.cols; j++) {
                 fprintf(file, "%s,%d,%d,%d,%d,%.9g,", kind_name[kind], l, h,
                         i, j, *at(w, i, j));
-                write_quoted(file, vocab[q]->word[id[q][i]], ',');
-                write_quoted(file, vocab[k]->word[id[k][j]], '\n');
+                write_quoted(file, vocab[q]->token[id[q][i]], ',');
+                write_quoted(file, vocab[k]->token[id[k][j]], '\n');
             }
     }
 }
@@ -4224,7 +4225,8 @@ int columns(const char *s) {
     int n = 0;
     for (; *s; s += utf8_length(s), n++)
         for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
-            if (utf8_number(s) >= ranges[k][0] && utf8_number(s) <= ranges[k][1])
+            if (utf8_number(s) >= ranges[k][0]
+                && utf8_number(s) <= ranges[k][1])
                 n += ranges[k][2];
     return n;
 }
@@ -4278,8 +4280,8 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
 const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
     const char **name = arena_take(arena, (size_t)n, sizeof *name);
     for (int i = 0; i < n; i++) {
-        char *copied = arena_take(arena, strlen(v->word[id[i]]) + 1, 1);
-        name[i] = printable(strcpy(copied, v->word[id[i]]));
+        char *copied = arena_take(arena, strlen(v->token[id[i]]) + 1, 1);
+        name[i] = printable(strcpy(copied, v->token[id[i]]));
     }
     return name;
 }
@@ -4608,8 +4610,8 @@ ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b) {
 void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
     for (int i = 0; i < c.rows; i += TILE_ROWS) {
         int rows = min_int(TILE_ROWS, c.rows - i);
-        any_tile(band_of_rows(c, i, rows), band_of_rows(from, i, rows),
-                 band_of_rows(a, i, rows), b);
+        any_tile(slice_rows(c, i, rows), slice_rows(from, i, rows),
+                 slice_rows(a, i, rows), b);
     }
 }
 
@@ -4622,16 +4624,16 @@ void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
                && c.rows <= 4 * TILE_ROWS;
     for (int p = 0; p == 0 || p < a.cols; p += DEPTH, from = c) {
         int depth = min_int(DEPTH, a.cols - p);
-        Mat a_p = band_of_cols(a, p, depth), b_p = band_of_rows(b, p, depth);
+        Mat a_p = slice_cols(a, p, depth), b_p = slice_rows(b, p, depth);
         for (int j = 0; j < b.cols; j += TILE_COLS) {
             int cols = min_int(TILE_COLS, b.cols - j);
-            Mat b_j = band_of_cols(b_p, j, cols);
+            Mat b_j = slice_cols(b_p, j, cols);
             if (!direct) {
                 pack_cols(TILE_COLS, packed, b_j);
                 b_j = mat(packed, depth, TILE_COLS);
             }
-            column_of_tiles(band_of_cols(c, j, cols),
-                            band_of_cols(from, j, cols), a_p, b_j);
+            column_of_tiles(slice_cols(c, j, cols),
+                            slice_cols(from, j, cols), a_p, b_j);
         }
     }
 }
@@ -4655,7 +4657,7 @@ double work_of_product(Mat c, int depth) {
 
 // Rows i … i + rows - 1 and columns j … j + cols - 1 of m.
 Mat submatrix(Mat m, int i, int rows, int j, int cols) {
-    return band_of_cols(band_of_rows(m, i, rows), j, cols);
+    return slice_cols(slice_rows(m, i, rows), j, cols);
 }
 
 void matmul_from(Mat c, Mat from, Mat a, Mat b) {
@@ -4673,7 +4675,7 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
         int cols = min_int(TILE_COLS, c.cols - j);
         small_matmul_from(submatrix(c, i, rows, j, cols),
                           submatrix(from, i, rows, j, cols),
-                          band_of_rows(a, i, rows), band_of_cols(b, j, cols));
+                          slice_rows(a, i, rows), slice_cols(b, j, cols));
     }
 }
 
@@ -5017,16 +5019,18 @@ void checkpoint_free(Checkpoint *c) {
 //
 // This is the promise. A model and the attention weights of chapter 15 are
 // replaced whole: at any moment the name stands for the old file or for the new
-// one. (Without POSIX there is a moment between them when it stands for none.)
-// The mode of the old file is kept, and links are followed, so that it is the
-// file they point to that is replaced. A program that is killed while it writes
-// leaves an unfinished file whose name ends in .new, which you may delete; the
-// program itself never opens or removes a file of that name that it has not
-// made. Two trainings that write to one model do not mix: the last to save
-// wins. The log is different. It grows row by row, and a power cut can tear its
-// end; it is emptied when a new training has done its first step, and on
-// resuming it is replaced whole. No file is read and written by one command,
-// except for the model and the log of a training that is resumed.
+// one. (On Windows there is a moment between them when it stands for none.)
+// With POSIX the mode of the old file is kept, though not its owner, and links
+// are followed, so that the file they lead to is the one that is replaced; a
+// link that leads nowhere, a folder or a device is refused. A program that is
+// killed while it writes leaves an unfinished file whose name ends in .new,
+// which you may delete; the program never opens or removes a file of that name
+// that it has not made. Two trainings that write to one model do not mix: the
+// last to save wins. The log is different. It grows row by row, and a power cut
+// can tear its end. It is emptied when a new training has done its first step;
+// a resumed one replaces it whole, without the rows of steps that its
+// checkpoint does not know. No file that the command line names is both read
+// and written, except the model and the log of a training that is resumed.
 
 // A file is written in three steps, and errors are looked for only once, at the
 // end, since C remembers that a write has gone wrong (ferror):
@@ -5269,7 +5273,7 @@ void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
     for (int i = 0; i < v->count; i++) {
         fputs(i ? "\\n" : "", file);
-        for (const char *c = v->word[i]; *c; c++) {
+        for (const char *c = v->token[i]; *c; c++) {
             if (*c == '"' || *c == '\\')
                 fputc('\\', file);
             fputc(*c, file);
@@ -5298,7 +5302,7 @@ void write_metadata(FILE *file, const Checkpoint *c) {
 // false if one is not finite.
 bool write_numbers(FILE *file, const Transformer *t) {
     for (size_t k = 0; k < t->count; k++) {
-        float value = (float)t->number[k];
+        float value = (float)t->values[k];
         if (!isfinite(value))
             return false;
         uint32_t bits;
@@ -5365,13 +5369,13 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// It reads in four steps, each of which relies on the ones before:
+// It reads in five steps, each of which relies on the ones before:
 //
-//     load              the length of the header, checked against the file's
+//     open_model        the length of the header, checked against the file's
 //     read_metadata     all strings of the metadata, whatever they are
 //     read_settings     settings and vocabularies, checked against the table
 //     read_entries      entries checked against what these settings ask for
-//     read_numbers      straight into place
+//     read_tensors      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
 // shapes and sizes. So before the reader looks at an entry it knows all that
@@ -5526,14 +5530,14 @@ Vocab read_vocab(const Reader *r, const char *key) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
-        const char *before = n > FIRST_WORD ? v.word[n - 1] : "";
-        if (n < FIRST_WORD ? strcmp(word, v.word[n])
+        const char *before = n > FIRST_TOKEN ? v.token[n - 1] : "";
+        if (n < FIRST_TOKEN ? strcmp(word, v.token[n])
             : word[strcspn(word, "\b\f\r\t")] || strcmp(word, before) <= 0)
             refuse(r, "%s: token %d is not in its place", key, n);
-        if (n >= FIRST_WORD)
+        if (n >= FIRST_TOKEN)
             vocab_append(&v, word, (int)strlen(word));
     }
-    if (n < FIRST_WORD)
+    if (n < FIRST_TOKEN)
         refuse(r, "%s: only %d tokens", key, n);
     return v;
 }
@@ -6010,7 +6014,7 @@ void stop_at(int which) {
 // without label smoothing. A model that knows nothing has about ln V (9.2 for
 // ten thousand words); one that is always certain and right has 0.
 double average(Loss l) {
-    return l.plain / l.tokens;
+    return l.cross_entropy / l.tokens;
 }
 
 // The share of tokens whose most probable word is the right one, from 0 to 1.
@@ -6022,7 +6026,7 @@ double accuracy(Loss l) {
 
 // A sentence of one of the model's vocabularies as text; the caller frees it.
 char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
-    return decode_text(s.id, s.length, v, c->settings.tokenizer);
+    return detokenize(s.id, s.length, v, c->settings.tokenizer);
 }
 
 // Pairs in the model's numbers; pairs_free frees them. It says how many pairs
@@ -6032,7 +6036,7 @@ Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
     double tokens = 0, unknown = 0;
-    Pairs p = encode_pairs(text, &c->source, &c->target, s->tokenizer, most);
+    Pairs p = tokenize_pairs(text, &c->source, &c->target, s->tokenizer, most);
     if (p.count == 0)
         fail("%s: every pair has more than %d tokens", path, most);
     if (p.too_long)
@@ -6103,8 +6107,8 @@ typedef struct {
     bool log_begun;
     int64_t first_step, reported; // before this run; of the last report
     double started, step_started, shown; // times
-    Loss since;           // losses since the last pause
-    int pauses;
+    Loss since;           // losses since the last milestone
+    int milestones;
     bool line_open;       // the terminal's line is going to be rewritten
 } Console;
 
@@ -6121,9 +6125,10 @@ void show_progress(Console *c, const Report *r) {
             " left%s",
             c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
             r->steps, average(c->since), 100 * accuracy(c->since), s->rate,
-            s->norm, left / 60, left % 60, terminal ? "   \033[?7h" : "");
-    c->line_open = !r->pause;
-    if (r->pause)
+            s->gradient_norm, left / 60, left % 60,
+            terminal ? "   \033[?7h" : "");
+    c->line_open = !r->milestone;
+    if (r->milestone)
         fputc('\n', stderr);
     c->shown = now();
 }
@@ -6247,7 +6252,7 @@ void write_log(Console *c, const Report *r) {
     if (!c->log_begun)
         begin_log(c);
     write_row(c->log, s, "train", s->loss);
-    fprintf(c->log, "%.6g,%.0f\n", s->norm,
+    fprintf(c->log, "%.6g,%.0f\n", s->gradient_norm,
             s->loss.tokens / fmax(now() - c->step_started, 1e-9));
     if (r->valid.tokens) {
         write_row(c->log, s, "valid", r->valid);
@@ -6268,13 +6273,13 @@ void write_log(Console *c, const Report *r) {
 // The order matters: first the log, then the checkpoint. So the log never lacks
 // a step that a checkpoint knows of, and keep_rows drops what is too much.
 
-// What to do at a pause: show, and save.
-void report_pause(Console *c, const Report *r) {
+// What to do at a milestone: show, and save.
+void report_milestone(Console *c, const Report *r) {
     if (r->valid.tokens)
         fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
                 average(r->valid), 100 * accuracy(r->valid),
                 r->best ? "  (best so far)" : "");
-    if (c->pauses++ % 5 == 0 || r->step.step == r->steps)
+    if (c->milestones++ % 5 == 0 || r->step.step == r->steps)
         show_samples(c);
     save_models(c, r);
     c->since = (Loss){0};
@@ -6286,10 +6291,10 @@ bool report_step(void *context, const Report *r) {
     c->since = add_losses(c->since, r->step.loss);
     if (c->log)
         write_log(c, r);
-    if (r->pause || (is_terminal(stderr) && now() - c->shown > 0.2))
+    if (r->milestone || (is_terminal(stderr) && now() - c->shown > 0.2))
         show_progress(c, r);
-    if (r->pause)
-        report_pause(c, r);
+    if (r->milestone)
+        report_milestone(c, r);
     c->reported = r->step.step;
     c->step_started = now();
     return !stop_signal;
@@ -6327,7 +6332,7 @@ Checkpoint new_checkpoint(const Settings *s, const char *path,
     c.target = vocab_build(text->target, text->count, how, s->min_count);
     config->source_vocab = c.source.count;
     config->target_vocab = c.target.count;
-    if (min_int(c.source.count, c.target.count) == FIRST_WORD)
+    if (min_int(c.source.count, c.target.count) == FIRST_TOKEN)
         fail("%s: no word occurs %d times", path, s->min_count);
     c.trainer = trainer_new(config, &s->recipe);
     initialize(c.trainer.model, (uint64_t)s->recipe.seed);
@@ -6370,7 +6375,7 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
 bool same_vocabulary(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count;
     for (int i = 0; same && i < a->count; i++)
-        same = !strcmp(a->word[i], b->word[i]);
+        same = !strcmp(a->token[i], b->token[i]);
     return same;
 }
 
@@ -6391,7 +6396,7 @@ double best_so_far(const Checkpoint *newest, const char *path,
                               newest->settings.recipe.batch, 0,
                               &best.trainer.arena);
     checkpoint_free(&best);
-    return isfinite(loss.plain) ? loss.plain : INFINITY;
+    return isfinite(loss.cross_entropy) ? loss.cross_entropy : INFINITY;
 }
 
 // Says in three lines what is about to happen, and what will be replaced.
@@ -6479,7 +6484,7 @@ void run_training(Console *c, const Pairs *data, const Pairs *valid) {
     if (!finite)
         fail("step %" PRId64 ": the loss is not a number any more; "
              "try a smaller --lr; %s %s", t->step + 1,
-             c->pauses || c->settings->resume ? "the last good state is in"
+             c->milestones || c->settings->resume ? "the last good state is in"
                                               : "nothing was saved in",
              c->newest);
     const char *path = isfinite(t->best) ? c->settings->model : c->newest;
@@ -6636,8 +6641,8 @@ char *read_input(Input *in) {
 
 // text → its tokens, which the caller frees. Returns NULL, or what is wrong
 // with the text, to be said after its name.
-const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
-                         Sentence *s) {
+const char *tokenize_input(const char *text, const Checkpoint *c,
+                           const Vocab *v, Sentence *s) {
     static char reason[64];
     int most = c->settings.config.max_len;
     if (!valid_utf8(text))
@@ -6646,7 +6651,7 @@ const char *encode_input(const char *text, const Checkpoint *c, const Vocab *v,
     strcpy(copied, text);
     if (c->settings.tokenizer.lowercase)
         lower_case(copied);
-    *s = encode_text(copied, v, c->settings.tokenizer);
+    *s = tokenize(copied, v, c->settings.tokenizer);
     free(copied);
     snprintf(reason, sizeof reason, "has %d tokens; the model takes at most %d",
              s->length - 1, most);
@@ -6659,7 +6664,7 @@ void translate_command(const Arguments *a, Checkpoint *c) {
     Input in = {.checkpoint = c};
     char *text;
     while ((text = read_input(&in)) != NULL) {
-        const char *wrong = encode_input(text, c, &c->source,
+        const char *wrong = tokenize_input(text, c, &c->source,
                                          &in.line[in.lines]);
         free(text);
         in.lines += !wrong;
@@ -6708,7 +6713,7 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     Arena *arena = &c->trainer.arena;
     Pairs p = load_pairs(a->operand[1], c);
     Loss loss = evaluate_loss(model, &p, TOGETHER, 0, arena);
-    if (!isfinite(loss.plain))
+    if (!isfinite(loss.cross_entropy))
         fail("%s: its loss on %s is not a number", a->operand[0],
              a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
@@ -6759,10 +6764,10 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     if (csv && same_file(csv, a->operand[0]))
         misuse(a, "%s would be overwritten", csv);
     Sentence source, target;
-    const char *wrong = encode_input(a->operand[1], c, &c->source, &source);
+    const char *wrong = tokenize_input(a->operand[1], c, &c->source, &source);
     if (wrong || source.length == 1)
         fail("the sentence %s", wrong ? wrong : "is empty");
-    if (wanted && (wrong = encode_input(wanted, c, &c->target, &target)))
+    if (wanted && (wrong = tokenize_input(wanted, c, &c->target, &target)))
         fail("the target %s", wrong);
     if (!wanted) {
         Sentence *own = translate_all(model, &source, 1, 1, arena);

@@ -233,8 +233,8 @@ void example_views(void) {
     real memory[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     Mat m = mat(memory, 3, 4);
     Mat mt = transposed(m);
-    Mat columns = band_of_cols(m, 1, 2);
-    Mat rows = band_of_rows(m, 1, 2);
+    Mat columns = slice_cols(m, 1, 2);
+    Mat rows = slice_rows(m, 1, 2);
     show("m mt columns rows", m, mt, columns, rows);
     printf("\n                      rows   cols    row_stride   col_stride"
            "   begins at\n");
@@ -533,7 +533,7 @@ void example_positions(void) {
     enum { P = 40, D = 8 };
     Mat p = arena_mat(&room, P, D);
     sinusoidal_positions(p);
-    show("positions", band_of_rows(p, 0, 4));
+    show("positions", slice_rows(p, 0, 4));
     printf("\ndot products of the codes of positions t and t + n\n\n"
            "          n = 0    n = 1    n = 3   n = 10\n");
     const int start[] = {0, 1, 2, 10, 29}, apart[] = {0, 1, 3, 10};
@@ -754,7 +754,7 @@ void example_norm_gradient(void) {
     Norm plain = {filled_mat(1, D, 1), filled_mat(1, D, 0)};
     norm_backward(&pass, &s, &plain, &dw, none, filled_mat(1, D, 1));
     show_row("dx if the loss is Σ y", none.at, D, 4);
-    if (!(norm_of(none.at, D) < 1e-12))
+    if (!(l2_norm(none.at, D) < 1e-12))
         say(false, "that is zero");
 }
 
@@ -765,7 +765,7 @@ void example_norm_gradient(void) {
 // The size of a typical element.
 double root_mean_square(Mat m) {
     size_t n = (size_t)m.rows * (size_t)m.cols;
-    return norm_of(m.at, n) / sqrt((double)n);
+    return l2_norm(m.at, n) / sqrt((double)n);
 }
 
 // Random x goes up a stack of twelve fresh encoder layers. Post-norm brings it
@@ -819,7 +819,7 @@ StackCase new_stack_case(const Config *config, int length) {
 Transformer *prefilled_transformer(const Config *config) {
     Transformer *g = transformer_zeros(config);
     for (size_t k = 0; k < g->count; k++)
-        g->number[k] = PREFILL;
+        g->values[k] = PREFILL;
     return g;
 }
 
@@ -861,9 +861,9 @@ void example_encoder(void) {
     Pass pass = {.arena = &room, .config = &config, .sentences = B};
     EncoderSaved s;
     Mat x = random_mat(B * LENGTH, D), blanked = copied(x), moved = copied(x);
-    fill(band_of_rows(blanked, BLANK, 1), 0);
+    fill(slice_rows(blanked, BLANK, 1), 0);
     for (int i = 0; i < LENGTH; i++)
-        copy(band_of_rows(moved, i, 1), band_of_rows(x, from[i], 1));
+        copy(slice_rows(moved, i, 1), slice_rows(x, from[i], 1));
     const Encoder *w = &t->encoder;
     Mat y = encoder_forward(&pass, &s, w, x, (Mask){0});
     Mat y_blanked = encoder_forward(&pass, &s, w, blanked, (Mask){0});
@@ -1047,8 +1047,8 @@ void example_leak(void) {
                                 TARGET_V);
         show_row(m ? "without a mask" : "with the causal mask", moved, T, 4);
     }
-    Mat before = band_of_rows(logits[0][0], 0, T - 1);
-    say(same_bits(before, band_of_rows(logits[0][1], 0, T - 1)),
+    Mat before = slice_rows(logits[0][0], 0, T - 1);
+    say(same_bits(before, slice_rows(logits[0][1], 0, T - 1)),
         "\nWith the mask, positions 0 to 2 are the same to the last bit.");
     transformer_free(t);
 }
@@ -1102,16 +1102,16 @@ void example_tokens(void) {
     Vocab v = vocab_build(known, 2, words, 1);
     printf("vocabulary  ");
     for (int k = 0; k < v.count; k++) {
-        printf("%s%d %s", k == 8 ? "\n            " : "", k, v.word[k]);
+        printf("%s%d %s", k == 8 ? "\n            " : "", k, v.token[k]);
         printf(k == 7 || k == v.count - 1 ? "" : "  ");
     }
     printf("\n\ntext        %s\nwords      ", text);
     show_tokens(text, words);
-    Sentence s = encode_text(text, &v, words);
+    Sentence s = tokenize(text, &v, words);
     printf("numbers    ");
     for (int k = 0; k < s.length; k++)
         printf(" %d", s.id[k]);
-    char *back = decode_text(s.id, s.length, &v, words);
+    char *back = detokenize(s.id, s.length, &v, words);
     printf("\nback        %s\n\nletters    ", back);
     show_tokens("où, paul?", letters);
     free(back);
@@ -1125,7 +1125,7 @@ void show_ids(const char *name, const int *ids, int length, const Vocab *v) {
     for (int b = 0; b < 3; b++) {
         char line[200] = "", *end = line;
         for (int t = 0; t < length; t++) {
-            const char *word = v->word[ids[b * length + t]];
+            const char *word = v->token[ids[b * length + t]];
             end += sprintf(end, "%4d %-9s", ids[b * length + t], word);
         }
         put_line(line);
@@ -1141,7 +1141,7 @@ void example_batch(void) {
     Tokenizer words = {.tokens = WORDS};
     Vocab english = vocab_build(source, 3, words, 1);
     Vocab french = vocab_build(target, 3, words, 1);
-    Pairs pairs = encode_pairs(&text, &english, &french, words, 10);
+    Pairs pairs = tokenize_pairs(&text, &english, &french, words, 10);
     const int number[] = {0, 1, 2};
     Batch batch = make_batch(&room, &pairs, number, 3);
     show_ids("source", batch.source, batch.source_length, &english);
@@ -1274,12 +1274,12 @@ void example_clip(void) {
     printf("gradient            norm    factor    clipped             norm\n");
     for (int k = 0; k < 2; k++) {
         const real *g = gradient[k];
-        double norm = norm_of(g, 2);
+        double norm = l2_norm(g, 2);
         double factor = clip_factor(norm, 1);
         real clipped[] = {factor * g[0], factor * g[1]};
         printf("%.4f  %.4f  %8.4f  %8.4f    %.4f  %.4f  %8.4f\n", g[0], g[1],
                norm, factor, clipped[0], clipped[1],
-               norm_of(clipped, 2));
+               l2_norm(clipped, 2));
     }
 }
 
@@ -1316,7 +1316,7 @@ Checkpoint small_trained_model(void) {
     c.target = vocab_build(target, PAIRS, c.settings.tokenizer, 1);
     config->source_vocab = c.source.count;
     config->target_vocab = c.target.count;
-    Pairs pairs = encode_pairs(&text, &c.source, &c.target,
+    Pairs pairs = tokenize_pairs(&text, &c.source, &c.target,
                                c.settings.tokenizer, config->max_len);
     c.trainer = trainer_new(config, &c.settings.recipe);
     initialize(c.trainer.model, 1);
@@ -1330,7 +1330,7 @@ void show_best(Mat p, const Vocab *v, int count) {
     for (int k = 0; k < count; k++) {
         int best = arg_max(p.at, 0, p.cols);
         printf("%.3f ", rounded(p.at[best], 3));
-        put(v->word[best], k == count - 1 ? 0 : 11);
+        put(v->token[best], k == count - 1 ? 0 : 11);
         p.at[best] = -1;
     }
     putchar('\n');
@@ -1343,7 +1343,7 @@ void example_decoding(void) {
     Checkpoint c = small_trained_model();
     const Transformer *model = c.trainer.model;
     const char *text = "the black car";
-    Sentence source = encode_text(text, &c.source, c.settings.tokenizer);
+    Sentence source = tokenize(text, &c.source, c.settings.tokenizer);
     Pass pass = {.arena = &room, .config = &model->config};
     Cache cache = decoder_start(&pass, model, source.id, 1, source.length, 8);
     char written[100] = "<start>";
@@ -1355,7 +1355,7 @@ void example_decoding(void) {
         id = arg_max(p.at, END, p.cols);
         softmax_row(p.at, NULL, p.cols);          // probabilities
         show_best(p, &c.target, 3);
-        sprintf(written + strlen(written), " %s", c.target.word[id]);
+        sprintf(written + strlen(written), " %s", c.target.token[id]);
     }
     put(written, 0);
     putchar('\n');
@@ -1414,7 +1414,7 @@ void show_weights(Mat w, const char *const *rows, const char *const *cols) {
 void example_look(void) {
     Checkpoint c = small_trained_model();
     const Transformer *model = c.trainer.model;
-    Sentence source = encode_text("the black car", &c.source,
+    Sentence source = tokenize("the black car", &c.source,
                                   c.settings.tokenizer);
     Sentence *target = translate_all(model, &source, 1, 1, &room);
     Pass pass = {.arena = &room, .config = &model->config};
@@ -1423,9 +1423,9 @@ void example_look(void) {
     Mat w = attention_of(&s, CROSS, 0, 0, model->config.heads);
     const char *rows[8], *cols[8];
     for (int i = 0; i < w.rows; i++)
-        rows[i] = c.target.word[batch.expected[i]];
+        rows[i] = c.target.token[batch.expected[i]];
     for (int j = 0; j < w.cols; j++)
-        cols[j] = c.source.word[batch.source[j]];
+        cols[j] = c.source.token[batch.source[j]];
     show_weights(w, rows, cols);
     putchar('\n');
     draw_attention(stdout, w, rows, cols);
@@ -1514,8 +1514,8 @@ void example_checkpoint(void) {
     again = load_checkpoint(path, true);
     bool same = again.trainer.model->count == count;
     for (size_t k = 0; same && k < count; k++)
-        same = again.trainer.model->number[k]
-            == (float)c.trainer.model->number[k];
+        same = again.trainer.model->values[k]
+            == (float)c.trainer.model->values[k];
     say(same, "Loaded again, all parameters are the same, as floats.");
     remove(path);
     free(contents);

@@ -79,7 +79,7 @@ void take_in(Mean *m, double value) {
 
 typedef struct {
     Mean entropy, difference, offset[2 * REACH + 1];
-    Mean *word; // one for each word
+    Mean *token; // one for each word
 } Habits;
 
 // The entropy of the mean of two rows of n weights, in bits.
@@ -112,7 +112,7 @@ void measure_keys(Habits *head, const real *weight, const int *id, int i,
                   int n) {
     for (int j = 0; j < n && n > 1; j++) {
         double share = (double)weight[j] * n;
-        take_in(&head->word[id[j]], share);
+        take_in(&head->token[id[j]], share);
         if (abs(j - i) <= REACH)
             take_in(&head->offset[j - i + REACH], share);
     }
@@ -130,10 +130,10 @@ void print_head(const Habits *head, const char *names, const Vocab *vocab) {
                    head->offset[k].sum / head->offset[k].count,
                    head->offset[k].count);
     for (int k = 0; k < vocab->count; k++)
-        if (head->word[k].count > 0)
-            printf("%s,word,\"%s\",%.4f,%.0f\n", names, vocab->word[k],
-                   head->word[k].sum / head->word[k].count,
-                   head->word[k].count);
+        if (head->token[k].count > 0)
+            printf("%s,word,\"%s\",%.4f,%.0f\n", names, vocab->token[k],
+                   head->token[k].sum / head->token[k].count,
+                   head->token[k].count);
 }
 
 // One kind of attention in one layer, in all sentences.
@@ -143,7 +143,7 @@ void measure(Checkpoint *c, const Pairs *p, int kind, int layer) {
     Habits *head = allocate((size_t)heads, sizeof *head);
     Mat *weights = allocate((size_t)heads, sizeof *weights);
     for (int h = 0; h < heads; h++)
-        head[h].word = allocate((size_t)words, sizeof(Mean));
+        head[h].token = allocate((size_t)words, sizeof(Mean));
     Arena *arena = &c->trainer.arena;
     Pass pass = {.arena = arena, .config = &c->settings.config};
     for (int k = 0; k < min_int(SENTENCES, p->count); k++) {
@@ -166,7 +166,7 @@ void measure(Checkpoint *c, const Pairs *p, int kind, int layer) {
         char names[64];
         snprintf(names, sizeof names, "%s,%d,%d", kind_name[kind], layer, h);
         print_head(&head[h], names, kind == DECODER ? &c->target : &c->source);
-        free(head[h].word);
+        free(head[h].token);
     }
     free(head);
     free(weights);

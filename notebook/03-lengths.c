@@ -30,7 +30,7 @@ Batch letters(Arena *arena, uint64_t seed, uint64_t which, int B, int length,
     Batch batch = {B, T, T, id, id + B * T, id + 2 * B * T};
     for (int i = 0; i < B * T; i++)
         id[i] = i % T == length ? END
-                                : FIRST_WORD + (int)(LETTERS * uniform(&state));
+                                : FIRST_TOKEN + (int)(LETTERS * uniform(&state));
     for (int i = 0; i < B * T; i++) {
         int place = i % T, first = i - place;
         int from = reverse ? length - 1 - place : place;
@@ -44,8 +44,8 @@ Batch letters(Arena *arena, uint64_t seed, uint64_t which, int B, int length,
 // Trains for so many steps, each with a batch of one length.
 Trainer trained(int positions, bool reverse, int steps) {
     Config config = {.layers = 1, .d_model = D, .heads = 4, .d_ff = 4 * D,
-                     .source_vocab = FIRST_WORD + LETTERS,
-                     .target_vocab = FIRST_WORD + LETTERS,
+                     .source_vocab = FIRST_TOKEN + LETTERS,
+                     .target_vocab = FIRST_TOKEN + LETTERS,
                      .max_len = LONGEST, .positions = positions};
     Recipe recipe = {.rate = 0.004, .warmup = 200, .clip = 1, .seed = 1};
     Trainer t = trainer_new(&config, &recipe);
@@ -77,7 +77,7 @@ void test(Trainer *t, const char *names, int length, bool reverse) {
         for (int place = 0; place < P; place++) {
             int i = b * P + place, said = out[b * room + place];
             right[place] += said == batch.expected[i];
-            forced[place] += arg_max(row(logits, i), FIRST_WORD, logits.cols)
+            forced[place] += arg_max(row(logits, i), FIRST_TOKEN, logits.cols)
                              == batch.expected[i];
             all += said == batch.expected[i];
         }

@@ -89,7 +89,7 @@ void print_permutation(Transformer *t, Arena *arena, const char *model,
     for (int i = 0; i < PLACES * D; i++)
         x.at[i] = (real)normal(&state);
     for (int i = 0; i < PLACES; i++)
-        copy(band_of_rows(exchanged, i, 1), band_of_rows(x, order[i], 1));
+        copy(slice_rows(exchanged, i, 1), slice_rows(x, order[i], 1));
     Mat y = through(t, arena, x, positions, layers);
     Mat z = through(t, arena, exchanged, positions, layers);
     double difference = 0, norm = 0;

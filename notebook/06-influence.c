@@ -66,7 +66,7 @@ Lab new_lab(bool as_pytorch) {
         start_as_pytorch(lab.model);
     uint64_t state = random_key(1, FOR_ORDER, 0);
     for (int i = 0; i < B * S; i++)
-        lab.ids[i] = FIRST_WORD + (int)(uniform(&state) * (V - FIRST_WORD));
+        lab.ids[i] = FIRST_TOKEN + (int)(uniform(&state) * (V - FIRST_TOKEN));
     return lab;
 }
 
@@ -94,8 +94,8 @@ void encode_blanked(Lab *lab, Mat *out, int blank, int sentences) {
     Mat x = embedding_forward(pass, &e, t->source_embedding,
                               t->source_positions, lab->ids, S);
     for (int b = 0; b < sentences; b++)
-        copy(band_of_rows(x, b * S + blank, 1),
-             band_of_rows(t->source_positions, blank, 1));
+        copy(slice_rows(x, b * S + blank, 1),
+             slice_rows(t->source_positions, blank, 1));
     for (int l = 0; l < L; l++)
         out[l] = x = encoder_layer_forward(pass, &s, &t->encoder.layer[l], x,
                                            lab->mask);

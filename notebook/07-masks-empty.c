@@ -54,7 +54,7 @@ Result attention(Arena *arena, Mask mask, real hidden) {
     for (int n = 0; n < 4; n++)
         for (int i = 0; i < ROWS * K; i++)
             random[n]->at[i] = (real)normal(&state);
-    fill(band_of_rows(d.out, ROWS - 1, 1), 0);
+    fill(slice_rows(d.out, ROWS - 1, 1), 0);
     attention_forward(a, mask);
     if (hidden < 0) { // the same by hand
         matmul(a.weights, a.q, transposed(a.k));

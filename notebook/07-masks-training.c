@@ -49,12 +49,12 @@ void step(Trainer *t, const Batch *batch, bool causal) {
     Mat lse = arena_mat(&t->arena, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, batch->expected, 0, &t->arena);
     Transformer *g = t->gradient;
-    memset(g->number, 0, g->count * sizeof(real));
+    memset(g->values, 0, g->count * sizeof(real));
     loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
     transformer_backward(&pass, &saved, t->model, g, logits);
-    Adam adam = {t->model->number, t->m->number, t->v->number, g->number,
+    Adam adam = {t->model->values, t->m->values, t->v->values, g->values,
                  g->count};
-    double norm = norm_of(g->number, g->count);
+    double norm = l2_norm(g->values, g->count);
     t->step++;
     adam_step(adam, clip_factor(norm, t->recipe.clip),
               learning_rate(&t->recipe, t->step), t->step);
@@ -93,7 +93,7 @@ void report(Trainer *t, const Batch *batch, bool causal, int *out) {
     for (int i = 0; i < n; i++)
         right += batch->expected[i] != PAD && out[i] == batch->expected[i];
     printf("%s,%" PRId64 ",%.5g,%.4g,%.4g\n", causal ? "causal" : "none",
-           t->step, loss.plain / loss.tokens,
+           t->step, loss.cross_entropy / loss.tokens,
            100.0 * loss.correct / loss.tokens, 100.0 * right / loss.tokens);
 }
 
@@ -101,7 +101,7 @@ void show(FILE *file, const Text *text, const Batch *batch, const int *out,
           const Vocab *v, bool causal) {
     for (int b = 0; b < SHOWN; b++) {
         int P = batch->target_length;
-        char *written = decode_text(out + b * P, P, v, (Tokenizer){0});
+        char *written = detokenize(out + b * P, P, v, (Tokenizer){0});
         fprintf(file, "%s,%s,%s,%s\n", causal ? "causal" : "none",
                 text->source[b], text->target[b], written);
         free(written);
@@ -120,8 +120,8 @@ int main(int argc, char **argv) {
     Text unseen = read_pairs("data/reverse.valid.tsv", how);
     Vocab source = vocab_build(text.source, text.count, how, 1);
     Vocab target = vocab_build(text.target, text.count, how, 1);
-    Pairs data = encode_pairs(&text, &source, &target, how, 16);
-    Pairs valid = encode_pairs(&unseen, &source, &target, how, 16);
+    Pairs data = tokenize_pairs(&text, &source, &target, how, 16);
+    Pairs valid = tokenize_pairs(&unseen, &source, &target, how, 16);
     Config config = {.layers = LAYERS, .d_model = WIDTH, .heads = 4,
                      .d_ff = 2 * WIDTH, .source_vocab = source.count,
                      .target_vocab = target.count, .max_len = 16};

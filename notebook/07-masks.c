@@ -51,10 +51,10 @@ Mat logits_of(Lab *lab, const int *source, int S, Mask source_mask,
     return decode(&pass, saved, lab->model, target, T, masks);
 }
 
-// Words from FIRST_WORD on, and pads after them.
+// Words from FIRST_TOKEN on, and pads after them.
 void words(int *ids, int count, int pads) {
     for (int i = 0; i < count + pads; i++)
-        ids[i] = i < count ? FIRST_WORD + i * 5 % (V - FIRST_WORD) : PAD;
+        ids[i] = i < count ? FIRST_TOKEN + i * 5 % (V - FIRST_TOKEN) : PAD;
 }
 
 // The largest |a - b| in row i.
@@ -82,7 +82,7 @@ void leak(Lab *lab) {
             Mask mask = causal ? causal_mask(&lab->arena, T) : none;
             words(target, T, 0);
             Mat before = logits_of(lab, source, LENGTH, none, target, mask);
-            target[changed] = FIRST_WORD + 1; // no word of it
+            target[changed] = FIRST_TOKEN + 1; // no word of it
             Mat after = logits_of(lab, source, LENGTH, none, target, mask);
             for (int i = 0; i < T; i++)
                 printf("%s,%d,%d,%.6g\n", causal ? "causal" : "none", changed,
@@ -108,7 +108,7 @@ void padding(Lab *lab) {
     int source[LENGTH + MOST_PADS], target[T];
     words(target, T, 0);
     Mask causal = causal_mask(&lab->arena, T);
-    Mat pad = band_of_rows(lab->model->source_embedding, PAD, 1);
+    Mat pad = slice_rows(lab->model->source_embedding, PAD, 1);
     Mat kept = arena_mat(&lab->arena, 1, D);
     copy(kept, pad);
     printf("mask,pads,difference,content\n");

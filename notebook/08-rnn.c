@@ -24,7 +24,7 @@
 #include "lab.h"
 #include "rnn.c"
 
-enum { LETTERS = 18, V = FIRST_WORD + LETTERS, PAIRS = 2500, UNSEEN = 500,
+enum { LETTERS = 18, V = FIRST_TOKEN + LETTERS, PAIRS = 2500, UNSEEN = 500,
        B = 64, LONGEST = 40 };
 
 const double CLIP = 5, RATE = 1e-3;
@@ -51,7 +51,7 @@ Pairs random_pairs(int n, int length, uint64_t seed) {
         p.source[i] = (Sentence){allocate(T, sizeof(int)), length};
         p.target[i] = (Sentence){allocate(T, sizeof(int)), length};
         for (int t = 0; t < length; t++) {
-            int word = FIRST_WORD + (int)(uniform(&state) * LETTERS);
+            int word = FIRST_TOKEN + (int)(uniform(&state) * LETTERS);
             p.source[i].id[t] = p.target[i].id[length - 1 - t] = word;
         }
     }
@@ -87,15 +87,15 @@ Loss step_of(Lab *lab, const Batch *batch, const bool *own) {
     const int *expected = lab->recurrent ? r.expected : batch->expected;
     Mat lse = arena_mat(arena, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, expected, 0, arena);
-    memset(gradient->number, 0, gradient->count * sizeof(real));
+    memset(gradient->values, 0, gradient->count * sizeof(real));
     loss_backward(logits, logits, lse, expected, 0, loss.tokens);
     if (lab->recurrent)
         rnn_backward(arena, lab->rnn[1], logits, &r, lab->rnn[0]);
     else
         transformer_backward(&pass, &s, lab->book[0], gradient, logits);
-    double norm = norm_of(gradient->number, gradient->count);
-    slow_adam_step(lab->book[0]->number, lab->book[2]->number,
-                   lab->book[3]->number, gradient->number, gradient->count,
+    double norm = l2_norm(gradient->values, gradient->count);
+    slow_adam_step(lab->book[0]->values, lab->book[2]->values,
+                   lab->book[3]->values, gradient->values, gradient->count,
                    clip_factor(norm, CLIP), RATE, ++lab->step);
     return loss;
 }
@@ -137,8 +137,8 @@ void decode_batch(Lab *lab, const Batch *batch, int *out, Mat weights) {
     RnnSaved s;
     rnn_translate(arena, &s, lab->rnn[0], batch, out);
     for (int i = 0; s.attention.weights.at && i < n * T; i++)
-        add(band_of_rows(weights, i / n, 1),
-            band_of_rows(s.attention.weights, i, 1));
+        add(slice_rows(weights, i / n, 1),
+            slice_rows(s.attention.weights, i, 1));
 }
 
 // What is right in the test data: the words at each place (T) and, returned,

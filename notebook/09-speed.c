@@ -153,7 +153,7 @@ void print_counts(const Lab *lab) {
 
 int main(int argc, char **argv) {
     Config config = {.layers = 6, .d_model = D, .heads = 8, .d_ff = 4 * D,
-                     .source_vocab = V, .target_vocab = FIRST_WORD,
+                     .source_vocab = V, .target_vocab = FIRST_TOKEN,
                      .max_len = MOST_LENGTH};
     Lab lab = {.transformer = transformer_new(&config),
                .transformer_gradient = transformer_zeros(&config)};
@@ -186,7 +186,7 @@ int main(int argc, char **argv) {
     transformer_free(lab.transformer_gradient);
     for (int role = 0; role < 2; role++) {
         free(lab.book[role].tensor);
-        free(lab.book[role].number);
+        free(lab.book[role].values);
     }
     free(lab.ids);
     arena_free(&lab.arena);

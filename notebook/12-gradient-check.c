@@ -110,8 +110,8 @@ void measure(Lab *lab, const char *activation, int method, double h) {
     double caught = 0;
     double *error = allocate(lab->model->count, sizeof *error);
     for (size_t i = 0; i < lab->model->count; i += STRIDE) {
-        double found = slope(lab, &lab->model->number[i], h, method);
-        double backward = (double)lab->gradient->number[i];
+        double found = slope(lab, &lab->model->values[i], h, method);
+        double backward = (double)lab->gradient->values[i];
         error[n++] = relative_error(found, backward);
         caught = fmax(caught, relative_error(found, 1.0001 * backward));
     }

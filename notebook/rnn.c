@@ -20,7 +20,7 @@
 
 // Block t, of B rows.
 Mat block(Mat m, int t, int B) {
-    return band_of_rows(m, t * B, B);
+    return slice_rows(m, t * B, B);
 }
 
 // ids (B·T), sentence by sentence -> (T·B), step by step
@@ -48,7 +48,7 @@ Packed packed_matrix(Arena *arena, Mat b) {
     Packed p = {arena_mat(arena, b.rows, columns).at, b.rows, b.cols};
     for (int j = 0; j < b.cols; j += TILE_COLS)
         pack_cols(TILE_COLS, p.at + (ptrdiff_t)j * b.rows,
-                  band_of_cols(b, j, min_int(TILE_COLS, b.cols - j)));
+                  slice_cols(b, j, min_int(TILE_COLS, b.cols - j)));
     return p;
 }
 
@@ -56,7 +56,7 @@ Packed packed_matrix(Arena *arena, Mat b) {
 void packed_matmul_add(Mat c, Mat a, Packed b) {
     PARALLEL_FOR(work_of_product(c, b.rows))
     for (int j = 0; j < b.cols; j += TILE_COLS) {
-        Mat to = band_of_cols(c, j, min_int(TILE_COLS, b.cols - j));
+        Mat to = slice_cols(c, j, min_int(TILE_COLS, b.cols - j));
         real *columns = b.at + (ptrdiff_t)j * b.rows;
         column_of_tiles(to, to, a, mat(columns, b.rows, TILE_COLS));
     }
@@ -157,7 +157,7 @@ Mat lstm_forward(Arena *arena, LstmSaved *s, const Lstm *w, Mat x, int B) {
     lstm_inputs(arena, s->gates, w, x);
     for (int t = 0; t < T; t++)
         lstm_step(s, t);
-    return band_of_rows(s->hidden, B, T * B);
+    return slice_rows(s->hidden, B, T * B);
 }
 
 // The backward pass takes the steps from the last to the first. dh and dc are
@@ -224,7 +224,7 @@ void lstm_step_backward(LstmFlow *d, const LstmSaved *s, int t) {
 // Once all steps are done: dw is added to. x (T·B,I)
 void lstm_weights_backward(Lstm *dw, const LstmFlow *d, const LstmSaved *s,
                            Mat x) {
-    Mat before = band_of_rows(s->hidden, 0, x.rows); // h' of every step
+    Mat before = slice_rows(s->hidden, 0, x.rows); // h' of every step
     matmul_add(dw->recurrent, transposed(before), d->gates);
     matmul_add(dw->input.weight, transposed(x), d->gates);
     add_column_sums(dw->input.bias, d->gates);
@@ -273,9 +273,9 @@ Mat bilstm_forward(Arena *arena, BiLstmSaved *s, const BiLstm *w, Mat x,
     s->turned = arena_zeros(arena, x.rows, x.cols);       // (1) turn x
     add_turned(s->turned, x, B);
     Mat out = arena_zeros(arena, x.rows, 2 * H);          // (2) two LSTMs
-    copy(band_of_cols(out, 0, H),
+    copy(slice_cols(out, 0, H),
          lstm_forward(arena, &s->forth, &w->forth, x, B));
-    add_turned(band_of_cols(out, H, H),                   // (3) turn back
+    add_turned(slice_cols(out, H, H),                   // (3) turn back
                lstm_forward(arena, &s->back, &w->back, s->turned, B), B);
     return out;
 }
@@ -287,9 +287,9 @@ void bilstm_backward(Arena *arena, BiLstm *dw, Mat dx, Mat dout,
     size_t mark = arena->used;
     int B = s->forth.batch, H = w->forth.recurrent.rows;
     Mat dback = arena_zeros(arena, dout.rows, H);         // (3) turn back
-    add_turned(dback, band_of_cols(dout, H, H), B);
+    add_turned(dback, slice_cols(dout, H, H), B);
     LstmFlow d = lstm_flow(arena, &s->forth, &w->forth);  // (2) two LSTMs
-    lstm_backward(&d, &dw->forth, dx, band_of_cols(dout, 0, H), &s->forth,
+    lstm_backward(&d, &dw->forth, dx, slice_cols(dout, 0, H), &s->forth,
                   &w->forth, s->x);
     d = lstm_flow(arena, &s->back, &w->back);
     Mat dturned = arena_zeros(arena, dx.rows, dx.cols);
@@ -350,8 +350,8 @@ void additive_step(Arena *arena, AdditiveSaved *s, const Additive *w, int t,
     Mat query = arena_zeros(arena, B, A);
     matmul_add(query, state, w->query);                        // (1) h' Q
     for (int i = 0; i < N; i++) {
-        copy(band_of_rows(u, i, 1), band_of_rows(s->keys, i, 1));
-        add(band_of_rows(u, i, 1), band_of_rows(query, i % B, 1));
+        copy(slice_rows(u, i, 1), slice_rows(s->keys, i, 1));
+        add(slice_rows(u, i, 1), slice_rows(query, i % B, 1));
         tanh_row(row(u, i), row(u, i), A);                     // (2) u
         *at(a, i % B, i / B) = dot(row(u, i), w->score.at, A); // (3) r
     }
@@ -493,8 +493,8 @@ void list_rnn(Rnn *r) {
 
 // Gives each tensor of a list its place in one block of zeros.
 void place_tensors(Transformer *book) {
-    book->number = allocate(book->count, sizeof(real));
-    real *next = book->number;
+    book->values = allocate(book->count, sizeof(real));
+    real *next = book->values;
     for (int i = 0; i < book->tensors; i++) {
         Tensor *tensor = &book->tensor[i];
         *tensor->mat = mat(next, tensor->rows, tensor->cols);
@@ -515,7 +515,7 @@ Rnn *rnn_zeros(const RnnConfig *config) {
 
 void rnn_free(Rnn *r) {
     free(r->book.tensor);
-    free(r->book.number);
+    free(r->book.values);
     free(r);
 }
 
@@ -548,18 +548,18 @@ void decoder_step_forward(Pass *pass, RnnSaved *s, const Rnn *w, Mat logits,
     Mat x = block(s->target_x, t, B), features = block(s->features, t, B);
     EmbeddingSaved here;
     Mat none = {0};
-    copy(band_of_cols(x, 0, E),                                // (1) word
+    copy(slice_cols(x, 0, E),                                // (1) word
          embedding_forward(pass, &here, w->target_embedding, none,
                            s->input + t * B, 1));
     if (w->config.attention > 0) {                             // (2) context
-        Mat context = band_of_cols(x, E, H);
+        Mat context = slice_cols(x, E, H);
         additive_step(pass->arena, &s->attention, &w->attention, t, context,
                       block(s->decoder.hidden, t, B));
-        copy(band_of_cols(features, H, H), context);
+        copy(slice_cols(features, H, H), context);
     }
     lstm_inputs(pass->arena, block(s->decoder.gates, t, B),    // (3) LSTM
                 &w->decoder, x);
-    copy(band_of_cols(features, 0, H), lstm_step(&s->decoder, t));
+    copy(slice_cols(features, 0, H), lstm_step(&s->decoder, t));
     copy(block(logits, t, B),                                  // (4) scores
          linear_forward(pass, &w->output, features));
 }
@@ -622,11 +622,11 @@ void decoder_backward_steps(Arena *arena, LstmFlow *d, AdditiveFlow *a, Rnn *dw,
     int B = s->B, E = w->config.embedding, H = w->config.hidden;
     for (int t = s->T - 1; t >= 0; t--) {
         Mat dfeature = block(dfeatures, t, B);
-        add(d->hidden, band_of_cols(dfeature, 0, H));        // (4) scores
+        add(d->hidden, slice_cols(dfeature, 0, H));        // (4) scores
         lstm_step_backward(d, &s->decoder, t);               // (3) LSTM
         if (w->config.attention > 0) {                       // (2) context
-            Mat dcontext = band_of_cols(dfeature, H, H);
-            Mat used = band_of_rows(w->decoder.input.weight, E, H);
+            Mat dcontext = slice_cols(dfeature, H, H);
+            Mat used = slice_rows(w->decoder.input.weight, E, H);
             matmul_add(dcontext, block(d->gates, t, B), transposed(used));
             additive_step_backward(arena, a, &dw->attention, d->hidden,
                                    dcontext, &s->attention, &w->attention, t);
@@ -648,14 +648,14 @@ void rnn_backward(Arena *arena, Rnn *dw, Mat dlogits, const RnnSaved *s,
         a = additive_flow(arena, &s->attention);
     decoder_backward_steps(arena, &d, &a, dw, dfeatures, s, w);
     lstm_weights_backward(&dw->decoder, &d, &s->decoder, s->target_x);
-    Mat words = band_of_rows(w->decoder.input.weight, 0, E);
+    Mat words = slice_rows(w->decoder.input.weight, 0, E);
     Mat dtarget = arena_zeros(arena, N, E);
     matmul_add(dtarget, d.gates, transposed(words));
     embedding_backward(&s->target_words, dw->target_embedding, none, dtarget);
     if (w->config.attention > 0)                             // (3) e M
         additive_weights_backward(&a, &dw->attention, &s->attention,
                                   &w->attention,
-                                  band_of_rows(s->decoder.hidden, 0, N));
+                                  slice_rows(s->decoder.hidden, 0, N));
     LstmFlow e = lstm_flow(arena, &s->encoder, &w->encoder); // (2) the start
     copy(e.hidden, d.hidden);
     copy(e.cell, d.cell);

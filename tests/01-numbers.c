@@ -11,7 +11,7 @@ void test_views(void)
     Mat t = transposed(m);
     CLAIM(t.rows == 4 && t.cols == 2 && *at(t, 2, 1) == 6,
           "transposing exchanges rows and columns without moving a number");
-    Mat cols = band_of_cols(m, 2, 2), rows = band_of_rows(m, 1, 1);
+    Mat cols = slice_cols(m, 2, 2), rows = slice_rows(m, 1, 1);
     CLAIM(*at(cols, 1, 0) == 6 && cols.cols == 2, "a band of columns");
     CLAIM(*at(rows, 0, 2) == 6 && rows.rows == 1, "a band of rows");
     CLAIM(*at(transposed(cols), 0, 1) == 6, "views of views");
@@ -25,9 +25,9 @@ double product_error(int n, int k, int m, int which, bool small)
     Mat b = which & 2 ? transposed(random_mat(m, k)) : random_mat(k, m);
     Mat c = which & 4 ? transposed(random_mat(m, n)) : random_mat(n, m);
     if (which & 8) { // bands of wider matrices
-        a = band_of_cols(random_mat(n, k + 5), 2, k);
-        b = band_of_cols(random_mat(k, m + 3), 1, m);
-        c = band_of_cols(random_mat(n, m + 7), 3, m);
+        a = slice_cols(random_mat(n, k + 5), 2, k);
+        b = slice_cols(random_mat(k, m + 3), 1, m);
+        c = slice_cols(random_mat(n, m + 7), 3, m);
     }
     Mat expected = copied(c);
     matmul_definition(expected, a, b);
@@ -107,8 +107,8 @@ void test_products_by_rows(void)
     bool same = true;
     for (int i = 0; i < 200; i += 33) {
         fill(one, 0);
-        matmul_add(one, band_of_rows(a, i, 1), b);
-        same = same && same_bits(one, band_of_rows(all, i, 1));
+        matmul_add(one, slice_rows(a, i, 1), b);
+        same = same && same_bits(one, slice_rows(all, i, 1));
     }
     CLAIM(same, "a row of a product has the same bits alone and among others");
 }

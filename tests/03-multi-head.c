@@ -130,10 +130,10 @@ void test_against_paper(void)
             Linear *from[] = {&c.w.query, &c.w.key, &c.w.value};
             Mat *to[] = {&a.q, &a.k, &a.v};
             for (int i = 0; i < 3; i++) {
-                Linear own = {band_of_cols(from[i]->weight, h * K, K),
-                              band_of_cols(from[i]->bias, h * K, K)};
-                Mat in = i == 0 ? band_of_rows(c.x, b * T, T)
-                                : band_of_rows(c.y, b * S, S);
+                Linear own = {slice_cols(from[i]->weight, h * K, K),
+                              slice_cols(from[i]->bias, h * K, K)};
+                Mat in = i == 0 ? slice_rows(c.x, b * T, T)
+                                : slice_rows(c.y, b * S, S);
                 *to[i] = linear_forward(&pass, &own, in);
             }
             attention_forward(a, (Mask){0});

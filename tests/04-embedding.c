@@ -52,7 +52,7 @@ void test_forward(void)
     x = forward(&c, &s);
     CLAIM(fabs(*at(x, 3, 2) - sqrt(D) * *at(c.table, 6, 2)) < 1e-6,
           "without positions the token's row alone");
-    CLAIM(same_bits(band_of_rows(x, 0, 1), band_of_rows(x, 2, 1)),
+    CLAIM(same_bits(slice_rows(x, 0, 1), slice_rows(x, 2, 1)),
           "and the same token is the same vector everywhere");
 }
 

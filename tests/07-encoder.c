@@ -65,9 +65,9 @@ void test_influence(void)
     Mat after = forward(&c, &pass, &s);
     bool all = true;
     for (int i = 0; i < S; i++)
-        all = all && !same_bits(band_of_rows(before, i, 1), band_of_rows(after, i, 1));
+        all = all && !same_bits(slice_rows(before, i, 1), slice_rows(after, i, 1));
     CLAIM(all, "blanking one embedding changes every position of its sentence");
-    CLAIM(same_bits(band_of_rows(before, S, S), band_of_rows(after, S, S)),
+    CLAIM(same_bits(slice_rows(before, S, S), slice_rows(after, S, S)),
           "and nothing in the other sentence");
     transformer_free(c.model);
 }
@@ -86,15 +86,15 @@ void test_permutation(void)
     Mat crossed = encode(&pass, &s, t, permuted, 4, (Mask){0});
     double most = 0;
     for (int i = 0; i < 4; i++)
-        most = fmax(most, largest_error(band_of_rows(crossed, i, 1),
-                                        band_of_rows(straight, from[i], 1)));
+        most = fmax(most, largest_error(slice_rows(crossed, i, 1),
+                                        slice_rows(straight, from[i], 1)));
     CLAIM(most < 1e-10, "without positions a permuted input gives a permuted "
           "output: %.0e", most);
     config.positions = SINUSOIDAL;
     Transformer *with = random_transformer(&config);
     straight = encode(&pass, &s, with, ids, 4, (Mask){0});
     crossed = encode(&pass, &s, with, permuted, 4, (Mask){0});
-    CLAIM(largest_error(band_of_rows(crossed, 0, 1), band_of_rows(straight, 2, 1))
+    CLAIM(largest_error(slice_rows(crossed, 0, 1), slice_rows(straight, 2, 1))
           > 1e-3, "with positions it does not");
     transformer_free(t);
     transformer_free(with);

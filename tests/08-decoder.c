@@ -94,7 +94,7 @@ void test_memory(void)
         fill(*t->tensor[i].mat, 1);
     double total = 0;
     for (size_t k = 0; k < t->count; k++)
-        total += t->number[k];
+        total += t->values[k];
     CLAIM(total == (double)t->count, "the tensors fill their block without gap or "
           "overlap");
     *at(t->target_embedding, 6, 3) = 42;
@@ -111,10 +111,10 @@ void test_start(void)
     Transformer *t = transformer_new(&config), *same = transformer_new(&config);
     initialize(t, 3);
     initialize(same, 3);
-    CLAIM(!memcmp(t->number, same->number, t->count * sizeof(real)),
+    CLAIM(!memcmp(t->values, same->values, t->count * sizeof(real)),
           "the same seed gives the same model");
     initialize(same, 4);
-    CLAIM(memcmp(t->number, same->number, t->count * sizeof(real)),
+    CLAIM(memcmp(t->values, same->values, t->count * sizeof(real)),
           "another seed another one");
     Mat w = t->encoder.layer[0].feed_forward.network.inner.weight;
     double limit = sqrt(6. / (120 + 480)), square = 0, most = 0;

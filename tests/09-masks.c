@@ -47,9 +47,9 @@ void test_no_leak(ModelCase *c, const char *name)
     changed[2] = 9; // word 2 of sentence 0
     c->batch.input = changed;
     Mat after = logits_of(c);
-    CLAIM(same_bits(band_of_rows(before, 0, 2), band_of_rows(after, 0, 2)),
+    CLAIM(same_bits(slice_rows(before, 0, 2), slice_rows(after, 0, 2)),
           "%s: a later target word changes no earlier logit", name);
-    CLAIM(!same_bits(band_of_rows(before, 2, 1), band_of_rows(after, 2, 1)),
+    CLAIM(!same_bits(slice_rows(before, 2, 1), slice_rows(after, 2, 1)),
           "%s: but it changes its own", name);
     c->batch.input = input_ids;
 }
@@ -66,7 +66,7 @@ void test_padding(ModelCase *c, const char *name)
             *at(c->model->target_embedding, PAD, j) += 5;
     }
     Mat after = logits_of(c);
-    CLAIM(same_bits(band_of_rows(before, 0, T + 2), band_of_rows(after, 0, T + 2)),
+    CLAIM(same_bits(slice_rows(before, 0, T + 2), slice_rows(after, 0, T + 2)),
           "%s: what padding holds changes no logit of a real position", name);
     CLAIM(loss == model_loss(c), "%s: nor the loss", name);
     Transformer *g = model_gradient(c);
@@ -84,7 +84,7 @@ void test_alone(ModelCase *c, const char *name)
     Batch whole = c->batch;
     c->batch = (Batch){1, 3, 2, source_ids + S, input_ids + T, expected_ids + T};
     Mat alone = logits_of(c);
-    double error = largest_error(band_of_rows(together, T, 2), alone);
+    double error = largest_error(slice_rows(together, T, 2), alone);
     CLAIM(error < 1e-10, "%s: a sentence gives the same alone and padded in a "
           "batch: %.0e", name, error);
     c->batch = whole;

@@ -248,9 +248,9 @@ void test_vocab(void)
     char first[] = "b a b", second[] = "c, a";
     char *text[] = {first, second};
     Vocab v = vocab_build(text, 2, words, 1);
-    CLAIM(v.count == 8 && !strcmp(v.word[PAD], "<pad>")
-          && !strcmp(v.word[START], "<start>") && !strcmp(v.word[END], "<end>")
-          && !strcmp(v.word[UNKNOWN], "<unknown>"),
+    CLAIM(v.count == 8 && !strcmp(v.token[PAD], "<pad>")
+          && !strcmp(v.token[START], "<start>") && !strcmp(v.token[END], "<end>")
+          && !strcmp(v.token[UNKNOWN], "<unknown>"),
           "a vocabulary begins with the four special tokens");
     CLAIM(id_of(&v, ",") == 4 && id_of(&v, "a") == 5 && id_of(&v, "b") == 6
           && id_of(&v, "c") == 7, "then come words in order of their bytes");
@@ -263,10 +263,10 @@ void test_vocab(void)
           && id_of(&v, "c") == UNKNOWN, "min_count leaves out rare words");
     vocab_free(&v);
     v = vocab_build(text, 2, words, 3);
-    CLAIM(v.count == FIRST_WORD, "if all are rare, only the special ones stay");
+    CLAIM(v.count == FIRST_TOKEN, "if all are rare, only the special ones stay");
     vocab_free(&v);
     v = vocab_build(NULL, 0, words, 1);
-    CLAIM(v.count == FIRST_WORD, "so it is if there is no text");
+    CLAIM(v.count == FIRST_TOKEN, "so it is if there is no text");
     vocab_free(&v);
 }
 
@@ -276,9 +276,9 @@ void test_special(void)
     Vocab v = vocab_build((char *[]){text}, 1, words, 1);
     CLAIM(id_of(&v, "<pad>") == UNKNOWN && id_of(&v, "<unknown>") == UNKNOWN,
           "text that looks like a special token is unknown");
-    CLAIM(id_of(&v, "<end>") == 4 && !strcmp(v.word[4], "<end>"),
+    CLAIM(id_of(&v, "<end>") == 4 && !strcmp(v.token[4], "<end>"),
           "or a word like any other, with a number of its own");
-    Sentence s = encode_text("<end> <start> a", &v, words);
+    Sentence s = tokenize("<end> <start> a", &v, words);
     CLAIM(s.length == 4 && s.id[0] == 4 && s.id[1] == UNKNOWN && s.id[2] == 5
           && s.id[3] == END, "it does not end a sentence");
     free(s.id);
@@ -294,13 +294,13 @@ void test_large_vocab(void)
     Vocab v = vocab_build(&text, 1, words, 1);
     int found = 0, absent = 0;
     for (int i = 0; i < MANY; i++) {
-        int length = sprintf(word, "w%06d", i * 2), id = FIRST_WORD + i;
-        found += token_id(&v, word, length) == id && !strcmp(v.word[id], word);
+        int length = sprintf(word, "w%06d", i * 2), id = FIRST_TOKEN + i;
+        found += token_id(&v, word, length) == id && !strcmp(v.token[id], word);
         length = sprintf(word, "w%06d", i * 2 + 1);
         absent += token_id(&v, word, length) == UNKNOWN
                && token_id(&v, word, length - 1) == UNKNOWN;
     }
-    CLAIM(v.count == FIRST_WORD + MANY && found == MANY,
+    CLAIM(v.count == FIRST_TOKEN + MANY && found == MANY,
           "10,000 words are found again, each by its number");
     CLAIM(absent == MANY, "and 10,000 others between them are not");
     vocab_free(&v);
@@ -314,8 +314,8 @@ void test_order(void)
     Vocab v = vocab_build((char *[]){text}, 1, words, 1);
     int right = 0;
     for (int i = 0; i < 9; i++)
-        right += id_of(&v, sorted[i]) == FIRST_WORD + i;
-    CLAIM(right == 9 && v.count == FIRST_WORD + 9, "a word stands before its "
+        right += id_of(&v, sorted[i]) == FIRST_TOKEN + i;
+    CLAIM(right == 9 && v.count == FIRST_TOKEN + 9, "a word stands before its "
           "longer kin, letters with accents behind all others");
     vocab_free(&v);
 }
@@ -325,8 +325,8 @@ void test_order(void)
 bool comes_back(const char *text, const Vocab *v, Tokenizer tokenizer,
                 const char *expected)
 {
-    Sentence s = encode_text(text, v, tokenizer);
-    char *back = decode_text(s.id, s.length, v, tokenizer);
+    Sentence s = tokenize(text, v, tokenizer);
+    char *back = detokenize(s.id, s.length, v, tokenizer);
     bool same = !strcmp(back, expected) && s.id[s.length - 1] == END;
     free(back);
     free(s.id);
@@ -343,9 +343,9 @@ void test_sentences(void)
           "an unknown word comes back as <unknown>");
     CLAIM(comes_back("", &v, words, ""), "an empty text is END alone");
     const int id[] = {id_of(&v, "où"), id_of(&v, "est"), END, 4, PAD};
-    char *ended = decode_text(id, 5, &v, words);
-    char *open = decode_text(id, 2, &v, words);
-    char *nothing = decode_text(id, 0, &v, words);
+    char *ended = detokenize(id, 5, &v, words);
+    char *open = detokenize(id, 2, &v, words);
+    char *nothing = detokenize(id, 0, &v, words);
     CLAIM(!strcmp(ended, "où est"), "what stands behind END is not shown");
     CLAIM(!strcmp(open, "où est") && !strcmp(nothing, ""),
           "a sentence may lack its END");
@@ -472,7 +472,7 @@ void test_pairs(void)
     Text text = {.source = sources, .target = targets, .count = 3};
     Vocab from = vocab_build(sources, 1, words, 1);
     Vocab to = vocab_build(targets, 1, words, 1);
-    Pairs p = encode_pairs(&text, &from, &to, words, 3);
+    Pairs p = tokenize_pairs(&text, &from, &to, words, 3);
     CLAIM(p.count == 1 && p.too_long == 2,
           "pairs with more than max_len tokens on either side are counted out");
     const int a_b_a[] = {4, 5, 4, END}, x_y[] = {4, 5, END};
@@ -481,7 +481,7 @@ void test_pairs(void)
           && !memcmp(p.target[0].id, x_y, sizeof x_y),
           "max_len tokens fit; END is not counted");
     pairs_free(&p);
-    p = encode_pairs(&text, &from, &to, words, 4);
+    p = tokenize_pairs(&text, &from, &to, words, 4);
     CLAIM(p.count == 3 && p.too_long == 0 && p.target[2].id[0] == UNKNOWN,
           "with a larger max_len all fit");
     pairs_free(&p);
@@ -501,7 +501,7 @@ Pairs random_pairs(int n)
             side[k]->length = 2 + (int)(uniform(&test_state) * 19);
             side[k]->id = allocate((size_t)side[k]->length, sizeof(int));
             for (int j = 0; j < side[k]->length - 1; j++)
-                side[k]->id[j] = FIRST_WORD + (i + j) % 50;
+                side[k]->id[j] = FIRST_TOKEN + (i + j) % 50;
             side[k]->id[side[k]->length - 1] = END;
         }
     }

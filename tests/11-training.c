@@ -47,11 +47,11 @@ void test_loss_values(void)
     int two[1] = {2}, unknown[1] = {UNKNOWN};
     Mat one = mat(lse, 1, 1);
     Loss loss = loss_forward(one, mat(even, 1, 4), two, 0, &room);
-    CLAIM(fabs(loss.plain - log(4)) < 1e-6, "four equal logits: the loss is log 4");
+    CLAIM(fabs(loss.cross_entropy - log(4)) < 1e-6, "four equal logits: the loss is log 4");
     loss = loss_forward(one, mat(sure, 1, 4), two, 0, &room);
-    CLAIM(loss.plain < 1e-6 && loss.correct == 1, "sure and right: no loss");
+    CLAIM(loss.cross_entropy < 1e-6 && loss.correct == 1, "sure and right: no loss");
     loss = loss_forward(one, mat(sure, 1, 4), two, 0.1, &room);
-    CLAIM(fabs(loss.loss - 7.5) < 1e-5 && loss.plain < 1e-6,
+    CLAIM(fabs(loss.loss - 7.5) < 1e-5 && loss.cross_entropy < 1e-6,
           "sure and right with smoothing 0.1: loss 0.1 · 3/4 · 100");
     real guess[4] = {0, 0, 0, 5};
     loss = loss_forward(one, mat(guess, 1, 4), unknown, 0, &room);
@@ -61,7 +61,7 @@ void test_loss_values(void)
 void test_sums(void)
 {
     Loss a = {1, 2, 3, 4}, b = {10, 20, 30, 40}, c = add_losses(a, b);
-    CLAIM(c.loss == 11 && c.plain == 22 && c.tokens == 33 && c.correct == 44,
+    CLAIM(c.loss == 11 && c.cross_entropy == 22 && c.tokens == 33 && c.correct == 44,
           "losses are added one by one");
     real falling[5] = {9, 7, 5, 5, 2}, equal[5] = {9, 1, 5, 5, 2};
     CLAIM(arg_max(falling, 1, 5) == 1 && arg_max(equal, 1, 5) == 2
@@ -70,7 +70,7 @@ void test_sums(void)
     real pad[4] = {900, 0, 0, 0}, lse[1];
     int two[1] = {2};
     Loss loss = loss_forward(mat(lse, 1, 1), mat(pad, 1, 4), two, 0, &room);
-    CLAIM(fabs(loss.plain - 900) < 1e-3,
+    CLAIM(fabs(loss.cross_entropy - 900) < 1e-3,
           "a large logit of the padding overflows nothing");
 }
 
@@ -82,7 +82,7 @@ void test_norm_of(int n)
     double square = 0;
     for (int k = 0; k < n; k++)
         square += (double)x.at[k] * x.at[k];
-    CLAIM(relative_error(norm_of(x.at, (size_t)n), sqrt(square)) < 1e-10,
+    CLAIM(relative_error(l2_norm(x.at, (size_t)n), sqrt(square)) < 1e-10,
           "the norm of %d numbers", n);
     Mat p = filled_mat(1, n, 1), m = filled_mat(1, n, 0), v = filled_mat(1, n, 0);
     adam_step((Adam){p.at, m.at, v.at, x.at, (size_t)n}, 1, 0.01, 1);
@@ -98,7 +98,7 @@ void test_clipping(void)
     const int size[] = {1, 63, 64, 65, 127, 50005}; // the sum has 64 parts
     for (int i = 0; i < 6; i++)
         test_norm_of(size[i]);
-    CLAIM(norm_of(NULL, 0) == 0, "the norm of no number is 0");
+    CLAIM(l2_norm(NULL, 0) == 0, "the norm of no number is 0");
     CLAIM(clip_factor(4, 1) == 0.25 && clip_factor(0.5, 1) == 1,
           "a norm of 4 is cut to 1, a norm of 0.5 is left alone");
 }
@@ -164,7 +164,7 @@ void test_rate(void)
 // ## The loop
 
 typedef struct {
-    int calls, pauses, stop_at;
+    int calls, milestones, stop_at;
     long last;
 } Seen;
 
@@ -172,7 +172,7 @@ bool watch(void *context, const Report *r)
 {
     Seen *s = context;
     s->calls++;
-    s->pauses += r->pause;
+    s->milestones += r->milestone;
     s->last = r->step.step;
     return r->step.step != s->stop_at;
 }
@@ -188,7 +188,7 @@ Pairs made_up_pairs(int count)
         p.source[i] = (Sentence){allocate((size_t)n + 1, sizeof(int)), n + 1};
         p.target[i] = (Sentence){allocate((size_t)n + 1, sizeof(int)), n + 1};
         for (int k = 0; k < n; k++) {
-            int word = FIRST_WORD + (int)(uniform(&test_state) * 5);
+            int word = FIRST_TOKEN + (int)(uniform(&test_state) * 5);
             p.source[i].id[k] = p.target[i].id[n - 1 - k] = word;
         }
         p.source[i].id[n] = p.target[i].id[n] = END;
@@ -215,7 +215,7 @@ void test_loop(void)
     CLAIM(train(&whole, &data, &valid, watch, &seen), "training stays finite");
     CLAIM(seen.calls == 40 && seen.last == 40 && whole.step == 40,
           "the report comes after each of 40 steps");
-    CLAIM(seen.pauses == 20, "with 20 pauses");
+    CLAIM(seen.milestones == 20, "with 20 milestones");
     CLAIM(train(&whole, &data, &valid, watch, &seen) && seen.calls == 40,
           "what is complete is well and takes no step more");
     CLAIM(isfinite(whole.best), "the best validation loss is known");
@@ -225,10 +225,10 @@ void test_loop(void)
     CLAIM(parts.step == 13, "a report that says no stops the loop");
     train(&parts, &data, &valid, watch, &second);
     CLAIM(second.calls == 27, "and training goes on from there");
-    CLAIM(!memcmp(whole.model->number, parts.model->number,
+    CLAIM(!memcmp(whole.model->values, parts.model->values,
                   whole.model->count * sizeof(real)) && whole.best == parts.best,
           "interrupted and resumed training ends in the same bits");
-    CLAIM(!memcmp(whole.v->number, parts.v->number,
+    CLAIM(!memcmp(whole.v->values, parts.v->values,
                   whole.model->count * sizeof(real)), "Adam's moments too");
 
     Transformer *model = whole.model;
@@ -258,15 +258,15 @@ bool inspect(void *context, const Report *r)
     Looks *s = context;
     s->right = s->right && r->trainer->step == r->step.step
             && r->steps == r->trainer->recipe.steps;
-    if (!r->pause) {
+    if (!r->milestone) {
         s->right = s->right && r->valid.tokens == 0 && !r->best;
         return true;
     }
     Loss again = evaluate_loss(r->trainer->model, s->valid, 8, 0, &room);
-    s->right = s->right && r->valid.plain == again.plain
+    s->right = s->right && r->valid.cross_entropy == again.cross_entropy
             && r->valid.loss == again.loss && r->valid.tokens == again.tokens
-            && r->best == (again.plain < s->lowest);
-    s->lowest = fmin(s->lowest, again.plain);
+            && r->best == (again.cross_entropy < s->lowest);
+    s->lowest = fmin(s->lowest, again.cross_entropy);
     s->right = s->right && r->trainer->best == s->lowest;
     s->looks++;
     s->bests += r->best;
@@ -310,8 +310,8 @@ void test_not_finite(void)
             bias.at[expected_ids[0]] = (real)-1e308;
         Mat before = copied(t.model->source_embedding);
         Step s = train_step(&t, &batch);
-        CLAIM((k == 0) == isfinite(s.loss.loss) && (k > 0) == isfinite(s.norm)
-              && (k != 1) == isfinite(s.loss.plain), "%s, and that alone", what[k]);
+        CLAIM((k == 0) == isfinite(s.loss.loss) && (k > 0) == isfinite(s.gradient_norm)
+              && (k != 1) == isfinite(s.loss.cross_entropy), "%s, and that alone", what[k]);
         CLAIM(t.step == 0 && same_bits(before, t.model->source_embedding),
               "%s: no step is taken", what[k]);
         trainer_free(&t);
@@ -368,27 +368,27 @@ void test_pieces(int pairs, int per_epoch)
         Loss loss = loss_forward(lse, logits, batch.expected, 0.1, &room);
         loss_backward(logits, logits, lse, batch.expected, 0.1, loss.tokens);
         transformer_backward(&pass, &s, t.model, g, logits);
-        double norm = norm_of(g->number, g->count);
+        double norm = l2_norm(g->values, g->count);
         double rate = learning_rate(&t.recipe, step);
-        memcpy(p->number, t.model->number, size);
+        memcpy(p->values, t.model->values, size);
         Mat m = arena_mat(&room, 1, (int)p->count);
         Mat v = arena_mat(&room, 1, (int)p->count);
-        memcpy(m.at, t.m->number, size);
-        memcpy(v.at, t.v->number, size);
-        Adam all = {p->number, m.at, v.at, g->number, p->count};
+        memcpy(m.at, t.m->values, size);
+        memcpy(v.at, t.v->values, size);
+        Adam all = {p->values, m.at, v.at, g->values, p->count};
         adam_step(all, clip_factor(norm, 1), rate, step);
         Step done = train_step(&t, &batch);
         same = same && done.step == step && done.loss.loss == loss.loss
-            && done.loss.plain == loss.plain && done.loss.tokens == loss.tokens
-            && done.norm == norm && done.rate == rate && t.arena.used == 0
-            && !memcmp(p->number, t.model->number, size)
-            && !memcmp(m.at, t.m->number, size)
-            && !memcmp(v.at, t.v->number, size);
+            && done.loss.cross_entropy == loss.cross_entropy && done.loss.tokens == loss.tokens
+            && done.gradient_norm == norm && done.rate == rate && t.arena.used == 0
+            && !memcmp(p->values, t.model->values, size)
+            && !memcmp(m.at, t.m->values, size)
+            && !memcmp(v.at, t.v->values, size);
         transformer_free(p);
         transformer_free(g);
     }
     CLAIM(same, "steps are forward, loss, backward, clip, Adam, bit for bit");
-    CLAIM(whole.step == t.step && !memcmp(whole.model->number, t.model->number, size),
+    CLAIM(whole.step == t.step && !memcmp(whole.model->values, t.model->values, size),
           "two epochs of %d pairs are %d steps on the batches of epoch_order",
           pairs, 2 * per_epoch);
     trainer_free(&whole);
@@ -449,7 +449,7 @@ void test_step(void)
     for (int i = 0; i < 150; i++) {
         Step s = train_step(&t, &batch);
         given_back = given_back && t.arena.used == used;
-        last = s.loss.plain / s.loss.tokens;
+        last = s.loss.cross_entropy / s.loss.tokens;
         first = i == 0 ? last : first;
     }
     CLAIM(first > 1.5 && last < 0.2, "one batch is learned by heart: loss %.2f, "
@@ -457,7 +457,7 @@ void test_step(void)
     CLAIM(given_back, "and each step gives its memory back");
     t.model->output.bias.at[batch.expected[0]] = -INFINITY;
     Step s = train_step(&t, &batch);
-    CLAIM(isfinite(s.norm) && isinf(s.loss.loss) && t.step == 150,
+    CLAIM(isfinite(s.gradient_norm) && isinf(s.loss.loss) && t.step == 150,
           "an infinite loss, even if its gradients are finite: no step is made");
     trainer_free(&t);
 }
@@ -484,8 +484,8 @@ void test_threads(void)
     }
     omp_set_num_threads(1);
     size_t size = model[0]->count * sizeof(real);
-    CLAIM(!memcmp(model[0]->number, model[1]->number, size)
-          && !memcmp(model[0]->number, model[2]->number, size),
+    CLAIM(!memcmp(model[0]->values, model[1]->values, size)
+          && !memcmp(model[0]->values, model[2]->values, size),
           "1, 2 and 3 threads train to the same bits");
     for (int k = 0; k < 3; k++)
         transformer_free(model[k]);

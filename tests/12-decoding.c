@@ -21,8 +21,8 @@ void test_teacher_forced(int norm, int positions)
         Mat step = decoder_step(&pass, &cache, id);
         for (int b = 0; b < B; b++)
             if (id[b] != PAD)
-                worst = fmax(worst, largest_error(band_of_rows(step, b, 1),
-                                                  band_of_rows(whole, b * T + t, 1)));
+                worst = fmax(worst, largest_error(slice_rows(step, b, 1),
+                                                  slice_rows(whole, b * T + t, 1)));
     }
     CLAIM(worst < 1e-10, "%s, positions %d: decoding step by step gives the "
           "teacher-forced logits: %.0e", norm ? "pre-norm" : "post-norm", positions,

@@ -455,7 +455,7 @@ size_t bytes_taken(const Config *config, int sentences, int source, int target)
 {
     int *ids = allocate((size_t)(sentences * (source + target)), sizeof *ids);
     for (int i = 0; i < sentences * (source + target); i++)
-        ids[i] = FIRST_WORD + i % 50;
+        ids[i] = FIRST_TOKEN + i % 50;
     int *input = ids + sentences * source;
     Batch batch = {sentences, source, target, ids, input, input};
     Transformer *t = transformer_new(config);

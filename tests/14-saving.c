@@ -178,7 +178,7 @@ Vocab vocab_of(const char *const *word, int count)
 void randomize_all(Transformer *t)
 {
     for (size_t k = 0; k < t->count; k++)
-        t->number[k] = (float)normal(&test_state); // as the file keeps them
+        t->values[k] = (float)normal(&test_state); // as the file keeps them
 }
 
 // A model with random numbers everywhere and settings that are not the usual.
@@ -198,7 +198,7 @@ Checkpoint random_checkpoint(int layers, int norm, int positions, int tie)
     randomize_all(c.trainer.m);
     randomize_all(c.trainer.v);
     for (size_t k = 0; k < c.trainer.v->count; k++)
-        c.trainer.v->number[k] = REAL(fabs)(c.trainer.v->number[k]);
+        c.trainer.v->values[k] = REAL(fabs)(c.trainer.v->values[k]);
     c.trainer.step = 123456;
     c.trainer.best = 1.0 / 3;
     c.best = tie;
@@ -217,8 +217,8 @@ bool same_vocab(const Vocab *a, const Vocab *b)
 {
     bool same = a->count == b->count;
     for (int i = 0; same && i < a->count; i++)
-        same = !strcmp(a->word[i], b->word[i]) && (i < FIRST_WORD
-            || token_id(b, a->word[i], (int)strlen(a->word[i])) == i);
+        same = !strcmp(a->token[i], b->token[i]) && (i < FIRST_TOKEN
+            || token_id(b, a->token[i], (int)strlen(a->token[i])) == i);
     return same;
 }
 
@@ -310,7 +310,7 @@ void test_extremes(void)
     const real values[] = {0, -(real)0.0, FLT_MAX, -FLT_MAX, FLT_MIN,
                            (real)1.17549421e-38f / 1024, 1 + (real)FLT_EPSILON};
     for (int i = 0; i < 7; i++)
-        c.trainer.model->number[i] = (float)values[i];
+        c.trainer.model->values[i] = (float)values[i];
     c.trainer.best = INFINITY;
     c.trainer.step = 0;
     save_checkpoint(&c, FILE_NAME);
@@ -318,10 +318,10 @@ void test_extremes(void)
     CLAIM(same_checkpoint(&c, &loaded), "the smallest and largest numbers, no "
           "best loss and no step come back too");
     checkpoint_free(&loaded);
-    c.trainer.model->number[0] = (real)(1 + 1e-7 / 3);
+    c.trainer.model->values[0] = (real)(1 + 1e-7 / 3);
     save_checkpoint(&c, FILE_NAME);
     loaded = load_checkpoint(FILE_NAME, true);
-    CLAIM(loaded.trainer.model->number[0] == (float)(1 + 1e-7 / 3),
+    CLAIM(loaded.trainer.model->values[0] == (float)(1 + 1e-7 / 3),
           "numbers are kept as 32-bit floats");
     checkpoint_free(&c);
     checkpoint_free(&loaded);
@@ -1169,7 +1169,7 @@ bool exists(const char *path)
 
 void save_not_finite(Checkpoint *c, real value)
 {
-    c->trainer.model->number[3] = value;
+    c->trainer.model->values[3] = value;
     save_checkpoint(c, FILE_NAME);
 }
 

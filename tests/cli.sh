@@ -734,6 +734,25 @@ fails 'the best is of another training' \
     'g.safetensors is not the best model of the training to resume' \
     train pairs.tsv --resume --steps 3040 --valid valid.tsv --model g.safetensors
 same_bytes 'and is not replaced' good.safetensors g.safetensors
+# another TEXT OPTIONS…: a best model that differs in this is of another training
+another()
+{
+    text=$1
+    shift
+    sed "$text" pairs.tsv > other.tsv
+    run train other.tsv $mini "$@" --steps 1 --model g.safetensors
+    fails "the best is of another training: $text $*" \
+        'g.safetensors is not the best model of the training to resume' \
+        train pairs.tsv --resume --steps 3040 --valid valid.tsv \
+        --model g.safetensors
+}
+another 's/the/one/g'
+another 's/le/lo/g'
+another 's/x/x/' --max-len 9
+cp whole.safetensors g.safetensors
+cp whole.safetensors g.last.safetensors
+works 'the best, put in the place of the newest, is resumed' \
+    train pairs.tsv --resume --steps 3000 --valid valid.tsv --model g.safetensors
 
 # A rate that was derived stays derived, one that was given stays given.
 rate() # of the model w
@@ -1214,6 +1233,10 @@ for command in info translate 'evaluate+pairs.tsv' 'attention+word'; do
     fails "$name: a text file" 'text: not a model this program can read: *' \
         $name text ${more#+}
 done
+cat good.safetensors | "$program" info /dev/stdin > out 2> err
+status=$?
+fits 'a pipe is no file' \
+    'status 1: transformer: cannot read /dev/stdin: Illegal seek' "$(outcome)"
 cp pairs.tsv text.safetensors
 fails 'train --resume: a text file' \
     'text.safetensors: not a model this program can read: *' \
@@ -1447,6 +1470,12 @@ put_together good.header bad.numbers
 fails 'evaluate: a loss that is not a number is said' \
     'bad.safetensors: its loss on pairs.tsv is not a number' \
     evaluate bad.safetensors pairs.tsv
+
+cp good.safetensors h.last.safetensors
+cp bad.safetensors h.safetensors
+run train pairs.tsv --resume --steps 202 --valid valid.tsv --model h.safetensors
+fits 'a best model whose loss is not a number is no best' '*(best so far)*' \
+    "$(cat err)"
 
 # What is harmless is read.
 sed 's/":/" :	/g; s/},/} , /g' good.header > bad.header

@@ -97,7 +97,7 @@ command_line()
 }
 
 # Each request for memory and each access to the disk fails in turn, in a
-# training that is resumed for one step: it is done, or ends with status 1. What
+# training that is resumed for two steps: it is done, or ends with status 1. What
 # else must hold is tested by tests/failing.sh.
 # shellcheck disable=SC2086
 failing_machine()
@@ -110,13 +110,13 @@ failing_machine()
         printf 'a b\tc d\nb\td\n' > pairs.tsv
         ./faults $train --steps 1 2> /dev/null && mkdir base &&
             cp ./*.safetensors l.csv base || exit
-        COUNTS=counts ./faults $train --steps 2 --resume 2> /dev/null &&
+        COUNTS=counts ./faults $train --steps 3 --resume 2> /dev/null &&
             read -r memory disk < counts || exit
         for thing in "memory $memory" "disk $disk"; do
             n=${thing#* }
             while [ "$n" -gt 0 ]; do
                 cp base/* .
-                FAULT="${thing% *} $n fail" ./faults $train --steps 2 --resume \
+                FAULT="${thing% *} $n fail" ./faults $train --steps 3 --resume \
                     2> err || [ $? = 1 ] || exit
                 n=$((n - 1))
             done

@@ -9,7 +9,7 @@
 
 #define FILE_NAME SCRATCH "edges.tsv"
 
-enum { WORD = FIRST_WORD };
+enum { WORD = FIRST_TOKEN };
 
 typedef struct {
     Transformer *model;
@@ -45,7 +45,7 @@ Transformer *gradient_of(Case *c)
 {
     Transformer *g = transformer_zeros(&c->model->config);
     for (size_t k = 0; k < g->count; k++)
-        g->number[k] = (real)PREFILL;
+        g->values[k] = (real)PREFILL;
     size_t mark = room.used;
     Pass pass = {&room, &c->model->config, (real)c->dropout, 23, 1};
     Saved s;
@@ -66,7 +66,7 @@ Transformer *model_of(int D, int H, int words, int norm)
                      .max_len = 40, .norm = norm};
     Transformer *t = transformer_new(&config);
     for (size_t k = 0; k < t->count; k++)
-        t->number[k] = (real)(0.3 * normal(&test_state));
+        t->values[k] = (real)(0.3 * normal(&test_state));
     return t;
 }
 
@@ -151,8 +151,8 @@ void check_scores(double size)
                       (Mask){0});
     bool sure = *at(weights, 0, 0) == 1 && *at(weights, 1, 2) == 1
              && *at(weights, 0, 2) == 0 && *at(weights, 1, 0) == 0;
-    CLAIM(sure && largest_error(band_of_rows(out, 0, 1),
-                                band_of_rows(v, 0, 1)) == 0,
+    CLAIM(sure && largest_error(slice_rows(out, 0, 1),
+                                slice_rows(v, 0, 1)) == 0,
           "scores of %.0e, 0 and %.0e: the first key has all the weight", size,
           -size);
     Mat dw = random_mat(T, S);
@@ -169,7 +169,7 @@ void test_huge_weights(void)
     for (double size = 1e10; size < 1e38; size *= 1e9) {
         Transformer *t = model_of(4, 2, 2, POST_NORM);
         for (size_t k = 0; k < t->count; k++)
-            t->number[k] *= (real)size;
+            t->values[k] *= (real)size;
         enum { P = 41 }; // longest_output
         int source[] = {WORD, END}, out[P] = {0}, good = 0;
         Batch batch = {.sentences = 1, .source_length = 2, .source = source};
@@ -285,7 +285,7 @@ void test_limits(void)
     bool finite = train_a_little(&t, 0, 0);
     Transformer *fresh = transformer_zeros(&t.model->config);
     initialize(fresh, 1);
-    CLAIM(finite && !memcmp(fresh->number, t.model->number,
+    CLAIM(finite && !memcmp(fresh->values, t.model->values,
                             fresh->count * sizeof(real)),
           "learning rate 0: thirty steps change not one bit");
     transformer_free(fresh);
@@ -318,15 +318,15 @@ void test_large_batch(void)
 // Where each access to memory is watched, which takes fifty times as long, a
 // hundredth of them.
 #ifdef TRANSFORMER_MALLOC
-enum { LINES = 10000 };
+enum { MANY_LINES = 10000 };
 #else
-enum { LINES = 1000000 };
+enum { MANY_LINES = 1000000 };
 #endif
 
 void test_million(void)
 {
     FILE *file = fopen(FILE_NAME, "wb");
-    for (int i = 0; i < LINES; i++)
+    for (int i = 0; i < MANY_LINES; i++)
         fprintf(file, "a%d b\tc d e%d\n", i % 1000, i % 500);
     long size = ftell(file);
     fclose(file);
@@ -335,16 +335,16 @@ void test_million(void)
     size_t before = memory_now;
     double started = now();
     Text text = read_pairs(FILE_NAME, how);
-    Vocab from = vocab_build(text.source, LINES, how, 1);
-    Vocab to = vocab_build(text.target, LINES, how, 1);
-    Pairs p = encode_pairs(&text, &from, &to, how, 64);
+    Vocab from = vocab_build(text.source, MANY_LINES, how, 1);
+    Vocab to = vocab_build(text.target, MANY_LINES, how, 1);
+    Pairs p = tokenize_pairs(&text, &from, &to, how, 64);
     text_free(&text);
-    int *order = allocate(LINES, sizeof *order);
-    int last = p.target[LINES - 1].id[2];
+    int *order = allocate(MANY_LINES, sizeof *order);
+    int last = p.target[MANY_LINES - 1].id[2];
     epoch_order(order, &p, 64, 1, 0);
-    CLAIM(p.count == LINES && p.too_long == 0 && from.count == WORD + 1001
-          && to.count == WORD + 502 && !strcmp(to.word[last], "e499"),
-          "%d lines are read, numbered and put in order: %.1f s", LINES,
+    CLAIM(p.count == MANY_LINES && p.too_long == 0 && from.count == WORD + 1001
+          && to.count == WORD + 502 && !strcmp(to.token[last], "e499"),
+          "%d lines are read, numbered and put in order: %.1f s", MANY_LINES,
           now() - started);
     double times = (double)(memory_peak - before) / (double)size;
     CLAIM(times < 12, "with memory for %.1f times the file", times);

@@ -107,10 +107,10 @@ void use_model(Checkpoint *c)
     const Transformer *t = c->trainer.model;
     Arena *arena = &c->trainer.arena;
     Sentence source, *own;
-    if (encode_input("a b", c, &c->source, &source))
+    if (tokenize_input("a b", c, &c->source, &source))
         return;
     own = translate_all(t, &source, 1, 1, arena);
-    free(decode_text(own->id, own->length, &c->target,
+    free(detokenize(own->id, own->length, &c->target,
                      c->settings.tokenizer));
     Pass pass = {.arena = arena, .config = &t->config};
     Saved saved;
@@ -150,17 +150,17 @@ void feed_model(void)
 
 void check_vocabulary(const Vocab *v)
 {
-    for (int i = FIRST_WORD; i < v->count; i++) {
-        MUST(valid_utf8(v->word[i]));
-        MUST(token_id(v, v->word[i], (int)strlen(v->word[i])) == i);
+    for (int i = FIRST_TOKEN; i < v->count; i++) {
+        MUST(valid_utf8(v->token[i]));
+        MUST(token_id(v, v->token[i], (int)strlen(v->token[i])) == i);
     }
 }
 
 // Text made of tokens is cut into the same tokens again.
 void check_sentence(Sentence s, const Vocab *v, Tokenizer how)
 {
-    char *text = decode_text(s.id, s.length, v, how);
-    Sentence again = encode_text(text, v, how);
+    char *text = detokenize(s.id, s.length, v, how);
+    Sentence again = tokenize(text, v, how);
     MUST(again.length == s.length);
     for (int i = 0; i < s.length; i++)
         MUST(s.id[i] == UNKNOWN || again.id[i] == s.id[i]);
@@ -178,7 +178,7 @@ void feed_pairs(void)
     Vocab to = vocab_build(text.target, text.count, how, least);
     check_vocabulary(&from);
     check_vocabulary(&to);
-    Pairs p = encode_pairs(&text, &from, &to, how, 30);
+    Pairs p = tokenize_pairs(&text, &from, &to, how, 30);
     MUST(p.count + p.too_long == text.count);
     for (int i = 0; how.tokens == WORDS && least == 1 && i < p.count; i++)
         check_sentence(p.source[i], &from, how);
@@ -205,7 +205,7 @@ Checkpoint checkpoint_of(char *text, Tokenizer how)
 
 void draw_line(char *line, const Checkpoint *c, Sentence s)
 {
-    const char *names[] = {line, c->source.word[s.id[0]]};
+    const char *names[] = {line, c->source.token[s.id[0]]};
     real weights[] = {0, 1, (real)0.5, (real)0.25};
     draw_attention(nowhere(), mat(weights, 2, 2), names, names);
     write_quoted(nowhere(), line, '\n');
@@ -221,7 +221,7 @@ void feed_text(void)
         Checkpoint none = {.settings = {.tokenizer = how}};
         Sentence s;
         none.source = vocab_new();
-        const char *wrong = encode_input(line, &none, &none.source, &s);
+        const char *wrong = tokenize_input(line, &none, &none.source, &s);
         if (!valid_utf8(line)) {
             MUST(wrong);
             fail("line %d of the input %s", in.line_number, wrong);
@@ -230,10 +230,10 @@ void feed_text(void)
             lower_case(line);
         MUST(valid_utf8(line));
         Checkpoint c = checkpoint_of(line, how);
-        wrong = encode_input(line, &c, &c.source, &s);
+        wrong = tokenize_input(line, &c, &c.source, &s);
         MUST(s.id[s.length - 1] == END && (s.length > 21) == !!wrong);
         for (int i = 0; i < s.length - 1; i++)
-            MUST(s.id[i] >= FIRST_WORD && s.id[i] < c.source.count);
+            MUST(s.id[i] >= FIRST_TOKEN && s.id[i] < c.source.count);
         check_sentence(s, &c.source, how);
         draw_line(line, &c, s);
         checkpoint_free(&c);

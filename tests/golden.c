@@ -181,7 +181,7 @@ void check_model(const char *path, Config config, double smoothing)
     Mat lse = arena_mat(&room, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, batch.expected, smoothing, &room);
     real mean = (real)(loss.loss / loss.tokens);
-    real plain = (real)(loss.plain / loss.tokens);
+    real plain = (real)(loss.cross_entropy / loss.tokens);
 
     worst_value = worst_gradient = 0;
     compare_layers(&s, t);
@@ -234,7 +234,7 @@ void check_adam(void)
     CLAIM(worst < limit, "three steps of Adam are PyTorch's: %.1e", worst);
 
     Mat g = expected("clip.", "gradient");
-    double norm = norm_of(g.at, (size_t)g.cols);
+    double norm = l2_norm(g.at, (size_t)g.cols);
     CLAIM(relative_error(norm, expected("clip.", "norm").at[0]) < limit,
           "the norm of a gradient is PyTorch's");
     double factor = clip_factor(norm, expected("clip.", "max_norm").at[0]);

@@ -28,12 +28,12 @@ double learn(const char *name, int layers, int steps)
     c.settings.config.target_vocab = c.target.count;
     c.trainer = trainer_new(&c.settings.config, &s.recipe);
     initialize(c.trainer.model, 1);
-    Pairs data = encode_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
+    Pairs data = tokenize_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
     text_free(&text);
 
     snprintf(path, sizeof path, "data/%s.test.tsv", name);
     text = read_pairs(path, s.tokenizer);
-    Pairs test = encode_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
+    Pairs test = tokenize_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
     text_free(&text);
 
     train(&c.trainer, &data, NULL, no_report, NULL);

@@ -73,7 +73,7 @@ Transformer *model_gradient(ModelCase *c)
 {
     Transformer *g = transformer_zeros(&c->model->config);
     for (size_t k = 0; k < g->count; k++)
-        g->number[k] = (real)PREFILL;
+        g->values[k] = (real)PREFILL;
     size_t mark = room.used;
     Pass pass;
     Saved s;

@@ -60,7 +60,7 @@ FUNCTIONS = {
     "09-masks": """padding_mask causal_mask causal_padding_mask
         transformer_forward""",
     "10-words": "pack make_batch",
-    "11-training": """add_losses arg_max loss_forward loss_backward norm_of
+    "11-training": """add_losses arg_max loss_forward loss_backward l2_norm
         clip_factor adam_step learning_rate train_step evaluate_loss
         total_steps train""",
     "12-decoding": """decoder_start attend_to_cache extend_cache

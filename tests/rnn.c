@@ -64,7 +64,7 @@ double lstm_loss(void *context)
     size_t mark = room.used;
     LstmSaved s;
     lstm_run(c, &s);
-    double value = project(band_of_rows(s.hidden, B, S * B), c->upstream)
+    double value = project(slice_rows(s.hidden, B, S * B), c->upstream)
                  + project(block(s.cell, S, B), c->upstream_cell);
     arena_release(&room, mark);
     return value;
@@ -121,8 +121,8 @@ void test_highway(void)
                   random_mat(B, H), filled_mat(S * B, H, 0), random_mat(B, H)};
     fill(c.w.input.weight, 0);
     fill(c.w.recurrent, 0);
-    fill(band_of_cols(c.w.input.bias, 0, H), -60);  // i = 0
-    fill(band_of_cols(c.w.input.bias, H, H), 60);   // f = 1
+    fill(slice_cols(c.w.input.bias, 0, H), -60);  // i = 0
+    fill(slice_cols(c.w.input.bias, H, H), 60);   // f = 1
     LstmSaved s;
     lstm_run(&c, &s);
     Lstm dw = prefilled_lstm(I, H);
@@ -142,12 +142,12 @@ void test_sentences_apart(void)
     LstmSaved s, changed;
     Mat out = lstm_forward(&room, &s, &w, x, B);
     for (int t = 0; t < S; t++)
-        randomize(band_of_rows(x, t * B + 1, 1), 1);
+        randomize(slice_rows(x, t * B + 1, 1), 1);
     Mat after = lstm_forward(&room, &changed, &w, x, B);
     bool same = true;
     for (int t = 0; t < S; t++)
-        same = same && same_bits(band_of_rows(out, t * B, 1),
-                                 band_of_rows(after, t * B, 1));
+        same = same && same_bits(slice_rows(out, t * B, 1),
+                                 slice_rows(after, t * B, 1));
     CLAIM(same, "another sentence of the batch changes no bit");
 }
 
@@ -192,11 +192,11 @@ void check_bilstm(void)
     Mat kept = copied(out);
     randomize(block(c.x, S - 1, B), 1); // the last word
     out = bilstm_forward(&room, &s, &c.w, c.x, B);
-    Mat before = band_of_rows(out, 0, (S - 1) * B);
-    CLAIM(same_bits(band_of_cols(before, 0, H),
-                    band_of_cols(band_of_rows(kept, 0, (S - 1) * B), 0, H))
-              && !same_bits(band_of_cols(block(out, 0, B), H, H),
-                            band_of_cols(block(kept, 0, B), H, H)),
+    Mat before = slice_rows(out, 0, (S - 1) * B);
+    CLAIM(same_bits(slice_cols(before, 0, H),
+                    slice_cols(slice_rows(kept, 0, (S - 1) * B), 0, H))
+              && !same_bits(slice_cols(block(out, 0, B), H, H),
+                            slice_cols(block(kept, 0, B), H, H)),
           "the last word reaches the first only by the LSTM that reads back");
 }
 
@@ -299,7 +299,7 @@ Rnn *random_rnn(int attention)
     RnnConfig config = {V, E, H, attention};
     Rnn *r = rnn_zeros(&config);
     for (size_t k = 0; k < r->book.count; k++)
-        r->book.number[k] = (real)(0.7 * normal(&test_state));
+        r->book.values[k] = (real)(0.7 * normal(&test_state));
     return r;
 }
 
@@ -308,7 +308,7 @@ void check_rnn(int attention, bool own, const char *name)
     RnnCase c = {random_rnn(attention), {own, own, own}};
     Rnn *g = rnn_zeros(&c.model->config);
     for (size_t k = 0; k < g->book.count; k++)
-        g->book.number[k] = (real)PREFILL;
+        g->book.values[k] = (real)PREFILL;
     Batch batch = rnn_batch();
     RnnSaved s;
     Mat logits = rnn_forward(&room, &s, c.model, &batch, c.own);
@@ -387,10 +387,10 @@ void test_learning(int attention)
         Loss l = loss_forward(lse, logits, s.expected, 0, &room);
         loss = l.loss / l.tokens;
         loss_backward(logits, logits, lse, s.expected, 0, l.tokens);
-        memset(r[1]->book.number, 0, r[1]->book.count * sizeof(real));
+        memset(r[1]->book.values, 0, r[1]->book.count * sizeof(real));
         rnn_backward(&room, r[1], logits, &s, r[0]);
-        Adam all = {r[0]->book.number, r[2]->book.number, r[3]->book.number,
-                    r[1]->book.number, r[0]->book.count};
+        Adam all = {r[0]->book.values, r[2]->book.values, r[3]->book.values,
+                    r[1]->book.values, r[0]->book.count};
         adam_step(all, 1, 0.03, step);
         arena_release(&room, mark);
     }

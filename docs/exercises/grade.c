@@ -58,12 +58,12 @@ static void grade_matmul_definition(void) {
     // a is transposed, b a band of columns, c a band of rows and columns
     a = transposed(input("a", 2, 6));
     Mat wide = input("the matrix around b", 2, 9);
-    b = band_of_cols(wide, 3, 4);
+    b = slice_cols(wide, 3, 4);
     for (int k = 0; k < 18; k++)
         if (k % 9 < 3 || k % 9 > 6)
             wide.at[k] = nan_of(made_count - 1);
     Mat around = output("the matrix around c", 8, 10);
-    c = band_of_cols(band_of_rows(around, 1, 6), 2, 4);
+    c = slice_cols(slice_rows(around, 1, 6), 2, 4);
     guess("c", no_mat, "right for plain matrices, wrong for views: reach "
           "elements with at()");
     start("a transposed, b and c bands of larger matrices");
@@ -189,7 +189,7 @@ static void grade_softmax_backward(void) {
         finish();
     }
     Mat wide = scratch("the matrix around dw", 4, 9);
-    Mat dw = band_of_cols(wide, 2, 6);
+    Mat dw = slice_cols(wide, 2, 6);
     Mat w = random_weights(4, 6, everything);
     start("rows of dw that lie further apart than they are long");
     softmax_backward(dw, w);
@@ -232,7 +232,7 @@ static void grade_attention_forward(void) {
                   .scale = (real)0.37, .dropout = d};
         a.dropped = d.rate > 0 ? scratch("dropped", T, S) : a.weights;
         Mat heads = output("the heads beside out", T, D);
-        a.out = band_of_cols(heads, K, K);
+        a.out = slice_cols(heads, K, K);
         Mask m = mask ? picture(mask, 0, S) : everything;
         guess_weights(a.q, a.k, m, 1 / sqrt(K), 1, "weights are those of scale "
                       "1/√K: use a.scale");
@@ -270,7 +270,7 @@ static void grade_attention_backward(void) {
             dropout(a.dropped, d);
         }
         Mat heads = output("the heads beside dk", S, D);
-        Mat dk = band_of_cols(heads, K, K);
+        Mat dk = slice_cols(heads, K, K);
         Head da = {.q = output("dq", T, K), .k = dk, .v = output("dv", S, K),
                    .weights = dscores, .out = dout};
         start(attention_case[c].name);
@@ -312,7 +312,7 @@ static void grade_head(void) {
                           "sentence 1, head 0", "sentence 1, head 2",
                           "sentence 2, head 1"};
     for (int c = 0; c < 5; c++) {
-        Mat m = band_of_cols(input("m", 3 * T, D + 4), 2, D);
+        Mat m = slice_cols(input("m", 3 * T, D + 4), 2, D);
         start(name[c]);
         Mat block = head(m, which[c][0], T, which[c][1], K);
         ptrdiff_t offset = block.at - m.at;
@@ -742,14 +742,14 @@ static Config config_of(int norm) {
 static Transformer *random_model(Config config, uint64_t seed) {
     Transformer *t = transformer_new(&config);
     for (size_t k = 0; k < t->count; k++)
-        t->number[k] = (real)(0.4 * normal(&seed));
+        t->values[k] = (real)(0.4 * normal(&seed));
     return t;
 }
 
 static Transformer *gradients_of(const Transformer *t) {
     Transformer *g = transformer_zeros(&t->config);
     for (size_t k = 0; k < g->count; k++)
-        g->number[k] = PREFILL;
+        g->values[k] = PREFILL;
     return g;
 }
 
@@ -1149,7 +1149,7 @@ static void grade_loss_forward(void) {
                               &room);
         result("lse", lse);
         result_number("loss", l.loss);
-        result_number("plain", l.plain);
+        result_number("plain", l.cross_entropy);
         result_number("tokens", l.tokens);
         result_number("correct", l.correct);
         finish();

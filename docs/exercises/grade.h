@@ -419,15 +419,15 @@ static bool diagnose_ends(Mat y, Mat e, Mat b, const char *what, char *text) {
     const char *end[] = {"first", "last"}, *side[] = {"early", "late"};
     for (int k = 0; k < 2 && n > 1; k++) {
         int place = k * (n - 1); // the row at this end; the rest begins at !k
-        Mat one = band_of_rows(y, place, 1), rest = band_of_rows(y, !k, n - 1);
-        Mat e_rest = band_of_rows(e, !k, n - 1);
-        Mat e_next = band_of_rows(e, k, n - 1);
+        Mat one = slice_rows(y, place, 1), rest = slice_rows(y, !k, n - 1);
+        Mat e_rest = slice_rows(e, !k, n - 1);
+        Mat e_next = slice_rows(e, k, n - 1);
         if (same(rest, e_rest))
-            snprintf(text, TEXT, untouched(one, band_of_rows(b, place, 1))
+            snprintf(text, TEXT, untouched(one, slice_rows(b, place, 1))
                      ? "the %s %s is never written" : "only the %s %s is wrong",
                      end[k], what);
-        else if (same(one, band_of_rows(e, place, 1))
-                 && untouched(rest, band_of_rows(b, !k, n - 1)))
+        else if (same(one, slice_rows(e, place, 1))
+                 && untouched(rest, slice_rows(b, !k, n - 1)))
             snprintf(text, TEXT, "only the %s %s is written", end[k], what);
         else if (n > 2 && same(rest, e_next) && !all_are(e_next, 0))
             snprintf(text, TEXT, "all is one %s too %s: an index is off by one",
@@ -446,8 +446,8 @@ static bool diagnose_terms(Mat y, Mat e, Mat d, Mat g, const char *what,
     bool shifted = y.cols > 2, scaled[2] = {shifted, shifted};
     double factor;
     for (int i = 0; i < y.rows; i++) {
-        Mat yi = band_of_rows(y, i, 1), ei = band_of_rows(e, i, 1);
-        Mat di = band_of_rows(d, i, 1), gi = band_of_rows(g, i, 1);
+        Mat yi = slice_rows(y, i, 1), ei = slice_rows(e, i, 1);
+        Mat di = slice_rows(d, i, 1), gi = slice_rows(g, i, 1);
         double shift = *at(yi, 0, 0) - *at(ei, 0, 0);
         shifted = shifted && follows(yi, ei, 1, shift);
         scaled[0] = scaled[0] && is_multiple(yi, ei, &factor);
@@ -575,7 +575,7 @@ static void print_names(bool wrong) {
 // A number, or the name of a token. No -0, and no sign of a NaN.
 static void print_value(const Result *r, double x, int digits) {
     const char *word[] = {"PAD", "START", "END", "UNKNOWN"};
-    if (r->is_word && x >= 0 && x < FIRST_WORD)
+    if (r->is_word && x >= 0 && x < FIRST_TOKEN)
         printf("%s", word[(int)x]);
     else
         printf("%.*g", digits, isnan(x) ? fabs(x) : x + 0.0);
@@ -714,18 +714,18 @@ static void fits(const char *name, int line, Mat c, Mat a, Mat b) {
     stop_here(text);
 }
 
-void checked_product(const char *name, int line, void (*product)(Mat, Mat, Mat),
+void watched_product(const char *name, int line, void (*product)(Mat, Mat, Mat),
                      Mat c, Mat a, Mat b) {
     fits(name, line, c, a, b);
     product(c, a, b);
 }
 
-void checked_matmul_from(int line, Mat c, Mat from, Mat a, Mat b) {
+void watched_matmul_from(int line, Mat c, Mat from, Mat a, Mat b) {
     fits("matmul_from", line, c, a, b);
     matmul_from(c, from, a, b);
 }
 
-void checked_linear_backward(int line, Mat dx, Linear *dw, Mat dy, Mat x,
+void watched_linear_backward(int line, Mat dx, Linear *dw, Mat dy, Mat x,
                              const Linear *w) {
     Mat W = w->weight, dW = dw->weight;
     if (dx.rows != x.rows || dy.rows != x.rows || dx.cols != W.rows

@@ -143,7 +143,7 @@ static void distant_positions(void) {
         Mat x = embedding_forward(&pass, &e, t->source_embedding,
                                   t->source_positions, ids, LENGTH);
         if (k > 0)
-            fill(band_of_rows(x, blank[k], 1), 0);
+            fill(slice_rows(x, blank[k], 1), 0);
         out[k] = encoder_forward(&pass, &s, &t->encoder, x, (Mask){0});
     }
     const struct {
@@ -155,8 +155,8 @@ static void distant_positions(void) {
     for (int k = 0; k < 4; k++)
         print_answer(
             wanted[k].name,
-            distance(band_of_rows(out[wanted[k].other], wanted[k].row, 1),
-                     band_of_rows(out[0], wanted[k].row, 1)));
+            distance(slice_rows(out[wanted[k].other], wanted[k].row, 1),
+                     slice_rows(out[0], wanted[k].row, 1)));
     transformer_free(t);
 }
 
@@ -218,13 +218,13 @@ static void permutation(void) {
             }
         Mat first = multi_head_forward(&pass, &s, w, a, a, (Mask){0});
         for (int i = 0; i < LENGTH; i++)
-            copy(band_of_rows(wanted, i, 1), band_of_rows(first, from[i], 1));
+            copy(slice_rows(wanted, i, 1), slice_rows(first, from[i], 1));
         Mat second = multi_head_forward(&pass, &s, w, b, b, (Mask){0});
         print_answer(name[k], distance(second, wanted));
         if (k == 1)
             print_answer("first_row",
-                         distance(band_of_rows(second, 0, 1),
-                                  band_of_rows(wanted, 0, 1)));
+                         distance(slice_rows(second, 0, 1),
+                                  slice_rows(wanted, 0, 1)));
     }
     transformer_free(t);
 }

@@ -634,15 +634,15 @@ def grade_write(exercise, student, path, made):
     return result
 
 
-PRODUCT = ("void checked_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
-           "Mat, Mat);", 'checked_product("NAME", __LINE__, NAME, __VA_ARGS__)')
+PRODUCT = ("void watched_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
+           "Mat, Mat);", 'watched_product("NAME", __LINE__, NAME, __VA_ARGS__)')
 CHECKED = {
     "matmul": PRODUCT, "matmul_add": PRODUCT, "small_matmul_add": PRODUCT,
-    "matmul_from": ("void checked_matmul_from(int, Mat, Mat, Mat, Mat);",
-                    "checked_matmul_from(__LINE__, __VA_ARGS__)"),
-    "linear_backward": ("void checked_linear_backward(int, Mat, Linear *, Mat, Mat, "
+    "matmul_from": ("void watched_matmul_from(int, Mat, Mat, Mat, Mat);",
+                    "watched_matmul_from(__LINE__, __VA_ARGS__)"),
+    "linear_backward": ("void watched_linear_backward(int, Mat, Linear *, Mat, Mat, "
                         "const Linear *);",
-                        "checked_linear_backward(__LINE__, __VA_ARGS__)")}
+                        "watched_linear_backward(__LINE__, __VA_ARGS__)")}
 
 
 def check_shapes(code):

@@ -47,7 +47,7 @@ double operations(const Size *s)
 void random_tokens(int *id, int count, int vocab, uint64_t *state)
 {
     for (int i = 0; i < count; i++)
-        id[i] = FIRST_WORD + (int)(uniform(state) * (vocab - FIRST_WORD));
+        id[i] = FIRST_TOKEN + (int)(uniform(state) * (vocab - FIRST_TOKEN));
 }
 
 int compare_doubles(const void *left, const void *right)

@@ -56,9 +56,9 @@ void register_tile(Mat c, Mat a, Mat b)
 {
     for (int j = 0; j < c.cols; j += TILE_COLS)
         for (int i = 0; i < c.rows; i += TILE_ROWS)
-            tile_in_place(band_of_cols(band_of_rows(c, i, TILE_ROWS), j, TILE_COLS),
-                          band_of_rows(a, i, TILE_ROWS),
-                          band_of_cols(b, j, TILE_COLS));
+            tile_in_place(slice_cols(slice_rows(c, i, TILE_ROWS), j, TILE_COLS),
+                          slice_rows(a, i, TILE_ROWS),
+                          slice_cols(b, j, TILE_COLS));
 }
 
 // 4. The columns of b that belong to a column of tiles are packed side by side,
@@ -67,8 +67,8 @@ void packing(Mat c, Mat a, Mat b)
 {
     real *packed = allocate((size_t)b.rows * TILE_COLS, sizeof(real));
     for (int j = 0; j < c.cols; j += TILE_COLS) {
-        Mat to = band_of_cols(c, j, TILE_COLS);
-        pack_cols(TILE_COLS, packed, band_of_cols(b, j, TILE_COLS));
+        Mat to = slice_cols(c, j, TILE_COLS);
+        pack_cols(TILE_COLS, packed, slice_cols(b, j, TILE_COLS));
         column_of_tiles(to, to, a, mat(packed, a.cols, TILE_COLS));
     }
     free(packed);
@@ -106,8 +106,8 @@ void measure(int size, int threads)
     Mat c = arena_mat(&arena, size, size), expected = arena_mat(&arena, size, size);
     uint64_t state = 1;
     for (int k = 0; k < size * size; k++) {
-        a.at[k] = (real)normal(&state);
-        b.at[k] = (real)normal(&state);
+        a.at[k] = (real)(2 * uniform(&state) - 1);
+        b.at[k] = (real)(2 * uniform(&state) - 1);
     }
     fill(expected, 0);
     loop_order(expected, a, b);
