@@ -5134,15 +5134,13 @@ void commit_file(NewFile *n) {
 #ifdef TRANSFORMER_POSIX
     written = written && fsync(fileno(n->file)) == 0;
 #endif
-    int reason = errno;
     fclose(n->file);
 #ifdef _WIN32
     if (written)
         remove(n->real); // rename does not replace there
 #endif
-    errno = reason;
     if (!written || rename(n->beside, n->real) != 0) {
-        reason = errno;
+        int reason = errno;
         remove(n->beside);
         fail("cannot write %s: %s (what was there before is unchanged)",
              n->path, strerror(reason));
@@ -5645,30 +5643,6 @@ void read_numbers(const Reader *r, const Tensor *t, int role) {
     }
 }
 
-// All tensors: the parameters, and the moments if they are there and wanted.
-void read_tensors(Reader *r, Checkpoint *c, bool moments) {
-    const Config *config = &c->settings.config;
-    Trainer *t = &c->trainer;
-    Transformer *outline = transformer_outline(config);
-    size_t *begin = read_entries(r, outline);
-    int tensors = outline->tensors;
-    transformer_free(outline);
-    t->recipe = c->settings.recipe;
-    t->model = transformer_new(config);
-    if (moments && begin[tensors]) {
-        t->gradient = transformer_zeros(config);
-        t->m = transformer_zeros(config);
-        t->v = transformer_zeros(config);
-    }
-    const Transformer *role[] = {t->model, t->m, t->v};
-    for (int k = 0; k < ROLES && role[k]; k++)
-        for (int i = 0; i < tensors; i++) {
-            fseek(r->file, (ptrdiff_t)begin[k * tensors + i], SEEK_SET);
-            read_numbers(r, &role[k]->tensor[i], k);
-        }
-    free(begin);
-}
-
 // Opens a file and reads its header, with a zero byte after it. The only number
 // that is taken from the file unchecked is the length of the header, and that
 // is checked against the length of the file.
@@ -5698,11 +5672,28 @@ Reader open_model(const char *path) {
 // settings.
 Checkpoint load_checkpoint(const char *path, bool moments) {
     Checkpoint c = {0};
+    Trainer *t = &c.trainer;
+    const Config *config = &c.settings.config;
     Reader r = open_model(path);
     read_metadata(&r);
     read_settings(&r, &c);
-    read_tensors(&r, &c, moments);
+    Transformer *outline = transformer_outline(config);
+    size_t *begin = read_entries(&r, outline);
+    moments = moments && begin[outline->tensors];
+    transformer_free(outline);
+    t->recipe = c.settings.recipe;
+    t->model = transformer_new(config);
+    t->gradient = moments ? transformer_zeros(config) : NULL;
+    t->m = moments ? transformer_zeros(config) : NULL;
+    t->v = moments ? transformer_zeros(config) : NULL;
+    const Transformer *role[] = {t->model, t->m, t->v};
+    for (int k = 0, n = t->model->tensors; k < ROLES && role[k]; k++)
+        for (int i = 0; i < n; i++) {
+            fseek(r.file, (ptrdiff_t)begin[k * n + i], SEEK_SET);
+            read_numbers(&r, &role[k]->tensor[i], k);
+        }
     fclose(r.file);
+    free(begin);
     free(r.metadata);
     free(r.header);
     return c;
