@@ -5894,7 +5894,8 @@ double derived_rate(const Settings *s) {
 // when it was loaded.
 //
 //     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
-void complete_settings(const Arguments *a, Settings *s) {
+void complete_settings(Arguments *a) {
+    Settings *s = &a->settings;
     Config *c = &s->config;
     if (c->d_ff == 0)
         c->d_ff = 4 * c->d_model;
@@ -5944,7 +5945,7 @@ Arguments read_arguments(int argc, char **argv) {
     }
     if (!a.settings.help && a.operands < a.command->least)
         misuse(&a, "%s needs %s", a.command->name, a.command->operands);
-    complete_settings(&a, &a.settings);
+    complete_settings(&a);
     return a;
 }
 
@@ -6022,12 +6023,13 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
 
 // Pairs in the model's numbers; pairs_free frees them. It says how many pairs
 // are too long for the model and left out, and if the model does not know most
-// of the words. Fails if nothing remains. The text came from `path`.
-Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
+// of the words. Fails if nothing remains. The text came from `path`; it is freed.
+Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
     double tokens = 0, unknown = 0;
-    Pairs p = tokenize_pairs(text, &c->source, &c->target, s->tokenizer, most);
+    Pairs p = tokenize_pairs(&text, &c->source, &c->target, s->tokenizer, most);
+    text_free(&text);
     if (p.count == 0)
         fail("%s: every pair has more than %d tokens", path, most);
     if (p.too_long)
@@ -6047,10 +6049,7 @@ Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
 
 // The pairs of a file. Fails if it is not what it should be.
 Pairs load_pairs(const char *path, const Checkpoint *c) {
-    Text text = read_pairs(path, c->settings.tokenizer);
-    Pairs p = number_pairs(path, &text, c);
-    text_free(&text);
-    return p;
+    return number_pairs(path, read_pairs(path, c->settings.tokenizer), c);
 }
 
 // ## train
@@ -6192,8 +6191,7 @@ FILE *open_log(const char *path) {
 // before it was saved, is going to happen again. A power cut can also leave a
 // row without its end, or zero bytes: what is torn is left out. A whole line
 // that is no row means that the file is no log; it is not touched.
-void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
-               int64_t step) {
+void keep_rows(NewFile *log, const char *old, size_t size, int64_t step) {
     int line = 1;
     for (size_t i = 0, end; i < size; i = end + 1) {
         end = i + strcspn(old + i, "\n");
@@ -6207,7 +6205,7 @@ void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
         bool torn = !whole || (i && old[i - 1] == '\0');
         if (!row && !torn && strncmp(old + i, LOG_COLUMNS, end - i)) {
             discard_file(log);
-            fail("line %d of %s is not a row of a log", line, path);
+            fail("line %d of %s is not a row of a log", line, log->path);
         }
         line += whole;
     }
@@ -6217,23 +6215,20 @@ void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
 // it leaves an old log as it was.
 void begin_log(Console *c) {
     const char *path = c->settings->log;
-    bool special = kind_of_file(path) == SPECIAL;
-    NewFile new = {.file = c->log};
-    char *old = NULL;
-    size_t size = 0;
-    if (!special) {
-        fclose(c->log);
-        old = c->settings->resume ? read_file(path, &size) : NULL;
-        new = new_file(path);
-    }
-    fputs(LOG_COLUMNS "\n", new.file);
-    keep_rows(&new, path, old, size, c->first_step);
-    free(old);
-    if (!special) {
-        commit_file(&new);
-        c->log = open_log(path);
-    }
     c->log_begun = true;
+    if (kind_of_file(path) == SPECIAL) {
+        fputs(LOG_COLUMNS "\n", c->log);
+        return;
+    }
+    size_t size = 0;
+    char *old = c->settings->resume ? read_file(path, &size) : NULL;
+    NewFile new = new_file(path);
+    fputs(LOG_COLUMNS "\n", new.file);
+    keep_rows(&new, old, size, c->first_step);
+    free(old);
+    commit_file(&new);
+    fclose(c->log);
+    c->log = open_log(path);
 }
 
 // The row or rows of one step. If the log cannot be written, the model is saved
@@ -6251,8 +6246,6 @@ void write_log(Console *c, const Report *r) {
     }
     if (fflush(c->log) != 0) {
         int reason = errno;
-        if (c->line_open)
-            fputc('\n', stderr);
         save_models(c, r);
         fail("cannot write %s: %s (the model of step %" PRId64 " is saved in "
              "%s)", c->settings->log, strerror(reason), s->step, c->newest);
@@ -6341,18 +6334,16 @@ Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
     if (c.best && !a->settings.valid)
         misuse(a, "%s is the best model of a training with --valid, not the "
                "newest: give --valid again", path);
-    for (int i = 0; i < OPTIONS; i++) {
-        const Option *o = &options[i];
-        char new[64], old[64];
-        if (!o->in_model || !a->given[i])
-            continue;
-        option_text(new, &a->settings, o);
-        option_text(old, &c.settings, o);
-        if (o->in_model == FIXED && strcmp(new, old))
-            misuse(a, "--%s %s: the model in %s has %s", o->name, new, path,
-                   old);
-        set_option(&c.settings, o, new);
-    }
+    for (const Option *o = options; o < options + OPTIONS; o++)
+        if (o->in_model && a->given[o - options]) {
+            char new[64], old[64];
+            option_text(new, &a->settings, o);
+            option_text(old, &c.settings, o);
+            if (o->in_model == FIXED && strcmp(new, old))
+                misuse(a, "--%s %s: the model in %s has %s", o->name, new, path,
+                       old);
+            set_option(&c.settings, o, new);
+        }
     if (was_given(a, "epochs"))
         c.settings.recipe.steps = 0;
     if (derived && !was_given(a, "lr"))
@@ -6503,8 +6494,7 @@ void train_command(const Arguments *a, Checkpoint *c) {
                                            : s->tokenizer);
     if (!s->resume)
         *c = new_checkpoint(s, path, &text);
-    Pairs data = number_pairs(path, &text, c), valid = {0};
-    text_free(&text);
+    Pairs data = number_pairs(path, text, c), valid = {0};
     if (s->valid)
         valid = load_pairs(s->valid, c);
     if (s->valid && s->resume)
@@ -6548,9 +6538,10 @@ enum { LINES = 64, LONGEST_LINE = 1 << 20 };
 
 typedef struct {
     Checkpoint *checkpoint;
+    char *text;           // the line that was read last
     Sentence line[LINES]; // read, and not yet translated
     int lines;
-    int line_number;      // of the line that was read last, from 1
+    int line_number;      // of .text, from 1
     char bytes[4096];     // of the standard input
     size_t at, end;       // the next of them, and how many there are
 } Input;
@@ -6593,14 +6584,14 @@ int next_byte(Input *in) {
     return in->at < in->end ? (unsigned char)in->bytes[in->at++] : EOF;
 }
 
-// The next line of the standard input, without its end (LF or CR LF) and, if it
-// is line 1, without a byte order mark; NULL after the last. The caller frees
-// it. Fails if the input cannot be read or is not text. A line may be long, but
-// not without limit, and it is never cut in two: both halves would be
-// translated as if they were whole.
-char *read_input(Input *in) {
-    size_t length = 0, room = 256;
-    char *line = allocate(room, 1);
+// Reads the next line of the standard input into .text, without its end (LF or
+// CR LF) and, if it is line 1, without a byte order mark; false after the last.
+// Fails if the input cannot be read or is not text. A line may be long, but not
+// without limit, and it is never cut in two: both halves would be translated as
+// if they were whole.
+bool read_input(Input *in) {
+    char *line = in->text;
+    size_t length = 0;
     int c;
     in->line_number++;
     while ((c = next_byte(in)) != EOF && c != '\n') {
@@ -6611,23 +6602,18 @@ char *read_input(Input *in) {
         if (length == LONGEST_LINE)
             fail("line %d of the input has more than %d bytes",
                  in->line_number, LONGEST_LINE);
-        if (length == room)
-            line = reallocate(line, room *= 2, 1);
         if (in->line_number == 1 && length == 3
             && !memcmp(line, "\xef\xbb\xbf", 3))
             length = 0;
     }
-    if (length == 0 && c == EOF) {
-        free(line);
-        return NULL;
-    }
+    bool more = length || c != EOF;
     while (length && line[length - 1] == '\r')
         length--;
     line[length] = '\0';
     if (strchr(line, '\r'))
         fail("line %d of the input: a carriage return in the middle",
              in->line_number);
-    return line;
+    return more;
 }
 
 // text → its tokens, which the caller frees. Returns NULL, or what is wrong
@@ -6652,12 +6638,10 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
     (void)a; // needs no more
-    Input in = {.checkpoint = c};
-    char *text;
-    while ((text = read_input(&in)) != NULL) {
-        const char *wrong = tokenize_input(text, c, &c->source,
-                                         &in.line[in.lines]);
-        free(text);
+    Input in = {.checkpoint = c, .text = allocate(LONGEST_LINE, 1)};
+    while (read_input(&in)) {
+        const char *wrong = tokenize_input(in.text, c, &c->source,
+                                           &in.line[in.lines]);
         in.lines += !wrong;
         if (in.lines == LINES || wrong)
             answer(&in);
@@ -6665,6 +6649,7 @@ void translate_command(const Arguments *a, Checkpoint *c) {
             fail("line %d of the input %s", in.line_number, wrong);
     }
     answer(&in);
+    free(in.text);
 }
 
 // ## evaluate
@@ -6820,24 +6805,18 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // is an estimate by the formula in chapter 13; `train` prints the true peak
 // when it is done.
 
-// Ends with status 2 if an option asks for what the file has decided.
-void check_info(const Arguments *a) {
-    for (int i = 0; i < OPTIONS; i++)
-        if (a->given[i] && (options[i].in_model || was_given(a, "vocab")))
-            misuse(a, "--%s: the model in %s has its own", options[i].name,
-                   a->operand[0]);
-}
-
 // transformer info [MODEL]
 void info_command(const Arguments *a, Checkpoint *c) {
     const Settings *s = a->operands ? &c->settings : &a->settings;
     Config config = s->config;
     int batch = s->recipe.batch, length = a->settings.length;
     char text[64];
-    if (a->operands)
-        check_info(a);
-    else
+    if (!a->operands)
         config.source_vocab = config.target_vocab = s->vocab;
+    for (int i = 0; i < OPTIONS && a->operands; i++)
+        if (a->given[i] && (options[i].in_model || was_given(a, "vocab")))
+            misuse(a, "--%s: the model in %s has its own", options[i].name,
+                   a->operand[0]);
     for (const Option *o = options; o < options + OPTIONS; o++)
         if (o->in_model && (a->operands || (o->commands & INFO)))
             printf("%s %s\n", o->name, option_text(text, s, o));
@@ -6900,10 +6879,9 @@ int main(int argc, char **argv) {
         Arguments a = read_arguments(argc, argv);
         Checkpoint c = {0};
         set_threads(&a);
-        bool help = a.settings.help;
-        if (!help && a.operands && a.command->bit != TRAIN)
+        if (!a.settings.help && a.operands && a.command->bit != TRAIN)
             c = load_checkpoint(a.operand[0], false);
-        if (help)
+        if (a.settings.help)
             print_command_help(a.command);
         else
             a.command->run(&a, &c);
