@@ -4983,11 +4983,9 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 // same file, byte for byte, whenever it runs.
 
 // That a resumed training ends in the same bits as one that was never stopped
-// can be tested, and it is: the tests stop a training with a signal in the
-// middle of an epoch, resume it, and compare the last file with that of a
-// training that ran through. Nothing may differ, not in the parameters, not in
-// the moments, not in the log (but for the speed). It is a sharp test: any
-// state that had been forgotten here would show.
+// is tested: a training is stopped with a signal in the middle of an epoch and
+// resumed, and its last file compared with that of a training that ran through.
+// Any state that had been forgotten here would show.
 
 typedef struct {
     Settings settings;
@@ -5296,18 +5294,19 @@ void write_metadata(FILE *file, const Checkpoint *c) {
     fputc('}', file);
 }
 
-// The numbers of one role: they lie in memory in the order of the list. Returns
-// false if one is not finite.
-bool write_numbers(FILE *file, const Transformer *t) {
+// The numbers of one role: they lie in memory in the order of the list. If one
+// is not finite, nothing is saved.
+void write_numbers(NewFile *n, const Transformer *t) {
     for (size_t k = 0; k < t->count; k++) {
         float value = (float)t->values[k];
-        if (!isfinite(value))
-            return false;
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        write_integer(file, bits, 4);
+        write_integer(n->file, bits, 4);
+        if (!isfinite(value)) {
+            discard_file(n);
+            fail("%s is not saved: a number in it is not finite", n->path);
+        }
     }
-    return true;
 }
 
 // How large is a file? Four bytes for each parameter, three times, because the
@@ -5344,10 +5343,7 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
     for (; end % 8; end++)
         fputc(' ', n.file);
     for (int k = 0; k < ROLES && role[k]; k++)
-        if (!write_numbers(n.file, role[k])) {
-            discard_file(&n);
-            fail("%s is not saved: a number in it is not finite", path);
-        }
+        write_numbers(&n, role[k]);
     fseek(n.file, 0, SEEK_SET); // unlike rewind, keeps errors in mind
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);
@@ -5397,8 +5393,7 @@ typedef struct {
     char *key, *value;
 } Metadatum;
 
-// The reader's place in a file. Strings are unescaped in place, where they lie
-// in the header; nothing has to be copied or freed.
+// The reader's place in a file.
 typedef struct {
     const char *path;
     FILE *file;
@@ -5724,10 +5719,8 @@ Checkpoint load_checkpoint(const char *path, bool moments) {
 //
 // ## What the user asks for
 //
-// Commands stand in a table, as options do in chapter 14.
-
-// An *operand* is what stands on the command line without a name, such as a
-// file. How many a command needs is checked before anything is read.
+// Commands stand in a table, as options do in chapter 14. An *operand* is what
+// stands on the command line without a name, such as a file.
 
 typedef struct Arguments Arguments; // below
 typedef void Run(const Arguments *, Checkpoint *);
@@ -5757,10 +5750,6 @@ const Command commands[] = {
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-// `given` remembers which options stood on the command line. That matters
-// twice: a resumed training keeps its own settings except those that were
-// given, and --steps and --epochs exclude each other only if both were.
 
 // The command line, understood.
 struct Arguments {
@@ -5964,9 +5953,7 @@ void set_threads(const Arguments *a) {
 #endif
 }
 
-// ## Time, the terminal, and Ctrl-C
-//
-// C11 knows nothing of terminals.
+// ## The terminal, and Ctrl-C
 
 // Whether the file is a terminal. Without POSIX: no, to be on the safe side.
 bool is_terminal(FILE *file) {
@@ -6023,7 +6010,8 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
 
 // Pairs in the model's numbers; pairs_free frees them. It says how many pairs
 // are too long for the model and left out, and if the model does not know most
-// of the words. Fails if nothing remains. The text came from `path`; it is freed.
+// of the words. Fails if nothing remains. The text came from `path`, and is
+// freed.
 Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
@@ -6286,10 +6274,6 @@ bool report_step(void *context, const Report *r) {
 
 // ### Where a training begins
 
-// A training begins with a new model, made from the data and the settings, or
-// with one from a file. The loop of chapter 11 cannot tell which: it sees a
-// trainer that stands at some step.
-
 // "out/m.safetensors" → "out/m.last.safetensors"; to any other name ".last" is
 // appended. The caller frees it.
 char *last_path(const char *path) {
@@ -6305,22 +6289,20 @@ char *last_path(const char *path) {
 // that only the validation data has is unknown to the model, like any new word
 // when the model is used.
 
-// A new model: vocabularies from the training data, which come from `path`, and
-// random parameters. Fails if no words are left.
-Checkpoint new_checkpoint(const Settings *s, const char *path,
-                          const Text *text) {
-    Checkpoint c = {.settings = *s};
-    Config *config = &c.settings.config;
+// A new model, as the checkpoint's settings say: vocabularies from the training
+// data, which come from `path`, and random parameters. Fails if no words are
+// left.
+void new_model(Checkpoint *c, const char *path, const Text *text) {
+    Settings *s = &c->settings;
     const Tokenizer how = s->tokenizer;
-    c.source = vocab_build(text->source, text->count, how, s->min_count);
-    c.target = vocab_build(text->target, text->count, how, s->min_count);
-    config->source_vocab = c.source.count;
-    config->target_vocab = c.target.count;
-    if (min_int(c.source.count, c.target.count) == FIRST_TOKEN)
+    c->source = vocab_build(text->source, text->count, how, s->min_count);
+    c->target = vocab_build(text->target, text->count, how, s->min_count);
+    s->config.source_vocab = c->source.count;
+    s->config.target_vocab = c->target.count;
+    if (min_int(c->source.count, c->target.count) == FIRST_TOKEN)
         fail("%s: no word occurs %d times", path, s->min_count);
-    c.trainer = trainer_new(config, &s->recipe);
-    initialize(c.trainer.model, (uint64_t)s->recipe.seed);
-    return c;
+    c->trainer = trainer_new(&s->config, &s->recipe);
+    initialize(c->trainer.model, (uint64_t)s->recipe.seed);
 }
 
 // The model to go on with. What is given on the command line replaces what the
@@ -6389,20 +6371,18 @@ void describe(const Console *console, const Pairs *data) {
     const Recipe *r = &c->settings.recipe;
     char text[32];
     with_commas(text, c->trainer.model->count);
-    fprintf(stderr, "data: %d pairs, vocabularies of %d and %d tokens\n",
-            data->count, m->source_vocab, m->target_vocab);
-    fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
-            "parameters\n", m->layers, m->layers, m->d_model, m->heads,
-            m->d_ff, text);
-    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, "
-            "learning rate up to %.3g after %d steps\n",
-            total_steps(r, data->count), r->batch, r->rate, r->warmup);
-    const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
-                              s->log};
+    fprintf(stderr, "data: %d pairs, vocabularies of %d and %d tokens\n"
+            "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
+            "parameters\ntraining: %" PRId64 " steps of %d sentences, "
+            "learning rate up to %.3g after %d steps\n", data->count,
+            m->source_vocab, m->target_vocab, m->layers, m->layers, m->d_model,
+            m->heads, m->d_ff, text, total_steps(r, data->count), r->batch,
+            r->rate, r->warmup);
+    const char *file[] = {s->model, s->valid ? console->newest : NULL, s->log};
     for (int i = 0; i < 3 && !s->resume; i++)
-        if (replaced[i] && kind_of_file(replaced[i]) == REGULAR)
+        if (file[i] && kind_of_file(file[i]) == REGULAR)
             fprintf(stderr, "%s is there already and will be replaced; "
-                    "--resume would go on with it\n", replaced[i]);
+                    "--resume would go on with it\n", file[i]);
 }
 
 // No file may be read and written at once, and each that will be written must
@@ -6487,13 +6467,12 @@ void train_command(const Arguments *a, Checkpoint *c) {
     if (was_given(a, "steps") && was_given(a, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
     check_paths(a, last);
-    if (s->resume)
-        *c = resume_checkpoint(a, newest);
+    *c = s->resume ? resume_checkpoint(a, newest)
+                   : (Checkpoint){.settings = *s};
     // read once: it may come through a pipe
-    Text text = read_pairs(path, s->resume ? c->settings.tokenizer
-                                           : s->tokenizer);
+    Text text = read_pairs(path, c->settings.tokenizer);
     if (!s->resume)
-        *c = new_checkpoint(s, path, &text);
+        new_model(c, path, &text);
     Pairs data = number_pairs(path, text, c), valid = {0};
     if (s->valid)
         valid = load_pairs(s->valid, c);
@@ -6840,12 +6819,6 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // A command line comes in, one of five functions is called, a status goes out.
 // If you include this file to use its parts, leave main out by defining
 // TRANSFORMER_NO_MAIN.
-//
-// The tests call the finished program from outside, rightly and wrongly, some
-// five hundred times. Each option is given its limits and what lies just beyond
-// them; data and models are damaged; the disk is full in the middle of a file;
-// a training is stopped and resumed. Each time the exit status, the message and
-// the files that are left are compared with what this chapter promises.
 //
 // The program needs a stack of 256 KB; systems give a program some megabytes.
 
