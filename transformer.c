@@ -6082,8 +6082,7 @@ typedef struct {
     const Pairs *samples; // the first of them are translated
     const char *newest;   // where the newest checkpoint goes
     FILE *log;            // NULL: none
-    bool log_begun;
-    int64_t first_step, reported; // before this run; of the last report
+    int64_t first_step, reported; // before this run; of the last report, or 0
     double started, step_started, shown; // times
     Loss since;           // losses since the last milestone
     int milestones;
@@ -6183,10 +6182,9 @@ void keep_rows(NewFile *log, const char *old, size_t size, int64_t step) {
     int line = 1;
     for (size_t i = 0, end; i < size; i = end + 1) {
         end = i + strcspn(old + i, "\n");
-        size_t digits = strspn(old + i, "0123456789");
-        const char *rest = old + i + digits;
-        bool row = digits && (!strncmp(rest, ",train,", 7)
-                              || !strncmp(rest, ",valid,", 7));
+        const char *rest = old + i + strspn(old + i, "0123456789");
+        bool row = rest > old + i && (!strncmp(rest, ",train,", 7)
+                                      || !strncmp(rest, ",valid,", 7));
         bool whole = old[end] == '\n';
         if (row && whole && strtoll(old + i, NULL, 10) <= step)
             fprintf(log->file, "%.*s\n", (int)(end - i), old + i);
@@ -6203,7 +6201,6 @@ void keep_rows(NewFile *log, const char *old, size_t size, int64_t step) {
 // it leaves an old log as it was.
 void begin_log(Console *c) {
     const char *path = c->settings->log;
-    c->log_begun = true;
     if (kind_of_file(path) == SPECIAL) {
         fputs(LOG_COLUMNS "\n", c->log);
         return;
@@ -6223,7 +6220,7 @@ void begin_log(Console *c) {
 // before the program fails.
 void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
-    if (!c->log_begun)
+    if (c->reported == 0)
         begin_log(c);
     write_row(c->log, s, "train", s->loss);
     fprintf(c->log, "%.6g,%.0f\n", s->gradient_norm,
