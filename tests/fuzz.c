@@ -215,9 +215,9 @@ void draw_line(char *line, const Checkpoint *c, Sentence s)
 void feed_text(void)
 {
     Tokenizer how = tokenizer();
-    char *line;
-    Input in = {0};
-    while ((line = read_input(&in)) != NULL) {
+    char *line = allocate(LONGEST_LINE, 1);
+    Input in = {.text = line};
+    while (read_input(&in)) {
         Checkpoint none = {.settings = {.tokenizer = how}};
         Sentence s;
         none.source = vocab_new();
@@ -238,6 +238,7 @@ void feed_text(void)
         draw_line(line, &c, s);
         checkpoint_free(&c);
     }
+    free(line);
 }
 
 // ## options
