@@ -3643,15 +3643,13 @@ enum { ROUND = 256, TRIALS = 3 };
 // Time in seconds from an arbitrary start; where there is POSIX, of a clock
 // that is never set back.
 double now(void) {
-    struct timespec t = {0};
+    struct timespec t = {.tv_sec = time(NULL)};
 #ifdef TRANSFORMER_POSIX
-    if (clock_gettime(CLOCK_MONOTONIC, &t) == 0)
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &t);
 #elif defined TIME_UTC
-    if (timespec_get(&t, TIME_UTC))
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    timespec_get(&t, TIME_UTC);
 #endif
-    return (double)time(NULL);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 typedef struct {
@@ -5095,9 +5093,16 @@ bool same_file(const char *a, const char *b) {
     return same;
 }
 
+// The mode "x" opens a file only if nothing of that name exists, and nobody can
+// make one in between. Windows may not know it.
+#ifdef _WIN32
+#define EXCLUSIVELY "wb"
+#else
+#define EXCLUSIVELY "wbx"
+#endif
+
 // Opens the file beside `path`; fails, with the reason, if that cannot be. What
-// is written to .file counts only after commit_file. The mode "x" opens a file
-// only if nothing of that name exists.
+// is written to .file counts only after commit_file.
 NewFile new_file(const char *path) {
     if (kind_of_file(path) == SPECIAL)
         fail("cannot write %s: it is not a regular file", path);
@@ -5105,7 +5110,9 @@ NewFile new_file(const char *path) {
     n.beside = allocate(strlen(n.real) + 20, 1);
     for (int k = 1; !n.file; k++) {
         sprintf(n.beside, "%s.%d.new", n.real, k);
-        n.file = fopen(n.beside, "wbx");
+        if (kind_of_file(n.beside) != NOTHING)
+            continue;
+        n.file = fopen(n.beside, EXCLUSIVELY);
         if (!n.file && errno != EEXIST)
             fail("cannot write %s: %s", path, strerror(errno));
     }
