@@ -6788,18 +6788,24 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // is an estimate by the formula in chapter 13; `train` prints the true peak
 // when it is done.
 
+// Ends with status 2 if an option asks for what the file has decided.
+void check_info(const Arguments *a) {
+    for (int i = 0; i < OPTIONS; i++)
+        if (a->given[i] && (options[i].in_model || was_given(a, "vocab")))
+            misuse(a, "--%s: the model in %s has its own", options[i].name,
+                   a->operand[0]);
+}
+
 // transformer info [MODEL]
 void info_command(const Arguments *a, Checkpoint *c) {
     const Settings *s = a->operands ? &c->settings : &a->settings;
     Config config = s->config;
     int batch = s->recipe.batch, length = a->settings.length;
     char text[64];
-    if (!a->operands)
+    if (a->operands)
+        check_info(a);
+    else
         config.source_vocab = config.target_vocab = s->vocab;
-    for (int i = 0; i < OPTIONS && a->operands; i++)
-        if (a->given[i] && (options[i].in_model || was_given(a, "vocab")))
-            misuse(a, "--%s: the model in %s has its own", options[i].name,
-                   a->operand[0]);
     for (const Option *o = options; o < options + OPTIONS; o++)
         if (o->in_model && (a->operands || (o->commands & INFO)))
             printf("%s %s\n", o->name, option_text(text, s, o));
