@@ -5218,9 +5218,7 @@ const char *const role_prefix[ROLES] = {
 // ### What writing and reading share
 //
 // Three things have to be the same in both directions: numbers as bytes, the
-// names of settings, and the entry of a tensor in the header. To check them,
-// the tests read a saved file with code of their own, and Python's library
-// reads the same tensors.
+// names of settings, and the entry of a tensor in the header.
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
 // own order is. Errors are found by commit_file.
@@ -5376,7 +5374,7 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     read_metadata     all strings of the metadata, whatever they are
 //     read_settings     settings and vocabularies, checked against the table
 //     read_entries      entries checked against what these settings ask for
-//     read_tensors      the numbers, straight into place
+//     read_numbers      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
 // shapes and sizes. So before the reader looks at an entry it knows all that
@@ -5450,15 +5448,8 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// Strings are unescaped where they lie: "a\\nb" takes six bytes with its
-// quotes, and four once its escape is undone and a zero put after it. So there
-// is always room.
-//
-//     before    " a \ n b "        after    " a ⏎ b 0 "
-//                                             ↑ the string
-
-// The next string, its escapes undone: a part of the header, ended by a zero
-// where its second quote was.
+// The next string, its escapes undone where it lies and ended by a zero. There
+// is always room: "a\\nb" takes six bytes with its quotes, and then four.
 char *read_string(Reader *r) {
     const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
@@ -5622,14 +5613,11 @@ size_t *read_entries(Reader *r, const Transformer *t) {
     return begin;
 }
 
-// Infinities and NaN are refused as well. No training writes them, since a step
-// that would lead there is not taken (chapter 11), and a single one would
-// spread through the whole model and make every translation nonsense.
-
 // The numbers of one tensor of that role. Their bytes are read into the place
 // of the numbers and replaced by them from the last to the first, since a real
-// may be larger than a float. A second moment is a mean of squares: below zero,
-// its root would spread NaN.
+// may be larger than a float. Infinities and NaN, which no training writes, are
+// refused: a single one would spread through the whole model. So would the root
+// of a second moment below zero.
 void read_numbers(const Reader *r, const Tensor *t, int role) {
     char *bytes = (char *)t->mat->at;
     read_bytes(r, bytes, bytes_of(t));
@@ -5645,9 +5633,8 @@ void read_numbers(const Reader *r, const Tensor *t, int role) {
     }
 }
 
-// Opens a file and reads its header, with a zero byte after it. The only number
-// that is taken from the file unchecked is the length of the header, and that
-// is checked against the length of the file.
+// Opens a file and reads its header, with a zero byte after it. Its length, the
+// only number that is taken from the file, is checked against that of the file.
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
     char start[9]; // the length, and the first bracket
@@ -6249,18 +6236,6 @@ void write_log(Console *c, const Report *r) {
 // The order matters: first the log, then the checkpoint. So the log never lacks
 // a step that a checkpoint knows of, and keep_rows drops what is too much.
 
-// What to do at a milestone: show, and save.
-void report_milestone(Console *c, const Report *r) {
-    if (r->valid.tokens)
-        fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
-                average(r->valid), 100 * accuracy(r->valid),
-                r->best ? "  (best so far)" : "");
-    if (c->milestones++ % 5 == 0 || r->step.step == r->steps)
-        show_samples(c);
-    save_models(c, r);
-    c->since = (Loss){0};
-}
-
 // The Reporter of chapter 11. Returns whether to go on.
 bool report_step(void *context, const Report *r) {
     Console *c = context;
@@ -6269,8 +6244,16 @@ bool report_step(void *context, const Report *r) {
         write_log(c, r);
     if (r->milestone || (is_terminal(stderr) && now() - c->shown > 0.2))
         show_progress(c, r);
-    if (r->milestone)
-        report_milestone(c, r);
+    if (r->valid.tokens)
+        fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
+                average(r->valid), 100 * accuracy(r->valid),
+                r->best ? "  (best so far)" : "");
+    if (r->milestone) {
+        if (c->milestones++ % 5 == 0 || r->step.step == r->steps)
+            show_samples(c);
+        save_models(c, r);
+        c->since = (Loss){0};
+    }
     c->reported = r->step.step;
     c->step_started = now();
     return !stop_signal;
@@ -6607,8 +6590,7 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
     int most = c->settings.config.max_len;
     if (!valid_utf8(text))
         return "is not valid UTF-8";
-    char *copied = allocate(strlen(text) + 1, 1);
-    strcpy(copied, text);
+    char *copied = strcpy(allocate(strlen(text) + 1, 1), text);
     if (c->settings.tokenizer.lowercase)
         lower_case(copied);
     *s = tokenize(copied, v, c->settings.tokenizer);
