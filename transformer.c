@@ -340,7 +340,7 @@ typedef struct {
 // two matrices. Writing through one view changes the other. And a view is only
 // good as long as its memory is.
 //
-// A Mat is small, so it is passed by value, like a number.
+// A Mat is small, so it is passed by value.
 
 typedef struct {
     real *at;
@@ -507,14 +507,6 @@ real dot(const real *x, const real *y, int n) {
     return total;
 }
 
-// maxⱼ x[j], n numbers; -infinity if there are none
-real max(const real *x, int n) {
-    real most = -(real)INFINITY;
-    for (int j = 0; j < n; j++)
-        most = x[j] > most ? x[j] : most;
-    return most;
-}
-
 // ## The matrix product
 //
 // $$ c_{ij} = \sum_{p} a_{ip}\, b_{pj} $$
@@ -639,7 +631,7 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
     if (LEAST_BLOCK == 0 || !top
         || bytes > top->size - (arena->used - top->offset)) {
         size_t room = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
-        if (LEAST_BLOCK && room < arena->peak)
+        if (LEAST_BLOCK > 0 && room < arena->peak)
             room = arena->peak;
         arena_push(arena, bytes > room ? bytes : room);
         top = arena->top;
@@ -905,6 +897,14 @@ real exponential(real x);
 // gives the same weights, except that such a row becomes 0/0. Many tutorials
 // add -1e9: in single precision all scores of such a row become equal, and its
 // query attends evenly to keys that it must not see.
+
+// maxⱼ x[j], n numbers; -infinity if there are none
+real max(const real *x, int n) {
+    real most = -(real)INFINITY;
+    for (int j = 0; j < n; j++)
+        most = x[j] > most ? x[j] : most;
+    return most;
+}
 
 // x[j] = softmax over the visible x, n numbers, in place
 void softmax_row(real *x, const unsigned char *visible, int n) {
@@ -2633,7 +2633,7 @@ int utf8_number(const char *s) {
     return number < least[n] || number > 0x10ffff || reserved ? -1 : number;
 }
 
-// Its bytes, or 0 if it is not valid.
+// The length in bytes of the character at s, or 0 if it is not valid.
 int utf8_length(const char *s) {
     int c = utf8_number(s);
     return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -2650,32 +2650,28 @@ bool valid_utf8(const char *s) {
 
 // With --lowercase, "The" and "the" are the same token. What the C library
 // takes for a lower-case letter depends on the locale of the machine, and a
-// model must not, so the letters are listed here: capitals, and below each its
-// lower-case form, in as many bytes. They are the common letters of the Latin,
-// Greek and Cyrillic alphabets, without İ, whose lower-case form has only one
-// byte.
+// model must not, so the letters are listed here: each capital is followed by
+// its lower-case form, in as many bytes. They are the common letters of the
+// Latin, Greek and Cyrillic alphabets, without İ, whose lower-case form has
+// only one byte.
 
-const char capitals[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞΆΈΉΊΌΎΏΪΫȘȚҐ"
-    "ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ"
-    "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ";
-const char small_letters[] =
-    "abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþάέήίόύώϊϋșțґ"
-    "āăąćĉċčďđēĕėęěĝğġģĥħĩīĭįĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżž"
-    "αβγδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюя";
+const char letter_pairs[] =
+    "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
+    "ËëÌìÍíÎîÏïÐðÑñÒòÓóÔôÕõÖöØøÙùÚúÛûÜüÝýÞþΆάΈέΉήΊίΌόΎύΏώΪϊΫϋȘșȚțҐґĀāĂăĄąĆćĈĉĊċ"
+    "ČčĎďĐđĒēĔĕĖėĘęĚěĜĝĞğĠġĢģĤĥĦħĨĩĪīĬĭĮįĲĳĴĵĶķĹĺĻļĽľĿŀŁłŃńŅņŇňŊŋŌōŎŏŐőŒœŔŕŖŗŘř"
+    "ŚśŜŝŞşŠšŢţŤťŦŧŨũŪūŬŭŮůŰűŲųŴŵŶŷŸÿŹźŻżŽžΑαΒβΓγΔδΕεΖζΗηΘθΙιΚκΛλΜμΝνΞξΟοΠπΡρΣσ"
+    "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
+    "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
 
-_Static_assert(sizeof capitals == sizeof small_letters, "as many bytes");
-
-// Converts a valid string to lower case, in place. A character found among the
-// capitals is replaced by the one at the same place of the other list. Doing it
-// twice changes nothing more.
+// Converts a valid string to lower case, in place. Capitals stand at the even
+// places of the list. Doing it twice changes nothing more.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
         char one[5] = {0};
         n = utf8_length(s);
-        const char *found = strstr(capitals, memcpy(one, s, (size_t)n));
-        if (found)
-            memcpy(s, small_letters + (found - capitals), (size_t)n);
+        const char *found = strstr(letter_pairs, memcpy(one, s, (size_t)n));
+        if (found && (found - letter_pairs) / n % 2 == 0)
+            memcpy(s, found + n, (size_t)n);
     }
 }
 
@@ -2697,7 +2693,7 @@ void lower_case(char *s) {
 // Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
 // they are. Words are joined again by single spaces, so the text above comes
 // back as "Où est-il , Paul ?": only the number and the places of the spaces
-// are lost. Characters come back exactly, but for white space of other kinds,
+// are lost. Characters come back exactly, except white space of other kinds,
 // which comes back as spaces.
 
 //@ deviation
@@ -2854,9 +2850,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 
 // ## Sentences
 //
-// A sentence is the numbers of its tokens, followed by END, which other
-// programs call EOS (end of sentence); their BOS (beginning of sentence) is
-// START here. The decoder must learn to write END, which tells a complete
+// A sentence is the numbers of its tokens, followed by END. The decoder must
+// learn to write END, which tells a complete
 // translation from one that was cut off. Here is "a cab, b" with the vocabulary
 // above, which lacks "cab", as numbers and as text again:
 //
@@ -2944,8 +2939,10 @@ char *read_file(const char *path, size_t *size) {
         contents = reallocate(contents, room *= 2, 1);
         *size += fread(contents + *size, 1, room - 1 - *size, file);
     } while (*size + 1 == room); // full: perhaps there is more
-    if (ferror(file))
+    if (ferror(file)) {
+        free(contents);
         fail("cannot read %s: %s", path, strerror(errno));
+    }
     fclose(file);
     contents[*size] = '\0';
     return contents;
@@ -3178,14 +3175,9 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
 }
 
 // A batch of the B pairs with these indices, in the arena. The decoder's input
-// is what is expected, moved by one place; it begins with START and has no END:
-//
-//     expected   la     voiture  end      pad
-//     input      start  la       voiture  pad
-//
-// So at each place the decoder has read the tokens before the one it should
-// write (teacher forcing, chapter 9). In the padding nothing is expected, and
-// nothing is learned (chapter 11).
+// is what is expected, moved by one position; it begins with START and has no
+// END (chapter 9). In the padding nothing is expected, and nothing is learned
+// (chapter 11).
 Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
@@ -4082,11 +4074,11 @@ double bleu(const Match *m) {
 //@ chapter looking
 // # 13. Looking inside
 //
-// A trained model is a quarter of a million numbers that nobody can read. But
-// some of what it computes has a meaning by design: an attention weight tells
-// how much of one token went into another. This chapter writes the weights to a
-// file for plotting programs, draws them in the terminal, and counts parameters
-// and memory. It computes nothing new.
+// The model that `make run` trains is a quarter of a million numbers that
+// nobody can read. But some of what it computes has a meaning by design: an
+// attention weight tells how much of one token went into another. This chapter
+// writes the weights to a file for plotting programs, draws them in the
+// terminal, and counts parameters and memory. It computes nothing new.
 //
 // ## Finding the weights
 //
@@ -4185,18 +4177,18 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //                 t r c   a n
 //                 h e a i s d
 //                 e d r s t >
-//            la |##  ::      |
+//            la |##  ..      |
 //       voiture |    @@      |
 //         rouge |  @@        |
 //           est |      @@    |
-//        rapide |    ::  ##  |
-//         <end> |      ....##|
+//        rapide |        @@  |
+//         <end> |          @@|
 //
-// This is layer 1 of an English-French model. It shows what no loss can: French
-// puts the colour after the noun, so the model looks at "car" to write
-// "voiture" and then goes back to "red" for "rouge". To write "la" and "rapide"
-// it also looks at "car" a little, as it should: in French, articles and
-// adjectives take the gender of the noun.
+// This is layer 1, the second of two, of an English-French model. It shows what
+// no loss can: French puts the colour after the noun, so the model looks at
+// "car" to write "voiture" and then goes back to "red" for "rouge". To write
+// "la" it also looks at "car" a little, as it should: in French the article
+// takes the gender of the noun.
 //
 //@ figure cross-attention
 //
@@ -4329,9 +4321,6 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 //       norms                        512    0.5 %
 //       total                    106,944
 //
-// Most are in the feed-forward networks, twice as many as in attention: 8 D²
-// and 4 D² in each layer, if F is 4 D.
-//
 // How to check it: the tests compare the table with formulas (self-attention of
 // a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
 // count for which memory was taken.
@@ -4346,10 +4335,10 @@ const char *const component_name[COMPONENTS] = {
 int component_of(const char *name) {
     const char *word[] = {"embedding", "positions", "attention",
                           "cross_attention", "feed_forward", "norm"};
-    int c = COMPONENTS - 2;
-    while (c >= 0 && !strstr(name, word[c]))
-        c--;
-    return c >= 0 ? c : COMPONENTS - 1;
+    for (int c = COMPONENTS - 2; c >= 0; c--)
+        if (strstr(name, word[c]))
+            return c;
+    return COMPONENTS - 1;
 }
 
 // Whether it is on the encoder's side; the output layer is on the other.

@@ -3,10 +3,10 @@
 
     python3 notebook/make.py [--check [--short]] [N ...]
 
-N are numbers of labs; without any, all are made. Their programs are compiled
-first. Then each notebook/NN-name.md becomes a Jupyter notebook by pandoc, is
-executed by nbclient and written to notebook/NN-name.ipynb, with a small copy of
-its first picture in notebook/thumbnails/.
+N are numbers of labs, such as 3 or 1-5,8; without any, all are made. Their
+programs are compiled first. Then each notebook/NN-name.md becomes a Jupyter
+notebook by pandoc, is executed by nbclient and written to notebook/NN-
+name.ipynb, with a small copy of its first picture in notebook/thumbnails/.
 
 With --check the committed labs stay as they are. The numbers that the new run
 prints are held against the committed ones:
@@ -54,14 +54,19 @@ def misuse(reason):
 
 
 def sources(numbers):
-    """The numbers of labs, as words -> their sources; of none, all."""
+    """The numbers of labs, such as "3" or "1-5,8" -> their sources; of none,
+    all."""
     labs = {int(os.path.basename(path)[:2]): path
             for path in sorted(glob.glob(f"{HERE}/[0-9][0-9]-*.md"))}
-    for word in numbers:
-        if not re.fullmatch("[0-9]+", word) or int(word) not in labs:
-            misuse(f"there is no lab {word}: N is a number from {min(labs)} "
-                   f"to {max(labs)}")
-    return [labs[n] for n in sorted(set(map(int, numbers)) or labs)]
+    chosen = set()
+    for part in re.split(r"[,\s]+", " ".join(numbers)) if numbers else []:
+        span = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part)
+        some = range(int(span[1]), int(span[2] or span[1]) + 1) if span else []
+        if not some or not labs.keys() >= set(some):
+            misuse(f"there is no lab {part}: N is a number from {min(labs)} "
+                   f"to {max(labs)}, or several such as 1-3,5")
+        chosen.update(some)
+    return [labs[n] for n in sorted(chosen or labs)]
 
 
 def build(labs):

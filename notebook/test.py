@@ -92,13 +92,15 @@ def one_line(done, status, *words):
 
 def test_numbers(folder):
     for words, wanted in ((["1"], {"01-exact"}),
-                          (["10", "01", "1"], {"01-exact", "10-missing"})):
+                          (["01-2,10"], {"01-exact", "02-learned",
+                                         "10-missing"})):
         done = run(folder, *words)
         claim(f"N=\"{' '.join(words)}\" makes {' and '.join(sorted(wanted))}, "
               "and no other", set(verdicts(done)) == made(folder) == wanted,
               done.stdout + done.stderr)
     before = committed(folder)
-    for words in (["9"], ["0"], ["x"], ["1", "11"], ["1.5"], ["-1"]):
+    for words in (["9"], ["0"], ["x"], ["1", "11"], ["1.5"], ["-1"], ["5-10"],
+                  ["2-1"]):
         done = run(folder, *words)
         claim(f"N=\"{' '.join(words)}\" is refused in one line",
               one_line(done, 2, f"no lab {words[-1]}:"), done.stderr)

@@ -578,9 +578,10 @@ fi
 # -------------------------------------------------------------------- resume
 section 'resume'
 
-# What a shell runs in the background ignores Ctrl-C, unless env can undo that.
-if env --default-signal=INT true 2> /dev/null; then
-    foreground='env --default-signal=INT' interrupt=INT interrupted=130
+# What a shell runs in the background ignores Ctrl-C, and what nohup runs ignores
+# SIGHUP, unless env can undo that.
+if env --default-signal=INT,HUP true 2> /dev/null; then
+    foreground='env --default-signal=INT,HUP' interrupt=INT interrupted=130
 else
     foreground='' interrupt=TERM interrupted=143
     skip 'stopped by Ctrl-C' 'env has no --default-signal'
@@ -747,7 +748,7 @@ another()
         --model g.safetensors
 }
 another 's/the/one/g'
-another 's/le/lo/g'
+another 's/dort/dors/g'
 another 's/x/x/' --max-len 9
 cp whole.safetensors g.safetensors
 cp whole.safetensors g.last.safetensors
@@ -1691,7 +1692,7 @@ stopped()
     signal=$1
     shift
     rm -f broken.*
-    "$@" train pairs.tsv $mini --steps 2000000000 --threads 1 \
+    $foreground "$@" train pairs.tsv $mini --steps 2000000000 --threads 1 \
         --model broken.safetensors --log broken.csv < in > out 2> err &
     process=$!
     until [ "$(wc -l 2> /dev/null < broken.csv || echo 0)" -ge 100 ] ||

@@ -653,8 +653,8 @@ static void check_pool(void) {
             bool behind = memcmp(next, &gap, sizeof gap) != 0;
             if (!behind && memcmp(&m.at[-distance], &gap, sizeof gap) == 0)
                 continue;
-            snprintf(text, sizeof text, "your code writes outside of %s (%d × %d), "
-                     "%d %s", one->name, m.rows, m.cols, distance,
+            snprintf(text, sizeof text, "your code writes outside of %s "
+                     "(%d × %d), %d %s", one->name, m.rows, m.cols, distance,
                      behind ? "after its last number"
                             : "before its first number");
             stop_here(text);
@@ -664,8 +664,8 @@ static void check_pool(void) {
             const real *x = &one->m.at[k];
             if (memcmp(x, &before[x - pool], sizeof *x) == 0)
                 continue;
-            snprintf(text, sizeof text, "your code changes %s, which is only to be "
-                     "read", place(one->name, k, one->m).text);
+            snprintf(text, sizeof text, "your code changes %s, which is only "
+                     "to be read", place(one->name, k, one->m).text);
             stop_here(text);
         }
 }
@@ -714,8 +714,8 @@ static void fits(const char *name, int line, Mat c, Mat a, Mat b) {
     stop_here(text);
 }
 
-void watched_product(const char *name, int line, void (*product)(Mat, Mat, Mat),
-                     Mat c, Mat a, Mat b) {
+void watched_product(const char *name, int line,
+                     void (*product)(Mat, Mat, Mat), Mat c, Mat a, Mat b) {
     fits(name, line, c, a, b);
     product(c, a, b);
 }

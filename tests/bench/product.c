@@ -1,5 +1,5 @@
 // How the matrix product became fast, step by step. Five versions of c += a b,
-// from the definition to the one of chapter 1, each measured on square matrices
+// from the definition to that of the interlude, each measured on square matrices
 // of three sizes. Prints CSV:
 //
 //     step,size,threads,gflops
@@ -74,7 +74,7 @@ void packing(Mat c, Mat a, Mat b)
     free(packed);
 }
 
-// 5. Blocks that fit the caches, a packed too: the product of chapter 1.
+// 5. Blocks that fit the caches: the product of the interlude.
 typedef void Product(Mat c, Mat a, Mat b);
 
 const struct {
