@@ -291,7 +291,7 @@ void check_round_trip(int norm, int positions, int tie)
     Checkpoint c = random_checkpoint(2, norm, positions, tie);
     size_t size, again_size;
     char *bytes = saved_file(&c, &size);
-    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
     char *again = saved_file(&loaded, &again_size);
     CLAIM(same_checkpoint(&c, &loaded)
           && same_translation(c.trainer.model, loaded.trainer.model)
@@ -314,13 +314,13 @@ void test_extremes(void)
     c.trainer.best = INFINITY;
     c.trainer.step = 0;
     save_checkpoint(&c, FILE_NAME);
-    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&c, &loaded), "the smallest and largest numbers, no "
           "best loss and no step come back too");
     checkpoint_free(&loaded);
     c.trainer.model->values[0] = (real)(1 + 1e-7 / 3);
     save_checkpoint(&c, FILE_NAME);
-    loaded = load_checkpoint(FILE_NAME);
+    loaded = load_checkpoint(FILE_NAME, true);
     CLAIM(loaded.trainer.model->values[0] == (float)(1 + 1e-7 / 3),
           "numbers are kept as 32-bit floats");
     checkpoint_free(&c);
@@ -505,7 +505,7 @@ char *with_metadata_reversed(void)
 void accepts(char *header, const char *data, const char *what)
 {
     write_parts(strlen(header), header, data, sample_size);
-    Checkpoint c = load_checkpoint(FILE_NAME);
+    Checkpoint c = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&sample, &c), "%s", what);
     checkpoint_free(&c);
     free(header);
@@ -525,7 +525,7 @@ void test_other_order(void)
         const Tensor *tensor = &t->tensor[i];
         size_t size = 4 * (size_t)tensor->rows * (size_t)tensor->cols;
         char rows[16] = "";
-        if (!is_vector(tensor))
+        if (strstr(tensor->name.text, ".weight"))
             sprintf(rows, "%d,", tensor->rows);
         next += sprintf(next, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%s%d],"
                         "\"data_offsets\":[%zu,%zu]}", tensor->name.text, rows,
@@ -548,8 +548,6 @@ void test_other_writing(void)
             "metadata may come in any order");
     accepts(replaced("\\n/\\n", "\\n\\/\\n"), sample_data,
             "a slash may be written as \\/");
-    accepts(replaced("é\\n😀", "\\u00e9\\n\\uD83D\\ude00"), sample_data,
-            "characters may be written as their numbers, as Python does");
     accepts(replaced(",\"state\":\"newest\"", ""), sample_data,
             "a file of the first edition does not say which state it is");
     accepts(replaced("\"step\"", "\"by\":\"A \\t B\",\"by\":\"\",\"step\""),
@@ -572,7 +570,7 @@ void load_frugally(const char *path)
     size_t size;
     free(read_file(path, &size));
     allow_memory(size);
-    load_checkpoint(path);
+    load_checkpoint(path, true);
 }
 
 // The limit is at work: what is too much aborts.
@@ -756,7 +754,7 @@ void test_bad_settings(void)
                      key + !value);
             write_replaced(key, other);
             if (in_child(&e)) {
-                load_checkpoint(FILE_NAME);
+                load_checkpoint(FILE_NAME, true);
                 _exit(0);
             }
             snprintf(part, sizeof part, value ? "the metadata says %s \"" :
@@ -810,14 +808,8 @@ void test_bad_json(void)
         {"a line end in a string", "é", "\n", character},
         {"a tab in a string", "é", "\t", character},
         {"an unknown escape", "é", "\\x41", character},
-        {"an escape by number that is too short", "é", "\\u0e9", character},
-        {"one that is not a number", "é", "\\u+0e9", character},
-        {"a zero byte by number", "é", "\\u0000", character},
-        {"half a surrogate pair by number", "é", "\\ud83d", "not valid UTF-8"},
-        {"the other half alone", "é", "\\ude00", "not valid UTF-8"},
-        {"a pair whose second half is none", "é", "\\ud83d\\u0041", character},
-        {"a control character in a word by number", "é", "\\u0007é",
-         "is not in its place"},
+        {"a character by number, as Python may write it", "é", "\\u00e9",
+         "a string with an escape by number (\\u); write it as UTF-8"},
         {"a string in Latin-1", "é", "\xe9", "not valid UTF-8"},
         {"half a character of UTF-8", "😀", "\xf0\x9f\x98", "not valid UTF-8"},
         {"a surrogate", "😀", "\xed\xa0\x80", "not valid UTF-8"},
@@ -930,8 +922,8 @@ void test_large_headers(void)
         {"a million brackets behind the metadata", METADATA, "{", "",
          "go on with \"", MANY},
         {"a million blanks", "{", " ", "", "go on with {", MANY},
-        {"a million blanks before the header", "", " ", "", "begin with {",
-         MANY},
+        {"a million blanks before the header", "", " ", "",
+         "no safetensors header", MANY},
         {"a million strings without a name", METADATA "\"a\":\"\"",
          ",\"\":\"\"", "}}", "no metadata for format", MANY},
         {"a string of a million bytes", METADATA "\"", "é", "\":\"\"}}",
@@ -1021,7 +1013,7 @@ void test_bad_moments(void)
     write_moments(bytes, size, "\0\0\x80\xbf");
     CLAIM_REFUSED("a mean of squares of -1",
                   "adam.v.output.bias has a value that is below zero");
-    Checkpoint used = load_model(FILE_NAME);
+    Checkpoint used = load_checkpoint(FILE_NAME, false);
     CLAIM(!used.trainer.m && same_numbers(c.trainer.model, used.trainer.model),
           "the parameters are read alone, and moments left out are not checked");
     checkpoint_free(&used);
@@ -1031,7 +1023,7 @@ void test_bad_moments(void)
     write_parts(length, header, bytes + 8 + length, 12 * numbers);
     CLAIM_REFUSED("a moment that is missing", "does not belong there");
     CLAIM_FAILS("but their entries are checked", "does not belong there",
-                load_model(FILE_NAME));
+                load_checkpoint(FILE_NAME, false));
     strcpy(strstr(header, ",\"adam.v."), "}");
     write_parts(strlen(header), header, bytes + 8 + length, 8 * numbers);
     CLAIM_REFUSED("one role of moments only",
@@ -1052,7 +1044,7 @@ void test_frugal_use(void)
     size_t bytes = c.trainer.model->count * sizeof(real);
     sandbox_begin();
     size_t before = memory_now;
-    Checkpoint used = load_model(FILE_NAME);
+    Checkpoint used = load_checkpoint(FILE_NAME, false);
     double times = (double)(memory_peak - before) / (double)bytes;
     checkpoint_free(&used);
     CLAIM(sandbox_end() == 0 && times < 1.1, "to use a model takes %.2f times "
@@ -1089,7 +1081,7 @@ int status_of_loading(void)
 {
     sandbox_begin();
     if (setjmp(where_exit_returns) == 0) {
-        Checkpoint c = load_checkpoint(FILE_NAME);
+        Checkpoint c = load_checkpoint(FILE_NAME, true);
         checkpoint_free(&c);
     }
     return sandbox_end();
@@ -1189,7 +1181,7 @@ void test_not_finite(void)
                 save_not_finite(&c, (real)NAN));
     CLAIM_FAILS("nor is one that no float can hold", "not finite",
                 save_not_finite(&c, (real)1e39));
-    Checkpoint old = load_checkpoint(FILE_NAME);
+    Checkpoint old = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&sample, &old) && !exists(FILE_NAME ".1.new"),
           "what was there before is still there, and nothing beside it");
     checkpoint_free(&old);
@@ -1207,7 +1199,7 @@ void test_without_moments(void)
     }
     CLAIM(e.status == 0, "a model without moments can be saved");
     if (exists(FILE_NAME)) {
-        Checkpoint c = load_checkpoint(FILE_NAME);
+        Checkpoint c = load_checkpoint(FILE_NAME, true);
         CLAIM(same_checkpoint(&sample, &c), "and comes back");
         checkpoint_free(&c);
     }
@@ -1219,7 +1211,7 @@ void test_replacing(void)
     write_header(sample_header);
     Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
     save_checkpoint(&c, FILE_NAME);
-    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".1.new"),
           "saving replaces an older file and leaves nothing beside it");
     checkpoint_free(&loaded);

@@ -129,7 +129,7 @@ void save_again(const Checkpoint *c)
     size_t size, again;
     save_checkpoint(c, input_name);
     char *bytes = read_file(input_name, &size);
-    Checkpoint loaded = load_checkpoint(input_name);
+    Checkpoint loaded = load_checkpoint(input_name, true);
     save_checkpoint(&loaded, input_name);
     char *same = read_file(input_name, &again);
     MUST(size == again && !memcmp(bytes, same, size));
@@ -137,7 +137,7 @@ void save_again(const Checkpoint *c)
 
 void feed_model(void)
 {
-    Checkpoint c = load_checkpoint(input_name);
+    Checkpoint c = load_checkpoint(input_name, true);
     memory_limit = SIZE_MAX;
     if (c.settings.config.max_len <= 100)
         use_model(&c);
@@ -215,9 +215,9 @@ void draw_line(char *line, const Checkpoint *c, Sentence s)
 void feed_text(void)
 {
     Tokenizer how = tokenizer();
-    char *line;
-    Input in = {0};
-    while ((line = read_input(&in)) != NULL) {
+    char *line = allocate(LONGEST_LINE, 1);
+    Input in = {.text = line};
+    while (read_input(&in)) {
         Checkpoint none = {.settings = {.tokenizer = how}};
         Sentence s;
         none.source = vocab_new();
@@ -238,6 +238,7 @@ void feed_text(void)
         draw_line(line, &c, s);
         checkpoint_free(&c);
     }
+    free(line);
 }
 
 // ## options
