@@ -2948,11 +2948,13 @@ char *read_file(const char *path, size_t *size) {
     return contents;
 }
 
+enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
+
 // Cuts a line of `length` bytes at its tabs and appends its first two columns
 // to the text. Returns NULL, or what is wrong with the line.
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
-    if (length > INT_MAX)
-        return "the line is too long";
+    if (length >= LONGEST_LINE)
+        return "a line of more than a megabyte";
     while (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
@@ -6492,7 +6494,7 @@ void train_command(const Arguments *a, Checkpoint *c) {
 // one; but before the program would have to wait for more input, it answers
 // what it has.
 
-enum { LINES = 64, LONGEST_LINE = 1 << 20 };
+enum { LINES = 64 };
 
 typedef struct {
     Checkpoint *checkpoint;

@@ -437,6 +437,12 @@ void test_bad_files(void)
 {
     CLAIM_REFUSED("a\tb\nno tab here\n", "a line without a tab is an error",
                   FILE_NAME ":2: expected source, tab, target");
+    static char long_line[(1 << 20) + 2]; // a pair, a line end
+    memset(long_line, 'a', 1 << 20);
+    long_line[1] = '\t';
+    long_line[1 << 20] = '\n';
+    CLAIM_REFUSED(long_line, "so is a line of a megabyte, which would take "
+                  "twenty", FILE_NAME ":1: a line of more than a megabyte");
     CLAIM_REFUSED("a\tb\n\nc\td\n", "so is an empty line", FILE_NAME ":2: ");
     CLAIM_REFUSED("a\tb\nc\td\n \t\xc2\xa0\n", "a source of white space",
                   FILE_NAME ":3: the source is empty");
@@ -704,7 +710,7 @@ void test_large_texts(void)
     CLAIM_FAILS("a text of 2^31 tokens is refused", "more than 2147483647 tok",
                 (vocab_append(&full, "a", 1), 0));
     CLAIM(!strcmp(read_line(&text, NULL, (size_t)INT_MAX + 1, words),
-                  "the line is too long"), "and a line of 2^31 bytes");
+                  "a line of more than a megabyte"), "and a line of 2^31 bytes");
 }
 
 int main(void)
