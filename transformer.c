@@ -6033,14 +6033,14 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 // The training loop of chapter 11 reports after each step. This command prints,
 // logs and saves what it reports:
 //
-//     step 20/400  loss 5.0548  accuracy 3.5 %  lr 0.00031  norm 1.04  …
-//         valid  loss 4.6049  accuracy 11.5 %  (best so far)
+//     step 20/400  loss 5.0712  accuracy 3.6 %  lr 0.00031  norm 1.08  …
+//         valid  loss 4.6236  accuracy 11.5 %  (best so far)
 //         are your small flowers blue ?  →    (not yet)
-//     step 40/400  loss 4.5700  accuracy 11.4 %  lr 0.00063  norm 0.80  …
-//         valid  loss 4.3707  accuracy 11.5 %  (best so far)
+//     step 40/400  loss 4.5745  accuracy 11.5 %  lr 0.00063  norm 0.77  …
+//         valid  loss 4.3826  accuracy 11.6 %  (best so far)
 //     …
-//     step 200/400  loss 1.4014  accuracy 64.1 %  lr 0.0031  norm 1.35  …
-//         valid  loss 0.8185  accuracy 79.2 %  (best so far)
+//     step 200/400  loss 1.3232  accuracy 66.3 %  lr 0.0031  norm 1.22  …
+//         valid  loss 0.7388  accuracy 80.2 %  (best so far)
 //
 // How to read it: the loss should fall, fast at first. The accuracy is that of
 // single words in training, with dropout, so the model is better than it looks.
@@ -6125,10 +6125,10 @@ void show_samples(const Console *c) {
 // do what it should, look at a plot of the loss first.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
-//     1,train,5.3106,0.0041,1.5625e-05,3.0172,10310
+//     1,train,5.43923,0.00737101,1.5625e-05,2.40946,1583
 //     …
-//     200,train,1.3871,0.6402,0.003125,1.3508,11042
-//     200,valid,0.8185,0.792,0.003125,,
+//     200,train,1.19789,0.69469,0.003125,1.2243,544
+//     200,valid,0.738754,0.80184,0.003125,,
 //
 // Rows are flushed one by one, so you can plot while the model trains. The
 // speed is the only column that differs when the same training is run again.
@@ -6622,17 +6622,16 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
 //     tokens 4423              of the targets, each with its end
-//     loss 0.947060            nats for each token
-//     perplexity 2.5781        e to the loss
-//     token_accuracy 75.45     percent
-//     exact_match 9.40         percent
-//     bleu 39.95               percent
+//     loss 0.549262            nats for each token
+//     perplexity 1.7320        e to the loss
+//     token_accuracy 85.89     percent
+//     exact_match 29.00        percent
+//     bleu 62.97               percent
 //
-// This model was stopped halfway, after 216 steps. Three of four words are
-// right if all words before them are; but a sentence of eight words is then
-// right from end to end only one time in ten, since 0.7545 to the power of 8 is
-// 0.105. That is why exact matches come late in a training, and then all at
-// once.
+// This model was stopped early, after 216 steps. Six of seven words are right
+// if all words before them are; but a sentence of eight words is then right from
+// end to end only three times in ten, since 0.8589 to the power of 8 is 0.296.
+// That is why exact matches come late in a training, and then all at once.
 //
 // Compare only what is comparable. A loss depends on the vocabulary: fewer
 // words are easier to predict. BLEU depends on how text is cut into tokens;
@@ -6670,10 +6669,10 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 // shows where the model would have looked if it had written that translation
 // instead of its own: a forward pass with the given words, as in training.
 // Chapter 13 explains the picture and the file.
-// Of the model above, still half trained:
+// Here is the first layer of the model above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
-//     la voiture est sale
+//     la voiture rouge est rapide
 //
 //     cross-attention, layer 0, mean of 4 heads
 //
@@ -6683,13 +6682,14 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //                 h e a i s d
 //                 e d r s t >
 //            la |##          |
-//       voiture |..::::....  |
-//           est |  --  ....::|
-//          sale |  ....::--  |
-//         <end> |      ..::==|
+//       voiture |....::....  |
+//         rouge |  --..--    |
+//           est |  ..  ++    |
+//        rapide |  ..::::....|
+//         <end> |    ..::::--|
 //
-// It has learned where an article comes from ("la" looks at "the") and begins
-// to find the noun, but does not yet know its adjectives.
+// It has learned where an article comes from ("la" looks at "the"); for the
+// other words it still looks at several at once.
 
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
