@@ -40,9 +40,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = (HERE.parent / "transformer.c").read_text("utf-8")
 
-# What is broken, by chapter: memory and the matrix product, the backward passes,
-# what carries masks and dropout, the list of parameters, the batches, the loss,
-# the optimizer and the decoder.
+# What is broken, by chapter: memory and the matrix product, the backward
+# passes, what carries masks and dropout, the list of parameters, the batches,
+# the loss, the optimizer and the decoder.
 FUNCTIONS = {
     "01-numbers": """checked_product scale_by clear arena_push arena_pop
         arena_take arena_mat arena_zeros arena_release arena_free dropout_row
@@ -89,9 +89,11 @@ SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias,
     encoder decoder,
     self_key cross_key, self_value cross_value, self_mask cross_mask,
     source_mask target_mask, dsource dtarget, dn_mean dnn_mean, mean scale,
-    beta1 beta2, rest1 rest2, step root, factor rate, loss cross_entropy, length room,
+    beta1 beta2, rest1 rest2, step root, factor rate, loss cross_entropy,
+    length room,
     tokens correct, first last, true false, PAD START END UNKNOWN,
-    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, RELU GELU, SINUSOIDAL LEARNED, NOAM CONSTANT,
+    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, RELU GELU,
+    SINUSOIDAL LEARNED, NOAM CONSTANT,
     ADAM_BETA1 ADAM_BETA2"""
 NEXT = {name: names[(i + 1) % len(names)]
         for names in map(str.split, SIBLINGS.split(","))
@@ -103,10 +105,13 @@ OTHER = {
     "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"], "++": ["--"],
     "?": ["&& 0 ?", "|| 1 ?"],
 }
+# Statements that compute nothing: they share a loop, check a shape, fetch a
+# number early, or choose the copy of a tile made for as many rows.
+NOT_BROKEN = {"PARALLEL_FOR", "SHAPE", "PREFETCH", "CASE"}
 BINARY = {"+", "-", "*", "/", "%"}
 LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"}
-SYMMETRIC = {"dot", "add_losses", "min_int", "fmin", "arena_take",
-             "allocate"}  # f(a, b) is f(b, a)
+SYMMETRIC = {"dot", "add_losses", "min_int", "max_int", "fmin", "arena_take",
+             "allocate", "checked_product"}  # f(a, b) is f(b, a)
 CONSTANT = ["0", "NULL", "true", "false", "PAD"]  # without sign or factor
 TOKEN = re.compile(r"""
     (?P<skip> \s+ | //[^\n]* | ^\#ifdef\ _OPENMP(?s:.*?)^\#endif
@@ -171,7 +176,7 @@ class Statement:
         text, n = self.text, len(self.text)
         loop, declares = text[0] == "for", re.match(
             r"(?!return)[A-Za-z_]\w* (\* )?[A-Za-z_]", " ".join(text))
-        if text[0] in ("PARALLEL_FOR", "PREFETCH", "CASE"):
+        if text[0] in NOT_BROKEN:
             return
         if text[0] == "if":
             yield 2, n - 1, f"({self.part(2, n - 1)}) && 0"
