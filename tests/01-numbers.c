@@ -225,6 +225,17 @@ void test_requests(void)
                 arena_take(&full, SIZE_MAX / 4, 1));
     CLAIM_FAILS("a size that overflows is refused", "out of memory",
                 reallocate(NULL, many, 4));
+    volatile size_t most = PTRDIFF_MAX;
+    CLAIM(checked_product(most, 1) == most && checked_product(most, 0) == 0
+          && checked_product(3, most / 3) == most / 3 * 3,
+          "a product may be as much as the machine can address");
+    char needed[100];
+    snprintf(needed, sizeof needed, "out of memory: %.0f MB are needed",
+             ((double)most + 1) * 2 / 1e6);
+    CLAIM_FAILS("and no more; the message says how much it is", needed,
+                checked_product(most + 1, 2));
+    CLAIM_FAILS("by a single byte, too", "out of memory",
+                checked_product(most / 4 + 1, 4));
 }
 
 void test_random(void)

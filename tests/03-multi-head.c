@@ -85,6 +85,11 @@ void check_gradient(int t, int keys, Mask mask, double rate, const char *name)
     Pass pass;
     MultiHeadSaved s;
     forward(&c, &pass, &s);
+    CLAIM((s.dropped.at == s.weights.at) == (rate == 0),
+          "%s: the weights are saved twice only with dropout", name);
+    CLAIM(s.weights.rows == B * H * t && s.weights.cols == (keys ? keys : t)
+          && s.dropped.rows == s.weights.rows,
+          "%s: a row of weights for each query of each head", name);
     MultiHead dw = {filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL),
                     filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL)};
     Mat dx = filled_mat(B * t, D, PREFILL);

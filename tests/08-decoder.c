@@ -113,6 +113,19 @@ void test_start(void)
     initialize(same, 3);
     CLAIM(!memcmp(t->values, same->values, t->count * sizeof(real)),
           "the same seed gives the same model");
+    bool as_written = true;
+    for (int i = 0; i < t->tensors; i++) {
+        const Tensor *tensor = &t->tensor[i];
+        uint64_t state = random_key(3, FOR_PARAMETERS, (uint64_t)i);
+        double limit = sqrt(6. / (tensor->rows + tensor->cols));
+        for (int k = 0; k < tensor->rows * tensor->cols; k++) {
+            double x = tensor->init == INIT_XAVIER
+                     ? limit * (2 * uniform(&state) - 1)
+                     : tensor->init == INIT_ONES;
+            as_written = as_written && fabs(tensor->mat->at[k] - x) < 1e-6;
+        }
+    }
+    CLAIM(as_written, "each tensor has a sequence of its own, by its number");
     initialize(same, 4);
     CLAIM(memcmp(t->values, same->values, t->count * sizeof(real)),
           "another seed another one");

@@ -323,7 +323,41 @@ void test_not_finite(void)
 void test_pace(void)
 {
 #ifdef _OPENMP
-    int all = omp_get_max_threads(), wrong = 0;
+    int threads = omp_get_max_threads();
+#endif
+    enum { AFTER = ROUND / TRIALS };
+    struct {
+        Pace pace;
+        double after[AFTER];
+    } timed = {.pace = {.all = 1}};
+    for (int i = 0; i < AFTER; i++)
+        timed.after[i] = 3000;
+    bool right = true;
+    for (int k = 0; k < 2 * ROUND; k++) {
+        int place = k % ROUND, start = k < ROUND ? 1000 : 2000;
+        double tokens = 1 + k % 3, token = start - place; // faster and faster
+        set_pace(&timed.pace, k, token * tokens, tokens);
+        double all = start - min_int(place, TRIALS);
+        double one = start - min_int(place, 2 * TRIALS);
+        if (place < 1)
+            all = INFINITY;
+        if (place <= TRIALS)
+            one = INFINITY;
+        right = right && timed.pace.least[0] == all
+             && timed.pace.least[1] == one;
+    }
+    CLAIM(right, "each round keeps the fastest of its first steps: by token, "
+          "%d with all threads and %d with one", TRIALS, TRIALS);
+    for (int i = 0; i < AFTER; i++)
+        right = right && timed.after[i] == 3000;
+    CLAIM(right, "and of the later ones nothing");
+    Pace slower = {.all = 1, .least = {INFINITY, INFINITY}};
+    for (int k = 1; k <= 2 * TRIALS; k++)
+        set_pace(&slower, k, 12 * k, 4);
+    CLAIM(slower.least[0] == 3 && slower.least[1] == 3 * (TRIALS + 1),
+          "the fastest, not the last");
+#ifdef _OPENMP
+    int wrong = 0;
     for (int busy = 0; busy < 2; busy++) {
         Pace pace = {.all = 2};
         double seconds = 0, tokens = 1;
@@ -335,7 +369,7 @@ void test_pace(void)
             seconds = 1e-5 * tokens * (one ? 1 : busy ? 5 : 0.6);
         }
     }
-    omp_set_num_threads(all);
+    omp_set_num_threads(threads);
     CLAIM(wrong == 0, "threads are chosen by the time of a token, so that long "
           "batches mislead nobody: %d steps of 51,200 chose wrongly", wrong);
 #endif

@@ -144,6 +144,15 @@ void test_translate_all(int batch, double end)
     transformer_free(t);
 }
 
+void test_longest(void)
+{
+    Transformer model = {.config = {.max_len = 100}};
+    CLAIM(longest_output(&model, 4) == 54 && longest_output(&model, 50) == 100,
+          "a translation has up to 50 words more than its source, and END");
+    CLAIM(longest_output(&model, 51) == 101 && longest_output(&model, 52) == 101,
+          "but never more than max_len words");
+}
+
 void test_bleu(void)
 {
     int a[] = {4, 5, 6, 7, 8, END}, b[] = {4, 5, 6, 7, 9, END};
@@ -184,6 +193,7 @@ int main(void)
     test_translate_all(3, 1);
     test_translate_all(4, 2);
     test_translate_all(3, -1000); // no end: as many tokens as there is room for
+    test_longest();
     test_bleu();
     arena_free(&room);
     return claims_end();
