@@ -40,31 +40,36 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = (HERE.parent / "transformer.c").read_text("utf-8")
 
-# What is broken, by chapter: the backward passes, what carries masks and
-# dropout, the batches, the loss, the optimizer and the decoder.
+# What is broken, by chapter: memory and the matrix product, the backward
+# passes, what carries masks and dropout, the list of parameters, the batches,
+# the loss, the optimizer and the decoder.
 FUNCTIONS = {
-    "01-numbers": """chunks_of chunk_size clear dropout_row dropout
-        next_dropout""",
+    "01-numbers": """checked_product scale_by clear arena_push arena_pop
+        arena_take arena_mat arena_zeros arena_release arena_free dropout_row
+        dropout next_dropout tile any_tile pack_cols column_of_tiles
+        small_matmul_from submatrix matmul_from""",
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
-        softmax_backward attention_backward""",
-    "03-multi-head": """add_column_sums linear_backward head head_dropout
-        multi_head_backward""",
+        softmax_backward attention_forward attention_backward""",
+    "03-multi-head": """linear_forward add_column_sums linear_backward head
+        head_of attend multi_head_forward multi_head_backward""",
     "04-embedding": "embedding_backward",
     "05-feed-forward": "normal_below activation_backward ffn_backward",
     "06-residual": """norm_backward residual_leave_backward
         residual_enter_backward""",
     "07-encoder": """attention_sublayer_backward ffn_sublayer_backward
         encoder_layer_backward encoder_backward""",
-    "08-decoder": """decoder_layer_backward decoder_backward
-        transformer_backward""",
+    "08-decoder": """decoder_layer_backward decoder_backward list list_table
+        initialize transformer_backward""",
     "09-masks": """padding_mask causal_mask causal_padding_mask
         transformer_forward""",
-    "10-words": "pack make_batch",
+    "10-words": """shuffle sort_by_length batches_in_epoch epoch_order pack
+        make_batch""",
     "11-training": """add_losses arg_max loss_forward loss_backward l2_norm
-        clip_factor adam_step learning_rate train_step evaluate_loss
+        clip_factor adam_step learning_rate train_step evaluate_loss set_pace
         total_steps train""",
-    "12-decoding": """decoder_start attend_to_cache extend_cache
-        decoder_layer_step decoder_step translate translate_all""",
+    "12-decoding": """decoder_start extend_cache attend_to_cache
+        decoder_layer_step decoder_step longest_output translate
+        translate_all""",
 }
 CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
 
@@ -84,9 +89,11 @@ SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias,
     encoder decoder,
     self_key cross_key, self_value cross_value, self_mask cross_mask,
     source_mask target_mask, dsource dtarget, dn_mean dnn_mean, mean scale,
-    beta1 beta2, rest1 rest2, step root, factor rate, loss plain, length room,
+    beta1 beta2, rest1 rest2, step root, factor rate, loss cross_entropy,
+    length room,
     tokens correct, first last, true false, PAD START END UNKNOWN,
-    POST_NORM PRE_NORM, RELU GELU, SINUSOIDAL LEARNED, NOAM CONSTANT,
+    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, RELU GELU,
+    SINUSOIDAL LEARNED, NOAM CONSTANT,
     ADAM_BETA1 ADAM_BETA2"""
 NEXT = {name: names[(i + 1) % len(names)]
         for names in map(str.split, SIBLINGS.split(","))
@@ -98,14 +105,17 @@ OTHER = {
     "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"], "++": ["--"],
     "?": ["&& 0 ?", "|| 1 ?"],
 }
+# Statements that compute nothing: they share a loop, check a shape, fetch a
+# number early, or choose the copy of a tile made for as many rows.
+NOT_BROKEN = {"PARALLEL_FOR", "SHAPE", "PREFETCH", "CASE"}
 BINARY = {"+", "-", "*", "/", "%"}
 LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"}
-SYMMETRIC = {"dot", "add_losses", "min_int", "fmin", "arena_take",
-             "allocate"}  # f(a, b) is f(b, a)
+SYMMETRIC = {"dot", "add_losses", "min_int", "max_int", "fmin", "arena_take",
+             "allocate", "checked_product"}  # f(a, b) is f(b, a)
 CONSTANT = ["0", "NULL", "true", "false", "PAD"]  # without sign or factor
 TOKEN = re.compile(r"""
     (?P<skip> \s+ | //[^\n]* | ^\#ifdef\ _OPENMP(?s:.*?)^\#endif
-              | ^[ ]*\#[^\n]* )
+              | ^[ ]*\#(?:\\\n|[^\n])* )
     | [A-Za-z_]\w* | \d+\.?\d*(?:[eE][-+]?\d+)?[uUlLfF]*
     | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])+'
     | -> | \+\+ | -- | << | >> | && | \|\| | [-+*/%<>=!&|^]= | .""",
@@ -166,7 +176,7 @@ class Statement:
         text, n = self.text, len(self.text)
         loop, declares = text[0] == "for", re.match(
             r"(?!return)[A-Za-z_]\w* (\* )?[A-Za-z_]", " ".join(text))
-        if text[0] == "PARALLEL_FOR":
+        if text[0] in NOT_BROKEN:
             return
         if text[0] == "if":
             yield 2, n - 1, f"({self.part(2, n - 1)}) && 0"
@@ -248,12 +258,13 @@ def statements(first, end):
     spans, depth = [], 0
     for match in TOKEN.finditer(SOURCE, first, end):
         t = match.group()
-        if match["skip"] or not spans and t in ("{", "}", "else"):
+        if match["skip"] or not spans and t in (
+                "{", "}", "else", "UNROLL"):
             continue
         spans.append(match.span())
         depth += (t in "([{") - (t in ")]}")
         begin = SOURCE[slice(*spans[0])]
-        header = begin in ("if", "for", "while", "PARALLEL_FOR")
+        header = begin in ("if", "for", "while", "switch", "PARALLEL_FOR")
         if depth == 0 and t == (")" if header else ";"):
             yield Statement(spans)
             spans = []
