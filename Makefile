@@ -75,6 +75,11 @@ endif
 CFLAGS ?= $(eval CFLAGS := $$(strip $$(FLAGS)))$(CFLAGS)
 COMPILE = $(CC) $(WARNINGS) $(CFLAGS)
 
+# $(call need,PROGRAM,WHAT TO INSTALL): one line, if it is not there.
+need = @command -v $(firstword $(1)) > /dev/null || { \
+    echo "$(firstword $(1)) not found: install $(2) (make doctor says more)" >&2; \
+    exit 1; }
+
 all: transformer
 
 help:
@@ -86,6 +91,7 @@ build/flags: FORCE
 	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
 
 transformer: transformer.c build/flags
+	$(call need,$(CC),gcc)
 	@echo "building with: $(CC) $(CFLAGS)"
 	$(COMPILE) transformer.c -o $@ -lm
 
@@ -119,7 +125,6 @@ check:
 doctor:
 	@CC='$(CC)' sh tests/doctor.sh
 
-# CSV=docs/runs/coverage.csv: the table of the walkthrough.
 coverage:
 	sh tests/coverage.sh
 
@@ -173,6 +178,7 @@ build/bench: tests/bench/bench.c transformer.c build/flags
 PLAIN = $(CC) $(WARNINGS) -O2 -ffp-contract=off
 
 docs: build/docs/transformer build/docs/build/examples
+	$(call need,python3,python3)
 	ln -sfn ../../data build/docs/data
 	python3 docs/weave.py
 
@@ -186,6 +192,8 @@ site: docs
 	python3 docs/website.py
 
 build/docs/transformer: transformer.c
+	$(call need,$(CC),gcc)
+	$(call need,python3,python3)
 	@mkdir -p build/docs
 	$(PLAIN) transformer.c -o $@ -lm
 
@@ -209,6 +217,7 @@ docs-runs:
 STUDENT = exercises exercise grade hint solution reset watch gradescope
 
 $(STUDENT):
+	$(call need,python3,python3)
 	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
 	    $(if $($v),'$v=$($v)'))
 
@@ -221,13 +230,16 @@ test-exercises:
 NOTEBOOK_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 notebooks:
+	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@$(NOTEBOOK_PYTHON) notebook/make.py $(if $(SHORT),--short) $(N)
 
 notebooks-check:
+	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@$(NOTEBOOK_PYTHON) notebook/make.py --check $(if $(SHORT),--short) $(N)
 
 .PHONY: test-notebooks
 test-notebooks:
+	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@$(NOTEBOOK_PYTHON) notebook/test.py
 
 build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c

@@ -105,7 +105,7 @@ chosen()
 {
     [ $# -gt 0 ] || set -- $(names)
     for part in "$@"; do
-        names | grep -qx "$part" || {
+        names | grep -qxF -e "$part" || {
             echo "there is no part $part; there are: $(names | paste -sd ' ' -)" >&2
             return 2
         }

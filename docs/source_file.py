@@ -187,6 +187,9 @@ def pages(folder, read):
     """All pages of a folder, by number: 1, 2, ... `read` gives a file's text."""
     paths = sorted(folder.glob("[0-9][0-9]-*.md"))
     for number, path in enumerate(paths, 1):
+        if int(path.name[:2]) == number - 1:
+            raise Broken(f"{path.name}: {paths[number - 2].name} has the same number; "
+                         "rename the one that comes later, and all after it")
         if int(path.name[:2]) != number:
             raise Broken(f"{path.name}: its number should be {number:02}, for pages "
                          "are numbered 01, 02, ... without a gap")

@@ -902,14 +902,15 @@ def another_exercise(g):
          f"Exercise {old.number + 2}: {following.name} ", "exercise",
          f"N={old.number + 2}")
     path(old.number + 1, "new-one").rename(path(old.number, "new-one"))
-    says("a number that is given twice is an error", 2, "its number should be",
+    says("a number that is given twice is an error", 2, "has the same number",
          "exercise")
     teacher = (HERE / "teacher.md").read_text(encoding="utf-8")
     for kind in source_file.KINDS:
         pages = of_kind(kind)
         g.holds(f"teacher.md counts exercises and points: {kind}", re.search(
             rf"^\| +{len(pages)} \| {kind} .*\| +{sum(p.worth for p in pages)} \|$",
-            teacher, re.M))
+            teacher, re.M), f"wanted: | {len(pages)} | {kind} ... "
+            f"| {sum(p.worth for p in pages)} |")
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(
         r"^\| +\d.*", teacher.partition("## Three plans")[2], re.M))))
     g.holds("the exercises of its plans are there", named and named <= {

@@ -492,6 +492,8 @@ def judge(ended, compared):
         cause = re.search(r"^looks like: (.*)", compared.output, re.M) \
             or re.search(r"^wrong: (.*)", compared.output, re.M)
         return "wrong", "wrong: " + (cause[1] if cause else "see the details")
+    if compared.output.startswith("usage:"):
+        raise Trouble("grade.c has no check of this exercise: add a row to its table")
     if compared.status != 4 or compared.stopped:
         raise Trouble(f"the grader itself fails: {compared.output}")
     if ended.stopped.startswith("stopped after"):
