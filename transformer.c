@@ -171,6 +171,7 @@ infinities and NaN mean something here"
 
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
+#define _DEFAULT_SOURCE 1 // signal: interrupted calls go on
 #define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath
 #include <libgen.h>
 #include <poll.h>
@@ -4424,8 +4425,8 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //
 // Chapter 1 defined the matrix product by three plain loops, and chapter 2
 // asked for an exponential. Training spends most of its time in these two. Here
-// they are made fast; they compute what was defined, except for the last digits.
-// If you are here for the transformer, go on to chapter 14.
+// they are made fast; they compute what was defined, except for the last
+// digits. If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
 //
@@ -4742,12 +4743,14 @@ typedef struct {
 //     info                d-model 32            chapter 15 prints it
 //
 // To add a setting, add a field and a row. The help, the limits, the file and
-// `--resume` then know it.
+// `--resume` then know it. (Old models lack a new setting that models keep, and
+// would be refused: `metadata` says what it is when it is missing.)
 
-// First the types of options, the commands that take an option, and whether the
-// model keeps it. What is KEPT may be changed when the training is resumed;
-// what is also FIXED may not, because it decides which tensors there are or
-// what their numbers mean.
+// Next, three lists: the types of options; the commands that take an option;
+// and whether the model keeps its value. A value that is KEPT may be changed
+// when the training is resumed. One that is FIXED is kept, too, but may not be
+// changed, because it decides which tensors there are or what their numbers
+// mean.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
@@ -4796,8 +4799,8 @@ typedef struct {
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
 // they become the paper's base model; to train it as the paper did, add
-// --label-smoothing 0.1. Two defaults are missing on purpose: d-ff and lr
-// follow from other options. Noam is the nickname of the paper's schedule,
+// --label-smoothing 0.1. Two defaults are missing because they are
+// computed: d-ff and lr. Noam is the nickname of the paper's schedule,
 // after one of its authors.
 
 const Option options[] = {
@@ -4885,8 +4888,8 @@ _Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
 // limits. (A comparison with NaN is false, so NaN is never within them.)
 
 // Reads a number from least to most into `*to`. Returns false if the text is
-// anything else, has something after the number, or is too small for a double;
-// `*to` is then of no use. Blanks in front are skipped.
+// anything else, has something after the number, or is too large or too small
+// for a double; `*to` is then of no use. Blanks in front are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     errno = 0;
@@ -4895,8 +4898,8 @@ bool read_number(double *to, const char *text, double least, double most) {
     return whole && *to >= least && *to <= most;
 }
 
-// The whole number from least to most, neither below 0, that the text is; -1 if
-// it is none. Digits only: no sign, no point, no exponent.
+// The whole number that the text says, if it lies from least to most; else -1.
+// No limit may be below 0. Digits only: no sign, no point, no exponent.
 int64_t read_whole(const char *text, double least, double most) {
     double value;
     bool whole = !text[strspn(text, "0123456789")]
@@ -4918,7 +4921,7 @@ int find_choice(const char *choices, const char *text) {
 
 // Puts the value of option `o` into the settings. Returns false if the text is
 // not allowed: the field is then of no use, and the caller says what is wrong.
-// Of a STRING the pointer is kept, not the text.
+// For a STRING the pointer is kept, not a copy of the text.
 bool set_option(Settings *s, const Option *o, const char *text) {
     void *place = (char *)s + o->offset;
     if (o->type == NUMBER)
@@ -5007,20 +5010,26 @@ void checkpoint_free(Checkpoint *c) {
 // Without the fsync some systems may carry out the renaming before the writing,
 // and a power cut would leave an empty file under the good name.
 //
-// This is the promise. A model and the attention weights of chapter 15 are
-// replaced whole: at any moment the name stands for the old file or for the new
-// one. (On Windows there is a moment between them when it stands for none.)
-// With POSIX the mode of the old file is kept, though not its owner, and links
-// are followed, so that the file they lead to is the one that is replaced; a
-// link that leads nowhere, a folder or a device is refused. A program that is
-// killed while it writes leaves an unfinished file whose name ends in .new,
-// which you may delete; the program never opens or removes a file of that name
-// that it has not made. Two trainings that write to one model do not mix: the
-// last to save wins. The log is different. It grows row by row, and a power cut
-// can tear its end. It is emptied when a new training has done its first step;
-// a resumed one replaces it whole, without the rows of steps that its
-// checkpoint does not know. No file that the command line names is both read
-// and written, except the model and the log of a training that is resumed.
+// This is the promise. A model, and the attention weights that chapter 15
+// writes, are replaced whole: at any moment the name stands for the old file or
+// for the new one. (On Windows there is a moment when it stands for none.) With
+// POSIX the new file has the mode of the old one, though not its owner, and
+// links are followed: the file they lead to is replaced. A link that leads
+// nowhere, a folder or a device is refused; a write-protected file is not. A
+// program that is killed while it writes leaves an unfinished file whose name
+// ends in .new, which you may delete; the program never changes or removes such
+// a file that it has not made. If two trainings write to one file, it is always
+// a whole file of one of them: the last to save wins.
+//
+// The log is different. It grows row by row, and a power cut can tear its end.
+// After the first step of a run it is replaced whole: a new training begins an
+// empty one, a resumed one drops the rows of steps that its checkpoint does not
+// know. A log that is a device or a pipe is only written to.
+//
+// No file that the command line names is both read and written, except the
+// model and the log of a training that is resumed. (Without POSIX less can be
+// checked: one file under two names is not noticed, and on Windows two programs
+// that save at the same moment may choose the same .new name.)
 
 // A file is written in three steps, and errors are looked for only once, at the
 // end, since C remembers that a write has gone wrong (ferror):
@@ -5036,9 +5045,10 @@ typedef struct {
     FILE *file;
 } NewFile;
 
-// What a name stands for: nothing that could be lost, a file, or something that
-// renaming must not replace: a folder, a device, a link that leads nowhere.
-// (Without POSIX they cannot be told from files.)
+// What a name stands for: nothing that could be lost (no file, or an empty
+// one), a file, or something that renaming must not replace: a folder, a
+// device, a link that leads nowhere. (Without POSIX, whatever can be opened
+// counts as a file, even an empty one.)
 enum { NOTHING, REGULAR, SPECIAL };
 
 int kind_of_file(const char *path) {
@@ -5068,15 +5078,21 @@ char *follow_links(const char *path) {
     return strcpy(name, path);
 }
 
-// Whether two names stand for one file, or will: of files that are not there
-// yet the folders are the same, and the names in them.
+// The last part of a path.
+const char *name_in(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// Whether two names stand for one file. Two files that do not exist yet will be
+// one if they have the same name in the same folder.
 bool same_file(const char *a, const char *b) {
     bool same = !strcmp(a, b);
 #ifdef TRANSFORMER_POSIX
     struct stat x = {0}, y = {0};
     char *left = follow_links(a), *right = follow_links(b);
     if (stat(a, &x) + stat(b, &y) == -2
-        && !strcmp(basename(left), basename(right))) {
+        && !strcmp(name_in(left), name_in(right))) {
         stat(dirname(left), &x);
         stat(dirname(right), &y);
     }
@@ -5095,8 +5111,8 @@ bool same_file(const char *a, const char *b) {
 #define EXCLUSIVELY "wbx"
 #endif
 
-// Opens the file beside `path`; fails, with the reason, if that cannot be. What
-// is written to .file counts only after commit_file.
+// Opens a new file beside `path`, or fails with the reason. What is written to
+// .file counts only after commit_file.
 NewFile new_file(const char *path) {
     if (kind_of_file(path) == SPECIAL)
         fail("cannot write %s: it is not a regular file", path);
@@ -5133,19 +5149,28 @@ void commit_file(NewFile *n) {
 #ifdef TRANSFORMER_POSIX
     written = written && fsync(fileno(n->file)) == 0;
 #endif
-    fclose(n->file);
+    int reason = errno; // fclose may change it
+    if (fclose(n->file) != 0 && written) {
+        reason = errno;
+        written = false;
+    }
 #ifdef _WIN32
     if (written)
         remove(n->real); // rename does not replace there
 #endif
-    if (!written || rename(n->beside, n->real) != 0) {
-        int reason = errno;
-        remove(n->beside);
-        fail("cannot write %s: %s (what was there before is unchanged)",
-             n->path, strerror(reason));
+    if (written && rename(n->beside, n->real) == 0) {
+        free(n->beside);
+        free(n->real);
+        return;
     }
-    free(n->beside);
-    free(n->real);
+    reason = written ? errno : reason;
+#ifdef _WIN32
+    if (written) // the old file is gone: keep the new one
+        fail("cannot rename %s to %s", n->beside, n->real);
+#endif
+    remove(n->beside);
+    fail("cannot write %s: %s (what was there before is unchanged)", n->path,
+         strerror(reason));
 }
 
 // ## The file format
@@ -5357,7 +5382,7 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // must say, and checks that it says so. White space, the order of the metadata,
 // the order of the tensors and metadata of other programs are free, so a file
 // that Python has read and saved again is understood. Anything else is refused
-// with a reason and the byte at which it was found:
+// with a reason and the byte up to which the header had been read:
 //
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
@@ -5481,8 +5506,8 @@ void read_metadata(Reader *r) {
     expect(r, "}");
 }
 
-// The value of a key, or `missing` if the key is not there; if `missing` is
-// NULL, a file without the key is refused, and so is one that has it twice.
+// The value of a key. A file that has the key twice is refused. If it lacks the
+// key, the value is `missing`; if that is NULL, the file is refused.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
     for (Metadatum *m = r->metadata; m < r->metadata + r->count; m++)
@@ -5622,13 +5647,13 @@ void read_numbers(const Reader *r, const Tensor *t, int role) {
         if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
             refuse(r, "the tensor %s%s has a value that is %s",
                    role_prefix[role], t->name.text,
-                   isfinite(value) ? "below zero" : "not a number");
+                   isfinite(value) ? "below zero" : "not finite");
         t->mat->at[i] = (real)value;
     }
 }
 
-// Opens a file and reads its header, with a zero byte after it. Its length, the
-// only number that is taken from the file, is checked against that of the file.
+// Opens a file and reads its header, and puts a zero byte after it. The length
+// of the header is checked against the size of the file before it is used.
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
     char start[9]; // the length, and the first bracket
@@ -5672,7 +5697,8 @@ Checkpoint load_checkpoint(const char *path, bool moments) {
     const Transformer *role[] = {t->model, t->m, t->v};
     for (int k = 0, n = t->model->tensors; k < ROLES && role[k]; k++)
         for (int i = 0; i < n; i++) {
-            fseek(r.file, (ptrdiff_t)begin[k * n + i], SEEK_SET);
+            if (fseek(r.file, (ptrdiff_t)begin[k * n + i], SEEK_SET) != 0)
+                fail("cannot read %s: %s", path, strerror(errno));
             read_numbers(&r, &role[k]->tensor[i], k);
         }
     fclose(r.file);
@@ -5700,7 +5726,8 @@ Checkpoint load_checkpoint(const char *path, bool moments) {
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
 //     2    misused: the command line makes no sense; nothing was touched
-//     130  stopped by Ctrl-C, after saving; 143 by kill, 129 by the terminal
+//     130  a training stopped by Ctrl-C, after saving; 143 by kill, 129 by the
+//          terminal (a second signal ends it with the same status, unsaved)
 //
 // Nothing here knows how a transformer works. Each command calls the chapters
 // above and prints what they return.
@@ -5879,7 +5906,7 @@ void complete_settings(Arguments *a) {
     if (s->recipe.rate < 0)
         s->recipe.rate = derived_rate(s);
     bool from_file = s->resume || (a->command->bit != TRAIN && a->operands);
-    if (!from_file && c->d_model % c->heads)
+    if (!from_file && !s->help && c->d_model % c->heads)
         misuse(a, "--heads %d does not divide --d-model %d", c->heads,
                c->d_model);
 }
@@ -5906,13 +5933,15 @@ Arguments read_arguments(int argc, char **argv) {
             set_option(&a.settings, o, o->initial);
     bool plain = false; // after --
     for (int i = 2; i < argc;) {
-        if (!plain && !strcmp(argv[i], "--"))
-            plain = ++i;
-        else if (!plain && !strncmp(argv[i], "--", 2))
+        if (!plain && !strcmp(argv[i], "--")) {
+            plain = true;
+            i++;
+        } else if (!plain && !strncmp(argv[i], "--", 2))
             i += read_option(&a, argv + i);
-        else if (!plain && !strcmp(argv[i], "-h"))
-            a.settings.help = ++i;
-        else if (!plain && argv[i][0] == '-' && argv[i][1])
+        else if (!plain && !strcmp(argv[i], "-h")) {
+            a.settings.help = true;
+            i++;
+        } else if (!plain && argv[i][0] == '-' && argv[i][1])
             misuse(&a, "%s has no option %s", a.command->name, argv[i]);
         else if (a.operands == a.command->most)
             misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
@@ -5926,9 +5955,10 @@ Arguments read_arguments(int argc, char **argv) {
     return a;
 }
 
-// OpenMP takes all processors unless told otherwise. The results are the same
-// bits with any number of threads (chapter 1). On a machine that is busy with
-// other work, fewer threads can be faster: try --threads 1.
+// OpenMP takes all processors unless told otherwise; a training then chooses
+// between all of them and one (chapter 11). The results are the same bits with
+// any number of threads. If a machine is busy, try --threads 1 with the other
+// commands, too.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
@@ -6143,10 +6173,11 @@ void write_row(FILE *log, const Step *s, const char *split, Loss l) {
 // order, if something happened in between, a resumed training would be past the
 // best without having saved it.
 void save_models(const Console *c, const Report *r) {
-    c->checkpoint->best = r->best;
-    if (r->best)
+    if (r->best) {
+        c->checkpoint->best = true;
         save_checkpoint(c->checkpoint, c->settings->model);
-    c->checkpoint->best = false;
+        c->checkpoint->best = false;
+    }
     save_checkpoint(c->checkpoint, c->newest);
 }
 
@@ -6174,9 +6205,9 @@ void keep_rows(NewFile *log, const char *old, size_t size, int64_t step) {
         bool row = rest > old + i && (!strncmp(rest, ",train,", 7)
                                       || !strncmp(rest, ",valid,", 7));
         bool whole = old[end] == '\n';
-        if (row && whole && strtoll(old + i, NULL, 10) <= step)
-            fprintf(log->file, "%.*s\n", (int)(end - i), old + i);
         bool torn = !whole || (i && old[i - 1] == '\0');
+        if (row && !torn && strtoll(old + i, NULL, 10) <= step)
+            fprintf(log->file, "%.*s\n", (int)(end - i), old + i);
         if (!row && !torn && strncmp(old + i, LOG_COLUMNS, end - i)) {
             discard_file(log);
             fail("line %d of %s is not a row of a log", line, log->path);
@@ -6185,8 +6216,8 @@ void keep_rows(NewFile *log, const char *old, size_t size, int64_t step) {
     }
 }
 
-// Begins the log, after the first step has been done: a training that fails in
-// it leaves an old log as it was.
+// Begins the log, but only after the first step: if that step fails, an old log
+// stays as it was.
 void begin_log(Console *c) {
     const char *path = c->settings->log;
     if (kind_of_file(path) == SPECIAL) {
@@ -6199,13 +6230,13 @@ void begin_log(Console *c) {
     fputs(LOG_COLUMNS "\n", new.file);
     keep_rows(&new, old, size, c->first_step);
     free(old);
+    fclose(c->log); // Windows replaces no open file
     commit_file(&new);
-    fclose(c->log);
     c->log = open_log(path);
 }
 
-// The row or rows of one step. If the log cannot be written, the model is saved
-// before the program fails.
+// The row or rows of one step. If a row cannot be written, the model is saved
+// before the program fails; if the log cannot even be begun, it is not.
 void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
     if (c->reported == 0)
@@ -6227,8 +6258,9 @@ void write_log(Console *c, const Report *r) {
 
 // ### After each step
 //
-// The order matters: first the log, then the checkpoint. So the log never lacks
-// a step that a checkpoint knows of, and keep_rows drops what is too much.
+// The order matters: first the log, then the checkpoint. So the log lacks no
+// step that a checkpoint knows of (unless the power fails: only the checkpoint
+// is sure to be on the disk), and keep_rows drops the rows that go too far.
 
 // The Reporter of chapter 11. Returns whether to go on.
 bool report_step(void *context, const Report *r) {
@@ -6386,26 +6418,28 @@ void check_paths(const Arguments *a, const char *last) {
 
 // ### The command
 
-// A run ends in one of four ways, and the last line tells which:
+// Unless a file cannot be written, a run ends in one of four ways, and says so:
 //
 //     done at step 2000 after 41.2 s; m.safetensors; peak memory of a step …
 //     stopped at step 731 after 15.0 s; go on with --resume; m.last.saf…
 //     nothing to do: 2000 steps are done; ask for more --steps or --epochs
 //     step 8: the loss is not a number any more; try a smaller --lr; …
 //
-// The third is followed by the first. In the fourth nothing is saved, since
-// what went wrong may have begun some steps ago; the last checkpoint is a
+// The third line is followed by the first. In the fourth case nothing is saved,
+// since what went wrong may have begun some steps ago; the last checkpoint is a
 // better state to go back to.
 
-// If memory runs out, the steps that have been reported are saved.
+// If a step fails (memory may run out), the state before it is saved, provided
+// that this run has reported it. Nothing is saved if the first step of a run
+// fails: a model that is there already is worth more than one without training.
 const Console *rescued;
 
 void rescue_training(void) {
     const Trainer *t = &rescued->checkpoint->trainer;
     if (rescued->line_open)
         fputc('\n', stderr);
-    if (t->step != rescued->reported)
-        return; // log or best model do not know of it
+    if (rescued->reported == 0 || t->step != rescued->reported)
+        return; // nothing new, or the log or the best model lacks this step
     save_checkpoint(rescued->checkpoint, rescued->newest);
     fprintf(stderr, "step %" PRId64 " is saved in %s\n", t->step,
             rescued->newest);
@@ -6491,8 +6525,9 @@ void train_command(const Arguments *a, Checkpoint *c) {
 
 // Lines may come from a person, a file or a program that waits for each answer.
 // Up to 64 lines are taken together, which is several times faster than one by
-// one; but before the program would have to wait for more input, it answers
-// what it has.
+// one; but before the program has to wait for more input, it answers what it
+// has. (Without POSIX it cannot tell, and answers every 64 lines and at the
+// end.)
 
 enum { LINES = 64 };
 
@@ -6544,6 +6579,12 @@ int next_byte(Input *in) {
     return in->at < in->end ? (unsigned char)in->bytes[in->at++] : EOF;
 }
 
+// Answers the lines before this one, says what is wrong with it, and fails.
+_Noreturn void refuse_line(Input *in, const char *wrong) {
+    answer(in);
+    fail("line %d of the input %s", in->line_number, wrong);
+}
+
 // Reads the next line of the standard input into .text, without its end (LF or
 // CR LF) and, if it is line 1, without a byte order mark; false after the last.
 // Fails if the input cannot be read or is not text. A line may be long, but not
@@ -6556,12 +6597,10 @@ bool read_input(Input *in) {
     in->line_number++;
     while ((c = next_byte(in)) != EOF && c != '\n') {
         if (c == '\0')
-            fail("line %d of the input: a zero byte: this is not text",
-                 in->line_number);
+            refuse_line(in, "has a zero byte: this is not text");
         line[length++] = (char)c;
         if (length == LONGEST_LINE)
-            fail("line %d of the input has more than %d bytes",
-                 in->line_number, LONGEST_LINE);
+            refuse_line(in, "has a megabyte or more");
         if (in->line_number == 1 && length == 3
             && !memcmp(line, "\xef\xbb\xbf", 3))
             length = 0;
@@ -6571,8 +6610,7 @@ bool read_input(Input *in) {
         length--;
     line[length] = '\0';
     if (strchr(line, '\r'))
-        fail("line %d of the input: a carriage return in the middle",
-             in->line_number);
+        refuse_line(in, "has a carriage return in the middle");
     return more;
 }
 
@@ -6601,11 +6639,10 @@ void translate_command(const Arguments *a, Checkpoint *c) {
     while (read_input(&in)) {
         const char *wrong = tokenize_input(in.text, c, &c->source,
                                            &in.line[in.lines]);
-        in.lines += !wrong;
-        if (in.lines == LINES || wrong)
-            answer(&in);
         if (wrong)
-            fail("line %d of the input %s", in.line_number, wrong);
+            refuse_line(&in, wrong);
+        if (++in.lines == LINES)
+            answer(&in);
     }
     answer(&in);
     free(in.text);
@@ -6613,11 +6650,12 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 
 // ## evaluate
 //
-// How good is a model? The first three numbers are teacher-forced: how well
-// does it predict the true translation, word by word? The last two are of its
-// own translations: how many are the very same sentence as the reference, and
-// how many short runs of words do they share with it? (Chapter 12 defines
-// BLEU.) One line each, a name and a number, for people and for scripts:
+// How good is a model? Loss, perplexity and token accuracy are teacher-forced:
+// how well does it predict the true translation, word by word? The last two are
+// of its own translations: how many are the very same sentence as the
+// reference, and how many short runs of words do they share with it? (Chapter
+// 12 defines BLEU.) One line each, a name and a number, for people and for
+// scripts:
 //
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
@@ -6629,9 +6667,10 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     bleu 62.97               percent
 //
 // This model was stopped early, after 216 steps. Six of seven words are right
-// if all words before them are; but a sentence of eight words is then right from
-// end to end only three times in ten, since 0.8589 to the power of 8 is 0.296.
-// That is why exact matches come late in a training, and then all at once.
+// if all words before them are; but a sentence of eight words is then right
+// from end to end only three times in ten, since 0.8589 to the power of 8 is
+// 0.296. That is why exact matches come late in a training, and then all at
+// once.
 //
 // Compare only what is comparable. A loss depends on the vocabulary: fewer
 // words are easier to predict. BLEU depends on how text is cut into tokens;
@@ -6756,8 +6795,8 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 //       parameters, gradients, two moments      952.1 MB
 //       saved by the forward pass               683.6 MB
 //
-// The largest part of it is in the feed-forward networks, not in the attention
-// that gave the paper its name.
+// Most of the parameters of a layer are in the feed-forward network, not in the
+// attention that gave the paper its name.
 
 // The table is counted from the list of tensors in chapter 8, not computed from
 // a formula, so it is right for every combination of options. The second part
@@ -6808,9 +6847,9 @@ void info_command(const Arguments *a, Checkpoint *c) {
 //
 // The program needs a stack of 256 KB; systems give a program some megabytes.
 
-// The standard input, output and error streams that are closed when the program
-// begins: the next file to be opened would take their place, and messages would
-// be written into it. They become streams that cannot be used.
+// If a standard stream is closed when the program begins, the next file to be
+// opened would take its place, and messages would be written into that file. So
+// closed streams are opened in a way that makes them useless.
 void open_closed_streams(void) {
 #ifdef TRANSFORMER_POSIX
     FILE *const standard[] = {stdin, stdout, stderr};

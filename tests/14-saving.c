@@ -841,8 +841,8 @@ void test_bad_numbers(void) {
         memcpy(i % 2 ? data : data + sample_size - 4, bits[i], 4);
         write_parts(strlen(sample_header), sample_header, data, sample_size);
         CLAIM_REFUSED(names[i], i % 2
-                      ? "source_embedding.weight has a value that is not a"
-                      : "output.bias has a value that is not a number");
+                      ? "source_embedding.weight has a value that is not finite"
+                      : "output.bias has a value that is not finite");
     }
     free(data);
 }

@@ -510,6 +510,21 @@ for option in '--norm pre' '--positions learned' '--positions none' \
     works "translate with a model of $option" translate e.safetensors
 done
 
+awk 'BEGIN {
+    for (k = 0; k < 16; k++) {
+        for (i = 0; i < 20000; i++) { s = s "a "; t = t "b " }
+        print s "\t" t
+        s = t = ""
+    } }' > large.tsv
+fails_late 'a first step for which there is no memory is said with its batch' \
+    'out of memory: a batch of 16 × 20001 tokens needs more than *' \
+    train large.tsv --max-len 20000 --layers 1 --d-model 8 --heads 8 --d-ff 8 \
+    --batch 16 --model e.safetensors
+works 'the model that was there is still a model' info e.safetensors
+same 'and has lost none of its training' 'steps trained 2' \
+    "$(grep '^steps trained' out)"
+rm large.tsv
+
 section 'train --valid'
 
 head -n 3 pairs.tsv > valid.tsv
@@ -1002,9 +1017,12 @@ same 'a line that is not UTF-8 is an error' \
     'status 1: transformer: line 2 of the input is not valid UTF-8' "$(last_outcome)"
 give 'a cat\rsleeps\n'
 fails 'a carriage return in the middle is an error' \
-    'line 1 of the input: a carriage return in the middle' translate good.safetensors
+    'line 1 of the input has a carriage return in the middle' translate good.safetensors
+give 'a cat sleeps\na cat\rsleeps\n'
+run translate good.safetensors
+same 'the lines before it are translated all the same' 'un chat dort' "$(cat out)"
 give 'a cat\000sleeps\n'
-fails 'a zero byte is an error' 'line 1 of the input: a zero byte: this is not text' \
+fails 'a zero byte is an error' 'line 1 of the input has a zero byte: this is not text' \
     translate good.safetensors
 : > out
 "$program" translate good.safetensors --threads 1 < . > out 2> err
@@ -1055,7 +1073,7 @@ kill $watch 2> /dev/null
 rm questions answers
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "a cat "; print "" }' > in
 fails 'a line of more than a megabyte is refused' \
-    'line 1 of the input has more than 1048576 bytes' translate good.safetensors
+    'line 1 of the input has a megabyte or more' translate good.safetensors
 
 works 'a model with room for long sentences' train pairs.tsv $mini --max-len 2000 \
     --steps 1 --model long.safetensors
@@ -1459,7 +1477,7 @@ for at in 0 $((size - header - 12)); do
         printf "$bits" | dd of=bad.numbers bs=1 seek=$at conv=notrunc 2> /dev/null
         put_together good.header bad.numbers
         claim="not a number at byte $at of the numbers: $bits"
-        wrong_value="$not_a_model the tensor * has a value that is not a number*"
+        wrong_value="$not_a_model the tensor * has a value that is not finite*"
         if [ $at = 0 ]; then
             refused "$claim" "$wrong_value"
         else
