@@ -225,7 +225,7 @@ void test_blocks(void)
     CLAIM(arena.top->size == least && !arena.top->below && arena.used == least,
           "a block is filled to its end");
     size_t mark = arena.used;
-    char *c = arena_take(&arena, 64, 1), *d = arena_take(&arena, 64, 1);
+    char *c = arena_take(&arena, 1, 1), *d = arena_take(&arena, 64, 1);
     CLAIM(arena.top->size == 3 * least && arena.top->offset == least
           && arena.top->below->memory <= a && d - c == 64 && c < d
           && c >= arena.top->memory && c < arena.top->memory + 64,
