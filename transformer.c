@@ -251,7 +251,7 @@ char *printable(char *text) {
 
 // Prints "transformer: " and the formatted reason.
 void complain(const char *format, va_list arguments) {
-    char text[1024];
+    static char text[1 << 16]; // a path is shorter
     vsnprintf(text, sizeof text, format, arguments);
     fprintf(stderr, "transformer: %s", printable(text));
 }
@@ -2948,11 +2948,13 @@ char *read_file(const char *path, size_t *size) {
     return contents;
 }
 
+enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
+
 // Cuts a line of `length` bytes at its tabs and appends its first two columns
 // to the text. Returns NULL, or what is wrong with the line.
 const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
-    if (length > INT_MAX)
-        return "the line is too long";
+    if (length >= LONGEST_LINE)
+        return "a line of more than a megabyte";
     while (length && s[length - 1] == '\r') // from Windows
         length--;
     s[length] = '\0';
@@ -3686,6 +3688,14 @@ int64_t total_steps(const Recipe *r, int pairs) {
     return (int64_t)r->epochs * batches_in_epoch(pairs, r->batch);
 }
 
+// A look at the validation data, for the report.
+void validate(Trainer *t, Report *report, const Pairs *valid) {
+    report->valid = evaluate_loss(t->model, valid, t->recipe.batch, 0,
+                                  &t->arena);
+    report->best = report->valid.cross_entropy < t->best;
+    t->best = report->best ? report->valid.cross_entropy : t->best;
+}
+
 // Trains up to the recipe's total, from wherever the trainer stands. Returns
 // false if a loss or gradient was not finite; the parameters are then those of
 // the step before. valid may be NULL.
@@ -3696,7 +3706,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
     int64_t total = total_steps(r, data->count), epoch = -1;
     int64_t interval = total > REPORTS ? total / REPORTS : 1;
     int *order = allocate((size_t)data->count, sizeof *order);
-    bool go_on = true, finite = true;
+    bool go_on = true;
     Pace pace = {.all = 1};
 #ifdef _OPENMP
     pace.all = omp_get_max_threads();
@@ -3720,24 +3730,19 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
         tokens = (double)batch.sentences
                * (batch.source_length + batch.target_length);
         arena_release(&t->arena, 0);
-        finite = t->step == report.step.step;
-        if (!finite)
+        if (t->step != report.step.step)
             break;
         // (3) now and then a look at the validation data; then report
         report.milestone = t->step % interval == 0 || t->step == total;
-        if (report.milestone && valid) {
-            report.valid = evaluate_loss(t->model, valid, r->batch, 0,
-                                         &t->arena);
-            report.best = report.valid.cross_entropy < t->best;
-            t->best = report.best ? report.valid.cross_entropy : t->best;
-        }
+        if (report.milestone && valid)
+            validate(t, &report, valid);
         go_on = reporter(context, &report);
     }
 #ifdef _OPENMP
     omp_set_num_threads(pace.all);
 #endif
     free(order);
-    return finite;
+    return t->step >= total || !go_on;
 }
 
 //@ figure loss
@@ -4418,9 +4423,9 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // # Interlude. The product, made fast
 //
 // Chapter 1 defined the matrix product by three plain loops, and chapter 2
-// asked for an exponential. Training spends nearly all its time in these two.
-// Here they are made fast; they compute what was defined, but for the last
-// digits. If you are here for the transformer, go on to chapter 14.
+// asked for an exponential. Training spends most of its time in these two. Here
+// they are made fast; they compute what was defined, except for the last digits.
+// If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
 //
@@ -4970,11 +4975,9 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 // same file, byte for byte, whenever it runs.
 
 // That a resumed training ends in the same bits as one that was never stopped
-// can be tested, and it is: the tests stop a training with a signal in the
-// middle of an epoch, resume it, and compare the last file with that of a
-// training that ran through. Nothing may differ, not in the parameters, not in
-// the moments, not in the log (but for the speed). It is a sharp test: any
-// state that had been forgotten here would show.
+// is tested: a training is stopped with a signal in the middle of an epoch and
+// resumed, and its last file compared with that of a training that ran through.
+// Any state that had been forgotten here would show.
 
 typedef struct {
     Settings settings;
@@ -5056,14 +5059,13 @@ int kind_of_file(const char *path) {
 // The name of the file that `path` stands for: if that is a link, of the file
 // it leads to. The caller frees it.
 char *follow_links(const char *path) {
-    enum { LONGEST_PATH = 4096 };
-    char *name = allocate(LONGEST_PATH, 1);
+    enum { LONGEST_PATH = 4096 }; // that realpath writes
+    char *name = allocate(LONGEST_PATH + strlen(path), 1);
 #ifdef TRANSFORMER_POSIX
     if (realpath(path, name))
         return name;
 #endif
-    snprintf(name, LONGEST_PATH, "%s", path);
-    return name;
+    return strcpy(name, path);
 }
 
 // Whether two names stand for one file, or will: of files that are not there
@@ -5073,8 +5075,7 @@ bool same_file(const char *a, const char *b) {
 #ifdef TRANSFORMER_POSIX
     struct stat x = {0}, y = {0};
     char *left = follow_links(a), *right = follow_links(b);
-    bool there = stat(left, &x) == 0;
-    if (stat(right, &y) != 0 && !there
+    if (stat(a, &x) + stat(b, &y) == -2
         && !strcmp(basename(left), basename(right))) {
         stat(dirname(left), &x);
         stat(dirname(right), &y);
@@ -5132,15 +5133,13 @@ void commit_file(NewFile *n) {
 #ifdef TRANSFORMER_POSIX
     written = written && fsync(fileno(n->file)) == 0;
 #endif
-    int reason = errno;
     fclose(n->file);
 #ifdef _WIN32
     if (written)
         remove(n->real); // rename does not replace there
 #endif
-    errno = reason;
     if (!written || rename(n->beside, n->real) != 0) {
-        reason = errno;
+        int reason = errno;
         remove(n->beside);
         fail("cannot write %s: %s (what was there before is unchanged)",
              n->path, strerror(reason));
@@ -5213,9 +5212,7 @@ const char *const role_prefix[ROLES] = {
 // ### What writing and reading share
 //
 // Three things have to be the same in both directions: numbers as bytes, the
-// names of settings, and the entry of a tensor in the header. To check them,
-// the tests read a saved file with code of their own, and Python's library
-// reads the same tensors.
+// names of settings, and the entry of a tensor in the header.
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
 // own order is. Errors are found by commit_file.
@@ -5241,22 +5238,17 @@ const char *metadata_name(char to[32], const Option *o) {
     return to;
 }
 
-// A matrix has two dimensions in the file, a bias or a gain has one.
-bool is_vector(const Tensor *t) {
-    return strstr(t->name.text, ".weight") == NULL;
-}
-
 // How many bytes a tensor takes in the file.
 size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
 // What stands after the name of a tensor whose numbers begin at byte `begin`:
-// the writer writes this, and the reader accepts just this (and white space).
-// Returns `to`.
+// the writer writes this, and the reader accepts just this (and white space). A
+// matrix has two dimensions there, a bias or a gain has one. Returns `to`.
 const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
-    if (!is_vector(t))
+    if (strstr(t->name.text, ".weight"))
         snprintf(rows, sizeof rows, "%d,", t->rows);
     snprintf(to, 160, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
              "\"data_offsets\":[%zu,%zu]}", rows, t->cols, begin,
@@ -5301,29 +5293,19 @@ void write_metadata(FILE *file, const Checkpoint *c) {
     fputc('}', file);
 }
 
-// The entries of one role. Its numbers begin at byte `begin`; returns where
-// they end, which is where those of the next role begin.
-size_t write_entries(FILE *file, const Transformer *t, const char *prefix,
-                     size_t begin) {
-    char entry[160];
-    for (int i = 0; i < t->tensors; begin += bytes_of(&t->tensor[i++]))
-        fprintf(file, ",\"%s%s\"%s", prefix, t->tensor[i].name.text,
-                entry_of(entry, &t->tensor[i], begin));
-    return begin;
-}
-
-// The numbers of one role: they lie in memory in the order of the list. Returns
-// false if one is not finite.
-bool write_numbers(FILE *file, const Transformer *t) {
+// The numbers of one role: they lie in memory in the order of the list. If one
+// is not finite, nothing is saved.
+void write_numbers(NewFile *n, const Transformer *t) {
     for (size_t k = 0; k < t->count; k++) {
         float value = (float)t->values[k];
-        if (!isfinite(value))
-            return false;
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        write_integer(file, bits, 4);
+        write_integer(n->file, bits, 4);
+        if (!isfinite(value)) {
+            discard_file(n);
+            fail("%s is not saved: a number in it is not finite", n->path);
+        }
     }
-    return true;
 }
 
 // How large is a file? Four bytes for each parameter, three times, because the
@@ -5344,20 +5326,23 @@ bool write_numbers(FILE *file, const Transformer *t) {
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
     NewFile n = new_file(path);
+    char entry[160];
     size_t begin = 0;
     write_integer(n.file, 0, 8);
     write_metadata(n.file, c);
     for (int k = 0; k < ROLES && role[k]; k++)
-        begin = write_entries(n.file, role[k], role_prefix[k], begin);
+        for (int i = 0; i < role[k]->tensors; i++) {
+            const Tensor *t = &role[k]->tensor[i];
+            fprintf(n.file, ",\"%s%s\"%s", role_prefix[k], t->name.text,
+                    entry_of(entry, t, begin));
+            begin += bytes_of(t);
+        }
     fputc('}', n.file);
     long end = ftell(n.file);
     for (; end % 8; end++)
         fputc(' ', n.file);
     for (int k = 0; k < ROLES && role[k]; k++)
-        if (!write_numbers(n.file, role[k])) {
-            discard_file(&n);
-            fail("%s is not saved: a number in it is not finite", path);
-        }
+        write_numbers(&n, role[k]);
     fseek(n.file, 0, SEEK_SET); // unlike rewind, keeps errors in mind
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);
@@ -5383,7 +5368,7 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     read_metadata     all strings of the metadata, whatever they are
 //     read_settings     settings and vocabularies, checked against the table
 //     read_entries      entries checked against what these settings ask for
-//     read_tensors      the numbers, straight into place
+//     read_numbers      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
 // shapes and sizes. So before the reader looks at an entry it knows all that
@@ -5407,25 +5392,22 @@ typedef struct {
     char *key, *value;
 } Metadatum;
 
-// The reader's place in a file. Strings are unescaped in place, where they lie
-// in the header; nothing has to be copied or freed.
+// The reader's place in a file.
 typedef struct {
     const char *path;
     FILE *file;
     size_t size, numbers;    // of the file; where the numbers begin in it
     char *header, *at, *end; // the header, the next byte of it, its end
     Metadatum *metadata;
-    int count;               // of metadata
+    size_t count;            // of metadata
 } Reader;
 
 // Fails: says which file, what is wrong with it, and where that was found.
 _Noreturn void refuse(const Reader *r, const char *format, ...) {
-    va_list arguments, again;
+    char reason[1024];
+    va_list arguments;
     va_start(arguments, format);
-    va_copy(again, arguments);
-    size_t size = (size_t)vsnprintf(NULL, 0, format, again) + 1;
-    char *reason = allocate(size, 1);
-    vsnprintf(reason, size, format, arguments);
+    vsnprintf(reason, sizeof reason, format, arguments);
     fail("%s: not a model this program can read: %s (byte %td)", r->path,
          reason, r->header ? 8 + r->at - r->header : 0);
 }
@@ -5460,61 +5442,23 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// Strings are unescaped where they lie: "a\\nb" takes six bytes with its
-// quotes, and four once its escape is undone and a zero put after it. So there
-// is always room.
-//
-//     before    " a \ n b "        after    " a ⏎ b 0 "
-//                                             ↑ the string
-
-// The next four hexadecimal digits, or -1.
-int read_hex(Reader *r) {
-    char digits[5] = "";
-    strncpy(digits, r->at, 4);
-    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
-        return -1;
-    r->at += 4;
-    return (int)strtol(digits, NULL, 16);
-}
-
-// A character that is written as its number, in four digits after \u. Numbers
-// above ffff are written as two, each with ten of their bits. Writes the
-// character to `to` in UTF-8 and returns where it ends.
-char *read_escape(Reader *r, char *to) {
-    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    int code = read_hex(r);
-    if (code / 0x400 == 0xd800 / 0x400 && !strncmp(r->at, "\\u", 2)) {
-        r->at += 2;
-        int low = read_hex(r);
-        code = low / 0x400 == 0xdc00 / 0x400
-             ? 0x10000 + code % 0x400 * 0x400 + low % 0x400 : -1;
-    }
-    if (code <= 0)
-        refuse(r, "a string with a character that does not belong there");
-    int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (int i = n - 1; i > 0; i--, code /= 64)
-        to[i] = (char)(0x80 + code % 64);
-    *to = (char)(mark[n] + code);
-    return to + n;
-}
-
-// The next string, its escapes undone: a part of the header, ended by a zero
-// where its second quote was.
+// The next string, its escapes undone where it lies and ended by a zero. There
+// is always room: "a\\nb" takes six bytes with its quotes, and then four.
 char *read_string(Reader *r) {
     const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
     char *text = r->at, *next = text;
     while (r->at < r->end && *r->at != '"') {
         bool escaped = *r->at == '\\';
-        r->at += escaped;
-        char c = *r->at++;
+        char c = *(r->at += escaped);
         const char *escape = escaped ? strchr(from, c) : to;
         if (escaped && c == 'u')
-            next = read_escape(r, next);
-        else if ((unsigned char)c < ' ' || !escape)
+            refuse(r, "a string with an escape by number (\\u); write it as "
+                   "UTF-8");
+        if ((unsigned char)c < ' ' || !escape)
             refuse(r, "a string with a character that does not belong there");
-        else
-            *next++ = escaped ? to[escape - from] : c;
+        *next++ = escaped ? to[escape - from] : c;
+        r->at++;
     }
     expect(r, "\"");
     *next = '\0';
@@ -5527,8 +5471,8 @@ char *read_string(Reader *r) {
 void read_metadata(Reader *r) {
     expect(r, "{\"__metadata__\":{");
     do {
-        size_t more = (size_t)r->count + 1;
-        r->metadata = reallocate(r->metadata, more, sizeof *r->metadata);
+        r->metadata = reallocate(r->metadata, r->count + 1,
+                                 sizeof *r->metadata);
         Metadatum *m = &r->metadata[r->count++];
         m->key = read_string(r);
         expect(r, ":");
@@ -5541,13 +5485,12 @@ void read_metadata(Reader *r) {
 // NULL, a file without the key is refused, and so is one that has it twice.
 const char *metadata(const Reader *r, const char *key, const char *missing) {
     const char *value = NULL;
-    for (int i = 0; i < r->count; i++) {
-        if (strcmp(r->metadata[i].key, key))
-            continue;
-        if (value)
-            refuse(r, "metadata twice: %s", key);
-        value = r->metadata[i].value;
-    }
+    for (Metadatum *m = r->metadata; m < r->metadata + r->count; m++)
+        if (!strcmp(m->key, key)) {
+            if (value)
+                refuse(r, "metadata twice: %s", key);
+            value = m->value;
+        }
     if (!value && !missing)
         refuse(r, "no metadata for %s", key);
     return value ? value : missing;
@@ -5565,28 +5508,28 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
 // token_id (chapter 10) finds words by it, and a word that stands in the file
 // but cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
-    Vocab v = {0}, special = vocab_new();
+    Vocab v = vocab_new();
     char *word = (char *)metadata(r, key, NULL), *next;
-    for (; word; word = next) {
+    int n = 0;
+    for (; word; word = next, n++) {
         next = strchr(word, '\n');
         if (next)
             *next++ = '\0';
-        int n = v.count;
         const char *before = n > FIRST_TOKEN ? v.token[n - 1] : "";
-        if (word[strcspn(word, "\b\f\r\t")]
-            || (n < FIRST_TOKEN ? strcmp(word, special.token[n])
-                               : strcmp(word, before) <= 0))
+        if (n < FIRST_TOKEN ? strcmp(word, v.token[n])
+            : word[strcspn(word, "\b\f\r\t")] || strcmp(word, before) <= 0)
             refuse(r, "%s: token %d is not in its place", key, n);
-        vocab_append(&v, word, (int)strlen(word));
+        if (n >= FIRST_TOKEN)
+            vocab_append(&v, word, (int)strlen(word));
     }
-    if (v.count < FIRST_TOKEN)
-        refuse(r, "%s: only %d tokens", key, v.count);
-    vocab_free(&special);
+    if (n < FIRST_TOKEN)
+        refuse(r, "%s: only %d tokens", key, n);
     return v;
 }
 
-// Settings and vocabularies. "steps" is 0 if epochs count, which one cannot say
-// on the command line and set_option does not take.
+// Settings, vocabularies, and where the training stands. "steps" is 0 if epochs
+// count, which set_option does not take. The lowest loss is infinite before the
+// first one. Files of the first edition do not say which state they are.
 void read_settings(const Reader *r, Checkpoint *c) {
     Config *config = &c->settings.config;
     char key[32];
@@ -5605,111 +5548,6 @@ void read_settings(const Reader *r, Checkpoint *c) {
     c->target = read_vocab(r, "target_vocabulary");
     config->source_vocab = c->source.count;
     config->target_vocab = c->target.count;
-}
-
-#define ABSENT SIZE_MAX
-
-// The place of a tensor in a file with all roles: its role times the number of
-// tensors, and its index. -1 if there is none of that name. It looks for the
-// last role first, since the prefix of the first is empty and fits every name.
-int find_tensor(const Transformer *t, const char *name) {
-    for (int role = ROLES - 1; role >= 0; role--) {
-        size_t prefix = strlen(role_prefix[role]);
-        for (int i = 0; i < t->tensors; i++)
-            if (!strncmp(name, role_prefix[role], prefix)
-                && !strcmp(t->tensor[i].name.text, name + prefix))
-                return role * t->tensors + i;
-    }
-    return -1;
-}
-
-// The entries of all tensors, to the end of the header. Returns where the
-// numbers of each begin, in the order of find_tensor, or ABSENT; the caller
-// frees it. Each tensor begins where the one before it ends, so none overlap
-// and no hole is left. Either every parameter has its moments or none has.
-size_t *read_entries(Reader *r, const Transformer *t) {
-    int places = ROLES * t->tensors, count = 0;
-    size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
-    memset(begin, 255, (size_t)places * sizeof *begin); // ABSENT
-    while (take(r, ",")) {
-        const char *name = read_string(r);
-        char entry[160];
-        int place = find_tensor(t, name);
-        if (place < 0 || begin[place] != ABSENT)
-            refuse(r, "the tensor %s does not belong there, or is there twice",
-                   name);
-        const Tensor *tensor = &t->tensor[place % t->tensors];
-        if (!take(r, entry_of(entry, tensor, end)))
-            refuse(r, "the tensor %s should have the entry %s", name,
-                   entry + 1);
-        begin[place] = end;
-        end += bytes_of(tensor);
-        count++;
-    }
-    expect(r, "}");
-    r->at += strspn(r->at, " \t\r\n");
-    if (r->at < r->end)
-        refuse(r, "something after the end of its header");
-    for (int i = 0; i < (count > t->tensors ? places : t->tensors); i++)
-        if (begin[i] == ABSENT)
-            refuse(r, "the tensor %s%s is missing", role_prefix[i / t->tensors],
-                   t->tensor[i % t->tensors].name.text);
-    if (end != r->size - r->numbers)
-        refuse(r, "it has %zu bytes of numbers where its header says %zu",
-               r->size - r->numbers, end);
-    return begin;
-}
-
-// Infinities and NaN are refused as well. No training writes them, since a step
-// that would lead there is not taken (chapter 11), and a single one would
-// spread through the whole model and make every translation nonsense.
-
-// The numbers of one tensor of that role, into place. A second moment is a mean
-// of squares: below zero, its root would spread NaN.
-void read_numbers(const Reader *r, const Tensor *t, int role) {
-    enum { TOGETHER = 4096 };
-    char bytes[4 * TOGETHER];
-    size_t count = bytes_of(t) / 4, n;
-    for (size_t k = 0; k < count; k += n) {
-        n = count - k < TOGETHER ? count - k : TOGETHER;
-        read_bytes(r, bytes, 4 * n);
-        for (size_t i = 0; i < n; i++) {
-            uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
-            float value;
-            memcpy(&value, &bits, sizeof value);
-            if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
-                refuse(r, "the tensor %s%s has a value that is %s",
-                       role_prefix[role], t->name.text,
-                       isfinite(value) ? "below zero" : "not a number");
-            t->mat->at[k + i] = (real)value;
-        }
-    }
-}
-
-// All tensors: the parameters, and the moments if they are there and wanted.
-void read_tensors(Reader *r, Checkpoint *c, bool moments) {
-    const Settings *s = &c->settings;
-    Transformer *outline = transformer_outline(&s->config);
-    size_t *begin = read_entries(r, outline);
-    int tensors = outline->tensors;
-    transformer_free(outline);
-    if (moments && begin[tensors] != ABSENT)
-        c->trainer = trainer_new(&s->config, &s->recipe);
-    else
-        c->trainer.model = transformer_new(&s->config);
-    const Transformer *role[] = {c->trainer.model, c->trainer.m, c->trainer.v};
-    for (int k = 0; k < ROLES && role[k]; k++)
-        for (int i = 0; i < tensors; i++) {
-            size_t at = r->numbers + begin[k * tensors + i];
-            fseek(r->file, (ptrdiff_t)at, SEEK_SET);
-            read_numbers(r, &role[k]->tensor[i], k);
-        }
-    free(begin);
-}
-
-// Where the training stands. The lowest loss is infinite before the first one.
-// Files of the first edition do not say which state they are.
-void read_progress(const Reader *r, Checkpoint *c) {
     Trainer *t = &c->trainer;
     t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
     check_metadata(r, "step", t->step >= 0);
@@ -5719,9 +5557,78 @@ void read_progress(const Reader *r, Checkpoint *c) {
     check_metadata(r, "state", c->best >= 0);
 }
 
-// Opens a file and reads its header, with a zero byte after it. The only number
-// that is taken from the file unchecked is the length of the header, and that
-// is checked against the length of the file.
+// The place of a tensor in a file with all roles: its role times the number of
+// tensors, and its index. -1 if there is none of that name. It looks for the
+// last role first, since the prefix of the first is empty and fits every name.
+int find_tensor(const Transformer *t, const char *name) {
+    int role = ROLES - 1;
+    while (strncmp(name, role_prefix[role], strlen(role_prefix[role])))
+        role--;
+    name += strlen(role_prefix[role]);
+    for (int i = 0; i < t->tensors; i++)
+        if (!strcmp(name, t->tensor[i].name.text))
+            return role * t->tensors + i;
+    return -1;
+}
+
+// The entries of all tensors, to the end of the header. Returns where in the
+// file the numbers of each begin, in the order of find_tensor, or 0 if it is
+// not there; the caller frees it. Each tensor begins where the one before it
+// ends, so none overlap and no hole is left. Either every parameter has its
+// moments or none has.
+size_t *read_entries(Reader *r, const Transformer *t) {
+    int places = ROLES * t->tensors, count = 0;
+    size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
+    for (; take(r, ","); count++) {
+        const char *name = read_string(r);
+        char entry[160];
+        int place = find_tensor(t, name);
+        if (place < 0 || begin[place])
+            refuse(r, "the tensor %s does not belong there, or is there twice",
+                   name);
+        const Tensor *tensor = &t->tensor[place % t->tensors];
+        if (!take(r, entry_of(entry, tensor, end)))
+            refuse(r, "the tensor %s should have the entry %s", name,
+                   entry + 1);
+        begin[place] = r->numbers + end;
+        end += bytes_of(tensor);
+    }
+    expect(r, "}");
+    r->at += strspn(r->at, " \t\r\n");
+    if (r->at < r->end)
+        refuse(r, "something after the end of its header");
+    for (int i = 0; i < (count > t->tensors ? places : t->tensors); i++)
+        if (!begin[i])
+            refuse(r, "the tensor %s%s is missing", role_prefix[i / t->tensors],
+                   t->tensor[i % t->tensors].name.text);
+    if (end != r->size - r->numbers)
+        refuse(r, "it has %zu bytes of numbers where its header says %zu",
+               r->size - r->numbers, end);
+    return begin;
+}
+
+// The numbers of one tensor of that role. Their bytes are read into the place
+// of the numbers and replaced by them from the last to the first, since a real
+// may be larger than a float. Infinities and NaN, which no training writes, are
+// refused: a single one would spread through the whole model. So would the root
+// of a second moment below zero.
+void read_numbers(const Reader *r, const Tensor *t, int role) {
+    char *bytes = (char *)t->mat->at;
+    read_bytes(r, bytes, bytes_of(t));
+    for (size_t i = bytes_of(t) / 4; i-- > 0;) {
+        uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
+            refuse(r, "the tensor %s%s has a value that is %s",
+                   role_prefix[role], t->name.text,
+                   isfinite(value) ? "below zero" : "not a number");
+        t->mat->at[i] = (real)value;
+    }
+}
+
+// Opens a file and reads its header, with a zero byte after it. Its length, the
+// only number that is taken from the file, is checked against that of the file.
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
     char start[9]; // the length, and the first bracket
@@ -5729,47 +5636,50 @@ Reader open_model(const char *path) {
         fail("cannot open %s: %s", path, strerror(errno));
     read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
-    if (fseek(r.file, 0, SEEK_END) != 0) // a pipe, perhaps
+    if (fseek(r.file, 0, SEEK_END) != 0)
         fail("cannot read %s: %s", path, strerror(errno));
     r.size = (size_t)ftell(r.file);
-    if (length > r.size - 8)
+    if (start[8] != '{' || length > r.size - 8) // before gigabytes are read
         refuse(&r, "no safetensors header, or cut short");
-    if (start[8] != '{') // better seen now than after reading gigabytes
-        refuse(&r, "its header should begin with {");
-    char *header = allocate((size_t)length + 1, 1);
-    fseek(r.file, 8, SEEK_SET);
-    read_bytes(&r, header, (size_t)length);
-    r.at = r.header = header;
-    r.end = header + length;
     r.numbers = 8 + (size_t)length;
+    r.at = r.header = allocate((size_t)length + 1, 1);
+    r.end = r.header + length;
+    fseek(r.file, 8, SEEK_SET);
+    read_bytes(&r, r.header, (size_t)length);
     return r;
 }
 
-// Reads a model, with moments if they are wanted and there; fails, with a
-// reason, on anything else. The caller frees the checkpoint. What is not in the
-// file (paths, threads, flags) is zero in its settings.
-Checkpoint load(const char *path, bool moments) {
+// Reads a model, with Adam's moments if they are wanted, to train on, and
+// there; fails, with a reason, on anything else. The caller frees the
+// checkpoint. What is not in the file (paths, threads, flags) is zero in its
+// settings.
+Checkpoint load_checkpoint(const char *path, bool moments) {
     Checkpoint c = {0};
+    Trainer *t = &c.trainer;
+    const Config *config = &c.settings.config;
     Reader r = open_model(path);
     read_metadata(&r);
     read_settings(&r, &c);
-    read_tensors(&r, &c, moments);
-    c.trainer.recipe = c.settings.recipe;
-    read_progress(&r, &c);
+    Transformer *outline = transformer_outline(config);
+    size_t *begin = read_entries(&r, outline);
+    moments = moments && begin[outline->tensors];
+    transformer_free(outline);
+    t->recipe = c.settings.recipe;
+    t->model = transformer_new(config);
+    t->gradient = moments ? transformer_zeros(config) : NULL;
+    t->m = moments ? transformer_zeros(config) : NULL;
+    t->v = moments ? transformer_zeros(config) : NULL;
+    const Transformer *role[] = {t->model, t->m, t->v};
+    for (int k = 0, n = t->model->tensors; k < ROLES && role[k]; k++)
+        for (int i = 0; i < n; i++) {
+            fseek(r.file, (ptrdiff_t)begin[k * n + i], SEEK_SET);
+            read_numbers(&r, &role[k]->tensor[i], k);
+        }
     fclose(r.file);
+    free(begin);
     free(r.metadata);
     free(r.header);
     return c;
-}
-
-// To train on, with Adam's moments.
-Checkpoint load_checkpoint(const char *path) {
-    return load(path, true);
-}
-
-// To use, without them.
-Checkpoint load_model(const char *path) {
-    return load(path, false);
 }
 //@ chapter commands
 // # 15. The command line
@@ -5797,10 +5707,8 @@ Checkpoint load_model(const char *path) {
 //
 // ## What the user asks for
 //
-// Commands stand in a table, as options do in chapter 14.
-
-// An *operand* is what stands on the command line without a name, such as a
-// file. How many a command needs is checked before anything is read.
+// Commands stand in a table, as options do in chapter 14. An *operand* is what
+// stands on the command line without a name, such as a file.
 
 typedef struct Arguments Arguments; // below
 typedef void Run(const Arguments *, Checkpoint *);
@@ -5830,10 +5738,6 @@ const Command commands[] = {
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-// `given` remembers which options stood on the command line. That matters
-// twice: a resumed training keeps its own settings except those that were
-// given, and --steps and --epochs exclude each other only if both were.
 
 // The command line, understood.
 struct Arguments {
@@ -5967,7 +5871,8 @@ double derived_rate(const Settings *s) {
 // when it was loaded.
 //
 //     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
-void complete_settings(const Arguments *a, Settings *s) {
+void complete_settings(Arguments *a) {
+    Settings *s = &a->settings;
     Config *c = &s->config;
     if (c->d_ff == 0)
         c->d_ff = 4 * c->d_model;
@@ -6017,7 +5922,7 @@ Arguments read_arguments(int argc, char **argv) {
     }
     if (!a.settings.help && a.operands < a.command->least)
         misuse(&a, "%s needs %s", a.command->name, a.command->operands);
-    complete_settings(&a, &a.settings);
+    complete_settings(&a);
     return a;
 }
 
@@ -6036,9 +5941,7 @@ void set_threads(const Arguments *a) {
 #endif
 }
 
-// ## Time, the terminal, and Ctrl-C
-//
-// C11 knows nothing of terminals.
+// ## The terminal, and Ctrl-C
 
 // Whether the file is a terminal. Without POSIX: no, to be on the safe side.
 bool is_terminal(FILE *file) {
@@ -6095,12 +5998,14 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
 
 // Pairs in the model's numbers; pairs_free frees them. It says how many pairs
 // are too long for the model and left out, and if the model does not know most
-// of the words. Fails if nothing remains. The text came from `path`.
-Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
+// of the words. Fails if nothing remains. The text came from `path`, and is
+// freed.
+Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
     double tokens = 0, unknown = 0;
-    Pairs p = tokenize_pairs(text, &c->source, &c->target, s->tokenizer, most);
+    Pairs p = tokenize_pairs(&text, &c->source, &c->target, s->tokenizer, most);
+    text_free(&text);
     if (p.count == 0)
         fail("%s: every pair has more than %d tokens", path, most);
     if (p.too_long)
@@ -6120,10 +6025,7 @@ Pairs number_pairs(const char *path, const Text *text, const Checkpoint *c) {
 
 // The pairs of a file. Fails if it is not what it should be.
 Pairs load_pairs(const char *path, const Checkpoint *c) {
-    Text text = read_pairs(path, c->settings.tokenizer);
-    Pairs p = number_pairs(path, &text, c);
-    text_free(&text);
-    return p;
+    return number_pairs(path, read_pairs(path, c->settings.tokenizer), c);
 }
 
 // ## train
@@ -6131,14 +6033,14 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 // The training loop of chapter 11 reports after each step. This command prints,
 // logs and saves what it reports:
 //
-//     step 20/400  loss 5.0548  accuracy 3.5 %  lr 0.00031  norm 1.04  …
-//         valid  loss 4.6049  accuracy 11.5 %  (best so far)
+//     step 20/400  loss 5.0712  accuracy 3.6 %  lr 0.00031  norm 1.08  …
+//         valid  loss 4.6236  accuracy 11.5 %  (best so far)
 //         are your small flowers blue ?  →    (not yet)
-//     step 40/400  loss 4.5700  accuracy 11.4 %  lr 0.00063  norm 0.80  …
-//         valid  loss 4.3707  accuracy 11.5 %  (best so far)
+//     step 40/400  loss 4.5745  accuracy 11.5 %  lr 0.00063  norm 0.77  …
+//         valid  loss 4.3826  accuracy 11.6 %  (best so far)
 //     …
-//     step 200/400  loss 1.4014  accuracy 64.1 %  lr 0.0031  norm 1.35  …
-//         valid  loss 0.8185  accuracy 79.2 %  (best so far)
+//     step 200/400  loss 1.3232  accuracy 66.3 %  lr 0.0031  norm 1.22  …
+//         valid  loss 0.7388  accuracy 80.2 %  (best so far)
 //
 // How to read it: the loss should fall, fast at first. The accuracy is that of
 // single words in training, with dropout, so the model is better than it looks.
@@ -6168,8 +6070,7 @@ typedef struct {
     const Pairs *samples; // the first of them are translated
     const char *newest;   // where the newest checkpoint goes
     FILE *log;            // NULL: none
-    bool log_begun;
-    int64_t first_step, reported; // before this run; of the last report
+    int64_t first_step, reported; // before this run; of the last report, or 0
     double started, step_started, shown; // times
     Loss since;           // losses since the last milestone
     int milestones;
@@ -6224,10 +6125,10 @@ void show_samples(const Console *c) {
 // do what it should, look at a plot of the loss first.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
-//     1,train,5.3106,0.0041,1.5625e-05,3.0172,10310
+//     1,train,5.43923,0.00737101,1.5625e-05,2.40946,1583
 //     …
-//     200,train,1.3871,0.6402,0.003125,1.3508,11042
-//     200,valid,0.8185,0.792,0.003125,,
+//     200,train,1.19789,0.69469,0.003125,1.2243,544
+//     200,valid,0.738754,0.80184,0.003125,,
 //
 // Rows are flushed one by one, so you can plot while the model trains. The
 // speed is the only column that differs when the same training is run again.
@@ -6265,22 +6166,20 @@ FILE *open_log(const char *path) {
 // before it was saved, is going to happen again. A power cut can also leave a
 // row without its end, or zero bytes: what is torn is left out. A whole line
 // that is no row means that the file is no log; it is not touched.
-void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
-               int64_t step) {
+void keep_rows(NewFile *log, const char *old, size_t size, int64_t step) {
     int line = 1;
     for (size_t i = 0, end; i < size; i = end + 1) {
         end = i + strcspn(old + i, "\n");
-        size_t digits = strspn(old + i, "0123456789");
-        const char *rest = old + i + digits;
-        bool row = digits && (!strncmp(rest, ",train,", 7)
-                              || !strncmp(rest, ",valid,", 7));
+        const char *rest = old + i + strspn(old + i, "0123456789");
+        bool row = rest > old + i && (!strncmp(rest, ",train,", 7)
+                                      || !strncmp(rest, ",valid,", 7));
         bool whole = old[end] == '\n';
         if (row && whole && strtoll(old + i, NULL, 10) <= step)
             fprintf(log->file, "%.*s\n", (int)(end - i), old + i);
         bool torn = !whole || (i && old[i - 1] == '\0');
         if (!row && !torn && strncmp(old + i, LOG_COLUMNS, end - i)) {
             discard_file(log);
-            fail("line %d of %s is not a row of a log", line, path);
+            fail("line %d of %s is not a row of a log", line, log->path);
         }
         line += whole;
     }
@@ -6290,30 +6189,26 @@ void keep_rows(NewFile *log, const char *path, const char *old, size_t size,
 // it leaves an old log as it was.
 void begin_log(Console *c) {
     const char *path = c->settings->log;
-    bool special = kind_of_file(path) == SPECIAL;
-    NewFile new = {.file = c->log};
-    char *old = NULL;
+    if (kind_of_file(path) == SPECIAL) {
+        fputs(LOG_COLUMNS "\n", c->log);
+        return;
+    }
     size_t size = 0;
-    if (!special) {
-        fclose(c->log);
-        old = c->settings->resume ? read_file(path, &size) : NULL;
-        new = new_file(path);
-    }
+    char *old = c->settings->resume ? read_file(path, &size) : NULL;
+    NewFile new = new_file(path);
     fputs(LOG_COLUMNS "\n", new.file);
-    keep_rows(&new, path, old, size, c->first_step);
+    keep_rows(&new, old, size, c->first_step);
     free(old);
-    if (!special) {
-        commit_file(&new);
-        c->log = open_log(path);
-    }
-    c->log_begun = true;
+    commit_file(&new);
+    fclose(c->log);
+    c->log = open_log(path);
 }
 
 // The row or rows of one step. If the log cannot be written, the model is saved
 // before the program fails.
 void write_log(Console *c, const Report *r) {
     const Step *s = &r->step;
-    if (!c->log_begun)
+    if (c->reported == 0)
         begin_log(c);
     write_row(c->log, s, "train", s->loss);
     fprintf(c->log, "%.6g,%.0f\n", s->gradient_norm,
@@ -6324,8 +6219,6 @@ void write_log(Console *c, const Report *r) {
     }
     if (fflush(c->log) != 0) {
         int reason = errno;
-        if (c->line_open)
-            fputc('\n', stderr);
         save_models(c, r);
         fail("cannot write %s: %s (the model of step %" PRId64 " is saved in "
              "%s)", c->settings->log, strerror(reason), s->step, c->newest);
@@ -6337,18 +6230,6 @@ void write_log(Console *c, const Report *r) {
 // The order matters: first the log, then the checkpoint. So the log never lacks
 // a step that a checkpoint knows of, and keep_rows drops what is too much.
 
-// What to do at a milestone: show, and save.
-void report_milestone(Console *c, const Report *r) {
-    if (r->valid.tokens)
-        fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
-                average(r->valid), 100 * accuracy(r->valid),
-                r->best ? "  (best so far)" : "");
-    if (c->milestones++ % 5 == 0 || r->step.step == r->steps)
-        show_samples(c);
-    save_models(c, r);
-    c->since = (Loss){0};
-}
-
 // The Reporter of chapter 11. Returns whether to go on.
 bool report_step(void *context, const Report *r) {
     Console *c = context;
@@ -6357,18 +6238,22 @@ bool report_step(void *context, const Report *r) {
         write_log(c, r);
     if (r->milestone || (is_terminal(stderr) && now() - c->shown > 0.2))
         show_progress(c, r);
-    if (r->milestone)
-        report_milestone(c, r);
+    if (r->valid.tokens)
+        fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
+                average(r->valid), 100 * accuracy(r->valid),
+                r->best ? "  (best so far)" : "");
+    if (r->milestone) {
+        if (c->milestones++ % 5 == 0 || r->step.step == r->steps)
+            show_samples(c);
+        save_models(c, r);
+        c->since = (Loss){0};
+    }
     c->reported = r->step.step;
     c->step_started = now();
     return !stop_signal;
 }
 
 // ### Where a training begins
-
-// A training begins with a new model, made from the data and the settings, or
-// with one from a file. The loop of chapter 11 cannot tell which: it sees a
-// trainer that stands at some step.
 
 // "out/m.safetensors" → "out/m.last.safetensors"; to any other name ".last" is
 // appended. The caller frees it.
@@ -6385,47 +6270,43 @@ char *last_path(const char *path) {
 // that only the validation data has is unknown to the model, like any new word
 // when the model is used.
 
-// A new model: vocabularies from the training data, which come from `path`, and
-// random parameters. Fails if no words are left.
-Checkpoint new_checkpoint(const Settings *s, const char *path,
-                          const Text *text) {
-    Checkpoint c = {.settings = *s};
-    Config *config = &c.settings.config;
+// A new model, as the checkpoint's settings say: vocabularies from the training
+// data, which come from `path`, and random parameters. Fails if no words are
+// left.
+void new_model(Checkpoint *c, const char *path, const Text *text) {
+    Settings *s = &c->settings;
     const Tokenizer how = s->tokenizer;
-    c.source = vocab_build(text->source, text->count, how, s->min_count);
-    c.target = vocab_build(text->target, text->count, how, s->min_count);
-    config->source_vocab = c.source.count;
-    config->target_vocab = c.target.count;
-    if (min_int(c.source.count, c.target.count) == FIRST_TOKEN)
+    c->source = vocab_build(text->source, text->count, how, s->min_count);
+    c->target = vocab_build(text->target, text->count, how, s->min_count);
+    s->config.source_vocab = c->source.count;
+    s->config.target_vocab = c->target.count;
+    if (min_int(c->source.count, c->target.count) == FIRST_TOKEN)
         fail("%s: no word occurs %d times", path, s->min_count);
-    c.trainer = trainer_new(config, &s->recipe);
-    initialize(c.trainer.model, (uint64_t)s->recipe.seed);
-    return c;
+    c->trainer = trainer_new(&s->config, &s->recipe);
+    initialize(c->trainer.model, (uint64_t)s->recipe.seed);
 }
 
 // The model to go on with. What is given on the command line replaces what the
 // model remembers, except for what is FIXED: that must agree. A rate that was
 // derived is derived again, in case the warm-up is another one.
 Checkpoint resume_checkpoint(const Arguments *a, const char *path) {
-    Checkpoint c = load_checkpoint(path);
+    Checkpoint c = load_checkpoint(path, true);
     bool derived = c.settings.recipe.rate == derived_rate(&c.settings);
     if (!c.trainer.m)
         fail("%s: without the optimizer's state it cannot be resumed", path);
     if (c.best && !a->settings.valid)
         misuse(a, "%s is the best model of a training with --valid, not the "
                "newest: give --valid again", path);
-    for (int i = 0; i < OPTIONS; i++) {
-        const Option *o = &options[i];
-        char new[64], old[64];
-        if (!o->in_model || !a->given[i])
-            continue;
-        option_text(new, &a->settings, o);
-        option_text(old, &c.settings, o);
-        if (o->in_model == FIXED && strcmp(new, old))
-            misuse(a, "--%s %s: the model in %s has %s", o->name, new, path,
-                   old);
-        set_option(&c.settings, o, new);
-    }
+    for (const Option *o = options; o < options + OPTIONS; o++)
+        if (o->in_model && a->given[o - options]) {
+            char new[64], old[64];
+            option_text(new, &a->settings, o);
+            option_text(old, &c.settings, o);
+            if (o->in_model == FIXED && strcmp(new, old))
+                misuse(a, "--%s %s: the model in %s has %s", o->name, new, path,
+                       old);
+            set_option(&c.settings, o, new);
+        }
     if (was_given(a, "epochs"))
         c.settings.recipe.steps = 0;
     if (derived && !was_given(a, "lr"))
@@ -6450,7 +6331,7 @@ double best_so_far(const Checkpoint *newest, const char *path,
                    const Pairs *valid) {
     if (kind_of_file(path) == NOTHING)
         return INFINITY;
-    Checkpoint best = load_model(path);
+    Checkpoint best = load_checkpoint(path, false);
     if (!same_vocabulary(&best.source, &newest->source)
         || !same_vocabulary(&best.target, &newest->target)
         || best.trainer.model->count != newest->trainer.model->count
@@ -6471,20 +6352,18 @@ void describe(const Console *console, const Pairs *data) {
     const Recipe *r = &c->settings.recipe;
     char text[32];
     with_commas(text, c->trainer.model->count);
-    fprintf(stderr, "data: %d pairs, vocabularies of %d and %d tokens\n",
-            data->count, m->source_vocab, m->target_vocab);
-    fprintf(stderr, "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
-            "parameters\n", m->layers, m->layers, m->d_model, m->heads,
-            m->d_ff, text);
-    fprintf(stderr, "training: %" PRId64 " steps of %d sentences, "
-            "learning rate up to %.3g after %d steps\n",
-            total_steps(r, data->count), r->batch, r->rate, r->warmup);
-    const char *replaced[] = {s->model, s->valid ? console->newest : NULL,
-                              s->log};
+    fprintf(stderr, "data: %d pairs, vocabularies of %d and %d tokens\n"
+            "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
+            "parameters\ntraining: %" PRId64 " steps of %d sentences, "
+            "learning rate up to %.3g after %d steps\n", data->count,
+            m->source_vocab, m->target_vocab, m->layers, m->layers, m->d_model,
+            m->heads, m->d_ff, text, total_steps(r, data->count), r->batch,
+            r->rate, r->warmup);
+    const char *file[] = {s->model, s->valid ? console->newest : NULL, s->log};
     for (int i = 0; i < 3 && !s->resume; i++)
-        if (replaced[i] && kind_of_file(replaced[i]) == REGULAR)
+        if (file[i] && kind_of_file(file[i]) == REGULAR)
             fprintf(stderr, "%s is there already and will be replaced; "
-                    "--resume would go on with it\n", replaced[i]);
+                    "--resume would go on with it\n", file[i]);
 }
 
 // No file may be read and written at once, and each that will be written must
@@ -6569,15 +6448,13 @@ void train_command(const Arguments *a, Checkpoint *c) {
     if (was_given(a, "steps") && was_given(a, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
     check_paths(a, last);
-    if (s->resume)
-        *c = resume_checkpoint(a, newest);
+    *c = s->resume ? resume_checkpoint(a, newest)
+                   : (Checkpoint){.settings = *s};
     // read once: it may come through a pipe
-    Text text = read_pairs(path, s->resume ? c->settings.tokenizer
-                                           : s->tokenizer);
+    Text text = read_pairs(path, c->settings.tokenizer);
     if (!s->resume)
-        *c = new_checkpoint(s, path, &text);
-    Pairs data = number_pairs(path, &text, c), valid = {0};
-    text_free(&text);
+        new_model(c, path, &text);
+    Pairs data = number_pairs(path, text, c), valid = {0};
     if (s->valid)
         valid = load_pairs(s->valid, c);
     if (s->valid && s->resume)
@@ -6617,13 +6494,14 @@ void train_command(const Arguments *a, Checkpoint *c) {
 // one; but before the program would have to wait for more input, it answers
 // what it has.
 
-enum { LINES = 64, LONGEST_LINE = 1 << 20 };
+enum { LINES = 64 };
 
 typedef struct {
     Checkpoint *checkpoint;
+    char *text;           // the line that was read last
     Sentence line[LINES]; // read, and not yet translated
     int lines;
-    int line_number;      // of the line that was read last, from 1
+    int line_number;      // of .text, from 1
     char bytes[4096];     // of the standard input
     size_t at, end;       // the next of them, and how many there are
 } Input;
@@ -6666,14 +6544,14 @@ int next_byte(Input *in) {
     return in->at < in->end ? (unsigned char)in->bytes[in->at++] : EOF;
 }
 
-// The next line of the standard input, without its end (LF or CR LF) and, if it
-// is line 1, without a byte order mark; NULL after the last. The caller frees
-// it. Fails if the input cannot be read or is not text. A line may be long, but
-// not without limit, and it is never cut in two: both halves would be
-// translated as if they were whole.
-char *read_input(Input *in) {
-    size_t length = 0, room = 256;
-    char *line = allocate(room, 1);
+// Reads the next line of the standard input into .text, without its end (LF or
+// CR LF) and, if it is line 1, without a byte order mark; false after the last.
+// Fails if the input cannot be read or is not text. A line may be long, but not
+// without limit, and it is never cut in two: both halves would be translated as
+// if they were whole.
+bool read_input(Input *in) {
+    char *line = in->text;
+    size_t length = 0;
     int c;
     in->line_number++;
     while ((c = next_byte(in)) != EOF && c != '\n') {
@@ -6684,23 +6562,18 @@ char *read_input(Input *in) {
         if (length == LONGEST_LINE)
             fail("line %d of the input has more than %d bytes",
                  in->line_number, LONGEST_LINE);
-        if (length == room)
-            line = reallocate(line, room *= 2, 1);
         if (in->line_number == 1 && length == 3
             && !memcmp(line, "\xef\xbb\xbf", 3))
             length = 0;
     }
-    if (length == 0 && c == EOF) {
-        free(line);
-        return NULL;
-    }
+    bool more = length || c != EOF;
     while (length && line[length - 1] == '\r')
         length--;
     line[length] = '\0';
     if (strchr(line, '\r'))
         fail("line %d of the input: a carriage return in the middle",
              in->line_number);
-    return line;
+    return more;
 }
 
 // text → its tokens, which the caller frees. Returns NULL, or what is wrong
@@ -6711,8 +6584,7 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
     int most = c->settings.config.max_len;
     if (!valid_utf8(text))
         return "is not valid UTF-8";
-    char *copied = allocate(strlen(text) + 1, 1);
-    strcpy(copied, text);
+    char *copied = strcpy(allocate(strlen(text) + 1, 1), text);
     if (c->settings.tokenizer.lowercase)
         lower_case(copied);
     *s = tokenize(copied, v, c->settings.tokenizer);
@@ -6725,12 +6597,10 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
     (void)a; // needs no more
-    Input in = {.checkpoint = c};
-    char *text;
-    while ((text = read_input(&in)) != NULL) {
-        const char *wrong = tokenize_input(text, c, &c->source,
-                                         &in.line[in.lines]);
-        free(text);
+    Input in = {.checkpoint = c, .text = allocate(LONGEST_LINE, 1)};
+    while (read_input(&in)) {
+        const char *wrong = tokenize_input(in.text, c, &c->source,
+                                           &in.line[in.lines]);
         in.lines += !wrong;
         if (in.lines == LINES || wrong)
             answer(&in);
@@ -6738,6 +6608,7 @@ void translate_command(const Arguments *a, Checkpoint *c) {
             fail("line %d of the input %s", in.line_number, wrong);
     }
     answer(&in);
+    free(in.text);
 }
 
 // ## evaluate
@@ -6751,17 +6622,16 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
 //     tokens 4423              of the targets, each with its end
-//     loss 0.947060            nats for each token
-//     perplexity 2.5781        e to the loss
-//     token_accuracy 75.45     percent
-//     exact_match 9.40         percent
-//     bleu 39.95               percent
+//     loss 0.549262            nats for each token
+//     perplexity 1.7320        e to the loss
+//     token_accuracy 85.89     percent
+//     exact_match 29.00        percent
+//     bleu 62.97               percent
 //
-// This model was stopped halfway, after 216 steps. Three of four words are
-// right if all words before them are; but a sentence of eight words is then
-// right from end to end only one time in ten, since 0.7545 to the power of 8 is
-// 0.105. That is why exact matches come late in a training, and then all at
-// once.
+// This model was stopped early, after 216 steps. Six of seven words are right
+// if all words before them are; but a sentence of eight words is then right from
+// end to end only three times in ten, since 0.8589 to the power of 8 is 0.296.
+// That is why exact matches come late in a training, and then all at once.
 //
 // Compare only what is comparable. A loss depends on the vocabulary: fewer
 // words are easier to predict. BLEU depends on how text is cut into tokens;
@@ -6799,10 +6669,10 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 // shows where the model would have looked if it had written that translation
 // instead of its own: a forward pass with the given words, as in training.
 // Chapter 13 explains the picture and the file.
-// Of the model above, still half trained:
+// Here is the first layer of the model above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
-//     la voiture est sale
+//     la voiture rouge est rapide
 //
 //     cross-attention, layer 0, mean of 4 heads
 //
@@ -6812,13 +6682,14 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //                 h e a i s d
 //                 e d r s t >
 //            la |##          |
-//       voiture |..::::....  |
-//           est |  --  ....::|
-//          sale |  ....::--  |
-//         <end> |      ..::==|
+//       voiture |....::....  |
+//         rouge |  --..--    |
+//           est |  ..  ++    |
+//        rapide |  ..::::....|
+//         <end> |    ..::::--|
 //
-// It has learned where an article comes from ("la" looks at "the") and begins
-// to find the noun, but does not yet know its adjectives.
+// It has learned where an article comes from ("la" looks at "the"); for the
+// other words it still looks at several at once.
 
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
@@ -6935,12 +6806,6 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // If you include this file to use its parts, leave main out by defining
 // TRANSFORMER_NO_MAIN.
 //
-// The tests call the finished program from outside, rightly and wrongly, some
-// five hundred times. Each option is given its limits and what lies just beyond
-// them; data and models are damaged; the disk is full in the middle of a file;
-// a training is stopped and resumed. Each time the exit status, the message and
-// the files that are left are compared with what this chapter promises.
-//
 // The program needs a stack of 256 KB; systems give a program some megabytes.
 
 // The standard input, output and error streams that are closed when the program
@@ -6973,10 +6838,9 @@ int main(int argc, char **argv) {
         Arguments a = read_arguments(argc, argv);
         Checkpoint c = {0};
         set_threads(&a);
-        bool help = a.settings.help;
-        if (!help && a.operands && a.command->bit != TRAIN)
-            c = load_model(a.operand[0]);
-        if (help)
+        if (!a.settings.help && a.operands && a.command->bit != TRAIN)
+            c = load_checkpoint(a.operand[0], false);
+        if (a.settings.help)
             print_command_help(a.command);
         else
             a.command->run(&a, &c);

@@ -34,8 +34,7 @@ typedef struct {
 
 // ## Tools
 
-static _Noreturn void fail(const char *what, const char *why)
-{
+static _Noreturn void fail(const char *what, const char *why) {
     fprintf(stderr, "generate: %s: %s\n", what, why);
     exit(1);
 }
@@ -43,8 +42,7 @@ static _Noreturn void fail(const char *what, const char *why)
 // SplitMix64: a counter with a large odd step, whose bits are then well mixed.
 static uint64_t random_state;
 
-static uint64_t random_bits(void)
-{
+static uint64_t random_bits(void) {
     uint64_t z = random_state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -53,13 +51,11 @@ static uint64_t random_bits(void)
 
 // A whole number from 0 to n - 1. C does not say which of two arguments is
 // computed first, so no call below has two that draw.
-static int random_below(int n)
-{
+static int random_below(int n) {
     return (int)(((random_bits() >> 32) * (uint64_t)n) >> 32);
 }
 
-static void append(char *line, const char *text, size_t length)
-{
+static void append(char *line, const char *text, size_t length) {
     size_t used = strlen(line);
     if (used + length + 1 > LINE)
         fail(line, "line too long");
@@ -71,8 +67,7 @@ static void append(char *line, const char *text, size_t length)
 //
 // 4 to 10 different letters from a to p; the target is the same backwards.
 
-static void make_reverse(int split, int index, Pair *pair)
-{
+static void make_reverse(int split, int index, Pair *pair) {
     (void)split, (void)index;
     char letter[] = "abcdefghijklmnop";
     int last = 2 * (4 + random_below(7) - 1);
@@ -297,8 +292,7 @@ typedef struct {
 // ### Saying a sentence
 
 // The form of a word that agrees with a phrase; it ends at a slash.
-static const char *form(const char *forms, const Phrase *p)
-{
+static const char *form(const char *forms, const Phrase *p) {
     int slashes = 0;
     for (const char *c = forms; *c; c++)
         slashes += *c == '/';
@@ -310,21 +304,18 @@ static const char *form(const char *forms, const Phrase *p)
     return forms;
 }
 
-static void say(char *line, const Word *word, int language, const Phrase *p)
-{
+static void say(char *line, const Word *word, int language, const Phrase *p) {
     const char *text = form(word->forms[language], p);
     append(line, text, strcspn(text, "/"));
 }
 
-static bool is_vowel(char c)
-{
+static bool is_vowel(char c) {
     return strchr("aeiou", c) != NULL;
 }
 
 // A determiner before an adjective: "a" may become "an" (of all words that
 // can follow it, only "old" asks for that), and "des" becomes "de".
-static void join(char *line, int language, const Phrase *p)
-{
+static void join(char *line, int language, const Phrase *p) {
     const char *space = strrchr(line, ' '), *last = space ? space + 1 : line;
     if (language == ENGLISH && !strcmp(last, "a") &&
         is_vowel(p->part['B']->forms[ENGLISH][0]))
@@ -333,8 +324,7 @@ static void join(char *line, int language, const Phrase *p)
         line[strlen(line) - 1] = '\0';
 }
 
-static void say_phrase(char *line, int language, const Phrase *p)
-{
+static void say_phrase(char *line, int language, const Phrase *p) {
     for (const char *c = p->text[language]; *c; c++) {
         const Word *word = p->part[(unsigned char)*c];
         if (word)
@@ -346,8 +336,7 @@ static void say_phrase(char *line, int language, const Phrase *p)
     }
 }
 
-static void say_sentence(char *line, int language, const Sentence *s)
-{
+static void say_sentence(char *line, int language, const Sentence *s) {
     static const Phrase many = {.plural = true};
     const Phrase *p = &s->subject;
     for (const char *c = s->rule->text[language]; *c; c++) {
@@ -368,8 +357,7 @@ static void say_sentence(char *line, int language, const Sentence *s)
 // ### Drawing a sentence
 
 // Draws a word that goes with nouns of these kinds and has all these traits.
-static const Word *draw(const Word *words, int n, int kinds, int traits)
-{
+static const Word *draw(const Word *words, int n, int kinds, int traits) {
     const Word *word;
     do
         word = &words[random_below(n)];
@@ -379,14 +367,12 @@ static const Word *draw(const Word *words, int n, int kinds, int traits)
 
 #define DRAW(words, kinds, traits) draw(words, LENGTH(words), kinds, traits)
 
-static bool clash(const Word *a, const Word *b)
-{
+static bool clash(const Word *a, const Word *b) {
     return a && b && (a == b || (a->traits & b->traits & SORTS));
 }
 
 // An adjective that goes with the noun and with the adjectives it has.
-static const Word *draw_adjective(const Phrase *p, int traits)
-{
+static const Word *draw_adjective(const Phrase *p, int traits) {
     const Word *word;
     do
         word = DRAW(adjectives, p->part['N']->kinds, traits);
@@ -394,8 +380,7 @@ static const Word *draw_adjective(const Phrase *p, int traits)
     return word;
 }
 
-static Phrase draw_phrase(int kinds, int traits)
-{
+static Phrase draw_phrase(int kinds, int traits) {
     Phrase p = {.text = phrase_rules[random_below(LENGTH(phrase_rules))]};
     int very = strstr(p.text[ENGLISH], "very") ? VERY : 0;
     p.plural = random_below(2);
@@ -409,8 +394,7 @@ static Phrase draw_phrase(int kinds, int traits)
 }
 
 // A sentence with a preposition or an adjective needs "is", not another verb.
-static Sentence draw_sentence(void)
-{
+static Sentence draw_sentence(void) {
     Sentence s = {.part = {['H'] = &to_do, ['V'] = &to_be}};
     s.rule = &sentence_rules[random_below(LENGTH(sentence_rules))];
     const char *text = s.rule->text[ENGLISH];
@@ -431,8 +415,7 @@ static Sentence draw_sentence(void)
     return s;
 }
 
-static bool is_unseen(const Word *adjective, const Word *noun)
-{
+static bool is_unseen(const Word *adjective, const Word *noun) {
     for (int i = 0; adjective && i < LENGTH(unseen); i++)
         if (!strcmp(unseen[i][0], adjective->forms[ENGLISH]) &&
             !strncmp(unseen[i][1], noun->forms[ENGLISH], strlen(unseen[i][1])))
@@ -440,8 +423,7 @@ static bool is_unseen(const Word *adjective, const Word *noun)
     return false;
 }
 
-static bool has_unseen(const Sentence *s)
-{
+static bool has_unseen(const Sentence *s) {
     const Phrase *p = &s->subject, *q = &s->object;
     return is_unseen(s->part['J'], p->part['N']) ||
            is_unseen(p->part['B'], p->part['N']) ||
@@ -452,8 +434,7 @@ static bool has_unseen(const Sentence *s)
 
 // Two in five sentences of test have an unseen pair, and no other sentence
 // has. The first of them is drawn until it is the one that everybody knows.
-static void make_sentence(int split, int index, Pair *pair)
-{
+static void make_sentence(int split, int index, Pair *pair) {
     bool wanted = split == TEST && index % 5 < 2, first = wanted && index == 0;
     Sentence s;
     do {
@@ -478,21 +459,18 @@ static const char *const months[] = {"January", "February", "March", "April",
                                      "September", "October", "November",
                                      "December"};
 
-static int month_length(int month, int year)
-{
+static int month_length(int month, int year) {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return days[month] + (month == 1 && leap);
 }
 
-static const char *ending(int day)
-{
+static const char *ending(int day) {
     static const char *const endings[] = {"th", "st", "nd", "rd"};
     return endings[day / 10 == 1 || day % 10 > 3 ? 0 : day % 10];
 }
 
-static void write_date(char *line, const char *w, int d, const char *m, int y)
-{
+static void write_date(char *line, const char *w, int d, const char *m, int y) {
     switch (random_below(9)) {
     case 0: snprintf(line, LINE, "%d %s %d", d, m, y); break;
     case 1: snprintf(line, LINE, "%s %d, %d", m, d, y); break;
@@ -507,8 +485,7 @@ static void write_date(char *line, const char *w, int d, const char *m, int y)
 }
 
 // Counts days from 1 January 1900, a Monday. There are 49 leap years.
-static void make_date(int split, int index, Pair *pair)
-{
+static void make_date(int split, int index, Pair *pair) {
     enum { DAYS = 200 * 365 + 49 };
     static bool used[DAYS];
     (void)split, (void)index;
@@ -543,8 +520,7 @@ static const Set sets[] = {
 static Pair pairs[MAX_PAIRS];
 
 // Has the source of pair n been drawn before? It may have one target only.
-static bool is_old(int n)
-{
+static bool is_old(int n) {
     for (int i = 0; i < n; i++)
         if (!strcmp(pairs[i].source, pairs[n].source)) {
             if (strcmp(pairs[i].target, pairs[n].target))
@@ -555,8 +531,7 @@ static bool is_old(int n)
 }
 
 // Fills `pairs` with train, valid and test, one after the other.
-static int fill(const Set *set)
-{
+static int fill(const Set *set) {
     int n = 0;
     random_state = 2017;
     for (int split = TRAIN; split < SPLITS; split++)
@@ -573,8 +548,7 @@ static int fill(const Set *set)
 
 // Whatever the functions above promise, this looks once more: no two pairs
 // share a source, and no two dates are the same day.
-static void check(const Set *set, int n)
-{
+static void check(const Set *set, int n) {
     bool dates = set->make == make_date;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
@@ -584,8 +558,7 @@ static void check(const Set *set, int n)
 }
 
 // "wb", so that a line ends in a single LF on every system.
-static void write_pairs(const char *path, const Pair *first, int n)
-{
+static void write_pairs(const char *path, const Pair *first, int n) {
     FILE *file = fopen(path, "wb");
     if (!file)
         fail(path, strerror(errno));
@@ -597,8 +570,7 @@ static void write_pairs(const char *path, const Pair *first, int n)
         fail(path, strerror(errno));
 }
 
-static void make_set(const Set *set, const char *folder)
-{
+static void make_set(const Set *set, const char *folder) {
     static const char *const names[] = {"train", "valid", "test"};
     char path[4096];
     const Pair *first = pairs;
@@ -613,8 +585,7 @@ static void make_set(const Set *set, const char *folder)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc != 2 || argv[1][0] == '\0' || argv[1][0] == '-') {
         fprintf(stderr, "usage: generate FOLDER\n");
         return 2;

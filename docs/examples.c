@@ -1511,7 +1511,7 @@ void example_checkpoint(void) {
            count);
     if (size != 8 + length + 3 * 4 * count)
         say(false, "that is the size of the file");
-    again = load_checkpoint(path);
+    again = load_checkpoint(path, true);
     bool same = again.trainer.model->count == count;
     for (size_t k = 0; same && k < count; k++)
         same = again.trainer.model->values[k]

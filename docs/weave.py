@@ -154,7 +154,7 @@ def trim_code(chapter):
 
 
 FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
-                      r"[A-Za-z_][\w ]*?[ *](\w+)\(")
+                      r"[A-Za-z_][\w ]*?[ *]+(\w+)\(")
 TYPE = re.compile(r"\} (\w+);|typedef .*?(\w+)(?: __attribute__.*|;|\(.*)$")
 TABLE = re.compile(r"(?:static )?const [\w *]+?(\w+)\[.*\] = \{")
 

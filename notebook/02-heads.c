@@ -173,7 +173,7 @@ void measure(Checkpoint *c, const Pairs *p, int kind, int layer) {
 }
 
 void statistics(const char *model, const char *data) {
-    Checkpoint c = load_checkpoint(model);
+    Checkpoint c = load_checkpoint(model, true);
     Pairs pairs = load_pairs(data, &c);
     puts("kind,layer,head,measure,key,value,count");
     for (int kind = 0; kind < KINDS; kind++)

@@ -35,7 +35,7 @@ void print_sentence(const Transformer *t, Sentence source, Sentence target,
 int main(int argc, char **argv) {
     if (argc != 3)
         fail("10-training MODEL PAIRS.tsv");
-    Checkpoint c = load_checkpoint(argv[1]);
+    Checkpoint c = load_checkpoint(argv[1], true);
     Pairs p = load_pairs(argv[2], &c);
     Arena arena = {0};
     printf("expected,best,correct\n");

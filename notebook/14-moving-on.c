@@ -23,7 +23,7 @@ void print_logits(int sentence, Mat logits) {
 int main(int argc, char **argv) {
     if (argc != 3)
         fail("14-moving-on MODEL PAIRS.tsv");
-    Checkpoint c = load_checkpoint(argv[1]);
+    Checkpoint c = load_checkpoint(argv[1], true);
     Pairs p = load_pairs(argv[2], &c);
     Arena arena = {0};
     printf("sentence,position,word,logit\n");

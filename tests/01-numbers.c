@@ -3,8 +3,7 @@
 #include "test.h"
 #include "fails.h"
 
-void test_views(void)
-{
+void test_views(void) {
     real number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     Mat m = mat(number, 2, 4);
     CLAIM(*at(m, 1, 2) == 6, "element (1,2) of a 2×4 matrix is the 7th number");
@@ -19,8 +18,7 @@ void test_views(void)
 
 // The fast product against the definition, for shape (n, k) times (k, m), every
 // combination of transposed operands, and views with gaps.
-double product_error(int n, int k, int m, int which, bool small)
-{
+double product_error(int n, int k, int m, int which, bool small) {
     Mat a = which & 1 ? transposed(random_mat(k, n)) : random_mat(n, k);
     Mat b = which & 2 ? transposed(random_mat(m, k)) : random_mat(k, m);
     Mat c = which & 4 ? transposed(random_mat(m, n)) : random_mat(n, m);
@@ -35,8 +33,7 @@ double product_error(int n, int k, int m, int which, bool small)
     return largest_error_above(c, expected, 1);
 }
 
-void test_products(void)
-{
+void test_products(void) {
     const int size[][3] = {
         {1, 1, 1}, {1, 7, 1}, {2, 3, 5}, {20, 16, 20}, {12, 300, 32},
         {13, 5, 33}, {25, 17, 16}, {64, 64, 64}, {100, 40, 130}, {11, 1, 100},
@@ -101,8 +98,7 @@ void test_products(void)
 }
 
 // One row of a product does not depend on how many other rows there are.
-void test_products_by_rows(void)
-{
+void test_products_by_rows(void) {
     Mat a = random_mat(200, 300), b = random_mat(300, 170);
     Mat all = filled_mat(200, 170, 0), one = filled_mat(1, 170, 0);
     matmul_add(all, a, b);
@@ -115,8 +111,7 @@ void test_products_by_rows(void)
     CLAIM(same, "a row of a product has the same bits alone and among others");
 }
 
-void test_threads(void)
-{
+void test_threads(void) {
 #ifdef _OPENMP
     // small, tall and large c
     const int size[][3] = {{100, 900, 120}, {900, 40, 60}, {400, 300, 350}};
@@ -135,8 +130,7 @@ void test_threads(void)
 #endif
 }
 
-void test_rows(void)
-{
+void test_rows(void) {
     bool good = true;
     real limit = sizeof(real) == 8 ? (real)1e-12 : (real)1e-4;
     for (int n = 0; n < 70; n++) {
@@ -156,8 +150,7 @@ void test_rows(void)
 }
 
 // Few numbers, and enough for several threads.
-void test_clear(void)
-{
+void test_clear(void) {
     enum { MOST = 150001 };
     real *x = arena_take(&room, MOST + 1, sizeof *x);
     const int size[] = {0, 1, 99, 100001, MOST};
@@ -172,8 +165,7 @@ void test_clear(void)
     CLAIM(zero, "clear makes n numbers zero and no other");
 }
 
-void test_exponential(void)
-{
+void test_exponential(void) {
     double worst = 0;
     for (double x = -80; x <= 20; x += 0.0137) {
         double right = exp((double)(real)x);
@@ -186,8 +178,7 @@ void test_exponential(void)
     CLAIM(exponential(1000) > 1e38, "exponential(1000) is as good as infinite");
 }
 
-void test_memory(void)
-{
+void test_memory(void) {
     Arena arena = {0};
     size_t before = arena.used;
     Mat a = arena_mat(&arena, 10, 10);
@@ -254,8 +245,7 @@ void test_blocks(void)
 }
 
 // What calloc and realloc leave open.
-void test_requests(void)
-{
+void test_requests(void) {
     void *nothing = allocate(0, 0);
     CLAIM(nothing != NULL, "no items have a place, too");
     free(nothing);
@@ -289,8 +279,7 @@ void test_requests(void)
                 checked_product(most / 4 + 1, 4));
 }
 
-void test_random(void)
-{
+void test_random(void) {
     enum { N = 100000 };
     double mean = 0, square = 0, normal_mean = 0, normal_square = 0;
     uint64_t state = random_key(1, 2, 3), other = random_key(1, 2, 3);
@@ -309,8 +298,7 @@ void test_random(void)
           "normal: mean 0, variance 1");
 }
 
-void test_dropout(void)
-{
+void test_dropout(void) {
     Mat ones = filled_mat(100, 500, 1), again = filled_mat(100, 500, 1);
     Mat other = filled_mat(100, 500, 1);
     dropout(ones, (Dropout){(real)0.3, 7});
@@ -356,8 +344,7 @@ void test_dropout(void)
 }
 
 // Views of more numbers than an int can count.
-void test_large_views(void)
-{
+void test_large_views(void) {
     real one;
     Mat m = {&one, 3, 3, INT_MAX, 1}, turned = transposed(m);
     CLAIM(row(m, 2) - m.at == 2 * (ptrdiff_t)INT_MAX
@@ -365,8 +352,7 @@ void test_large_views(void)
           "an element may lie more than 2³¹ numbers after the first");
 }
 
-int main(void)
-{
+int main(void) {
     test_views();
     test_rows();
     test_clear();

@@ -5,8 +5,7 @@
 
 enum { T = 4, S = 5, K = 3 }; // unequal, so that exchanged indices show
 
-void test_softmax(void)
-{
+void test_softmax(void) {
     real x[3] = {0, (real)log(2), (real)log(5)};
     softmax_row(x, NULL, 3);
     CLAIM(fabs(x[0] - 0.125) < 1e-6 && fabs(x[1] - 0.25) < 1e-6
@@ -38,8 +37,7 @@ typedef struct {
     Dropout dropout;
 } Case;
 
-Head forward(const Case *c)
-{
+Head forward(const Case *c) {
     Head a = {.q = c->q, .k = c->k, .v = c->v, .scale = c->scale,
               .dropout = c->dropout};
     a.weights = arena_mat(&room, a.q.rows, a.k.rows);
@@ -50,8 +48,7 @@ Head forward(const Case *c)
     return a;
 }
 
-double loss(void *context)
-{
+double loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     double value = project(forward(c).out, c->upstream);
@@ -59,14 +56,12 @@ double loss(void *context)
     return value;
 }
 
-Case new_case(Mask mask, double rate)
-{
+Case new_case(Mask mask, double rate) {
     return (Case){random_mat(T, K), random_mat(S, K), random_mat(S, K),
                   random_mat(T, K), mask, (real)0.7, {(real)rate, 99}};
 }
 
-void check_gradient(Mask mask, double rate, const char *name)
-{
+void check_gradient(Mask mask, double rate, const char *name) {
     Case c = new_case(mask, rate);
     Head d = {.q = filled_mat(T, K, PREFILL), .k = filled_mat(S, K, PREFILL),
               .v = filled_mat(S, K, PREFILL), .weights = arena_mat(&room, T, S),
@@ -81,8 +76,7 @@ void check_gradient(Mask mask, double rate, const char *name)
     CLAIM(most < 1e-12, "%s: the rows of dscores sum to 0", name);
 }
 
-void test_worked_example(void)
-{
+void test_worked_example(void) {
     // two queries, three keys, by hand: q₀ = k₀, q₁ = 0
     real q[4] = {1, 0, 0, 0}, k[6] = {1, 0, 0, 1, 0, 0}, v[6] = {1, 2, 3, 4, 5, 9};
     Mat out = arena_mat(&room, 2, 2), w = arena_mat(&room, 2, 3);
@@ -97,8 +91,7 @@ void test_worked_example(void)
           "a query of zeros takes the mean of the values");
 }
 
-void test_weights(void)
-{
+void test_weights(void) {
     unsigned char bits[T * S] = {1, 0, 1, 1, 0, 0, 0, 0, 0, 0,
                                  1, 1, 1, 1, 1, 0, 1, 0, 0, 0};
     Mask mask = {bits, 0, S};
@@ -123,8 +116,7 @@ void test_weights(void)
 }
 
 // A shape that a contract does not allow ends the program and is named.
-void test_contract(void)
-{
+void test_contract(void) {
     Case c = new_case((Mask){0}, 0);
     Head a = forward(&c);
     Head d = {.q = filled_mat(T, K, 0), .k = filled_mat(S - 1, K, 0),
@@ -135,8 +127,7 @@ void test_contract(void)
                 (attention_backward(d, a), 0));
 }
 
-int main(void)
-{
+int main(void) {
     test_softmax();
     test_worked_example();
     test_weights();

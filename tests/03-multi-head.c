@@ -9,8 +9,7 @@ typedef struct {
     Linear w;
 } LinearCase;
 
-double linear_loss(void *context)
-{
+double linear_loss(void *context) {
     LinearCase *c = context;
     size_t mark = room.used;
     Pass pass = {.arena = &room};
@@ -20,8 +19,7 @@ double linear_loss(void *context)
     return value;
 }
 
-void test_linear(void)
-{
+void test_linear(void) {
     LinearCase c = {.x = random_mat(5, 4), .upstream = random_mat(5, 70),
                     .w = {random_mat(4, 70), random_mat(1, 70)}};
     Mat dx = filled_mat(5, 4, PREFILL);
@@ -32,13 +30,11 @@ void test_linear(void)
     CLAIM_GRADIENT(linear_loss, &c, c.w.bias, dw.bias, "linear: db");
 }
 
-Linear random_linear(int in, int out)
-{
+Linear random_linear(int in, int out) {
     return (Linear){random_mat(in, out), random_mat(1, out)};
 }
 
-Linear filled_linear(int in, int out, double value)
-{
+Linear filled_linear(int in, int out, double value) {
     return (Linear){filled_mat(in, out, value), filled_mat(1, out, value)};
 }
 
@@ -50,14 +46,12 @@ typedef struct {
     double rate;
 } Case;
 
-Mat forward(Case *c, Pass *pass, MultiHeadSaved *s)
-{
+Mat forward(Case *c, Pass *pass, MultiHeadSaved *s) {
     *pass = (Pass){&room, &c->config, (real)c->rate, 5, B};
     return multi_head_forward(pass, s, &c->w, c->x, c->y, c->mask);
 }
 
-double loss(void *context)
-{
+double loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
@@ -68,8 +62,7 @@ double loss(void *context)
 }
 
 // With t queries and s keys; s = 0: self-attention.
-Case new_case(int t, int s, Mask mask, double rate)
-{
+Case new_case(int t, int s, Mask mask, double rate) {
     Case c = {.config = {.d_model = D, .heads = H}, .mask = mask, .rate = rate};
     c.w = (MultiHead){random_linear(D, D), random_linear(D, D),
                       random_linear(D, D), random_linear(D, D)};
@@ -79,8 +72,7 @@ Case new_case(int t, int s, Mask mask, double rate)
     return c;
 }
 
-void check_gradient(int t, int keys, Mask mask, double rate, const char *name)
-{
+void check_gradient(int t, int keys, Mask mask, double rate, const char *name) {
     Case c = new_case(t, keys, mask, rate);
     Pass pass;
     MultiHeadSaved s;
@@ -119,8 +111,7 @@ void check_gradient(int t, int keys, Mask mask, double rate, const char *name)
 
 // The paper's own form: H projections of their own, H attentions, side by side,
 // then the output projection.
-void test_against_paper(void)
-{
+void test_against_paper(void) {
     Case c = new_case(T, S, (Mask){0}, 0);
     Pass pass;
     MultiHeadSaved s;
@@ -148,8 +139,7 @@ void test_against_paper(void)
           "heads as bands of columns are the paper's separate heads");
 }
 
-void test_noise(void)
-{
+void test_noise(void) {
     Case c = new_case(T, S, (Mask){0}, 0.5);
     Pass pass;
     MultiHeadSaved s;
@@ -160,8 +150,7 @@ void test_noise(void)
           "each head has its own noise");
 }
 
-int main(void)
-{
+int main(void) {
     test_linear();
     test_noise();
     test_against_paper();

@@ -10,15 +10,13 @@ typedef struct {
     double rate;
 } Case;
 
-Mat forward(const Case *c, EmbeddingSaved *s)
-{
+Mat forward(const Case *c, EmbeddingSaved *s) {
     Config config = {.d_model = D};
     Pass pass = {&room, &config, (real)c->rate, 11, B};
     return embedding_forward(&pass, s, c->table, c->positions, ids, T);
 }
 
-double loss(void *context)
-{
+double loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     EmbeddingSaved s;
@@ -27,8 +25,7 @@ double loss(void *context)
     return value;
 }
 
-void check_gradient(double rate, const char *name)
-{
+void check_gradient(double rate, const char *name) {
     Case c = {random_mat(V, D), random_mat(P, D), random_mat(B * T, D), rate};
     EmbeddingSaved s;
     forward(&c, &s);
@@ -40,8 +37,7 @@ void check_gradient(double rate, const char *name)
           "%s: a token or position that does not occur gets no gradient", name);
 }
 
-void test_forward(void)
-{
+void test_forward(void) {
     Case c = {random_mat(V, D), random_mat(P, D), random_mat(B * T, D), 0};
     EmbeddingSaved s;
     Mat x = forward(&c, &s);
@@ -56,8 +52,7 @@ void test_forward(void)
           "and the same token is the same vector everywhere");
 }
 
-void test_sinusoids(void)
-{
+void test_sinusoids(void) {
     Mat table = arena_mat(&room, 200, 8);
     sinusoidal_positions(table);
     CLAIM(*at(table, 0, 0) == 0 && *at(table, 0, 1) == 1,
@@ -76,8 +71,7 @@ void test_sinusoids(void)
           "an odd width ends with a sine");
 }
 
-int main(void)
-{
+int main(void) {
     test_forward();
     test_sinusoids();
     check_gradient(0, "embedding");

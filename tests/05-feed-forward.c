@@ -11,14 +11,12 @@ typedef struct {
     double rate;
 } Case;
 
-Mat forward(Case *c, Pass *pass, FeedForwardSaved *s)
-{
+Mat forward(Case *c, Pass *pass, FeedForwardSaved *s) {
     *pass = (Pass){&room, &c->config, (real)c->rate, 3, 1};
     return ffn_forward(pass, s, &c->w, c->x);
 }
 
-double loss(void *context)
-{
+double loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
@@ -28,8 +26,7 @@ double loss(void *context)
     return value;
 }
 
-void check_gradient(int activation, double rate, const char *name)
-{
+void check_gradient(int activation, double rate, const char *name) {
     Case c = {.config = {.activation = activation}, .x = random_mat(N, D),
               .upstream = random_mat(N, D), .rate = rate};
     c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
@@ -50,8 +47,7 @@ void check_gradient(int activation, double rate, const char *name)
     CLAIM_GRADIENT(loss, &c, c.w.outer.bias, dw.outer.bias, "%s: outer bias", name);
 }
 
-void test_activations(void)
-{
+void test_activations(void) {
     real in[4] = {-2, 0, 1, 3}, out[4], slope[4] = {1, 1, 1, 1};
     Mat x = mat(in, 1, 4), y = mat(out, 1, 4), d = mat(slope, 1, 4);
     activation_forward(y, x, RELU);
@@ -71,8 +67,7 @@ void test_activations(void)
 }
 
 // The same row gives the same result wherever it stands.
-void test_position_wise(void)
-{
+void test_position_wise(void) {
     Case c = {.config = {.activation = GELU}, .x = random_mat(N, D),
               .upstream = random_mat(N, D)};
     c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
@@ -85,8 +80,7 @@ void test_position_wise(void)
           "every position is treated alike");
 }
 
-int main(void)
-{
+int main(void) {
     test_activations();
     test_position_wise();
     check_gradient(RELU, 0, "relu");

@@ -11,8 +11,7 @@ typedef struct {
     double rate;
 } Case;
 
-double norm_loss(void *context)
-{
+double norm_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass = {&room, &c->config, 0, 0, 1};
@@ -22,16 +21,14 @@ double norm_loss(void *context)
     return value;
 }
 
-Case new_case(int norm, double rate)
-{
+Case new_case(int norm, double rate) {
     return (Case){.config = {.norm = norm, .d_model = D}, .rate = rate,
                   .w = {random_mat(1, D), random_mat(1, D)},
                   .x = random_mat(N, D), .y = random_mat(N, D),
                   .upstream = random_mat(N, D)};
 }
 
-void test_norm(void)
-{
+void test_norm(void) {
     real one[4] = {1, 0, 0, 0}, gain[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
     Norm plain = {mat(gain, 1, 4), mat(bias, 1, 4)};
     Pass pass = {.arena = &room};
@@ -68,8 +65,7 @@ void test_norm(void)
 }
 
 // A residual around the sub-layer y(h) = h ⊙ h (squares), whose derivative is 2h.
-Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h)
-{
+Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h) {
     *pass = (Pass){&room, &c->config, (real)c->rate, 17, 1};
     *h = residual_enter(pass, s, &c->w, c->x);
     Mat y = arena_mat(&room, N, D);
@@ -78,8 +74,7 @@ Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h)
     return residual_leave(pass, s, &c->w, c->x, y);
 }
 
-double residual_loss(void *context)
-{
+double residual_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
@@ -90,8 +85,7 @@ double residual_loss(void *context)
     return value;
 }
 
-void check_residual(int norm, double rate, const char *name)
-{
+void check_residual(int norm, double rate, const char *name) {
     Case c = new_case(norm, rate);
     Pass pass;
     ResidualSaved s;
@@ -108,8 +102,7 @@ void check_residual(int norm, double rate, const char *name)
     CLAIM_GRADIENT(residual_loss, &c, c.w.bias, dw.bias, "%s residual: dbias", name);
 }
 
-int main(void)
-{
+int main(void) {
     test_norm();
     check_residual(POST_NORM, 0, "post-norm");
     check_residual(PRE_NORM, 0, "pre-norm");

@@ -9,15 +9,13 @@ typedef struct {
     double rate;
 } Case;
 
-Mat forward(Case *c, Pass *pass, EncoderSaved *s)
-{
+Mat forward(Case *c, Pass *pass, EncoderSaved *s) {
     *pass = (Pass){&room, &c->model->config, (real)c->rate, 31, B};
     Mask mask = padding_mask(&room, source_ids, B, S);
     return encoder_forward(pass, s, &c->model->encoder, c->x, mask);
 }
 
-double loss(void *context)
-{
+double loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
@@ -27,8 +25,7 @@ double loss(void *context)
     return value;
 }
 
-void check_gradient(int norm, double rate, const char *name)
-{
+void check_gradient(int norm, double rate, const char *name) {
     Config config = small_config();
     config.norm = norm;
     Case c = {random_transformer(&config), random_mat(B * S, D),
@@ -53,8 +50,7 @@ void check_gradient(int norm, double rate, const char *name)
 }
 
 // Article 5, exercise 3: blank one embedding, and every position changes.
-void test_influence(void)
-{
+void test_influence(void) {
     Config config = small_config();
     Case c = {.model = random_transformer(&config), .x = random_mat(B * S, D)};
     Pass pass;
@@ -74,8 +70,7 @@ void test_influence(void)
 
 // Without positions the encoder does not know order: permuting the input
 // permutes the output.
-void test_permutation(void)
-{
+void test_permutation(void) {
     Config config = small_config();
     config.positions = NO_POSITIONS;
     Transformer *t = random_transformer(&config);
@@ -100,8 +95,7 @@ void test_permutation(void)
     transformer_free(with);
 }
 
-int main(void)
-{
+int main(void) {
     check_gradient(POST_NORM, 0, "post-norm");
     check_gradient(PRE_NORM, 0, "pre-norm");
     check_gradient(POST_NORM, 0.3, "post-norm, dropout,");

@@ -9,8 +9,7 @@ typedef struct {
     Mat x, memory, upstream;
 } Case;
 
-Mat forward(Case *c, Pass *pass, DecoderSaved *s)
-{
+Mat forward(Case *c, Pass *pass, DecoderSaved *s) {
     *pass = (Pass){&room, &c->model->config, 0, 31, B};
     Masks masks = {padding_mask(&room, source_ids, B, S),
                    causal_padding_mask(&room, input_ids, B, T)};
@@ -18,8 +17,7 @@ Mat forward(Case *c, Pass *pass, DecoderSaved *s)
                            masks);
 }
 
-double loss(void *context)
-{
+double loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
@@ -29,8 +27,7 @@ double loss(void *context)
     return value;
 }
 
-void check_gradient(int norm, const char *name)
-{
+void check_gradient(int norm, const char *name) {
     Config config = small_config();
     config.norm = norm;
     Case c = {random_transformer(&config), random_mat(B * T, D),
@@ -62,8 +59,7 @@ void check_gradient(int norm, const char *name)
     transformer_free(c.model);
 }
 
-void test_list(void)
-{
+void test_list(void) {
     Config config = {.layers = 6, .d_model = 512, .heads = 8, .d_ff = 2048,
                      .source_vocab = 10000, .target_vocab = 10000, .max_len = 64};
     Transformer *t = transformer_outline(&config);
@@ -83,8 +79,7 @@ void test_list(void)
     transformer_free(t);
 }
 
-void test_memory(void)
-{
+void test_memory(void) {
     Config config = small_config();
     config.tie = 1;
     config.norm = PRE_NORM;
@@ -103,8 +98,7 @@ void test_memory(void)
     transformer_free(t);
 }
 
-void test_start(void)
-{
+void test_start(void) {
     Config config = small_config();
     config.d_model = 120;
     config.d_ff = 480;
@@ -155,8 +149,7 @@ void test_start(void)
     transformer_free(same);
 }
 
-void test_names(void)
-{
+void test_names(void) {
     char long_name[NAME_SIZE];
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
@@ -166,8 +159,7 @@ void test_names(void)
                 join(long_name, "y").text[0]);
 }
 
-int main(void)
-{
+int main(void) {
     check_gradient(POST_NORM, "post-norm");
     check_gradient(PRE_NORM, "pre-norm");
     test_list();

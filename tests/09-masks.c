@@ -3,8 +3,7 @@
 #include "test.h"
 #include "model.h"
 
-void test_masks(void)
-{
+void test_masks(void) {
     Mask padding = padding_mask(&room, source_ids, B, S);
     const unsigned char expected[S] = {1, 1, 1, 0, 0};
     CLAIM(!memcmp(mask_row(padding, 1, 0), expected, S)
@@ -31,16 +30,14 @@ void test_masks(void)
           "the mask of one sentence is the same for every sentence");
 }
 
-Mat logits_of(ModelCase *c)
-{
+Mat logits_of(ModelCase *c) {
     Pass pass;
     Saved s;
     return model_logits(c, &pass, &s);
 }
 
 // The future: changing a later target word changes no earlier logit.
-void test_no_leak(ModelCase *c, const char *name)
-{
+void test_no_leak(ModelCase *c, const char *name) {
     int changed[B * T];
     memcpy(changed, input_ids, sizeof changed);
     Mat before = logits_of(c);
@@ -56,8 +53,7 @@ void test_no_leak(ModelCase *c, const char *name)
 
 // Padding: whatever stands there, nothing that counts changes. The mask is made
 // from the ids, so the embedding of the pad is changed, not the id.
-void test_padding(ModelCase *c, const char *name)
-{
+void test_padding(ModelCase *c, const char *name) {
     Mat before = logits_of(c);
     double loss = model_loss(c);
     for (int j = 0; j < D; j++) {
@@ -78,8 +74,7 @@ void test_padding(ModelCase *c, const char *name)
 }
 
 // A batch gives what its sentences give alone.
-void test_alone(ModelCase *c, const char *name)
-{
+void test_alone(ModelCase *c, const char *name) {
     Mat together = logits_of(c);
     Batch whole = c->batch;
     c->batch = (Batch){1, 3, 2, source_ids + S, input_ids + T, expected_ids + T};
@@ -91,8 +86,7 @@ void test_alone(ModelCase *c, const char *name)
 }
 
 // A target of 46,400 characters has a mask of more than 2³¹ bytes.
-void test_large_mask(void)
-{
+void test_large_mask(void) {
     const unsigned char first = 1;
     const ptrdiff_t length = 46400;
     Mask mask = {&first, length * length, length};
@@ -100,8 +94,7 @@ void test_large_mask(void)
           "the rows of a mask may lie more than 2³¹ bytes apart");
 }
 
-int main(void)
-{
+int main(void) {
     test_masks();
     for (int norm = 0; norm < 2; norm++) {
         const char *name = norm == POST_NORM ? "post-norm" : "pre-norm";

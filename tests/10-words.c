@@ -11,8 +11,7 @@ const Tokenizer characters_one_by_one = {CHARACTERS, 0};
 // ## UTF-8
 
 // Writes c in n bytes, whether it needs them or not.
-void write_utf8(char to[5], unsigned c, int n)
-{
+void write_utf8(char to[5], unsigned c, int n) {
     const unsigned first[] = {0, 0, 0xc0, 0xe0, 0xf0};
     memset(to, 0, 5);
     for (int i = n - 1; i > 0; i--, c >>= 6)
@@ -22,8 +21,7 @@ void write_utf8(char to[5], unsigned c, int n)
 
 // Of all numbers from `from` up to `to`, written in n bytes: how many are taken
 // for a character of that many bytes.
-int taken(unsigned from, unsigned to, int n)
-{
+int taken(unsigned from, unsigned to, int n) {
     char text[5];
     int count = 0;
     for (unsigned c = from; c <= to; c++) {
@@ -34,8 +32,7 @@ int taken(unsigned from, unsigned to, int n)
 }
 
 // As above: how many are refused.
-int refused(unsigned from, unsigned to, int n)
-{
+int refused(unsigned from, unsigned to, int n) {
     char text[5];
     int count = 0;
     for (unsigned c = from; c <= to; c++) {
@@ -47,8 +44,7 @@ int refused(unsigned from, unsigned to, int n)
 
 // Of all characters of n bytes: how many are refused when their last byte is
 // missing, at the end of the text and before a letter.
-int refused_when_cut(unsigned from, unsigned to, int n)
-{
+int refused_when_cut(unsigned from, unsigned to, int n) {
     char text[5];
     int count = 0;
     for (unsigned c = from; c <= to; c++) {
@@ -65,8 +61,7 @@ int refused_when_cut(unsigned from, unsigned to, int n)
     return count;
 }
 
-void test_utf8(void)
-{
+void test_utf8(void) {
     CLAIM(taken(0, 0x7f, 1) == 0x80, "every character of one byte is valid");
     CLAIM(taken(0x80, 0x7ff, 2) == 0x780, "every character of two bytes");
     CLAIM(taken(0x800, 0xd7ff, 3) == 0xd000
@@ -93,16 +88,14 @@ void test_utf8(void)
           "a text is valid if all its characters are");
 }
 
-bool lowers_to(const char *text, const char *expected)
-{
+bool lowers_to(const char *text, const char *expected) {
     char copied_text[100];
     snprintf(copied_text, sizeof copied_text, "%s", text);
     lower_case(copied_text);
     return !strcmp(copied_text, expected);
 }
 
-void test_lower_case(void)
-{
+void test_lower_case(void) {
     CLAIM(lowers_to("THE Red cAR, 42 [Z] @`{", "the red car, 42 [z] @`{"),
           "A to Z become small, nothing else of ASCII changes");
     CLAIM(lowers_to("ÀÉÇÖÞ ŒŸŽŁ ĀĶĹŇŊŶŹ", "àéçöþ œÿžł āķĺňŋŷź"),
@@ -115,8 +108,7 @@ void test_lower_case(void)
     CLAIM(lowers_to("€ ＡḀ 😀 𝐀", "€ ＡḀ 😀 𝐀"), "longer characters stay");
 }
 
-void test_every_two_bytes(void)
-{
+void test_every_two_bytes(void) {
     int kept = 0, settled = 0, changed = 0;
     for (unsigned c = 0x80; c <= 0x7ff; c++) {
         char text[6], before[5], once[6];
@@ -137,8 +129,7 @@ void test_every_two_bytes(void)
 
 // ## Tokens
 
-void test_spaces(void)
-{
+void test_spaces(void) {
     char text[5];
     int spaces = 0, others = 0;
     for (unsigned c = 1; c <= 0xa0; c++) {
@@ -159,15 +150,13 @@ void test_spaces(void)
 }
 
 // What a terminal is shown of a text.
-bool shows(const char *text, const char *expected)
-{
+bool shows(const char *text, const char *expected) {
     char shown[104];
     snprintf(shown, sizeof shown, "%s", text);
     return printable(shown) == shown && !strcmp(shown, expected);
 }
 
-void test_printable(void)
-{
+void test_printable(void) {
     char all[104] = "", *end = all; // write_utf8 clears five bytes
     for (int c = 1; c <= 0x9f; c = c == 0x1f ? 0x7f : c + 1) {
         write_utf8(end, (unsigned)c, c < 0x80 ? 1 : 2);
@@ -188,8 +177,7 @@ void test_printable(void)
 }
 
 // The tokens of a text, each in angle brackets; in a buffer of its own.
-const char *tokens_of(const char *text, Tokenizer tokenizer)
-{
+const char *tokens_of(const char *text, Tokenizer tokenizer) {
     static char joined[400];
     char *end = joined;
     const char *token;
@@ -199,13 +187,11 @@ const char *tokens_of(const char *text, Tokenizer tokenizer)
     return joined;
 }
 
-bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected)
-{
+bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected) {
     return !strcmp(tokens_of(text, tokenizer), expected);
 }
 
-void test_words(void)
-{
+void test_words(void) {
     CLAIM(cuts_into("  The red\tcar ", words, "‹The›‹red›‹car›"),
           "words end at white space");
     CLAIM(cuts_into("a.b,c!d?e;f:g\"h(i)j", words,
@@ -225,8 +211,7 @@ void test_words(void)
           "there is no token in an empty text or in white space");
 }
 
-void test_characters(void)
-{
+void test_characters(void) {
     CLAIM(cuts_into("né, 😀!", characters_one_by_one, "‹n›‹é›‹,›‹ ›‹😀›‹!›"),
           "in character mode each character is a token");
     CLAIM(cuts_into(" a\t\xc2\xa0" "b\xe2\x80\xaf", characters_one_by_one,
@@ -238,13 +223,11 @@ void test_characters(void)
 
 // ## Vocabularies
 
-int id_of(const Vocab *v, const char *word)
-{
+int id_of(const Vocab *v, const char *word) {
     return token_id(v, word, (int)strlen(word));
 }
 
-void test_vocab(void)
-{
+void test_vocab(void) {
     char first[] = "b a b", second[] = "c, a";
     char *text[] = {first, second};
     Vocab v = vocab_build(text, 2, words, 1);
@@ -270,8 +253,7 @@ void test_vocab(void)
     vocab_free(&v);
 }
 
-void test_special(void)
-{
+void test_special(void) {
     char text[] = "<end> a";
     Vocab v = vocab_build((char *[]){text}, 1, words, 1);
     CLAIM(id_of(&v, "<pad>") == UNKNOWN && id_of(&v, "<unknown>") == UNKNOWN,
@@ -285,8 +267,7 @@ void test_special(void)
     vocab_free(&v);
 }
 
-void test_large_vocab(void)
-{
+void test_large_vocab(void) {
     enum { MANY = 10000, EACH = 8 };
     char *text = allocate(MANY * EACH + 1, 1), word[32];
     for (int i = 0; i < MANY; i++) // in an order that is far from theirs
@@ -307,8 +288,7 @@ void test_large_vocab(void)
     free(text);
 }
 
-void test_order(void)
-{
+void test_order(void) {
     char text[] = "b é a B aé ab 日本 a 😀 aa b";
     const char *sorted[] = {"B", "a", "aa", "ab", "aé", "b", "é", "日本", "😀"};
     Vocab v = vocab_build((char *[]){text}, 1, words, 1);
@@ -323,8 +303,7 @@ void test_order(void)
 // ## Sentences
 
 bool comes_back(const char *text, const Vocab *v, Tokenizer tokenizer,
-                const char *expected)
-{
+                const char *expected) {
     Sentence s = tokenize(text, v, tokenizer);
     char *back = detokenize(s.id, s.length, v, tokenizer);
     bool same = !strcmp(back, expected) && s.id[s.length - 1] == END;
@@ -333,8 +312,7 @@ bool comes_back(const char *text, const Vocab *v, Tokenizer tokenizer,
     return same;
 }
 
-void test_sentences(void)
-{
+void test_sentences(void) {
     char text[] = "où est l'eau ? (là) a é";
     Vocab v = vocab_build((char *[]){text}, 1, words, 1);
     CLAIM(comes_back(" où  est l'eau? ", &v, words, "où est l'eau ?"),
@@ -361,16 +339,14 @@ void test_sentences(void)
 
 // ## Files
 
-void write_file(const char *bytes, size_t size)
-{
+void write_file(const char *bytes, size_t size) {
     FILE *file = fopen(FILE_NAME, "wb");
     if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
         fail("cannot write %s", FILE_NAME);
 }
 
 // The pairs in a file with this text, as "source|target" in lines of their own.
-bool reads_as(const char *bytes, Tokenizer tokenizer, const char *expected)
-{
+bool reads_as(const char *bytes, Tokenizer tokenizer, const char *expected) {
     char joined[400], *end = joined;
     write_file(bytes, strlen(bytes));
     Text text = read_pairs(FILE_NAME, tokenizer);
@@ -380,8 +356,7 @@ bool reads_as(const char *bytes, Tokenizer tokenizer, const char *expected)
     return !strcmp(joined, expected);
 }
 
-void test_files(void)
-{
+void test_files(void) {
     CLAIM(reads_as("a b\tc\nd\te f\n", words, "a b|c\nd|e f\n"),
           "a line is source, tab, target");
     CLAIM(reads_as("a b\tc\nd\te f", words, "a b|c\nd|e f\n"),
@@ -399,8 +374,7 @@ void test_files(void)
 
 // Whether all lines of a file of `size` bytes are read: they have six, and the
 // last one some more.
-bool reads_whole(size_t size)
-{
+bool reads_whole(size_t size) {
     char *bytes = allocate(size, 1), *last = bytes + (size / 6 - 1) * 6;
     size_t rest = size - (size_t)(last - bytes);
     for (size_t k = 0; k < size; k++)
@@ -419,8 +393,7 @@ bool reads_whole(size_t size)
     return good;
 }
 
-void test_large_files(void)
-{
+void test_large_files(void) {
     int good = 0;
     for (size_t size = 65530; size < 65542; size++) // where memory has to grow
         good += reads_whole(size) && reads_whole(2 * size);
@@ -433,10 +406,15 @@ void test_large_files(void)
         CLAIM_FAILS(what, part, read_pairs(FILE_NAME, words));               \
     } while (0)
 
-void test_bad_files(void)
-{
+void test_bad_files(void) {
     CLAIM_REFUSED("a\tb\nno tab here\n", "a line without a tab is an error",
                   FILE_NAME ":2: expected source, tab, target");
+    static char long_line[(1 << 20) + 2]; // a pair, a line end
+    memset(long_line, 'a', 1 << 20);
+    long_line[1] = '\t';
+    long_line[1 << 20] = '\n';
+    CLAIM_REFUSED(long_line, "so is a line of a megabyte, which would take "
+                  "twenty", FILE_NAME ":1: a line of more than a megabyte");
     CLAIM_REFUSED("a\tb\n\nc\td\n", "so is an empty line", FILE_NAME ":2: ");
     CLAIM_REFUSED("a\tb\nc\td\n \t\xc2\xa0\n", "a source of white space",
                   FILE_NAME ":3: the source is empty");
@@ -464,8 +442,7 @@ void test_bad_files(void)
 
 // ## Pairs and epochs
 
-void test_pairs(void)
-{
+void test_pairs(void) {
     char source[] = "a b a", longer[] = "a b a b", target[] = "x y";
     char *sources[] = {source, longer, source};
     char *targets[] = {target, target, longer};
@@ -490,8 +467,7 @@ void test_pairs(void)
 }
 
 // n pairs of random lengths from 2 to 20.
-Pairs random_pairs(int n)
-{
+Pairs random_pairs(int n) {
     Pairs p = {.count = n};
     p.source = allocate((size_t)n, sizeof *p.source);
     p.target = allocate((size_t)n, sizeof *p.target);
@@ -508,8 +484,7 @@ Pairs random_pairs(int n)
     return p;
 }
 
-bool is_permutation(const int *order, int n)
-{
+bool is_permutation(const int *order, int n) {
     char *seen = allocate((size_t)n, 1);
     int distinct = 0;
     for (int i = 0; i < n; i++)
@@ -520,8 +495,7 @@ bool is_permutation(const int *order, int n)
 }
 
 // Positions of the target sides that are padding, in all batches.
-int padding(const int *order, const Pairs *p, int batch_size)
-{
+int padding(const int *order, const Pairs *p, int batch_size) {
     int total = 0;
     for (int first = 0; first < p->count; first += batch_size) {
         int last = min_int(first + batch_size, p->count), most = 0;
@@ -537,8 +511,7 @@ int padding(const int *order, const Pairs *p, int batch_size)
 // Whether lengths rise within each batch, those of the targets first, the last
 // batch too. They do if batches are cut from sorted pools, and do not if a
 // small one comes between others.
-bool rises(const int *order, const Pairs *p, int batch_size)
-{
+bool rises(const int *order, const Pairs *p, int batch_size) {
     bool good = true;
     for (int i = 1; i < p->count; i++) {
         int target = p->target[order[i]].length
@@ -551,8 +524,7 @@ bool rises(const int *order, const Pairs *p, int batch_size)
     return good;
 }
 
-void test_epochs(void)
-{
+void test_epochs(void) {
     enum { N = 1003, BATCH = 10 };
     Pairs p = random_pairs(N);
     int order[N], again[N], other[N], seed[N], plain[N];
@@ -580,8 +552,7 @@ void test_epochs(void)
     pairs_free(&p);
 }
 
-void test_mixture(void)
-{
+void test_mixture(void) {
     enum { N = 400, BATCH = 10, EPOCHS = 20 };
     Pairs p = random_pairs(N);
     int order[N], together = 0, shorter = 0;
@@ -601,8 +572,7 @@ void test_mixture(void)
     pairs_free(&p);
 }
 
-void test_small_epochs(void)
-{
+void test_small_epochs(void) {
     Pairs p = random_pairs(30);
     int order[30], good = 0, sizes = 0;
     for (int n = 1; n <= 30; n++)
@@ -617,8 +587,7 @@ void test_small_epochs(void)
 
 // ## Batches
 
-void test_batch(void)
-{
+void test_batch(void) {
     int a[] = {7, 8, END}, b[] = {9, END}, c[] = {4, 5, 6, END}, d[] = {4, END};
     Sentence source[] = {{a, 3}, {b, 2}, {d, 2}};
     Sentence target[] = {{d, 2}, {c, 4}, {a, 3}};
@@ -637,8 +606,7 @@ void test_batch(void)
           "what is expected is the input one step later");
 }
 
-void test_random_batches(void)
-{
+void test_random_batches(void) {
     Pairs p = random_pairs(50);
     int order[50], shifted = 0, padded = 0, positions = 0;
     epoch_order(order, &p, 8, 1, 1);
@@ -659,8 +627,7 @@ void test_random_batches(void)
 }
 
 // Two sentences, of which the long one is as long as a batch may be, and longer.
-void test_large_batch(void)
-{
+void test_large_batch(void) {
     const int most = INT_MAX / 1024 / 2, index[2] = {0, 1};
     int end = END, length = 0;
     Sentence s[2] = {{&end, 1}, {allocate((size_t)most, sizeof(int)), most}};
@@ -678,8 +645,7 @@ void test_large_batch(void)
 
 // ## Numbers that no int can hold
 
-void test_large_epochs(void)
-{
+void test_large_epochs(void) {
     enum { N = 50 };
     int order[N], later[N];
     CLAIM(batches_in_epoch(INT_MAX, 2) == 1 << 30
@@ -697,18 +663,16 @@ void test_large_epochs(void)
     pairs_free(&p);
 }
 
-void test_large_texts(void)
-{
+void test_large_texts(void) {
     Vocab full = {.count = INT_MAX};
     Text text = {0};
     CLAIM_FAILS("a text of 2^31 tokens is refused", "more than 2147483647 tok",
                 (vocab_append(&full, "a", 1), 0));
     CLAIM(!strcmp(read_line(&text, NULL, (size_t)INT_MAX + 1, words),
-                  "the line is too long"), "and a line of 2^31 bytes");
+                  "a line of more than a megabyte"), "and a line of 2^31 bytes");
 }
 
-int main(void)
-{
+int main(void) {
     test_utf8();
     test_lower_case();
     test_every_two_bytes();

@@ -11,8 +11,7 @@ typedef struct {
     double smoothing;
 } Case;
 
-double mean_loss(void *context)
-{
+double mean_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Mat lse = arena_mat(&room, N, 1);
@@ -21,8 +20,7 @@ double mean_loss(void *context)
     return loss.loss / loss.tokens;
 }
 
-void test_loss(double smoothing)
-{
+void test_loss(double smoothing) {
     Case c = {random_mat(N, V), smoothing};
     Mat lse = arena_mat(&room, N, 1), dlogits = arena_mat(&room, N, V);
     size_t used = room.used;
@@ -41,8 +39,7 @@ void test_loss(double smoothing)
                    smoothing);
 }
 
-void test_loss_values(void)
-{
+void test_loss_values(void) {
     real even[4] = {7, 7, 7, 7}, sure[4] = {0, 0, 100, 0}, lse[1];
     int two[1] = {2}, unknown[1] = {UNKNOWN};
     Mat one = mat(lse, 1, 1);
@@ -58,8 +55,7 @@ void test_loss_values(void)
     CLAIM(loss.correct == 0 && loss.tokens == 1, "an unknown word is never correct");
 }
 
-void test_sums(void)
-{
+void test_sums(void) {
     Loss a = {1, 2, 3, 4}, b = {10, 20, 30, 40}, c = add_losses(a, b);
     CLAIM(c.loss == 11 && c.cross_entropy == 22 && c.tokens == 33 && c.correct == 44,
           "losses are added one by one");
@@ -75,8 +71,7 @@ void test_sums(void)
 }
 
 // n numbers in memory of their own, so that Valgrind sees an end missed.
-void test_norm_of(int n)
-{
+void test_norm_of(int n) {
     size_t used = room.used;
     Mat x = random_mat(1, n);
     double square = 0;
@@ -93,8 +88,7 @@ void test_norm_of(int n)
     arena_release(&room, used);
 }
 
-void test_clipping(void)
-{
+void test_clipping(void) {
     const int size[] = {1, 63, 64, 65, 127, 50005}; // the sum has 64 parts
     for (int i = 0; i < 6; i++)
         test_norm_of(size[i]);
@@ -104,8 +98,7 @@ void test_clipping(void)
 }
 
 // Adam by its definition, in double, one parameter.
-void test_adam(void)
-{
+void test_adam(void) {
     real p[1] = {1}, m[1] = {0}, v[1] = {0};
     double q = 1, first = 0, second = 0, worst = 0;
     for (int t = 1; t <= 20; t++) {
@@ -139,8 +132,7 @@ void test_adam(void)
     CLAIM(still[0] == 5, "learning rate 0 changes nothing");
 }
 
-void test_rate(void)
-{
+void test_rate(void) {
     Recipe r = {.rate = 0.01, .warmup = 100, .schedule = NOAM};
     CLAIM(fabs(learning_rate(&r, 1) - 0.0001) < 1e-12
           && fabs(learning_rate(&r, 50) - 0.005) < 1e-12,
@@ -168,8 +160,7 @@ typedef struct {
     long last;
 } Seen;
 
-bool watch(void *context, const Report *r)
-{
+bool watch(void *context, const Report *r) {
     Seen *s = context;
     s->calls++;
     s->milestones += r->milestone;
@@ -178,8 +169,7 @@ bool watch(void *context, const Report *r)
 }
 
 // A few made-up pairs: the target is the source backwards.
-Pairs made_up_pairs(int count)
-{
+Pairs made_up_pairs(int count) {
     Pairs p = {.count = count};
     p.source = allocate((size_t)count, sizeof *p.source);
     p.target = allocate((size_t)count, sizeof *p.target);
@@ -196,8 +186,7 @@ Pairs made_up_pairs(int count)
     return p;
 }
 
-Trainer new_trainer(int steps)
-{
+Trainer new_trainer(int steps) {
     Config config = small_config();
     config.dropout = 0.1;
     Recipe recipe = {.rate = 0.01, .warmup = 10, .clip = 1, .smoothing = 0.1,
@@ -207,8 +196,7 @@ Trainer new_trainer(int steps)
     return t;
 }
 
-void test_loop(void)
-{
+void test_loop(void) {
     Pairs data = made_up_pairs(50), valid = made_up_pairs(10);
     Trainer whole = new_trainer(40), parts = new_trainer(40);
     Seen seen = {.stop_at = -1};
@@ -253,8 +241,7 @@ typedef struct {
     bool right;
 } Looks;
 
-bool inspect(void *context, const Report *r)
-{
+bool inspect(void *context, const Report *r) {
     Looks *s = context;
     s->right = s->right && r->trainer->step == r->step.step
             && r->steps == r->trainer->recipe.steps;
@@ -274,8 +261,7 @@ bool inspect(void *context, const Report *r)
 }
 
 // How often a training of that many steps looks at the validation data.
-void check_looks(int steps, double rate, int looks, const char *name)
-{
+void check_looks(int steps, double rate, int looks, const char *name) {
     Pairs data = made_up_pairs(50), valid = made_up_pairs(10);
     Trainer t = new_trainer(steps);
     t.recipe.rate = rate;
@@ -294,8 +280,7 @@ void check_looks(int steps, double rate, int looks, const char *name)
 }
 
 // Loss and gradient, of which one alone is not finite: nothing is learned.
-void test_not_finite(void)
-{
+void test_not_finite(void) {
     Batch batch = small_batch();
     const char *what[] = {"the gradient is too long", "the loss is infinite",
                           "the smoothed loss alone is infinite"};
@@ -320,8 +305,7 @@ void test_not_finite(void)
 
 // Batches of sentences as on the web: a few of them many times as long as the
 // rest. Two threads take 60 % of the time of one, or five times as long.
-void test_pace(void)
-{
+void test_pace(void) {
 #ifdef _OPENMP
     int threads = omp_get_max_threads();
 #endif
@@ -377,8 +361,7 @@ void test_pace(void)
 
 // The loop is train_step on the batches of epoch_order, and train_step is all
 // the pieces one after the other.
-void test_pieces(int pairs, int per_epoch)
-{
+void test_pieces(int pairs, int per_epoch) {
     Pairs data = made_up_pairs(pairs);
     Trainer whole = new_trainer(0), t = new_trainer(0);
     whole.recipe.epochs = 2;
@@ -431,8 +414,7 @@ void test_pieces(int pairs, int per_epoch)
 }
 
 // The loss of ten pairs, so many in a batch, piece by piece.
-Loss loss_of(const Transformer *model, const Pairs *data, int size)
-{
+Loss loss_of(const Transformer *model, const Pairs *data, int size) {
     int order[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     Loss total = {0};
     for (int i = 0; i < 10; i += size) {
@@ -447,8 +429,7 @@ Loss loss_of(const Transformer *model, const Pairs *data, int size)
     return total;
 }
 
-void test_evaluation(void)
-{
+void test_evaluation(void) {
     Pairs data = made_up_pairs(10);
     Trainer t = new_trainer(1);
     arena_take(&t.arena, 3, 1);
@@ -472,8 +453,7 @@ void test_evaluation(void)
     pairs_free(&data);
 }
 
-void test_step(void)
-{
+void test_step(void) {
     Trainer t = new_trainer(1);
     Batch batch = small_batch();
     arena_take(&t.arena, 3, 1); // what was taken before is not given back
@@ -496,8 +476,7 @@ void test_step(void)
     trainer_free(&t);
 }
 
-void test_threads(void)
-{
+void test_threads(void) {
 #ifdef _OPENMP
     Transformer *model[3];
     Pairs data = made_up_pairs(300);
@@ -527,8 +506,7 @@ void test_threads(void)
 #endif
 }
 
-int main(void)
-{
+int main(void) {
     test_loss(0);
     test_loss(0.1);
     test_loss_values();

@@ -4,8 +4,7 @@
 #include "model.h"
 
 // Step by step with caches against all at once with masks.
-void test_teacher_forced(int norm, int positions)
-{
+void test_teacher_forced(int norm, int positions) {
     Config config = small_config();
     config.norm = norm;
     config.positions = positions;
@@ -32,8 +31,7 @@ void test_teacher_forced(int norm, int positions)
 
 // The article's loop: run the whole decoder again for every word.
 int naive_translation(const Transformer *model, const int *ids, int length,
-                      int *out, int most)
-{
+                      int *out, int most) {
     int input[16] = {START}, n = 0;
     while (n < most) {
         Pass pass = {.arena = &room, .config = &model->config};
@@ -48,8 +46,7 @@ int naive_translation(const Transformer *model, const int *ids, int length,
     return n;
 }
 
-void test_translate(void)
-{
+void test_translate(void) {
     Config config = small_config();
     int same = 0, total = 0, apart = 0;
     bool given_back = true;
@@ -80,8 +77,7 @@ void test_translate(void)
 }
 
 // The most memory a translation of P tokens takes, by a model that never ends.
-size_t peak_of(int P)
-{
+size_t peak_of(int P) {
     Config config = small_config();
     config.positions = NO_POSITIONS;
     config.max_len = P - 1;
@@ -98,16 +94,14 @@ size_t peak_of(int P)
     return peak;
 }
 
-void test_memory(void)
-{
+void test_memory(void) {
     size_t caches = 2 * 2 * 20 * B * D * sizeof(real); // of 2 layers, 20 tokens
     size_t weights = 2 * B * H * 20 * sizeof(real);    // in the last step
     CLAIM(peak_of(40) - peak_of(20) == caches + weights,
           "each step gives its memory back: 20 more take room in caches only");
 }
 
-void test_translate_all(int batch, double end)
-{
+void test_translate_all(int batch, double end) {
     Config config = small_config();
     Transformer *t = random_transformer(&config);
     t->output.bias.at[END] += (real)end;
@@ -144,8 +138,7 @@ void test_translate_all(int batch, double end)
     transformer_free(t);
 }
 
-void test_longest(void)
-{
+void test_longest(void) {
     Transformer model = {.config = {.max_len = 100}};
     CLAIM(longest_output(&model, 4) == 54 && longest_output(&model, 50) == 100,
           "a translation has up to 50 words more than its source, and END");
@@ -153,8 +146,7 @@ void test_longest(void)
           "but never more than max_len words");
 }
 
-void test_bleu(void)
-{
+void test_bleu(void) {
     int a[] = {4, 5, 6, 7, 8, END}, b[] = {4, 5, 6, 7, 9, END};
     int c[] = {4, 4, 4, 4, 4, END}, u[] = {UNKNOWN, 5, END};
     Match m = {0};
@@ -182,8 +174,7 @@ void test_bleu(void)
     CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");
 }
 
-int main(void)
-{
+int main(void) {
     for (int norm = 0; norm < 2; norm++)
         for (int positions = 0; positions < 3; positions++)
             test_teacher_forced(norm, positions);

@@ -12,8 +12,7 @@ int target_sentence[T] = {8, 5, 10, END};
 // ## The right matrix
 
 // One head's weights, straight from the formula: softmax(x Wq (y Wk)ᵀ/√K).
-Mat direct_weights(const MultiHead *w, Mat x, Mat y, int h, bool causal)
-{
+Mat direct_weights(const MultiHead *w, Mat x, Mat y, int h, bool causal) {
     int K = D / H;
     Mat q = filled_mat(x.rows, D, 0), k = filled_mat(y.rows, D, 0);
     Mat weights = filled_mat(x.rows, y.rows, 0);
@@ -37,8 +36,7 @@ Mat direct_weights(const MultiHead *w, Mat x, Mat y, int h, bool causal)
 
 // The same head from the model's parameters and what went into its layer.
 Mat expected_weights(const Transformer *t, const Saved *s, int kind, int l,
-                     int h)
-{
+                     int h) {
     const EncoderLayer *encoder = &t->encoder.layer[l];
     const DecoderLayer *decoder = &t->decoder.layer[l];
     Mat x = s->encoder.layer[l].self_attention.multi_head.x;
@@ -54,8 +52,7 @@ Mat expected_weights(const Transformer *t, const Saved *s, int kind, int l,
                           h, false);
 }
 
-void test_attention_of(const Transformer *t, const Saved *s)
-{
+void test_attention_of(const Transformer *t, const Saved *s) {
     int right = 0, all = 0;
     for (int kind = 0; kind < KINDS; kind++)
         for (int l = 0; l < t->config.layers; l++)
@@ -79,8 +76,7 @@ void test_attention_of(const Transformer *t, const Saved *s)
 
 // ## The file
 
-Vocab vocab_of(const char *const *word, int count)
-{
+Vocab vocab_of(const char *const *word, int count) {
     Vocab v = vocab_new();
     for (int i = 0; i < count; i++)
         vocab_append(&v, word[i], (int)strlen(word[i]));
@@ -89,8 +85,7 @@ Vocab vocab_of(const char *const *word, int count)
 
 // Reads one field of a CSV line; doubled quotes become one. Returns what stands
 // behind it, which is a comma, a line end, or something that is wrong.
-char next_field(const char **text, char to[64], bool *quoted)
-{
+char next_field(const char **text, char to[64], bool *quoted) {
     const char *s = *text, *end = to + 63;
     *quoted = *s == '"';
     for (s += *quoted; *s && to < end; *to++ = *s++) {
@@ -112,8 +107,7 @@ typedef struct {
     bool well_formed;
 } CsvLine;
 
-CsvLine next_line(const char **text)
-{
+CsvLine next_line(const char **text) {
     CsvLine line = {.well_formed = true};
     char field[64], *to[] = {line.kind, field, field, field, field,
                              line.weight, line.query, line.key};
@@ -135,8 +129,7 @@ typedef struct {
 // Reads the lines of one head and compares them with its weights and names.
 void compare_head(CsvCount *n, const char **text, const Saved *s, int kind,
                   int l, int h, const char *const *query,
-                  const char *const *key)
-{
+                  const char *const *key) {
     Mat weights = attention_of(s, kind, l, h, H);
     for (int i = 0; i < weights.rows; i++)
         for (int j = 0; j < weights.cols; j++) {
@@ -154,8 +147,7 @@ void compare_head(CsvCount *n, const char **text, const Saved *s, int kind,
         }
 }
 
-void test_csv(const Pass *pass, const Saved *s, const Batch *batch)
-{
+void test_csv(const Pass *pass, const Saved *s, const Batch *batch) {
     const char *from[] = {"\"", ",", "é", "\"a,\"\"b\"", "x"};
     const char *to[] = {"1", ",", "3", "4", "\"", "6", "la lune"};
     const char *source_names[S] = {",", "\"a,\"\"b\"", "\"", "x", "<end>"};
@@ -192,8 +184,7 @@ void test_csv(const Pass *pass, const Saved *s, const Batch *batch)
 
 // ## The picture
 
-bool file_holds(const char *expected)
-{
+bool file_holds(const char *expected) {
     size_t size;
     char *text = read_file(FILE_NAME, &size);
     bool same = !strcmp(text, expected);
@@ -203,8 +194,7 @@ bool file_holds(const char *expected)
     return same;
 }
 
-void test_picture(void)
-{
+void test_picture(void) {
     real weight[] = {0, (real)0.0999, (real)0.15, (real)0.25,
                      (real)0.35, (real)0.45, (real)0.55, (real)0.65,
                      (real)0.75, (real)0.85, (real)0.95, 1};
@@ -228,8 +218,7 @@ void test_picture(void)
 // together with their letters.
 #define ACUTE "\xcc\x81" // U+0301
 
-void test_columns(void)
-{
+void test_columns(void) {
     CLAIM(columns("a") == 1 && columns("é") == 1 && columns("я") == 1
           && columns("→") == 1 && columns("\xcb\xbf") == 1
           && columns("\xcd\xb0") == 1 && columns("\xf4\x8f\xbf\xbf") == 1,
@@ -253,8 +242,7 @@ void test_columns(void)
           "the last characters of a name, as many as it has");
 }
 
-void test_wide_picture(void)
-{
+void test_wide_picture(void) {
     real weight[] = {0, 1, 1, 0, 0, 1, 1, 0, 0};
     const char *rows[] = {"猫", "e" ACUTE "t", "abc"};
     const char *cols[] = {"黒い", "e" ACUTE "a" ACUTE, ACUTE};
@@ -272,8 +260,7 @@ void test_wide_picture(void)
 }
 
 // What cross-attention should look like, from the means as they are defined.
-char *mean_picture(const Saved *s, const Pass *pass)
-{
+char *mean_picture(const Saved *s, const Pass *pass) {
     const char *rows[T] = {"e", "b?", "la", "<end>"};
     const char *cols[S] = {"b", "d", "un", "e", "<end>"};
     FILE *file = fopen(FILE_NAME, "wb");
@@ -291,8 +278,7 @@ char *mean_picture(const Saved *s, const Pass *pass)
     return read_file(FILE_NAME, &size);
 }
 
-void test_cross_picture(Pass *pass, const Saved *s, const Batch *batch)
-{
+void test_cross_picture(Pass *pass, const Saved *s, const Batch *batch) {
     const char *from[] = {"un", "b", "c", "d", "e"};
     const char *to[] = {"a", "b\x7f", "c", "d", "e", "f\xc2\x9b", "la"};
     Vocab source = vocab_of(from, 5), target = vocab_of(to, 7);
@@ -326,14 +312,12 @@ void test_cross_picture(Pass *pass, const Saved *s, const Batch *batch)
 
 // ## Parameters
 
-bool with_commas_is(size_t n, const char *expected)
-{
+bool with_commas_is(size_t n, const char *expected) {
     char text[32];
     return !strcmp(with_commas(text, n), expected);
 }
 
-void test_names(void)
-{
+void test_names(void) {
     CLAIM(with_commas_is(0, "0") && with_commas_is(999, "999")
           && with_commas_is(1000, "1,000") && with_commas_is(100000, "100,000")
           && with_commas_is(24034304, "24,034,304")
@@ -361,8 +345,7 @@ void test_names(void)
 }
 
 // How many parameters a component should have, by the formulas.
-long formula(const Config *c, bool encoder, const char *component)
-{
+long formula(const Config *c, bool encoder, const char *component) {
     long V = encoder ? SOURCE_V : TARGET_V, L = c->layers;
     if (!strcmp(component, "embedding"))
         return V * D;
@@ -381,8 +364,7 @@ long formula(const Config *c, bool encoder, const char *component)
 
 // Reads a line of the table: 18 columns of name, a number with commas, perhaps
 // a share. Returns false if the name is not the expected one.
-bool read_count(char **text, const char *name, long *count, double *share)
-{
+bool read_count(char **text, const char *name, long *count, double *share) {
     char *s = *text, digits[32] = "", *end = digits;
     size_t length = strcspn(s, "\n");
     bool named = !strncmp(s + strspn(s, " "), name, strlen(name));
@@ -401,8 +383,7 @@ bool read_count(char **text, const char *name, long *count, double *share)
 
 // Whether one side of the table has the right components, counts, shares and
 // total; adds the total to *all.
-bool side_is_right(char **text, const Config *c, bool encoder, long *all)
-{
+bool side_is_right(char **text, const Config *c, bool encoder, long *all) {
     long count, total = 0;
     double share, shares = 0;
     const char *title = encoder ? "encoder" : "decoder";
@@ -421,8 +402,7 @@ bool side_is_right(char **text, const Config *c, bool encoder, long *all)
     return good && fabs(shares - 100) < 0.5;
 }
 
-void test_parameters(void)
-{
+void test_parameters(void) {
     int right = 0, all = 0;
     for (int k = 0; k < 12; k++, all++) {
         Config config = small_config();
@@ -451,8 +431,7 @@ void test_parameters(void)
 // ## Memory
 
 // Bytes that a forward pass takes from the arena.
-size_t bytes_taken(const Config *config, int sentences, int source, int target)
-{
+size_t bytes_taken(const Config *config, int sentences, int source, int target) {
     int *ids = allocate((size_t)(sentences * (source + target)), sizeof *ids);
     for (int i = 0; i < sentences * (source + target); i++)
         ids[i] = FIRST_TOKEN + i % 50;
@@ -472,8 +451,7 @@ size_t bytes_taken(const Config *config, int sentences, int source, int target)
 }
 
 void check_memory(Config config, int sentences, int source, int target,
-                  const char *name)
-{
+                  const char *name) {
     double taken = (double)bytes_taken(&config, sentences, source, target);
     double said = saved_bytes(&config, sentences, source, target);
     double allowed = config.norm == PRE_NORM ? 0.03 : 0.01; // last norms, masks
@@ -481,8 +459,7 @@ void check_memory(Config config, int sentences, int source, int target,
           "forward pass takes %.0f KB", name, said / 1000, taken / 1000);
 }
 
-void test_memory(void)
-{
+void test_memory(void) {
     Config c = {.layers = 2, .d_model = 64, .heads = 4, .d_ff = 256,
                 .source_vocab = 100, .target_vocab = 100, .max_len = 64};
     check_memory(c, 16, 20, 20, "without dropout");
@@ -498,8 +475,7 @@ void test_memory(void)
     check_memory(c, 16, 20, 20, "a large vocabulary");
 }
 
-int main(void)
-{
+int main(void) {
     Config config = small_config();
     config.dropout = 0.5; // must make no difference here
     Transformer *t = random_transformer(&config);

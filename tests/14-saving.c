@@ -18,8 +18,7 @@
 // ## Settings
 
 // A value that is allowed; different ones for options that stand side by side.
-const char *some_value(char to[64], const Option *o, int which)
-{
+const char *some_value(char to[64], const Option *o, int which) {
     if (o->type == INTEGER)
         snprintf(to, 64, "%.0f", o->least + which % 8);
     else if (o->type == NUMBER)
@@ -32,8 +31,7 @@ const char *some_value(char to[64], const Option *o, int which)
 }
 
 // Sets every option that has a value; false if one is refused.
-bool set_all(Settings *s)
-{
+bool set_all(Settings *s) {
     char value[64];
     bool good = true;
     for (int i = 0; i < OPTIONS; i++)
@@ -43,8 +41,7 @@ bool set_all(Settings *s)
     return good;
 }
 
-void test_options(void)
-{
+void test_options(void) {
     Settings s = {0};
     char value[64], back[64];
     bool good = set_all(&s);
@@ -67,8 +64,7 @@ void test_options(void)
 }
 
 // How many of these texts an option takes.
-int takes(const Option *o, const char *const *text, int count)
-{
+int takes(const Option *o, const char *const *text, int count) {
     Settings s;
     int taken = 0;
     for (int i = 0; i < count; i++)
@@ -77,8 +73,7 @@ int takes(const Option *o, const char *const *text, int count)
 }
 
 // Whether a number takes its limits, and nothing beyond them.
-bool limits_hold(const Option *o)
-{
+bool limits_hold(const Option *o) {
     char least[64], most[64], below[64], above[64];
     double step = o->type == INTEGER ? 1 : 1e-6 * o->most;
     snprintf(least, sizeof least, "%.15g", o->least);
@@ -89,8 +84,7 @@ bool limits_hold(const Option *o)
         && takes(o, (const char *[]){below, above}, 2) == 0;
 }
 
-void test_limits(void)
-{
+void test_limits(void) {
     const char *nonsense[] = {"", "x", "5x", "5 ", "-1", "1e99", "nan", "inf",
                               "1,5", "--", "99999999999999999999999", "1e-400"};
     const char *not_whole[] = {"1.5", "1e3", "0x10", "+5", " 5", "5.0"};
@@ -110,8 +104,7 @@ void test_limits(void)
 }
 
 // Whether each of the choices "a|b|c" can be set and read back.
-bool choices_hold(const Option *o, const char *choices)
-{
+bool choices_hold(const Option *o, const char *choices) {
     bool good = true;
     for (int n = 0; *choices; n++) {
         Settings s = {0};
@@ -126,8 +119,7 @@ bool choices_hold(const Option *o, const char *choices)
     return good;
 }
 
-void test_choices(void)
-{
+void test_choices(void) {
     const char *other[] = {"", "x", "|", "POST", "pos", "postt", "post|pre",
                            "1", "0", "true", "YES"};
     bool choices = true, nothing = true;
@@ -144,8 +136,7 @@ void test_choices(void)
 }
 
 // A resumed training must use the very number that it used before.
-void test_exact_numbers(void)
-{
+void test_exact_numbers(void) {
     const Option *rate = options;
     while (strcmp(rate->name, "lr"))
         rate++;
@@ -167,23 +158,20 @@ const char *const source_words[] = {"\"", ",", "<pad>", "\\", "\\n", "é", "😀
 const char *const target_words[] = {" ", "/", "{\"a\":[1]}", "\x7f", "ß", "日本"};
 enum { SOURCES = 7, TARGETS = 6 };
 
-Vocab vocab_of(const char *const *word, int count)
-{
+Vocab vocab_of(const char *const *word, int count) {
     Vocab v = vocab_new();
     for (int i = 0; i < count; i++)
         vocab_append(&v, word[i], (int)strlen(word[i]));
     return v;
 }
 
-void randomize_all(Transformer *t)
-{
+void randomize_all(Transformer *t) {
     for (size_t k = 0; k < t->count; k++)
         t->values[k] = (float)normal(&test_state); // as the file keeps them
 }
 
 // A model with random numbers everywhere and settings that are not the usual.
-Checkpoint random_checkpoint(int layers, int norm, int positions, int tie)
-{
+Checkpoint random_checkpoint(int layers, int norm, int positions, int tie) {
     Checkpoint c = {0};
     Settings *s = &c.settings;
     set_all(s);
@@ -205,16 +193,14 @@ Checkpoint random_checkpoint(int layers, int norm, int positions, int tie)
     return c;
 }
 
-void drop_moments(Checkpoint *c)
-{
+void drop_moments(Checkpoint *c) {
     transformer_free(c->trainer.m);
     transformer_free(c->trainer.v);
     transformer_free(c->trainer.gradient);
     c->trainer.m = c->trainer.v = c->trainer.gradient = NULL;
 }
 
-bool same_vocab(const Vocab *a, const Vocab *b)
-{
+bool same_vocab(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count;
     for (int i = 0; same && i < a->count; i++)
         same = !strcmp(a->token[i], b->token[i]) && (i < FIRST_TOKEN
@@ -222,8 +208,7 @@ bool same_vocab(const Vocab *a, const Vocab *b)
     return same;
 }
 
-bool same_settings(const Settings *a, const Settings *b)
-{
+bool same_settings(const Settings *a, const Settings *b) {
     char left[64], right[64];
     bool same = a->config.source_vocab == b->config.source_vocab
              && a->config.target_vocab == b->config.target_vocab;
@@ -235,8 +220,7 @@ bool same_settings(const Settings *a, const Settings *b)
 }
 
 // The same tensors with the same numbers; or both missing.
-bool same_numbers(const Transformer *a, const Transformer *b)
-{
+bool same_numbers(const Transformer *a, const Transformer *b) {
     if (!a || !b)
         return a == b;
     bool same = a->tensors == b->tensors && a->count == b->count;
@@ -248,8 +232,7 @@ bool same_numbers(const Transformer *a, const Transformer *b)
     return same;
 }
 
-bool same_trainer(const Trainer *a, const Trainer *b)
-{
+bool same_trainer(const Trainer *a, const Trainer *b) {
     return same_numbers(a->model, b->model) && same_numbers(a->m, b->m)
         && same_numbers(a->v, b->v) && (!a->m) == (!b->gradient)
         && a->step == b->step && a->best == b->best
@@ -257,8 +240,7 @@ bool same_trainer(const Trainer *a, const Trainer *b)
         && a->recipe.batch == b->recipe.batch;
 }
 
-bool same_checkpoint(const Checkpoint *a, const Checkpoint *b)
-{
+bool same_checkpoint(const Checkpoint *a, const Checkpoint *b) {
     return same_settings(&a->settings, &b->settings)
         && same_vocab(&a->source, &b->source)
         && same_vocab(&a->target, &b->target)
@@ -266,8 +248,7 @@ bool same_checkpoint(const Checkpoint *a, const Checkpoint *b)
 }
 
 // Whether both translate alike: this needs what is not saved, the positions.
-bool same_translation(const Transformer *a, const Transformer *b)
-{
+bool same_translation(const Transformer *a, const Transformer *b) {
     int ids[] = {5, 7, 4, END}, P = longest_output(a, 4);
     int *out = arena_take(&room, (size_t)P, sizeof *out);
     int *other = arena_take(&room, (size_t)P, sizeof *other);
@@ -278,20 +259,18 @@ bool same_translation(const Transformer *a, const Transformer *b)
 }
 
 // The bytes of a saved model; the caller frees them.
-char *saved_file(const Checkpoint *c, size_t *size)
-{
+char *saved_file(const Checkpoint *c, size_t *size) {
     save_checkpoint(c, FILE_NAME);
     return read_file(FILE_NAME, size);
 }
 
-void check_round_trip(int norm, int positions, int tie)
-{
+void check_round_trip(int norm, int positions, int tie) {
     const char *norms[] = {"post-norm", "pre-norm"};
     const char *kinds[] = {"sinusoidal", "learned", "no"};
     Checkpoint c = random_checkpoint(2, norm, positions, tie);
     size_t size, again_size;
     char *bytes = saved_file(&c, &size);
-    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
     char *again = saved_file(&loaded, &again_size);
     CLAIM(same_checkpoint(&c, &loaded)
           && same_translation(c.trainer.model, loaded.trainer.model)
@@ -304,8 +283,7 @@ void check_round_trip(int norm, int positions, int tie)
     checkpoint_free(&loaded);
 }
 
-void test_extremes(void)
-{
+void test_extremes(void) {
     Checkpoint c = random_checkpoint(1, POST_NORM, NO_POSITIONS, 0);
     const real values[] = {0, -(real)0.0, FLT_MAX, -FLT_MAX, FLT_MIN,
                            (real)1.17549421e-38f / 1024, 1 + (real)FLT_EPSILON};
@@ -314,13 +292,13 @@ void test_extremes(void)
     c.trainer.best = INFINITY;
     c.trainer.step = 0;
     save_checkpoint(&c, FILE_NAME);
-    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&c, &loaded), "the smallest and largest numbers, no "
           "best loss and no step come back too");
     checkpoint_free(&loaded);
     c.trainer.model->values[0] = (real)(1 + 1e-7 / 3);
     save_checkpoint(&c, FILE_NAME);
-    loaded = load_checkpoint(FILE_NAME);
+    loaded = load_checkpoint(FILE_NAME, true);
     CLAIM(loaded.trainer.model->values[0] == (float)(1 + 1e-7 / 3),
           "numbers are kept as 32-bit floats");
     checkpoint_free(&c);
@@ -334,8 +312,7 @@ Checkpoint sample;
 char *sample_header, *sample_data;
 size_t sample_size; // of the numbers
 
-unsigned long long length_of_header(const char *bytes)
-{
+unsigned long long length_of_header(const char *bytes) {
     unsigned long long length = 0;
     for (int i = 0; i < 8; i++)
         length += (unsigned long long)(unsigned char)bytes[i] << 8 * i;
@@ -344,8 +321,7 @@ unsigned long long length_of_header(const char *bytes)
 
 // Finds a tensor's entry in a header: the numbers of its shape, its offsets.
 bool find_entry(const char *header, const char *name, int shape[2],
-                long offset[2])
-{
+                long offset[2]) {
     char key[100];
     snprintf(key, sizeof key, "\"%s\":{\"dtype\":\"F32\",", name);
     const char *entry = strstr(header, key);
@@ -355,8 +331,7 @@ bool find_entry(const char *header, const char *name, int shape[2],
 }
 
 // The float at 4 bytes, whatever this machine's order is.
-double float_at(const char *bytes)
-{
+double float_at(const char *bytes) {
     long b[4];
     for (int i = 0; i < 4; i++)
         b[i] = (unsigned char)bytes[i];
@@ -366,8 +341,7 @@ double float_at(const char *bytes)
     return b[3] & 128 ? -value : value;
 }
 
-void test_format(void)
-{
+void test_format(void) {
     Checkpoint c = random_checkpoint(1, POST_NORM, SINUSOIDAL, 0);
     size_t size;
     char *bytes = saved_file(&c, &size);
@@ -400,8 +374,7 @@ void test_format(void)
 }
 
 // Reads a file with moments and leaves them out by hand.
-void make_sample(void)
-{
+void make_sample(void) {
     sample = random_checkpoint(1, POST_NORM, SINUSOIDAL, 0);
     size_t size;
     char *bytes = saved_file(&sample, &size);
@@ -416,16 +389,14 @@ void make_sample(void)
     free(bytes);
 }
 
-void write_bytes(FILE *file, const void *bytes, size_t size)
-{
+void write_bytes(FILE *file, const void *bytes, size_t size) {
     if (fwrite(bytes, 1, size, file) != size)
         fail("cannot write %s", FILE_NAME);
 }
 
 // Writes a file of a header and numbers; it says `length` of its header.
 void write_parts(unsigned long long length, const char *header,
-                 const char *data, size_t size)
-{
+                 const char *data, size_t size) {
     FILE *file = fopen(FILE_NAME, "wb");
     if (!file)
         fail("cannot write %s", FILE_NAME);
@@ -436,14 +407,12 @@ void write_parts(unsigned long long length, const char *header,
     fclose(file);
 }
 
-void write_header(const char *header)
-{
+void write_header(const char *header) {
     write_parts(strlen(header), header, sample_data, sample_size);
 }
 
 // The sample's header with `to` in the place of `from`; the caller frees it.
-char *replaced(const char *from, const char *to)
-{
+char *replaced(const char *from, const char *to) {
     const char *place = strstr(sample_header, from);
     if (!place)
         fail("the header of the sample does not have %s", from);
@@ -456,8 +425,7 @@ char *replaced(const char *from, const char *to)
 // ## Other ways to write the same
 
 // Puts white space wherever JSON allows it.
-char *with_spaces(const char *c)
-{
+char *with_spaces(const char *c) {
     char *text = allocate(8 * strlen(c) + 1, 1), *next = text;
     *next++ = *c++; // the first byte must be the bracket
     for (bool in_string = false; *c; c++) {
@@ -472,16 +440,14 @@ char *with_spaces(const char *c)
 }
 
 // Where the string that begins at `c` ends: behind its second quote.
-const char *string_end(const char *c)
-{
+const char *string_end(const char *c) {
     for (c++; *c != '"'; c++)
         c += *c == '\\';
     return c + 1;
 }
 
 // Puts the metadata into reverse order.
-char *with_metadata_reversed(void)
-{
+char *with_metadata_reversed(void) {
     size_t size = strlen(sample_header);
     const char *first = strstr(sample_header, ":{\"format") + 2, *c = first;
     char *text = allocate(size + 1, 1), *next;
@@ -502,18 +468,16 @@ char *with_metadata_reversed(void)
 
 // Claims that a file with this header and these numbers holds the sample; frees
 // the header.
-void accepts(char *header, const char *data, const char *what)
-{
+void accepts(char *header, const char *data, const char *what) {
     write_parts(strlen(header), header, data, sample_size);
-    Checkpoint c = load_checkpoint(FILE_NAME);
+    Checkpoint c = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&sample, &c), "%s", what);
     checkpoint_free(&c);
     free(header);
 }
 
 // Writes the sample with its last tensor first, as other programs may.
-void test_other_order(void)
-{
+void test_other_order(void) {
     const Transformer *t = sample.trainer.model;
     char *header = allocate(strlen(sample_header) + 1, 1), *next = header;
     char *data = allocate(sample_size, 1);
@@ -525,7 +489,7 @@ void test_other_order(void)
         const Tensor *tensor = &t->tensor[i];
         size_t size = 4 * (size_t)tensor->rows * (size_t)tensor->cols;
         char rows[16] = "";
-        if (!is_vector(tensor))
+        if (strstr(tensor->name.text, ".weight"))
             sprintf(rows, "%d,", tensor->rows);
         next += sprintf(next, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%s%d],"
                         "\"data_offsets\":[%zu,%zu]}", tensor->name.text, rows,
@@ -538,8 +502,7 @@ void test_other_order(void)
     free(data);
 }
 
-void test_other_writing(void)
-{
+void test_other_writing(void) {
     accepts(replaced("{", "{"), sample_data,
             "a model without moments comes back");
     accepts(with_spaces(sample_header), sample_data,
@@ -548,8 +511,6 @@ void test_other_writing(void)
             "metadata may come in any order");
     accepts(replaced("\\n/\\n", "\\n\\/\\n"), sample_data,
             "a slash may be written as \\/");
-    accepts(replaced("é\\n😀", "\\u00e9\\n\\uD83D\\ude00"), sample_data,
-            "characters may be written as their numbers, as Python does");
     accepts(replaced(",\"state\":\"newest\"", ""), sample_data,
             "a file of the first edition does not say which state it is");
     accepts(replaced("\"step\"", "\"by\":\"A \\t B\",\"by\":\"\",\"step\""),
@@ -562,22 +523,19 @@ void test_other_writing(void)
 // From here on the reader may take this much memory for a file of that size,
 // or the test is aborted. The constant pays for the list of tensors, which a
 // file of a few bytes can make as long as its settings go: 100 layers.
-void allow_memory(size_t size)
-{
+void allow_memory(size_t size) {
     memory_limit = memory_now + 16 * size + (2 << 20);
 }
 
-void load_frugally(const char *path)
-{
+void load_frugally(const char *path) {
     size_t size;
     free(read_file(path, &size));
     allow_memory(size);
-    load_checkpoint(path);
+    load_checkpoint(path, true);
 }
 
 // The limit is at work: what is too much aborts.
-void test_limit(void)
-{
+void test_limit(void) {
 #ifdef TRANSFORMER_POSIX
     Ending e;
     if (in_child(&e)) {
@@ -589,16 +547,14 @@ void test_limit(void)
 #endif
 }
 
-void write_replaced(const char *from, const char *to)
-{
+void write_replaced(const char *from, const char *to) {
     char *header = replaced(from, to);
     write_header(header);
     free(header);
 }
 
 void refuses(const char *what, const char *from, const char *to,
-             const char *part)
-{
+             const char *part) {
     write_replaced(from, to);
     CLAIM_FAILS(what, part, load_frugally(FILE_NAME));
 }
@@ -608,8 +564,7 @@ typedef struct {
     const char *what, *from, *to, *part;
 } Damage;
 
-void refuses_all(const Damage *d, size_t count)
-{
+void refuses_all(const Damage *d, size_t count) {
     for (size_t i = 0; i < count; i++)
         refuses(d[i].what, d[i].from, d[i].to, d[i].part);
 }
@@ -624,8 +579,7 @@ void refuses_all(const Damage *d, size_t count)
 
 const char *const no_entry = "should have the entry";
 
-void test_bad_places(void)
-{
+void test_bad_places(void) {
     const Damage damages[] = {
         {"a hole before the first tensor", "[0,176]", "[4,176]", no_entry},
         {"a hole between tensors", "[176,336]", "[180,336]", no_entry},
@@ -647,8 +601,7 @@ void test_bad_places(void)
     REFUSES_ALL(damages);
 }
 
-void test_bad_shapes(void)
-{
+void test_bad_shapes(void) {
     const Damage damages[] = {
         {"a shape that is transposed", "[11,4]", "[4,11]", no_entry},
         {"a shape of one dimension", "[11,4]", "[44]", no_entry},
@@ -666,8 +619,7 @@ void test_bad_shapes(void)
     REFUSES_ALL(damages);
 }
 
-void test_bad_tensors(void)
-{
+void test_bad_tensors(void) {
     const char *tensor = "does not belong there, or is there twice (";
     const Damage damages[] = {
         {"half precision", "F32", "F16", no_entry},
@@ -696,8 +648,7 @@ void test_bad_tensors(void)
 #define STEP "\"step\":\"123456\""
 #define BEST "\"best\":\"0.33333333333333331\""
 
-void test_bad_metadata(void)
-{
+void test_bad_metadata(void) {
     const char *step = "the metadata says step \"", *best = "says best \"";
     const Damage damages[] = {
         {"metadata behind a tensor", "{\"__metadata__\"",
@@ -739,8 +690,7 @@ void test_bad_metadata(void)
     REFUSES_ALL(damages);
 }
 
-void test_bad_settings(void)
-{
+void test_bad_settings(void) {
 #ifdef TRANSFORMER_POSIX
     int missing = 0, wrong = 0, all = 0;
     for (int i = 0; i < OPTIONS; i++) {
@@ -756,7 +706,7 @@ void test_bad_settings(void)
                      key + !value);
             write_replaced(key, other);
             if (in_child(&e)) {
-                load_checkpoint(FILE_NAME);
+                load_checkpoint(FILE_NAME, true);
                 _exit(0);
             }
             snprintf(part, sizeof part, value ? "the metadata says %s \"" :
@@ -769,8 +719,7 @@ void test_bad_settings(void)
 #endif
 }
 
-void test_bad_words(void)
-{
+void test_bad_words(void) {
     const char *key = "\"source_vocabulary\":\"";
     const Damage damages[] = {
         {"a word twice", "\\né\\n", "\\n😀\\n", "token 10 is not in its place"},
@@ -794,8 +743,7 @@ void test_bad_words(void)
     REFUSES_ALL(damages);
 }
 
-void test_bad_json(void)
-{
+void test_bad_json(void) {
     const char *character = "a character that does not belong there";
     const Damage damages[] = {
         {"a list that is not closed", PLACE, "\"data_offsets\":[0,176",
@@ -810,14 +758,8 @@ void test_bad_json(void)
         {"a line end in a string", "é", "\n", character},
         {"a tab in a string", "é", "\t", character},
         {"an unknown escape", "é", "\\x41", character},
-        {"an escape by number that is too short", "é", "\\u0e9", character},
-        {"one that is not a number", "é", "\\u+0e9", character},
-        {"a zero byte by number", "é", "\\u0000", character},
-        {"half a surrogate pair by number", "é", "\\ud83d", "not valid UTF-8"},
-        {"the other half alone", "é", "\\ude00", "not valid UTF-8"},
-        {"a pair whose second half is none", "é", "\\ud83d\\u0041", character},
-        {"a control character in a word by number", "é", "\\u0007é",
-         "is not in its place"},
+        {"a character by number, as Python may write it", "é", "\\u00e9",
+         "a string with an escape by number (\\u); write it as UTF-8"},
         {"a string in Latin-1", "é", "\xe9", "not valid UTF-8"},
         {"half a character of UTF-8", "😀", "\xf0\x9f\x98", "not valid UTF-8"},
         {"a surrogate", "😀", "\xed\xa0\x80", "not valid UTF-8"},
@@ -830,8 +772,7 @@ void test_bad_json(void)
 #define CLAIM_REFUSED(what, part) \
     CLAIM_FAILS(what, part, load_frugally(FILE_NAME))
 
-void test_bad_lengths(void)
-{
+void test_bad_lengths(void) {
     unsigned long long length = strlen(sample_header);
     const unsigned long long lengths[] = {0, 1, length - 1, length + 1,
         length + sample_size, length + sample_size + 1, length + (1ull << 32),
@@ -858,8 +799,7 @@ void test_bad_lengths(void)
     }
 }
 
-void test_bad_ends(void)
-{
+void test_bad_ends(void) {
     char *longer = allocate(sample_size + 4, 1);
     memcpy(longer, sample_data, sample_size);
     for (size_t more = 1; more <= 4; more += 3) {
@@ -890,8 +830,7 @@ void test_bad_ends(void)
     free(header);
 }
 
-void test_bad_numbers(void)
-{
+void test_bad_numbers(void) {
     const char *bits[] = {"\0\0\xc0\x7f", "\1\0\x80\xff", "\0\0\x80\x7f",
                           "\0\0\x80\xff"};
     const char *names[] = {"a quiet NaN", "a signalling NaN", "an infinity",
@@ -918,8 +857,7 @@ typedef struct {
 #define METADATA "{\"__metadata__\":{"
 #define SPECIAL "<pad>\\n<start>\\n<end>\\n<unknown>"
 
-void test_large_headers(void)
-{
+void test_large_headers(void) {
 #ifdef TRANSFORMER_MALLOC // Valgrind takes a hundred times as long
     enum { MANY = 20000 };
 #else
@@ -930,8 +868,8 @@ void test_large_headers(void)
         {"a million brackets behind the metadata", METADATA, "{", "",
          "go on with \"", MANY},
         {"a million blanks", "{", " ", "", "go on with {", MANY},
-        {"a million blanks before the header", "", " ", "", "begin with {",
-         MANY},
+        {"a million blanks before the header", "", " ", "",
+         "no safetensors header", MANY},
         {"a million strings without a name", METADATA "\"a\":\"\"",
          ",\"\":\"\"", "}}", "no metadata for format", MANY},
         {"a string of a million bytes", METADATA "\"", "é", "\":\"\"}}",
@@ -958,8 +896,7 @@ void test_large_headers(void)
 
 // A model whose source vocabulary has a hundred thousand words, but not the
 // numbers that belong to them.
-void test_large_vocabulary(void)
-{
+void test_large_vocabulary(void) {
     enum { WORDS_MORE = 100000 };
     char *words_more = allocate(8 * WORDS_MORE + 100, 1), *next = words_more;
     next += sprintf(next, "\"source_vocabulary\":\"%s", SPECIAL);
@@ -973,8 +910,7 @@ void test_large_vocabulary(void)
 
 // Settings that are allowed, each as large as it may be: memory for them is
 // taken only if the numbers are there.
-void test_large_settings(void)
-{
+void test_large_settings(void) {
     const Damage damages[] = {
         {"a hundred layers", "layers\":\"1", "layers\":\"100", "is missing"},
         {"the largest width", "d_model\":\"4", "d_model\":\"65536", no_entry},
@@ -985,8 +921,7 @@ void test_large_settings(void)
 
 // A word that holds what no text can hold: saved again, it would make a file
 // that cannot be read.
-void test_bad_characters(void)
-{
+void test_bad_characters(void) {
     const Damage damages[] = {
         {"a word with a tab", "\\né", "\\n\\té", "is not in its place"},
         {"a word with a carriage return", "\\né", "\\né\\r",
@@ -999,8 +934,7 @@ void test_bad_characters(void)
 
 // Writes the whole file again, with other bytes in the place of some, and four
 // bytes of a moment, of the last role, set to these.
-void write_moments(const char *bytes, size_t size, const char bits[4])
-{
+void write_moments(const char *bytes, size_t size, const char bits[4]) {
     FILE *file = fopen(FILE_NAME, "wb");
     if (!file)
         fail("cannot write %s", FILE_NAME);
@@ -1010,8 +944,7 @@ void write_moments(const char *bytes, size_t size, const char bits[4])
 }
 
 // Files with moments that are not whole. Who only uses the model skips them.
-void test_bad_moments(void)
-{
+void test_bad_moments(void) {
     Checkpoint c = random_checkpoint(1, POST_NORM, SINUSOIDAL, 0);
     size_t size;
     char *bytes = saved_file(&c, &size);
@@ -1021,7 +954,7 @@ void test_bad_moments(void)
     write_moments(bytes, size, "\0\0\x80\xbf");
     CLAIM_REFUSED("a mean of squares of -1",
                   "adam.v.output.bias has a value that is below zero");
-    Checkpoint used = load_model(FILE_NAME);
+    Checkpoint used = load_checkpoint(FILE_NAME, false);
     CLAIM(!used.trainer.m && same_numbers(c.trainer.model, used.trainer.model),
           "the parameters are read alone, and moments left out are not checked");
     checkpoint_free(&used);
@@ -1031,7 +964,7 @@ void test_bad_moments(void)
     write_parts(length, header, bytes + 8 + length, 12 * numbers);
     CLAIM_REFUSED("a moment that is missing", "does not belong there");
     CLAIM_FAILS("but their entries are checked", "does not belong there",
-                load_model(FILE_NAME));
+                load_checkpoint(FILE_NAME, false));
     strcpy(strstr(header, ",\"adam.v."), "}");
     write_parts(strlen(header), header, bytes + 8 + length, 8 * numbers);
     CLAIM_REFUSED("one role of moments only",
@@ -1042,8 +975,7 @@ void test_bad_moments(void)
 }
 
 // A model large enough that its numbers count.
-void test_frugal_use(void)
-{
+void test_frugal_use(void) {
     Checkpoint c = random_checkpoint(1, POST_NORM, NO_POSITIONS, 0);
     trainer_free(&c.trainer);
     c.settings.config.d_ff = 100000;
@@ -1052,7 +984,7 @@ void test_frugal_use(void)
     size_t bytes = c.trainer.model->count * sizeof(real);
     sandbox_begin();
     size_t before = memory_now;
-    Checkpoint used = load_model(FILE_NAME);
+    Checkpoint used = load_checkpoint(FILE_NAME, false);
     double times = (double)(memory_peak - before) / (double)bytes;
     checkpoint_free(&used);
     CLAIM(sandbox_end() == 0 && times < 1.1, "to use a model takes %.2f times "
@@ -1066,15 +998,13 @@ void test_frugal_use(void)
 
 // Cuts the file behind its first `place` bytes. As places come from the end to
 // the beginning, nothing is undone.
-void cut(long place, bool undo)
-{
+void cut(long place, bool undo) {
     if (!undo && truncate(FILE_NAME, place) != 0)
         _exit(255);
 }
 
 // Changes a bit of the byte at `place`, a different one from byte to byte.
-void flip(long place, bool undo)
-{
+void flip(long place, bool undo) {
     int byte = place < 8 ? (int)(strlen(sample_header) >> 8 * place & 255)
                          : sample_header[place - 8];
     FILE *file = fopen(FILE_NAME, "r+b");
@@ -1085,11 +1015,10 @@ void flip(long place, bool undo)
 }
 
 // 0 if the file loads, else the status with which the program wants to end.
-int status_of_loading(void)
-{
+int status_of_loading(void) {
     sandbox_begin();
     if (setjmp(where_exit_returns) == 0) {
-        Checkpoint c = load_checkpoint(FILE_NAME);
+        Checkpoint c = load_checkpoint(FILE_NAME, true);
         checkpoint_free(&c);
     }
     return sandbox_end();
@@ -1107,8 +1036,7 @@ typedef void Damaging(long place, bool undo);
 
 // Damages the file at `count` places up to `last`, one after the other. How
 // often it was refused; -1 if anything happens but refusing and loading.
-int count_refused(Damaging *damage, long last, int count)
-{
+int count_refused(Damaging *damage, long last, int count) {
     Ending e;
     if (in_child(&e)) {
         int refused = 0;
@@ -1128,8 +1056,7 @@ int count_refused(Damaging *damage, long last, int count)
 }
 
 // The same at places from 0 to `last`.
-long refused_everywhere(Damaging *damage, long last)
-{
+long refused_everywhere(Damaging *damage, long last) {
     enum { AT_ONCE = 200 };
     long refused = 0;
     write_header(sample_header);
@@ -1146,8 +1073,7 @@ long refused_everywhere(Damaging *damage, long last)
     return refused;
 }
 
-void test_every_place(void)
-{
+void test_every_place(void) {
     long header = 8 + (long)strlen(sample_header);
     long size = header + (long)sample_size;
     long cuts = (size - 1) / STRIDE + 1, flips = (header - 1) / STRIDE + 1;
@@ -1167,37 +1093,33 @@ void test_every_place(void) {}
 
 // ## Files are replaced whole
 
-bool exists(const char *path)
-{
+bool exists(const char *path) {
     FILE *file = fopen(path, "rb");
     if (file)
         fclose(file);
     return file != NULL;
 }
 
-void save_not_finite(Checkpoint *c, real value)
-{
+void save_not_finite(Checkpoint *c, real value) {
     c->trainer.model->values[3] = value;
     save_checkpoint(c, FILE_NAME);
 }
 
-void test_not_finite(void)
-{
+void test_not_finite(void) {
     Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
     write_header(sample_header);
     CLAIM_FAILS("a parameter that is not a number is not saved", "not finite",
                 save_not_finite(&c, (real)NAN));
     CLAIM_FAILS("nor is one that no float can hold", "not finite",
                 save_not_finite(&c, (real)1e39));
-    Checkpoint old = load_checkpoint(FILE_NAME);
+    Checkpoint old = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&sample, &old) && !exists(FILE_NAME ".1.new"),
           "what was there before is still there, and nothing beside it");
     checkpoint_free(&old);
     checkpoint_free(&c);
 }
 
-void test_without_moments(void)
-{
+void test_without_moments(void) {
 #ifdef TRANSFORMER_POSIX
     Ending e;
     remove(FILE_NAME);
@@ -1207,19 +1129,18 @@ void test_without_moments(void)
     }
     CLAIM(e.status == 0, "a model without moments can be saved");
     if (exists(FILE_NAME)) {
-        Checkpoint c = load_checkpoint(FILE_NAME);
+        Checkpoint c = load_checkpoint(FILE_NAME, true);
         CLAIM(same_checkpoint(&sample, &c), "and comes back");
         checkpoint_free(&c);
     }
 #endif
 }
 
-void test_replacing(void)
-{
+void test_replacing(void) {
     write_header(sample_header);
     Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
     save_checkpoint(&c, FILE_NAME);
-    Checkpoint loaded = load_checkpoint(FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".1.new"),
           "saving replaces an older file and leaves nothing beside it");
     checkpoint_free(&loaded);
@@ -1235,27 +1156,23 @@ void test_replacing(void)
 
 #ifdef TRANSFORMER_POSIX
 // Allows only 4096 bytes to be written to a file, as if the disk were full.
-void fill_disk(void)
-{
+void fill_disk(void) {
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, RLIM_INFINITY});
 }
 
 // A signal's handler: the disk has room again.
-void free_disk(int number)
-{
+void free_disk(int number) {
     (void)number;
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
 }
 
-void save_on_full_disk(const Checkpoint *c, void (*when_full)(int))
-{
+void save_on_full_disk(const Checkpoint *c, void (*when_full)(int)) {
     signal(SIGXFSZ, when_full);
     fill_disk();
     save_checkpoint(c, FILE_NAME);
 }
 
-void test_full_disk(void)
-{
+void test_full_disk(void) {
     Checkpoint c = random_checkpoint(1, PRE_NORM, LEARNED, 1);
     write_header(sample_header);
     CLAIM_FAILS("when the disk is full saving fails",
@@ -1270,16 +1187,14 @@ void test_full_disk(void)
 }
 
 // The place is taken by a folder while the file is written.
-void commit_to_folder(void)
-{
+void commit_to_folder(void) {
     NewFile n = new_file(FOLDER_NAME);
     mkdir(FOLDER_NAME, 0700);
     commit_file(&n);
 }
 
 // A pipe takes what is written, but cannot be made to bring it to a disk.
-void commit_to_pipe(void)
-{
+void commit_to_pipe(void) {
     int ends[2];
     NewFile n = new_file(FILE_NAME);
     fclose(n.file);
@@ -1289,8 +1204,7 @@ void commit_to_pipe(void)
 }
 
 // The disk was full when a line was written, and nothing is left to write.
-void print_on_full_disk(void)
-{
+void print_on_full_disk(void) {
     if (!freopen("/dev/full", "w", stdout))
         fail("cannot open /dev/full: %s", strerror(errno));
     setvbuf(stdout, NULL, _IONBF, 0);
@@ -1298,8 +1212,7 @@ void print_on_full_disk(void)
     finish_output();
 }
 
-void test_last_moment(void)
-{
+void test_last_moment(void) {
     write_header(sample_header);
     CLAIM_FAILS("a folder that has come meanwhile is not replaced",
                 FOLDER_NAME ": Is a directory", (commit_to_folder(), 0));
@@ -1318,8 +1231,7 @@ void test_full_disk(void) {}
 void test_last_moment(void) {}
 #endif
 
-int main(void)
-{
+int main(void) {
     test_options();
     test_limits();
     test_choices();

@@ -18,8 +18,7 @@ typedef struct {
 } Case;
 
 // The mean loss of the batch; the logits' largest size goes to *most.
-double loss_of(Case *c, double *most)
-{
+double loss_of(Case *c, double *most) {
     size_t mark = room.used;
     Pass pass = {&room, &c->model->config, (real)c->dropout, 23, 1};
     Saved s;
@@ -35,14 +34,12 @@ double loss_of(Case *c, double *most)
     return loss.tokens ? loss.loss / loss.tokens : loss.loss;
 }
 
-double mean_loss(void *context)
-{
+double mean_loss(void *context) {
     return loss_of(context, NULL);
 }
 
 // All gradients, added to PREFILL.
-Transformer *gradient_of(Case *c)
-{
+Transformer *gradient_of(Case *c) {
     Transformer *g = transformer_zeros(&c->model->config);
     for (size_t k = 0; k < g->count; k++)
         g->values[k] = (real)PREFILL;
@@ -59,8 +56,7 @@ Transformer *gradient_of(Case *c)
 }
 
 // A model of random numbers.
-Transformer *model_of(int D, int H, int words, int norm)
-{
+Transformer *model_of(int D, int H, int words, int norm) {
     Config config = {.layers = 1, .d_model = D, .heads = H, .d_ff = 3,
                      .source_vocab = WORD + words, .target_vocab = WORD + words,
                      .max_len = 40, .norm = norm};
@@ -71,8 +67,7 @@ Transformer *model_of(int D, int H, int words, int norm)
 }
 
 // Claims that every gradient is right. Frees the model.
-void check_gradients(Case c, const char *what)
-{
+void check_gradients(Case c, const char *what) {
     Transformer *g = gradient_of(&c);
     double worst = 0;
     for (int i = 0; i < g->tensors; i++)
@@ -87,8 +82,7 @@ void check_gradients(Case c, const char *what)
 
 // ## As small as can be
 
-void test_smallest(void)
-{
+void test_smallest(void) {
     int end[] = {END}, start[] = {START}, word[] = {WORD};
     int two[] = {WORD, END}, input[] = {START, WORD};
     Batch empty = {1, 1, 1, end, start, end};
@@ -113,8 +107,7 @@ void test_smallest(void)
 
 // ## Nothing but padding
 
-void test_padding(void)
-{
+void test_padding(void) {
     int source[] = {WORD, END, PAD, PAD}, input[] = {START, WORD, PAD, PAD};
     int expected[] = {WORD, END, PAD, PAD};
     Batch batch = {2, 2, 2, source, input, expected};
@@ -137,8 +130,7 @@ void test_padding(void)
 // ## Scores
 
 // Queries and keys whose scores are `size`, 0 and -size.
-void check_scores(double size)
-{
+void check_scores(double size) {
     enum { T = 2, S = 3, K = 2 };
     Mat q = filled_mat(T, K, 0), k = filled_mat(S, K, 0), v = random_mat(S, K);
     Mat weights = filled_mat(T, S, 0), out = filled_mat(T, K, 0);
@@ -164,8 +156,7 @@ void check_scores(double size)
 }
 
 // Whatever the weights of a model, if they are finite, it can be used.
-void test_huge_weights(void)
-{
+void test_huge_weights(void) {
     for (double size = 1e10; size < 1e38; size *= 1e9) {
         Transformer *t = model_of(4, 2, 2, POST_NORM);
         for (size_t k = 0; k < t->count; k++)
@@ -183,8 +174,7 @@ void test_huge_weights(void)
 
 // A picture of weights that are not numbers. It could crash, so a child draws
 // it.
-void test_drawing_nan(void)
-{
+void test_drawing_nan(void) {
 #ifdef TRANSFORMER_POSIX
     const char *names[] = {"x", "y"};
     Mat nan = filled_mat(2, 2, NAN);
@@ -208,8 +198,7 @@ void test_drawing_nan(void)
 
 // ## Longer than trained
 
-Sentence sentence_of(int words)
-{
+Sentence sentence_of(int words) {
     Sentence s = {allocate((size_t)words + 1, sizeof(int)), words + 1};
     for (int i = 0; i < words; i++)
         s.id[i] = WORD + i % 2;
@@ -218,16 +207,14 @@ Sentence sentence_of(int words)
 }
 
 // (tcc does not understand calls in the braces of an array of structures.)
-void three_sentences(Sentence s[3], int first, int second, int third)
-{
+void three_sentences(Sentence s[3], int first, int second, int third) {
     s[0] = sentence_of(first);
     s[1] = sentence_of(second);
     s[2] = sentence_of(third);
 }
 
 // Trains on sentences of one and two words. Returns whether it stayed finite.
-bool train_a_little(Trainer *t, double dropout, double rate)
-{
+bool train_a_little(Trainer *t, double dropout, double rate) {
     Sentence source[3], target[3];
     three_sentences(source, 1, 2, 0);
     three_sentences(target, 2, 1, 1);
@@ -253,8 +240,7 @@ bool train_a_little(Trainer *t, double dropout, double rate)
     return finite;
 }
 
-void test_long_and_empty(void)
-{
+void test_long_and_empty(void) {
     Trainer t;
     CLAIM(train_a_little(&t, 0, 0.01), "a training with an empty source");
     Sentence s[3];
@@ -277,8 +263,7 @@ void test_long_and_empty(void)
 
 // ## Learning rate and dropout at their limits
 
-void test_limits(void)
-{
+void test_limits(void) {
     Trainer t;
     CLAIM(train_a_little(&t, 0.99, 0.01), "dropout 0.99: training is finite");
     trainer_free(&t);
@@ -295,8 +280,7 @@ void test_limits(void)
 // ## A batch that no int can count
 
 // 65536 sentences of which one has 65535 words: 2³² places.
-void test_large_batch(void)
-{
+void test_large_batch(void) {
     enum { MANY = 65536 };
     Sentence longest = sentence_of(MANY - 1), shortest = sentence_of(0);
     Sentence *s = allocate(MANY, sizeof *s);
@@ -323,8 +307,7 @@ enum { MANY_LINES = 10000 };
 enum { MANY_LINES = 1000000 };
 #endif
 
-void test_million(void)
-{
+void test_million(void) {
     FILE *file = fopen(FILE_NAME, "wb");
     for (int i = 0; i < MANY_LINES; i++)
         fprintf(file, "a%d b\tc d e%d\n", i % 1000, i % 500);
@@ -355,8 +338,7 @@ void test_million(void)
     remove(FILE_NAME);
 }
 
-int main(void)
-{
+int main(void) {
     test_smallest();
     test_padding();
     check_scores(1e4);

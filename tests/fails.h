@@ -12,8 +12,7 @@ typedef struct {
 
 // True in the child, which must end by _exit(). In the parent false, when the
 // child has ended; `e` then tells how.
-bool in_child(Ending *e)
-{
+bool in_child(Ending *e) {
     int ends[2], status = 0;
     fflush(stdout);
     if (pipe(ends) != 0)
@@ -40,16 +39,14 @@ bool in_child(Ending *e)
 
 // Whether it ended as fail() ends a program: status 1 and one line, in which
 // `part` occurs.
-bool failed_saying(const Ending *e, const char *part)
-{
+bool failed_saying(const Ending *e, const char *part) {
     const char *end = strchr(e->said, '\n');
     return e->status == 1 && !strncmp(e->said, "transformer: ", 13) && end
         && !end[1] && strstr(e->said, part);
 }
 
 void claim_failure(const Ending *e, const char *what, const char *part,
-                   const char *file, int line)
-{
+                   const char *file, int line) {
     if (failed_saying(e, part))
         claim(true, file, line, "%s", what);
     else

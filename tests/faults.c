@@ -47,8 +47,7 @@ typedef struct {
 Opened opened[FILES];
 int files;
 
-void write_counts(void)
-{
+void write_counts(void) {
     FILE *file = fopen(getenv("COUNTS"), "w");
     if (!file)
         abort();
@@ -56,8 +55,7 @@ void write_counts(void)
     fclose(file);
 }
 
-void read_fault(void)
-{
+void read_fault(void) {
     static bool done;
     char name[16] = "";
     const char *text = getenv("FAULT");
@@ -73,13 +71,11 @@ void read_fault(void)
     fault_thing = !strcmp(name, "disk");
 }
 
-bool kind_is(const char *kind)
-{
+bool kind_is(const char *kind) {
     return !strcmp(fault_kind, kind);
 }
 
-void cut_power(void)
-{
+void cut_power(void) {
     for (int i = 0; i < files; i++)
         if (opened[i].writes && truncate(opened[i].path, opened[i].safe) != 0
             && errno != ENOENT)
@@ -88,8 +84,7 @@ void cut_power(void)
 
 // Counts one request. Returns whether it is the one that goes wrong, in a way
 // that its caller sees to.
-bool goes_wrong(int thing)
-{
+bool goes_wrong(int thing) {
     read_fault();
     if (++counts[thing] != fault_number || thing != fault_thing)
         return false;
@@ -102,32 +97,27 @@ bool goes_wrong(int thing)
     return !kind_is("int");
 }
 
-void *fault_malloc(size_t size)
-{
+void *fault_malloc(size_t size) {
     return goes_wrong(MEMORY) ? NULL : malloc(size);
 }
 
-void *fault_calloc(size_t count, size_t size)
-{
+void *fault_calloc(size_t count, size_t size) {
     return goes_wrong(MEMORY) ? NULL : calloc(count, size);
 }
 
-void *fault_realloc(void *memory, size_t size)
-{
+void *fault_realloc(void *memory, size_t size) {
     return goes_wrong(MEMORY) ? NULL : realloc(memory, size);
 }
 
 // Whether a request of the disk fails; errno says why.
-bool disk_fails(void)
-{
+bool disk_fails(void) {
     bool wrong = goes_wrong(DISK);
     disk_is_full = disk_is_full || (wrong && kind_is("full"));
     errno = EIO;
     return wrong && kind_is("fail");
 }
 
-ssize_t disk_read(void *cookie, char *to, size_t size)
-{
+ssize_t disk_read(void *cookie, char *to, size_t size) {
     long before = counts[DISK];
     if (disk_fails())
         return -1;
@@ -137,8 +127,7 @@ ssize_t disk_read(void *cookie, char *to, size_t size)
     return read(((Opened *)cookie)->fd, to, size);
 }
 
-ssize_t disk_write(void *cookie, const char *from, size_t size)
-{
+ssize_t disk_write(void *cookie, const char *from, size_t size) {
     bool was_full = disk_is_full;
     if (disk_fails())
         return 0;
@@ -148,14 +137,12 @@ ssize_t disk_write(void *cookie, const char *from, size_t size)
     return size ? write(((Opened *)cookie)->fd, from, size) : 0;
 }
 
-int disk_seek(void *cookie, off64_t *place, int from)
-{
+int disk_seek(void *cookie, off64_t *place, int from) {
     *place = lseek(((Opened *)cookie)->fd, *place, from);
     return *place < 0 ? -1 : 0;
 }
 
-int disk_close(void *cookie)
-{
+int disk_close(void *cookie) {
     Opened *o = cookie;
     int result = close(o->fd);
     o->file = NULL;
@@ -163,15 +150,13 @@ int disk_close(void *cookie)
 }
 
 // What is known of a name no longer holds: its file is replaced or removed.
-void forget(const char *path)
-{
+void forget(const char *path) {
     for (int i = 0; i < files; i++)
         if (!strcmp(opened[i].path, path))
             opened[i].writes = false;
 }
 
-FILE *fault_fopen(const char *path, const char *mode)
-{
+FILE *fault_fopen(const char *path, const char *mode) {
     bool writes = *mode != 'r', appends = *mode == 'a';
     if (disk_fails())
         return NULL;
@@ -196,16 +181,14 @@ FILE *fault_fopen(const char *path, const char *mode)
 }
 
 // The file's number in `opened`, for fsync; a real one has none above FILES.
-int fault_fileno(FILE *file)
-{
+int fault_fileno(FILE *file) {
     for (int i = 0; i < files; i++)
         if (opened[i].file == file)
             return FILES + i;
     return fileno(file);
 }
 
-int fault_fsync(int number)
-{
+int fault_fsync(int number) {
     Opened *o = &opened[number - FILES];
     if (disk_fails())
         return -1;
@@ -214,8 +197,7 @@ int fault_fsync(int number)
     return 0;
 }
 
-int fault_rename(const char *from, const char *to)
-{
+int fault_rename(const char *from, const char *to) {
     if (disk_fails())
         return -1;
     forget(to);
@@ -225,8 +207,7 @@ int fault_rename(const char *from, const char *to)
     return rename(from, to);
 }
 
-int fault_remove(const char *path)
-{
+int fault_remove(const char *path) {
     if (disk_fails())
         return -1;
     forget(path);

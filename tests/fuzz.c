@@ -37,8 +37,7 @@ ssize_t read_fed(char *to, size_t size);
 
 const char *input_name = "build/fuzz.input";
 
-void name_input(const char *behind)
-{
+void name_input(const char *behind) {
     static char name[256];
     const char *given = getenv("FUZZ_INPUT");
     snprintf(name, sizeof name, "%s%s", given ? given : input_name, behind);
@@ -63,28 +62,24 @@ typedef struct {
 
 Fed input;
 
-int fed_byte(void)
-{
+int fed_byte(void) {
     return input.read < input.size ? (unsigned char)input.bytes[input.read++]
                                    : EOF;
 }
 
-ssize_t read_fed(char *to, size_t size)
-{
+ssize_t read_fed(char *to, size_t size) {
     size_t left = input.size - input.read, n = left < size ? left : size;
     memcpy(to, input.bytes + input.read, n);
     input.read += n;
     return (ssize_t)n;
 }
 
-void save_bytes(const char *bytes, size_t size)
-{
+void save_bytes(const char *bytes, size_t size) {
     FILE *file = fopen(input_name, "wb");
     MUST(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
 }
 
-FILE *nowhere(void)
-{
+FILE *nowhere(void) {
     static FILE *file;
     if (!file)
         file = fopen("/dev/null", "w");
@@ -93,8 +88,7 @@ FILE *nowhere(void)
 }
 
 // The first byte says how text is to be cut.
-Tokenizer tokenizer(void)
-{
+Tokenizer tokenizer(void) {
     int c = fed_byte();
     return (Tokenizer){c & 1 ? CHARACTERS : WORDS, c >> 1 & 1};
 }
@@ -102,8 +96,7 @@ Tokenizer tokenizer(void)
 // ## model
 
 // Uses a model that was read: whatever its numbers are.
-void use_model(Checkpoint *c)
-{
+void use_model(Checkpoint *c) {
     const Transformer *t = c->trainer.model;
     Arena *arena = &c->trainer.arena;
     Sentence source, *own;
@@ -124,20 +117,18 @@ void use_model(Checkpoint *c)
 }
 
 // What was read can be saved, and then it is read again as the same.
-void save_again(const Checkpoint *c)
-{
+void save_again(const Checkpoint *c) {
     size_t size, again;
     save_checkpoint(c, input_name);
     char *bytes = read_file(input_name, &size);
-    Checkpoint loaded = load_checkpoint(input_name);
+    Checkpoint loaded = load_checkpoint(input_name, true);
     save_checkpoint(&loaded, input_name);
     char *same = read_file(input_name, &again);
     MUST(size == again && !memcmp(bytes, same, size));
 }
 
-void feed_model(void)
-{
-    Checkpoint c = load_checkpoint(input_name);
+void feed_model(void) {
+    Checkpoint c = load_checkpoint(input_name, true);
     memory_limit = SIZE_MAX;
     if (c.settings.config.max_len <= 100)
         use_model(&c);
@@ -148,8 +139,7 @@ void feed_model(void)
 
 // ## pairs
 
-void check_vocabulary(const Vocab *v)
-{
+void check_vocabulary(const Vocab *v) {
     for (int i = FIRST_TOKEN; i < v->count; i++) {
         MUST(valid_utf8(v->token[i]));
         MUST(token_id(v, v->token[i], (int)strlen(v->token[i])) == i);
@@ -157,8 +147,7 @@ void check_vocabulary(const Vocab *v)
 }
 
 // Text made of tokens is cut into the same tokens again.
-void check_sentence(Sentence s, const Vocab *v, Tokenizer how)
-{
+void check_sentence(Sentence s, const Vocab *v, Tokenizer how) {
     char *text = detokenize(s.id, s.length, v, how);
     Sentence again = tokenize(text, v, how);
     MUST(again.length == s.length);
@@ -168,8 +157,7 @@ void check_sentence(Sentence s, const Vocab *v, Tokenizer how)
     free(text);
 }
 
-void feed_pairs(void)
-{
+void feed_pairs(void) {
     Tokenizer how = tokenizer();
     int least = 1 + fed_byte() % 4;
     save_bytes(input.bytes + input.read, input.size - input.read);
@@ -194,8 +182,7 @@ void feed_pairs(void)
 // ## text
 
 // A checkpoint whose words are all those of the text.
-Checkpoint checkpoint_of(char *text, Tokenizer how)
-{
+Checkpoint checkpoint_of(char *text, Tokenizer how) {
     Checkpoint c = {.settings = {.tokenizer = how}};
     c.settings.config.max_len = 20;
     c.source = vocab_build(&text, 1, how, 1);
@@ -203,8 +190,7 @@ Checkpoint checkpoint_of(char *text, Tokenizer how)
     return c;
 }
 
-void draw_line(char *line, const Checkpoint *c, Sentence s)
-{
+void draw_line(char *line, const Checkpoint *c, Sentence s) {
     const char *names[] = {line, c->source.token[s.id[0]]};
     real weights[] = {0, 1, (real)0.5, (real)0.25};
     draw_attention(nowhere(), mat(weights, 2, 2), names, names);
@@ -212,12 +198,11 @@ void draw_line(char *line, const Checkpoint *c, Sentence s)
     MUST(*last_characters(line, 0) == '\0');
 }
 
-void feed_text(void)
-{
+void feed_text(void) {
     Tokenizer how = tokenizer();
-    char *line;
-    Input in = {0};
-    while ((line = read_input(&in)) != NULL) {
+    char *line = allocate(LONGEST_LINE, 1);
+    Input in = {.text = line};
+    while (read_input(&in)) {
         Checkpoint none = {.settings = {.tokenizer = how}};
         Sentence s;
         none.source = vocab_new();
@@ -238,13 +223,13 @@ void feed_text(void)
         draw_line(line, &c, s);
         checkpoint_free(&c);
     }
+    free(line);
 }
 
 // ## options
 
 // Arguments are separated by zero bytes or line ends, as in a file of corpus.
-void feed_options(void)
-{
+void feed_options(void) {
     enum { MOST = 40 };
     char name[] = "transformer", *argument[MOST + 1] = {name};
     char *text = allocate(input.size + 1, 1), *next = text;
@@ -270,8 +255,7 @@ void feed_options(void)
 
 // ## log
 
-void feed_log(void)
-{
+void feed_log(void) {
     long step = fed_byte();
     save_bytes(input.bytes + input.read, input.size - input.read);
     Settings s = {.log = input_name, .resume = true};
@@ -304,8 +288,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 char said[4096];
 
 // A refusal is one line that says who speaks, without control characters.
-void check_message(int status, bool misused)
-{
+void check_message(int status, bool misused) {
     const char *end = strchr(said, '\n');
     MUST(status == (misused ? 2 : 1));
     MUST(!strncmp(said, "transformer: ", 13) && end && !end[1]);
@@ -315,8 +298,7 @@ void check_message(int status, bool misused)
 }
 
 // Feeds a part. Returns whether the input was taken.
-bool feed(const Part *part, const char *bytes, size_t size)
-{
+bool feed(const Part *part, const char *bytes, size_t size) {
     int status = 0;
     if (!messages)
         messages = fmemopen(said, sizeof said, "w");
@@ -351,15 +333,13 @@ const char *const words[] = {
 };
 enum { WORDS_KNOWN = sizeof words / sizeof *words, LONGEST = 1 << 15 };
 
-int below(int n)
-{
+int below(int n) {
     return (int)(uniform(&test_state) * n);
 }
 
 // Puts `count` bytes in the place of `gone` bytes at `place`; returns the size.
 size_t replace(char *bytes, size_t size, size_t place, size_t gone,
-               const char *by, size_t count)
-{
+               const char *by, size_t count) {
     char copied[256];
     if (size - gone + count > LONGEST || count > sizeof copied)
         return size;
@@ -370,8 +350,7 @@ size_t replace(char *bytes, size_t size, size_t place, size_t gone,
 }
 
 // Changes one thing; returns the new size.
-size_t change(char *bytes, size_t size)
-{
+size_t change(char *bytes, size_t size) {
     size_t place = (size_t)below((int)size + 1), left = size - place;
     size_t some = left ? (size_t)below((int)fmin((double)left, 200)) : 0;
     const char *word = words[below(WORDS_KNOWN)];
@@ -396,8 +375,7 @@ size_t change(char *bytes, size_t size)
 }
 
 // Mends the length of a model's header, so that the damage behind it is seen.
-void mend_length(char *bytes, size_t size)
-{
+void mend_length(char *bytes, size_t size) {
     size_t numbers = 0;
     for (size_t i = 8; i + 1 < size; i++)
         if (bytes[i] == '}' && (bytes[i + 1] == '}'))
@@ -406,8 +384,7 @@ void mend_length(char *bytes, size_t size)
         bytes[i] = (char)((uint64_t)(numbers - 8) >> 8 * i);
 }
 
-size_t vary(const Part *part, char *bytes, size_t size)
-{
+size_t vary(const Part *part, char *bytes, size_t size) {
     for (int n = 1 + below(4); n > 0; n--)
         size = change(bytes, size);
     if (part == parts && size > 8 && below(8))
@@ -420,8 +397,7 @@ size_t vary(const Part *part, char *bytes, size_t size)
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
-const Part *part_of_name(void)
-{
+const Part *part_of_name(void) {
     const Part *p = parts;
     while (strcmp(p->name, NAME_OF(PART)))
         p++;
@@ -432,8 +408,7 @@ size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
 
 // Half of the variations are libFuzzer's.
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-                               unsigned seed)
-{
+                               unsigned seed) {
     char own[LONGEST + 1];
     test_state = seed;
     if (size > LONGEST || below(2)) {
@@ -449,8 +424,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
     return size;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!messages)
         name_input("." NAME_OF(PART));
     feed(part_of_name(), (const char *)bytes, size);
@@ -459,16 +433,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 #else
 
-bool is_of(const Part *part, const char *path)
-{
+bool is_of(const Part *part, const char *path) {
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     size_t length = strlen(part->name);
     return !strncmp(name, part->name, length) && name[length] == '-';
 }
 
 // Feeds a part with all its files, then with variations of them.
-void try_part(const Part *part, int variations, char **path, int paths)
-{
+void try_part(const Part *part, int variations, char **path, int paths) {
     enum { FILES = 200 };
     char *file[FILES], varied[LONGEST + 1];
     size_t size[FILES];
@@ -493,8 +465,7 @@ void try_part(const Part *part, int variations, char **path, int paths)
         free(file[--files]);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int variations = argc > 2 ? atoi(argv[1]) : 0;
     if (variations < 1) {
         printf("fuzz: VARIATIONS FILE...\n");

@@ -15,8 +15,7 @@ typedef struct {
 Golden *golden;
 int goldens;
 
-void read_golden(const char *path)
-{
+void read_golden(const char *path) {
     FILE *file = fopen(path, "r");
     if (!file)
         fail("cannot open %s", path);
@@ -45,8 +44,7 @@ void read_golden(const char *path)
     fclose(file);
 }
 
-Mat expected(const char *prefix, const char *name)
-{
+Mat expected(const char *prefix, const char *name) {
     char full[160];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     for (int i = 0; i < goldens; i++)
@@ -55,8 +53,7 @@ Mat expected(const char *prefix, const char *name)
     fail("no golden value %s", full);
 }
 
-int *ids_of(const char *name)
-{
+int *ids_of(const char *name) {
     Mat m = expected("", name);
     int *ids = arena_take(&room, (size_t)(m.rows * m.cols), sizeof *ids);
     for (int k = 0; k < m.rows * m.cols; k++)
@@ -70,8 +67,7 @@ double worst_value, worst_gradient;
 const char *worst_name = "";
 
 // Notes the largest error of what we computed against the golden value.
-void compare(const char *name, Mat ours)
-{
+void compare(const char *name, Mat ours) {
     double error = largest_error(ours, expected("value.", name));
     if (error > worst_value || isnan(error)) {
         worst_value = error;
@@ -81,8 +77,7 @@ void compare(const char *name, Mat ours)
     }
 }
 
-void compare_in(const char *prefix, const char *name, Mat ours)
-{
+void compare_in(const char *prefix, const char *name, Mat ours) {
     char full[80];
     snprintf(full, sizeof full, "%s.%s", prefix, name);
     compare(full, ours);
@@ -90,8 +85,7 @@ void compare_in(const char *prefix, const char *name, Mat ours)
 
 // weights · values, head by head, is what the output projection reads
 void compare_attention(const char *prefix, const MultiHeadSaved *s,
-                       const MultiHead *w)
-{
+                       const MultiHead *w) {
     Pass pass = {.arena = &room};
     Mat out = linear_forward(&pass, &w->output, s->context);
     compare_in(prefix, "query", s->q);
@@ -103,8 +97,7 @@ void compare_attention(const char *prefix, const MultiHeadSaved *s,
 }
 
 void compare_ffn(const char *prefix, const FeedForwardSaved *s,
-                 const FeedForward *w)
-{
+                 const FeedForward *w) {
     Pass pass = {.arena = &room};
     Mat out = linear_forward(&pass, &w->outer, s->active);
     compare_in(prefix, "feed_forward.inner", s->inner);
@@ -113,15 +106,13 @@ void compare_ffn(const char *prefix, const FeedForwardSaved *s,
 }
 
 void compare_norm(const char *prefix, const char *name, const NormSaved *s,
-                  const Norm *w)
-{
+                  const Norm *w) {
     Pass pass = {.arena = &room};
     NormSaved again;
     compare_in(prefix, name, norm_forward(&pass, &again, w, s->x));
 }
 
-void compare_layers(const Saved *s, const Transformer *t)
-{
+void compare_layers(const Saved *s, const Transformer *t) {
     char prefix[40], path[80];
     for (int l = 0; l < t->config.layers; l++) {
         const EncoderLayerSaved *e = &s->encoder.layer[l];
@@ -158,8 +149,7 @@ void compare_layers(const Saved *s, const Transformer *t)
 
 // ## The model
 
-void check_model(const char *path, Config config, double smoothing)
-{
+void check_model(const char *path, Config config, double smoothing) {
     read_golden(path);
     Mat source = expected("", "source"), input = expected("", "input");
     config.layers = 2;
@@ -215,8 +205,7 @@ void check_model(const char *path, Config config, double smoothing)
 
 // ## Adam and clipping
 
-void check_adam(void)
-{
+void check_adam(void) {
     read_golden("tests/golden/adam.txt");
     Mat p = copied(expected("", "parameter"));
     Mat m = filled_mat(1, p.cols, 0), v = filled_mat(1, p.cols, 0);
@@ -244,8 +233,7 @@ void check_adam(void)
           "and so is the factor it is clipped by");
 }
 
-int main(void)
-{
+int main(void) {
     check_model("tests/golden/post.txt", (Config){.norm = POST_NORM}, 0);
     check_model("tests/golden/pre.txt",
                 (Config){.norm = PRE_NORM, .activation = GELU,

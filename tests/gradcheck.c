@@ -18,8 +18,7 @@ typedef struct {
 Row table[MOST];
 int rows;
 
-Row *find_row(const char *name)
-{
+Row *find_row(const char *name) {
     for (int i = 0; i < rows; i++)
         if (!strcmp(table[i].name.text, name))
             return &table[i];
@@ -27,8 +26,7 @@ Row *find_row(const char *name)
     return &table[rows++];
 }
 
-void check_configuration(Config config, double smoothing, double rate)
-{
+void check_configuration(Config config, double smoothing, double rate) {
     ModelCase c = {random_transformer(&config), small_batch(), rate, smoothing};
     Transformer *g = model_gradient(&c);
     for (int i = 0; i < g->tensors; i++) {
@@ -42,8 +40,7 @@ void check_configuration(Config config, double smoothing, double rate)
     transformer_free(c.model);
 }
 
-int main(void)
-{
+int main(void) {
     int configurations = 0;
     for (int norm = 0; norm < 2; norm++)
         for (int activation = 0; activation < 2; activation++)

@@ -3,16 +3,14 @@
 
 #include "test.h"
 
-bool no_report(void *context, const Report *report)
-{
+bool no_report(void *context, const Report *report) {
     (void)context;
     (void)report;
     return true;
 }
 
 // Exact match in percent on the test file after training on the training file.
-double learn(const char *name, int layers, int steps)
-{
+double learn(const char *name, int layers, int steps) {
     char path[80];
     Settings s = {.min_count = 1};
     s.config = (Config){.layers = layers, .d_model = 64, .heads = 4, .d_ff = 128,
@@ -51,8 +49,7 @@ double learn(const char *name, int layers, int steps)
     return 100.0 * match.exact / match.sentences;
 }
 
-int main(void)
-{
+int main(void) {
     double reverse = learn("reverse", 1, 2000);
     CLAIM(reverse == 100, "reversal of sequences is learned: %.1f %% of unseen ones "
           "exact", reverse);

@@ -8,29 +8,25 @@ int input_ids[B * T] = {START, 8, 5, 10, START, 6, PAD, PAD};
 int expected_ids[B * T] = {8, 5, 10, END, 6, END, PAD, PAD};
 
 // A copy in memory of its own, so that Valgrind sees who reads behind its end.
-int *copied_ids(const int *ids, int n)
-{
+int *copied_ids(const int *ids, int n) {
     int *copy = arena_take(&room, (size_t)n, sizeof *ids);
     return memcpy(copy, ids, sizeof *ids * (size_t)n);
 }
 
-Batch small_batch(void)
-{
+Batch small_batch(void) {
     return (Batch){B, S, T, copied_ids(source_ids, B * S),
                    copied_ids(input_ids, B * T),
                    copied_ids(expected_ids, B * T)};
 }
 
-Config small_config(void)
-{
+Config small_config(void) {
     return (Config){.layers = 2, .d_model = D, .heads = H, .d_ff = F,
                     .source_vocab = SOURCE_V, .target_vocab = TARGET_V,
                     .max_len = 6};
 }
 
 // Parameters that are all random: gains around 1, no bias zero.
-Transformer *random_transformer(const Config *config)
-{
+Transformer *random_transformer(const Config *config) {
     Transformer *t = transformer_new(config);
     for (int i = 0; i < t->tensors; i++) {
         Tensor *tensor = &t->tensor[i];
@@ -49,14 +45,12 @@ typedef struct {
     double dropout, smoothing;
 } ModelCase;
 
-Mat model_logits(ModelCase *c, Pass *pass, Saved *s)
-{
+Mat model_logits(ModelCase *c, Pass *pass, Saved *s) {
     *pass = (Pass){&room, &c->model->config, (real)c->dropout, 23, B};
     return transformer_forward(pass, s, c->model, &c->batch);
 }
 
-double model_loss(void *context)
-{
+double model_loss(void *context) {
     ModelCase *c = context;
     size_t mark = room.used;
     Pass pass;
@@ -69,8 +63,7 @@ double model_loss(void *context)
 }
 
 // All gradients, added to PREFILL.
-Transformer *model_gradient(ModelCase *c)
-{
+Transformer *model_gradient(ModelCase *c) {
     Transformer *g = transformer_zeros(&c->model->config);
     for (size_t k = 0; k < g->count; k++)
         g->values[k] = (real)PREFILL;

@@ -7,8 +7,7 @@ enum { B = 2, S = 4, T = 3, I = 5, H = 6, A = 7, V = 9, E = 5 };
 
 // ---------------------------------------------------------------- products
 
-void test_packed_product(void)
-{
+void test_packed_product(void) {
     int size[] = {1, 2, 13, 40, 131};
     double worst = 0;
     for (int i = 0; i < 5; i++)
@@ -29,14 +28,12 @@ void test_packed_product(void)
 
 // -------------------------------------------------------------------- LSTM
 
-Lstm random_lstm(int in, int hidden)
-{
+Lstm random_lstm(int in, int hidden) {
     return (Lstm){{random_mat(in, 4 * hidden), random_mat(1, 4 * hidden)},
                   random_mat(hidden, 4 * hidden)};
 }
 
-Lstm prefilled_lstm(int in, int hidden)
-{
+Lstm prefilled_lstm(int in, int hidden) {
     return (Lstm){{filled_mat(in, 4 * hidden, PREFILL),
                    filled_mat(1, 4 * hidden, PREFILL)},
                   filled_mat(hidden, 4 * hidden, PREFILL)};
@@ -50,16 +47,14 @@ typedef struct {
     Mat upstream, upstream_cell;   // (S·B,H), (B,H)
 } LstmCase;
 
-void lstm_run(LstmCase *c, LstmSaved *s)
-{
+void lstm_run(LstmCase *c, LstmSaved *s) {
     lstm_start(&room, s, &c->w, B, S, c->hidden, c->cell);
     lstm_inputs(&room, s->gates, &c->w, c->x);
     for (int t = 0; t < S; t++)
         lstm_step(s, t);
 }
 
-double lstm_loss(void *context)
-{
+double lstm_loss(void *context) {
     LstmCase *c = context;
     size_t mark = room.used;
     LstmSaved s;
@@ -70,8 +65,7 @@ double lstm_loss(void *context)
     return value;
 }
 
-void check_lstm(void)
-{
+void check_lstm(void) {
     LstmCase c = {random_lstm(I, H), random_mat(S * B, I), random_mat(B, H),
                   random_mat(B, H), random_mat(S * B, H), random_mat(B, H)};
     LstmSaved s;
@@ -94,8 +88,7 @@ void check_lstm(void)
 }
 
 // One step, by the formulas and libm.
-void test_one_step(void)
-{
+void test_one_step(void) {
     Lstm w = random_lstm(1, 1);
     Mat x = random_mat(1, 1), h = random_mat(1, 1), c = random_mat(1, 1);
     LstmSaved s;
@@ -115,8 +108,7 @@ void test_one_step(void)
 }
 
 // Gates that are open or shut: the cell, and its gradient, pass unharmed.
-void test_highway(void)
-{
+void test_highway(void) {
     LstmCase c = {prefilled_lstm(I, H), random_mat(S * B, I), random_mat(B, H),
                   random_mat(B, H), filled_mat(S * B, H, 0), random_mat(B, H)};
     fill(c.w.input.weight, 0);
@@ -135,8 +127,7 @@ void test_highway(void)
 }
 
 // Nothing of one sentence gets into another.
-void test_sentences_apart(void)
-{
+void test_sentences_apart(void) {
     Lstm w = random_lstm(I, H);
     Mat x = random_mat(S * B, I);
     LstmSaved s, changed;
@@ -158,8 +149,7 @@ typedef struct {
     Mat x, upstream; // (S·B,I), (S·B,2H)
 } BiCase;
 
-double bilstm_loss(void *context)
-{
+double bilstm_loss(void *context) {
     BiCase *c = context;
     size_t mark = room.used;
     BiLstmSaved s;
@@ -169,8 +159,7 @@ double bilstm_loss(void *context)
     return value;
 }
 
-void check_bilstm(void)
-{
+void check_bilstm(void) {
     BiCase c = {{random_lstm(I, H), random_lstm(I, H)}, random_mat(S * B, I),
                 random_mat(S * B, 2 * H)};
     BiLstmSaved s;
@@ -207,8 +196,7 @@ typedef struct {
     Mat values, states, upstream; // (S·B,H), (T·B,H), (T·B,H)
 } AdditiveCase;
 
-Mat additive_run(AdditiveCase *c, AdditiveSaved *s)
-{
+Mat additive_run(AdditiveCase *c, AdditiveSaved *s) {
     Mat out = arena_mat(&room, T * B, H);
     additive_start(&room, s, &c->w, c->values, B, T);
     for (int t = 0; t < T; t++)
@@ -217,8 +205,7 @@ Mat additive_run(AdditiveCase *c, AdditiveSaved *s)
     return out;
 }
 
-double additive_loss(void *context)
-{
+double additive_loss(void *context) {
     AdditiveCase *c = context;
     size_t mark = room.used;
     AdditiveSaved s;
@@ -227,8 +214,7 @@ double additive_loss(void *context)
     return value;
 }
 
-void check_additive(void)
-{
+void check_additive(void) {
     AdditiveCase c = {{random_mat(H, A), random_mat(H, A), random_mat(1, A)},
                       random_mat(S * B, H), random_mat(T * B, H),
                       random_mat(T * B, H)};
@@ -276,13 +262,11 @@ typedef struct {
     bool own[T];
 } RnnCase;
 
-Batch rnn_batch(void)
-{
+Batch rnn_batch(void) {
     return (Batch){B, S, T, source_ids, NULL, expected_ids};
 }
 
-double rnn_loss(void *context)
-{
+double rnn_loss(void *context) {
     RnnCase *c = context;
     size_t mark = room.used;
     Batch batch = rnn_batch();
@@ -294,8 +278,7 @@ double rnn_loss(void *context)
     return loss.loss / loss.tokens;
 }
 
-Rnn *random_rnn(int attention)
-{
+Rnn *random_rnn(int attention) {
     RnnConfig config = {V, E, H, attention};
     Rnn *r = rnn_zeros(&config);
     for (size_t k = 0; k < r->book.count; k++)
@@ -303,8 +286,7 @@ Rnn *random_rnn(int attention)
     return r;
 }
 
-void check_rnn(int attention, bool own, const char *name)
-{
+void check_rnn(int attention, bool own, const char *name) {
     RnnCase c = {random_rnn(attention), {own, own, own}};
     Rnn *g = rnn_zeros(&c.model->config);
     for (size_t k = 0; k < g->book.count; k++)
@@ -326,8 +308,7 @@ void check_rnn(int attention, bool own, const char *name)
 
 // What the model is fed at each step, and that it never sees the true words
 // when it is fed its own.
-void test_inputs(void)
-{
+void test_inputs(void) {
     Rnn *r = random_rnn(A);
     Batch batch = rnn_batch();
     RnnSaved s;
@@ -357,8 +338,7 @@ void test_inputs(void)
 }
 
 // With a gradient of 3 all the time every step is the rate.
-void test_slow_adam(void)
-{
+void test_slow_adam(void) {
     real p[2] = {0}, m[2] = {0}, v[2] = {0}, g[2] = {3, -300};
     for (int t = 1; t <= 10; t++)
         slow_adam_step(p, m, v, g, 2, 0.5, 0.01, t);
@@ -369,8 +349,7 @@ void test_slow_adam(void)
 }
 
 // A few steps of Adam on one batch: the loss goes to zero.
-void test_learning(int attention)
-{
+void test_learning(int attention) {
     Rnn *r[4];
     RnnConfig config = {V, E, H, attention};
     for (int k = 0; k < 4; k++)
@@ -400,8 +379,7 @@ void test_learning(int attention)
         rnn_free(r[k]);
 }
 
-int main(void)
-{
+int main(void) {
     test_packed_product();
     test_one_step();
     test_highway();

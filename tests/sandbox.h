@@ -28,8 +28,7 @@ bool exit_returns;
 jmp_buf where_exit_returns;
 int exit_status;
 
-_Noreturn void sandbox_exit(int status)
-{
+_Noreturn void sandbox_exit(int status) {
     if (!exit_returns)
         exit(status);
     exit_status = status;
@@ -37,8 +36,7 @@ _Noreturn void sandbox_exit(int status)
 }
 
 // Takes the memory out of the ring and gives the whole piece.
-void *unlinked(void *memory)
-{
+void *unlinked(void *memory) {
     if (!memory)
         return NULL;
     Piece *p = (Piece *)memory - 1;
@@ -49,8 +47,7 @@ void *unlinked(void *memory)
 }
 
 // Puts a piece into the ring and gives the memory behind it.
-void *linked(Piece *p, size_t size)
-{
+void *linked(Piece *p, size_t size) {
     if (!p)
         return NULL;
     p->is.before = &pieces;
@@ -66,27 +63,23 @@ void *linked(Piece *p, size_t size)
     return p + 1;
 }
 
-void *sandbox_malloc(size_t size)
-{
+void *sandbox_malloc(size_t size) {
     if (size > SIZE_MAX / 2)
         return NULL;
     return linked(malloc(sizeof(Piece) + size), size);
 }
 
-void *sandbox_calloc(size_t count, size_t size)
-{
+void *sandbox_calloc(size_t count, size_t size) {
     if (count > SIZE_MAX / 2 / size)
         return NULL;
     return linked(calloc(1, sizeof(Piece) + count * size), count * size);
 }
 
-void sandbox_free(void *memory)
-{
+void sandbox_free(void *memory) {
     free(unlinked(memory));
 }
 
-void *sandbox_realloc(void *memory, size_t size)
-{
+void *sandbox_realloc(void *memory, size_t size) {
     size_t before = memory ? ((Piece *)memory - 1)->is.size : 0;
     Piece *p = unlinked(memory);
     Piece *larger = size > SIZE_MAX / 2 ? NULL
@@ -99,8 +92,7 @@ void *sandbox_realloc(void *memory, size_t size)
 enum { SANDBOX_FILES = 8 };
 FILE *open_files[SANDBOX_FILES]; // opened while exit() comes back
 
-FILE *sandbox_fopen(const char *path, const char *mode)
-{
+FILE *sandbox_fopen(const char *path, const char *mode) {
     FILE *file = fopen(path, mode);
     for (int i = 0; exit_returns && file; i++) {
         if (i == SANDBOX_FILES)
@@ -113,8 +105,7 @@ FILE *sandbox_fopen(const char *path, const char *mode)
     return file;
 }
 
-int sandbox_fclose(FILE *file)
-{
+int sandbox_fclose(FILE *file) {
     for (int i = 0; i < SANDBOX_FILES; i++)
         if (open_files[i] == file)
             open_files[i] = NULL;
@@ -128,16 +119,14 @@ int sandbox_fclose(FILE *file)
 //         …what may end the program
 //     int status = sandbox_end();
 
-void sandbox_begin(void)
-{
+void sandbox_begin(void) {
     exit_returns = true;
     exit_status = 0;
     memory_peak = memory_now;
 }
 
 // Frees and closes what is left; returns 0 or what exit() was given.
-int sandbox_end(void)
-{
+int sandbox_end(void) {
     for (Piece *p = pieces.is.behind, *next; p != &pieces; p = next) {
         next = p->is.behind;
         if (p->is.inside)

@@ -21,8 +21,7 @@ int claims_passed, claims_failed;
 // Checks one claim; further arguments say what was found.
 #define CLAIM(holds, ...) claim((holds), __FILE__, __LINE__, __VA_ARGS__)
 
-void claim(bool holds, const char *file, int line, const char *format, ...)
-{
+void claim(bool holds, const char *file, int line, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     printf(holds ? "ok   " : "FAIL ");
@@ -34,8 +33,7 @@ void claim(bool holds, const char *file, int line, const char *format, ...)
     *(holds ? &claims_passed : &claims_failed) += 1;
 }
 
-int claims_end(void)
-{
+int claims_end(void) {
     printf("%d passed, %d failed\n", claims_passed, claims_failed);
     return claims_failed > 0;
 }
@@ -44,15 +42,13 @@ int claims_end(void)
 uint64_t test_state = 42;
 
 // Normally distributed, mean 0 and standard deviation 1 (Box and Muller, 1958).
-double normal(uint64_t *state)
-{
+double normal(uint64_t *state) {
     double radius = sqrt(-2 * log(1 - uniform(state)));
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
 // Fills with numbers around 0 of deviation `size`.
-void randomize(Mat m, double size)
-{
+void randomize(Mat m, double size) {
     for (int i = 0; i < m.rows; i++)
         for (int j = 0; j < m.cols; j++)
             *at(m, i, j) = (real)(size * normal(&test_state));
@@ -61,22 +57,19 @@ void randomize(Mat m, double size)
 // Fresh matrices; main frees them all at its end.
 Arena room;
 
-Mat random_mat(int rows, int cols)
-{
+Mat random_mat(int rows, int cols) {
     Mat m = arena_mat(&room, rows, cols);
     randomize(m, 1);
     return m;
 }
 
-Mat filled_mat(int rows, int cols, double value)
-{
+Mat filled_mat(int rows, int cols, double value) {
     Mat m = arena_mat(&room, rows, cols);
     fill(m, (real)value);
     return m;
 }
 
-Mat copied(Mat m)
-{
+Mat copied(Mat m) {
     Mat c = arena_mat(&room, m.rows, m.cols);
     for (int i = 0; i < m.rows; i++)
         for (int j = 0; j < m.cols; j++)
@@ -87,20 +80,17 @@ Mat copied(Mat m)
 // The measure used throughout: |a - b| / max(|a|, |b|, floor). The floor is
 // needed because some gradients are exactly zero. NaN counts as infinitely
 // wrong.
-double relative_error_above(double a, double b, double least)
-{
+double relative_error_above(double a, double b, double least) {
     double size = fmax(fmax(fabs(a), fabs(b)), least);
     double error = fabs(a - b) / size;
     return isnan(error) ? INFINITY : error;
 }
 
-double relative_error(double a, double b)
-{
+double relative_error(double a, double b) {
     return relative_error_above(a, b, 1e-3);
 }
 
-double largest_error_above(Mat a, Mat b, double least)
-{
+double largest_error_above(Mat a, Mat b, double least) {
     double most = a.rows == b.rows && a.cols == b.cols ? 0 : INFINITY;
     for (int i = 0; i < a.rows && i < b.rows; i++)
         for (int j = 0; j < a.cols && j < b.cols; j++)
@@ -109,13 +99,11 @@ double largest_error_above(Mat a, Mat b, double least)
     return most;
 }
 
-double largest_error(Mat a, Mat b)
-{
+double largest_error(Mat a, Mat b) {
     return largest_error_above(a, b, 1e-3);
 }
 
-bool same_bits(Mat a, Mat b)
-{
+bool same_bits(Mat a, Mat b) {
     for (int i = 0; i < a.rows; i++)
         for (int j = 0; j < a.cols; j++)
             if (memcmp(at(a, i, j), at(b, i, j), sizeof(real)))
@@ -126,8 +114,7 @@ bool same_bits(Mat a, Mat b)
 // Σ upstream · out: a scalar whose gradient with respect to out is `upstream`.
 // upstream is random and fixed. With a plain sum, a layer norm without its last
 // terms would pass, and so would a softmax without any backward pass.
-double project(Mat out, Mat upstream)
-{
+double project(Mat out, Mat upstream) {
     double total = 0;
     for (int i = 0; i < out.rows; i++)
         for (int j = 0; j < out.cols; j++)
@@ -143,8 +130,7 @@ typedef double Scalar(void *context);
 
 // The slope of f as *x changes: central differences with steps h and h/2, put
 // together so that their errors of order h² cancel (Richardson).
-double slope(Scalar *f, void *context, real *x)
-{
+double slope(Scalar *f, void *context, real *x) {
     double central[2];
     const real kept = *x;
     for (int half = 0; half < 2; half++) {
@@ -161,8 +147,7 @@ double slope(Scalar *f, void *context, real *x)
 
 // The largest error of dx - PREFILL against finite differences of f in every
 // element of x.
-double gradient_error(Scalar *f, void *context, Mat x, Mat dx)
-{
+double gradient_error(Scalar *f, void *context, Mat x, Mat dx) {
     double most = 0;
     for (int i = 0; i < x.rows; i++)
         for (int j = 0; j < x.cols; j++)

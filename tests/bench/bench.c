@@ -35,8 +35,7 @@ const Size sizes[] = {
 
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-double operations(const Size *s)
-{
+double operations(const Size *s) {
     double D = s->d_model, F = s->d_ff, V = s->vocab, L = s->layers;
     double n = s->length, B = s->batch, rows = B * n;
     double encoder = 4 * D * D + 2 * D * F, decoder = 8 * D * D + 2 * D * F;
@@ -44,20 +43,17 @@ double operations(const Size *s)
          + 12 * B * L * 3 * n * n * D;
 }
 
-void random_tokens(int *id, int count, int vocab, uint64_t *state)
-{
+void random_tokens(int *id, int count, int vocab, uint64_t *state) {
     for (int i = 0; i < count; i++)
         id[i] = FIRST_TOKEN + (int)(uniform(state) * (vocab - FIRST_TOKEN));
 }
 
-int compare_doubles(const void *left, const void *right)
-{
+int compare_doubles(const void *left, const void *right) {
     const double *a = left, *b = right;
     return *a < *b ? -1 : *a > *b;
 }
 
-Config config_of(const Size *s)
-{
+Config config_of(const Size *s) {
     return (Config){.layers = s->layers, .d_model = s->d_model,
                     .heads = s->heads, .d_ff = s->d_ff, .dropout = 0.1,
                     .source_vocab = s->vocab, .target_vocab = s->vocab,
@@ -65,8 +61,7 @@ Config config_of(const Size *s)
 }
 
 // The median seconds of a step, and the bytes of its peak.
-double measure(const Size *s, size_t *peak)
-{
+double measure(const Size *s, size_t *peak) {
     enum { STEPS = 201 };
     Config config = config_of(s);
     Recipe recipe = {.rate = 1e-4, .warmup = 100, .clip = 1, .batch = s->batch};
@@ -93,8 +88,7 @@ double measure(const Size *s, size_t *peak)
     return second[steps / 2];
 }
 
-void measure_size(const Size *s, int threads)
-{
+void measure_size(const Size *s, int threads) {
     size_t peak;
     double seconds = measure(s, &peak);
     printf("%s %d %.3f %.0f %.1f %zu\n", s->name, threads, 1e3 * seconds,
@@ -104,8 +98,7 @@ void measure_size(const Size *s, int threads)
 
 // How time and memory grow: `class`, with one quantity doubled again and again.
 // CSV; `gflop` and `saved` are what the formulas say of a step.
-void measure_growth(void)
-{
+void measure_growth(void) {
     printf("quantity,value,ms,gflop,peak_bytes,saved_bytes\n");
     for (int q = 0; q < 4; q++)
         for (int doubled = 0; doubled < 5; doubled++) {
@@ -129,8 +122,7 @@ void measure_growth(void)
 // LENGTH words each, for no one may say *end*. Prints
 //
 //     decode threads sentences seconds
-void measure_decoding(int threads)
-{
+void measure_decoding(int threads) {
     enum { SENTENCES = 1000, LENGTH = 20, BATCH = 64 };
     const Size *s = &sizes[2];
     Config config = config_of(s);
@@ -157,8 +149,7 @@ void measure_decoding(int threads)
 
 // The peak of one core: multiplications and additions on numbers that are in
 // registers already, as many side by side as the tile of chapter 1 has.
-double peak_gflops(void)
-{
+double peak_gflops(void) {
     enum { TURNS = 1000000, SUMS = 2 * TILE_ROWS };
     Vector sum[SUMS], factor = (Vector){0} + (real)0.5;
     double best = INFINITY;
@@ -183,8 +174,7 @@ double peak_gflops(void)
     return 2.0 * SUMS * LANES * TURNS / best / 1e9;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "--peak")) {
         printf("peak %.1f\n", peak_gflops());
         return 0;

@@ -11,15 +11,13 @@
 #include "../../transformer.c"
 
 // 1. Three loops, as the formula is written: p runs innermost.
-void definition(Mat c, Mat a, Mat b)
-{
+void definition(Mat c, Mat a, Mat b) {
     matmul_definition(c, a, b);
 }
 
 // 2. The same three loops with p in the middle: the innermost one now runs along
 // a row of b and a row of c, whose numbers lie side by side.
-void loop_order(Mat c, Mat a, Mat b)
-{
+void loop_order(Mat c, Mat a, Mat b) {
     for (int i = 0; i < c.rows; i++)
         for (int p = 0; p < a.cols; p++) {
             real x = *at(a, i, p), *to = row(c, i);
@@ -30,8 +28,7 @@ void loop_order(Mat c, Mat a, Mat b)
 }
 
 // 3. A tile of c in registers; a and b are read where they lie.
-ALWAYS_INLINE void tile_in_place(Mat c, Mat a, Mat b)
-{
+ALWAYS_INLINE void tile_in_place(Mat c, Mat a, Mat b) {
     Vector left[TILE_ROWS], right[TILE_ROWS];
     UNROLL
     for (int i = 0; i < TILE_ROWS; i++)
@@ -52,8 +49,7 @@ ALWAYS_INLINE void tile_in_place(Mat c, Mat a, Mat b)
     }
 }
 
-void register_tile(Mat c, Mat a, Mat b)
-{
+void register_tile(Mat c, Mat a, Mat b) {
     for (int j = 0; j < c.cols; j += TILE_COLS)
         for (int i = 0; i < c.rows; i += TILE_ROWS)
             tile_in_place(slice_cols(slice_rows(c, i, TILE_ROWS), j, TILE_COLS),
@@ -63,8 +59,7 @@ void register_tile(Mat c, Mat a, Mat b)
 
 // 4. The columns of b that belong to a column of tiles are packed side by side,
 // in their whole depth.
-void packing(Mat c, Mat a, Mat b)
-{
+void packing(Mat c, Mat a, Mat b) {
     real *packed = allocate((size_t)b.rows * TILE_COLS, sizeof(real));
     for (int j = 0; j < c.cols; j += TILE_COLS) {
         Mat to = slice_cols(c, j, TILE_COLS);
@@ -88,8 +83,7 @@ const struct {
 
 enum { STEPS = sizeof steps / sizeof *steps };
 
-double gflops(Product *run, Mat c, Mat a, Mat b)
-{
+double gflops(Product *run, Mat c, Mat a, Mat b) {
     double work = 2 * size_of(c) * a.cols, best = INFINITY, started = now();
     for (int n = 0; n < 3 || now() - started < 1; n++) {
         double before = now();
@@ -99,8 +93,7 @@ double gflops(Product *run, Mat c, Mat a, Mat b)
     return work / best / 1e9;
 }
 
-void measure(int size, int threads)
-{
+void measure(int size, int threads) {
     static Arena arena;
     Mat a = arena_mat(&arena, size, size), b = arena_mat(&arena, size, size);
     Mat c = arena_mat(&arena, size, size), expected = arena_mat(&arena, size, size);
@@ -124,8 +117,7 @@ void measure(int size, int threads)
     arena_release(&arena, 0);
 }
 
-int main(void)
-{
+int main(void) {
     const int sizes[] = {96, 384, 1536}; // multiples of both sides of a tile
     int most = 1;
 #ifdef _OPENMP
