@@ -204,8 +204,7 @@ void test_memory(void) {
 }
 
 // Which blocks an arena takes from the system, and when it gives them back.
-void test_blocks(void)
-{
+void test_blocks(void) {
 #ifndef TRANSFORMER_MALLOC // there each request has a block of its own
     const size_t least = LEAST_BLOCK;
     Arena arena = {0};
