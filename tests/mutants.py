@@ -66,7 +66,7 @@ FUNCTIONS = {
         make_batch""",
     "11-training": """add_losses arg_max loss_forward loss_backward l2_norm
         clip_factor adam_step learning_rate train_step evaluate_loss set_pace
-        total_steps train""",
+        total_steps validate train""",
     "12-decoding": """decoder_start extend_cache attend_to_cache
         decoder_layer_step decoder_step longest_output translate
         translate_all""",
