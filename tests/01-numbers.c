@@ -240,6 +240,13 @@ void test_blocks(void) {
     arena_free(&arena);
     CLAIM(!arena.top && !arena.used && !arena.peak,
           "until all is given back to the system");
+    Mat old = filled_mat(8, 16, 5);
+    room.used -= 8 * 16 * sizeof(real);
+    Mat zeros = arena_zeros(&room, 7, 16);
+    bool zero = zeros.at == old.at && zeros.rows == 7 && zeros.cols == 16;
+    for (int k = 0; k < 8 * 16; k++)
+        zero = zero && zeros.at[k] == (k < 7 * 16 ? 0 : 5);
+    CLAIM(zero, "arena_zeros clears its own numbers and no other");
 #endif
 }
 
