@@ -40,19 +40,21 @@ void test_products(void) {
         {97, 257, 129}, {1, 600, 70}, {70, 600, 1}, {130, 0, 130},
         {1000, 30, 150}, {145, 520, 200},
     };
-    double limit = sizeof(real) == 8 ? 1e-12 : 1e-4, worst[2] = {0, 0};
-    for (size_t s = 0; s < sizeof size / sizeof *size; s++)
+    double limit = sizeof(real) == 8 ? 1e-12 : 1e-4;
+    for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
+        int n = size[s][0], k = size[s][1], m = size[s][2];
+        double worst[2] = {0, 0};
         for (int which = 0; which < 9; which++)
             for (int small = 0; small < 2; small++) {
                 size_t mark = room.used;
-                double error = product_error(size[s][0], size[s][1], size[s][2],
-                                             which, small);
+                double error = product_error(n, k, m, which, small);
                 worst[small] = fmax(worst[small], error);
                 arena_release(&room, mark);
             }
-    CLAIM(worst[0] < limit, "matmul_add is the three loops, whatever the shapes "
-          "and strides: %.1e", worst[0]);
-    CLAIM(worst[1] < limit, "so is small_matmul_add: %.1e", worst[1]);
+        CLAIM(worst[0] < limit && worst[1] < limit, "(%d,%d) times (%d,%d): "
+              "whatever the strides, matmul_add is the three loops, %.1e, and "
+              "so is small_matmul_add, %.1e", n, k, k, m, worst[0], worst[1]);
+    }
 
     Mat a = random_mat(30, 20), b = random_mat(20, 10), c = filled_mat(30, 10, 9);
     Mat expected = filled_mat(30, 10, 0);
@@ -201,6 +203,53 @@ void test_memory(void) {
     CLAIM(!arena.top && !arena.used, "an empty arena can be released");
 }
 
+// Which blocks an arena takes from the system, and when it gives them back.
+void test_blocks(void) {
+#ifndef TRANSFORMER_MALLOC // there each request has a block of its own
+    const size_t least = LEAST_BLOCK;
+    Arena arena = {0};
+    char *a = arena_take(&arena, 100, 1), *b = arena_take(&arena, 16, 4);
+    CLAIM(b - a == 128 && arena.used == 192 && (uintptr_t)a % 64 == 0,
+          "requests lie side by side, each at a multiple of 64 bytes");
+    arena_take(&arena, least - 192, 1);
+    CLAIM(arena.top->size == least && !arena.top->below && arena.used == least,
+          "a block is filled to its end");
+    size_t mark = arena.used;
+    char *c = arena_take(&arena, 1, 1), *d = arena_take(&arena, 64, 1);
+    CLAIM(arena.top->size == 3 * least && arena.top->offset == least
+          && arena.top->below->memory <= a && d - c == 64 && c < d
+          && c >= arena.top->memory && c < arena.top->memory + 64,
+          "on it comes one with room for twice what is in use, and more");
+    arena_take(&arena, 100, least);
+    CLAIM(arena.top->size == 100 * least,
+          "or for a larger request, and then no more than that");
+    size_t peak = arena.used;
+    CLAIM(peak == 101 * least + 128 && arena.peak == peak,
+          "what is in use, and the most so far, are counted");
+    arena_release(&arena, mark);
+    CLAIM(arena.used == mark && arena.peak == peak && !arena.top->below
+          && arena.top->size == least,
+          "releasing to a mark gives back the blocks on top of it");
+    arena_release(&arena, 0);
+    arena_take(&arena, 1, 1);
+    CLAIM(arena.top->size == peak && !arena.top->below && arena.peak == peak,
+          "an arena that was emptied begins with one block of the peak's size");
+    Block *kept = arena.top;
+    arena_release(&arena, 0);
+    CLAIM(arena.top == kept && arena.used == 0, "which stays from then on");
+    arena_free(&arena);
+    CLAIM(!arena.top && !arena.used && !arena.peak,
+          "until all is given back to the system");
+    Mat old = filled_mat(8, 16, 5);
+    room.used -= 8 * 16 * sizeof(real);
+    Mat zeros = arena_zeros(&room, 7, 16);
+    bool zero = zeros.at == old.at && zeros.rows == 7 && zeros.cols == 16;
+    for (int k = 0; k < 8 * 16; k++)
+        zero = zero && zeros.at[k] == (k < 7 * 16 ? 0 : 5);
+    CLAIM(zero, "arena_zeros clears its own numbers and no other");
+#endif
+}
+
 // What calloc and realloc leave open.
 void test_requests(void) {
     void *nothing = allocate(0, 0);
@@ -210,8 +259,16 @@ void test_requests(void) {
     CLAIM_FAILS("so is one made of two factors", "out of memory",
                 (arena_mat(&room, INT_MAX, INT_MAX), 0));
     Arena full = {.sentences = 64, .tokens = 512};
-    CLAIM_FAILS("a batch that does not fit is named, with what to do",
-                "a batch of 64 × 512 tokens needs more than",
+    full.used = SIZE_MAX / 16 + 1;
+    char says[200];
+    double megabytes = ((double)full.used + (double)(SIZE_MAX / 4)) / 1e6;
+    snprintf(says, sizeof says, "a batch of 64 × 512 tokens needs more than "
+             "%.0f MB; try a smaller --batch", megabytes);
+    CLAIM_FAILS("a batch that does not fit is named, with what to do", says,
+                arena_take(&full, SIZE_MAX / 4, 1));
+    full.sentences = 0;
+    snprintf(says, sizeof says, "out of memory: %.0f MB are needed", megabytes);
+    CLAIM_FAILS("without a batch it is only said how much is needed", says,
                 arena_take(&full, SIZE_MAX / 4, 1));
     CLAIM_FAILS("a size that overflows is refused", "out of memory",
                 reallocate(NULL, many, 4));
@@ -307,6 +364,7 @@ int main(void) {
     test_clear();
     test_exponential();
     test_memory();
+    test_blocks();
     test_requests();
     test_random();
     test_dropout();

@@ -123,6 +123,9 @@ void test_start(void) {
     initialize(same, 4);
     CLAIM(memcmp(t->values, same->values, t->count * sizeof(real)),
           "another seed another one");
+    initialize(same, 3);
+    CLAIM(!memcmp(t->values, same->values, t->count * sizeof(real)),
+          "whatever the model held before");
     Mat w = t->encoder.layer[0].feed_forward.network.inner.weight;
     double limit = sqrt(6. / (120 + 480)), square = 0, most = 0;
     for (int k = 0; k < w.rows * w.cols; k++) {

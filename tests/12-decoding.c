@@ -146,6 +146,24 @@ void test_longest(void) {
           "but never more than max_len words");
 }
 
+void test_cut_off(void) {
+    enum { P = S - 1 + 50 + 1 };
+    Config config = small_config();
+    config.max_len = 100;
+    Transformer *t = random_transformer(&config);
+    t->output.bias.at[END] = -1000;
+    int out[B * P + 1];
+    out[B * P] = -1;
+    Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
+    translate(t, &batch, out, &room);
+    bool words = true;
+    for (int i = 0; i < B * P; i++)
+        words = words && out[i] > END && out[i] < TARGET_V;
+    CLAIM(words && out[B * P] == -1,
+          "a translation that never ends is cut off there");
+    transformer_free(t);
+}
+
 void test_bleu(void) {
     int a[] = {4, 5, 6, 7, 8, END}, b[] = {4, 5, 6, 7, 9, END};
     int c[] = {4, 4, 4, 4, 4, END}, u[] = {UNKNOWN, 5, END};
@@ -185,6 +203,7 @@ int main(void) {
     test_translate_all(4, 2);
     test_translate_all(3, -1000); // no end: as many tokens as there is room for
     test_longest();
+    test_cut_off();
     test_bleu();
     arena_free(&room);
     return claims_end();

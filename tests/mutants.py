@@ -40,14 +40,14 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = (HERE.parent / "transformer.c").read_text("utf-8")
 
-# What is broken, by chapter: memory and the matrix product, the backward
-# passes, what carries masks and dropout, the list of parameters, the batches,
-# the loss, the optimizer and the decoder.
+# What is broken, by chapter: memory, attention, the backward passes, what
+# carries masks and dropout, the list of parameters, the batches, the loss, the
+# optimizer and the decoder. Not the interlude: most changes there cost only
+# time, and which ones depends on the processor's vectors.
 FUNCTIONS = {
     "01-numbers": """checked_product scale_by clear arena_push arena_pop
         arena_take arena_mat arena_zeros arena_release arena_free dropout_row
-        dropout next_dropout tile any_tile pack_cols column_of_tiles
-        small_matmul_from submatrix matmul_from""",
+        dropout next_dropout""",
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_forward attention_backward""",
     "03-multi-head": """linear_forward add_column_sums linear_backward head
@@ -66,7 +66,7 @@ FUNCTIONS = {
         make_batch""",
     "11-training": """add_losses arg_max loss_forward loss_backward l2_norm
         clip_factor adam_step learning_rate train_step evaluate_loss set_pace
-        total_steps train""",
+        total_steps validate train""",
     "12-decoding": """decoder_start extend_cache attend_to_cache
         decoder_layer_step decoder_step longest_output translate
         translate_all""",
@@ -105,9 +105,8 @@ OTHER = {
     "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"], "++": ["--"],
     "?": ["&& 0 ?", "|| 1 ?"],
 }
-# Statements that compute nothing: they share a loop, check a shape, fetch a
-# number early, or choose the copy of a tile made for as many rows.
-NOT_BROKEN = {"PARALLEL_FOR", "SHAPE", "PREFETCH", "CASE"}
+# Statements that compute nothing: they share a loop, or check a shape.
+NOT_BROKEN = {"PARALLEL_FOR", "SHAPE"}
 BINARY = {"+", "-", "*", "/", "%"}
 LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"}
 SYMMETRIC = {"dot", "add_losses", "min_int", "max_int", "fmin", "arena_take",
@@ -115,7 +114,7 @@ SYMMETRIC = {"dot", "add_losses", "min_int", "max_int", "fmin", "arena_take",
 CONSTANT = ["0", "NULL", "true", "false", "PAD"]  # without sign or factor
 TOKEN = re.compile(r"""
     (?P<skip> \s+ | //[^\n]* | ^\#ifdef\ _OPENMP(?s:.*?)^\#endif
-              | ^[ ]*\#(?:\\\n|[^\n])* )
+              | ^[ ]*\#[^\n]* )
     | [A-Za-z_]\w* | \d+\.?\d*(?:[eE][-+]?\d+)?[uUlLfF]*
     | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])+'
     | -> | \+\+ | -- | << | >> | && | \|\| | [-+*/%<>=!&|^]= | .""",
@@ -258,13 +257,12 @@ def statements(first, end):
     spans, depth = [], 0
     for match in TOKEN.finditer(SOURCE, first, end):
         t = match.group()
-        if match["skip"] or not spans and t in (
-                "{", "}", "else", "UNROLL"):
+        if match["skip"] or not spans and t in ("{", "}", "else"):
             continue
         spans.append(match.span())
         depth += (t in "([{") - (t in ")]}")
         begin = SOURCE[slice(*spans[0])]
-        header = begin in ("if", "for", "while", "switch", "PARALLEL_FOR")
+        header = begin in ("if", "for", "while", "PARALLEL_FOR")
         if depth == 0 and t == (")" if header else ";"):
             yield Statement(spans)
             spans = []
