@@ -12,9 +12,6 @@
 AT_ONCE=2      # parts
 LONGEST=7200   # seconds: nothing may hang; soak sets another one
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
-# Too large a request gets NULL, as from any malloc: tests ask what is said then.
-export ASAN_OPTIONS=allocator_may_return_null=1
-export MSAN_OPTIONS=$ASAN_OPTIONS TSAN_OPTIONS=$ASAN_OPTIONS
 export OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the cores
 unset CC CFLAGS MAKEFLAGS MAKEOVERRIDES TRANSFORMER
 . tests/checks.sh

@@ -2,6 +2,15 @@
 // with status 1. So each such call runs in a child process, whose standard
 // error stream is read through a pipe. Without POSIX these claims are left out.
 
+// A sanitizer's own malloc complains of a request that is too large.
+#if defined __SANITIZE_ADDRESS__
+#define MALLOC_COMPLAINS
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define MALLOC_COMPLAINS
+#endif
+#endif
+
 #ifdef TRANSFORMER_POSIX
 #include <sys/wait.h>
 
