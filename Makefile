@@ -160,6 +160,8 @@ build/product: tests/bench/product.c transformer.c build/flags
 	$(COMPILE) tests/bench/product.c -o $@ -lm
 
 bench-torch: build/bench
+	@$(TORCH) -c 'import torch' 2> /dev/null || { \
+	    echo "PyTorch not found: install python3-torch" >&2; exit 1; }
 	$(TORCH) tests/bench/bench_torch.py $(if $(THREADS),--threads $(THREADS)) \
 	    $(NAMES)
 	$(TORCH) tests/bench/bench_torch.py $(if $(THREADS),--threads $(THREADS)) \

@@ -9,19 +9,8 @@
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 copy=$root/build/weave
-passed=0 failed=0
-
-passes()
-{
-    echo "ok   $1"
-    passed=$((passed + 1))
-}
-
-fails()
-{
-    echo "FAIL $1"
-    failed=$((failed + 1))
-}
+cd "$root" || exit 1
+. tests/checks.sh
 
 weave="python3 docs/weave.py" # how the copy is woven
 
@@ -29,11 +18,11 @@ weave="python3 docs/weave.py" # how the copy is woven
 refused()
 {
     if (cd "$copy" && $weave > log 2>&1); then
-        fails "$1: it was woven"
+        bad "$1: it was woven"
     elif grep -q "^weave.py: " "$copy/log" && grep -q "$2" "$copy/log"; then
-        passes "$1"
+        ok "$1"
     else
-        fails "$1: the message is another one"
+        bad "$1: the message is another one"
         tail -n 3 "$copy/log"
     fi
 }
@@ -43,9 +32,9 @@ found()
 {
     if (cd "$copy" && ! python3 docs/check.py > log 2>&1) &&
         grep -q "^FAIL .*$2" "$copy/log"; then
-        passes "$1"
+        ok "$1"
     else
-        fails "$1: not found"
+        bad "$1: not found"
         grep -v '^ok' "$copy/log"
     fi
 }
@@ -125,9 +114,9 @@ refused "neither pandoc nor Graphviz" \
 ln -s "$(command -v pandoc)" "$copy/bin/pandoc"
 refused "no Graphviz" "^weave.py: dot not found: apt-get install graphviz (Debian), brew"
 if [ "$(wc -l < "$copy/log")" = 1 ]; then
-    passes "one line says so"
+    ok "one line says so"
 else
-    fails "one line says so"
+    bad "one line says so"
 fi
 weave="python3 docs/weave.py"
 
@@ -136,14 +125,14 @@ in_page()
 {
     plant
     sed "$2" "$root/docs/$1" > "$copy/docs/$1"
-    ! cmp -s "$root/docs/$1" "$copy/docs/$1" || fails "sed changes $1"
+    ! cmp -s "$root/docs/$1" "$copy/docs/$1" || bad "sed changes $1"
 }
 
 plant
 if (cd "$copy" && python3 docs/check.py > log 2>&1); then
-    passes "all checks hold"
+    ok "all checks hold"
 else
-    fails "all checks hold"
+    bad "all checks hold"
 fi
 in_page index.html 's/href="testing.html"/href="tested.html"/'
 found "a link to a page that does not exist" "each of .* links leads somewhere"
@@ -167,7 +156,7 @@ changes()
     awk "/^\/\/@ chapter/ { here = / multi_head\$/ } $2 { print }" \
         "$root/transformer.c" > "$copy/transformer.c"
     if ! (cd "$copy" && $weave > log 2>&1); then
-        fails "$1: it was not woven"
+        bad "$1: it was not woven"
         tail -n 3 "$copy/log"
         return
     fi
@@ -179,9 +168,9 @@ changes()
     done
     if grep -q "One line more" "$copy/docs/03-multi-head.html" &&
         [ "$pages" -le 2 ] && [ "$lines" -le 40 ]; then
-        passes "$1: it changes $lines lines of $pages pages"
+        ok "$1: it changes $lines lines of $pages pages"
     else
-        fails "$1: it changes $lines lines of $pages pages"
+        bad "$1: it changes $lines lines of $pages pages"
     fi
 }
 
@@ -197,5 +186,4 @@ changes "a line more in a function" \
      here && /^[a-z].*\(.*[^;]$/ && !n { n = 1 }'
 
 rm -rf "$copy"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+totals

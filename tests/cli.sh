@@ -26,6 +26,7 @@ if [ ! -x "$program" ]; then
     exit 1
 fi
 
+. tests/checks.sh
 folder=${TMPDIR:-/tmp}/transformer-cli.$$
 mkdir -m 700 "$folder" || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -37,19 +38,14 @@ ulimit -t 100 2> /dev/null || : # seconds of processor time: nothing may hang
 
 # ------------------------------------------------------------------- helpers
 
-passed=0
-failed=0
-
-ok() # CLAIM
+holds() # CLAIM
 {
-    passed=$((passed + 1))
-    printf 'ok   %s: %s\n' "$part" "$1"
+    ok "$part: $1"
 }
 
-bad() # CLAIM EXPECTED GOT
+fails_to() # CLAIM EXPECTED GOT
 {
-    failed=$((failed + 1))
-    printf 'FAIL %s: %s\n' "$part" "$1"
+    bad "$part: $1"
     printf '%s\n' "$2" | cut -c 1-300 | sed -n '1,9s/^/       expected: /p'
     printf '%s\n' "$3" | cut -c 1-300 | sed -n '1,9s/^/       got:      /p'
 }
@@ -57,15 +53,15 @@ bad() # CLAIM EXPECTED GOT
 # CLAIM EXPECTED GOT: two texts are the same
 same()
 {
-    if [ "$2" = "$3" ]; then ok "$1"; else bad "$1" "$2" "$3"; fi
+    if [ "$2" = "$3" ]; then holds "$1"; else fails_to "$1" "$2" "$3"; fi
 }
 
 # CLAIM PATTERN GOT: a text fits a pattern as in file names (* is anything)
 fits()
 {
     case $3 in
-    $2) ok "$1" ;;
-    *) bad "$1" "$2" "$3" ;;
+    $2) holds "$1" ;;
+    *) fails_to "$1" "$2" "$3" ;;
     esac
 }
 
@@ -73,16 +69,16 @@ fits()
 same_bytes()
 {
     if cmp -s "$2" "$3"; then
-        ok "$1"
+        holds "$1"
     else
-        bad "$1" "$2 and $3 are the same" "$(cmp "$2" "$3" 2>&1)"
+        fails_to "$1" "$2 and $3 are the same" "$(cmp "$2" "$3" 2>&1)"
     fi
 }
 
 # CLAIM FILE: it does not exist
 absent()
 {
-    if [ ! -e "$2" ]; then ok "$1"; else bad "$1" "no file $2" "it exists"; fi
+    if [ ! -e "$2" ]; then holds "$1"; else fails_to "$1" "no file $2" "it exists"; fi
 }
 
 # Runs the program on one thread. The standard input is what `give` has made
@@ -173,9 +169,9 @@ works()
     shift
     run "$@"
     if [ "$status" = 0 ] && ! grep -q '^transformer:' err; then
-        ok "$claim"
+        holds "$claim"
     else
-        bad "$claim" "status 0" "$(last_outcome)"
+        fails_to "$claim" "status 0" "$(last_outcome)"
     fi
 }
 
@@ -189,7 +185,7 @@ prints()
     if [ "$status" = 0 ]; then
         same "$claim" "$expected" "$(cat out)"
     else
-        bad "$claim" "$expected" "$(last_outcome)"
+        fails_to "$claim" "$expected" "$(last_outcome)"
     fi
 }
 
@@ -198,13 +194,6 @@ section()
 {
     part=$1
     echo
-}
-
-# What this machine cannot test is named, and in CI it counts as failed.
-skip() # CLAIM REASON
-{
-    printf 'skip %s: %s: %s\n' "$part" "$1" "$2"
-    [ "${CI:-}" != true ] || failed=$((failed + 1))
 }
 
 # ------------------------------------------------------------- data for tests
@@ -602,7 +591,7 @@ if env --default-signal=INT,HUP true 2> /dev/null; then
     foreground='env --default-signal=INT,HUP' interrupt=INT interrupted=130
 else
     foreground='' interrupt=TERM interrupted=143
-    skip 'stopped by Ctrl-C' 'env has no --default-signal'
+    skip 'stopped by Ctrl-C: env has no --default-signal'
 fi
 
 # Starts a long training and stops it as Ctrl-C does, after it has logged some
@@ -1271,7 +1260,7 @@ refused()
     if [ "$status" = 1 ]; then
         cp err first
         run translate bad.safetensors
-        cmp -s err first || bad "$1, by translate" "$(cat first)" "$(last_outcome)"
+        cmp -s err first || fails_to "$1, by translate" "$(cat first)" "$(last_outcome)"
     fi
 }
 not_a_model='not a model this program can read:'
@@ -1307,7 +1296,7 @@ edited()
 {
     sed "$1" good.header > bad.header
     if cmp -s good.header bad.header; then
-        bad "the test changes the header: $1" 'a change' 'none'
+        fails_to "the test changes the header: $1" 'a change' 'none'
     fi
     put_together bad.header good.numbers
 }
@@ -1560,7 +1549,7 @@ if (: > /dev/full) 2> /dev/null && ! (echo > /dev/full) 2> /dev/null; then
     run info w.safetensors
     same 'the saved model has the step that was trained' 'steps trained 1' "$(grep trained out)"
 else
-    skip 'output to a full disk' 'there is no /dev/full'
+    skip 'output to a full disk: there is no /dev/full'
 fi
 
 # A limit on the size of files is like a full disk for the model alone.
@@ -1779,9 +1768,9 @@ terminal()
 shows()
 {
     if [ "$status" = 0 ] && grep -q "$(printf "$2")" out; then
-        ok "$1"
+        holds "$1"
     else
-        bad "$1" "status 0, and somewhere: $2" "status $status, $(cat out)"
+        fails_to "$1" "status 0, and somewhere: $2" "status $status, $(cat out)"
     fi
 }
 
@@ -1810,8 +1799,8 @@ if script --version 2> /dev/null | grep -q util-linux; then
     terminal "'$program' info --layers 3"
     shows 'info is the same there' 'layers 3'
 else
-    skip 'what is shown at a terminal' 'there is no script of util-linux'
+    skip 'what is shown at a terminal: there is no script of util-linux'
 fi
 
-printf '\n%d passed, %d failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+echo
+totals

@@ -37,11 +37,9 @@ ulimit -c 0
 holds()
 {
     if [ -z "$2" ]; then
-        passed=$((passed + 1))
-        echo "ok   $1"
+        ok "$1"
     else
-        failed=$((failed + 1))
-        echo "FAIL $1"
+        bad "$1"
         printf '%s' "$2" | cut -c 1-200 | sed -n '1,5s/^/       /p'
     fi
 }
