@@ -255,6 +255,9 @@ void test_requests(void) {
     void *nothing = allocate(0, 0);
     CLAIM(nothing != NULL, "no items have a place, too");
     free(nothing);
+    nothing = reallocate(NULL, 0, 4);
+    CLAIM(nothing != NULL, "also if they may become more");
+    free(nothing);
     volatile size_t many = SIZE_MAX / 2; // volatile: so that no compiler warns
     CLAIM_FAILS("so is one made of two factors", "out of memory",
                 (arena_mat(&room, INT_MAX, INT_MAX), 0));
@@ -285,6 +288,14 @@ void test_requests(void) {
                 checked_product(most + 1, 2));
     CLAIM_FAILS("by a single byte, too", "out of memory",
                 checked_product(most / 4 + 1, 4));
+}
+
+void test_shapes(void) {
+    Mat m = random_mat(2, 3);
+    CLAIM_FAILS("too few rows are named", "f: x is (2,3), wanted (3,3)",
+                (check_shape("f", "x", m, 3, 3), 0));
+    CLAIM_FAILS("so are too many columns", "f: x is (2,3), wanted (2,2)",
+                (check_shape("f", "x", m, 2, 2), 0));
 }
 
 void test_random(void) {
@@ -368,6 +379,7 @@ int main(void) {
     test_memory();
     test_blocks();
     test_requests();
+    test_shapes();
     test_random();
     test_dropout();
     test_products(); // takes the longest, so it comes late

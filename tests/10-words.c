@@ -631,8 +631,10 @@ void test_large_batch(void) {
     const int most = INT_MAX / 1024 / 2, index[2] = {0, 1};
     int end = END, length = 0;
     Sentence s[2] = {{&end, 1}, {allocate((size_t)most, sizeof(int)), most}};
-    Arena arena = {0};
+    Arena arena = {.sentences = 5, .tokens = 7}; // of the batch before
     int *ids = pack(&arena, s, index, 2, &length);
+    CLAIM(arena.sentences == 2 && arena.tokens == most,
+          "the arena knows the batch at work");
     CLAIM(length == most && ids[0] == END && ids[1] == PAD,
           "a batch may have %d places", 2 * most);
     arena_free(&arena);
