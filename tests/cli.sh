@@ -333,7 +333,7 @@ fails 'behind -- everything is an operand' "cannot open --tie: $gone" \
 fails 'a single - is the name of a file' "cannot open -: $gone" translate -
 summer=$(printf '\303\251t\303\251')
 long=$(printf '%03000d' 0)
-fails 'a long message keeps its end' "cannot open $long: File name too long" \
+fails 'a long message keeps its end' "cannot open $long: File*name too long" \
     evaluate "$long" in
 fails 'a message keeps the letters of any language' "cannot open $summer: $gone" \
     translate "$summer"
@@ -1247,7 +1247,7 @@ done
 cat good.safetensors | "$program" info /dev/stdin > out 2> err
 status=$?
 fits 'a pipe is no file' \
-    'status 1: transformer: cannot read /dev/stdin: Illegal seek' "$(outcome)"
+    'status 1: transformer: cannot read /dev/stdin: *seek' "$(outcome)"
 cp pairs.tsv text.safetensors
 fails 'train --resume: a text file' \
     'text.safetensors: not a model this program can read: *' \
@@ -1745,7 +1745,7 @@ same 'and no other line' 21 "$(($(wc -l < w.csv)))"
 "$program" attention good.safetensors a --csv w.csv >&- 2> err
 status=$?
 fits 'with stdout closed it fails' \
-    'status 1: transformer: cannot write the output: Bad file descriptor' "$(last_outcome)"
+    'status 1: transformer: cannot write the output: *' "$(last_outcome)"
 "$program" translate good.safetensors <&- > out 2> err
 status=$?
 fits 'with stdin closed it fails' \
