@@ -10,13 +10,13 @@ mkdir -p build
 ok() # CLAIM
 {
     passed=$((passed + 1))
-    echo "ok   $1"
+    printf 'ok   %s\n' "$1" # echo would take a \ for its own
 }
 
 bad() # CLAIM
 {
     failed=$((failed + 1))
-    echo "FAIL $1"
+    printf 'FAIL %s\n' "$1"
 }
 
 # The end of what was printed, below a line FAIL.
