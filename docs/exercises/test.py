@@ -983,6 +983,8 @@ def main(chosen):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit it
     shutil.rmtree(WORK, ignore_errors=True)
     groups = [Group(run) for run in GROUPS if not chosen or run.__name__ in chosen]
+    if len(groups) < len(set(chosen)):
+        sys.exit(f"groups are: {' '.join(run.__name__ for run in GROUPS)}")
     with ThreadPoolExecutor(2) as jobs:
         list(jobs.map(run_group, groups))
     failed = sum(g.failed for g in groups)
