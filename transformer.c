@@ -3244,10 +3244,10 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // PyTorch does. The paper does not say how it is spread.
 
 typedef struct {
-    double loss;     // sum over the tokens, as trained (smoothed)
-    double cross_entropy;    // sum over the tokens, without smoothing
-    int64_t tokens;  // expected tokens that are not padding
-    int64_t correct; // whose most probable word is the expected one
+    double loss;          // sum over the tokens, as trained (smoothed)
+    double cross_entropy; // sum over the tokens, without smoothing
+    int64_t tokens;       // expected tokens that are not padding
+    int64_t correct;      // whose most probable word is the expected one
 } Loss;
 
 // The sums of two parts of a batch, or of two batches.
@@ -3514,8 +3514,8 @@ typedef struct {
 } Trainer;
 
 typedef struct {
-    int64_t step;      // its number, from 1
-    Loss loss;         // of its batch
+    int64_t step;         // its number, from 1
+    Loss loss;            // of its batch
     double rate;          // learning rate
     double gradient_norm; // before clipping
 } Step;
@@ -3675,7 +3675,7 @@ typedef struct {
     const Trainer *trainer;
     Step step;
     int64_t steps;     // the total aimed at
-    bool milestone;        // time to look and to save: one of the REPORTS
+    bool milestone;    // time to look and to save: one of the REPORTS
     Loss valid;        // at such times; tokens = 0: no validation data
     bool best;         // and it was the lowest loss so far
 } Report;
@@ -3795,7 +3795,6 @@ typedef struct {
 
 typedef struct {
     const Transformer *model;
-    int room;          // P: positions there is room for
     int length;        // t: positions decoded
     Mask source_mask;
     LayerCache *layer; // L of them
@@ -3808,7 +3807,7 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     int D = t->config.d_model, L = t->config.layers;
     Arena *arena = pass->arena;
     Saved saved;
-    Cache c = {.model = t, .room = P};
+    Cache c = {.model = t};
     pass->sentences = B;
     c.source_mask = padding_mask(arena, ids, B, S);
     c.layer = arena_take(arena, (size_t)L, sizeof *c.layer);
@@ -3878,7 +3877,8 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
 
 // One step of the decoder: the last token of each sentence goes in at position
 // `length`, and the logits of the next one come out. id (B) -> (B,V). There
-// must be room: c->length < c->room.
+// must be room: after the P steps that decoder_start was asked for, there is
+// none.
 Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
     Mat positions = t->target_positions;
@@ -4219,11 +4219,12 @@ int columns(const char *s) {
         {0xf900, 0xfaff, 1},   {0xfe30, 0xfe6f, 1},   {0xff01, 0xff60, 1},
         {0xffe0, 0xffe6, 1},   {0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}};
     int n = 0;
-    for (; *s; s += utf8_length(s), n++)
+    for (; *s; s += utf8_length(s), n++) {
+        int c = utf8_number(s);
         for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
-            if (utf8_number(s) >= ranges[k][0]
-                && utf8_number(s) <= ranges[k][1])
+            if (c >= ranges[k][0] && c <= ranges[k][1])
                 n += ranges[k][2];
+    }
     return n;
 }
 
