@@ -1327,7 +1327,7 @@ static void grade_decoder_layer_step(void) {
         layer.self.v = scratch("self.v", B * ROOM, D);
         layer.cross.k = input("cross.k", B * S, D);
         layer.cross.v = input("cross.v", B * S, D);
-        Cache cache = {t, ROOM, length[c], picture(source_mask, S, 0), &layer};
+        Cache cache = {t, length[c], picture(source_mask, S, 0), &layer};
         Mat x = input("x", B, D);
         guess_step(&pass, &t->decoder.layer[0], layer, &cache, x);
         start(name[c]);
