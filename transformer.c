@@ -129,7 +129,7 @@
 //      9  masks
 //     10  words to numbers
 //     11  training
-//     12  greedy decoding
+//     12  decoding: greedy, and with a beam
 //     13  looking inside
 //         interlude: the product, made fast
 //     14  saving and loading
@@ -3749,7 +3749,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 //@ figure loss
 
 //@ chapter decoding
-// # 12. Greedy decoding
+// # 12. Decoding
 //
 // A trained model translates one word at a time: give the decoder what has been
 // written so far, take the most probable next word, write it down, repeat until
@@ -3757,12 +3757,12 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // called *autoregressive*. The largest logit has the largest probability, so no
 // softmax is needed to find it.
 //
-// This way of decoding is *greedy*: it never takes a word back.
+// This way of decoding is *greedy*: it never takes a word back. It comes first
+// in this chapter. *Beam search*, which keeps several beginnings, comes second.
 
 //@ deviation
-// Decoding is greedy. The paper keeps the four best beginnings (beam search)
-// and averages its last checkpoints [section 6.1], which gives somewhat better
-// sentences.
+// A model is used as its training left it. The paper averages the parameters of
+// its last checkpoints [section 6.1], which gives somewhat better sentences.
 
 // Done naively, every new word runs the decoder over all the old ones again: n
 // words take 1 + 2 + … + n positions. But the mask keeps old positions from
@@ -3920,11 +3920,31 @@ int longest_output(const Transformer *model, int S) {
     return min_int(model->config.max_len, S - 1 + MORE) + 1;
 }
 
+// The same for sentence b of a batch, whose row ends with padding.
+int longest_of(const Transformer *model, const Batch *batch, int b) {
+    int S = batch->source_length, tokens = 0;
+    while (tokens < S && batch->source[b * S + tokens] != PAD)
+        tokens++;
+    return longest_output(model, tokens);
+}
+
+// How probable is a translation, in the model's opinion? The probabilities of
+// its tokens are multiplied, or rather their logarithms are added, since a
+// hundred factors of 0.1 are too small for a float. Chapter 11 has the
+// logarithm of a softmax: log p_y = z_y - lse.
+
+// log Σⱼ e^(z[j]), V numbers
+double log_sum_exp(const real *z, int V) {
+    double largest = z[arg_max(z, 0, V)];
+    return largest + log(sum_exponentials(z, (real)largest, V));
+}
+
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
-// S), receives the tokens, END after the last one (or P tokens without END),
-// the rest PAD. The model never chooses pad or start.
+// S), receives the tokens, END after the last one (or none if it was cut off),
+// the rest PAD; sum (B) the logarithm of each translation's probability. The
+// model never chooses pad or start.
 void translate(const Transformer *model, const Batch *batch, int *out,
-               Arena *arena) {
+               double *sum, Arena *arena) {
     int B = batch->sentences, S = batch->source_length;
     int P = longest_output(model, S), open = B;
     size_t mark = arena->used;
@@ -3935,6 +3955,7 @@ void translate(const Transformer *model, const Batch *batch, int *out,
     for (int b = 0; b < B; b++) {
         id[b] = START;
         done[b] = false;
+        sum[b] = 0;
     }
     for (int t = 0; t < P; t++) {
         size_t step_mark = arena->used;
@@ -3951,6 +3972,12 @@ void translate(const Transformer *model, const Batch *batch, int *out,
             done[b] = id[b] == END;
             open -= done[b];
             //@ end
+            const real *z = row(logits, b);
+            sum[b] += z[id[b]] - log_sum_exp(z, logits.cols);
+            if (!done[b] && t + 1 == longest_of(model, batch, b)) { // cut off
+                done[b] = true;
+                open--;
+            }
         }
         arena_release(arena, step_mark);
     }
@@ -3962,33 +3989,258 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 //
 //@ run build/examples decoding
 
-// Translates all sentences, batch by batch; result[i] ends with END unless it
-// was cut off. Sentences of similar length are taken together. The caller frees
-// each result's id and the array.
+// ## Beam search
+//
+// The best sentence need not begin with the best word. Suppose that a model
+// gives "il" 0.5 and "elle" 0.4 as the first word. After "il" it wavers between
+// two words; after "elle" it is nearly certain of one:
+//
+//     il      0.5        il dort      0.5 · 0.5 = 0.25
+//     elle    0.4        elle dort    0.4 · 0.9 = 0.36
+//
+// Greedy decoding takes "il" and never sees the better sentence. A *beam
+// search* keeps the N most probable beginnings, its open *hypotheses*, and goes
+// on with all of them at once. In each step every hypothesis is continued with
+// every token of the vocabulary, and the N best of these N·V candidates are
+// kept. With N = 1 this is greedy decoding. With an N as large as the number of
+// all sentences it tries everything, and finds the best. The paper takes N = 4.
+//
+// A candidate that ends with *end* is finished: it leaves the beam and is
+// compared with the others that have finished. But every token makes a
+// probability smaller, so the shorter of two sentences has an advantage that
+// it does not deserve. For a fair comparison the logarithm is divided by a
+// *length penalty* (Wu and others, 2016) [section 6.1]:
+//
+// $$ \operatorname{score}(y) = \frac{\log p(y)}{((5 + n) / 6)^A} $$
+//
+// for a translation y of n tokens, END included. The paper has A = 0.6; A = 0
+// leaves the logarithms as they are. A score is below zero, so a larger divisor
+// makes it better.
+//
+// When may the search stop? A logarithm of a probability can only fall. At
+// best a hypothesis loses nothing more, and gets the largest divisor, that of
+// the longest translation allowed. If even so the best open hypothesis cannot
+// beat the best finished one, none can. Hypotheses that reach that length are
+// cut off there, and compete as they are.
+//
+// How to check it: in a tiny model, a beam that is wide enough finds the same
+// translation as trying all sentences; each score is what the loss of chapter
+// 11 says about that translation; and a batch gives what its sentences give
+// alone. Should a wider beam not always have the better score? No: a beginning
+// that greedy decoding keeps can be pushed out by N better ones which then
+// disappoint. The tests show a case.
+
+typedef struct {
+    int beam;              // N: hypotheses kept in each step; 1: greedy
+    double length_penalty; // A
+} Search;
+
+const Search greedy = {.beam = 1};
+
+// A translation that is not finished, by its last token. What comes before
+// stands in the step before, in `row`.
+typedef struct {
+    double sum; // of the logarithms of all its tokens; -∞: there is none
+    int row, token;
+} Hypothesis;
+
+// The search for one sentence.
+typedef struct {
+    Hypothesis *step; // (P+1,N): after each step those that are open
+    int longest;      // a translation has no more tokens
+    Hypothesis best;  // of those that have finished
+    double score;     // its score; -∞: none has finished
+    int length;       // its tokens
+} Beam;
+
+double length_penalty(int length, double A) {
+    return pow((5.0 + length) / 6, A);
+}
+
+// The N best candidates, the best first: open hypotheses (N), each with one
+// more token. logits (N,V). Returns how many there are. Among equals the first
+// one found is taken: it has the lower row or, in one row, the lower token.
+int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits) {
+    int N = logits.rows, count = 0;
+    for (int r = 0; r < N; r++) {
+        if (!(open[r].sum > -INFINITY))
+            continue;
+        const real *z = row(logits, r);
+        double lse = log_sum_exp(z, logits.cols);
+        for (int token = END; token < logits.cols; token++) {
+            Hypothesis h = {open[r].sum + (z[token] - lse), r, token};
+            if (count == N && !(h.sum > best[N - 1].sum))
+                continue;
+            int place = count < N ? count++ : N - 1;
+            for (; place > 0 && h.sum > best[place - 1].sum; place--)
+                best[place] = best[place - 1];
+            best[place] = h;
+        }
+    }
+    return count;
+}
+
+// Compares a translation of that length with the best finished one.
+void finish_hypothesis(Beam *b, Hypothesis h, int length, double A) {
+    double score = h.sum / length_penalty(length, A);
+    if (score > b->score) {
+        b->score = score;
+        b->best = h;
+        b->length = length;
+    }
+}
+
+// Step t of one sentence, from its logits (N,V): from the hypotheses of that
+// step to those of the next. Returns how many are open then, first in the row.
+int beam_step(Beam *b, int t, Mat logits, double A) {
+    int N = logits.rows, open = 0;
+    Hypothesis *next = b->step + (t + 1) * N;
+    int count = best_candidates(next, b->step + t * N, logits);
+    //@ exercise beam_step
+    for (int i = 0; i < count; i++)
+        if (next[i].token == END || t + 1 == b->longest)
+            finish_hypothesis(b, next[i], t + 1, A);
+        else
+            next[open++] = next[i];
+    if (open && next[0].sum / length_penalty(b->longest, A) <= b->score)
+        open = 0; // none can beat the best finished one
+    //@ end
+    for (int i = open; i < N; i++)
+        next[i] = (Hypothesis){-INFINITY, i, PAD};
+    return open;
+}
+
+// In the cache, each hypothesis has a row of the batch. When one is continued
+// in another row, or in two, its keys and values have to follow:
+//
+//     row   step t     step t + 1, from row     cached keys
+//      0    il         elle dort     1          of row 1
+//      1    elle       elle mange    1          of row 1, where they are
+//
+// Keys and values of cross-attention are the same in all rows of a sentence.
+
+// Row r of B goes on from row from[r]: moves the n positions that are in use.
+// m (B·P,D) is k or v of a cache.
+void reorder(Arena *arena, Mat m, const int *from, int B, int n) {
+    int P = m.rows / B;
+    size_t mark = arena->used;
+    Mat old = arena_mat(arena, B * n, m.cols);
+    for (int r = 0; r < B; r++)
+        copy(slice_rows(old, r * n, n), slice_rows(m, r * P, n));
+    for (int r = 0; r < B; r++)
+        copy(slice_rows(m, r * P, n), slice_rows(old, from[r] * n, n));
+    arena_release(arena, mark);
+}
+
+void reorder_cache(Arena *arena, Cache *c, const int *from, int B) {
+    for (int l = 0; l < c->model->config.layers; l++) {
+        reorder(arena, c->layer[l].self.k, from, B, c->length);
+        reorder(arena, c->layer[l].self.v, from, B, c->length);
+    }
+}
+
+// The best finished translation, from its last token back to its first, and
+// padding up to P -> out (P)
+void write_best(int *out, const Beam *b, int N, int P) {
+    Hypothesis h = b->best;
+    for (int t = P - 1; t >= 0; t--) {
+        out[t] = t < b->length ? h.token : PAD;
+        if (t < b->length)
+            h = b->step[t * N + h.row];
+    }
+}
+
+// A search for N hypotheses with up to P tokens, which begins with one of none.
+Beam beam_new(Arena *arena, int N, int P, int longest) {
+    size_t places = (size_t)(P + 1) * (size_t)N;
+    Beam b = {.longest = longest, .score = -INFINITY};
+    b.step = arena_take(arena, places, sizeof *b.step);
+    for (int i = 0; i < N; i++)
+        b.step[i] = (Hypothesis){i ? -INFINITY : 0, i, START};
+    return b;
+}
+
+// As `translate`, but with a beam. Each source stands in N rows of the batch,
+// one below the other: B·N rows. out (B·P), sum (B).
+void beam_search(const Transformer *model, const Batch *batch, Search how,
+                 int *out, double *sum, Arena *arena) {
+    int N = how.beam, rows = batch->sentences, B = rows / N, open = B;
+    int S = batch->source_length, P = longest_output(model, S);
+    size_t mark = arena->used;
+    Pass pass = {.arena = arena, .config = &model->config};
+    Cache cache = decoder_start(&pass, model, batch->source, rows, S, P);
+    Beam *beam = arena_take(arena, (size_t)B, sizeof *beam);
+    int *id = arena_take(arena, (size_t)rows, sizeof *id);
+    int *from = arena_take(arena, (size_t)rows, sizeof *from);
+    for (int b = 0; b < B; b++)
+        beam[b] = beam_new(arena, N, P, longest_of(model, batch, b * N));
+    for (int t = 0; open > 0; t++) {
+        size_t step_mark = arena->used;
+        for (int r = 0; r < rows; r++)
+            id[r] = beam[r / N].step[t * N + r % N].token;
+        Mat logits = decoder_step(&pass, &cache, id);
+        open = 0;
+        for (int b = 0; b < B; b++)
+            open += beam_step(&beam[b], t, slice_rows(logits, b * N, N),
+                              how.length_penalty);
+        for (int r = 0; r < rows; r++)
+            from[r] = r / N * N + beam[r / N].step[(t + 1) * N + r % N].row;
+        reorder_cache(arena, &cache, from, rows);
+        arena_release(arena, step_mark);
+    }
+    for (int b = 0; b < B; b++) {
+        write_best(out + b * P, &beam[b], N, P);
+        sum[b] = beam[b].best.sum;
+    }
+    arena_release(arena, mark);
+}
+
+//@ run build/examples beam
+
+// ## All sentences
+//
+// At most 64 rows are decoded at once: 64 sentences, or 16 with a beam of four.
+// Sentences of similar length are taken together, as in training.
+
+// A row of P tokens, up to its padding. The caller frees the ids.
+Sentence sentence_in(const int *row, int P) {
+    Sentence s = {allocate((size_t)P, sizeof *row), 0};
+    for (; s.length < P && row[s.length] != PAD; s.length++)
+        s.id[s.length] = row[s.length];
+    return s;
+}
+
+// Translates n sentences; result[i] ends with END unless it was cut off. score:
+// n numbers, or NULL. The caller frees each result's id and the array.
 Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
-                        int batch_size, Arena *arena) {
+                        Search how, double *score, Arena *arena) {
+    enum { ROWS = 64 };
     Sentence *result = allocate((size_t)n, sizeof *result);
-    int *order = allocate((size_t)n, sizeof *order);
+    int *order = allocate((size_t)n, sizeof *order), N = how.beam;
     for (int i = 0; i < n; i++)
         order[i] = i;
     sort_by_length(order, n, source);
-    for (int first = 0; first < n; first += batch_size) {
+    for (int first = 0, B; first < n; first += B) {
         size_t mark = arena->used;
-        Batch batch = {.sentences = min_int(batch_size, n - first)};
-        batch.source = pack(arena, source, order + first, batch.sentences,
-                            &batch.source_length);
+        B = min_int(max_int(ROWS / N, 1), n - first);
+        int *row = arena_take(arena, (size_t)(B * N), sizeof *row);
+        for (int r = 0; r < B * N; r++)
+            row[r] = order[first + r / N];
+        Batch batch = {.sentences = B * N};
+        batch.source = pack(arena, source, row, B * N, &batch.source_length);
         int P = longest_output(model, batch.source_length);
-        int *out = arena_take(arena, (size_t)batch.sentences,
-                              (size_t)P * sizeof *out);
-        translate(model, &batch, out, arena);
-        for (int b = 0; b < batch.sentences; b++, out += P) {
-            Sentence *s = &result[order[first + b]];
-            int most = longest_output(model, source[order[first + b]].length);
-            *s = (Sentence){allocate((size_t)most, sizeof(int)), 0};
-            while (s->length < most && out[s->length] != PAD) {
-                s->id[s->length] = out[s->length];
-                s->length++;
-            }
+        int *out = arena_take(arena, (size_t)(B * P), sizeof *out);
+        double *sum = arena_take(arena, (size_t)B, sizeof *sum);
+        if (N == 1)
+            translate(model, &batch, out, sum, arena);
+        else
+            beam_search(model, &batch, how, out, sum, arena);
+        for (int b = 0; b < B; b++) {
+            int i = order[first + b];
+            result[i] = sentence_in(out + b * P, P);
+            if (score)
+                score[i] = sum[b] / length_penalty(result[i].length,
+                                                   how.length_penalty);
         }
         arena_release(arena, mark);
     }
@@ -4014,7 +4266,10 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
 //     p  4/5 words, 2/4 pairs (la voiture, est rapide), 0/3 triples: BLEU 0
 //
 // It is meant for whole files, where some longer runs always match; that is why
-// the counts of all sentences are added up first.
+// the counts of all sentences are added up first. A translation of fewer than n
+// words counts as one run of n words that does not match. That is a convention
+// of NLTK, whose corpus_bleu gives the same numbers; with it, a file that is
+// full of very short sentences stays below 100 even if all of them are right.
 
 typedef struct {
     double matched[4], runs[4]; // runs of 1 … 4 words
@@ -4035,12 +4290,12 @@ int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
-// Adds the runs of n words of s (c words) to m: how many there are, and how
-// many of them the reference (r words) has, too.
+// Adds the runs of n words of s (c words) to m: how many there are, one at
+// least, and how many of them the reference (r words) has, too.
 void match_runs(Match *m, const int *s, int c, const int *reference, int r,
                 int n) {
+    m->runs[n - 1] += max_int(c - n + 1, 1);
     for (int i = 0; i + n <= c; i++) {
-        m->runs[n - 1]++;
         bool known = true;
         for (int k = 0; k < n; k++)
             known = known && s[i + k] != UNKNOWN;
@@ -4729,7 +4984,8 @@ typedef struct {
     Config config;       // the model
     Tokenizer tokenizer; // how text is cut
     Recipe recipe;       // how the model is trained
-    int min_count, threads, vocab, length;
+    Search search;       // how the model is used
+    int scores, min_count, threads, vocab, length;
     const char *model, *valid, *log, *target, *csv; // paths, and one text
     int resume, help;
 } Settings;
@@ -4857,6 +5113,13 @@ const Option options[] = {
      "write loss and learning rate of each step", 0, 0},
     {"resume", FLAG, SETTING(resume), "no|yes", NULL, TRAIN, 0,
      "go on where an earlier training stopped", 0, 0},
+    {"beam", INTEGER, SETTING(search.beam), "N", "1", TRANSLATE | EVALUATE, 0,
+     "hypotheses to keep while translating; 1 is greedy", 1, 64},
+    {"length-penalty", NUMBER, SETTING(search.length_penalty), "A", "0.6",
+     TRANSLATE | EVALUATE, 0,
+     "scores are divided by ((5 + length) / 6)^A", 0, 10},
+    {"scores", FLAG, SETTING(scores), "no|yes", NULL, TRANSLATE, 0,
+     "print each translation's score, a tab, and the translation", 0, 0},
     {"target", STRING, SETTING(target), "TEXT", NULL, ATTENTION, 0,
      "the translation to look at (the model's own)", 0, 0},
     {"csv", STRING, SETTING(csv), "FILE", NULL, ATTENTION, 0,
@@ -6135,8 +6398,8 @@ void show_samples(const Console *c) {
     Checkpoint *k = c->checkpoint;
     const Pairs *p = c->samples;
     for (int i = 0; i < min_int(3, p->count) && !stop_signal; i++) {
-        Sentence *own = translate_all(k->trainer.model, &p->source[i], 1, 1,
-                                      &k->trainer.arena);
+        Sentence *own = translate_all(k->trainer.model, &p->source[i], 1,
+                                      greedy, NULL, &k->trainer.arena);
         Match match = {0};
         add_match(&match, *own, p->target[i]);
         char *from = text_of(k, &k->source, p->source[i]);
@@ -6534,6 +6797,7 @@ enum { LINES = 64 };
 
 typedef struct {
     Checkpoint *checkpoint;
+    const Settings *settings;
     char *text;           // the line that was read last
     Sentence line[LINES]; // read, and not yet translated
     int lines;
@@ -6547,11 +6811,16 @@ void answer(Input *in) {
     Checkpoint *c = in->checkpoint;
     if (in->lines == 0)
         return;
+    double score[LINES];
     Sentence *result = translate_all(c->trainer.model, in->line, in->lines,
-                                     in->lines, &c->trainer.arena);
+                                     in->settings->search, score,
+                                     &c->trainer.arena);
     for (int i = 0; i < in->lines; i++) {
         char *text = text_of(c, &c->target, result[i]);
-        puts(in->line[i].length > 1 ? text : "");
+        bool empty = in->line[i].length == 1;
+        if (in->settings->scores && !empty)
+            printf("%.6f", score[i]);
+        printf("%s%s\n", in->settings->scores ? "\t" : "", empty ? "" : text);
         free(text);
         free(in->line[i].id);
     }
@@ -6635,8 +6904,8 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
 
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
-    (void)a; // needs no more
-    Input in = {.checkpoint = c, .text = allocate(LONGEST_LINE, 1)};
+    Input in = {.checkpoint = c, .settings = &a->settings,
+                .text = allocate(LONGEST_LINE, 1)};
     while (read_input(&in)) {
         const char *wrong = tokenize_input(in.text, c, &c->source,
                                            &in.line[in.lines]);
@@ -6690,7 +6959,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
     if (!isfinite(loss.cross_entropy))
         fail("%s: its loss on %s is not a number", a->operand[0],
              a->operand[1]);
-    Sentence *result = translate_all(model, p.source, p.count, TOGETHER, arena);
+    Sentence *result = translate_all(model, p.source, p.count,
+                                     a->settings.search, NULL, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
         add_match(&match, result[i], p.target[i]);
@@ -6745,7 +7015,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     if (wanted && (wrong = tokenize_input(wanted, c, &c->target, &target)))
         fail("the target %s", wrong);
     if (!wanted) {
-        Sentence *own = translate_all(model, &source, 1, 1, arena);
+        Sentence *own = translate_all(model, &source, 1, greedy, NULL, arena);
         target = *own;
         free(own);
     }

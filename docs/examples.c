@@ -1283,7 +1283,7 @@ void example_clip(void) {
     }
 }
 
-// ## Chapter 12: greedy decoding
+// ## Chapter 12: decoding
 
 bool no_report(void *context, const Report *report) {
     (void)context;
@@ -1392,6 +1392,40 @@ void example_cache(void) {
     transformer_free(t);
 }
 
+// A beam of two, step by step. What the model would say is given by hand: the
+// probabilities of the next word after each beginning.
+void example_beam(void) {
+    enum { IL = END + 1, ELLE, DORT, MANGE, WORDS_HERE };
+    const char *word[] = {"", "<start>", "<end>", "il", "elle", "dort", "mange"};
+    const double next[3][2][WORDS_HERE] = {
+        {{[IL] = .5, [ELLE] = .4, [DORT] = .1}},
+        {{[DORT] = .5, [MANGE] = .4, [END] = .1}, // after il
+         {[DORT] = .9, [MANGE] = .1}},            // after elle
+        {{[END] = .9, [MANGE] = .1}, {[END] = .9, [MANGE] = .1}}};
+    Mat logits = arena_mat(&room, 2, WORDS_HERE);
+    Beam b = beam_new(&room, 2, 8, 8);
+    char text[2][40] = {"", ""};
+    printf("after step   row   from row   hypothesis    probability\n");
+    for (int t = 0, open = 1; open; t++) {
+        char before[2][40];
+        memcpy(before, text, sizeof text);
+        for (int k = 0; k < 2 * WORDS_HERE; k++)
+            logits.at[k] = log(next[t][k / WORDS_HERE][k % WORDS_HERE]);
+        open = beam_step(&b, t, logits, 0.6);
+        for (int r = 0; r < open; r++) {
+            Hypothesis h = b.step[(t + 1) * 2 + r];
+            sprintf(text[r], "%.20s %s", before[h.row], word[h.token]);
+            printf("%10d %5d %10d   ", t, r, h.row);
+            put(text[r], 12);
+            printf("%12.3f\n", exp(h.sum));
+        }
+    }
+    printf("the best that finished: %s <end>, probability %.3f, score %.3f\n\n",
+           text[b.best.row] + 1, exp(b.best.sum), b.score);
+    say(fabs(exp(b.best.sum) - .4 * .9 * .9) < 1e-9 && b.length == 3,
+        "Greedy decoding would have written: il dort <end>, probability 0.225.");
+}
+
 // ## Chapter 13: looking inside
 
 // Prints weights with the names of rows and columns, and the sum of each row.
@@ -1416,7 +1450,7 @@ void example_look(void) {
     const Transformer *model = c.trainer.model;
     Sentence source = tokenize("the black car", &c.source,
                                   c.settings.tokenizer);
-    Sentence *target = translate_all(model, &source, 1, 1, &room);
+    Sentence *target = translate_all(model, &source, 1, greedy, NULL, &room);
     Pass pass = {.arena = &room, .config = &model->config};
     Saved s;
     Batch batch = look(&pass, &s, model, source, *target);
@@ -1579,6 +1613,7 @@ const Example examples[] = {
     {11, "clip", example_clip, "a long gradient and a short one"},
     {12, "decoding", example_decoding, "a translation, word by word"},
     {12, "cache", example_cache, "the same logits with less work"},
+    {12, "beam", example_beam, "two hypotheses in a beam"},
     {13, "look", example_look, "cross-attention as numbers and as a picture"},
     {14, "checkpoint", example_checkpoint, "a saved model, taken apart"},
 };

@@ -68,7 +68,8 @@ void test(Trainer *t, const char *names, int length, bool reverse) {
                           reverse);
     int room = longest_output(t->model, P);
     int *out = arena_take(&t->arena, (size_t)(TESTS * room), sizeof *out);
-    translate(t->model, &batch, out, &t->arena);
+    double sum[TESTS];
+    translate(t->model, &batch, out, sum, &t->arena);
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
     Saved saved;
     Mat logits = transformer_forward(&pass, &saved, t->model, &batch);

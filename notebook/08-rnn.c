@@ -129,7 +129,8 @@ void decode_batch(Lab *lab, const Batch *batch, int *out, Mat weights) {
     if (!lab->recurrent) {
         int room = longest_output(lab->book[0], T);
         int *said = arena_take(arena, (size_t)(n * room), sizeof *said);
-        translate(lab->book[0], batch, said, arena);
+        double *sum = arena_take(arena, (size_t)n, sizeof *sum);
+        translate(lab->book[0], batch, said, sum, arena);
         for (int i = 0; i < n * T; i++)
             out[i] = said[i / T * room + i % T];
         return;

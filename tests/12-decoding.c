@@ -1,4 +1,4 @@
-// Chapter 12: greedy decoding with caches, BLEU.
+// Chapter 12: greedy decoding with caches, beam search, BLEU.
 
 #include "test.h"
 #include "model.h"
@@ -56,7 +56,8 @@ void test_translate(void) {
         int out[B * 7], naive[7], lengths[B] = {5, 3}, last = 0;
         size_t used = room.used;
         Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
-        translate(t, &batch, out, &room);
+        double sum[B];
+        translate(t, &batch, out, sum, &room);
         given_back = given_back && room.used == used;
         for (int b = 0; b < B; b++) {
             int n = naive_translation(t, source_ids + b * S, lengths[b], naive, 7);
@@ -87,7 +88,8 @@ size_t peak_of(int P) {
     int *out = arena_take(&room, (size_t)(B * P), sizeof *out);
     Batch batch = {.sentences = B, .source_length = S,
                    .source = copied_ids(source_ids, B * S)};
-    translate(t, &batch, out, &arena);
+    double sum[B];
+    translate(t, &batch, out, sum, &arena);
     size_t peak = arena.peak;
     arena_free(&arena);
     transformer_free(t);
@@ -101,41 +103,267 @@ void test_memory(void) {
           "each step gives its memory back: 20 more take room in caches only");
 }
 
-void test_translate_all(int batch, double end) {
+// n sources of one to six tokens, with END.
+Sentence *short_sources(int n) {
+    Sentence *source = arena_take(&room, (size_t)n, sizeof *source);
+    for (int i = 0; i < n; i++) {
+        int length = 1 + (i * 5) % 6;
+        source[i] = (Sentence){arena_take(&room, (size_t)length, sizeof(int)),
+                               length};
+        for (int k = 0; k < length; k++)
+            source[i].id[k] = k + 1 == length ? END : 4 + (i + i / 7 + k) % 5;
+    }
+    return source;
+}
+
+bool equal_sentences(Sentence a, Sentence b) {
+    return a.length == b.length
+        && !memcmp(a.id, b.id, sizeof(int) * (size_t)a.length);
+}
+
+// More sentences than are decoded at once.
+void test_translate_all(int beam, double end) {
+    enum { N = 70 };
     Config config = small_config();
     Transformer *t = random_transformer(&config);
     t->output.bias.at[END] += (real)end;
-    Sentence *source = arena_take(&room, 9, sizeof *source);
-    for (int i = 0; i < 9; i++) {
-        int n = 1 + (i * 5) % 6;
-        source[i] = (Sentence){arena_take(&room, (size_t)n, sizeof(int)), n};
-        for (int k = 0; k < n; k++)
-            source[i].id[k] = k + 1 == n ? END : 4 + (i + k) % 5;
-    }
+    Sentence *source = short_sources(N);
+    Search how = {beam, 0.6};
     Arena arena = {0};
     arena_take(&arena, 3, 1);
     size_t used = arena.used;
-    Sentence *batched = translate_all(t, source, 9, batch, &arena);
-    CLAIM(arena.used == used, "the memory of each batch is given back");
-    bool same = true;
-    int most = 0, least = 7;
-    for (int i = 0; i < 9; i++) {
-        int alone[7], n = 0;
-        Batch one = {.sentences = 1, .source_length = source[i].length,
-                     .source = source[i].id};
-        translate(t, &one, alone, &arena);
-        while (n < 7 && alone[n] != PAD)
-            n++;
-        same = same && n == batched[i].length
-            && !memcmp(alone, batched[i].id, sizeof(int) * (size_t)n);
-        most = n > most ? n : most;
-        least = n < least ? n : least;
+    double score[N], one;
+    Sentence *batched = translate_all(t, source, N, how, score, &arena);
+    int same = 0, most = 0, least = 7;
+    for (int i = 0; i < N; i++) {
+        Sentence *alone = translate_all(t, &source[i], 1, how, &one, &arena);
+        same += equal_sentences(*alone, batched[i])
+             && fabs(one - score[i]) < 1e-10;
+        most = max_int(alone->length, most);
+        least = min_int(alone->length, least);
+        sentences_free(alone, 1);
     }
-    CLAIM(same, "sentences in batches are translated as alone, and keep their "
-          "order: %d to %d tokens", least, most);
-    sentences_free(batched, 9);
+    CLAIM(same == N, "beam %d: sentences in batches are translated as alone, "
+          "with the same score, and keep their order: %d of %d, %d to %d tokens",
+          beam, same, N, least, most);
+    CLAIM(arena.used == used, "the memory of each batch is given back");
+    sentences_free(batched, N);
     arena_free(&arena);
     transformer_free(t);
+}
+
+// The logarithm of the probability that the model, with teacher forcing, gives
+// to n tokens.
+double forced_sum(const Transformer *t, Sentence source, const int *token,
+                  int n) {
+    int input[64] = {START};
+    size_t mark = room.used;
+    Pass pass = {.arena = &room, .config = &t->config};
+    Saved s;
+    memcpy(input + 1, token, sizeof(int) * (size_t)(n - 1));
+    Batch batch = {1, source.length, n, source.id, input, NULL};
+    Mat logits = transformer_forward(&pass, &s, t, &batch);
+    double total = 0;
+    for (int k = 0; k < n; k++) {
+        double sum = 0;
+        for (int j = 0; j < logits.cols; j++)
+            sum += exp(*at(logits, k, j));
+        total += *at(logits, k, token[k]) - log(sum);
+    }
+    arena_release(&room, mark);
+    return total;
+}
+
+void test_scores(int beam) {
+    Config config = small_config();
+    double worst = 0;
+    int ended = 0, cut = 0;
+    Sentence *source = short_sources(9);
+    for (int trial = 0; trial < 8; trial++) {
+        Transformer *t = random_transformer(&config);
+        t->output.bias.at[END] += (real)(trial / 2 - 1);
+        double score[9], A = 0.3 * trial;
+        Sentence *own = translate_all(t, source, 9, (Search){beam, A}, score,
+                                      &room);
+        for (int i = 0; i < 9; i++) {
+            double sum = forced_sum(t, source[i], own[i].id, own[i].length);
+            double penalty = pow((5 + own[i].length) / 6., A);
+            worst = fmax(worst, fabs(score[i] - sum / penalty));
+            ended += own[i].id[own[i].length - 1] == END;
+            cut += own[i].id[own[i].length - 1] != END && own[i].length == 7;
+        }
+        sentences_free(own, 9);
+        transformer_free(t);
+    }
+    CLAIM(worst < 1e-10 && ended + cut == 72 && ended && cut,
+          "beam %d: a score is teacher forcing's sum of log-probabilities, "
+          "divided by ((5 + length) / 6)^A, END included: %.0e (%d ended, %d "
+          "cut off)", beam, worst, ended, cut);
+}
+
+// The best score of all translations that begin with the n tokens given.
+double best_of_all(const Transformer *t, Sentence source, int *token, int n,
+                   int most, double A) {
+    double best = -INFINITY;
+    for (token[n] = END; token[n] < t->config.target_vocab; token[n]++) {
+        double score;
+        if (token[n] == END || n + 1 == most)
+            score = forced_sum(t, source, token, n + 1)
+                  / pow((6 + n) / 6., A);
+        else
+            score = best_of_all(t, source, token, n + 1, most, A);
+        best = fmax(best, score);
+    }
+    return best;
+}
+
+void test_wide_beam(double A) {
+    Config config = small_config();
+    config.target_vocab = 6;
+    config.max_len = 2;
+    double worst = 0, narrow = 0;
+    int lengths[4] = {0};
+    int ids[] = {5, 7, END};
+    Sentence source = {ids, 3};
+    for (int trial = 0; trial < 30; trial++) {
+        Transformer *t = random_transformer(&config);
+        int token[3];
+        double best = best_of_all(t, source, token, 0, 3, A), wide, one;
+        Sentence *own = translate_all(t, &source, 1, (Search){40, A}, &wide,
+                                      &room);
+        Sentence *first = translate_all(t, &source, 1, (Search){1, A}, &one,
+                                        &room);
+        worst = fmax(worst, fabs(wide - best));
+        narrow = fmax(narrow, best - one);
+        lengths[own->length]++;
+        sentences_free(own, 1);
+        sentences_free(first, 1);
+        transformer_free(t);
+    }
+    CLAIM(worst < 1e-10 && narrow > 0.1, "A = %.1f: a beam as wide as all "
+          "sentences finds what trying all of them finds: %.0e (greedy is up to "
+          "%.2f below)", A, worst, narrow);
+    CLAIM(lengths[1] && lengths[2] + lengths[3] > 0 && !lengths[0],
+          "of one token %d times, of two %d, of three %d", lengths[1],
+          lengths[2], lengths[3]);
+}
+
+void test_beam_of_one(void) {
+    Config config = small_config();
+    int same = 0;
+    Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
+    for (int trial = 0; trial < 20; trial++) {
+        Transformer *t = random_transformer(&config);
+        t->output.bias.at[END] += (real)(0.1 * trial);
+        int out[B * 7], own[B * 7];
+        double sum[B], own_sum[B];
+        translate(t, &batch, out, sum, &room);
+        beam_search(t, &batch, greedy, own, own_sum, &room);
+        same += !memcmp(out, own, sizeof out) && !memcmp(sum, own_sum, sizeof sum);
+        transformer_free(t);
+    }
+    CLAIM(same == 20, "a beam of one is greedy decoding, bit for bit: %d of 20",
+          same);
+}
+
+// A beginning that greedy decoding keeps may be pushed out by two better ones.
+void test_wider_is_not_always_better(void) {
+    Config config = small_config();
+    int below = 0, above = 0;
+    double worst = 0;
+    Sentence source = {copied_ids(source_ids, S), S};
+    for (int trial = 0; trial < 200; trial++) {
+        Transformer *t = random_transformer(&config);
+        double one, two;
+        Search how = {1, 0.6};
+        sentences_free(translate_all(t, &source, 1, how, &one, &room), 1);
+        how.beam = 2;
+        sentences_free(translate_all(t, &source, 1, how, &two, &room), 1);
+        below += two < one - 1e-6;
+        above += two > one + 1e-6;
+        worst = fmin(worst, two - one);
+        transformer_free(t);
+    }
+    CLAIM(below > 0 && above > 3 * below, "in 200 models a beam of two scores "
+          "above greedy decoding %d times, and below it %d times, by up to %.2f",
+          above, below, -worst);
+}
+
+// Rows of a cache that have been moved, against a cache filled anew with what
+// each row has then written.
+void test_reorder(void) {
+    enum { ROWS = 3, STEPS = 4 };
+    Config config = small_config();
+    Transformer *t = random_transformer(&config);
+    int written[ROWS][STEPS] = {{START, 5, 6, 7}, {START, 8, 9, 10},
+                                {START, 4, 4, 9}};
+    int from[ROWS] = {2, 2, 0}, *ids = arena_take(&room, ROWS * S, sizeof *ids);
+    for (int i = 0; i < ROWS * S; i++)
+        ids[i] = source_ids[i % S];
+    Pass pass = {.arena = &room, .config = &config};
+    Cache moved = decoder_start(&pass, t, ids, ROWS, S, STEPS);
+    Cache anew = decoder_start(&pass, t, ids, ROWS, S, STEPS);
+    Mat x = {0}, y = {0};
+    for (int k = 0; k < STEPS; k++) {
+        int one[ROWS], other[ROWS];
+        for (int r = 0; r < ROWS; r++) {
+            one[r] = written[k < 3 ? r : from[r]][k];
+            other[r] = written[from[r]][k];
+        }
+        x = decoder_step(&pass, &moved, one);
+        y = decoder_step(&pass, &anew, other);
+        if (k == 2)
+            reorder_cache(&room, &moved, from, ROWS);
+    }
+    double worst = largest_error(x, y);
+    for (int l = 0; l < config.layers; l++) {
+        worst = fmax(worst, largest_error(moved.layer[l].self.k,
+                                          anew.layer[l].self.k));
+        worst = fmax(worst, largest_error(moved.layer[l].self.v,
+                                          anew.layer[l].self.v));
+    }
+    CLAIM(worst < 1e-12, "caches whose rows were moved are those that are "
+          "computed anew: %.0e", worst);
+    transformer_free(t);
+}
+
+// Logits of the given probabilities, of END and the two tokens after it.
+void set_logits(Mat logits, int r, double end, double four, double five) {
+    fill(slice_rows(logits, r, 1), -1000);
+    *at(logits, r, END) = (real)log(end);
+    *at(logits, r, END + 1) = (real)log(four);
+    *at(logits, r, END + 2) = (real)log(five);
+}
+
+void test_beam_step(void) {
+    Mat logits = arena_mat(&room, 2, 5);
+    Beam b = beam_new(&room, 2, 8, 6);
+    Hypothesis *next = b.step + 2;
+    set_logits(logits, 0, .1, .2, .7);
+    set_logits(logits, 1, .1, .2, .7);
+    int open = beam_step(&b, 0, logits, 0);
+    CLAIM(open == 2 && b.length == 0 && next[0].token == 4 && next[1].token == 3
+          && fabs(next[0].sum - log(.7)) < 1e-12,
+          "END finishes nothing if two other tokens are more probable");
+    next = b.step + 4;
+    set_logits(logits, 0, .4, .35, .25); // of .7: .28, .245, .175
+    set_logits(logits, 1, .1, .1, .8);   // of .2: .02, .02, .16
+    Beam unfair = b;
+    open = beam_step(&b, 1, logits, 2);
+    CLAIM(open == 1 && b.length == 2
+          && fabs(b.score - log(.28) / (7 / 6. * 7 / 6)) < 1e-12,
+          "END finishes a hypothesis if it is among the best");
+    CLAIM(next[0].row == 0 && next[0].token == 3
+          && fabs(next[0].sum - log(.245)) < 1e-12 && next[1].sum == -INFINITY,
+          "the others of the best stay open, and come first");
+    b.step[5 * 2] = next[0];
+    b.step[5 * 2 + 1] = next[1];
+    CLAIM(beam_step(&unfair, 1, logits, 0) == 0 && unfair.length == 2,
+          "without a penalty .245 cannot beat .28 any more: the search stops");
+    open = beam_step(&b, 5, logits, 2);
+    CLAIM(open == 0 && b.length == 6 && b.best.token == 2
+          && b.step[6 * 2].sum == -INFINITY,
+          "in the last step all finish, with END or without, and none is open");
 }
 
 void test_longest(void) {
@@ -155,10 +383,12 @@ void test_cut_off(void) {
     int out[B * P + 1];
     out[B * P] = -1;
     Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
-    translate(t, &batch, out, &room);
+    double sum[B];
+    translate(t, &batch, out, sum, &room);
     bool words = true;
-    for (int i = 0; i < B * P; i++)
-        words = words && out[i] > END && out[i] < TARGET_V;
+    for (int i = 0; i < B * P; i++) // the second source has 2 tokens less
+        words = words && (i < B * P - 2 ? out[i] > END && out[i] < TARGET_V
+                                        : out[i] == PAD);
     CLAIM(words && out[B * P] == -1,
           "a translation that never ends is cut off there");
     transformer_free(t);
@@ -185,6 +415,11 @@ void test_bleu(void) {
     CLAIM(fabs(bleu(&m) - 100 * exp(1 - 5. / 4)) < 1e-9,
           "too short by one word of five: the brevity penalty");
     m = (Match){0};
+    add_match(&m, (Sentence){a, 2}, (Sentence){a, 2});
+    CLAIM(m.runs[0] == 2 && m.runs[2] == 1 && m.runs[3] == 1 && m.matched[2] == 0,
+          "a translation of two words counts as one run of three, and of four, "
+          "that does not match");
+    m = (Match){0};
     add_match(&m, (Sentence){u, 3}, (Sentence){u, 3});
     CLAIM(m.exact == 0 && m.matched[0] == 1, "unknown words never match");
     m = (Match){0};
@@ -198,10 +433,18 @@ int main(void) {
             test_teacher_forced(norm, positions);
     test_translate();
     test_memory();
-    test_translate_all(4, 0);
-    test_translate_all(3, 1);
-    test_translate_all(4, 2);
-    test_translate_all(3, -1000); // no end: as many tokens as there is room for
+    for (int beam = 1; beam < 6; beam += 2) {
+        test_translate_all(beam, 0);
+        test_translate_all(beam, 2);
+        test_translate_all(beam, -1000); // no end: all tokens there is room for
+        test_scores(beam);
+    }
+    for (double A = 0; A < 2; A += 0.6)
+        test_wide_beam(A);
+    test_beam_of_one();
+    test_wider_is_not_always_better();
+    test_reorder();
+    test_beam_step();
     test_longest();
     test_cut_off();
     test_bleu();

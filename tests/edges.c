@@ -164,7 +164,8 @@ void test_huge_weights(void) {
         enum { P = 41 }; // longest_output
         int source[] = {WORD, END}, out[P] = {0}, good = 0;
         Batch batch = {.sentences = 1, .source_length = 2, .source = source};
-        translate(t, &batch, out, &room);
+        double sum;
+        translate(t, &batch, out, &sum, &room);
         for (int i = 0; i < P; i++)
             good += out[i] >= 0 && out[i] < t->config.target_vocab;
         CLAIM(good == P, "weights of %.0e: it translates into words", size);
@@ -245,8 +246,8 @@ void test_long_and_empty(void) {
     CLAIM(train_a_little(&t, 0, 0.01), "a training with an empty source");
     Sentence s[3];
     three_sentences(s, 40, 0, 2);
-    Sentence *all = translate_all(t.model, s, 3, 3, &t.arena);
-    Sentence *empty = translate_all(t.model, s + 1, 1, 1, &t.arena);
+    Sentence *all = translate_all(t.model, s, 3, greedy, NULL, &t.arena);
+    Sentence *empty = translate_all(t.model, s + 1, 1, greedy, NULL, &t.arena);
     bool good = all[0].length > 0 && all[0].length <= 41;
     for (int i = 0; i < all[0].length; i++)
         good = good && all[0].id[i] >= END && all[0].id[i] < WORD + 2;

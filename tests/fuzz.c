@@ -102,7 +102,7 @@ void use_model(Checkpoint *c) {
     Sentence source, *own;
     if (tokenize_input("a b", c, &c->source, &source))
         return;
-    own = translate_all(t, &source, 1, 1, arena);
+    own = translate_all(t, &source, 1, greedy, NULL, arena);
     free(detokenize(own->id, own->length, &c->target,
                      c->settings.tokenizer));
     Pass pass = {.arena = arena, .config = &t->config};

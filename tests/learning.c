@@ -36,8 +36,8 @@ double learn(const char *name, int layers, int steps) {
 
     train(&c.trainer, &data, NULL, no_report, NULL);
     Arena arena = {0};
-    Sentence *result = translate_all(c.trainer.model, test.source, test.count, 64,
-                                     &arena);
+    Sentence *result = translate_all(c.trainer.model, test.source, test.count, greedy,
+                                     NULL, &arena);
     Match match = {0};
     for (int i = 0; i < test.count; i++)
         add_match(&match, result[i], test.target[i]);

@@ -1386,7 +1386,8 @@ static void grade_translate(void) {
         memset(out, JUNK, sizeof out);
         guess_translation(t, &batch, P);
         start(name[c]);
-        translate(t, &batch, out, &room);
+        double sum[3];
+        translate(t, &batch, out, sum, &room);
         result_whole("out", out, sizeof(int), 3, P);
         result_whole("the numbers after out", out + 3 * P, sizeof(int), 1, 2);
         finish();

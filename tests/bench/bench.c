@@ -123,7 +123,7 @@ void measure_growth(void) {
 //
 //     decode threads sentences seconds
 void measure_decoding(int threads) {
-    enum { SENTENCES = 1000, LENGTH = 20, BATCH = 64 };
+    enum { SENTENCES = 1000, LENGTH = 20 };
     const Size *s = &sizes[2];
     Config config = config_of(s);
     config.max_len = LENGTH - 1;
@@ -138,7 +138,8 @@ void measure_decoding(int threads) {
         source[i] = (Sentence){id + i * LENGTH, LENGTH};
     Arena arena = {0};
     double started = now();
-    Sentence *result = translate_all(model, source, SENTENCES, BATCH, &arena);
+    Sentence *result = translate_all(model, source, SENTENCES, greedy, NULL,
+                                     &arena);
     printf("decode %d %d %.4f\n", threads, SENTENCES, now() - started);
     for (int i = 0; i < SENTENCES; i++)
         free(result[i].id);
