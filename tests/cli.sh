@@ -246,8 +246,8 @@ explains train '--layers --d-model --heads --d-ff --dropout --norm --positions
     --activation --tie --max-len --tokens --lowercase --min-count
     --label-smoothing --lr --warmup --schedule --clip --batch --epochs --steps
     --seed --model --valid --log --resume --threads --help'
-explains translate '--threads --help'
-explains evaluate '--threads --help'
+explains translate '--beam --length-penalty --scores --threads --help'
+explains evaluate '--beam --length-penalty --threads --help'
 explains attention '--target --csv --threads --help'
 explains info '--layers --d-model --heads --d-ff --dropout --norm --positions
     --activation --tie --max-len --batch --vocab --length --help'
@@ -961,6 +961,11 @@ prints 'a last line without an end counts' 'le chien mange' \
 give 'zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n\360\237\246\223\n'
 works 'unknown words do no harm' translate good.safetensors
 same 'as many lines come out as go in' 4 "$(($(wc -l < out)))"
+same 'how many words are unknown is said once, with the first of them' \
+    'the model does not know 7 of the input'\''s words; the first is "zebra"' "$(cat err)"
+give 'the cat sleeps\n'
+run translate good.safetensors
+same 'nothing is said if it knows all words' '' "$(cat err)"
 printf '%3000s\n%255s\n' 'the cat sleeps' 'the cat sleeps' > in
 prints 'a line may be long, if its words are few' 'le chat dort
 le chat dort' translate good.safetensors
@@ -1064,6 +1069,43 @@ awk 'BEGIN { for (i = 0; i < 200000; i++) printf "a cat "; print "" }' > in
 fails 'a line of more than a megabyte is refused' \
     'line 1 of the input has a megabyte or more' translate good.safetensors
 
+cp sources in
+run translate good.safetensors
+cp out expected
+cp sources in
+run translate good.safetensors --beam 1
+same_bytes '--beam 1 is greedy decoding' expected out
+cp sources in
+works 'a beam of four, with scores' translate good.safetensors --beam 4 --scores
+same 'each line is a score below zero, a tab, and the translation' "$pairs" \
+    "$(grep -c "^-[0-9.]*	[^	]*\$" out)"
+cut -f 2 out > alone
+cp sources in
+run translate good.safetensors --beam 4
+same_bytes 'the translations are those without --scores' alone out
+same_bytes 'of what the model knows by heart, they are the right ones' targets out
+give 'zebra\nthe zebra\nzebra sleeps a the\n'
+run translate good.safetensors --scores --length-penalty 0
+cut -f 1 out > scores
+give 'zebra\nthe zebra\nzebra sleeps a the\n'
+run translate good.safetensors --scores --length-penalty 1
+same 'scores are divided by ((5 + length) / 6)^A' yes "$(paste scores out \
+    | awk '{ length_ = NF - 1; d = $1 / $2 - (5 + length_) / 6
+             if (d * d > 1e-3 * 1e-3) wrong = $0 }
+           END { print (wrong ? wrong : "yes") }')"
+give 'the cat sleeps\n\n'
+run translate good.safetensors --scores
+same 'an empty line has no score' "	" "$(tail -n 1 out)"
+wrong 'a beam of none' '--beam: "0" is not a whole number from 1 to 64' \
+    translate good.safetensors --beam 0
+wrong 'a beam that is too wide' '--beam: "65" is not a whole number from 1 to 64' \
+    translate good.safetensors --beam 65
+wrong 'a length penalty below zero' \
+    '--length-penalty: "-1" is not a number from 0 to 10' \
+    translate good.safetensors --length-penalty -1
+wrong 'scores of an evaluation' 'evaluate has no option --scores' \
+    evaluate good.safetensors pairs.tsv --scores
+
 works 'a model with room for long sentences' train pairs.tsv $mini --max-len 2000 \
     --steps 1 --model long.safetensors
 give 'the cat sleeps\n'
@@ -1079,9 +1121,18 @@ works 'the model is measured on what it has learned by heart' \
 same 'it prints the keys in their order' \
     'sentences tokens loss perplexity token_accuracy exact_match bleu' \
     "$(cut -d ' ' -f 1 out | paste -s -d ' ' -)"
+mv out expected
+run evaluate good.safetensors pairs.tsv --beam 4
+same_bytes 'a beam finds the same, where the model is sure' expected out
 same 'a model that knows all by heart is perfect' \
-    "sentences $pairs,tokens $tokens,token_accuracy 100.00,exact_match 100.00,bleu 100.00" \
-    "$(grep -v -E '^(loss|perplexity) ' out | paste -s -d , -)"
+    "sentences $pairs,tokens $tokens,token_accuracy 100.00,exact_match 100.00" \
+    "$(grep -v -E '^(loss|perplexity|bleu) ' out | paste -s -d , -)"
+same 'and BLEU is what sentences of so few words can have at most' \
+    "$(awk '{ for (n = 1; n <= 4; n++) {
+            if (NF >= n) matched[n] += NF - n + 1
+            runs[n] += NF >= n ? NF - n + 1 : 1 } }
+        END { for (n = 1; n <= 4; n++) product += log(matched[n] / runs[n]) / 4
+              printf "bleu %.2f\n", 100 * exp(product) }' targets)" "$(grep bleu out)"
 same 'the loss is small, and the perplexity its exponential' yes \
     "$(awk '{ value[$1] = $2 } END {
            d = exp(value["loss"]) - value["perplexity"]
