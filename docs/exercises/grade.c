@@ -1394,6 +1394,101 @@ static void grade_translate(void) {
     }
 }
 
+enum { BEAM = 3, LONGEST_HERE = 7 };
+
+// A search for three hypotheses, in step t, which are open with probabilities
+// 1/2, 1/4 and 1/8; or one finished before, whose score is that of e^score.
+static Beam search_at(int t, double score) {
+    Arena *arena = &room;
+    Beam b = beam_new(arena, BEAM, LONGEST_HERE, LONGEST_HERE);
+    for (int i = 0; i < BEAM; i++)
+        b.step[t * BEAM + i] = (Hypothesis){log(0.5) * (i + 1), i, END + 1 + i};
+    b.score = score;
+    return b;
+}
+
+// What a step has made: how many are open and which, with their probabilities,
+// and the best finished one.
+enum { OPEN, FIRST, BEST = FIRST + 3 * BEAM, NUMBERS = BEST + 3 };
+
+static Mat step_in_numbers(const Beam *b, int t, int open) {
+    Mat m = separate(1, NUMBERS);
+    fill(m, 0);
+    m.at[OPEN] = open;
+    for (int i = 0; i < open && i < BEAM; i++) {
+        const Hypothesis *h = &b->step[(t + 1) * BEAM + i];
+        m.at[FIRST + 3 * i] = h->row;
+        m.at[FIRST + 3 * i + 1] = h->token;
+        m.at[FIRST + 3 * i + 2] = (real)exp(h->sum);
+    }
+    m.at[BEST] = b->length;
+    m.at[BEST + 1] = (real)exp(b->best.sum);
+    m.at[BEST + 2] = (real)exp(b->score);
+    return m;
+}
+
+enum { NO_END, SHORT, NOT_CUT, NO_STOP, THIS_LENGTH, NO_PENALTY, STEP_GUESSES };
+
+// A step with one mistake.
+static void guess_beam_step(Beam b, int t, Mat logits, double A, int kind,
+                            const char *say) {
+    int open = 0, length = kind == SHORT ? t : t + 1;
+    Hypothesis next[BEAM];
+    int count = best_candidates(next, b.step + t * BEAM, logits);
+    for (int i = 0; i < count; i++)
+        if ((next[i].token == END && kind != NO_END)
+            || (t + 1 == b.longest && kind != NOT_CUT))
+            finish_hypothesis(&b, next[i], length, A);
+        else
+            next[open++] = next[i];
+    double penalty = kind == NO_PENALTY ? 1
+        : length_penalty(kind == THIS_LENGTH ? t + 1 : b.longest, A);
+    if (open && next[0].sum / penalty <= b.score && kind != NO_STOP)
+        open = 0;
+    Hypothesis *place = b.step + (t + 1) * BEAM, kept[BEAM];
+    memcpy(kept, place, sizeof kept);
+    memcpy(place, next, sizeof next);
+    guess("the step", step_in_numbers(&b, t, open), say);
+    memcpy(place, kept, sizeof kept);
+}
+
+static void grade_beam_step(void) {
+    static const struct {
+        const char *name;
+        int t;
+        double end, A, score; // END's logit; the best score before
+    } cases[] = {
+        {"none of the candidates ends", 1, -9, 0.6, -INFINITY},
+        {"an open one could beat the best now", 3, -9, 1, -1.5},
+        {"an open one could beat the best later", 3, -9, 1, -1.05},
+        {"some end, others stay open", 1, 2.5, 0.6, -INFINITY},
+        {"all end", 2, 20, 0.6, -INFINITY},
+        {"none can beat the best any more", 3, -9, 0.6, -0.5},
+        {"the last step", LONGEST_HERE - 1, 0, 0.6, -9}};
+    static const char *const say[STEP_GUESSES] = {
+        [NO_END] = "a hypothesis that has written END is finished, not open",
+        [SHORT] = "the length counts the new token, also if it is END: t + 1",
+        [NOT_CUT] = "with b->longest tokens a hypothesis is finished, too",
+        [NO_STOP] = "the search goes on though nothing open can beat the best "
+                    "score",
+        [NO_PENALTY] = "the open sum is compared with a score: divide it, too",
+        [THIS_LENGTH] = "an open hypothesis may become b->longest tokens long: "
+                        "its best score has that divisor"};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        int t = cases[c].t;
+        Mat logits = input("logits", BEAM, V);
+        for (int r = 0; r < BEAM; r++)
+            *at(logits, r, END) = (real)cases[c].end;
+        Beam b = search_at(t, cases[c].score);
+        start(cases[c].name);
+        for (int kind = 0; kind < STEP_GUESSES; kind++)
+            guess_beam_step(b, t, logits, cases[c].A, kind, say[kind]);
+        int open = beam_step(&b, t, logits, cases[c].A);
+        result("the step", step_in_numbers(&b, t, open));
+        finish();
+    }
+}
+
 // ---------------------------------------------------------------- the table
 
 #define CHECK_OF(name) {#name, grade_##name}
@@ -1419,6 +1514,7 @@ static const Check checks[] = {
     CHECK_OF(loss_forward), CHECK_OF(loss_backward),
     CHECK_OF(clip_factor), CHECK_OF(adam_step), CHECK_OF(learning_rate),
     CHECK_OF(decoder_layer_step), CHECK_OF(translate),
+    CHECK_OF(beam_step),
 #endif
 };
 
