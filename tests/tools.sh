@@ -21,6 +21,7 @@ clang-omp   | clang libomp-dev                 | libomp-devel     |
 tcc         | tcc libc6-dev                    | tcc              |
 musl-gcc    | musl-tools                       | musl-gcc         |
 torch       | python3-torch python3-numpy      | python3-torch    | pytorch
+nltk        | python3-nltk                     | python3-nltk     |
 pandoc      | pandoc                           | pandoc           | pandoc
 dot         | graphviz fonts-dejavu-core       | graphviz         | graphviz
 nbclient    | python3-nbclient python3-ipykernel | python3-nbclient |
@@ -64,7 +65,7 @@ has() # TOOL
     valgrind) valgrind -q true 2> /dev/null ;;
     python38) python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' \
         2> /dev/null ;;
-    torch | nbclient | matplotlib) python -c "import $1" 2> /dev/null ;;
+    torch | nltk | nbclient | matplotlib) python -c "import $1" 2> /dev/null ;;
     *) command -v "$1" > /dev/null ;;
     esac
 }

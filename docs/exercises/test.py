@@ -524,7 +524,7 @@ def bad_students(g):
     path, result = g.folder / "evil.c", g.folder / "evil.json"
     source = student(path, {name: bad[1] for name, bad in BAD.items()})
     g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
-           "score: 40/", "grade", source, f"JSON={result}")
+           "score: 50/", "grade", source, f"JSON={result}")
     g.holds("no program of a student is left running",
             within(10, lambda: not running(g.pid)))
     g.holds("nothing of it is left in build/exercises",

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""BLEU and exact match, counted again by NLTK.
+
+    python3 tests/bleu.py PROGRAM
+
+Trains a few small models, stops them long before they are perfect, and holds what
+`transformer evaluate` says of their translations against nltk.corpus_bleu on what
+`transformer translate` prints: words of word and piece models, characters of
+character models. Sentences of one word and of many are among them.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from nltk.translate.bleu_score import corpus_bleu
+
+DATA = Path(__file__).parent.parent / "data"
+SMALL = "--layers 1 --d-model 32 --threads 1".split()
+MODELS = [  # name, data, steps, options
+    ("words", "eng-fra", 250, []),
+    ("rare words unknown", "eng-fra", 250, ["--min-count", "150"]),
+    ("byte pairs", "eng-fra", 300, ["--tokens", "bpe", "--merges", "100"]),
+    ("characters", "dates", 300, ["--tokens", "char"]),
+]
+
+
+def run(program, *arguments, text=""):
+    ended = subprocess.run([program, *map(str, arguments)], input=text, text=True,
+                           capture_output=True)
+    if ended.returncode:
+        sys.exit(f"{' '.join(map(str, arguments))}: {ended.stderr}")
+    return ended.stdout
+
+
+def words_of(sentence):
+    """Words and punctuation marks, as the program cuts them."""
+    return sentence.translate({ord(c): f" {c} " for c in '.,!?;:"()'}).split()
+
+
+def measured(program, model, pairs, options):
+    lines = run(program, "evaluate", model, pairs, *options).splitlines()
+    values = dict(line.split() for line in lines)
+    return float(values["bleu"]), float(values["exact_match"])
+
+
+def counted_again(program, model, pairs, options, characters):
+    source, target = zip(*(line.split("\t")[:2]
+                           for line in pairs.read_text().splitlines()))
+    said = run(program, "translate", model, *options,
+               text="\n".join(source) + "\n").splitlines()
+    if characters:
+        said, target = [list(s) for s in said], [list(t) for t in target]
+    else:
+        said, target = [s.split() for s in said], [words_of(t) for t in target]
+    exact = 100 * sum(s == t for s, t in zip(said, target)) / len(said)
+    return 100 * corpus_bleu([[t] for t in target], said), exact
+
+
+def main(program):
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data, steps, options in MODELS:
+            model = Path(folder) / "model.safetensors"
+            run(program, "train", DATA / f"{data}.train.tsv", "--model", model,
+                "--steps", steps, *SMALL, *options)
+            for beam in 1, 3:
+                use = ["--beam", beam, "--threads", 1]
+                pairs = DATA / f"{data}.test.tsv"
+                bleu, exact = measured(program, model, pairs, use)
+                theirs = counted_again(program, model, pairs, use, "char" in options)
+                holds = (abs(bleu - theirs[0]) <= 0.01 and abs(exact - theirs[1]) <= 0.01
+                         and 5 < bleu < 95)
+                print("ok  " if holds else "FAIL", f"{name}, beam {beam}: BLEU {bleu:.2f} "
+                      f"and exact match {exact:.2f} are NLTK's {theirs[0]:.2f} and "
+                      f"{theirs[1]:.2f}")
+                passed, failed = passed + holds, failed + (not holds)
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
