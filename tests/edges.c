@@ -169,6 +169,14 @@ void test_huge_weights(void) {
         for (int i = 0; i < P; i++)
             good += out[i] >= 0 && out[i] < t->config.target_vocab;
         CLAIM(good == P, "weights of %.0e: it translates into words", size);
+        Sentence one = {source, 2}, *own;
+        own = translate_all(t, &one, 1, (Search){4, 0.6}, &sum, &room);
+        good = own->length <= P;
+        for (int i = 0; i < own->length; i++)
+            good = good && own->id[i] >= END
+                && own->id[i] < t->config.target_vocab;
+        CLAIM(good, "so does a beam: %d tokens", own->length);
+        sentences_free(own, 1);
         transformer_free(t);
     }
 }

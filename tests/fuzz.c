@@ -102,6 +102,8 @@ void use_model(Checkpoint *c) {
     Sentence source, *own;
     if (tokenize_input("a b", c, &c->source, &source))
         return;
+    own = translate_all(t, &source, 1, (Search){3, 0.6}, NULL, arena);
+    sentences_free(own, 1);
     own = translate_all(t, &source, 1, greedy, NULL, arena);
     free(detokenize(own->id, own->length, &c->target,
                      c->settings.tokenizer));
