@@ -4006,10 +4006,10 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // all sentences it tries everything, and finds the best. The paper takes N = 4.
 //
 // A candidate that ends with *end* is finished: it leaves the beam and is
-// compared with the others that have finished. But every token makes a
-// probability smaller, so the shorter of two sentences has an advantage that
-// it does not deserve. For a fair comparison the logarithm is divided by a
-// *length penalty* (Wu and others, 2016) [section 6.1]:
+// compared with the others that have finished. But every token makes the
+// probability smaller, so a short sentence has an unfair advantage over a long
+// one. That is why the logarithm of the probability is divided by a *length
+// penalty* (Wu and others, 2016) [section 6.1]:
 //
 // $$ \operatorname{score}(y) = \frac{\log p(y)}{((5 + n) / 6)^A} $$
 //
@@ -4017,18 +4017,19 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // leaves the logarithms as they are. A score is below zero, so a larger divisor
 // makes it better.
 //
-// When may the search stop? A logarithm of a probability can only fall. At
-// best a hypothesis loses nothing more, and gets the largest divisor, that of
-// the longest translation allowed. If even so the best open hypothesis cannot
-// beat the best finished one, none can. Hypotheses that reach that length are
-// cut off there, and compete as they are.
+// When may the search stop? As a hypothesis grows, the logarithm can only fall.
+// At best it falls no further, and the sentence becomes as long as is allowed,
+// which gives it the largest divisor. If even then the best open hypothesis
+// could not beat the best finished one, none can, and the search is over.
+// Hypotheses that reach the greatest length are cut off there and compete as
+// they are.
 //
 // How to check it: in a tiny model, a beam that is wide enough finds the same
 // translation as trying all sentences; each score is what the loss of chapter
 // 11 says about that translation; and a batch gives what its sentences give
-// alone. Should a wider beam not always have the better score? No: a beginning
-// that greedy decoding keeps can be pushed out by N better ones which then
-// disappoint. The tests show a case.
+// alone. Does a wider beam always find a better score? No. A beginning that
+// greedy decoding keeps can be pushed out by N others that look better and then
+// disappoint; the tests show a case.
 
 typedef struct {
     int beam;              // N: hypotheses kept in each step; 1: greedy
@@ -4110,8 +4111,8 @@ int beam_step(Beam *b, int t, Mat logits, double A) {
     return open;
 }
 
-// In the cache, each hypothesis has a row of the batch. When one is continued
-// in another row, or in two, its keys and values have to follow:
+// Each hypothesis has a row of the batch, and rows of the cache. When it is
+// continued in another row, or in two, its keys and values have to follow:
 //
 //     row   step t     step t + 1, from row     cached keys
 //      0    il         elle dort     1          of row 1
