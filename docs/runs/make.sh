@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes attention.csv and log.csv anew, in two or three minutes:
+# Makes log.csv, attention.csv and red-car.* anew, in two or three minutes:
 #
 #   sh docs/runs/make.sh          from the root of the repository
 #
