@@ -236,12 +236,12 @@ def main():
     check_coverage(pages, book)
     check_anchors(pages, book)
     check_functions(pages, book)
+    check_picture(book)
     check_links({page.path: page for page in pages.values()})
     check_reached(pages)
     check_pages(pages)
     check_math(pages, book)
     check_balance(book)
-    check_picture(book)
     end()
 
 
