@@ -207,7 +207,7 @@ def check_balance(book):
 
 
 def shows(text, lines):
-    """Do these lines stand in a text, one below the other? More may follow in each."""
+    """Do these lines begin lines of a text, one below the other?"""
     there = text.split("\n")
     return any(all(a.startswith(b) for a, b in zip(there[i:], lines))
                for i in range(len(there) - len(lines) + 1))
