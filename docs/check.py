@@ -206,6 +206,25 @@ def check_balance(book):
           f"{len(lines)} lines")
 
 
+def shows(text, lines):
+    """Do these lines begin lines of a text, one below the other?"""
+    there = text.split("\n")
+    return any(all(a.startswith(b) for a, b in zip(there[i:], lines))
+               for i in range(len(there) - len(lines) + 1))
+
+
+def check_picture(book):
+    """The small picture of attention is everywhere that of the same run."""
+    run = (DOCS / "runs" / "red-car.txt").read_text(encoding="utf-8")
+    picture = run[run.rindex("heads\n\n"):].rstrip().split("\n")[2:]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    claim(len(picture) > 8 and shows(readme, picture)
+          and shows(book.source, ["//     " + line for line in picture])
+          and run.split("\n")[0] in readme,
+          f"README.md and chapter 13 show the {len(picture)} lines of the picture "
+          "in docs/runs/red-car.txt")
+
+
 def end():
     print(f"{counts[True]} passed, {counts[False]} failed")
     sys.exit(counts[False] > 0)
@@ -217,6 +236,7 @@ def main():
     check_coverage(pages, book)
     check_anchors(pages, book)
     check_functions(pages, book)
+    check_picture(book)
     check_links({page.path: page for page in pages.values()})
     check_reached(pages)
     check_pages(pages)

@@ -29,9 +29,9 @@ def number(x):
     return f"{round(x, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
 
 
-def svg(height, parts):
+def svg(height, parts, width=720):
     return ('<svg xmlns="http://www.w3.org/2000/svg" '
-            f'viewBox="0 0 720 {number(height)}" role="img" '
+            f'viewBox="0 0 {width} {number(height)}" role="img" '
             'font-family="sans-serif" font-size="13" fill="currentColor">\n'
             + "\n".join(parts) + "\n</svg>\n")
 
@@ -155,10 +155,10 @@ def positions():
     return svg(y + T * h + 56, parts)
 
 
-def cross_attention():
+def cross_attention(run="attention"):
     """{(layer, head): rows of weights}, words written, words looked at."""
     heads, wrote, looked = {}, {}, {}
-    for r in read("attention.csv"):
+    for r in read(f"{run}.csv"):
         rows = heads.setdefault((int(r["layer"]), int(r["head"])), {})
         rows.setdefault(int(r["query"]), []).append(float(r["weight"]))
         wrote[int(r["query"])] = r["query_token"]
@@ -226,6 +226,33 @@ def attention_large():
             parts.append(box(x + j * w, y + i * h, w, h, 'fill-opacity="0"',
                              f"<title>{title}</title>"))
     return svg(y + len(rows) * h + 10, parts)
+
+
+def red_car():
+    """Where the model looks: a row for each word it writes, a column for each word it reads.
+
+    A heat map of the cross-attention in the last layer, the mean of its four
+    heads. The stronger the colour, the larger the weight; weights from 0.05 on
+    are written in their cells. The model writes "la voiture rouge est rapide"
+    for "the red car is fast". For "voiture" it looks at "car" (1.00), and then it
+    goes back to "red" for "rouge" (1.00): adjective and noun change places.
+    "la" looks at "the" (0.76) and at "car" (0.18). The other words look at the
+    word in their own place, with at least 0.95 of their attention.
+    """
+    heads, wrote, looked = cross_attention("red-car")
+    last = [rows for (layer, _), rows in heads.items() if layer == max(heads)[0]]
+    means = [[sum(weights) / len(last) for weights in zip(*row)]
+             for row in zip(*last)]
+    x, y, w, h = 76, 28, 62, 42
+    parts = heat_map(x, y, w, h, means, strongest=0.6)
+    parts += [text(x + (j + 0.5) * w, y - 9, word)
+              for j, word in enumerate(looked)]
+    for i, word in enumerate(wrote):
+        middle = y + (i + 0.5) * h + 5
+        parts.append(text(x - 10, middle, word, "end"))
+        parts += [text(x + (j + 0.5) * w, middle, f"{weight:.2f}")
+                  for j, weight in enumerate(means[i]) if weight >= 0.05]
+    return svg(y + len(wrote) * h + 2, parts, x + len(looked) * w + 2)
 
 
 def learning_rate():
@@ -312,7 +339,7 @@ def product():
     return svg(y - 6, parts)
 
 
-PLOTS = {"product": product, "positions": positions,
+PLOTS = {"red-car": red_car, "product": product, "positions": positions,
          "cross-attention": attention,
          "cross-attention-large": attention_large, "learning-rate": learning_rate,
          "loss": loss}

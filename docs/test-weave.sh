@@ -44,7 +44,8 @@ plant()
 {
     rm -rf "$copy"
     mkdir -p "$copy/build"
-    cp -r "$root/transformer.c" "$root/docs" "$root/data" "$root/tests" "$copy"
+    cp -r "$root/transformer.c" "$root/README.md" "$root/docs" "$root/data" \
+        "$root/tests" "$copy"
     cp -r "$root/build/docs" "$copy/build"
 }
 
@@ -93,6 +94,13 @@ plant
 sed 's/#e5f3e6/#123456/' "$root/docs/figures/model.dot" \
     > "$copy/docs/figures/model.dot"
 refused "a colour that has no counterpart in the dark" "#123456"
+plant
+sed '/^12-decoding: /d' "$root/docs/source/index.md" > "$copy/docs/source/index.md"
+refused "a chapter that promises nothing" "one promise for each chapter"
+plant
+sed 's/#manual-letters/#manual-digits/' "$root/docs/source/index.md" \
+    > "$copy/docs/source/index.md"
+refused "a route to a section that does not exist" "no section manual-digits"
 plant
 head -n 1 "$root/docs/runs/speed.csv" > "$copy/docs/runs/speed.csv"
 refused "a table without rows" "speed.csv has no rows"
@@ -148,6 +156,9 @@ in_page 02-attention.html 's|<pre|<span id="L7"></span>&|'
 found "the number of a line as an address" "no address is the number"
 in_page index.html 's|</head>|<script src="https://a.b/c.js"></script>&|'
 found "a script from elsewhere" "pages load"
+plant
+sed 's/voiture |    @@/voiture |  @@  /' "$root/README.md" > "$copy/README.md"
+found "a picture of attention from another run" "show the .* lines of the picture"
 
 # changes CLAIM AWK: the line that awk adds to the file changes at most two pages
 # and forty lines, removed and added

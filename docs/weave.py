@@ -333,15 +333,19 @@ class Book:
         return raw(f'<figure id="figure-{name}" tabindex="0">\n{svg}\n'
                    f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
 
-    def run(self, line, where):
-        """A command and its output; for an example, the lines that print it."""
+    def output(self, line, where):
+        """A command and its output."""
         print(f"$ {line}", flush=True)
         output = command(["sh", "-c", line]).rstrip("\n")
         if not output:
             fail(f"{where}: the command prints nothing: {line}")
-        out = raw('<figure class="run">\n<figcaption><code>$ '
-                  f"{html.escape(line)}</code></figcaption>\n"
-                  f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+        return raw('<figure class="run">\n<figcaption><code>$ '
+                   f"{html.escape(line)}</code></figcaption>\n"
+                   f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+
+    def run(self, line, where):
+        """The same; for an example, with the lines that print it."""
+        out = self.output(line, where)
         example = re.fullmatch(r"build/examples (\w+)", line)
         if example:
             name = "example_" + example[1]
@@ -645,13 +649,117 @@ def directives(book, text):
                   text, flags=re.MULTILINE)
 
 
+# --------------------------------------------------------------- start page
+
+WORDS, LINES = 150, 10  # read in a minute: words of prose, lines of code
+
+
+def minutes(blocks):
+    """How long it takes to read blocks of a chapter."""
+    words = sum(len(b.text().split()) for b in blocks
+                if b.kind in ("prose", "deviation"))
+    lines = sum(bool(l) for b in blocks if b.kind == "code" for l in b.lines)
+    return words / WORDS + lines / LINES
+
+
+def chapter_minutes(chapter):
+    """The same of a chapter with its boxes and questions."""
+    more = read(f"source/{chapter.page}.md").split()
+    return minutes(chapter.blocks) + len(more) / WORDS
+
+
+def to_five(duration):
+    """Minutes, rounded to five."""
+    return 5 * max(1, round(duration / 5))
+
+
+def section_blocks(chapter, anchor):
+    """The blocks of a section, without those of the sections within it."""
+    headings, here, found = iter(chapter.headings), None, []
+    for block in chapter.blocks:
+        if block.kind == "prose" and block.lines[0].startswith("#"):
+            here = next(headings)[2]
+        if here == anchor:
+            found.append(block)
+    if not found:
+        fail(f"source/index.md: {chapter.page} has no section {anchor}")
+    return found
+
+
+def forward_only(blocks):
+    """Blocks without the backward passes and the contracts above them."""
+    backward = [b.kind == "code" and any(name.endswith("_backward") for name, *_
+                                         in definitions(b)) for b in blocks]
+    return [b for b, itself, below in zip(blocks, backward, backward[1:] + [0])
+            if not itself and not (below and b.kind == "prose")]
+
+
+def route(book, kind, places):
+    """A way through the book: how long it takes, and a link to each chapter on
+    it. A place is PAGE or PAGE#SECTION; without any, it is the whole book.
+    "forward" leaves out backward passes, boxes and questions; "all" does not."""
+    chapters, total, stops = {c.page: c for c in book.chapters}, 0, {}
+    for place in places.split() or chapters:
+        page, _, section = place.partition("#")
+        if page not in chapters:
+            fail(f"source/index.md: there is no chapter {page}")
+        chapter = chapters[page]
+        blocks = section_blocks(chapter, section) if section else chapter.blocks
+        if kind == "forward":
+            total += minutes(forward_only(blocks))
+        else:
+            total += minutes(blocks) if section else chapter_minutes(chapter)
+        to = f"{page}.html" + (f"#{section}" if section else "")
+        name = "+" if chapter.number is None else chapter.number
+        stops.setdefault(page, f'<a href="{to}" aria-label="'
+                         f'{html.escape(chapter.label)}">{name}</a>')
+    hours = f"{round(total / 60)} hours" if total > 90 else \
+        f"{to_five(total)} minutes"
+    return raw(f'<p class="stops"><span class="minutes">{hours}</span>\n'
+               + "\n".join(stops.values()) + "</p>")
+
+
+def contents_list(book, text):
+    """The chapters, each with what it promises and the minutes it takes. The
+    text has a line "PAGE: promise" for each."""
+    promises = dict(line.split(": ", 1) for line in text.splitlines())
+    if list(promises) != [c.page for c in book.chapters]:
+        fail("source/index.md: @contents needs one promise for each chapter, "
+             "in the order of the chapters")
+    items = [f'<li><span class="number">{"" if c.number is None else c.number}'
+             f'</span> <a href="{c.page}.html">'
+             f"{html.escape(c.label if c.number is None else c.title)}</a> "
+             f'<span class="promise">{html.escape(promises[c.page])}</span> '
+             f'<span class="minutes">{to_five(chapter_minutes(c))} min</span></li>'
+             for c in book.chapters]
+    return raw('<ul class="chapters">\n' + "\n".join(items) + "\n</ul>")
+
+
+def translation():
+    """What the model of docs/runs/ was given, and what it made of it."""
+    _, _, looked = plots.cross_attention("red-car")
+    written = read("runs/red-car.txt").partition("\n")[0]
+    return raw('<dl class="pair">\n<dt>English in</dt> '
+               f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
+               '<dt>French out</dt> '
+               f'<dd lang="fr">{html.escape(written)}</dd>\n</dl>')
+
+
 def index_page(book):
-    """The first page, with the list of chapters."""
-    lines = [f"-   [{c.label}]({c.page}.html)" if c.number is None else
-             f"{c.number}.  [{c.title}]({c.page}.html)" for c in book.chapters]
-    text = read("source/index.md").replace("@contents", "\n".join(lines))
+    """The first page: what it is, for whom, ways through it, the chapters."""
+    make = {
+        r"run (.+)": lambda m: book.output(m[1], "source/index.md"),
+        r"translation": lambda m: translation(),
+        r"route (forward|all)(.*(?:\n +\S.*)*)": lambda m: route(book, m[1], m[2]),
+        r"contents\n((?:\d*.+: .+\n)+)": lambda m: contents_list(book, m[1]),
+    }
+    text = read("source/index.md")
+    for pattern, made in make.items():
+        text = re.sub(f"^@{pattern}$", made, text, flags=re.MULTILINE)
     return book.link(directives(book, text))
 
+
+# --------------------------------------------------------------- all pages
 
 def articles_page(book):
     """In the map's tables the first column names what is in the tutorial."""

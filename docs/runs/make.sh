@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes attention.csv and log.csv anew, in two or three minutes:
+# Makes log.csv, attention.csv and red-car.* anew, in two or three minutes:
 #
 #   sh docs/runs/make.sh          from the root of the repository
 #
@@ -21,6 +21,8 @@ $program train data/eng-fra.train.tsv \
     --model $model --log build/runs/log.csv
 $program evaluate $model data/eng-fra.test.tsv
 $program attention $model "$sentence" --csv build/runs/attention.csv
+$program attention $model "the red car is fast" --csv build/runs/red-car.csv \
+    > docs/runs/red-car.txt
 
 # Every tenth step and all looks at the validation data, without the speed,
 # which is the only column that differs from run to run.
@@ -28,5 +30,6 @@ awk -F, 'NR == 1 || $2 == "valid" || $1 % 10 == 0' build/runs/log.csv |
     cut -d , -f 1-6 > docs/runs/log.csv
 
 # Cross-attention only.
-awk -F, 'NR == 1 || $1 == "cross"' build/runs/attention.csv \
-    > docs/runs/attention.csv
+for file in attention red-car; do
+    awk -F, 'NR == 1 || $1 == "cross"' build/runs/$file.csv > docs/runs/$file.csv
+done
