@@ -1,4 +1,5 @@
-// Chapter 10: UTF-8, tokens, vocabularies, files of pairs, epochs and batches.
+// Chapter 10: UTF-8, tokens, vocabularies, byte pairs, files of pairs, epochs and
+// batches.
 
 #include "test.h"
 #include "fails.h"
@@ -334,6 +335,369 @@ void test_sentences(void) {
     v = vocab_build((char *[]){text}, 1, characters_one_by_one, 1);
     CLAIM(comes_back("l'eau  (là)", &v, characters_one_by_one, "l'eau  (là)"),
           "characters come back as they were");
+    vocab_free(&v);
+}
+
+// ## Byte pairs
+
+const Tokenizer byte_pairs = {BYTE_PAIRS, 0};
+
+// The tokens of a text, each in angle brackets; in a buffer of its own.
+const char *pieces_of(const char *text, const Vocab *v) {
+    static char joined[400];
+    char *end = joined;
+    Sentence s = tokenize(text, v, byte_pairs);
+    for (int i = 0; i < s.length - 1; i++)
+        end += sprintf(end, "‹%s›", v->token[s.id[i]]);
+    *end = '\0';
+    free(s.id);
+    return joined;
+}
+
+// Whether merge number i joins these two pieces.
+bool merges(const Vocab *v, int i, const char *left, const char *right) {
+    if (i >= v->merges.count)
+        return false;
+    Merge m = v->merges.at[i];
+    char both[100];
+    snprintf(both, sizeof both, "%s%s", left, right);
+    return !strcmp(v->token[m.left], left) && !strcmp(v->token[m.right], right)
+        && !strcmp(v->token[m.joined], both);
+}
+
+void test_byte_pairs(void) {
+    char text[] = "cat cats eat eats cat";
+    const char *sorted[] = {" ", " c", " cat", " e", " eat", "a", "at", "c",
+                            "e", "s", "t"};
+    Vocab v = learn_merges((char *[]){text}, 1, 1000);
+    CLAIM(v.merges.count == 5 && merges(&v, 0, "a", "t")
+          && merges(&v, 1, " ", "c") && merges(&v, 2, " c", "at")
+          && merges(&v, 3, " ", "e") && merges(&v, 4, " e", "at"),
+          "the merges of the example, and it stops where no pair occurs twice");
+    int right = 0;
+    for (int i = 0; i < 11; i++)
+        right += id_of(&v, sorted[i]) == FIRST_TOKEN + i;
+    CLAIM(right == 11 && v.count == FIRST_TOKEN + 11,
+          "its vocabulary: characters, the blank and pieces, sorted");
+    CLAIM(!strcmp(pieces_of("cats eat", &v), "‹ cat›‹s›‹ eat›"),
+          "the words of the example as learning left them");
+    CLAIM(!strcmp(pieces_of("seats", &v), "‹ ›‹s›‹e›‹at›‹s›"),
+          "a new word is spelled with pieces");
+    CLAIM(!strcmp(pieces_of("beat catß", &v),
+                  "‹ ›‹<unknown>›‹e›‹at›‹ cat›‹<unknown>›"),
+          "only a character that is new is unknown");
+    CLAIM(comes_back("beat", &v, byte_pairs, "<unknown>eat")
+          && comes_back("a cats  seat", &v, byte_pairs, "a cats seat"),
+          "words come back with single blanks between them");
+    CLAIM(comes_back("", &v, byte_pairs, "")
+          && comes_back(" \t", &v, byte_pairs, ""), "and no word as nothing");
+    const int odd[] = {id_of(&v, "at"), id_of(&v, " "), id_of(&v, " cat"), END};
+    char *back = detokenize(odd, 4, &v, byte_pairs);
+    CLAIM(!strcmp(back, "at  cat"), "pieces that no text gives are put side by "
+          "side, too");
+    free(back);
+    vocab_free(&v);
+}
+
+void test_stops(void) {
+    char text[] = "cat cats eat eats cat", single[] = "abc d";
+    Vocab v = learn_merges((char *[]){text}, 1, 2);
+    CLAIM(v.merges.count == 2 && merges(&v, 1, " ", "c")
+          && !strcmp(pieces_of("cats", &v), "‹ c›‹at›‹s›"),
+          "it learns no more merges than it was asked for");
+    vocab_free(&v);
+    v = learn_merges((char *[]){text}, 1, 0);
+    CLAIM(v.merges.count == 0 && v.count == FIRST_TOKEN + 6
+          && !strcmp(pieces_of("cats", &v), "‹ ›‹c›‹a›‹t›‹s›"),
+          "without merges there are characters and blanks");
+    vocab_free(&v);
+    v = learn_merges((char *[]){single}, 1, 1000);
+    CLAIM(v.merges.count == 0 && v.count == FIRST_TOKEN + 5,
+          "a pair that occurs once is not joined");
+    vocab_free(&v);
+    v = learn_merges(NULL, 0, 1000);
+    CLAIM(v.merges.count == 0 && !strcmp(pieces_of("a", &v),
+                                         "‹ ›‹<unknown>›"),
+          "no text has no pieces");
+    vocab_free(&v);
+}
+
+// Appends a random word: characters from the first few of the list.
+char *random_word(char *end, int different) {
+    const char *letter[] = {"a", "b", "é", "c", "日", "d", "'", "😀", "-", "e"};
+    int length = 1 + (int)(uniform(&test_state) * 9);
+    for (int i = 0; i < length; i++)
+        end += sprintf(end, "%s",
+                       letter[(int)(uniform(&test_state) * different)]);
+    return end;
+}
+
+// A random text of words and punctuation; the caller frees it.
+char *random_text(int words_in_it, int different) {
+    const char *between[] = {" ", "  ", ", ", ".", " (", ") ", "\xc2\xa0?"};
+    char *text = allocate((size_t)words_in_it * 64, 1), *end = text;
+    for (int i = 0; i < words_in_it; i++) {
+        int which = (int)(uniform(&test_state) * 14);
+        end += sprintf(end, "%s", between[which < 7 ? which : 0]);
+        end = random_word(end, different);
+    }
+    return text;
+}
+
+// A learner that is as plain as can be: words are lists of strings, one for each
+// time that they occur, and all pairs are counted anew for each merge.
+
+enum { PLAIN_WORDS = 120, PLAIN_PIECES = 12 };
+
+typedef struct {
+    char piece[PLAIN_PIECES][64];
+    int length;
+} PlainWord;
+
+typedef struct {
+    PlainWord word[PLAIN_WORDS];
+    int words;
+    char left[64], right[64]; // of the most frequent pair
+    int count;                // how often it occurs
+} Plain;
+
+void plain_read(Plain *p, const char *text) {
+    const char *token;
+    p->words = 0;
+    for (int n; (token = next_token(&text, words, &n)) != NULL; p->words++) {
+        PlainWord *w = &p->word[p->words];
+        strcpy(w->piece[0], " ");
+        w->length = 1;
+        for (int i = 0, bytes; i < n; i += bytes) {
+            bytes = utf8_length(token + i);
+            sprintf(w->piece[w->length++], "%.*s", bytes, token + i);
+        }
+    }
+}
+
+int plain_count(const Plain *p, const char *left, const char *right) {
+    int count = 0;
+    for (int i = 0; i < p->words; i++)
+        for (int k = 0; k + 1 < p->word[i].length; k++)
+            count += !strcmp(p->word[i].piece[k], left)
+                  && !strcmp(p->word[i].piece[k + 1], right);
+    return count;
+}
+
+void plain_choose(Plain *p) {
+    p->count = 0;
+    for (int i = 0; i < p->words; i++)
+        for (int k = 0; k + 1 < p->word[i].length; k++) {
+            const char *left = p->word[i].piece[k];
+            const char *right = p->word[i].piece[k + 1];
+            int count = plain_count(p, left, right);
+            int order = p->count - count;
+            order = order ? order : strcmp(left, p->left);
+            order = order ? order : strcmp(right, p->right);
+            if (order < 0) {
+                strcpy(p->left, left);
+                strcpy(p->right, right);
+                p->count = count;
+            }
+        }
+}
+
+void plain_join(Plain *p) {
+    for (int i = 0; i < p->words; i++) {
+        PlainWord *w = &p->word[i];
+        for (int k = 0; k + 1 < w->length; k++)
+            if (!strcmp(w->piece[k], p->left)
+                && !strcmp(w->piece[k + 1], p->right)) {
+                strcat(w->piece[k], p->right);
+                w->length--;
+                memmove(w->piece[k + 1], w->piece[k + 2],
+                        sizeof w->piece[0] * (size_t)(w->length - k - 1));
+            }
+    }
+}
+
+// The pieces that the plain learner left, as pieces_of writes those of a text.
+bool plain_leaves(const Plain *p, const char *text, const Vocab *v) {
+    Sentence s = tokenize(text, v, byte_pairs);
+    int at = 0;
+    bool same = true;
+    for (int i = 0; i < p->words; i++)
+        for (int k = 0; k < p->word[i].length; k++, at++)
+            same = same && at < s.length - 1
+                && !strcmp(v->token[s.id[at]], p->word[i].piece[k]);
+    same = same && at == s.length - 1;
+    free(s.id);
+    return same;
+}
+
+void test_plain_learner(void) {
+    enum { ROUNDS = 60 };
+    static Plain p;
+    int same = 0, split = 0, learned = 0, again = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        char *text = random_text(PLAIN_WORDS / 3, 1 + round % 10);
+        Vocab v = learn_merges(&text, 1, 1000);
+        Vocab letters = learn_merges(&text, 1, 0);
+        plain_read(&p, text);
+        bool good = true;
+        int n = 0;
+        for (plain_choose(&p); p.count >= 2; plain_choose(&p), n++) {
+            good = good && merges(&v, n, p.left, p.right);
+            plain_join(&p);
+        }
+        same += good && n == v.merges.count;
+        split += plain_leaves(&p, text, &v);
+        learned += n;
+        for (int i = 0; i < n; i++)
+            again += find_merge(&v.merges, v.merges.at[i].left,
+                                v.merges.at[i].right) != i;
+        again += v.count != letters.count + n;
+        vocab_free(&letters);
+        vocab_free(&v);
+        free(text);
+    }
+    CLAIM(same == ROUNDS, "%d merges of %d random texts are those that counting "
+          "anew gives", learned, ROUNDS);
+    CLAIM(split == ROUNDS, "words are split as learning left them");
+    CLAIM(again == 0, "each merge makes a new piece, and none is learned twice");
+}
+
+// Whether all pairs in the list of words have the counts that counting them now
+// gives, and no other pair has any.
+bool counted_right(const int *list, ptrdiff_t length, const Merges *counts) {
+    Merges anew = {0};
+    int64_t total = 0, times = 0;
+    bool good = true;
+    for (ptrdiff_t i = 0; i + 1 < length; i++) {
+        times = list[i] < 0 ? -list[i] : times;
+        if (list[i] >= 0 && list[i + 1] >= 0)
+            add_count(&anew, list[i], list[i + 1], times);
+    }
+    for (int i = 0; i < anew.count; i++) {
+        Merge m = anew.at[i];
+        int k = find_merge(counts, m.left, m.right);
+        good = good && k < counts->count && counts->at[k].count == m.count;
+        total += m.count;
+    }
+    for (int i = 0; i < counts->count; i++)
+        total -= counts->at[i].count;
+    merges_free(&anew);
+    return good && total == 0;
+}
+
+// Learns all merges of a text and returns in how many of them, and before the
+// first, the counts were right; *all is how many states there were.
+int right_counts(char *text, int *all) {
+    Merges counts = {0};
+    Vocab v;
+    ptrdiff_t length;
+    int right = 0;
+    int *list = spell_words(&text, 1, &v, &length);
+    count_pairs(&counts, list, length);
+    for (Merge m;; append_merge(&v.merges, m)) {
+        right += counted_right(list, length, &counts);
+        *all += 1;
+        m = most_frequent(&counts, &v);
+        if (m.count < 2)
+            break;
+        m.joined = v.count;
+        char *joined = joined_text(v.token[m.left], v.token[m.right]);
+        vocab_append(&v, joined, (int)strlen(joined));
+        free(joined);
+        length = apply_merge(list, length, m, &counts);
+    }
+    free(list);
+    merges_free(&counts);
+    vocab_free(&v);
+    return right;
+}
+
+void test_counts(void) {
+    char runs[] = "a aa aaa aaaa aaaaa aaaaaa aaaaaaa aaaaaaaa aaaa aaa";
+    char pairs[] = "abab ababa babab aabbaabb abababab bababa abab aabb";
+    int all = 0, right = right_counts(runs, &all) + right_counts(pairs, &all);
+    CLAIM(right == all, "after each merge counts are what counting anew gives, "
+          "also where pairs overlap");
+    for (int i = 0; i < 40; i++) {
+        char *text = random_text(100, 1 + i % 10);
+        right += right_counts(text, &all);
+        free(text);
+    }
+    CLAIM(right == all && all > 1000, "and in %d states of random texts", all);
+}
+
+// Words of a text in another order, which must not matter.
+void test_order_of_words(void) {
+    char first[] = "deed feed, deeds", second[] = "feeds reed. deed";
+    Vocab v = learn_merges((char *[]){first, second}, 2, 1000);
+    Vocab other = learn_merges((char *[]){second, first}, 2, 1000);
+    CLAIM(v.merges.count > 3 && same_vocabulary(&v, &other),
+          "the order of the sentences does not matter");
+    other.merges.at[1] = other.merges.at[2];
+    CLAIM(!same_vocabulary(&v, &other), "vocabularies with other merges differ");
+    vocab_free(&v);
+    vocab_free(&other);
+}
+
+// Random texts of the characters that the pieces were learned from.
+void test_round_trip(void) {
+    enum { TEXTS = 400 };
+    char *text = random_text(300, 10);
+    Vocab v = learn_merges(&text, 1, 60);
+    int same = 0, as_plain = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        char *new = random_text(i % 20, 10);
+        Vocab whole = vocab_build(&new, 1, words, 1);
+        Sentence s = tokenize(new, &whole, words);
+        char *expected = detokenize(s.id, s.length, &whole, words);
+        same += comes_back(new, &v, byte_pairs, expected);
+        int one[400], other[400], n = spell(one, new, (int)strlen(new), &v);
+        int m = spell(other, new, (int)strlen(new), &v);
+        n = apply_merges(one, n, &v.merges);
+        for (int k = 0; k < v.merges.count; k++)
+            m = (int)apply_merge(other, m, v.merges.at[k], NULL);
+        as_plain += n == m && !memcmp(one, other, sizeof *one * (size_t)n);
+        free(s.id);
+        free(expected);
+        free(new);
+        vocab_free(&whole);
+    }
+    CLAIM(same == TEXTS, "every text of known characters comes back as words "
+          "would");
+    CLAIM(as_plain == TEXTS, "merges are applied in the order in which they "
+          "were learned, each once");
+    vocab_free(&v);
+    free(text);
+}
+
+// Pairs that are found again, and pairs that are not there.
+void test_merge_index(void) {
+    enum { MANY = 3000 };
+    Merges m = {0};
+    CLAIM(find_merge(&m, 4, 5) == 0, "an empty list has no pair");
+    int found = 0, absent = 0;
+    for (int i = 0; i < MANY; i++) {
+        absent += find_merge(&m, i % 50, i / 50) == i;
+        append_merge(&m, (Merge){i % 50, i / 50, i, 0});
+        found += find_merge(&m, i % 50, i / 50) == i;
+    }
+    for (int i = 0; i < MANY; i++) {
+        found += find_merge(&m, i % 50, i / 50) == i;
+        absent += find_merge(&m, i / 50, 60 + i % 50) == MANY;
+    }
+    CLAIM(found == 2 * MANY && absent == 2 * MANY,
+          "3000 pairs are found, and no others");
+    merges_free(&m);
+}
+
+void test_marks(void) {
+    char word[] = "......";
+    Vocab v = learn_merges((char *[]){word}, 1, 1000);
+    CLAIM(v.merges.count == 1 && !strcmp(pieces_of("..", &v), "‹ .›‹ .›"),
+          "each punctuation mark is a word");
+    Sentence s = tokenize("...", &v, byte_pairs);
+    CLAIM(s.length == 4 && s.id[3] == END, "and has a blank of its own");
+    free(s.id);
     vocab_free(&v);
 }
 
@@ -687,6 +1051,14 @@ int main(void) {
     test_order();
     test_large_vocab();
     test_sentences();
+    test_byte_pairs();
+    test_stops();
+    test_plain_learner();
+    test_counts();
+    test_order_of_words();
+    test_round_trip();
+    test_merge_index();
+    test_marks();
     test_files();
     test_large_files();
     test_bad_files();

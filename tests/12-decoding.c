@@ -248,6 +248,14 @@ void test_wide_beam(double A) {
           lengths[2], lengths[3]);
 }
 
+void test_log_sum_exp(void) {
+    real high[] = {2000, 1999, 1998}, first[] = {2000, -2000, -2000};
+    double sum = log(1 + exp(-1) + exp(-2));
+    CLAIM(fabs(log_sum_exp(high, 3) - 2000 - sum) < 1e-10
+          && log_sum_exp(first, 3) == 2000,
+          "log-probabilities of logits whose exponentials no double can hold");
+}
+
 void test_beam_of_one(void) {
     Config config = small_config();
     int same = 0;
@@ -441,6 +449,7 @@ int main(void) {
     }
     for (double A = 0; A < 2; A += 0.6)
         test_wide_beam(A);
+    test_log_sum_exp();
     test_beam_of_one();
     test_wider_is_not_always_better();
     test_reorder();

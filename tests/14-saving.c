@@ -696,10 +696,10 @@ void test_bad_settings(void) {
     int missing = 0, wrong = 0, all = 0;
     for (int i = 0; i < OPTIONS; i++) {
         char name[32], key[48], other[48], part[64];
-        if (!options[i].in_model)
-            continue;
-        all++;
         metadata_name(name, &options[i]);
+        if (!options[i].in_model || !strcmp(name, "merges"))
+            continue; // merges may be missing: see test_byte_pairs
+        all++;
         snprintf(key, sizeof key, "\"%s\":\"", name);
         for (int value = 0; value < 2; value++) {
             Ending e;

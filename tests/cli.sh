@@ -243,7 +243,7 @@ for help in help 'help train' '--help train' 'train -h' 'train x -h'; do
     works "$help is understood" $help
 done
 explains train '--layers --d-model --heads --d-ff --dropout --norm --positions
-    --activation --tie --max-len --tokens --lowercase --min-count
+    --activation --tie --max-len --tokens --merges --lowercase --min-count
     --label-smoothing --lr --warmup --schedule --clip --batch --epochs --steps
     --seed --model --valid --log --resume --threads --help'
 explains translate '--beam --length-penalty --scores --threads --help'
@@ -389,6 +389,7 @@ whole --heads 1 1024 --d-model 1024
 whole --d-ff 1 262144
 whole --max-len 1 100000
 whole --min-count 1 1000000
+whole --merges 0 100000 --tokens bpe
 whole --warmup 1 10000000
 whole --batch 1 1000000
 whole --epochs 1 1000000
@@ -430,7 +431,7 @@ choice() # OPTION CHOICES
 choice --norm 'post|pre'
 choice --positions 'sinusoidal|learned|none'
 choice --activation 'relu|gelu'
-choice --tokens 'word|char'
+choice --tokens 'word|char|bpe'
 choice --schedule 'noam|constant'
 
 # --------------------------------------------------------------------- train
@@ -997,12 +998,12 @@ give 'a cat sleeps\n1 2 3 4 5 6 7 8\n'
 works 'a line of --max-len tokens is translated' translate good.safetensors
 give '1 2 3 4 5 6 7 8 9\n'
 fails 'a line of more than --max-len tokens is an error' \
-    'line 1 of the input has 9 tokens; the model takes at most 8' \
+    'line 1 of the input has 9 tokens; the model takes at most 8 (train with --max-len 9)' \
     translate good.safetensors
 give 'a cat sleeps\n\n1 2 3 4 5 6 7 8 9\na dog sleeps\n'
 run translate good.safetensors
 same 'an error names the number of the line' \
-    'transformer: line 3 of the input has 9 tokens; the model takes at most 8' \
+    'transformer: line 3 of the input has 9 tokens; the model takes at most 8 (train with --max-len 9)' \
     "$(cat err)"
 same 'the lines before a wrong one are translated' 'un chat dort' "$(cat out)"
 give 'a cat sleeps\n\377\376\n'
@@ -1040,7 +1041,7 @@ works 'the line end of Windows is no character: 8 are not too many' \
     translate char.safetensors
 give 'aaaaaaaaa\n'
 fails 'a model of characters counts characters' \
-    'line 1 of the input has 9 tokens; the model takes at most 8' \
+    'line 1 of the input has 9 tokens; the model takes at most 8 (train with --max-len 9)' \
     translate char.safetensors
 
 # A program that waits for each answer gets it; also while it writes a line.
@@ -1217,10 +1218,10 @@ fails 'an empty sentence' 'the sentence is empty' attention good.safetensors ''
 fails 'a sentence of spaces' 'the sentence is empty' \
     attention good.safetensors '  '
 fails 'a sentence that is too long' \
-    'the sentence has 9 tokens; the model takes at most 8' \
+    'the sentence has 9 tokens; the model takes at most 8 (train with --max-len 9)' \
     attention good.safetensors 'a a a a a a a a a'
 fails 'a target that is too long' \
-    'the target has 9 tokens; the model takes at most 8' \
+    'the target has 9 tokens; the model takes at most 8 (train with --max-len 9)' \
     attention good.safetensors a --target 'a a a a a a a a a'
 fails 'a sentence that is not UTF-8' 'the sentence is not valid UTF-8' \
     attention good.safetensors "$(printf 'a\377')"
@@ -1268,7 +1269,7 @@ same 'without options it tells the defaults' \
 
 works 'of a model file' info good.safetensors
 same 'it tells how the model was made' \
-    'layers 2,d-model 16,heads 2,d-ff 64,dropout 0,norm post,positions sinusoidal,activation relu,tie no,max-len 8,tokens word,lowercase no,min-count 1,label-smoothing 0,lr 0.01,warmup 10,schedule noam,clip 1,batch 4,steps 200,seed 1' \
+    'layers 2,d-model 16,heads 2,d-ff 64,dropout 0,norm post,positions sinusoidal,activation relu,tie no,max-len 8,tokens word,merges 0,lowercase no,min-count 1,label-smoothing 0,lr 0.01,warmup 10,schedule noam,clip 1,batch 4,steps 200,seed 1' \
     "$(sed '/vocabulary/,$d' out | grep -v '^epochs' | paste -s -d , -)"
 same 'how many words it has and how long it was trained' \
     'source vocabulary 15,target vocabulary 15,steps trained 200' \
