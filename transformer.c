@@ -4587,7 +4587,7 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
 // ## Is it a good translation?
 //
 // Two measures on whole translations, next to the loss. *Exact match*: the
-// share of sentences that agree with the reference word by word. *BLEU*
+// share of sentences that agree with the reference word for word. *BLEU*
 // (Papineni and others, 2002): the share of runs of 1, 2, 3 and 4 words that
 // also occur in the reference, as a geometric mean, times a penalty for being
 // too short.
@@ -4654,6 +4654,47 @@ void add_match(Match *m, Sentence s, Sentence reference) {
     m->reference += r;
     for (int n = 1; n <= 4; n++)
         match_runs(m, s.id, c, reference.id, r, n);
+}
+
+// Models of words and of pieces are compared by words. Two spellings of a word
+// are the same word, so pieces are first put together.
+
+// Pieces -> the words that they spell, each numbered by its place in `words`,
+// to which new ones are appended; with END if the pieces have it. A word with an
+// unknown character is UNKNOWN. The caller frees the ids.
+Sentence words_spelled(Sentence pieces, const Vocab *v, Vocab *words) {
+    Tokenizer how = {.tokens = BYTE_PAIRS};
+    char *text = detokenize(pieces.id, pieces.length, v, how);
+    Sentence s = {allocate(strlen(text) + 1, sizeof *s.id), 0};
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        int id = FIRST_TOKEN;
+        while (id < words->count && strcmp(words->token[id], word))
+            id++;
+        if (id == words->count)
+            vocab_append(words, word, (int)strlen(word));
+        s.id[s.length++] = strstr(word, v->token[UNKNOWN]) ? UNKNOWN : id;
+    }
+    if (words_of(pieces) < pieces.length)
+        s.id[s.length++] = END;
+    free(text);
+    return s;
+}
+
+// Adds one translation and its reference, in the tokens of a model: what is
+// counted are words, or the characters of a model that writes characters.
+void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
+                     Tokenizer how) {
+    if (how.tokens != BYTE_PAIRS) {
+        add_match(m, s, reference);
+        return;
+    }
+    Vocab words = vocab_new();
+    Sentence one = words_spelled(s, v, &words);
+    Sentence other = words_spelled(reference, v, &words);
+    add_match(m, one, other);
+    free(one.id);
+    free(other.id);
+    vocab_free(&words);
 }
 
 // In percent. 0 if no run of some length matches.
@@ -6802,7 +6843,8 @@ void show_samples(const Console *c) {
         Sentence *own = translate_all(k->trainer.model, &p->source[i], 1,
                                       greedy, NULL, &k->trainer.arena);
         Match match = {0};
-        add_match(&match, *own, p->target[i]);
+        add_translation(&match, *own, p->target[i], &k->target,
+                        k->settings.tokenizer);
         char *from = text_of(k, &k->source, p->source[i]);
         char *to = text_of(k, &k->target, *own);
         fprintf(stderr, "    %s  →  %s%s\n", printable(from), printable(to),
@@ -7396,12 +7438,15 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 // 0.296. That is why exact matches come late in a training, and then all at
 // once.
 //
-// Compare only what is comparable. A loss depends on the vocabulary: fewer
-// words are easier to predict. BLEU depends on how text is cut into tokens;
-// here it is the program's own way, so its values serve to compare models of
-// this program, not those of an article. And an exact match is a hard measure
-// for sentences that can be translated in two ways, a fair one for dates or
-// reversed words.
+// Compare only what is comparable. A loss is that of a token: with fewer words
+// to choose from it is lower, and losses of words, of pieces and of characters
+// cannot be compared at all. Exact match and BLEU can, between models of words
+// and of byte pairs, since words are what is counted there; models of characters
+// count characters. BLEU is what NLTK's corpus_bleu gives for the lines that
+// `translate` prints, split at blanks. But how text is cut into words differs
+// between programs, so do not compare it with an article's. And an exact match
+// is a hard measure for sentences that can be translated in two ways, a fair one
+// for dates or reversed words.
 
 // transformer evaluate MODEL DATA.tsv
 void evaluate_command(const Arguments *a, Checkpoint *c) {
@@ -7417,7 +7462,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
                                      a->settings.search, NULL, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
-        add_match(&match, result[i], p.target[i]);
+        add_translation(&match, result[i], p.target[i], &c->target,
+                        c->settings.tokenizer);
     printf("sentences %d\ntokens %" PRId64 "\n", p.count, loss.tokens);
     printf("loss %.6f\nperplexity %.4f\n", average(loss), exp(average(loss)));
     printf("token_accuracy %.2f\n", 100 * accuracy(loss));

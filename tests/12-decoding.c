@@ -435,6 +435,34 @@ void test_bleu(void) {
     CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");
 }
 
+// Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats"
+void test_bleu_of_pieces(void) {
+    char *piece[] = {"<pad>", "<start>", "<end>", "<unknown>", " l", "a", " la",
+                     "c", " ch", "ats"};
+    Vocab v = {.token = piece, .count = 10};
+    Tokenizer pieces = {.tokens = BYTE_PAIRS}, words = {.tokens = WORDS};
+    Sentence one = {(int[]){4, 5, 8, 9, END}, 5};    // la chats
+    Sentence other = {(int[]){6, 8, 9, END}, 4};     // the same
+    Sentence open = {(int[]){6, 8, 9}, 3};           // cut off
+    Sentence unknown = {(int[]){6, 8, UNKNOWN, END}, 4};
+    Match m = {0};
+    add_translation(&m, one, other, &v, pieces);
+    CLAIM(m.exact == 1 && m.length == 2 && m.reference == 2 && m.matched[0] == 2
+          && m.matched[1] == 1 && m.runs[1] == 1,
+          "other pieces of the same words are the same words");
+    m = (Match){0};
+    add_translation(&m, one, other, &v, words);
+    CLAIM(m.exact == 0 && m.length == 4 && m.matched[1] == 1,
+          "of words and characters the tokens themselves are counted");
+    m = (Match){0};
+    add_translation(&m, open, other, &v, pieces);
+    CLAIM(m.exact == 0 && m.matched[0] == 2, "without an end it is not exact");
+    m = (Match){0};
+    add_translation(&m, unknown, unknown, &v, pieces);
+    CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
+          "a word with an unknown character never matches");
+}
+
 int main(void) {
     for (int norm = 0; norm < 2; norm++)
         for (int positions = 0; positions < 3; positions++)
@@ -457,6 +485,7 @@ int main(void) {
     test_longest();
     test_cut_off();
     test_bleu();
+    test_bleu_of_pieces();
     arena_free(&room);
     return claims_end();
 }
