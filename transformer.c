@@ -101,10 +101,12 @@
 // The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. It is never
 // built: for a matrix product, multiplying by it is again a matrix product; for
 // a sum it is a copy; for a function of single numbers it is a multiplication.
-// That is all there is to *backpropagation*, which PyTorch's autograd performs
-// for you. It is laborious only because every step must be right; so each
-// backward pass below comes with its derivation, with a fact by which you can
-// check it by hand, and with a test that compares it with finite differences:
+// And where paths branch and merge again, because a result goes into two steps,
+// it receives a gradient from each of them, and the two are added. That is all
+// there is to *backpropagation*, which PyTorch's autograd performs for you. It
+// is laborious only because every step must be right; so each backward pass
+// below comes with its derivation, with a fact by which you can check it by
+// hand, and with a test that compares it with finite differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
@@ -881,7 +883,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 //
 //     x                 1000  999  998          e^1000 would overflow
 //     x - largest          0   -1   -2
-//     e to the power of    1  .368 .135         sum 1.503
+//     its exponential      1  .368 .135         sum 1.503
 //     weights           .665  .245 .090         sum 1
 //
 // Hidden keys take no part: their weight is exactly 0. A row in which every key
@@ -3220,11 +3222,11 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // exponential of the loss, the *perplexity*, says between how many words the
 // model hesitates.
 //
-// In numbers, for three words and logits z = (2, 1, 0), the first being
-// expected:
+// In numbers, for three words, counted from 0, and logits z = (1, 2, 0), word 1
+// being expected:
 //
-//     e^z     7.389  2.718  1.000      sum 11.107     lse = log 11.107 = 2.408
-//     p       0.665  0.245  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
+//     e^z     2.718  7.389  1.000      sum 11.107     lse = log 11.107 = 2.408
+//     p       0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
 //
 // *Label smoothing* asks for a little less certainty: instead of all weight on
 // the expected word, the target distribution q puts ε/V on every word and the
@@ -3233,15 +3235,12 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //     loss = -Σ_j q_j log p_j,   log p_j = z_j - lse,   lse = log Σ_k e^(z_k)
 //          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
 //
-// Of the definitions in use this is PyTorch's; others spread ε over the V-1
-// wrong words only. With smoothing even a perfect model has a loss above zero,
-// so the cross-entropy without it is reported as well.
+// The paper does not say how ε is spread. This is PyTorch's way, over all V
+// words, the expected one included; others spread it over the V-1 wrong words
+// only. With smoothing even a perfect model has a loss above zero, so the
+// cross-entropy without it is reported as well.
 //
 // Padding is not counted. The loss of a batch is the mean over its tokens.
-
-//@ deviation
-// Label smoothing spreads ε over all V words, the expected one included, as
-// PyTorch does. The paper does not say how it is spread.
 
 typedef struct {
     double loss;          // sum over the tokens, as trained (smoothed)
@@ -3315,8 +3314,8 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 //
 // It is what the model says minus what it should say. All of it is divided by
 // the number of tokens, because the loss is their mean. In the example above,
-// without smoothing, dz = (0.665 - 1, 0.245, 0.090): the step against this
-// gradient raises the first logit and lowers the others, each in proportion to
+// without smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against this
+// gradient raises the second logit and lowers the others, each in proportion to
 // the probability it has taken away.
 //
 // How to check it: a row sums to zero, because p and q both sum to 1; rows of
@@ -3347,8 +3346,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
     }
 }
 
-// The program's own numbers for this example. Word 0 is the padding there, so
-// the expected word is number 1:
+// The program's own numbers for this example:
 //
 //@ run build/examples loss
 
