@@ -67,31 +67,31 @@
 // A shape is written (rows, columns). Batches are flat: sentence b of a source
 // batch is rows b·S … b·S+S-1 of a matrix with B·S rows. A mask "(B of T,S)" is
 // B matrices of shape (T,S), one for each sentence. In chapters 2 and 3, T and
-// S are the numbers of queries and of keys, whatever they come from.
+// S are the numbers of queries and of keys, wherever they come from.
 //
-// *Weights* by themselves are the attention weights of chapter 2; what is
-// learned is called *parameters*. A *token* is what the model reads and writes;
-// until chapter 10, think of it as a word.
+// *Weights* are the attention weights of chapter 2; the numbers that are
+// learned are called *parameters*. A *token* is what the model reads and
+// writes; until chapter 10, think of it as a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
-// the shape of q. Below a function x_forward stands its x_backward. A forward
-// pass of several steps numbers them (1), (2), …; its backward pass undoes them
-// in reverse. (Only transformer_forward stands after its backward pass, since
-// it needs the masks of chapter 9.) Gradients are added to what is there
-// (`+=`), because a thing that is used twice receives gradients from both uses;
-// whoever owns the memory clears it first. Exceptions say so.
+// the shape of q. Each function x_forward is followed by its x_backward. A
+// forward pass of several steps numbers them (1), (2), …; its backward pass
+// undoes them in reverse. (Only transformer_forward comes after its backward
+// pass, since it needs the masks of chapter 9.) Gradients are added to what is
+// there (`+=`), because a thing that is used twice receives gradients from both
+// uses; whoever owns the memory clears it first. Exceptions are marked.
 //
 // Lines that begin with "//@" are for the tools that make the walkthrough, the
 // exercises and the tests from this file. You can use one kind yourself: where
 // it says `run build/examples NAME`, type `make examples` once and then that
 // command. It prints the example that the text around it describes. "[section
-// 3.2]" is one of the paper.
+// 3.2]" refers to the paper.
 //
 // ## How to differentiate a program
 //
-// If you have never written a backward pass, you need one idea. The loss is a
-// number that the program computes in steps. Walk through the steps from the
-// last to the first, and carry along, for each intermediate result x, the
+// If you have never written a backward pass, you need only one idea. The loss
+// is a number that the program computes in steps. Walk through the steps from
+// the last to the first, and carry along, for each intermediate result x, the
 // gradient dx = ∂loss/∂x: how much the loss grows if x grows a little. It
 // starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule turns dy,
 // which we have, into dx:
@@ -104,7 +104,7 @@
 // And where paths branch and merge again, because a result goes into two steps,
 // it receives a gradient from each of them, and the two are added. That is all
 // there is to *backpropagation*, which PyTorch's autograd performs for you. It
-// is laborious only because every step must be right; so each backward pass
+// is laborious only because every step must be right. So each backward pass
 // below comes with its derivation, with a fact by which you can check it by
 // hand, and with a test that compares it with finite differences:
 //
@@ -158,13 +158,13 @@
 //
 // ## What it needs
 //
-// The C11 standard library. Three things beyond it are used where they exist
-// and done without elsewhere: OpenMP, so that several cores work together;
-// vector types of GCC and clang, so that one core works well; and POSIX, to
-// tell a terminal from a file and to be sure that a file has reached the disk.
+// The C11 standard library. Three more things are used where they exist and
+// done without elsewhere: OpenMP, so that several cores work together; vector
+// types of GCC and clang, so that one core works well; and POSIX, to tell a
+// terminal from a file and to be sure that a file has reached the disk.
 //
-// One thing it cannot do with: a compiler that was told to assume that numbers
-// are finite. Masks are made of infinities and the tests of NaN.
+// It cannot work with a compiler that has been told to assume that all numbers
+// are finite: masks use infinities, and the tests use NaN.
 
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
 #error "build without -ffast-math, -Ofast and -ffinite-math-only: \
@@ -203,16 +203,15 @@ infinities and NaN mean something here"
 //@ chapter numbers
 // # 1. Numbers
 //
-// Everything below is made of a few plain things: a number, a matrix of
-// numbers, the product of two matrices, memory to hold them, and a little
-// randomness. This chapter builds these. When you have read it you can forget
-// how numbers are laid out in memory: from chapter 2 on, code reads like
-// formulas.
+// Everything below is made of a few plain things: numbers, matrices, the
+// product of two matrices, memory to hold them, and a little randomness. This
+// chapter builds them. Once you have read it, you can forget how numbers are
+// laid out in memory: from chapter 2 on, the code reads like formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
 // and the last three sections, on random numbers, dropout and passes; then go
-// on to chapter 2. From "Memory" it is enough to know that `arena_mat` returns
-// a fresh matrix and `arena_zeros` one of zeros.
+// on to chapter 2. From "Memory" you need to know only that `arena_mat` returns
+// a fresh matrix and `arena_zeros` a matrix of zeros.
 //
 // ## The number type
 //
@@ -239,7 +238,7 @@ typedef float real;
 
 // Makes a text safe to show on a terminal, in place, and returns it. Text from
 // a file may hold control characters, which could move the cursor or worse.
-// Each is shown as "?": those below the blank, DEL (7f) and, in two bytes of
+// Each is shown as "?": those below the space, DEL (7f) and, in two bytes of
 // UTF-8, U+0080 to U+009F. Nothing else changes.
 char *printable(char *text) {
     char *to = text;
@@ -259,7 +258,7 @@ void complain(const char *format, va_list arguments) {
     fprintf(stderr, "transformer: %s", printable(text));
 }
 
-// If it is set, fail calls it first: chapter 15 saves a training with it.
+// If this is set, fail calls it first. Chapter 15 saves a training run with it.
 void (*rescue)(void);
 
 // Complains, and ends the program with status 1.
@@ -284,7 +283,7 @@ size_t checked_product(size_t a, size_t b) {
 }
 
 // Memory for `count` items of `size` bytes, zeroed. Never NULL: a request too
-// large for the machine fails with a message. (So does reallocate.)
+// large for the machine fails with a message. (The same goes for reallocate.)
 void *allocate(size_t count, size_t size) {
     size_t bytes = checked_product(count, size);
     void *memory = calloc(bytes ? bytes : 1, 1);
@@ -293,7 +292,7 @@ void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-// The same memory made larger; what is new in it is not zeroed.
+// The same memory, enlarged. The new part is not zeroed.
 void *reallocate(void *memory, size_t count, size_t size) {
     size_t bytes = checked_product(count, size);
     void *larger = realloc(memory, bytes ? bytes : 1);
@@ -304,8 +303,8 @@ void *reallocate(void *memory, size_t count, size_t size) {
 
 // ## Sizes, and the letters that stand for them
 //
-// The configuration of a model. Its defaults, limits and the names under which
-// the command line knows them stand in one table in chapter 14.
+// The configuration of a model. One table in chapter 14 has the defaults, the
+// limits, and the names that the command line uses.
 
 enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6
 enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4
@@ -340,8 +339,8 @@ typedef struct {
 //     rows 2, cols 4, row_stride 4, col_stride 1
 //
 // The price is a rule to keep in mind: two views of the same numbers are not
-// two matrices. Writing through one view changes the other. And a view is only
-// good as long as its memory is.
+// two matrices. Writing through one view changes the other. And a view is valid
+// only as long as its memory.
 //
 // A Mat is small, so it is passed by value.
 
@@ -383,7 +382,7 @@ Mat slice_cols(Mat m, int first, int count) {
 
 //@ run build/examples views
 
-// A function whose comment says "q (T,K)" counts on it, so it also begins with
+// A function whose comment says "q (T,K)" relies on it, so it also begins with
 // `SHAPE(q, T, K)`. In the builds of the tests and the exercises, and with
 // -DTRANSFORMER_DEBUG, a matrix of another shape ends the program in words: "dk
 // is (4,8), wanted (5,8)". In other builds SHAPE expands to nothing.
@@ -395,6 +394,7 @@ Mat slice_cols(Mat m, int first, int count) {
 #define SHAPE(m, rows, cols) ((void)0)
 #endif
 
+// Ends the program unless m has that many rows and columns.
 void check_shape(const char *function, const char *name, Mat m, int rows,
                  int cols) {
     if (m.rows != rows || m.cols != cols)
@@ -407,15 +407,15 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
 // iterations among threads; where it does not, it expands to nothing and the
 // program is serial. `work` is a rough count of the numbers that the whole loop
-// handles: below a hundred thousand, some 30 microseconds, waking the other
+// handles: below a hundred thousand (some 30 microseconds), waking the other
 // threads costs more than they save.
 //
 // One rule holds in the whole file: each number is computed by one thread, in
 // one order, whatever the number of threads. Sums of floating-point numbers
 // depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and 1e8 - 1e8
-// + 1 is 1), so a sum that threads put together as they happen to finish is
-// different every time. Here the same seed gives the same bits on one core and
-// on two, and an error can always be reproduced.
+// + 1 is 1), so a sum that threads add up in the order in which they happen to
+// finish may differ from run to run. Here the same seed gives the same bits on
+// one core and on two, and every error can be reproduced.
 
 #ifdef _OPENMP
 #define PRAGMA(text) _Pragma(#text)
@@ -489,7 +489,7 @@ void clear(real *x, size_t n) {
 }
 
 // Sums over a row are needed everywhere. In a plain loop each addition waits
-// for the one before; SIMD lets the compiler keep several partial sums in its
+// for the one before; SIMD lets the compiler keep several partial sums in
 // vector registers.
 
 // Σⱼ x[j], n numbers
@@ -514,10 +514,10 @@ real dot(const real *x, const real *y, int n) {
 //
 // $$ c_{ij} = \sum_{p} a_{ip}\, b_{pj} $$
 //
-// Nearly all the time of a transformer goes into this line: applying a layer's
-// weights to every position of every sentence is a matrix product, comparing
-// all queries with all keys is one, and each of them comes back as two more in
-// the backward pass.
+// A transformer spends nearly all its time on this line. Applying a layer's
+// matrix to every position of every sentence is a matrix product, comparing all
+// queries with all keys is another, and each of them leads to two more in the
+// backward pass.
 //
 //     a (2,3)        b (3,2)        c = a b (2,2)
 //     1 2 3          1 0            1·1+2·0+3·2   1·0+2·1+3·2       7  8
@@ -539,11 +539,11 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 //@ run build/examples product
 
 // It is never called in training, because a processor can do the same sixty
-// times as fast, and with large matrices hundreds of times. The interlude after
-// chapter 13 explains how, and holds the functions declared here. To understand
-// the model you need to know only what they do; the tests compare them with the
-// definition for every shape and stride. Each element is a sum over p in one
-// fixed order, however many threads there are.
+// times as fast, and with large matrices hundreds of times as fast. The
+// interlude after chapter 13 explains how, and defines the functions declared
+// here. To understand the model you need to know only what they do; the tests
+// compare them with the definition for every shape and stride. Each element is
+// a sum over p in one fixed order, however many threads there are.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
@@ -578,10 +578,10 @@ void matmul(Mat c, Mat a, Mat b) {
 // replaced by a single one as large as the peak so far. So there is soon just
 // one, and it grows only when a larger batch comes.
 //
-// Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN:
-// reading a number that was never written gives a loud answer.
+// Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN,
+// so that reading a number that was never written cannot go unnoticed.
 // TRANSFORMER_MALLOC gives each request a block of its own, so that Valgrind
-// and the sanitizers see it when a loop runs past an end.
+// and the sanitizers notice a loop that runs past its end.
 
 typedef struct Block {
     struct Block *below;
@@ -625,8 +625,8 @@ void arena_pop(Arena *arena) {
     free(block);
 }
 
-// Memory for `count` items of `size` bytes, until the arena is released to a
-// mark taken before. Not initialized.
+// Memory for `count` items of `size` bytes, valid until the arena is released
+// to an earlier mark. Not initialized.
 void *arena_take(Arena *arena, size_t count, size_t size) {
     size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
     bytes -= bytes % ALIGNMENT;
@@ -648,7 +648,7 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
     return memory;
 }
 
-// A matrix of fresh numbers.
+// A fresh matrix, not initialized.
 Mat arena_mat(Arena *arena, int rows, int cols) {
     size_t count = checked_product((size_t)rows, (size_t)cols);
     Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
@@ -658,7 +658,7 @@ Mat arena_mat(Arena *arena, int rows, int cols) {
     return m;
 }
 
-// A matrix of zeros: where gradients will be added up.
+// A matrix of zeros, to which gradients will be added.
 Mat arena_zeros(Arena *arena, int rows, int cols) {
     Mat m = arena_mat(arena, rows, cols);
     clear(m.at, (size_t)rows * (size_t)cols);
@@ -686,8 +686,8 @@ void arena_free(Arena *arena) {
 // Everything random is a function of the seed and of a place: "the noise of
 // step 17", "the order of epoch 3". A *key* is computed from these two, and it
 // alone determines the numbers that follow. (It has nothing to do with the keys
-// of attention.) So no generator's state has to be saved, an interrupted
-// training continues with the same bits, and threads cannot disturb each other.
+// of attention.) So no generator's state has to be saved, an interrupted run
+// continues with the same bits, and threads cannot disturb each other.
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
@@ -715,10 +715,10 @@ double uniform(uint64_t *state) {
 //
 // In training, dropout sets each number of certain intermediate results (what a
 // sub-layer returns, for one) to zero with probability p, so that the network
-// cannot rely on any single one: a *regularization*, against overfitting
-// (chapter 11). Those that stay are divided by 1-p: then the expected value is
-// the same as without dropout, and at *inference*, when the trained model is
-// used, nothing needs to be done. [section 5.4]
+// cannot rely on any single one. This is a *regularization*: it works against
+// overfitting (chapter 11). The numbers that stay are divided by 1-p, so that
+// the expected value is the same as without dropout, and at *inference*, when
+// the trained model is used, nothing needs to be done. [section 5.4]
 //
 //     x            4    1    3    2    5      mean 3; p = 0.4
 //     dropped      4    0    3    0    5      two of five are gone
@@ -735,8 +735,8 @@ typedef struct {
     uint32_t key; // which numbers
 } Dropout;
 
-// 32 bits that look random, from a counter: multiply and shift, the form in
-// which a processor can do many at once. (Constants by Chris Wellons.)
+// 32 bits that look random, from a counter, by multiplying and shifting, which
+// a processor can do to many numbers at once. (Constants by Chris Wellons.)
 uint32_t scramble32(uint32_t x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
@@ -770,16 +770,16 @@ void dropout(Mat x, Dropout d) {
 
 //@ run build/examples dropout_mean
 
-// This example prints a table: a tensor, its shape, one of its elements, the
-// gradient there by the backward pass and by differences, and how many of its
-// elements agree to within 1e-6. Each chapter ends with such a table.
+// The next example prints a table: for each tensor its shape, the gradient of
+// one element by the backward pass and by differences, and how many elements
+// agree to within 1e-6. Later chapters have such tables too.
 //
 //@ run build/examples dropout_gradient
 
 // ## One pass through the model
 //
-// What every step needs to know: where to put its results, the sizes, and the
-// noise. With `dropout` 0 there is no noise, which is right for inference.
+// Here is what every step needs to know: where to put its results, the sizes,
+// and the noise. With `dropout` 0 there is no noise, as inference requires.
 
 typedef struct {
     Arena *arena;
@@ -789,7 +789,7 @@ typedef struct {
     int sentences;  // B
 } Pass;
 
-// The dropout of the next place in the model. The forward pass asks for it, and
+// The dropout of the next place in the model. The forward pass asks for it and
 // saves it for the backward pass.
 Dropout next_dropout(Pass *pass) {
     pass->noise = scramble(pass->noise);
