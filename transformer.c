@@ -832,13 +832,15 @@ Dropout next_dropout(Pass *pass) {
 //     weights = softmax(scores)     (T,S)   each row sums to 1
 //     out     = weights v           (T,K)   row i: a mixture of the values
 //
-// A dictionary in a program finds the one key that is equal and returns its
-// value. Attention is a soft dictionary: every key matches a little, and the
-// result is a mean of all values, weighted by how well their keys match. The
-// softness is the point, since a mean has a derivative and a look-up has none.
+// A dictionary in a program finds the one key that matches exactly and returns
+// its value. Attention is a soft dictionary: every key matches a little, and
+// the result is a mean of all values, weighted by how well their keys match.
+// The softness is the point, since a mean has a derivative and a look-up has
+// none.
 //
-// Here is an example small enough for paper: two queries, three keys, K = 2,
-// and for once the scale log 2, so that the exponentials are powers of two.
+// Here is an example small enough to work out on paper: two queries, three
+// keys, K = 2, and for once the scale log 2, so that the exponentials are
+// powers of two.
 //
 //     q  1 0     k  1 0     v  1 2       scores      log 2   0   0
 //        0 0        0 1        3 4                     0     0   0
@@ -851,7 +853,7 @@ Dropout next_dropout(Pass *pass) {
 // second matches nothing in particular and takes the mean of everything. The
 // tests check exactly these numbers.
 //
-// Why the scale 1/√K: if the numbers in q and k are independent with mean 0 and
+// Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
 // variance K. With K = 64 typical scores are ±8, and e⁸ is three thousand times
 // e⁰. Such scores push softmax into the corner where one weight is 1 and the
@@ -869,7 +871,7 @@ Dropout next_dropout(Pass *pass) {
 //
 // A mask for a batch has three dimensions: sentence, query, key. Often it is
 // the same along one of them. The strides say so, like those of a Mat: a
-// stride of 0 stays where it is, and one row of bytes serves for all queries.
+// stride of 0 stays where it is, and one row of bytes serves all queries.
 
 typedef struct {
     const unsigned char *visible; // NULL: everything is visible
@@ -893,6 +895,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 //
 // $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
 //
+// Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
 // this freedom to subtract the largest x: then no exponential can overflow, and
 // at least one of them is 1, so the sum cannot vanish.
@@ -905,7 +908,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 // Hidden keys take no part: their weight is exactly 0. A row in which every key
 // is hidden has nothing to look at, and becomes zeros.
 
-// eˣ, right to 2 or 3 parts in 10⁷ in single precision, and fast: with the C
+// eˣ, accurate to 2 or 3 parts in 10⁷ in single precision, and fast: with the C
 // library's expf, softmax would spend most of its time there. See the
 // interlude.
 real exponential(real x);
@@ -959,9 +962,9 @@ void softmax_forward(Mat scores, Mask mask) {
 //     ∂w_j / ∂x_i = w_j (1[i=j] - w_i)
 //
 // where 1[i=j] is 1 if i = j and 0 otherwise: raising x_i raises its own
-// numerator and everybody's denominator. (For j = i, the quotient rule gives
-// w_i - w_i²; for the others only the denominator moves, and it gives
-// -w_j w_i.) The chain rule sums over all weights of the row:
+// numerator and everyone's denominator. (For j = i, the quotient rule gives
+// w_i - w_i²; for the others only the denominator moves, and it gives -w_j
+// w_i.) The chain rule sums over all weights of the row:
 //
 //     dx_i = Σ_j dw_j w_j (1[i=j] - w_i)
 //          = dw_i w_i - w_i Σ_j dw_j w_j
@@ -972,8 +975,8 @@ void softmax_forward(Mat scores, Mask mask) {
 // mean of dw over the row, a mean taken with the weights themselves.
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to
-// all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0, without
-// a look at the mask.
+// all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0; the
+// mask is not needed here.
 
 // dw (T,S), the gradient of the weights w (T,S), becomes dscores (T,S), in
 // place: each element is overwritten after its last use.
@@ -992,11 +995,11 @@ void softmax_backward(Mat dw, Mat w) {
 
 // ## Attention, forward and backward
 //
-// One sentence, one head, as a struct: its inputs, what is saved for the
-// backward pass, and its result. In training these are views of matrices that
-// hold all heads (chapter 3). q, k and v may come from anywhere, and so may the
-// mask and the scale, so that one function serves all three attentions of the
-// transformer, and experiments too.
+// This struct is one head at work on one sentence: its inputs, what is saved
+// for the backward pass, and its result. In training these are views of
+// matrices that hold all heads (chapter 3). q, k and v may come from anywhere,
+// and so may the mask and the scale, so that one function serves all three
+// attentions of the transformer, and experiments too.
 //
 // The backward pass uses the same struct for gradients: if `a` is a head, then
 // `d` holds dq, dk, dv and so on under the same names.
@@ -1040,8 +1043,8 @@ void attention_forward(Head a, Mask mask) {
 
 //@ run build/examples attention
 
-// Backward, step by step from the last to the first. The only new rule is that
-// of the matrix product. In index form, for c = a b:
+// The backward pass goes from the last step to the first. The only new rule is
+// that of the matrix product. In index form, for c = a b:
 //
 //     c_ij = Σ_p a_ip b_pj
 //     da_ip = Σ_j dc_ij b_pj     a_ip meets every j of its row:   da = dc bᵀ
@@ -1068,8 +1071,8 @@ void attention_forward(Head a, Mask mask) {
 // How to check it: adding one and the same vector b to all keys adds the
 // constant q_i · b to row i of the scores, which changes no weight and so no
 // loss. But moving all keys along b changes the loss by Σ_j dk_j · b. That is 0
-// for every b: the dk of all keys sum to zero, and the key bias of chapter 3
-// gets exactly no gradient. The tests check that, and compare every gradient
+// for every b: the dk of all keys sum to zero, and the gradient of chapter 3's
+// key bias is exactly zero. The tests check that, and compare every gradient
 // with finite differences, with and without masks and dropout.
 
 // d.q, d.k and d.v are added to; d.out is given; d.weights is room for the
@@ -1098,8 +1101,9 @@ void attention_backward(Head d, Head a) {
     //@ end
 }
 
-// In the checks gradients start at PREFILL, a number other than 0, which is
-// subtracted again: so a function that overwrites where it should add is found.
+// In the checks, gradients start at PREFILL, a nonzero number that is
+// subtracted again afterwards. This exposes a function that overwrites where it
+// should add.
 //
 //@ run build/examples attention_gradient
 
@@ -1111,23 +1115,23 @@ void attention_backward(Head d, Head a) {
 // and that its noun is feminine: in the last layer of our model, one attention
 // gives the weights of chapter 2, with 0.72 for "car", and each of three others
 // gives 1.00 to "the". So the model runs H attentions, or *heads*, side by
-// side, each on vectors of K = D/H numbers, and lays their results side by
-// side. [section 3.2.2]
+// side, each on vectors of K = D/H numbers, and joins their results. [section
+// 3.2.2]
 //
 // $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
 //
 // $$ \operatorname{multihead} = \operatorname{concat}(h_1, \ldots, h_H) W^O $$
 //
-// The queries come from x, keys and values from y. In self-attention y is x
+// The queries come from x, the keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
 // what the heads have found; without it, the numbers of different heads would
-// not meet before the next layer.
+// not meet before the next linear layer.
 //
 // Many heads need no more multiplications than one: scores for one head of
 // width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
 // they need more parameters, since their widths add up to D. What grows with H
-// is the attention weights, a matrix (T,S) for each head, and the work of
-// softmax on them; and each head compares only D/H numbers.
+// is the number of attention weights, T·S for each head, and the work of
+// softmax on them. And each head compares only D/H numbers.
 //
 // ## A linear layer
 //
@@ -1137,7 +1141,7 @@ void attention_backward(Head d, Head a) {
 
 //@ deviation
 // Linear layers have biases, as in all the tutorials. The paper writes the
-// projections of attention without.
+// projections of attention without them.
 
 typedef struct {
     Mat weight; // (I,O): I inputs, O outputs
@@ -1288,7 +1292,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
     return linear_forward(pass, &w->output, s->context); // (3) mix the heads
 }
 
-// The backward pass holds nothing new: linear layers, attention head by head,
+// The backward pass brings nothing new: linear layers, attention head by head,
 // linear layers. What deserves care is where gradients meet. x feeds only the
 // queries, but y feeds keys *and* values, so two gradients are added to dy. In
 // self-attention dx and dy are one and the same matrix, which collects all
