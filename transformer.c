@@ -1341,7 +1341,7 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // ## From a token to a vector
 //
 // A token is a number between 0 and V-1. The number itself means nothing: word
-// 7 is not more than word 6. So each token gets a vector, a row of D numbers
+// 7 is not greater than word 6. So each token gets a vector, a row of D numbers
 // in a table, and these are learned like every other parameter. Embedding a
 // token means looking up its row.
 //
@@ -1357,13 +1357,13 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // single 1 in each row. Nobody multiplies by all those zeros, but the gradient
 // below is just the product rule for this product.)
 //
-// The row is multiplied by √D [section 3.4], which brings its numbers to the
-// order of 1, next to the positions, sines and cosines with a standard
+// The row is multiplied by √D [section 3.4], which makes its numbers about as
+// large as those of the positions below: sines and cosines, with a standard
 // deviation of 0.71. Like every other matrix, the table begins with numbers
 // spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128
-// that is one of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512 it
-// is 0.014 and 0.31. Without the factor the words would begin as a whisper
-// beside the sines.
+// their standard deviation is 0.042, and after the factor 0.48; with V = 10,000
+// and D = 512 it is 0.014, and then 0.31. Without the factor the words would
+// begin as a whisper beside the sines.
 //
 // ## Where a token stands
 //
@@ -1441,14 +1441,14 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
     return x;
 }
 
-// A row of the table is used wherever its token stands, so it collects the
+// A row of the table is used wherever its token occurs, so it collects the
 // gradients of all those places. Rows of tokens that do not occur get nothing.
 //
 //     dtable[v] = √D Σ over places i with ids[i] = v of dx_i
 //     dpositions[t] = Σ over sentences of dx at position t
 //
-// The token ids themselves have no gradient: they are not numbers one could
-// change a little.
+// The token ids themselves have no gradient: they are not numbers that one
+// could change a little.
 
 // dtable (V,D) and dpositions (P,D; at = NULL if there is nothing to learn) are
 // added to. dx (B·T,D) is given and overwritten: dropout acts on it in place.
@@ -1481,12 +1481,12 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // # 5. The position-wise feed-forward network
 //
 // Attention moves information between positions; this network works on it, at
-// each position separately and with the same weights everywhere. It widens the
-// vector to F numbers, bends them, and narrows it again.
+// each position separately and with the same parameters everywhere. It widens
+// the vector to F numbers, bends them, and narrows it again.
 //
 // $$ \operatorname{ffn}(x) = \operatorname{relu}(x W_1 + b_1) W_2 + b_2 $$
 //
-// With F = 4 D it holds two thirds of the parameters of an encoder layer: 8 D²
+// With F = 4 D it has two thirds of the parameters of an encoder layer: 8 D²
 // against the 4 D² of attention.
 //
 // Without the bend in the middle, the *non-linearity*, two linear layers would
@@ -1508,7 +1508,7 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 //     gelu   -0.004  -0.046  -0.159    0    0.841  1.954  2.996
 
 //@ deviation
-// GELU is offered beside the paper's ReLU.
+// GELU is offered alongside the paper's ReLU.
 
 // The share Φ(x) of a normal distribution that lies below x.
 real normal_below(real x) {
@@ -1537,9 +1537,9 @@ void activation_forward(Mat to, Mat x, int activation) {
 //     gelu'(x) = Φ(x) + x Φ'(x)          product rule
 //              = Φ(x) + x e^(-x²/2) / √(2π)
 //
-// At 0 ReLU has a corner and no derivative; 0 is the usual choice. How to check
-// it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that gelu'(x) +
-// gelu'(-x) is 1 for every x.
+// At 0, ReLU has a corner and no derivative; 0 is the usual choice. How to
+// check it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that
+// gelu'(x) + gelu'(-x) is 1 for every x.
 
 // dy becomes dx, in place: dx = dy · activation'(x)
 void activation_backward(Mat dy, Mat x, int activation) {
@@ -1634,11 +1634,11 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // Each row is normalized by itself: no position learns anything about another,
 // and a sentence gives the same result alone and in a batch. Gain g and bias b
-// are learned, one of each per column, so that a column may have another range
-// and another mean than the norm would give it.
+// are learned, one of each per column, so that the model can give each column a
+// scale and a mean of its own.
 //
-// The variance is divided by D, not D-1, and ε stands inside the root.
-// Tutorials differ in this; an example tells them apart:
+// The variance is divided by D, not D-1, and ε is inside the root. Tutorials
+// differ in this; an example tells them apart:
 //
 //     x = [1, 0, 0, 0]     μ = 1/4     σ² = (9/16 + 3/16)/4 = 3/16
 //     y = [3/4, -1/4, -1/4, -1/4] / √(3/16) = [1.732, -0.577, -0.577, -0.577]
@@ -1689,9 +1689,9 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // ### The backward pass of a norm
 //
 // It has a bad reputation, because μ and σ² depend on every x of the row, so
-// that every y depends on every x. Taken one path at a time it is not hard. For
-// one row, write n_j for the normalized number and r for the reciprocal of the
-// standard deviation (rstd in the code):
+// that every y depends on every x. Taken one path at a time, it is not hard.
+// For one row, write n_j for the normalized number and r for the reciprocal of
+// the standard deviation (rstd in the code):
 //
 //     n_j = (x_j - μ) r,     y_j = g_j n_j + b_j
 //
@@ -1711,7 +1711,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //
 // with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
 //
-// Two steps of this deserve a second look. ∂σ²/∂x_i looks as if μ had been
+// Two of these steps deserve a second look. ∂σ²/∂x_i looks as if μ had been
 // forgotten, for μ moves too; but that part is -2/D² Σ_k (x_k - μ), and
 // deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
 // changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
@@ -1776,11 +1776,11 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //@ figure norms
 //
 // Both are made of the same two steps around a sub-layer: *enter* makes its
-// input from x, *leave* joins its output y with x again.
+// input from x, *leave* adds x back to its output y.
 
 //@ deviation
-// Pre-norm is offered beside the paper's post-norm, with one more norm at the
-// end of each stack, which it needs.
+// Pre-norm is offered alongside the paper's post-norm, with one more norm at
+// the end of each stack, which it needs.
 
 typedef struct {
     NormSaved norm;
@@ -1847,9 +1847,11 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 //
 // ## Sub-layers
 //
-// A sub-layer is attention or the feed-forward network with a residual
-// connection around it: enter, do the work, leave (chapter 6). Every layer of
-// the model is made of two or three of them.
+// The encoder reads the source sentence and gives each of its words a vector
+// that knows about the others. It is a stack of layers, and every layer, here
+// and in the decoder, is made of two or three *sub-layers*: attention or the
+// feed-forward network, with a residual connection around it. Enter, do the
+// work, leave (chapter 6).
 
 typedef struct {
     MultiHead multi_head;
@@ -1986,11 +1988,13 @@ Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
 //
 // L layers, one on top of the other; each refines what the one below has made.
 // The first sees words and positions; from the second on, each position already
-// knows something of its sentence.
+// knows something of its sentence. In the second layer of our model, for
+// example, "the", "red", "is" and "fast" all look at "car" in one of the heads,
+// with a weight of 1.00.
 //
 // The encoder runs once for each sentence. All positions go through at the
 // same time: there is no loop over words here, neither in training nor at
-// inference. That set the transformer apart from the recurrent networks before
+// inference. This sets the transformer apart from the recurrent networks before
 // it.
 
 typedef struct {
@@ -2049,8 +2053,8 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 // values come from the encoder, and the feed-forward network.
 //
 //     query  ← decoder       what do I need to write the next word?
-//     key    ← encoder       which source word could tell?
-//     value  ← encoder       what does it tell?
+//     key    ← encoder       which source word can say it?
+//     value  ← encoder       what does it say?
 //
 //@ figure decoder-layer
 //
@@ -2165,7 +2169,7 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 //
 // Two embeddings, two stacks, and a last linear layer that turns each position
 // of the decoder into V scores, one for each word that could come next: the
-// *logits*. Softmax makes probabilities of them; that is left to the loss.
+// *logits*. Softmax turns them into probabilities; that is left to the loss.
 //
 //@ figure model
 //
@@ -2173,8 +2177,8 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
 // This is *weight tying*; `--tie` does it: `output.weight` is a view of the
-// embedding, transposed. The two gradients meet in one place without a line of
-// code.
+// embedding, transposed. The two gradients then meet in one place without a
+// line of code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -2298,7 +2302,7 @@ void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
     list_norm(t, &w->norm, join(path.text, "_norm"));
 }
 
-// L layers of the encoder, L of the decoder; in pre-norm the last two norms.
+// L layers of the encoder, L of the decoder; in pre-norm the two final norms.
 void list_layers(Transformer *t) {
     char path[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
@@ -2395,7 +2399,7 @@ Transformer *transformer_new(const Config *config) {
 }
 
 // How a model begins. All zeros would not do: in a product of two matrices each
-// gets its gradient through the other, so both would stay zero for ever. Equal
+// gets its gradient through the other, so both would stay zero forever. Equal
 // numbers would not do either: equal columns get equal gradients and stay
 // equal. So every matrix begins with numbers spread evenly between
 // ±√(6/(in+out)), which keeps the variance of signals about the same from layer
@@ -2438,7 +2442,7 @@ Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int S,
     return s->memory;
 }
 
-// ids (B·T), and in s the memory that encode has left there -> logits (B·T,V).
+// ids (B·T), with the memory that encode has left in s -> logits (B·T,V).
 // transformer_forward, which makes the masks and calls both, follows in
 // chapter 9.
 Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
@@ -2474,7 +2478,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //@ chapter masks
 // # 9. Masks
 //
-// Which keys may a query see? Two rules, both made from token ids alone.
+// Which keys may a query see? Two rules decide, and both need only token ids.
 //
 // **Padding.** Sentences of a batch have different lengths, and a matrix is a
 // rectangle, so short sentences are filled up with token 0, the pad. A pad
@@ -2555,7 +2559,7 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
 //
 // What the decoder reads is the translation after a start token; what it should
 // say is the translation followed by an end token. Position by position, the
-// second is the first one step ahead:
+// second is one step ahead of the first:
 //
 //     source     the    red      car      is     fast    end
 //     input      start  la       voiture  rouge  est     rapide
