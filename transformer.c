@@ -713,12 +713,12 @@ double uniform(uint64_t *state) {
 
 // ## Dropout
 //
-// In training, dropout sets each number of certain intermediate results (what a
-// sub-layer returns, for one) to zero with probability p, so that the network
-// cannot rely on any single one. This is a *regularization*: it works against
-// overfitting (chapter 11). The numbers that stay are divided by 1-p, so that
-// the expected value is the same as without dropout, and at *inference*, when
-// the trained model is used, nothing needs to be done. [section 5.4]
+// In training, dropout sets each number of certain intermediate results to zero
+// with probability p, so that the network cannot rely on any single one. This
+// is a *regularization*: it works against overfitting (chapter 11). The numbers
+// that stay are divided by 1-p, so that the expected value is the same as
+// without dropout, and at *inference*, when the trained model is used, nothing
+// needs to be done. [section 5.4]
 //
 //     x            4    1    3    2    5      mean 3; p = 0.4
 //     dropped      4    0    3    0    5      two of five are gone
@@ -1849,9 +1849,9 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 //
 // The encoder reads the source sentence and gives each of its words a vector
 // that knows about the others. It is a stack of layers, and every layer, here
-// and in the decoder, is made of two or three *sub-layers*: attention or the
-// feed-forward network, with a residual connection around it. Enter, do the
-// work, leave (chapter 6).
+// and in the decoder, is made of two or three sub-layers. A sub-layer is
+// attention or the feed-forward network with a residual connection around it:
+// enter, do the work, leave (chapter 6).
 
 typedef struct {
     MultiHead multi_head;
@@ -3242,7 +3242,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // # 11. Training
 //
 // Training repeats one step: run a batch forward, measure how wrong it was,
-// run backward to find how each parameter contributed, change each a little.
+// run backward to find how each parameter contributed, and change each a
+// little.
 //
 // ## The loss
 //
@@ -3349,8 +3350,8 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
     return total;
 }
 
-// Backward, with the most beautiful formula of all. The derivative of lse is
-// softmax:
+// The backward pass has the most beautiful formula of all. The derivative of
+// lse is softmax:
 //
 //     ∂lse/∂z_j = e^(z_j) / Σ_k e^(z_k) = p_j
 //
@@ -3399,9 +3400,10 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // ## Clipping
 //
 // Now and then a batch gives a very large gradient, and one such step can ruin
-// a model. So if the length of the whole gradient (its *norm*, not one of
-// chapter 6), all parameters taken as one vector, exceeds a limit, it is
-// shortened to that limit. Only the length changes, not the direction.
+// a model. So if the gradient of all parameters, taken as one vector, is longer
+// than a limit, it is shortened to that limit. Only the length changes, not the
+// direction. (The length of a vector is called its *norm*; this has nothing to
+// do with the norms of chapter 6.)
 
 //@ deviation
 // The gradient is clipped to a global norm. The paper does not mention
@@ -3624,9 +3626,9 @@ Step train_step(Trainer *t, const Batch *batch) {
 
 // ## How good is it?
 //
-// Teacher-forced: each next word is predicted from the true words before it,
-// without dropout. On held-out data this loss tells whether the model has
-// learned the language or only the sentences it has seen (*overfitting*).
+// We measure the loss as in training, teacher-forced, but without dropout. On
+// held-out data it tells whether the model has learned the language or only the
+// sentences it has seen (*overfitting*).
 
 // The sums over all pairs, in batches of batch_size; arena as before.
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
@@ -3653,31 +3655,31 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
 
 // ## The loop
 //
-// After each step the loop reports to its caller, whose answer says whether to
-// go on; what to print and save is decided there (chapter 15). About twenty
-// times in a training the loop also evaluates the validation data.
+// After each step the loop reports to its caller, which decides what to print
+// and save (chapter 15), and whether to continue. About twenty times in a
+// training run the loop also evaluates the validation data.
 //
 // The pairs in the batch of step t, and the numbers dropped in it, follow from
-// the seed and t. So the loop can begin at any step: an interrupted training
-// that is resumed ends in the same bits as one that was not, and the tests
-// check that.
+// the seed and t. So the loop can begin at any step: a training run that is
+// interrupted and resumed ends in the same bits as one that is not, and the
+// tests check that.
 
 enum { REPORTS = 20 };
 
 // ### How many threads
 //
 // (Skip this if you are here for the transformer.) Two threads are not always
-// faster than one. Where another program keeps a
-// core busy, every loop that is shared waits until the system lets the second
-// thread run, and a step can take ten times as long. But the number of threads
-// changes no bit of the result, so it can be chosen while the program runs: at
-// the start of each round a few steps are timed with all threads and a few with
-// one, and the rest of the round takes the faster of the two. Batches differ in
-// length, so what counts is the time per token, padding included.
+// faster than one. Where another program keeps a core busy, every shared loop
+// waits until the system lets the second thread run, and a step can take ten
+// times as long. But the number of threads changes no bit of the result, so it
+// can be chosen while the program runs: at the start of each round a few steps
+// are timed with all threads and a few with one, and the rest of the round uses
+// the faster of the two. Batches differ in length, so what counts is the time
+// per token, padding included.
 
 enum { ROUND = 256, TRIALS = 3 };
 
-// Time in seconds from an arbitrary start; where there is POSIX, of a clock
+// Time in seconds from an arbitrary start; where there is POSIX, by a clock
 // that is never set back.
 double now(void) {
     struct timespec t = {.tv_sec = time(NULL)};
@@ -3739,9 +3741,9 @@ void validate(Trainer *t, Report *report, const Pairs *valid) {
     t->best = report->best ? report->valid.cross_entropy : t->best;
 }
 
-// Trains up to the recipe's total, from wherever the trainer stands. Returns
-// false if a loss or gradient was not finite; the parameters are then those of
-// the step before. valid may be NULL.
+// Trains up to the recipe's total number of steps, from wherever the trainer
+// is. Returns false if a loss or gradient was not finite; the parameters are
+// then those of the step before. valid may be NULL.
 bool train(Trainer *t, const Pairs *data, const Pairs *valid,
            Reporter *reporter, void *context) {
     const Recipe *r = &t->recipe;
@@ -4127,10 +4129,10 @@ double bleu(const Match *m) {
 // attention weight tells how much of one token went into another. This chapter
 // writes the weights to a file for plotting programs, draws them in the
 // terminal, and counts parameters and memory. It computes nothing new. (The
-// numbers for "the red car is fast" here and in earlier chapters come from that
-// training with a portable program, as in `docs/runs/README.md`. Tuned to your
-// machine, training ends with other weights, and the heads may share the work
-// differently.)
+// numbers for "the red car is fast", here and in earlier chapters, come from
+// that training run, made by a portable program as `docs/runs/README.md` says.
+// A program tuned to your machine ends with slightly different parameters, and
+// its heads may share the work differently.)
 //
 // ## Finding the weights
 //
@@ -4167,16 +4169,16 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     return batch;
 }
 
-// Here is one head of a small model after a short training; one of a fully
-// trained model follows below:
+// Here is one head of a small model after a short training run; pictures of a
+// fully trained model follow below:
 //
 //@ run build/examples look
 
 // ## As a file
 //
-// One line for each weight, in the tidy form that pandas, R and gnuplot read:
-// each line can be understood without the lines around it. All counts begin at
-// 0, and masked weights are included, as 0.
+// The file has one line for each weight, in the tidy form that pandas, R and
+// gnuplot read: each line can be understood without the lines around it. All
+// counts begin at 0, and masked weights are included, as 0.
 //
 //     kind,layer,head,query,key,weight,query_token,key_token
 //     encoder,0,0,0,0,0.000705988437,"the","the"
@@ -4184,8 +4186,8 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
 //     encoder,0,0,0,2,0.978986681,"the","car"
 //
 // Nine digits are enough to restore a float exactly. Tokens are always quoted,
-// since a comma is a token; quotes in them are doubled, so that " becomes """"
-// (RFC 4180).
+// since a comma can be a token; quotes in them are doubled, so that " becomes
+// """" (RFC 4180).
 
 // Writes a token in quotes, followed by the character `end`.
 void write_quoted(FILE *file, const char *token, char end) {
@@ -4250,12 +4252,12 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // from, not what they held: in the encoder, each position has already looked at
 // all the others.
 //
-// A terminal has columns, and most characters take one each, whatever their
-// bytes. But a combining mark takes none, since it is drawn on the character
-// before it, and a character of East Asia takes two, as most emoji do. Here are
-// the common ranges. What they lack may shift a picture: the marks of Hebrew,
-// Arabic, Thai, Indian scripts and kana, Korean in separate letters, emoji that
-// are joined from several, some older symbols.
+// A terminal has columns, and most characters take one each, however many bytes
+// they have. But a combining mark takes none, since it is drawn on the
+// character before it, and an East Asian character takes two, as most emoji do.
+// Here are the common ranges. What they leave out may shift a picture: the
+// marks of Hebrew, Arabic, Thai, Indian scripts and kana, Korean in separate
+// letters, emoji made of several characters, and some older symbols.
 
 // The columns of a text.
 int columns(const char *s) {
@@ -4332,8 +4334,9 @@ const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
 // Draws cross-attention, layer by layer; pass, s and batch are those of look().
 // A row is named by the token written there, which is not the query's own token
 // but the next one, since the question is where the model looked when it wrote
-// it. Shown is the mean over the heads of a layer: they look for different
-// things, and one alone may be hard to read. The CSV file has them all.
+// it. What is shown is the mean over the heads of a layer: they look for
+// different things, and one alone may be hard to read. The CSV file has them
+// all.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
@@ -4456,7 +4459,7 @@ void print_parameters(FILE *file, const Transformer *t) {
 // every other. Sentences twice as long have four times the attention weights.
 
 // Bytes of the arena that the forward pass fills for B sentences of S and T
-// tokens, without the smallest terms; the tests find it right to 3 %.
+// tokens, without the smallest terms; the tests find it right to within 3 %.
 double saved_bytes(const Config *c, double B, double S, double T) {
     double D = c->d_model, F = c->d_ff, H = c->heads, N = B * S, M = B * T;
     double copies = c->dropout > 0 ? 2 : 1;
