@@ -4475,7 +4475,7 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //
 // Chapter 1 defined the matrix product by three plain loops, and chapter 2
 // asked for an exponential. Training spends most of its time in these two. Here
-// they are made fast; they compute what was defined, except for the last
+// they are made fast; they compute what was defined there, except for the last
 // digits. If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
@@ -4483,7 +4483,7 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // For each multiplication the definition reads two numbers from memory, and
 // each addition waits for the one before. A processor core could do 16 or 32
 // multiplications and additions in each cycle, if only the numbers were at
-// hand. Three ideas bring them there.
+// hand. Three ideas put them there.
 //
 // *A tile in registers.* Compute a small *tile* of c at once and keep it in
 // registers while running along p: for each p, a tile of 12 × 32 reads 12 + 32
@@ -4503,16 +4503,17 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // side by side, in the order in which they will be read. The copy costs little,
 // because every tile of the column uses it again.
 //
-// *Blocking.* p runs in blocks of 256, so that the packed columns fit the first
-// cache, and a large a is cut into blocks of a megabyte, for the second.
+// *Blocking.* p runs in blocks of 256, so that the packed columns fit into the
+// first cache, and a large a is cut into blocks of a megabyte, which fit into
+// the second.
 //
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
 // without that type a "vector" is one number, and the same code still works.
-// The same is done where C computes in a wider type than that of the numbers,
-// as on 32-bit x86: there, x in `x * v` would be wider than the numbers of the
-// vector. FLT_EVAL_METHOD tells: 0, or 16 on processors that know numbers of 16
-// bits, is not wider.
+// A vector is a single number, too, where C computes in a wider type than that
+// of the numbers, as on 32-bit x86: there, x in `x * v` would be wider than the
+// numbers in the vector. FLT_EVAL_METHOD tells us: 0 is not wider, nor is 16,
+// on processors that have 16-bit numbers.
 
 #define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)
 
@@ -4601,11 +4602,11 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     }
 }
 
-// The edges. At the bottom of c fewer rows are left than a tile has; each
-// count gets a copy of the code above with its own constant. On the right
-// fewer columns are left; then the tile computes a b alone, in a buffer, and
-// the columns that exist are added. (The same serves any c whose columns are
-// not side by side.) The rows of b hold whole vectors.
+// The edges. At the bottom of c, fewer rows may be left than a tile has; each
+// count gets its own copy of the code above, with its own constant. On the
+// right, fewer columns may be left; then the tile computes a b by itself, in a
+// buffer, and the columns that exist are added. (The same is done for any c
+// whose columns are not side by side.) The rows of b are whole vectors.
 void any_tile(Mat c, Mat from, Mat a, Mat b) {
     static const real zeros[TILE_COLS];
     real sums[TILE_ROWS * TILE_COLS];
@@ -4659,7 +4660,7 @@ void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
 }
 
 // c = from + a b on one thread: a small product, or one block of a large one.
-// For a few tiles the copy of b would not pay: if its rows are whole vectors,
+// For only a few tiles, copying b does not pay: if its rows are whole vectors,
 // they are used where they are.
 void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
@@ -4730,7 +4731,7 @@ void matmul_add(Mat c, Mat a, Mat b) {
 //
 // In double it is libm's. In single precision libm's would be called for one
 // number at a time; these few lines without a branch run in vector registers
-// and are right to 2 or 3 parts in 10⁷:
+// and are accurate to 2 or 3 parts in 10⁷:
 //
 //     eˣ = 2ⁿ · eʳ,   n = round(x / ln 2),   r = x - n ln 2,   |r| ≤ 0.35
 //
@@ -4738,8 +4739,8 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 //
-// This counts on sums that are rounded to a float at once; where C computes in
-// a wider type, libm's is taken, too.
+// This relies on every sum being rounded to a float at once. Where C computes
+// in a wider type, libm's function is used there too.
 
 real exponential(real x) {
 #if defined TRANSFORMER_DOUBLE || WIDER
@@ -4762,15 +4763,15 @@ real exponential(real x) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// A trained model is worth keeping, and an interrupted training is worth
-// resuming. This chapter turns everything that matters into one file, and such
-// a file back into everything that matters. It has two halves. The first is a
-// table of all *settings*, the choices that a user makes. The second is the
-// *checkpoint*: settings, vocabularies and numbers on disk.
+// A trained model is worth keeping, and an interrupted training run is worth
+// resuming. This chapter turns everything that matters into one file, and turns
+// such a file back into everything that matters. It has two halves. The first
+// is a table of all *settings*, the choices that a user makes. The second is
+// the *checkpoint*: settings, vocabularies and numbers on disk.
 //
 // ## Settings
 //
-// Everything a user can choose stands in one struct. Its parts are the structs
+// Everything that a user can choose is in one struct. Its parts are the structs
 // that chapters 1, 10 and 11 work with, so nothing has to be copied from one
 // form into another.
 
@@ -4783,7 +4784,7 @@ typedef struct {
     int resume, help;
 } Settings;
 
-// Everything about a setting stands in one row of a table: its name, where its
+// Everything about a setting is in one row of a table: its name, where its
 // value goes, which values are allowed, its default, and what the help says.
 // Four readers share the table:
 //
@@ -4794,11 +4795,11 @@ typedef struct {
 //
 // To add a setting, add a field and a row. The help, the limits, the file and
 // `--resume` then know it. (Old models lack a new setting that models keep, and
-// would be refused: `metadata` says what it is when it is missing.)
+// would be refused: `metadata` gives the value that stands for a missing one.)
 
 // Next, three lists: the types of options; the commands that take an option;
 // and whether the model keeps its value. A value that is KEPT may be changed
-// when the training is resumed. One that is FIXED is kept, too, but may not be
+// when training is resumed. One that is FIXED is kept too but may not be
 // changed, because it decides which tensors there are or what their numbers
 // mean.
 
@@ -4813,10 +4814,10 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 //     NUMBER    any way C writes a number, limited  double
 //     CHOICE    one of a few words                  int: which, from 0
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
-//     STRING    anything but nothing                const char *
+//     STRING    any text but an empty one           const char *
 //
 // A CHOICE is written as a word and stored as one of the constants of chapters
-// 1, 10 and 11: the words stand in the order of the constants.
+// 1, 10 and 11: the words are in the order of the constants.
 
 // How can one function store values of three types in thirty fields? Through
 // the field's *offset*, the number of bytes from the start of the struct, for
@@ -4840,9 +4841,9 @@ typedef struct {
 #define SETTING(field) offsetof(Settings, field)
 
 // The limits are not recommendations. Some keep arithmetic within its types,
-// others are what makes sense at all (a dropout of 1 would drop everything). A
+// others mark what makes sense at all (a dropout of 1 would drop everything). A
 // value outside its limits is an error that names the option, the value and
-// what is allowed; it is never changed in silence.
+// what is allowed; it is never silently changed.
 //
 // The defaults are the paper's architecture at classroom size. With
 //
@@ -4930,8 +4931,8 @@ _Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
 //
 // A value has one form as text, wherever it is read or written. Two functions
 // translate, set_option and option_text, and each undoes the other to the last
-// bit of a learning rate, because a resumed training must use the very number
-// that it used before. The tests try this with every row of the table.
+// bit of a learning rate, because a resumed training run must use the very
+// number that it used before. The tests try this with every row of the table.
 
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
 // know. So every number is checked: where it ends, and whether it is within its
@@ -4939,7 +4940,7 @@ _Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
 
 // Reads a number from least to most into `*to`. Returns false if the text is
 // anything else, has something after the number, or is too large or too small
-// for a double; `*to` is then of no use. Blanks in front are skipped.
+// for a double; `*to` is then meaningless. Leading blanks are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     errno = 0;
@@ -4948,7 +4949,7 @@ bool read_number(double *to, const char *text, double least, double most) {
     return whole && *to >= least && *to <= most;
 }
 
-// The whole number that the text says, if it lies from least to most; else -1.
+// The whole number that the text gives, if it is from least to most; else -1.
 // No limit may be below 0. Digits only: no sign, no point, no exponent.
 int64_t read_whole(const char *text, double least, double most) {
     double value;
@@ -4970,8 +4971,8 @@ int find_choice(const char *choices, const char *text) {
 }
 
 // Puts the value of option `o` into the settings. Returns false if the text is
-// not allowed: the field is then of no use, and the caller says what is wrong.
-// For a STRING the pointer is kept, not a copy of the text.
+// not allowed: the field is then meaningless, and the caller says what is
+// wrong. For a STRING the pointer is kept, not a copy of the text.
 bool set_option(Settings *s, const Option *o, const char *text) {
     void *place = (char *)s + o->offset;
     if (o->type == NUMBER)
@@ -5015,22 +5016,22 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 
 // ## A checkpoint
 //
-// Everything needed to use a model, or to go on training it as if nothing had
-// happened. What would that be? The parameters, of course. Adam's two moments:
-// without them the first steps after a resumption would be as rough as those of
-// a fresh training. The settings. The words. And where the training stands.
+// A checkpoint has everything needed to use a model, or to go on training it as
+// if nothing had happened. What is that? The parameters, of course. Adam's two
+// moments: without them the first steps after a resumption would be as rough as
+// those of a new run. The settings. The words. And how far training has come.
 //
-// What is *not* there is as telling. There is no state of a random generator:
-// the order of an epoch and the noise of dropout are functions of the seed and
-// of the number of the step (chapter 1), so two numbers stand for all of that.
-// There are no gradients: each step makes its own. And there is no time, path
-// or number of threads, so that the same training by the same build gives the
-// same file, byte for byte, whenever it runs.
+// What is *not* there is just as telling. There is no state of a random
+// generator: the order of an epoch and the noise of dropout are functions of
+// the seed and of the number of the step (chapter 1), so two numbers stand for
+// all of that. There are no gradients: each step makes its own. And there is no
+// time, path or number of threads, so that the same training run by the same
+// build gives the same file, byte for byte, at any time.
 
-// That a resumed training ends in the same bits as one that was never stopped
-// is tested: a training is stopped with a signal in the middle of an epoch and
-// resumed, and its last file compared with that of a training that ran through.
-// Any state that had been forgotten here would show.
+// The tests check that a resumed run ends in the same bits as one that was
+// never stopped: a run is stopped by a signal in the middle of an epoch and
+// resumed, and its last file is compared with that of an uninterrupted run. Any
+// state that had been forgotten here would show.
 
 typedef struct {
     Settings settings;
@@ -5058,7 +5059,7 @@ void checkpoint_free(Checkpoint *c) {
 //           rename: from now on the name means the new one
 //
 // Without the fsync some systems may carry out the renaming before the writing,
-// and a power cut would leave an empty file under the good name.
+// and a power cut would leave an empty file under the right name.
 //
 // This is the promise. A model, and the attention weights that chapter 15
 // writes, are replaced whole: at any moment the name stands for the old file or
@@ -5068,20 +5069,20 @@ void checkpoint_free(Checkpoint *c) {
 // nowhere, a folder or a device is refused; a write-protected file is not. A
 // program that is killed while it writes leaves an unfinished file whose name
 // ends in .new, which you may delete; the program never changes or removes such
-// a file that it has not made. If two trainings write to one file, it is always
-// a whole file of one of them: the last to save wins.
+// a file unless it has made it. If two training runs write to one file, it is
+// always a whole file from one of them: the last to save wins.
 //
 // The log is different. It grows row by row, and a power cut can tear its end.
-// After the first step of a run it is replaced whole: a new training begins an
-// empty one, a resumed one drops the rows of steps that its checkpoint does not
+// After the first step of a run it is replaced whole: a new run begins an empty
+// one, and a resumed run drops the rows of steps that its checkpoint does not
 // know. A log that is a device or a pipe is only written to.
 //
 // No file that the command line names is both read and written, except the
-// model and the log of a training that is resumed. (Without POSIX less can be
-// checked: one file under two names is not noticed, and on Windows two programs
-// that save at the same moment may choose the same .new name.)
+// model and the log of a training run that is resumed. (Without POSIX less can
+// be checked: one file under two names is not noticed, and on Windows two
+// programs that save at the same moment may choose the same .new name.)
 
-// A file is written in three steps, and errors are looked for only once, at the
+// A file is written in three steps, and errors are checked only once, at the
 // end, since C remembers that a write has gone wrong (ferror):
 //
 //     NewFile n = new_file("table.csv");
