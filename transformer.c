@@ -5185,7 +5185,7 @@ NewFile new_file(const char *path) {
     return n;
 }
 
-// Closes and removes the file: what it was to replace stays.
+// Closes and removes the file: what it was meant to replace stays.
 void discard_file(NewFile *n) {
     fclose(n->file);
     remove(n->beside);
@@ -5255,8 +5255,8 @@ void commit_file(NewFile *n) {
 // bytes. Tensors have the names of chapter 8. The two moments of Adam are
 // tensors like all others, with "adam.m." or "adam.v." before the name of the
 // parameter they belong to. "state" says whether this is the newest state of a
-// training or the best one. Numbers in the metadata are strings, because the
-// format allows nothing else there. In Python:
+// training run or the best one. Numbers in the metadata are strings, because
+// the format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")
@@ -5280,7 +5280,7 @@ void commit_file(NewFile *n) {
 
 #define FORMAT "transformer.c 1"
 
-// What a checkpoint keeps of each parameter, and what stands before its name.
+// What a checkpoint keeps of each parameter, and what precedes its name.
 enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };
 const char *const role_prefix[ROLES] = {
     [PARAMETER] = "", [FIRST_MOMENT] = "adam.m.", [SECOND_MOMENT] = "adam.v."};
@@ -5319,8 +5319,8 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// What stands after the name of a tensor whose numbers begin at byte `begin`:
-// the writer writes this, and the reader accepts just this (and white space). A
+// What follows the name of a tensor whose numbers begin at byte `begin`: the
+// writer writes this, and the reader accepts just this (and white space). A
 // matrix has two dimensions there, a bias or a gain has one. Returns `to`.
 const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
@@ -5388,7 +5388,7 @@ void write_numbers(NewFile *n, const Transformer *t) {
 // moments are saved as well; the header adds a hundred bytes for each tensor,
 // and the words. The classroom model of 260,314 parameters takes 3.1 megabytes,
 // the paper's base model with ten thousand words 714. If you only want to
-// translate, a few lines of Python leave the moments out:
+// translate, a few lines of Python leave out the moments:
 //
 //     from safetensors import numpy as st, safe_open
 //     f = safe_open("m.safetensors", "np")
@@ -5430,10 +5430,10 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
 // reader trusts nothing. It is not a parser of JSON: it knows what the header
-// must say, and checks that it says so. White space, the order of the metadata,
-// the order of the tensors and metadata of other programs are free, so a file
-// that Python has read and saved again is understood. Anything else is refused
-// with a reason and the byte up to which the header had been read:
+// must say, and checks that it says so. White space, the order of metadata and
+// of tensors, and the metadata of other programs are left free, so a file that
+// Python has read and saved again is understood. Anything else is refused with
+// a reason and the byte up to which the header had been read:
 //
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
@@ -5447,16 +5447,16 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     read_numbers      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
-// shapes and sizes. So before the reader looks at an entry it knows all that
-// the entry may say, and compares text with text: the entry that is there with
-// the entry that it would have written itself. A shape whose size overflows, or
-// an offset beyond the end of the file, is just different text. Memory for the
-// numbers is taken only when the entries have been found to fill the file to
-// its last byte. That is why no file can make the program read beyond its end,
-// or ask for a terabyte.
+// shapes and sizes. So before the reader looks at an entry, it knows everything
+// that the entry may say, and compares text with text: the entry that is there
+// with the entry that it would have written itself. A shape whose size
+// overflows, or an offset beyond the end of the file, is just different text.
+// Memory for the numbers is taken only when the entries have been found to fill
+// the file to its last byte. That is why no file can make the program read
+// beyond its end, or ask for a terabyte.
 //
-// The moments, two thirds of the file, are of use to training alone. Every
-// other command skips them: using a model takes the memory of its parameters.
+// The moments, two thirds of the file, are needed only for training. Every
+// other command skips them, so that only the parameters take memory.
 
 #ifdef _WIN32 // where a long has 32 bits
 #define fseek _fseeki64
@@ -5518,8 +5518,8 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// The next string, its escapes undone where it lies and ended by a zero. There
-// is always room: "a\\nb" takes six bytes with its quotes, and then four.
+// The next string, its escapes undone in place, and ended by a zero. There is
+// always room: "a\\nb" takes six bytes with its quotes, and then four.
 char *read_string(Reader *r) {
     const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
@@ -5581,8 +5581,8 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
 
 // One vocabulary, from tokens joined by newlines: the special ones first, then
 // the words, each larger than the one before. The order is checked because
-// token_id (chapter 10) finds words by it, and a word that stands in the file
-// but cannot be found would be a silent error.
+// token_id (chapter 10) finds words by it, and a word that is in the file but
+// cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = vocab_new();
     char *word = (char *)metadata(r, key, NULL), *next;
@@ -5603,9 +5603,9 @@ Vocab read_vocab(const Reader *r, const char *key) {
     return v;
 }
 
-// Settings, vocabularies, and where the training stands. "steps" is 0 if epochs
-// count, which set_option does not take. The lowest loss is infinite before the
-// first one. Files of the first edition do not say which state they are.
+// Settings, vocabularies, and how far training has come. "steps" is 0 if epochs
+// count, which set_option does not accept. The lowest loss is infinite before
+// the first one. Files of the first edition do not say which state they are.
 void read_settings(const Reader *r, Checkpoint *c) {
     Config *config = &c->settings.config;
     char key[32];
@@ -5650,8 +5650,8 @@ int find_tensor(const Transformer *t, const char *name) {
 // The entries of all tensors, to the end of the header. Returns where in the
 // file the numbers of each begin, in the order of find_tensor, or 0 if it is
 // not there; the caller frees it. Each tensor begins where the one before it
-// ends, so none overlap and no hole is left. Either every parameter has its
-// moments or none has.
+// ends, so none overlap and there are no holes. Either every parameter has its
+// moments or none does.
 size_t *read_entries(Reader *r, const Transformer *t) {
     int places = ROLES * t->tensors, count = 0;
     size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
@@ -5685,9 +5685,9 @@ size_t *read_entries(Reader *r, const Transformer *t) {
 
 // The numbers of one tensor of that role. Their bytes are read into the place
 // of the numbers and replaced by them from the last to the first, since a real
-// may be larger than a float. Infinities and NaN, which no training writes, are
-// refused: a single one would spread through the whole model. So would the root
-// of a second moment below zero.
+// may be larger than a float. Infinities and NaN, which training never writes,
+// are refused: a single one would spread through the whole model. So would the
+// root of a second moment below zero.
 void read_numbers(const Reader *r, const Tensor *t, int role) {
     char *bytes = (char *)t->mat->at;
     read_bytes(r, bytes, bytes_of(t));
@@ -5725,8 +5725,8 @@ Reader open_model(const char *path) {
     return r;
 }
 
-// Reads a model, with Adam's moments if they are wanted, to train on, and
-// there; fails, with a reason, on anything else. The caller frees the
+// Reads a model, with Adam's moments if they are wanted (to train on) and in
+// the file. Fails, with a reason, on anything else. The caller frees the
 // checkpoint. What is not in the file (paths, threads, flags) is zero in its
 // settings.
 Checkpoint load_checkpoint(const char *path, bool moments) {
