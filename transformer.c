@@ -410,12 +410,12 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // handles: below a hundred thousand (some 30 microseconds), waking the other
 // threads costs more than they save.
 //
-// One rule holds in the whole file: each number is computed by one thread, in
-// one order, whatever the number of threads. Sums of floating-point numbers
-// depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and 1e8 - 1e8
-// + 1 is 1), so a sum that threads add up in the order in which they happen to
-// finish may differ from run to run. Here the same seed gives the same bits on
-// one core and on two, and every error can be reproduced.
+// One rule is kept throughout the file: each number is computed by one thread,
+// in one order, whatever the number of threads. Sums of floating-point numbers
+// depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and 1e8 -
+// 1e8 + 1 is 1), so a sum that threads add up in the order in which they happen
+// to finish may differ from run to run. Here the same seed gives the same bits
+// on one core and on two, and every error can be reproduced.
 
 #ifdef _OPENMP
 #define PRAGMA(text) _Pragma(#text)
@@ -813,7 +813,7 @@ Dropout next_dropout(Pass *pass) {
 //
 // How does it choose? Each position that wants something sends out a *query*
 // vector, and each position that has something to offer shows a *key* vector
-// and holds a *value* vector. A query is compared with every key. The better
+// and keeps a *value* vector. A query is compared with every key. The better
 // they match, the larger the *weight*, the share of that position's value that
 // is fetched. Here the query of the position that writes "la" matches the key
 // of "car" best. All three vectors are computed from a position's own vector by
@@ -2500,7 +2500,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //
 // Since a target's padding comes last, the future mask alone would hide it from
 // every real word. It is masked all the same: then the code is right wherever
-// the pads stand.
+// the pads are.
 //
 //     source padding        causal               causal and padding
 //     [5 7 2 0 0]           4 words              [1 6 0 0]
@@ -3357,11 +3357,11 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 //
 //     dz_j = p_j - q_j = p_j - (1-ε) 1[j=y] - ε/V
 //
-// It is what the model says minus what it should say. All of it is divided by
-// the number of tokens, because the loss is their mean. In the example above,
-// without smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against this
-// gradient raises the second logit and lowers the others, each in proportion to
-// the probability it has taken away.
+// It is what the model says minus what it should say, divided by the number of
+// tokens, because the loss is their mean. In the example above, without
+// smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against this gradient
+// raises the second logit and lowers the others, each in proportion to the
+// probability it has taken away.
 //
 // How to check it: a row sums to zero, because p and q both sum to 1; rows of
 // padding are zero.
@@ -4126,7 +4126,7 @@ double bleu(const Match *m) {
 //
 // The model that `make run` trains is a quarter of a million numbers that
 // nobody can read. But some of what it computes has a meaning by design: an
-// attention weight tells how much of one token went into another. This chapter
+// attention weight says how much of one token went into another. This chapter
 // writes the weights to a file for plotting programs, draws them in the
 // terminal, and counts parameters and memory. It computes nothing new. (The
 // numbers for "the red car is fast", here and in earlier chapters, come from
@@ -4149,7 +4149,7 @@ const char *const kind_name[KINDS] = {
     [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
 
 // The weights of one head in one layer, for a batch of one sentence, as a view.
-// Row i tells how query i distributes its attention; it sums to 1.
+// Row i shows how query i distributes its attention; it sums to 1.
 Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     const DecoderLayerSaved *d = &s->decoder.layer[layer];
     Mat all = kind == DECODER ? d->self_attention.multi_head.weights
@@ -4361,7 +4361,7 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 
 // ## Where the parameters are
 //
-// Chapter 8 lists all tensors, and the name of each tells what it is for. So a
+// Chapter 8 lists all tensors, and the name of each says what it is for. So a
 // table of parameters is a loop over that list:
 //
 //     decoder.0.cross_attention.query.weight    decoder, cross-attention
@@ -4510,7 +4510,7 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
 // without that type a "vector" is one number, and the same code still works.
-// A vector is a single number, too, where C computes in a wider type than that
+// A vector is also a single number where C computes in a wider type than that
 // of the numbers, as on 32-bit x86: there, x in `x * v` would be wider than the
 // numbers in the vector. FLT_EVAL_METHOD tells us: 0 is not wider, nor is 16,
 // on processors that have 16-bit numbers.
@@ -5017,9 +5017,10 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 // ## A checkpoint
 //
 // A checkpoint has everything needed to use a model, or to go on training it as
-// if nothing had happened. What is that? The parameters, of course. Adam's two
-// moments: without them the first steps after a resumption would be as rough as
-// those of a new run. The settings. The words. And how far training has come.
+// if nothing had happened. What does that take? The parameters, of course.
+// Adam's two moments: without them the first steps after a resumption would be
+// as rough as those of a new run. The settings. The words. And how far training
+// has come.
 //
 // What is *not* there is just as telling. There is no state of a random
 // generator: the order of an epoch and the noise of dropout are functions of
@@ -5338,7 +5339,7 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 // yet; the header; the numbers; and then, back at the start, the length.
 
 // One vocabulary: its tokens joined by newlines, as the inside of a JSON
-// string. Tokens hold no control characters (chapter 10), so only two
+// string. Tokens contain no control characters (chapter 10), so only two
 // characters have to be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
@@ -5499,7 +5500,7 @@ void read_bytes(const Reader *r, char *to, size_t size) {
 
 // Whether `text` comes next, with white space where JSON allows it: before the
 // text, and beside each of its brackets, colons and commas. If so it is taken;
-// if not, the reader stands at the first byte that differs.
+// if not, the reader stays at the first byte that differs.
 bool take(Reader *r, const char *text) {
     const char *signs = "{}[]:,";
     for (const char *c = text; *c; c++) {
