@@ -542,7 +542,7 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 // times as fast, and with large matrices hundreds of times as fast. The
 // interlude after chapter 13 explains how, and defines the functions declared
 // here. To understand the model you need to know only what they do; the tests
-// compare them with the definition for every shape and stride. Each element is
+// compare them with the definition for many shapes and strides. Each element is
 // a sum over p in one fixed order, however many threads there are.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
@@ -1367,8 +1367,8 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //
 // ## Where a token stands
 //
-// Attention knows nothing of order. If you exchange two words of the input,
-// their results are exchanged and nothing else changes: it is *permutation
+// Attention knows nothing of order. If you swap two words of the input, their
+// results are swapped and nothing else changes: it is *permutation
 // equivariant*. So the position is added to the vector itself. [section 3.5]
 //
 // $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
@@ -4379,7 +4379,7 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 //
 // How to check it: the tests compare the table with formulas (self-attention of
 // a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
-// count for which memory was taken.
+// number of parameters for which memory was taken.
 
 enum { COMPONENTS = 7 };
 const char *const component_name[COMPONENTS] = {
