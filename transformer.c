@@ -67,31 +67,31 @@
 // A shape is written (rows, columns). Batches are flat: sentence b of a source
 // batch is rows b·S … b·S+S-1 of a matrix with B·S rows. A mask "(B of T,S)" is
 // B matrices of shape (T,S), one for each sentence. In chapters 2 and 3, T and
-// S are the numbers of queries and of keys, whatever they come from.
+// S are the numbers of queries and of keys, wherever they come from.
 //
-// *Weights* by themselves are the attention weights of chapter 2; what is
-// learned is called *parameters*. A *token* is what the model reads and writes;
-// until chapter 10, think of it as a word.
+// *Weights* are the attention weights of chapter 2; the numbers that are
+// learned are called *parameters*. A *token* is what the model reads and
+// writes; until chapter 10, think of it as a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
-// the shape of q. Below a function x_forward stands its x_backward. A forward
-// pass of several steps numbers them (1), (2), …; its backward pass undoes them
-// in reverse. (Only transformer_forward stands after its backward pass, since
-// it needs the masks of chapter 9.) Gradients are added to what is there
-// (`+=`), because a thing that is used twice receives gradients from both uses;
-// whoever owns the memory clears it first. Exceptions say so.
+// the shape of q. Each function x_forward is followed by its x_backward. A
+// forward pass of several steps numbers them (1), (2), …; its backward pass
+// undoes them in reverse. (Only transformer_forward comes after its backward
+// pass, since it needs the masks of chapter 9.) Gradients are added to what is
+// there (`+=`), because a thing that is used twice receives gradients from both
+// uses; whoever owns the memory clears it first. Exceptions are marked.
 //
 // Lines that begin with "//@" are for the tools that make the walkthrough, the
 // exercises and the tests from this file. You can use one kind yourself: where
 // it says `run build/examples NAME`, type `make examples` once and then that
 // command. It prints the example that the text around it describes. "[section
-// 3.2]" is one of the paper.
+// 3.2]" refers to the paper.
 //
 // ## How to differentiate a program
 //
-// If you have never written a backward pass, you need one idea. The loss is a
-// number that the program computes in steps. Walk through the steps from the
-// last to the first, and carry along, for each intermediate result x, the
+// If you have never written a backward pass, you need only one idea. The loss
+// is a number that the program computes in steps. Walk through the steps from
+// the last to the first, and carry along, for each intermediate result x, the
 // gradient dx = ∂loss/∂x: how much the loss grows if x grows a little. It
 // starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule turns dy,
 // which we have, into dx:
@@ -101,10 +101,12 @@
 // The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. It is never
 // built: for a matrix product, multiplying by it is again a matrix product; for
 // a sum it is a copy; for a function of single numbers it is a multiplication.
-// That is all there is to *backpropagation*, which PyTorch's autograd performs
-// for you. It is laborious only because every step must be right; so each
-// backward pass below comes with its derivation, with a fact by which you can
-// check it by hand, and with a test that compares it with finite differences:
+// And where paths branch and merge again, because a result goes into two steps,
+// it receives a gradient from each of them, and the two are added. That is all
+// there is to *backpropagation*, which PyTorch's autograd performs for you. It
+// is laborious only because every step must be right. So each backward pass
+// below comes with its derivation, with a fact by which you can check it by
+// hand, and with a test that compares it with finite differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
@@ -156,13 +158,13 @@
 //
 // ## What it needs
 //
-// The C11 standard library. Three things beyond it are used where they exist
-// and done without elsewhere: OpenMP, so that several cores work together;
-// vector types of GCC and clang, so that one core works well; and POSIX, to
-// tell a terminal from a file and to be sure that a file has reached the disk.
+// The C11 standard library. Three more things are used where they exist and
+// done without elsewhere: OpenMP, so that several cores work together; vector
+// types of GCC and clang, so that one core works well; and POSIX, to tell a
+// terminal from a file and to be sure that a file has reached the disk.
 //
-// One thing it cannot do with: a compiler that was told to assume that numbers
-// are finite. Masks are made of infinities and the tests of NaN.
+// It cannot work with a compiler that has been told to assume that all numbers
+// are finite: masks use infinities, and the tests use NaN.
 
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
 #error "build without -ffast-math, -Ofast and -ffinite-math-only: \
@@ -201,16 +203,15 @@ infinities and NaN mean something here"
 //@ chapter numbers
 // # 1. Numbers
 //
-// Everything below is made of a few plain things: a number, a matrix of
-// numbers, the product of two matrices, memory to hold them, and a little
-// randomness. This chapter builds these. When you have read it you can forget
-// how numbers are laid out in memory: from chapter 2 on, code reads like
-// formulas.
+// Everything below is made of a few plain things: numbers, matrices, the
+// product of two matrices, memory to hold them, and a little randomness. This
+// chapter builds them. Once you have read it, you can forget how numbers are
+// laid out in memory: from chapter 2 on, the code reads like formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
 // and the last three sections, on random numbers, dropout and passes; then go
-// on to chapter 2. From "Memory" it is enough to know that `arena_mat` returns
-// a fresh matrix and `arena_zeros` one of zeros.
+// on to chapter 2. From "Memory" you need to know only that `arena_mat` returns
+// a fresh matrix and `arena_zeros` a matrix of zeros.
 //
 // ## The number type
 //
@@ -237,7 +238,7 @@ typedef float real;
 
 // Makes a text safe to show on a terminal, in place, and returns it. Text from
 // a file may hold control characters, which could move the cursor or worse.
-// Each is shown as "?": those below the blank, DEL (7f) and, in two bytes of
+// Each is shown as "?": those below the space, DEL (7f) and, in two bytes of
 // UTF-8, U+0080 to U+009F. Nothing else changes.
 char *printable(char *text) {
     char *to = text;
@@ -257,7 +258,7 @@ void complain(const char *format, va_list arguments) {
     fprintf(stderr, "transformer: %s", printable(text));
 }
 
-// If it is set, fail calls it first: chapter 15 saves a training with it.
+// If this is set, fail calls it first. Chapter 15 saves a training run with it.
 void (*rescue)(void);
 
 // Complains, and ends the program with status 1.
@@ -282,7 +283,7 @@ size_t checked_product(size_t a, size_t b) {
 }
 
 // Memory for `count` items of `size` bytes, zeroed. Never NULL: a request too
-// large for the machine fails with a message. (So does reallocate.)
+// large for the machine fails with a message. (The same goes for reallocate.)
 void *allocate(size_t count, size_t size) {
     size_t bytes = checked_product(count, size);
     void *memory = calloc(bytes ? bytes : 1, 1);
@@ -291,7 +292,7 @@ void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-// The same memory made larger; what is new in it is not zeroed.
+// The same memory, enlarged. The new part is not zeroed.
 void *reallocate(void *memory, size_t count, size_t size) {
     size_t bytes = checked_product(count, size);
     void *larger = realloc(memory, bytes ? bytes : 1);
@@ -302,8 +303,8 @@ void *reallocate(void *memory, size_t count, size_t size) {
 
 // ## Sizes, and the letters that stand for them
 //
-// The configuration of a model. Its defaults, limits and the names under which
-// the command line knows them stand in one table in chapter 14.
+// The configuration of a model. One table in chapter 14 has the defaults, the
+// limits, and the names that the command line uses.
 
 enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6
 enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4
@@ -338,8 +339,8 @@ typedef struct {
 //     rows 2, cols 4, row_stride 4, col_stride 1
 //
 // The price is a rule to keep in mind: two views of the same numbers are not
-// two matrices. Writing through one view changes the other. And a view is only
-// good as long as its memory is.
+// two matrices. Writing through one view changes the other. And a view is valid
+// only as long as its memory.
 //
 // A Mat is small, so it is passed by value.
 
@@ -381,7 +382,7 @@ Mat slice_cols(Mat m, int first, int count) {
 
 //@ run build/examples views
 
-// A function whose comment says "q (T,K)" counts on it, so it also begins with
+// A function whose comment says "q (T,K)" relies on it, so it also begins with
 // `SHAPE(q, T, K)`. In the builds of the tests and the exercises, and with
 // -DTRANSFORMER_DEBUG, a matrix of another shape ends the program in words: "dk
 // is (4,8), wanted (5,8)". In other builds SHAPE expands to nothing.
@@ -393,6 +394,7 @@ Mat slice_cols(Mat m, int first, int count) {
 #define SHAPE(m, rows, cols) ((void)0)
 #endif
 
+// Ends the program unless m has that many rows and columns.
 void check_shape(const char *function, const char *name, Mat m, int rows,
                  int cols) {
     if (m.rows != rows || m.cols != cols)
@@ -405,15 +407,15 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
 // iterations among threads; where it does not, it expands to nothing and the
 // program is serial. `work` is a rough count of the numbers that the whole loop
-// handles: below a hundred thousand, some 30 microseconds, waking the other
+// handles: below a hundred thousand (some 30 microseconds), waking the other
 // threads costs more than they save.
 //
-// One rule holds in the whole file: each number is computed by one thread, in
-// one order, whatever the number of threads. Sums of floating-point numbers
-// depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and 1e8 - 1e8
-// + 1 is 1), so a sum that threads put together as they happen to finish is
-// different every time. Here the same seed gives the same bits on one core and
-// on two, and an error can always be reproduced.
+// One rule is kept throughout the file: each number is computed by one thread,
+// in one order, whatever the number of threads. Sums of floating-point numbers
+// depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and 1e8 -
+// 1e8 + 1 is 1), so a sum that threads add up in the order in which they happen
+// to finish may differ from run to run. Here the same seed gives the same bits
+// on one core and on two, and every error can be reproduced.
 
 #ifdef _OPENMP
 #define PRAGMA(text) _Pragma(#text)
@@ -487,7 +489,7 @@ void clear(real *x, size_t n) {
 }
 
 // Sums over a row are needed everywhere. In a plain loop each addition waits
-// for the one before; SIMD lets the compiler keep several partial sums in its
+// for the one before; SIMD lets the compiler keep several partial sums in
 // vector registers.
 
 // Σⱼ x[j], n numbers
@@ -512,10 +514,10 @@ real dot(const real *x, const real *y, int n) {
 //
 // $$ c_{ij} = \sum_{p} a_{ip}\, b_{pj} $$
 //
-// Nearly all the time of a transformer goes into this line: applying a layer's
-// weights to every position of every sentence is a matrix product, comparing
-// all queries with all keys is one, and each of them comes back as two more in
-// the backward pass.
+// A transformer spends nearly all its time on this line. Applying a layer's
+// matrix to every position of every sentence is a matrix product, comparing all
+// queries with all keys is another, and each of them leads to two more in the
+// backward pass.
 //
 //     a (2,3)        b (3,2)        c = a b (2,2)
 //     1 2 3          1 0            1·1+2·0+3·2   1·0+2·1+3·2       7  8
@@ -537,11 +539,11 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 //@ run build/examples product
 
 // It is never called in training, because a processor can do the same sixty
-// times as fast, and with large matrices hundreds of times. The interlude after
-// chapter 13 explains how, and holds the functions declared here. To understand
-// the model you need to know only what they do; the tests compare them with the
-// definition for every shape and stride. Each element is a sum over p in one
-// fixed order, however many threads there are.
+// times as fast, and with large matrices hundreds of times as fast. The
+// interlude after chapter 13 explains how, and defines the functions declared
+// here. To understand the model you need to know only what they do; the tests
+// compare them with the definition for many shapes and strides. Each element is
+// a sum over p in one fixed order, however many threads there are.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
@@ -576,10 +578,10 @@ void matmul(Mat c, Mat a, Mat b) {
 // replaced by a single one as large as the peak so far. So there is soon just
 // one, and it grows only when a larger batch comes.
 //
-// Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN:
-// reading a number that was never written gives a loud answer.
+// Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN,
+// so that reading a number that was never written cannot go unnoticed.
 // TRANSFORMER_MALLOC gives each request a block of its own, so that Valgrind
-// and the sanitizers see it when a loop runs past an end.
+// and the sanitizers notice a loop that runs past its end.
 
 typedef struct Block {
     struct Block *below;
@@ -623,8 +625,8 @@ void arena_pop(Arena *arena) {
     free(block);
 }
 
-// Memory for `count` items of `size` bytes, until the arena is released to a
-// mark taken before. Not initialized.
+// Memory for `count` items of `size` bytes, valid until the arena is released
+// to an earlier mark. Not initialized.
 void *arena_take(Arena *arena, size_t count, size_t size) {
     size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
     bytes -= bytes % ALIGNMENT;
@@ -646,7 +648,7 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
     return memory;
 }
 
-// A matrix of fresh numbers.
+// A fresh matrix, not initialized.
 Mat arena_mat(Arena *arena, int rows, int cols) {
     size_t count = checked_product((size_t)rows, (size_t)cols);
     Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
@@ -656,7 +658,7 @@ Mat arena_mat(Arena *arena, int rows, int cols) {
     return m;
 }
 
-// A matrix of zeros: where gradients will be added up.
+// A matrix of zeros, to which gradients will be added.
 Mat arena_zeros(Arena *arena, int rows, int cols) {
     Mat m = arena_mat(arena, rows, cols);
     clear(m.at, (size_t)rows * (size_t)cols);
@@ -684,8 +686,8 @@ void arena_free(Arena *arena) {
 // Everything random is a function of the seed and of a place: "the noise of
 // step 17", "the order of epoch 3". A *key* is computed from these two, and it
 // alone determines the numbers that follow. (It has nothing to do with the keys
-// of attention.) So no generator's state has to be saved, an interrupted
-// training continues with the same bits, and threads cannot disturb each other.
+// of attention.) So no generator's state has to be saved, an interrupted run
+// continues with the same bits, and threads cannot disturb each other.
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
@@ -711,12 +713,12 @@ double uniform(uint64_t *state) {
 
 // ## Dropout
 //
-// In training, dropout sets each number of certain intermediate results (what a
-// sub-layer returns, for one) to zero with probability p, so that the network
-// cannot rely on any single one: a *regularization*, against overfitting
-// (chapter 11). Those that stay are divided by 1-p: then the expected value is
-// the same as without dropout, and at *inference*, when the trained model is
-// used, nothing needs to be done. [section 5.4]
+// In training, dropout sets each number of certain intermediate results to zero
+// with probability p, so that the network cannot rely on any single one. This
+// is a *regularization*: it works against overfitting (chapter 11). The numbers
+// that stay are divided by 1-p, so that the expected value is the same as
+// without dropout, and at *inference*, when the trained model is used, nothing
+// needs to be done. [section 5.4]
 //
 //     x            4    1    3    2    5      mean 3; p = 0.4
 //     dropped      4    0    3    0    5      two of five are gone
@@ -733,8 +735,8 @@ typedef struct {
     uint32_t key; // which numbers
 } Dropout;
 
-// 32 bits that look random, from a counter: multiply and shift, the form in
-// which a processor can do many at once. (Constants by Chris Wellons.)
+// 32 bits that look random, from a counter, by multiplying and shifting, which
+// a processor can do to many numbers at once. (Constants by Chris Wellons.)
 uint32_t scramble32(uint32_t x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
@@ -768,16 +770,16 @@ void dropout(Mat x, Dropout d) {
 
 //@ run build/examples dropout_mean
 
-// This example prints a table: a tensor, its shape, one of its elements, the
-// gradient there by the backward pass and by differences, and how many of its
-// elements agree to within 1e-6. Each chapter ends with such a table.
+// The next example prints a table: for each tensor its shape, the gradient of
+// one element by the backward pass and by differences, and how many elements
+// agree to within 1e-6. Later chapters have such tables too.
 //
 //@ run build/examples dropout_gradient
 
 // ## One pass through the model
 //
-// What every step needs to know: where to put its results, the sizes, and the
-// noise. With `dropout` 0 there is no noise, which is right for inference.
+// Here is what every step needs to know: where to put its results, the sizes,
+// and the noise. With `dropout` 0 there is no noise, as inference requires.
 
 typedef struct {
     Arena *arena;
@@ -787,7 +789,7 @@ typedef struct {
     int sentences;  // B
 } Pass;
 
-// The dropout of the next place in the model. The forward pass asks for it, and
+// The dropout of the next place in the model. The forward pass asks for it and
 // saves it for the backward pass.
 Dropout next_dropout(Pass *pass) {
     pass->noise = scramble(pass->noise);
@@ -797,12 +799,28 @@ Dropout next_dropout(Pass *pass) {
 //@ chapter attention
 // # 2. Scaled dot-product attention
 //
-// Attention lets every position of a sentence fetch information from any
-// other. Each position that wants something sends out a *query* vector; each
-// position that has something to offer shows a *key* vector and holds a *value*
-// vector. A query is compared with every key; the better they match, the more
-// of that position's value is fetched. The three vectors are computed from a
-// position's own vector by learned matrices (chapter 3). Here they are given.
+// "The red car is fast" is "la voiture rouge est rapide" in French. It cannot
+// be translated word by word: "rouge" comes after its noun, and "the" becomes
+// "la" rather than "le" because "voiture" is feminine. So a model that is about
+// to write "la" must look at "car". *Attention* lets every position of a
+// sentence fetch information from any other position, or from another sentence.
+// Here a trained model is about to write "la", and one of its attentions
+// fetches this much from each English word and from the token that ends the
+// sentence:
+//
+//     the    red    car    is     fast   end
+//     0.05   0.04   0.72   0.18   0.00   0.00
+//
+// How does it choose? Each position that wants something sends out a *query*
+// vector, and each position that has something to offer shows a *key* vector
+// and keeps a *value* vector. A query is compared with every key. The better
+// they match, the larger the *weight*, the share of that position's value that
+// is fetched. Here the query of the position that writes "la" matches the key
+// of "car" best. All three vectors are computed from a position's own vector by
+// learned matrices (chapter 3); in this chapter they are given.
+//
+// (This example will return in later chapters. Its numbers come from the model
+// of chapter 13, which never met this sentence in training.)
 //
 // $$ \operatorname{attention} = \operatorname{softmax}(q k^T / \sqrt{K}) v $$
 //
@@ -814,13 +832,15 @@ Dropout next_dropout(Pass *pass) {
 //     weights = softmax(scores)     (T,S)   each row sums to 1
 //     out     = weights v           (T,K)   row i: a mixture of the values
 //
-// A dictionary in a program finds the one key that is equal and returns its
-// value. Attention is a soft dictionary: every key matches a little, and the
-// result is a mean of all values, weighted by how well their keys match. The
-// softness is the point, since a mean has a derivative and a look-up has none.
+// A dictionary in a program finds the one key that matches exactly and returns
+// its value. Attention is a soft dictionary: every key matches a little, and
+// the result is a mean of all values, weighted by how well their keys match.
+// The softness is the point, since a mean has a derivative and a look-up has
+// none.
 //
-// Here is an example small enough for paper: two queries, three keys, K = 2,
-// and for once the scale log 2, so that the exponentials are powers of two.
+// Here is an example small enough to work out on paper: two queries, three
+// keys, K = 2, and for once the scale log 2, so that the exponentials are
+// powers of two.
 //
 //     q  1 0     k  1 0     v  1 2       scores      log 2   0   0
 //        0 0        0 1        3 4                     0     0   0
@@ -833,7 +853,7 @@ Dropout next_dropout(Pass *pass) {
 // second matches nothing in particular and takes the mean of everything. The
 // tests check exactly these numbers.
 //
-// Why the scale 1/√K: if the numbers in q and k are independent with mean 0 and
+// Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
 // variance K. With K = 64 typical scores are ±8, and e⁸ is three thousand times
 // e⁰. Such scores push softmax into the corner where one weight is 1 and the
@@ -851,7 +871,7 @@ Dropout next_dropout(Pass *pass) {
 //
 // A mask for a batch has three dimensions: sentence, query, key. Often it is
 // the same along one of them. The strides say so, like those of a Mat: a
-// stride of 0 stays where it is, and one row of bytes serves for all queries.
+// stride of 0 stays where it is, and one row of bytes serves all queries.
 
 typedef struct {
     const unsigned char *visible; // NULL: everything is visible
@@ -875,19 +895,20 @@ Mask mask_of_sentence(Mask mask, int b) {
 //
 // $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
 //
+// Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
 // this freedom to subtract the largest x: then no exponential can overflow, and
 // at least one of them is 1, so the sum cannot vanish.
 //
 //     x                 1000  999  998          e^1000 would overflow
 //     x - largest          0   -1   -2
-//     e to the power of    1  .368 .135         sum 1.503
+//     its exponential      1  .368 .135         sum 1.503
 //     weights           .665  .245 .090         sum 1
 //
 // Hidden keys take no part: their weight is exactly 0. A row in which every key
 // is hidden has nothing to look at, and becomes zeros.
 
-// eˣ, right to 2 or 3 parts in 10⁷ in single precision, and fast: with the C
+// eˣ, accurate to 2 or 3 parts in 10⁷ in single precision, and fast: with the C
 // library's expf, softmax would spend most of its time there. See the
 // interlude.
 real exponential(real x);
@@ -941,9 +962,9 @@ void softmax_forward(Mat scores, Mask mask) {
 //     ∂w_j / ∂x_i = w_j (1[i=j] - w_i)
 //
 // where 1[i=j] is 1 if i = j and 0 otherwise: raising x_i raises its own
-// numerator and everybody's denominator. (For j = i, the quotient rule gives
-// w_i - w_i²; for the others only the denominator moves, and it gives
-// -w_j w_i.) The chain rule sums over all weights of the row:
+// numerator and everyone's denominator. (For j = i, the quotient rule gives
+// w_i - w_i²; for the others only the denominator moves, and it gives -w_j
+// w_i.) The chain rule sums over all weights of the row:
 //
 //     dx_i = Σ_j dw_j w_j (1[i=j] - w_i)
 //          = dw_i w_i - w_i Σ_j dw_j w_j
@@ -954,8 +975,8 @@ void softmax_forward(Mat scores, Mask mask) {
 // mean of dw over the row, a mean taken with the weights themselves.
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to
-// all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0, without
-// a look at the mask.
+// all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0; the
+// mask is not needed here.
 
 // dw (T,S), the gradient of the weights w (T,S), becomes dscores (T,S), in
 // place: each element is overwritten after its last use.
@@ -974,11 +995,11 @@ void softmax_backward(Mat dw, Mat w) {
 
 // ## Attention, forward and backward
 //
-// One sentence, one head, as a struct: its inputs, what is saved for the
-// backward pass, and its result. In training these are views of matrices that
-// hold all heads (chapter 3). q, k and v may come from anywhere, and so may the
-// mask and the scale, so that one function serves all three attentions of the
-// transformer, and experiments too.
+// This struct is one head at work on one sentence: its inputs, what is saved
+// for the backward pass, and its result. In training these are views of
+// matrices that hold all heads (chapter 3). q, k and v may come from anywhere,
+// and so may the mask and the scale, so that one function serves all three
+// attentions of the transformer, and experiments too.
 //
 // The backward pass uses the same struct for gradients: if `a` is a head, then
 // `d` holds dq, dk, dv and so on under the same names.
@@ -1022,8 +1043,8 @@ void attention_forward(Head a, Mask mask) {
 
 //@ run build/examples attention
 
-// Backward, step by step from the last to the first. The only new rule is that
-// of the matrix product. In index form, for c = a b:
+// The backward pass goes from the last step to the first. The only new rule is
+// that of the matrix product. In index form, for c = a b:
 //
 //     c_ij = Σ_p a_ip b_pj
 //     da_ip = Σ_j dc_ij b_pj     a_ip meets every j of its row:   da = dc bᵀ
@@ -1050,8 +1071,8 @@ void attention_forward(Head a, Mask mask) {
 // How to check it: adding one and the same vector b to all keys adds the
 // constant q_i · b to row i of the scores, which changes no weight and so no
 // loss. But moving all keys along b changes the loss by Σ_j dk_j · b. That is 0
-// for every b: the dk of all keys sum to zero, and the key bias of chapter 3
-// gets exactly no gradient. The tests check that, and compare every gradient
+// for every b: the dk of all keys sum to zero, and the gradient of chapter 3's
+// key bias is exactly zero. The tests check that, and compare every gradient
 // with finite differences, with and without masks and dropout.
 
 // d.q, d.k and d.v are added to; d.out is given; d.weights is room for the
@@ -1080,8 +1101,9 @@ void attention_backward(Head d, Head a) {
     //@ end
 }
 
-// In the checks gradients start at PREFILL, a number other than 0, which is
-// subtracted again: so a function that overwrites where it should add is found.
+// In the checks, gradients start at PREFILL, a nonzero number that is
+// subtracted again afterwards. This exposes a function that overwrites where it
+// should add.
 //
 //@ run build/examples attention_gradient
 
@@ -1089,24 +1111,27 @@ void attention_backward(Head d, Head a) {
 // # 3. Multi-head attention
 //
 // One attention makes one mixture for each query. But a word may want several
-// things at once: its article, its verb, the word before it. So the model runs
-// H attentions side by side, each on vectors of K = D/H numbers, and lays their
-// results side by side. [section 3.2.2]
+// things at once. To write "la", the model must know that an article is due,
+// and that its noun is feminine: in the last layer of our model, one attention
+// gives the weights of chapter 2, with 0.72 for "car", and each of three others
+// gives 1.00 to "the". So the model runs H attentions, or *heads*, side by
+// side, each on vectors of K = D/H numbers, and joins their results. [section
+// 3.2.2]
 //
 // $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
 //
 // $$ \operatorname{multihead} = \operatorname{concat}(h_1, \ldots, h_H) W^O $$
 //
-// The queries come from x, keys and values from y. In self-attention y is x
+// The queries come from x, the keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
 // what the heads have found; without it, the numbers of different heads would
-// not meet before the next layer.
+// not meet before the next linear layer.
 //
 // Many heads need no more multiplications than one: scores for one head of
 // width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
 // they need more parameters, since their widths add up to D. What grows with H
-// is the attention weights, a matrix (T,S) for each head, and the work of
-// softmax on them; and each head compares only D/H numbers.
+// is the number of attention weights, T·S for each head, and the work of
+// softmax on them. And each head compares only D/H numbers.
 //
 // ## A linear layer
 //
@@ -1116,7 +1141,7 @@ void attention_backward(Head d, Head a) {
 
 //@ deviation
 // Linear layers have biases, as in all the tutorials. The paper writes the
-// projections of attention without.
+// projections of attention without them.
 
 typedef struct {
     Mat weight; // (I,O): I inputs, O outputs
@@ -1267,7 +1292,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
     return linear_forward(pass, &w->output, s->context); // (3) mix the heads
 }
 
-// The backward pass holds nothing new: linear layers, attention head by head,
+// The backward pass brings nothing new: linear layers, attention head by head,
 // linear layers. What deserves care is where gradients meet. x feeds only the
 // queries, but y feeds keys *and* values, so two gradients are added to dy. In
 // self-attention dx and dy are one and the same matrix, which collects all
@@ -1316,26 +1341,34 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // ## From a token to a vector
 //
 // A token is a number between 0 and V-1. The number itself means nothing: word
-// 7 is not more than word 6. So each token gets a vector, a row of D numbers
-// in a table, and these are learned like every other weight. Embedding a token
-// means looking up its row.
+// 7 is not greater than word 6. So each token gets a vector, a row of D numbers
+// in a table, and these are learned like every other parameter. Embedding a
+// token means looking up its row.
+//
+//     the   red   car   is   fast   end
+//      93    84    25   63     42     2      six rows of the English table
+//
+// Words that serve alike end up with similar rows. In our trained model, the
+// row closest in direction to that of "red" is that of "green" (their cosine is
+// 0.55), followed by "blue" (0.50), while "car" is at 0.17. Closest to "la" are
+// "ta" (0.88), "cette" and "une" (0.84 each): determiners, singular, feminine.
 //
 // (Seen as a matrix product it is x = onehot · table, where onehot has a
 // single 1 in each row. Nobody multiplies by all those zeros, but the gradient
 // below is just the product rule for this product.)
 //
-// The row is multiplied by √D [section 3.4], which brings its numbers to the
-// order of 1, next to the positions, sines and cosines with a standard
+// The row is multiplied by √D [section 3.4], which makes its numbers about as
+// large as those of the positions below: sines and cosines, with a standard
 // deviation of 0.71. Like every other matrix, the table begins with numbers
 // spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128
-// that is one of 0.042, and times √D it is 0.48; with V = 10,000 and D = 512 it
-// is 0.014 and 0.31. Without the factor the words would begin as a whisper
-// beside the sines.
+// their standard deviation is 0.042, and after the factor 0.48; with V = 10,000
+// and D = 512 it is 0.014, and then 0.31. Without the factor the words would
+// begin as a whisper beside the sines.
 //
 // ## Where a token stands
 //
-// Attention knows nothing of order. If you exchange two words of the input,
-// their results are exchanged and nothing else changes: it is *permutation
+// Attention knows nothing of order. If you swap two words of the input, their
+// results are swapped and nothing else changes: it is *permutation
 // equivariant*. So the position is added to the vector itself. [section 3.5]
 //
 // $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
@@ -1408,14 +1441,14 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
     return x;
 }
 
-// A row of the table is used wherever its token stands, so it collects the
+// A row of the table is used wherever its token occurs, so it collects the
 // gradients of all those places. Rows of tokens that do not occur get nothing.
 //
 //     dtable[v] = √D Σ over places i with ids[i] = v of dx_i
 //     dpositions[t] = Σ over sentences of dx at position t
 //
-// The token ids themselves have no gradient: they are not numbers one could
-// change a little.
+// The token ids themselves have no gradient: they are not numbers that one
+// could change a little.
 
 // dtable (V,D) and dpositions (P,D; at = NULL if there is nothing to learn) are
 // added to. dx (B·T,D) is given and overwritten: dropout acts on it in place.
@@ -1448,12 +1481,12 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // # 5. The position-wise feed-forward network
 //
 // Attention moves information between positions; this network works on it, at
-// each position separately and with the same weights everywhere. It widens the
-// vector to F numbers, bends them, and narrows it again.
+// each position separately and with the same parameters everywhere. It widens
+// the vector to F numbers, bends them, and narrows it again.
 //
 // $$ \operatorname{ffn}(x) = \operatorname{relu}(x W_1 + b_1) W_2 + b_2 $$
 //
-// With F = 4 D it holds two thirds of the parameters of an encoder layer: 8 D²
+// With F = 4 D it has two thirds of the parameters of an encoder layer: 8 D²
 // against the 4 D² of attention.
 //
 // Without the bend in the middle, the *non-linearity*, two linear layers would
@@ -1475,7 +1508,7 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 //     gelu   -0.004  -0.046  -0.159    0    0.841  1.954  2.996
 
 //@ deviation
-// GELU is offered beside the paper's ReLU.
+// GELU is offered alongside the paper's ReLU.
 
 // The share Φ(x) of a normal distribution that lies below x.
 real normal_below(real x) {
@@ -1504,9 +1537,9 @@ void activation_forward(Mat to, Mat x, int activation) {
 //     gelu'(x) = Φ(x) + x Φ'(x)          product rule
 //              = Φ(x) + x e^(-x²/2) / √(2π)
 //
-// At 0 ReLU has a corner and no derivative; 0 is the usual choice. How to check
-// it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that gelu'(x) +
-// gelu'(-x) is 1 for every x.
+// At 0, ReLU has a corner and no derivative; 0 is the usual choice. How to
+// check it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that
+// gelu'(x) + gelu'(-x) is 1 for every x.
 
 // dy becomes dx, in place: dx = dy · activation'(x)
 void activation_backward(Mat dy, Mat x, int activation) {
@@ -1601,11 +1634,11 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // Each row is normalized by itself: no position learns anything about another,
 // and a sentence gives the same result alone and in a batch. Gain g and bias b
-// are learned, one of each per column, so that a column may have another range
-// and another mean than the norm would give it.
+// are learned, one of each per column, so that the model can give each column a
+// scale and a mean of its own.
 //
-// The variance is divided by D, not D-1, and ε stands inside the root.
-// Tutorials differ in this; an example tells them apart:
+// The variance is divided by D, not D-1, and ε is inside the root. Tutorials
+// differ in this; an example tells them apart:
 //
 //     x = [1, 0, 0, 0]     μ = 1/4     σ² = (9/16 + 3/16)/4 = 3/16
 //     y = [3/4, -1/4, -1/4, -1/4] / √(3/16) = [1.732, -0.577, -0.577, -0.577]
@@ -1656,9 +1689,9 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // ### The backward pass of a norm
 //
 // It has a bad reputation, because μ and σ² depend on every x of the row, so
-// that every y depends on every x. Taken one path at a time it is not hard. For
-// one row, write n_j for the normalized number and r for the reciprocal of the
-// standard deviation (rstd in the code):
+// that every y depends on every x. Taken one path at a time, it is not hard.
+// For one row, write n_j for the normalized number and r for the reciprocal of
+// the standard deviation (rstd in the code):
 //
 //     n_j = (x_j - μ) r,     y_j = g_j n_j + b_j
 //
@@ -1678,7 +1711,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //
 // with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
 //
-// Two steps of this deserve a second look. ∂σ²/∂x_i looks as if μ had been
+// Two of these steps deserve a second look. ∂σ²/∂x_i looks as if μ had been
 // forgotten, for μ moves too; but that part is -2/D² Σ_k (x_k - μ), and
 // deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
 // changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
@@ -1743,11 +1776,11 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //@ figure norms
 //
 // Both are made of the same two steps around a sub-layer: *enter* makes its
-// input from x, *leave* joins its output y with x again.
+// input from x, *leave* adds x back to its output y.
 
 //@ deviation
-// Pre-norm is offered beside the paper's post-norm, with one more norm at the
-// end of each stack, which it needs.
+// Pre-norm is offered alongside the paper's post-norm, with one more norm at
+// the end of each stack, which it needs.
 
 typedef struct {
     NormSaved norm;
@@ -1814,9 +1847,11 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 //
 // ## Sub-layers
 //
-// A sub-layer is attention or the feed-forward network with a residual
-// connection around it: enter, do the work, leave (chapter 6). Every layer of
-// the model is made of two or three of them.
+// The encoder reads the source sentence and gives each of its words a vector
+// that knows about the others. It is a stack of layers, and every layer, here
+// and in the decoder, is made of two or three sub-layers. A sub-layer is
+// attention or the feed-forward network with a residual connection around it:
+// enter, do the work, leave (chapter 6).
 
 typedef struct {
     MultiHead multi_head;
@@ -1953,11 +1988,13 @@ Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
 //
 // L layers, one on top of the other; each refines what the one below has made.
 // The first sees words and positions; from the second on, each position already
-// knows something of its sentence.
+// knows something of its sentence. In the second layer of our model, for
+// example, "the", "red", "is" and "fast" all look at "car" in one of the heads,
+// with a weight of 1.00.
 //
 // The encoder runs once for each sentence. All positions go through at the
 // same time: there is no loop over words here, neither in training nor at
-// inference. That set the transformer apart from the recurrent networks before
+// inference. This sets the transformer apart from the recurrent networks before
 // it.
 
 typedef struct {
@@ -2016,14 +2053,16 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 // values come from the encoder, and the feed-forward network.
 //
 //     query  ← decoder       what do I need to write the next word?
-//     key    ← encoder       which source word could tell?
-//     value  ← encoder       what does it tell?
+//     key    ← encoder       which source word can say it?
+//     value  ← encoder       what does it say?
 //
 //@ figure decoder-layer
 //
-// The weights of cross-attention have a row for each
-// target word and a column for each source word, and when the model has learned
-// to translate they show which word came from which (chapter 13).
+// The weights of cross-attention have a row for each target word and a column
+// for each source word. When the model has learned to translate, they show
+// which word came from which. With "la voiture" written, "rouge" comes next: in
+// the last layer of our model, the query of "voiture" gives "red" 1.00, 1.00,
+// 0.99 and 1.00 in the four heads. Chapter 13 draws such weights.
 
 typedef struct {
     AttentionSublayer self_attention, cross_attention;
@@ -2130,7 +2169,7 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 //
 // Two embeddings, two stacks, and a last linear layer that turns each position
 // of the decoder into V scores, one for each word that could come next: the
-// *logits*. Softmax makes probabilities of them; that is left to the loss.
+// *logits*. Softmax turns them into probabilities; that is left to the loss.
 //
 //@ figure model
 //
@@ -2138,8 +2177,8 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
 // This is *weight tying*; `--tie` does it: `output.weight` is a view of the
-// embedding, transposed. The two gradients meet in one place without a line of
-// code.
+// embedding, transposed. The two gradients then meet in one place without a
+// line of code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -2263,7 +2302,7 @@ void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path) {
     list_norm(t, &w->norm, join(path.text, "_norm"));
 }
 
-// L layers of the encoder, L of the decoder; in pre-norm the last two norms.
+// L layers of the encoder, L of the decoder; in pre-norm the two final norms.
 void list_layers(Transformer *t) {
     char path[NAME_SIZE];
     for (int l = 0; l < t->config.layers; l++) {
@@ -2360,7 +2399,7 @@ Transformer *transformer_new(const Config *config) {
 }
 
 // How a model begins. All zeros would not do: in a product of two matrices each
-// gets its gradient through the other, so both would stay zero for ever. Equal
+// gets its gradient through the other, so both would stay zero forever. Equal
 // numbers would not do either: equal columns get equal gradients and stay
 // equal. So every matrix begins with numbers spread evenly between
 // ±√(6/(in+out)), which keeps the variance of signals about the same from layer
@@ -2403,7 +2442,7 @@ Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int S,
     return s->memory;
 }
 
-// ids (B·T), and in s the memory that encode has left there -> logits (B·T,V).
+// ids (B·T), with the memory that encode has left in s -> logits (B·T,V).
 // transformer_forward, which makes the masks and calls both, follows in
 // chapter 9.
 Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
@@ -2439,7 +2478,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //@ chapter masks
 // # 9. Masks
 //
-// Which keys may a query see? Two rules, both made from token ids alone.
+// Which keys may a query see? Two rules decide, and both need only token ids.
 //
 // **Padding.** Sentences of a batch have different lengths, and a matrix is a
 // rectangle, so short sentences are filled up with token 0, the pad. A pad
@@ -2450,7 +2489,8 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //
 // **The future.** In training the decoder is given the whole translation at
 // once, and each position must predict the next word. It must not find it by
-// looking one position ahead: query i sees keys 0 … i only. A model trained
+// looking one position ahead: query i sees keys 0 … i only. So the position
+// that must say "rouge" sees "start la voiture" and no more. A model trained
 // without this mask reaches a wonderful loss, by copying, and then translates
 // nonsense, because at inference there is no next word to copy.
 //
@@ -2460,7 +2500,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //
 // Since a target's padding comes last, the future mask alone would hide it from
 // every real word. It is masked all the same: then the code is right wherever
-// the pads stand.
+// the pads are.
 //
 //     source padding        causal               causal and padding
 //     [5 7 2 0 0]           4 words              [1 6 0 0]
@@ -2519,11 +2559,11 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
 //
 // What the decoder reads is the translation after a start token; what it should
 // say is the translation followed by an end token. Position by position, the
-// second is the first one step ahead:
+// second is one step ahead of the first:
 //
-//     source     the    red      car      end
-//     input      start  la       voiture  rouge
-//     expected   la     voiture  rouge    end
+//     source     the    red      car      is     fast    end
+//     input      start  la       voiture  rouge  est     rapide
+//     expected   la     voiture  rouge    est    rapide  end
 //
 // All positions are predicted at once, each from the *true* words before it,
 // whatever the model itself would have said. This is called teacher forcing.
@@ -3537,7 +3577,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // # 11. Training
 //
 // Training repeats one step: run a batch forward, measure how wrong it was,
-// run backward to find how each parameter contributed, change each a little.
+// run backward to find how each parameter contributed, and change each a
+// little.
 //
 // ## The loss
 //
@@ -3555,11 +3596,17 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // exponential of the loss, the *perplexity*, says between how many words the
 // model hesitates.
 //
-// In numbers, for three words and logits z = (2, 1, 0), the first being
-// expected:
+// The example of chapter 2 is a test sentence, which the model never trains on.
+// After one step of training its loss is 5.9 nats a token, worse than knowing
+// nothing. After 94, when every training pair has been seen once, it is 3.0,
+// and the model translates "la voiture est très vieille est très petits". After
+// 470 it is 0.0025, and the translation is right.
 //
-//     e^z     7.389  2.718  1.000      sum 11.107     lse = log 11.107 = 2.408
-//     p       0.665  0.245  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
+// In numbers, for three words, counted from 0, and logits z = (1, 2, 0), word 1
+// being expected:
+//
+//     e^z     2.718  7.389  1.000      sum 11.107     lse = log 11.107 = 2.408
+//     p       0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
 //
 // *Label smoothing* asks for a little less certainty: instead of all weight on
 // the expected word, the target distribution q puts ε/V on every word and the
@@ -3568,15 +3615,12 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //     loss = -Σ_j q_j log p_j,   log p_j = z_j - lse,   lse = log Σ_k e^(z_k)
 //          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
 //
-// Of the definitions in use this is PyTorch's; others spread ε over the V-1
-// wrong words only. With smoothing even a perfect model has a loss above zero,
-// so the cross-entropy without it is reported as well.
+// The paper does not say how ε is spread. This is PyTorch's way, over all V
+// words, the expected one included; others spread it over the V-1 wrong words
+// only. With smoothing even a perfect model has a loss above zero, so the
+// cross-entropy without it is reported as well.
 //
 // Padding is not counted. The loss of a batch is the mean over its tokens.
-
-//@ deviation
-// Label smoothing spreads ε over all V words, the expected one included, as
-// PyTorch does. The paper does not say how it is spread.
 
 typedef struct {
     double loss;          // sum over the tokens, as trained (smoothed)
@@ -3641,18 +3685,18 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
     return total;
 }
 
-// Backward, with the most beautiful formula of all. The derivative of lse is
-// softmax:
+// The backward pass has the most beautiful formula of all. The derivative of
+// lse is softmax:
 //
 //     ∂lse/∂z_j = e^(z_j) / Σ_k e^(z_k) = p_j
 //
 //     dz_j = p_j - q_j = p_j - (1-ε) 1[j=y] - ε/V
 //
-// It is what the model says minus what it should say. All of it is divided by
-// the number of tokens, because the loss is their mean. In the example above,
-// without smoothing, dz = (0.665 - 1, 0.245, 0.090): the step against this
-// gradient raises the first logit and lowers the others, each in proportion to
-// the probability it has taken away.
+// It is what the model says minus what it should say, divided by the number of
+// tokens, because the loss is their mean. In the example above, without
+// smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against this gradient
+// raises the second logit and lowers the others, each in proportion to the
+// probability it has taken away.
 //
 // How to check it: a row sums to zero, because p and q both sum to 1; rows of
 // padding are zero.
@@ -3682,8 +3726,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
     }
 }
 
-// The program's own numbers for this example. Word 0 is the padding there, so
-// the expected word is number 1:
+// The program's own numbers for this example:
 //
 //@ run build/examples loss
 
@@ -3692,9 +3735,10 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // ## Clipping
 //
 // Now and then a batch gives a very large gradient, and one such step can ruin
-// a model. So if the length of the whole gradient (its *norm*, not one of
-// chapter 6), all parameters taken as one vector, exceeds a limit, it is
-// shortened to that limit. Only the length changes, not the direction.
+// a model. So if the gradient of all parameters, taken as one vector, is longer
+// than a limit, it is shortened to that limit. Only the length changes, not the
+// direction. (The length of a vector is called its *norm*; this has nothing to
+// do with the norms of chapter 6.)
 
 //@ deviation
 // The gradient is clipped to a global norm. The paper does not mention
@@ -3917,9 +3961,9 @@ Step train_step(Trainer *t, const Batch *batch) {
 
 // ## How good is it?
 //
-// Teacher-forced: each next word is predicted from the true words before it,
-// without dropout. On held-out data this loss tells whether the model has
-// learned the language or only the sentences it has seen (*overfitting*).
+// We measure the loss as in training, teacher-forced, but without dropout. On
+// held-out data it tells whether the model has learned the language or only the
+// sentences it has seen (*overfitting*).
 
 // The sums over all pairs, in batches of batch_size; arena as before.
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
@@ -3946,31 +3990,31 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
 
 // ## The loop
 //
-// After each step the loop reports to its caller, whose answer says whether to
-// go on; what to print and save is decided there (chapter 15). About twenty
-// times in a training the loop also evaluates the validation data.
+// After each step the loop reports to its caller, which decides what to print
+// and save (chapter 15), and whether to continue. About twenty times in a
+// training run the loop also evaluates the validation data.
 //
 // The pairs in the batch of step t, and the numbers dropped in it, follow from
-// the seed and t. So the loop can begin at any step: an interrupted training
-// that is resumed ends in the same bits as one that was not, and the tests
-// check that.
+// the seed and t. So the loop can begin at any step: a training run that is
+// interrupted and resumed ends in the same bits as one that is not, and the
+// tests check that.
 
 enum { REPORTS = 20 };
 
 // ### How many threads
 //
 // (Skip this if you are here for the transformer.) Two threads are not always
-// faster than one. Where another program keeps a
-// core busy, every loop that is shared waits until the system lets the second
-// thread run, and a step can take ten times as long. But the number of threads
-// changes no bit of the result, so it can be chosen while the program runs: at
-// the start of each round a few steps are timed with all threads and a few with
-// one, and the rest of the round takes the faster of the two. Batches differ in
-// length, so what counts is the time per token, padding included.
+// faster than one. Where another program keeps a core busy, every shared loop
+// waits until the system lets the second thread run, and a step can take ten
+// times as long. But the number of threads changes no bit of the result, so it
+// can be chosen while the program runs: at the start of each round a few steps
+// are timed with all threads and a few with one, and the rest of the round uses
+// the faster of the two. Batches differ in length, so what counts is the time
+// per token, padding included.
 
 enum { ROUND = 256, TRIALS = 3 };
 
-// Time in seconds from an arbitrary start; where there is POSIX, of a clock
+// Time in seconds from an arbitrary start; where there is POSIX, by a clock
 // that is never set back.
 double now(void) {
     struct timespec t = {.tv_sec = time(NULL)};
@@ -4032,9 +4076,9 @@ void validate(Trainer *t, Report *report, const Pairs *valid) {
     t->best = report->best ? report->valid.cross_entropy : t->best;
 }
 
-// Trains up to the recipe's total, from wherever the trainer stands. Returns
-// false if a loss or gradient was not finite; the parameters are then those of
-// the step before. valid may be NULL.
+// Trains up to the recipe's total number of steps, from wherever the trainer
+// is. Returns false if a loss or gradient was not finite; the parameters are
+// then those of the step before. valid may be NULL.
 bool train(Trainer *t, const Pairs *data, const Pairs *valid,
            Reporter *reporter, void *context) {
     const Recipe *r = &t->recipe;
@@ -4714,9 +4758,13 @@ double bleu(const Match *m) {
 //
 // The model that `make run` trains is a quarter of a million numbers that
 // nobody can read. But some of what it computes has a meaning by design: an
-// attention weight tells how much of one token went into another. This chapter
+// attention weight says how much of one token went into another. This chapter
 // writes the weights to a file for plotting programs, draws them in the
-// terminal, and counts parameters and memory. It computes nothing new.
+// terminal, and counts parameters and memory. It computes nothing new. (The
+// numbers for "the red car is fast", here and in earlier chapters, come from
+// that training run, made by a portable program as `docs/runs/README.md` says.
+// A program tuned to your machine ends with slightly different parameters, and
+// its heads may share the work differently.)
 //
 // ## Finding the weights
 //
@@ -4733,7 +4781,7 @@ const char *const kind_name[KINDS] = {
     [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
 
 // The weights of one head in one layer, for a batch of one sentence, as a view.
-// Row i tells how query i distributes its attention; it sums to 1.
+// Row i shows how query i distributes its attention; it sums to 1.
 Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
     const DecoderLayerSaved *d = &s->decoder.layer[layer];
     Mat all = kind == DECODER ? d->self_attention.multi_head.weights
@@ -4753,25 +4801,25 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     return batch;
 }
 
-// Here is one head of a small model after a short training; one of a fully
-// trained model follows below:
+// Here is one head of a small model after a short training run; pictures of a
+// fully trained model follow below:
 //
 //@ run build/examples look
 
 // ## As a file
 //
-// One line for each weight, in the tidy form that pandas, R and gnuplot read:
-// each line can be understood without the lines around it. All counts begin at
-// 0, and masked weights are included, as 0.
+// The file has one line for each weight, in the tidy form that pandas, R and
+// gnuplot read: each line can be understood without the lines around it. All
+// counts begin at 0, and masked weights are included, as 0.
 //
 //     kind,layer,head,query,key,weight,query_token,key_token
-//     encoder,0,0,0,0,0.0861963034,"the","the"
-//     encoder,0,0,0,1,0.0400743783,"the","red"
-//     encoder,0,0,0,2,0.219779387,"the","car"
+//     encoder,0,0,0,0,0.000705988437,"the","the"
+//     encoder,0,0,0,1,0.00148793031,"the","red"
+//     encoder,0,0,0,2,0.978986681,"the","car"
 //
 // Nine digits are enough to restore a float exactly. Tokens are always quoted,
-// since a comma is a token; quotes in them are doubled, so that " becomes """"
-// (RFC 4180).
+// since a comma can be a token; quotes in them are doubled, so that " becomes
+// """" (RFC 4180).
 
 // Writes a token in quotes, followed by the character `end`.
 void write_quoted(FILE *file, const char *token, char end) {
@@ -4822,11 +4870,11 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //        rapide |        @@  |
 //         <end> |          @@|
 //
-// This is layer 1, the second of two, of an English-French model. It shows what
-// no loss can: French puts the colour after the noun, so the model looks at
-// "car" to write "voiture" and then goes back to "red" for "rouge". To write
-// "la" it also looks at "car" a little, as it should: in French the article
-// takes the gender of the noun.
+// This is layer 1, the second of two, of the same model; each cell is the mean
+// of four heads. It shows what no loss can: French puts the colour after the
+// noun, so the model looks at "car" to write "voiture" and then goes back to
+// "red" for "rouge". To write "la" it also looks at "car" a little, in the head
+// shown in chapter 2, since the article takes the gender of the noun.
 //
 //@ figure cross-attention
 //
@@ -4836,12 +4884,12 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // from, not what they held: in the encoder, each position has already looked at
 // all the others.
 //
-// A terminal has columns, and most characters take one each, whatever their
-// bytes. But a combining mark takes none, since it is drawn on the character
-// before it, and a character of East Asia takes two, as most emoji do. Here are
-// the common ranges. What they lack may shift a picture: the marks of Hebrew,
-// Arabic, Thai, Indian scripts and kana, Korean in separate letters, emoji that
-// are joined from several, some older symbols.
+// A terminal has columns, and most characters take one each, however many bytes
+// they have. But a combining mark takes none, since it is drawn on the
+// character before it, and an East Asian character takes two, as most emoji do.
+// Here are the common ranges. What they leave out may shift a picture: the
+// marks of Hebrew, Arabic, Thai, Indian scripts and kana, Korean in separate
+// letters, emoji made of several characters, and some older symbols.
 
 // The columns of a text.
 int columns(const char *s) {
@@ -4918,8 +4966,9 @@ const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
 // Draws cross-attention, layer by layer; pass, s and batch are those of look().
 // A row is named by the token written there, which is not the query's own token
 // but the next one, since the question is where the model looked when it wrote
-// it. Shown is the mean over the heads of a layer: they look for different
-// things, and one alone may be hard to read. The CSV file has them all.
+// it. What is shown is the mean over the heads of a layer: they look for
+// different things, and one alone may be hard to read. The CSV file has them
+// all.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
@@ -4944,7 +4993,7 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 
 // ## Where the parameters are
 //
-// Chapter 8 lists all tensors, and the name of each tells what it is for. So a
+// Chapter 8 lists all tensors, and the name of each says what it is for. So a
 // table of parameters is a loop over that list:
 //
 //     decoder.0.cross_attention.query.weight    decoder, cross-attention
@@ -4962,7 +5011,7 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 //
 // How to check it: the tests compare the table with formulas (self-attention of
 // a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
-// count for which memory was taken.
+// number of parameters for which memory was taken.
 
 enum { COMPONENTS = 7 };
 const char *const component_name[COMPONENTS] = {
@@ -5042,7 +5091,7 @@ void print_parameters(FILE *file, const Transformer *t) {
 // every other. Sentences twice as long have four times the attention weights.
 
 // Bytes of the arena that the forward pass fills for B sentences of S and T
-// tokens, without the smallest terms; the tests find it right to 3 %.
+// tokens, without the smallest terms; the tests find it right to within 3 %.
 double saved_bytes(const Config *c, double B, double S, double T) {
     double D = c->d_model, F = c->d_ff, H = c->heads, N = B * S, M = B * T;
     double copies = c->dropout > 0 ? 2 : 1;
@@ -5058,7 +5107,7 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //
 // Chapter 1 defined the matrix product by three plain loops, and chapter 2
 // asked for an exponential. Training spends most of its time in these two. Here
-// they are made fast; they compute what was defined, except for the last
+// they are made fast; they compute what was defined there, except for the last
 // digits. If you are here for the transformer, go on to chapter 14.
 //
 // ## Why three loops are slow
@@ -5066,7 +5115,7 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // For each multiplication the definition reads two numbers from memory, and
 // each addition waits for the one before. A processor core could do 16 or 32
 // multiplications and additions in each cycle, if only the numbers were at
-// hand. Three ideas bring them there.
+// hand. Three ideas put them there.
 //
 // *A tile in registers.* Compute a small *tile* of c at once and keep it in
 // registers while running along p: for each p, a tile of 12 × 32 reads 12 + 32
@@ -5086,16 +5135,17 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // side by side, in the order in which they will be read. The copy costs little,
 // because every tile of the column uses it again.
 //
-// *Blocking.* p runs in blocks of 256, so that the packed columns fit the first
-// cache, and a large a is cut into blocks of a megabyte, for the second.
+// *Blocking.* p runs in blocks of 256, so that the packed columns fit into the
+// first cache, and a large a is cut into blocks of a megabyte, which fit into
+// the second.
 //
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
 // without that type a "vector" is one number, and the same code still works.
-// The same is done where C computes in a wider type than that of the numbers,
-// as on 32-bit x86: there, x in `x * v` would be wider than the numbers of the
-// vector. FLT_EVAL_METHOD tells: 0, or 16 on processors that know numbers of 16
-// bits, is not wider.
+// A vector is also a single number where C computes in a wider type than that
+// of the numbers, as on 32-bit x86: there, x in `x * v` would be wider than the
+// numbers in the vector. FLT_EVAL_METHOD tells us: 0 is not wider, nor is 16,
+// on processors that have 16-bit numbers.
 
 #define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)
 
@@ -5184,11 +5234,11 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     }
 }
 
-// The edges. At the bottom of c fewer rows are left than a tile has; each
-// count gets a copy of the code above with its own constant. On the right
-// fewer columns are left; then the tile computes a b alone, in a buffer, and
-// the columns that exist are added. (The same serves any c whose columns are
-// not side by side.) The rows of b hold whole vectors.
+// The edges. At the bottom of c, fewer rows may be left than a tile has; each
+// count gets its own copy of the code above, with its own constant. On the
+// right, fewer columns may be left; then the tile computes a b by itself, in a
+// buffer, and the columns that exist are added. (The same is done for any c
+// whose columns are not side by side.) The rows of b are whole vectors.
 void any_tile(Mat c, Mat from, Mat a, Mat b) {
     static const real zeros[TILE_COLS];
     real sums[TILE_ROWS * TILE_COLS];
@@ -5242,7 +5292,7 @@ void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
 }
 
 // c = from + a b on one thread: a small product, or one block of a large one.
-// For a few tiles the copy of b would not pay: if its rows are whole vectors,
+// For only a few tiles, copying b does not pay: if its rows are whole vectors,
 // they are used where they are.
 void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
@@ -5313,7 +5363,7 @@ void matmul_add(Mat c, Mat a, Mat b) {
 //
 // In double it is libm's. In single precision libm's would be called for one
 // number at a time; these few lines without a branch run in vector registers
-// and are right to 2 or 3 parts in 10⁷:
+// and are accurate to 2 or 3 parts in 10⁷:
 //
 //     eˣ = 2ⁿ · eʳ,   n = round(x / ln 2),   r = x - n ln 2,   |r| ≤ 0.35
 //
@@ -5321,8 +5371,8 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 //
-// This counts on sums that are rounded to a float at once; where C computes in
-// a wider type, libm's is taken, too.
+// This relies on every sum being rounded to a float at once. Where C computes
+// in a wider type, libm's function is used there too.
 
 real exponential(real x) {
 #if defined TRANSFORMER_DOUBLE || WIDER
@@ -5345,15 +5395,15 @@ real exponential(real x) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// A trained model is worth keeping, and an interrupted training is worth
-// resuming. This chapter turns everything that matters into one file, and such
-// a file back into everything that matters. It has two halves. The first is a
-// table of all *settings*, the choices that a user makes. The second is the
-// *checkpoint*: settings, vocabularies and numbers on disk.
+// A trained model is worth keeping, and an interrupted training run is worth
+// resuming. This chapter turns everything that matters into one file, and turns
+// such a file back into everything that matters. It has two halves. The first
+// is a table of all *settings*, the choices that a user makes. The second is
+// the *checkpoint*: settings, vocabularies and numbers on disk.
 //
 // ## Settings
 //
-// Everything a user can choose stands in one struct. Its parts are the structs
+// Everything that a user can choose is in one struct. Its parts are the structs
 // that chapters 1, 10 and 11 work with, so nothing has to be copied from one
 // form into another.
 
@@ -5367,7 +5417,7 @@ typedef struct {
     int resume, help;
 } Settings;
 
-// Everything about a setting stands in one row of a table: its name, where its
+// Everything about a setting is in one row of a table: its name, where its
 // value goes, which values are allowed, its default, and what the help says.
 // Four readers share the table:
 //
@@ -5378,11 +5428,11 @@ typedef struct {
 //
 // To add a setting, add a field and a row. The help, the limits, the file and
 // `--resume` then know it. (Old models lack a new setting that models keep, and
-// would be refused: `metadata` says what it is when it is missing.)
+// would be refused: `metadata` gives the value that stands for a missing one.)
 
 // Next, three lists: the types of options; the commands that take an option;
 // and whether the model keeps its value. A value that is KEPT may be changed
-// when the training is resumed. One that is FIXED is kept, too, but may not be
+// when training is resumed. One that is FIXED is kept too but may not be
 // changed, because it decides which tensors there are or what their numbers
 // mean.
 
@@ -5397,10 +5447,10 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 //     NUMBER    any way C writes a number, limited  double
 //     CHOICE    one of a few words                  int: which, from 0
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
-//     STRING    anything but nothing                const char *
+//     STRING    any text but an empty one           const char *
 //
 // A CHOICE is written as a word and stored as one of the constants of chapters
-// 1, 10 and 11: the words stand in the order of the constants.
+// 1, 10 and 11: the words are in the order of the constants.
 
 // How can one function store values of three types in thirty fields? Through
 // the field's *offset*, the number of bytes from the start of the struct, for
@@ -5424,9 +5474,9 @@ typedef struct {
 #define SETTING(field) offsetof(Settings, field)
 
 // The limits are not recommendations. Some keep arithmetic within its types,
-// others are what makes sense at all (a dropout of 1 would drop everything). A
+// others mark what makes sense at all (a dropout of 1 would drop everything). A
 // value outside its limits is an error that names the option, the value and
-// what is allowed; it is never changed in silence.
+// what is allowed; it is never silently changed.
 //
 // The defaults are the paper's architecture at classroom size. With
 //
@@ -5524,8 +5574,8 @@ _Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
 //
 // A value has one form as text, wherever it is read or written. Two functions
 // translate, set_option and option_text, and each undoes the other to the last
-// bit of a learning rate, because a resumed training must use the very number
-// that it used before. The tests try this with every row of the table.
+// bit of a learning rate, because a resumed training run must use the very
+// number that it used before. The tests try this with every row of the table.
 
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
 // know. So every number is checked: where it ends, and whether it is within its
@@ -5533,7 +5583,7 @@ _Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
 
 // Reads a number from least to most into `*to`. Returns false if the text is
 // anything else, has something after the number, or is too large or too small
-// for a double; `*to` is then of no use. Blanks in front are skipped.
+// for a double; `*to` is then meaningless. Leading blanks are skipped.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     errno = 0;
@@ -5542,7 +5592,7 @@ bool read_number(double *to, const char *text, double least, double most) {
     return whole && *to >= least && *to <= most;
 }
 
-// The whole number that the text says, if it lies from least to most; else -1.
+// The whole number that the text gives, if it is from least to most; else -1.
 // No limit may be below 0. Digits only: no sign, no point, no exponent.
 int64_t read_whole(const char *text, double least, double most) {
     double value;
@@ -5564,8 +5614,8 @@ int find_choice(const char *choices, const char *text) {
 }
 
 // Puts the value of option `o` into the settings. Returns false if the text is
-// not allowed: the field is then of no use, and the caller says what is wrong.
-// For a STRING the pointer is kept, not a copy of the text.
+// not allowed: the field is then meaningless, and the caller says what is
+// wrong. For a STRING the pointer is kept, not a copy of the text.
 bool set_option(Settings *s, const Option *o, const char *text) {
     void *place = (char *)s + o->offset;
     if (o->type == NUMBER)
@@ -5609,22 +5659,23 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
 
 // ## A checkpoint
 //
-// Everything needed to use a model, or to go on training it as if nothing had
-// happened. What would that be? The parameters, of course. Adam's two moments:
-// without them the first steps after a resumption would be as rough as those of
-// a fresh training. The settings. The words. And where the training stands.
+// A checkpoint has everything needed to use a model, or to go on training it as
+// if nothing had happened. What does that take? The parameters, of course.
+// Adam's two moments: without them the first steps after a resumption would be
+// as rough as those of a new run. The settings. The words. And how far training
+// has come.
 //
-// What is *not* there is as telling. There is no state of a random generator:
-// the order of an epoch and the noise of dropout are functions of the seed and
-// of the number of the step (chapter 1), so two numbers stand for all of that.
-// There are no gradients: each step makes its own. And there is no time, path
-// or number of threads, so that the same training by the same build gives the
-// same file, byte for byte, whenever it runs.
+// What is *not* there is just as telling. There is no state of a random
+// generator: the order of an epoch and the noise of dropout are functions of
+// the seed and of the number of the step (chapter 1), so two numbers stand for
+// all of that. There are no gradients: each step makes its own. And there is no
+// time, path or number of threads, so that the same training run by the same
+// build gives the same file, byte for byte, at any time.
 
-// That a resumed training ends in the same bits as one that was never stopped
-// is tested: a training is stopped with a signal in the middle of an epoch and
-// resumed, and its last file compared with that of a training that ran through.
-// Any state that had been forgotten here would show.
+// The tests check that a resumed run ends in the same bits as one that was
+// never stopped: a run is stopped by a signal in the middle of an epoch and
+// resumed, and its last file is compared with that of an uninterrupted run. Any
+// state that had been forgotten here would show.
 
 typedef struct {
     Settings settings;
@@ -5652,7 +5703,7 @@ void checkpoint_free(Checkpoint *c) {
 //           rename: from now on the name means the new one
 //
 // Without the fsync some systems may carry out the renaming before the writing,
-// and a power cut would leave an empty file under the good name.
+// and a power cut would leave an empty file under the right name.
 //
 // This is the promise. A model, and the attention weights that chapter 15
 // writes, are replaced whole: at any moment the name stands for the old file or
@@ -5662,20 +5713,20 @@ void checkpoint_free(Checkpoint *c) {
 // nowhere, a folder or a device is refused; a write-protected file is not. A
 // program that is killed while it writes leaves an unfinished file whose name
 // ends in .new, which you may delete; the program never changes or removes such
-// a file that it has not made. If two trainings write to one file, it is always
-// a whole file of one of them: the last to save wins.
+// a file unless it has made it. If two training runs write to one file, it is
+// always a whole file from one of them: the last to save wins.
 //
 // The log is different. It grows row by row, and a power cut can tear its end.
-// After the first step of a run it is replaced whole: a new training begins an
-// empty one, a resumed one drops the rows of steps that its checkpoint does not
+// After the first step of a run it is replaced whole: a new run begins an empty
+// one, and a resumed run drops the rows of steps that its checkpoint does not
 // know. A log that is a device or a pipe is only written to.
 //
 // No file that the command line names is both read and written, except the
-// model and the log of a training that is resumed. (Without POSIX less can be
-// checked: one file under two names is not noticed, and on Windows two programs
-// that save at the same moment may choose the same .new name.)
+// model and the log of a training run that is resumed. (Without POSIX less can
+// be checked: one file under two names is not noticed, and on Windows two
+// programs that save at the same moment may choose the same .new name.)
 
-// A file is written in three steps, and errors are looked for only once, at the
+// A file is written in three steps, and errors are checked only once, at the
 // end, since C remembers that a write has gone wrong (ferror):
 //
 //     NewFile n = new_file("table.csv");
@@ -5778,7 +5829,7 @@ NewFile new_file(const char *path) {
     return n;
 }
 
-// Closes and removes the file: what it was to replace stays.
+// Closes and removes the file: what it was meant to replace stays.
 void discard_file(NewFile *n) {
     fclose(n->file);
     remove(n->beside);
@@ -5848,8 +5899,8 @@ void commit_file(NewFile *n) {
 // bytes. Tensors have the names of chapter 8. The two moments of Adam are
 // tensors like all others, with "adam.m." or "adam.v." before the name of the
 // parameter they belong to. "state" says whether this is the newest state of a
-// training or the best one. Numbers in the metadata are strings, because the
-// format allows nothing else there. In Python:
+// training run or the best one. Numbers in the metadata are strings, because
+// the format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")
@@ -5873,7 +5924,7 @@ void commit_file(NewFile *n) {
 
 #define FORMAT "transformer.c 1"
 
-// What a checkpoint keeps of each parameter, and what stands before its name.
+// What a checkpoint keeps of each parameter, and what precedes its name.
 enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };
 const char *const role_prefix[ROLES] = {
     [PARAMETER] = "", [FIRST_MOMENT] = "adam.m.", [SECOND_MOMENT] = "adam.v."};
@@ -5912,8 +5963,8 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// What stands after the name of a tensor whose numbers begin at byte `begin`:
-// the writer writes this, and the reader accepts just this (and white space). A
+// What follows the name of a tensor whose numbers begin at byte `begin`: the
+// writer writes this, and the reader accepts just this (and white space). A
 // matrix has two dimensions there, a bias or a gain has one. Returns `to`.
 const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
@@ -5930,7 +5981,7 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 // From front to back: eight zeros in place of the length, which is not known
 // yet; the header; the numbers; and then, back at the start, the length.
 
-// A token, as a part of a JSON string. Tokens hold no control characters
+// A token, as a part of a JSON string. Tokens contain no control characters
 // (chapter 10), so only two characters have to be escaped.
 void write_token(FILE *file, const char *token) {
     for (const char *c = token; *c; c++) {
@@ -6001,7 +6052,7 @@ void write_numbers(NewFile *n, const Transformer *t) {
 // moments are saved as well; the header adds a hundred bytes for each tensor,
 // and the words. The classroom model of 260,314 parameters takes 3.1 megabytes,
 // the paper's base model with ten thousand words 714. If you only want to
-// translate, a few lines of Python leave the moments out:
+// translate, a few lines of Python leave out the moments:
 //
 //     from safetensors import numpy as st, safe_open
 //     f = safe_open("m.safetensors", "np")
@@ -6043,10 +6094,10 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
 // reader trusts nothing. It is not a parser of JSON: it knows what the header
-// must say, and checks that it says so. White space, the order of the metadata,
-// the order of the tensors and metadata of other programs are free, so a file
-// that Python has read and saved again is understood. Anything else is refused
-// with a reason and the byte up to which the header had been read:
+// must say, and checks that it says so. White space, the order of metadata and
+// of tensors, and the metadata of other programs are left free, so a file that
+// Python has read and saved again is understood. Anything else is refused with
+// a reason and the byte up to which the header had been read:
 //
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
@@ -6060,16 +6111,16 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //     read_numbers      the numbers, straight into place
 //
 // The settings alone determine the list of tensors (chapter 8), with names,
-// shapes and sizes. So before the reader looks at an entry it knows all that
-// the entry may say, and compares text with text: the entry that is there with
-// the entry that it would have written itself. A shape whose size overflows, or
-// an offset beyond the end of the file, is just different text. Memory for the
-// numbers is taken only when the entries have been found to fill the file to
-// its last byte. That is why no file can make the program read beyond its end,
-// or ask for a terabyte.
+// shapes and sizes. So before the reader looks at an entry, it knows everything
+// that the entry may say, and compares text with text: the entry that is there
+// with the entry that it would have written itself. A shape whose size
+// overflows, or an offset beyond the end of the file, is just different text.
+// Memory for the numbers is taken only when the entries have been found to fill
+// the file to its last byte. That is why no file can make the program read
+// beyond its end, or ask for a terabyte.
 //
-// The moments, two thirds of the file, are of use to training alone. Every
-// other command skips them: using a model takes the memory of its parameters.
+// The moments, two thirds of the file, are needed only for training. Every
+// other command skips them, so that only the parameters take memory.
 
 #ifdef _WIN32 // where a long has 32 bits
 #define fseek _fseeki64
@@ -6112,7 +6163,7 @@ void read_bytes(const Reader *r, char *to, size_t size) {
 
 // Whether `text` comes next, with white space where JSON allows it: before the
 // text, and beside each of its brackets, colons and commas. If so it is taken;
-// if not, the reader stands at the first byte that differs.
+// if not, the reader stays at the first byte that differs.
 bool take(Reader *r, const char *text) {
     const char *signs = "{}[]:,";
     for (const char *c = text; *c; c++) {
@@ -6131,8 +6182,8 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// The next string, its escapes undone where it lies and ended by a zero. There
-// is always room: "a\\nb" takes six bytes with its quotes, and then four.
+// The next string, its escapes undone in place, and ended by a zero. There is
+// always room: "a\\nb" takes six bytes with its quotes, and then four.
 char *read_string(Reader *r) {
     const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
@@ -6194,8 +6245,8 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
 
 // One vocabulary, from tokens joined by newlines: the special ones first, then
 // the words, each larger than the one before. The order is checked because
-// token_id (chapter 10) finds words by it, and a word that stands in the file
-// but cannot be found would be a silent error.
+// token_id (chapter 10) finds words by it, and a word that is in the file but
+// cannot be found would be a silent error.
 Vocab read_vocab(const Reader *r, const char *key) {
     Vocab v = vocab_new();
     char *word = (char *)metadata(r, key, NULL), *next;
@@ -6235,10 +6286,10 @@ void read_merges(const Reader *r, const char *key, Vocab *v, int most) {
     }
 }
 
-// Settings, vocabularies, and where the training stands. "steps" is 0 if epochs
-// count, which set_option does not take. The lowest loss is infinite before the
-// first one. Files of the first edition do not say which state they are, and
-// have no byte pairs.
+// Settings, vocabularies, and how far training has come. "steps" is 0 if epochs
+// count, which set_option does not accept. The lowest loss is infinite before
+// the first one. Files of the first edition do not say which state they are in,
+// and have no byte pairs.
 void read_settings(const Reader *r, Checkpoint *c) {
     Config *config = &c->settings.config;
     char key[32];
@@ -6289,8 +6340,8 @@ int find_tensor(const Transformer *t, const char *name) {
 // The entries of all tensors, to the end of the header. Returns where in the
 // file the numbers of each begin, in the order of find_tensor, or 0 if it is
 // not there; the caller frees it. Each tensor begins where the one before it
-// ends, so none overlap and no hole is left. Either every parameter has its
-// moments or none has.
+// ends, so none overlap and there are no holes. Either every parameter has its
+// moments or none does.
 size_t *read_entries(Reader *r, const Transformer *t) {
     int places = ROLES * t->tensors, count = 0;
     size_t *begin = allocate((size_t)places, sizeof *begin), end = 0;
@@ -6324,9 +6375,9 @@ size_t *read_entries(Reader *r, const Transformer *t) {
 
 // The numbers of one tensor of that role. Their bytes are read into the place
 // of the numbers and replaced by them from the last to the first, since a real
-// may be larger than a float. Infinities and NaN, which no training writes, are
-// refused: a single one would spread through the whole model. So would the root
-// of a second moment below zero.
+// may be larger than a float. Infinities and NaN, which training never writes,
+// are refused: a single one would spread through the whole model. So would the
+// root of a second moment below zero.
 void read_numbers(const Reader *r, const Tensor *t, int role) {
     char *bytes = (char *)t->mat->at;
     read_bytes(r, bytes, bytes_of(t));
@@ -6364,8 +6415,8 @@ Reader open_model(const char *path) {
     return r;
 }
 
-// Reads a model, with Adam's moments if they are wanted, to train on, and
-// there; fails, with a reason, on anything else. The caller frees the
+// Reads a model, with Adam's moments if they are wanted (to train on) and in
+// the file. Fails, with a reason, on anything else. The caller frees the
 // checkpoint. What is not in the file (paths, threads, flags) is zero in its
 // settings.
 Checkpoint load_checkpoint(const char *path, bool moments) {

@@ -185,28 +185,35 @@ typedef struct {
 
 double chain_loss(void *context) {
     const Chain *c = context;
-    double e = c->w * c->x + c->b - c->t;
-    return e * e;
+    double y = c->x + (c->w * c->x + c->b);
+    return (y - c->t) * (y - c->t);
 }
 
-// A loss computed in two steps. Backward, the steps are taken in reverse order,
+// A loss computed in three steps. x goes two ways, into u and straight into y,
+// and the ways meet again in y. Backward, the steps are taken in reverse order,
 // and each turns the gradient of its result into the gradients of what went in.
-// Finite differences know nothing of steps and find the same.
+// So x receives a gradient from each of its ways, and the two are added. Finite
+// differences know nothing of steps and find the same.
 void example_chain(void) {
-    Chain c = {.w = 2, .x = 3, .b = 1, .t = 5};
-    double e = c.w * c.x + c.b - c.t;           // (1)
-    double loss = e * e;                        // (2)
-    double de = 2 * e;                          // (2) loss = e²
-    double dw = de * c.x, dx = de * c.w;        // (1) e = w x + b - t
-    double db = de, dt = -de;
+    Chain c = {.w = 3, .x = 2, .b = 1, .t = 5};
+    double u = c.w * c.x + c.b;                 // (1)
+    double y = c.x + u;                         // (2)
+    double loss = (y - c.t) * (y - c.t);        // (3)
+    double dy = 2 * (y - c.t), dt = -dy;        // (3) loss = (y - t)²
+    double dx = dy, du = dy;                    // (2) y = x + u
     printf("w = %g, x = %g, b = %g, t = %g\n\n", c.w, c.x, c.b, c.t);
-    printf("forward     (1) e = w x + b - t    %3g\n", e);
-    printf("            (2) loss = e²          %3g\n\n", loss);
-    printf("backward    (2) de = 2 e           %3g\n", de);
-    printf("            (1) dw = de x          %3g\n", dw);
-    printf("                dx = de w          %3g\n", dx);
-    printf("                db = de            %3g\n", db);
-    printf("                dt = -de           %3g\n\n", dt);
+    printf("forward     (1) u = w x + b        %3g\n", u);
+    printf("            (2) y = x + u          %3g\n", y);
+    printf("            (3) loss = (y - t)²    %3g\n\n", loss);
+    printf("backward    (3) dy = 2 (y - t)     %3g\n", dy);
+    printf("                dt = -dy           %3g\n", dt);
+    printf("            (2) dx = dy            %3g\n", dx);
+    printf("                du = dy            %3g\n", du);
+    double dw = du * c.x, db = du;              // (1) u = w x + b
+    dx += du * c.w;
+    printf("            (1) dw = du x          %3g\n", dw);
+    printf("                db = du            %3g\n", db);
+    printf("                dx += du w         %3g\n\n", dx);
     real *place[] = {&c.w, &c.x, &c.b, &c.t}, by_rule[] = {dw, dx, db, dt};
     real by_differences[4];
     for (int k = 0; k < 4; k++)
@@ -335,7 +342,7 @@ void example_softmax(void) {
     }
     show_row("x", x, 3, 0);
     show_row("x - largest", shifted, 3, 0);
-    show_row("e to the power of it", power, 3, 4);
+    show_row("its exponential", power, 3, 4);
     const unsigned char *visible[] = {NULL, first_hidden, all_hidden};
     const char *label[] = {"softmax", "the first one hidden", "all hidden"};
     for (int k = 0; k < 3; k++) {
@@ -344,7 +351,7 @@ void example_softmax(void) {
         show_row(label[k], weights, 3, 4);
     }
     putchar('\n');
-    say(isinf(exp(x[0])), "e to the power of 1000 itself is too large for a "
+    say(isinf(exp(x[0])), "The exponential of 1000 itself is too large for a "
                           "double.");
 }
 
@@ -1567,7 +1574,7 @@ typedef struct {
 } Example;
 
 const Example examples[] = {
-    {0, "chain", example_chain, "a loss in two steps, and its gradients"},
+    {0, "chain", example_chain, "a loss in three steps, and its gradients"},
     {1, "views", example_views, "four views of twelve numbers"},
     {1, "product", example_product, "a matrix product, slow and fast"},
     {1, "dropout_mean", example_dropout_mean,

@@ -2,10 +2,10 @@
 
     python3 docs/plots.py NAME > picture.svg
 
-PLOTS has a function for each name. The first line of its docstring is the
-caption; the rest says in words what one sees. Colours are CSS variables of the
-page, lines and text have the colour of the page's text. Numbers of a training
-come from runs/, where make.sh puts them.
+PLOTS has a function for each name. The first paragraph of its docstring is the
+caption; the rest describes the picture in words. Colours are CSS variables of
+the page; lines and text have the colour of the page's text. The numbers of a
+training run come from runs/, where make.sh puts them.
 """
 import csv
 import math
@@ -134,14 +134,16 @@ def chart(y, h, title, xticks, yticks, lines, bottom=True, log=False):
 # ---------------------------------------------------------------- the pictures
 
 def positions():
-    """The sinusoidal positions for D = 64: each row is the code of a position.
+    """The sinusoidal positions for D = 64. Each row is the code of a position.
+    The columns on the left change from row to row, those on the right hardly
+    at all.
 
-    There is a colour for positive and one for negative numbers; the stronger,
-    the nearer to 1 or -1. On the left the colours change from row to row:
-    columns 0 and 1 come round once in 6.3 positions. Further right they change
-    ever more slowly. From column 26 on nothing is negative, and the last
-    columns are stripes that stay as they begin at position 0: sines near 0 and
-    cosines near 1.
+    One colour is for positive and one for negative numbers; the stronger the
+    colour, the nearer the number is to 1 or -1. On the left the colours change
+    from row to row: columns 0 and 1 come round once in 6.3 positions. Farther
+    right they change ever more slowly. From column 26 on nothing is negative,
+    and the last columns are stripes that stay as they begin at position 0:
+    sines near 0 and cosines near 1.
     """
     D, T, x, y, w, h = 64, 60, 60, 46, 10, 7
     table = [[(math.cos if j % 2 else math.sin)(t * 10000 ** (-(j - j % 2) / D))
@@ -169,16 +171,18 @@ def cross_attention(run="attention"):
 
 
 def attention():
-    """Cross-attention of a trained model: two layers with four heads each.
+    """Cross-attention of a trained model: two layers with four heads each. A
+    row is a word that it writes, a column a word that it looks at. In layer 1
+    three heads look at the word that they translate, and so cross over where
+    French puts the colour after the noun.
 
     The model writes "le petit chat blanc est sous la chaise rouge" for "the
-    small white cat is under the red chair". A row is a word that it writes, a
-    column a word that it looks at; a strong colour is a large weight. In layer
-    0 many rows are spread over several words. In layer 1, heads 0 and 3 give
-    every French word at least 0.98 of their attention to its English one, down
-    the diagonal except for two crossings: "chat", "blanc" looks at "cat",
-    "white", and "chaise", "rouge" at "chair", "red". So does head 1, except for
-    "est", of which a quarter goes to "under".
+    small white cat is under the red chair". A strong colour is a large weight.
+    In layer 0 many rows are spread over several words. In layer 1, heads 0 and
+    3 give at least 0.98 of the attention of every French word to its English
+    one, down the diagonal except for two crossings: "chat", "blanc" looks at
+    "cat", "white", and "chaise", "rouge" at "chair", "red". Head 1 does the
+    same, except that a quarter of the attention of "est" goes to "under".
     """
     heads, wrote, looked = cross_attention()
     cell, x0, y0 = 15, 64, 70
@@ -200,14 +204,15 @@ def attention():
 
 
 def attention_large():
-    """One head of the cross-attention (layer 1, head 2): where it looks for each word.
+    """One head of the cross-attention (layer 1, head 2). To write "petit" it
+    looks at "cat" rather than at "small", and to write "la" at "chair": in
+    French, articles and adjectives take the gender of the noun.
 
-    This is head 2 of layer 1; weights from 0.05 on are written in their cells.
-    It looks at the nouns more than the other heads do. For "petit" it looks at
-    "cat" (0.79) rather than at "small" (0.16); for "la" at "chair" (0.98), not
-    at "the"; for "le" at "cat" (0.46) and at "small" (0.43). That fits French,
-    where articles and adjectives follow the gender of the noun. For the other
-    words it looks where the other heads look.
+    Weights of 0.05 and more are written in their cells. This head looks at the
+    nouns more than the other heads do. For "petit" it looks at "cat" (0.79)
+    rather than at "small" (0.16); for "la" at "chair" (0.98), not at "the"; for
+    "le" at "cat" (0.46) and at "small" (0.43). For the remaining words it looks
+    where the other heads look.
     """
     heads, wrote, looked = cross_attention()
     rows = heads[1, 2]
@@ -256,13 +261,14 @@ def red_car():
 
 
 def learning_rate():
-    """The learning rate, relative to its peak, for three warm-ups.
+    """The learning rate, relative to its peak, for warm-ups of three lengths. A
+    longer warm-up also delays the fall.
 
     Each line rises straight to 1 at the end of its warm-up, after 200, 400 or
     800 steps. Then it falls with the inverse square root, to a half at four
     times the warm-up: warm-up 200 is there at step 800, warm-up 400 at step
     1,600. At step 2,400 the three have come down to 0.29, 0.41 and 0.58. The
-    constant schedule shares the way up of warm-up 400 and stays at 1.
+    constant schedule rises with that of warm-up 400 and then stays at 1.
     """
     lines = []
     for style, w in enumerate((200, 400, 800), 1):
@@ -277,12 +283,13 @@ def learning_rate():
 
 
 def loss():
-    """The training of `make run` (English-French): loss, learning rate, gradient.
+    """A training run, English to French: the loss, the learning rate and the
+    norm of the gradient. The validation loss lies below the training loss
+    because dropout is on only in training.
 
     The training loss (every tenth batch) falls from 5.11 at step 10 to around
-    0.02 in the end, and jumps from batch to batch. The validation loss lies
-    below it, since dropout is on in training only: 2.48 at step 117, 0.029 at
-    step 468, 0.00005 at its best, step 2,340. The learning rate rises to
+    0.02 in the end, and jumps from batch to batch. The validation loss is 2.48
+    at step 117, 0.029 at step 468, and 0.00005 at its best, at step 2,340. The learning rate rises to
     0.00625 at step 400 and falls to 0.0026. The norm of the gradient lies
     between 0.06 and 3.5; in 94 of the 235 steps shown it is above 1 and
     therefore clipped.
@@ -308,13 +315,14 @@ def loss():
 
 
 def product():
-    """Five versions of the product on one core, and the last on two: square matrices.
+    """Square matrices: five versions of the product on one core, and the last of
+    them on two. The scale is logarithmic.
 
-    A bar for each step and size, in billions of floating-point operations a
-    second, on a logarithmic scale; the figures are written at the bars. The
-    definition is slowest everywhere, and slower the larger the matrices are. The
-    order of the loops brings the first large gain, the tile in registers the
-    second. For the smallest matrices the tile is all that is needed; for the
+    There is a bar for each step and size, in billions of floating-point
+    operations a second; the figures are written beside the bars. The
+    definition is slowest everywhere, and slower the larger the matrices are.
+    The order of the loops brings the first large gain, the tile in registers
+    the second. For the smallest matrices the tile is all that is needed; for the
     largest, packing and blocking are what keeps it fed.
     """
     rows, x, y, parts = read("product.csv"), 130, 26, []

@@ -455,8 +455,9 @@ def graph(path):
 
 def plot(name):
     """The same of a picture made from data."""
-    title, _, description = inspect.getdoc(plots.PLOTS[name]).partition("\n")
-    return title, " ".join(description.split()), plots.PLOTS[name]().strip()
+    title, _, description = inspect.getdoc(plots.PLOTS[name]).partition("\n\n")
+    return (" ".join(title.split()), " ".join(description.split()),
+            plots.PLOTS[name]().strip())
 
 
 # --------------------------------------------------------------------- HTML
