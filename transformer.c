@@ -4703,13 +4703,13 @@ void add_match(Match *m, Sentence s, Sentence reference) {
 // Models of words and of pieces are compared by words. Two spellings of a word
 // are the same word, so pieces are first put together.
 
-// Pieces -> the words that they spell, each numbered by its place in `words`,
-// to which new ones are appended; with END if the pieces have it. A word with an
-// unknown character is UNKNOWN. The caller frees the ids.
-Sentence words_spelled(Sentence pieces, const Vocab *v, Vocab *words) {
+// The pieces of a sentence -> the words that they spell. A word's number is its
+// place in `words`, to which new ones are appended; a word with an unknown
+// character is UNKNOWN. END stays. The caller frees the ids.
+Sentence words_spelled(Sentence from, const Vocab *v, Vocab *words) {
     Tokenizer how = {.tokens = BYTE_PAIRS};
-    char *text = detokenize(pieces.id, pieces.length, v, how);
-    Sentence s = {allocate(strlen(text) + 1, sizeof *s.id), 0};
+    char *text = detokenize(from.id, from.length, v, how);
+    Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
         int id = FIRST_TOKEN;
         while (id < words->count && strcmp(words->token[id], word))
@@ -4718,7 +4718,7 @@ Sentence words_spelled(Sentence pieces, const Vocab *v, Vocab *words) {
             vocab_append(words, word, (int)strlen(word));
         s.id[s.length++] = strstr(word, v->token[UNKNOWN]) ? UNKNOWN : id;
     }
-    if (words_of(pieces) < pieces.length)
+    if (words_of(from) < from.length)
         s.id[s.length++] = END;
     free(text);
     return s;
@@ -7492,11 +7492,11 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 // Compare only what is comparable. A loss is that of a token: with fewer words
 // to choose from it is lower, and losses of words, of pieces and of characters
 // cannot be compared at all. Exact match and BLEU can, between models of words
-// and of byte pairs, since words are what is counted there; models of characters
-// count characters. BLEU is what NLTK's corpus_bleu gives for the lines that
-// `translate` prints, split at blanks. But how text is cut into words differs
-// between programs, so do not compare it with an article's. And an exact match
-// is a hard measure for sentences that can be translated in two ways, a fair one
+// and of byte pairs, since both count words; models of characters count
+// characters. BLEU is what NLTK's corpus_bleu gives for the lines that
+// `translate` prints, split at blanks. But every program cuts text into words
+// in its own way, so do not compare it with an article's. And an exact match is
+// a hard measure for sentences that can be translated in two ways, a fair one
 // for dates or reversed words.
 
 // transformer evaluate MODEL DATA.tsv
