@@ -2732,7 +2732,7 @@ void lower_case(char *s) {
 // and spelling, where a word like "1916-07-09" would rarely occur twice. Byte
 // pairs lie between the two: frequent words are single tokens, and rare ones
 // are spelled with pieces. Which pieces these are is learned from the training
-// data; the section after the next tells how.
+// data; the section "Byte pairs" tells how.
 //
 // Punctuation is split off, or "car" and "car." would be two unrelated tokens.
 // Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
@@ -2962,9 +2962,10 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // began as a b c, and no neighbour took a part of either, or neither would have
 // become one piece. So each merge did the same to both.
 //
-// How to check it: every text of known characters comes back. The words of the
-// training data are split as learning left them. And after each merge the count
-// of every pair is what counting anew gives.
+// How to check it: every text of known characters comes back. Applying the
+// merges in the order in which they were learned splits the words of the
+// training data as learning left them. And after each merge the count of every
+// pair is what counting anew gives.
 
 // Millions of times we are going to ask where in a list a pair stands. A *hash
 // table* answers without searching the list. It has slots, at least twice as
@@ -3212,6 +3213,8 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
     vocab_free(&v);
     return sorted;
 }
+
+//@ run build/examples byte_pairs
 
 // ## Sentences
 //
@@ -5898,9 +5901,11 @@ void commit_file(NewFile *n) {
 // The offsets count bytes from the end of the header: 7 · 8 floats are 224
 // bytes. Tensors have the names of chapter 8. The two moments of Adam are
 // tensors like all others, with "adam.m." or "adam.v." before the name of the
-// parameter they belong to. "state" says whether this is the newest state of a
-// training run or the best one. Numbers in the metadata are strings, because
-// the format allows nothing else there. In Python:
+// parameter they belong to. A model of byte pairs also has "source_merges" and
+// "target_merges", one merge a line, left, tab, right, in the order in which
+// they were learned: "a\tt\n \tc\n c\tat". "state" says whether this is the
+// newest state of a training run or the best one. Numbers in the metadata are
+// strings, because the format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")

@@ -1126,6 +1126,64 @@ void example_tokens(void) {
     vocab_free(&v);
 }
 
+// Writes a piece of a word, with ␣ for the blank; returns how many bytes.
+int write_piece(char *to, const char *piece) {
+    bool blank = *piece == ' ';
+    return sprintf(to, "%s%s", blank ? "␣" : "", piece + blank);
+}
+
+// Writes the pieces of a text, with more room between words; returns how many
+// pieces there are.
+int write_pieces(char *to, const char *text, const Vocab *v) {
+    Sentence s = tokenize(text, v, (Tokenizer){.tokens = BYTE_PAIRS});
+    int pieces = s.length - 1;
+    for (int k = 0; k < pieces; k++) {
+        const char *piece = v->token[s.id[k]];
+        to += sprintf(to, "%s", k == 0 ? "" : *piece == ' ' ? "   " : " ");
+        to += write_piece(to, piece);
+    }
+    free(s.id);
+    return pieces;
+}
+
+// Prints the last merge, and how often it occurs.
+void show_merge(const Vocab *v, int times) {
+    Merge m = v->merges.at[v->merges.count - 1];
+    char line[100];
+    int end = write_piece(line, v->token[m.left]);
+    end += sprintf(line + end, " + ");
+    write_piece(line + end, v->token[m.right]);
+    put(line, 10);
+    printf("%6d   ", times);
+}
+
+// The merges of the chapter, one by one. A merge occurs as many times as it
+// takes pieces from the text. Then a word that is new, and one with a letter
+// that is new.
+void example_byte_pairs(void) {
+    char text[] = "cat cats eat eats cat", line[200];
+    Vocab v = learn_merges((char *[]){text}, 1, 0);
+    int before = write_pieces(line, text, &v), pieces;
+    write_pieces(line, "cat cats eat eats", &v);
+    printf("merge     occurs   the words then\n%19s%s\n", "", line);
+    for (int n = 1; n <= 5; n++, before = pieces) {
+        vocab_free(&v);
+        v = learn_merges((char *[]){text}, 1, n);
+        pieces = write_pieces(line, text, &v);
+        show_merge(&v, before - pieces);
+        write_pieces(line, "cat cats eat eats", &v);
+        puts(line);
+    }
+    write_pieces(line, "seats", &v);
+    printf("\nseats     %s\n", line);
+    write_pieces(line, "beat", &v);
+    printf("beat      %s\n", line);
+    vocab_free(&v);
+    v = learn_merges((char *[]){text}, 1, 1000);
+    say(v.merges.count == 5, "\nAfter that no pair occurs twice.");
+    vocab_free(&v);
+}
+
 // Prints three rows of tokens, as numbers and as words.
 void show_ids(const char *name, const int *ids, int length, const Vocab *v) {
     printf("%s (3,%d)\n", name, length);
@@ -1611,6 +1669,7 @@ const Example examples[] = {
     {9, "model_gradient", example_model_gradient,
      "gradients of every parameter of the model"},
     {10, "tokens", example_tokens, "a text, its tokens and their numbers"},
+    {10, "byte_pairs", example_byte_pairs, "merges learned from five words"},
     {10, "batch", example_batch, "three pairs as three rectangles"},
     {11, "loss", example_loss, "the loss of three logits, and its gradient"},
     {11, "loss_gradient", example_loss_gradient,

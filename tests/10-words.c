@@ -1,5 +1,5 @@
-// Chapter 10: UTF-8, tokens, vocabularies, byte pairs, files of pairs, epochs and
-// batches.
+// Chapter 10: UTF-8, tokens, vocabularies, byte pairs, files of pairs, epochs
+// and batches.
 
 #include "test.h"
 #include "fails.h"
@@ -444,8 +444,8 @@ char *random_text(int words_in_it, int different) {
     return text;
 }
 
-// A learner that is as plain as can be: words are lists of strings, one for each
-// time that they occur, and all pairs are counted anew for each merge.
+// A learner that is as plain as can be: words are lists of strings, one for
+// each time that they occur, and all pairs are counted anew for each merge.
 
 enum { PLAIN_WORDS = 120, PLAIN_PIECES = 12 };
 
@@ -556,10 +556,10 @@ void test_plain_learner(void) {
         vocab_free(&v);
         free(text);
     }
-    CLAIM(same == ROUNDS, "%d merges of %d random texts are those that counting "
-          "anew gives", learned, ROUNDS);
+    CLAIM(same == ROUNDS, "%d merges of %d random texts are those that "
+          "counting anew gives", learned, ROUNDS);
     CLAIM(split == ROUNDS, "words are split as learning left them");
-    CLAIM(again == 0, "each merge makes a new piece, and none is learned twice");
+    CLAIM(again == 0, "each merge makes a new piece, none is learned twice");
 }
 
 // Whether all pairs in the list of words have the counts that counting them now
@@ -634,7 +634,8 @@ void test_order_of_words(void) {
     CLAIM(v.merges.count > 3 && same_vocabulary(&v, &other),
           "the order of the sentences does not matter");
     other.merges.at[1] = other.merges.at[2];
-    CLAIM(!same_vocabulary(&v, &other), "vocabularies with other merges differ");
+    CLAIM(!same_vocabulary(&v, &other),
+          "vocabularies with other merges differ");
     vocab_free(&v);
     vocab_free(&other);
 }

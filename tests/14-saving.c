@@ -201,7 +201,12 @@ void drop_moments(Checkpoint *c) {
 }
 
 bool same_vocab(const Vocab *a, const Vocab *b) {
-    bool same = a->count == b->count;
+    bool same = a->count == b->count && a->merges.count == b->merges.count;
+    for (int i = 0; same && i < a->merges.count; i++) {
+        Merge m = a->merges.at[i], n = b->merges.at[i];
+        same = m.left == n.left && m.right == n.right && m.joined == n.joined
+            && find_merge(&b->merges, m.left, m.right) == i;
+    }
     for (int i = 0; same && i < a->count; i++)
         same = !strcmp(a->token[i], b->token[i]) && (i < FIRST_TOKEN
             || token_id(b, a->token[i], (int)strlen(a->token[i])) == i);
@@ -375,8 +380,8 @@ void test_format(void) {
 }
 
 // Reads a file with moments and leaves them out by hand.
-void make_sample(void) {
-    sample = random_checkpoint(1, POST_NORM, SINUSOIDAL, 0);
+void make_sample(Checkpoint c) {
+    sample = c;
     size_t size;
     char *bytes = saved_file(&sample, &size);
     size_t length = length_of_header(bytes);
@@ -388,6 +393,12 @@ void make_sample(void) {
     memcpy(sample_data, bytes + 8 + length, sample_size);
     drop_moments(&sample);
     free(bytes);
+}
+
+void free_sample(void) {
+    checkpoint_free(&sample);
+    free(sample_header);
+    free(sample_data);
 }
 
 void write_bytes(FILE *file, const void *bytes, size_t size) {
@@ -1232,6 +1243,157 @@ void test_full_disk(void) {}
 void test_last_moment(void) {}
 #endif
 
+// ## Byte pairs
+
+// A model of byte pairs, which have quotes and backslashes in them.
+Checkpoint byte_pairs_checkpoint(void) {
+    char source[] = "cat cats eat eats cat \\n\" \\n\"";
+    char target[] = "été étés été";
+    Checkpoint c = {0};
+    Settings *s = &c.settings;
+    set_all(s);
+    s->tokenizer = (Tokenizer){BYTE_PAIRS, 0};
+    s->merges = 9;
+    c.source = learn_merges((char *[]){source}, 1, s->merges);
+    c.target = learn_merges((char *[]){target}, 1, s->merges);
+    s->config = (Config){.layers = 1, .d_model = 4, .heads = 2, .d_ff = 4,
+                         .source_vocab = c.source.count,
+                         .target_vocab = c.target.count, .max_len = 9};
+    c.trainer = trainer_new(&s->config, &s->recipe);
+    randomize_all(c.trainer.model);
+    return c;
+}
+
+// Whether a text becomes the same tokens.
+bool same_tokens(const Checkpoint *a, const Checkpoint *b, const char *text) {
+    Sentence s = tokenize(text, &a->source, a->settings.tokenizer);
+    Sentence t = tokenize(text, &b->source, b->settings.tokenizer);
+    bool same = s.length == t.length
+             && !memcmp(s.id, t.id, sizeof *s.id * (size_t)s.length);
+    free(s.id);
+    free(t.id);
+    return same;
+}
+
+void test_byte_pairs(void) {
+    size_t size, again_size;
+    char *bytes = saved_file(&sample, &size);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, false);
+    char *again = saved_file(&loaded, &again_size);
+    CLAIM(sample.source.merges.count == 8 && sample.target.merges.count == 3
+          && same_checkpoint(&sample, &loaded)
+          && same_translation(sample.trainer.model, loaded.trainer.model)
+          && size == again_size && !memcmp(bytes, again, size),
+          "a model of byte pairs comes back, and saves to the same bytes");
+    CLAIM(same_tokens(&sample, &loaded, "eat \\n\" cats n\\ teats é"),
+          "it makes the same tokens of a text");
+    CLAIM(strstr(sample_header, "\"source_merges\":\"a\\tt\\n \\tc\\n "
+                 "c\\tat\\n \\t\\\"\\n \\t\\\\\\n \\te\\n"),
+          "merges stand in the file in the order in which they were learned, "
+          "left, tab, right");
+    accepts(with_spaces(sample_header), sample_data,
+            "white space between the strings changes no merge");
+    accepts(with_metadata_reversed(), sample_data,
+            "merges may stand before the vocabularies");
+    free(bytes);
+    free(again);
+    checkpoint_free(&loaded);
+}
+
+void test_first_edition(void) {
+    const Damage damages[] = {
+        {"byte pairs without the number of merges", ",\"merges\":\"9\"", "",
+         "source_merges: more than 0 merges"},
+    };
+    REFUSES_ALL(damages);
+    char *header = replaced("\"bpe\",\"merges\":\"9\"", "\"word\"");
+    write_header(header);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, false);
+    CLAIM(loaded.settings.merges == 0 && loaded.source.merges.count == 0
+          && loaded.settings.tokenizer.tokens == WORDS,
+          "a file of the first edition, which says nothing of merges, has none");
+    checkpoint_free(&loaded);
+    free(header);
+}
+
+#define MERGES "\"source_merges\":\""
+
+void test_bad_merges(void) {
+    const char *joins = "does not join two tokens to a third, or is there";
+    const Damage damages[] = {
+        {"no source merges", "\"source_merges\"", "\"merges_of_source\"",
+         "no metadata for source_merges"},
+        {"no target merges", "\"target_merges\"", "\"merges_of_target\"",
+         "no metadata for target_merges"},
+        {"merges twice", MERGES, MERGES "\"," MERGES,
+         "metadata twice: source_merges"},
+        {"more merges than were asked for", "merges\":\"9\"", "merges\":\"7\"",
+         "source_merges: more than 7 merges"},
+        {"more merges than there may be", "merges\":\"9\"",
+         "merges\":\"100001\"", "the metadata says merges \"100001\""},
+        {"a merge twice", MERGES "a\\tt", MERGES "a\\tt\\na\\tt",
+         "source_merges: merge 1 does not join two tokens to a third, or is"},
+        {"a merge of a piece that is not there", MERGES "a\\tt",
+         MERGES "b\\tt", joins},
+        {"a merge with such a piece on the right", MERGES "a\\tt",
+         MERGES "a\\tb", joins},
+        {"a merge to a piece that is not there", MERGES "a\\tt",
+         MERGES "t\\ta", joins},
+        {"a merge without a tab", MERGES "a\\tt", MERGES "at", joins},
+        {"a merge with two tabs", MERGES "a\\tt", MERGES "a\\t\\tt", joins},
+        {"a merge with something behind it", MERGES "a\\tt", MERGES "a\\tt\\tt",
+         joins},
+        {"a blank in place of the tab", MERGES "a\\tt", MERGES "a t", joins},
+        {"nothing on the left", MERGES "a\\tt", MERGES "\\tat", joins},
+        {"nothing on the right", MERGES "a\\tt", MERGES "at\\t", joins},
+        {"a tab alone", MERGES "a\\tt", MERGES "\\t", joins},
+        {"an empty line", MERGES "a\\tt", MERGES "\\na\\tt", joins},
+        {"a special token on the left", MERGES "a\\tt", MERGES "<end>\\tt",
+         joins},
+        {"a special token on the right", MERGES "a\\tt", MERGES "a\\t<pad>",
+         joins},
+        {"a special token as what two become", MERGES "a\\tt",
+         MERGES "<en\\td>", joins},
+        {"a carriage return", MERGES "a\\tt", MERGES "a\\tt\\r", joins},
+        {"merges that are not UTF-8", MERGES "a", MERGES "\xc3",
+         "a string that is not valid UTF-8"},
+    };
+    REFUSES_ALL(damages);
+}
+
+// A million merges: of the same pair, and of pairs that are not there.
+void test_many_merges(void) {
+#ifdef TRANSFORMER_MALLOC // Valgrind takes a hundred times as long
+    enum { MANY = 20000 };
+#else
+    enum { MANY = 1000000 };
+#endif
+    char *text = allocate(8 * MANY + 100, 1), *next = text;
+    next += sprintf(next, MERGES);
+    for (int i = 0; i < MANY; i++)
+        next += sprintf(next, "a\\tt\\n");
+    sprintf(next, "\",\"old\":\"");
+    refuses("a million merges", MERGES, text, "merge 1 does not join two");
+    free(text);
+}
+
+// Merges in an order in which they cannot have been learned, and one that joins
+// two words: they are used as they stand, and every text is still cut.
+void test_odd_merges(void) {
+    write_replaced(MERGES "a\\tt\\n \\tc\\n c\\tat",
+                   MERGES " c\\tat\\n \\tc\\na\\tt");
+    Checkpoint odd = load_checkpoint(FILE_NAME, false);
+    const char *text = "cat cats \\n\"eat é";
+    Sentence s = tokenize(text, &odd.source, odd.settings.tokenizer);
+    char *back = detokenize(s.id, s.length, &odd.source,
+                            odd.settings.tokenizer);
+    CLAIM(!strcmp(back, "cat cats \\n \" eat <unknown>"),
+          "merges in another order cut a text in another way, but whole");
+    free(back);
+    free(s.id);
+    checkpoint_free(&odd);
+}
+
 int main(void) {
     test_options();
     test_limits();
@@ -1241,7 +1403,7 @@ int main(void) {
         check_round_trip(k / 6, k / 2 % 3, k % 2);
     test_extremes();
     test_format();
-    make_sample();
+    make_sample(random_checkpoint(1, POST_NORM, SINUSOIDAL, 0));
     test_other_writing();
     test_bad_places();
     test_bad_shapes();
@@ -1266,9 +1428,14 @@ int main(void) {
     test_replacing();
     test_full_disk();
     test_last_moment();
-    checkpoint_free(&sample);
-    free(sample_header);
-    free(sample_data);
+    free_sample();
+    make_sample(byte_pairs_checkpoint());
+    test_byte_pairs();
+    test_first_edition();
+    test_bad_merges();
+    test_many_merges();
+    test_odd_merges();
+    free_sample();
     remove(FILE_NAME);
     arena_free(&room);
     return claims_end();

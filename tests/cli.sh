@@ -32,6 +32,7 @@ mkdir -m 700 "$folder" || exit 1
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+cp tests/golden/first-edition.safetensors "$folder" || exit 1
 cd "$folder" || exit 1
 : > in
 ulimit -t 100 2> /dev/null || : # seconds of processor time: nothing may hang
@@ -1159,6 +1160,107 @@ fails 'a missing file of data' "cannot open nowhere: $gone" \
 printf 'a\tb\nc\n' > short.tsv
 fails 'a wrong line' 'short.tsv:2: expected source, tab, target; found no tab' \
     evaluate good.safetensors short.tsv
+
+# ---------------------------------------------------------------- byte pairs
+section 'byte pairs'
+
+pieces="$tiny --max-len 40 --tokens bpe"
+works 'a model of byte pairs is trained' \
+    train pairs.tsv $pieces --merges 25 --steps 300 --model bpe.safetensors
+run info bpe.safetensors
+same 'info tells what its tokens are' 'tokens bpe,merges 25,min-count 1' \
+    "$(grep '^tokens\|^merges\|^min-count' out | paste -s -d , -)"
+cp sources in
+run translate bpe.safetensors
+same_bytes 'translations have words and blanks as a model of words has them' \
+    targets out
+run evaluate bpe.safetensors pairs.tsv
+same 'every training pair is learned' 'exact_match 100.00' "$(grep exact out)"
+give '\nthe \303\237at eats  zzz\n'
+works 'words and characters that are new are no error' translate bpe.safetensors
+same 'and an empty line stays empty' '2 lines, the first with 0 characters' \
+    "$(($(wc -l < out))) lines, the first with $(($(sed -n 1p out | wc -c) - 1)) characters"
+works 'attention of byte pairs' attention bpe.safetensors 'the cat sleeps' \
+    --csv bpe.csv
+same 'the pieces in its table, put side by side, are the sentence' \
+    ' the cat sleeps<end>' \
+    "$(sed -n 's/^encoder,0,0,0,[0-9]*,[^,]*,"[^"]*","\(.*\)"$/\1/p' bpe.csv |
+        paste -s -d '\0' -)"
+for file in bpe good; do
+    head -c 4000 $file.safetensors | tr -d '\000' > $file.head
+done
+fits 'merges are kept in the order in which they were learned' \
+    '*"source_merges":" \\ts\\n*"target_merges":"*' "$(cat bpe.head)"
+same 'a model of words has none' 0 "$(grep -c source_merges good.head)"
+
+run train pairs.tsv $pieces --merges 25 --steps 300 --model again.safetensors
+same_bytes 'the same data give the same file' bpe.safetensors again.safetensors
+run train pairs.tsv $pieces --merges 25 --steps 100 --model again.safetensors
+works 'it is resumed' \
+    train pairs.tsv --resume --steps 300 --model again.safetensors
+same_bytes 'and ends in the same bits' bpe.safetensors again.safetensors
+cut -f 1 pairs.tsv | sed 's/.*/&\t&/' > sources.tsv
+works 'other data, resumed, do not change the pieces' \
+    train sources.tsv --resume --steps 301 --model again.safetensors
+head -c 4000 again.safetensors | tr -d '\000' > again.head
+same 'as the file shows' \
+    "$(sed 's/.*"source_vocabulary"//; s/,"source_emb.*//' bpe.head)" \
+    "$(sed 's/.*"source_vocabulary"//; s/,"source_emb.*//' again.head)"
+works 'the same --merges are no conflict' train pairs.tsv --resume --steps 302 \
+    --merges 25 --tokens bpe --model again.safetensors
+wrong 'other --merges are refused' \
+    '--merges 24: the model in again.safetensors has 25' \
+    train pairs.tsv --resume --merges 24 --model again.safetensors
+wrong 'so are they with a model of words' \
+    '--merges 24: the model in good.safetensors has 0' \
+    train pairs.tsv --resume --merges 24 --model good.safetensors
+wrong 'and --min-count with a model of byte pairs' \
+    '--min-count 2: the model in again.safetensors has 1' \
+    train pairs.tsv --resume --min-count 2 --model again.safetensors
+wrong '--merges needs byte pairs' '--merges needs --tokens bpe' \
+    train pairs.tsv $mini --merges 5
+wrong 'characters are not merged either' '--merges needs --tokens bpe' \
+    train pairs.tsv $mini --tokens char --merges 5
+wrong 'byte pairs have no rare words' \
+    '--min-count and --tokens bpe exclude each other' \
+    train pairs.tsv $mini --min-count 2 --tokens bpe
+works 'without merges, pieces are characters' train pairs.tsv $pieces --merges 0 \
+    --steps 1 --model none.safetensors
+run info none.safetensors
+same 'which are the vocabulary, with the blank and the special tokens' \
+    "source vocabulary $(($(fold -w 1 sources | sort -u | grep -c .) + 4))" \
+    "$(grep '^source voc' out)"
+
+give 'the cat sleeps\nqqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n'
+run translate bpe.safetensors
+same 'a line of too many pieces says how many it has' \
+    'status 1: transformer: line 2 of the input has 42 tokens; the model takes at most 40 (train with --max-len 42)' \
+    "$(last_outcome)"
+works 'with that --max-len' train pairs.tsv $pieces --merges 25 --max-len 42 \
+    --steps 1 --model long.safetensors
+give 'qqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n'
+works 'it is not' translate long.safetensors
+cp pairs.tsv longer.tsv
+printf 'qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq\ta\n' >> longer.tsv
+run train longer.tsv $pieces --merges 0 --steps 1 --model long.safetensors
+same 'pairs that are too long are left out and counted' \
+    'longer.tsv: left out 1 of 8 pairs, with more than 40 tokens' "$(sed -n 1p err)"
+
+# The file is what the first edition wrote when it had trained on these pairs,
+# and what it made of three sentences, with its mistake.
+printf 'a cat sleeps\tun chat dort\na dog sleeps\tun chien dort\n' > first.tsv
+printf 'the cat eats\tle chat mange\nthe dog eats\tle chien mange\n' >> first.tsv
+give 'the cat sleeps\na dog eats\nthe dog eats\n'
+prints 'a model of the first edition translates as it did' \
+    "$(printf 'un chat chien mange\nle chien mange\nle chien mange')" \
+    translate first-edition.safetensors
+run evaluate first-edition.safetensors first.tsv
+same 'and is as good as it was' 'loss 0.000129' "$(grep loss out)"
+run info first-edition.safetensors
+same 'it has no merges' 'tokens word,merges 0' \
+    "$(grep '^tokens\|^merges' out | paste -s -d , -)"
+works 'it can be resumed' \
+    train first.tsv --resume --steps 601 --model first-edition.safetensors
 
 # ----------------------------------------------------------------- attention
 section 'attention'

@@ -90,7 +90,8 @@ FILE *nowhere(void) {
 // The first byte says how text is to be cut.
 Tokenizer tokenizer(void) {
     int c = fed_byte();
-    return (Tokenizer){c & 1 ? CHARACTERS : WORDS, c >> 1 & 1};
+    return (Tokenizer){c & 4 ? BYTE_PAIRS : c & 1 ? CHARACTERS : WORDS,
+                       c >> 1 & 1};
 }
 
 // ## model
@@ -146,6 +147,12 @@ void check_vocabulary(const Vocab *v) {
         MUST(valid_utf8(v->token[i]));
         MUST(token_id(v, v->token[i], (int)strlen(v->token[i])) == i);
     }
+    for (int i = 0; i < v->merges.count; i++) {
+        Merge m = v->merges.at[i];
+        MUST(find_merge(&v->merges, m.left, m.right) == i);
+        MUST(strlen(v->token[m.joined]) == strlen(v->token[m.left])
+                                         + strlen(v->token[m.right]));
+    }
 }
 
 // Text made of tokens is cut into the same tokens again.
@@ -164,13 +171,15 @@ void feed_pairs(void) {
     int least = 1 + fed_byte() % 4;
     save_bytes(input.bytes + input.read, input.size - input.read);
     Text text = read_pairs(input_name, how);
-    Vocab from = vocab_build(text.source, text.count, how, least);
-    Vocab to = vocab_build(text.target, text.count, how, least);
+    Settings s = {.tokenizer = how, .min_count = least, .merges = 10 * least};
+    Vocab from = new_vocab(&s, text.source, text.count);
+    Vocab to = new_vocab(&s, text.target, text.count);
     check_vocabulary(&from);
     check_vocabulary(&to);
     Pairs p = tokenize_pairs(&text, &from, &to, how, 30);
     MUST(p.count + p.too_long == text.count);
-    for (int i = 0; how.tokens == WORDS && least == 1 && i < p.count; i++)
+    bool known = how.tokens == BYTE_PAIRS || (how.tokens == WORDS && least == 1);
+    for (int i = 0; known && i < p.count; i++)
         check_sentence(p.source[i], &from, how);
     if (!p.count)
         return;
@@ -185,9 +194,10 @@ void feed_pairs(void) {
 
 // A checkpoint whose words are all those of the text.
 Checkpoint checkpoint_of(char *text, Tokenizer how) {
-    Checkpoint c = {.settings = {.tokenizer = how}};
+    Checkpoint c = {.settings = {.tokenizer = how, .min_count = 1,
+                                 .merges = 20}};
     c.settings.config.max_len = 20;
-    c.source = vocab_build(&text, 1, how, 1);
+    c.source = new_vocab(&c.settings, &text, 1);
     check_vocabulary(&c.source);
     return c;
 }
@@ -331,6 +341,7 @@ const char *const words[] = {
     "inf", "0x10", "--", "-", "=", "train", "info", "--steps", "--resume",
     "--heads", "--d-model", "--help", "\"__metadata__\"", "\"F32\"",
     "\"shape\"", "\"data_offsets\"", "\"step\":\"1\"", "adam.m.", "%s%n",
+    "a\\tb", " \\ta\\n", "\\t", "bpe", "word", "--merges", "\"merges\":\"0\"",
     "1,train,", "\x1b[2J", "\xc2\x9b", "a", " ",
 };
 enum { WORDS_KNOWN = sizeof words / sizeof *words, LONGEST = 1 << 15 };
