@@ -1348,10 +1348,10 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //     the   red   car   is   fast   end
 //      93    84    25   63     42     2      six rows of the English table
 //
-// Words that serve alike end up with similar rows. In our trained model, the
+// Words that are used alike end up with similar rows. In our trained model, the
 // row closest in direction to that of "red" is that of "green" (their cosine is
 // 0.55), followed by "blue" (0.50), while "car" is at 0.17. Closest to "la" are
-// "ta" (0.88), "cette" and "une" (0.84 each): determiners, singular, feminine.
+// "ta" (0.88), "cette" and "une" (0.84 each): all feminine and singular.
 //
 // (Seen as a matrix product it is x = onehot · table, where onehot has a
 // single 1 in each row. Nobody multiplies by all those zeros, but the gradient
@@ -3273,9 +3273,9 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //     e^z     2.718  7.389  1.000      sum 11.107     lse = log 11.107 = 2.408
 //     p       0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
 //
-// *Label smoothing* asks for a little less certainty: instead of all weight on
-// the expected word, the target distribution q puts ε/V on every word and the
-// remaining 1-ε on the expected one. [section 5.4]
+// *Label smoothing* asks for a little less certainty: instead of putting all
+// its weight on the expected word, the target distribution q puts ε/V on every
+// word and adds the remaining 1-ε to the expected one. [section 5.4]
 //
 //     loss = -Σ_j q_j log p_j,   log p_j = z_j - lse,   lse = log Σ_k e^(z_k)
 //          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
