@@ -3406,8 +3406,8 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // do with the norms of chapter 6.)
 
 //@ deviation
-// The gradient is clipped to a global norm. The paper does not mention
-// clipping; many training programs do it as a matter of course.
+// The gradient is clipped to a global norm, as in many training programs. The
+// paper's training, in section 5, has no such step.
 
 // √Σ x² over n numbers: always in 64 parts, however many threads there are, so
 // that the sum is always the same.
