@@ -3407,7 +3407,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 
 //@ deviation
 // The gradient is clipped to a global norm, as in many training programs. The
-// paper's training, in section 5, has no such step.
+// training that the paper describes, in its section 5, has no such step.
 
 // √Σ x² over n numbers: always in 64 parts, however many threads there are, so
 // that the sum is always the same.
