@@ -158,10 +158,10 @@
 //
 // ## What it needs
 //
-// The C11 standard library. Three more things are used where they exist and
-// done without elsewhere: OpenMP, so that several cores work together; vector
-// types of GCC and clang, so that one core works well; and POSIX, to tell a
-// terminal from a file and to be sure that a file has reached the disk.
+// The C11 standard library. Three more things are used where they exist, but
+// none is required: OpenMP, so that several cores work together; vector types
+// of GCC and clang, so that one core works well; and POSIX, to tell a terminal
+// from a file and to be sure that a file has reached the disk.
 //
 // It cannot work with a compiler that has been told to assume that all numbers
 // are finite: masks use infinities, and the tests use NaN.
@@ -412,10 +412,10 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 //
 // One rule is kept throughout the file: each number is computed by one thread,
 // in one order, whatever the number of threads. Sums of floating-point numbers
-// depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and 1e8 -
-// 1e8 + 1 is 1), so a sum that threads add up in the order in which they happen
-// to finish may differ from run to run. Here the same seed gives the same bits
-// on one core and on two, and every error can be reproduced.
+// depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and
+// 1e8 - 1e8 + 1 is 1), so a sum that threads add up in the order in which they
+// happen to finish may differ from run to run. Here the same seed gives the
+// same bits on one core and on two, and every error can be reproduced.
 
 #ifdef _OPENMP
 #define PRAGMA(text) _Pragma(#text)
@@ -963,8 +963,8 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 // where 1[i=j] is 1 if i = j and 0 otherwise: raising x_i raises its own
 // numerator and everyone's denominator. (For j = i, the quotient rule gives
-// w_i - w_i²; for the others only the denominator moves, and it gives -w_j
-// w_i.) The chain rule sums over all weights of the row:
+// w_i - w_i²; for the others only the denominator moves: -w_j w_i.) The chain
+// rule sums over all weights of the row:
 //
 //     dx_i = Σ_j dw_j w_j (1[i=j] - w_i)
 //          = dw_i w_i - w_i Σ_j dw_j w_j
@@ -1115,8 +1115,8 @@ void attention_backward(Head d, Head a) {
 // and that its noun is feminine: in the last layer of our model, one attention
 // gives the weights of chapter 2, with 0.72 for "car", and each of three others
 // gives 1.00 to "the". So the model runs H attentions, or *heads*, side by
-// side, each on vectors of K = D/H numbers, and joins their results. [section
-// 3.2.2]
+// side, each on vectors of K = D/H numbers, and joins their results.
+// [section 3.2.2]
 //
 // $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
 //
@@ -1348,10 +1348,10 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //     the   red   car   is   fast   end
 //      93    84    25   63     42     2      six rows of the English table
 //
-// Words that serve alike end up with similar rows. In our trained model, the
+// Words that are used alike end up with similar rows. In our trained model, the
 // row closest in direction to that of "red" is that of "green" (their cosine is
 // 0.55), followed by "blue" (0.50), while "car" is at 0.17. Closest to "la" are
-// "ta" (0.88), "cette" and "une" (0.84 each): determiners, singular, feminine.
+// "ta" (0.88), "cette" and "une" (0.84 each): all feminine and singular.
 //
 // (Seen as a matrix product it is x = onehot · table, where onehot has a
 // single 1 in each row. Nobody multiplies by all those zeros, but the gradient
@@ -3611,9 +3611,9 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //     e^z     2.718  7.389  1.000      sum 11.107     lse = log 11.107 = 2.408
 //     p       0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
 //
-// *Label smoothing* asks for a little less certainty: instead of all weight on
-// the expected word, the target distribution q puts ε/V on every word and the
-// remaining 1-ε on the expected one. [section 5.4]
+// *Label smoothing* asks for a little less certainty: instead of putting all
+// its weight on the expected word, the target distribution q puts ε/V on every
+// word and adds the remaining 1-ε to the expected one. [section 5.4]
 //
 //     loss = -Σ_j q_j log p_j,   log p_j = z_j - lse,   lse = log Σ_k e^(z_k)
 //          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
@@ -3744,8 +3744,8 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // do with the norms of chapter 6.)
 
 //@ deviation
-// The gradient is clipped to a global norm. The paper does not mention
-// clipping; many training programs do it as a matter of course.
+// The gradient is clipped to a global norm, as in many training programs. The
+// training that the paper describes, in its section 5, has no such step.
 
 // √Σ x² over n numbers: always in 64 parts, however many threads there are, so
 // that the sum is always the same.
@@ -4766,8 +4766,8 @@ double bleu(const Match *m) {
 // terminal, and counts parameters and memory. It computes nothing new. (The
 // numbers for "the red car is fast", here and in earlier chapters, come from
 // that training run, made by a portable program as `docs/runs/README.md` says.
-// A program tuned to your machine ends with slightly different parameters, and
-// its heads may share the work differently.)
+// A program tuned to your machine ends with other parameters, and its heads may
+// share the work differently.)
 //
 // ## Finding the weights
 //

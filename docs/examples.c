@@ -1,5 +1,5 @@
 // The executed examples of the book. Each shows one idea of transformer.c in
-// numbers that can be checked by hand, or holds a backward pass against finite
+// numbers that can be checked by hand, or compares a backward pass with finite
 // differences.
 //
 //     make examples
@@ -7,8 +7,8 @@
 //     build/examples softmax      runs one of them: the function
 //                                 example_softmax
 //
-// What an example claims it also checks. If that turns out to be false it says
-// so, and the exit status is 1. All of them calculate in double.
+// An example also checks what it claims. If a claim is false, it says so, and
+// the exit status is 1. All of them calculate in double.
 
 #include "../tests/test.h"
 
@@ -42,7 +42,7 @@ void say(bool holds, const char *format, ...) {
     claims_failed += !holds;
 }
 
-// Prints n numbers in a line, behind a label.
+// Prints n numbers in a line, after a label.
 void show_row(const char *label, const real *x, int n, int decimals) {
     put(label, 22);
     for (int j = 0; j < n; j++)
@@ -74,7 +74,7 @@ int places(Mat m) {
 }
 
 // Prints up to four matrices side by side, below their names and shapes. The
-// names stand in one string: show("q k", q, k). Numbers have four decimals, or
+// names are in one string: show("q k", q, k). Numbers have four decimals, or
 // none if all of a matrix are whole.
 void show(const char *names, ...) {
     Mat m[4];
@@ -119,12 +119,12 @@ double distance(const real *x, const real *y, int n) {
 
 // ## Gradients against finite differences
 //
-// This goes as in the tests. A struct …Case holds all that a function takes; a
-// function run_… is the forward pass with just that; and a function …_loss
-// makes one number of what comes out: Σ upstream · out, with random but fixed
-// numbers `upstream`. So the backward pass is given dout = upstream. It adds
-// gradients to buffers that hold PREFILL, which is taken off again in the
-// comparison.
+// This works as in the tests. A struct …Case has everything that a function
+// takes; a function run_… is the forward pass with just that; and a function
+// …_loss turns the result into one number: Σ upstream · out, with random but
+// fixed numbers `upstream`. So the backward pass is given dout = upstream. It
+// adds gradients to buffers filled with PREFILL, which the comparison subtracts
+// again.
 
 // A buffer for the gradient of x.
 Mat prefilled(Mat x) {
@@ -140,8 +140,8 @@ Mat differences(Scalar *f, void *context, Mat x) {
     return d;
 }
 
-// How many elements of dx, which began as `start`, are equal to those of d but
-// for a relative error below 1e-6.
+// How many elements of dx, which began as `start`, are equal to those of d up
+// to a relative error of 1e-6.
 int agreeing(Mat dx, double start, Mat d) {
     int agree = 0;
     for (int i = 0; i < d.rows; i++)
@@ -152,7 +152,7 @@ int agreeing(Mat dx, double start, Mat d) {
 
 // Checks every element of dx, which began as `start`, against finite
 // differences of f, and prints a line with the first element that is not about
-// zero. The first call prints the heading, too.
+// zero. The first call also prints the heading.
 void compare(const char *name, Scalar *f, void *context, Mat x, Mat dx,
              double start) {
     static bool heading;
@@ -189,11 +189,11 @@ double chain_loss(void *context) {
     return (y - c->t) * (y - c->t);
 }
 
-// A loss computed in three steps. x goes two ways, into u and straight into y,
-// and the ways meet again in y. Backward, the steps are taken in reverse order,
-// and each turns the gradient of its result into the gradients of what went in.
-// So x receives a gradient from each of its ways, and the two are added. Finite
-// differences know nothing of steps and find the same.
+// A loss computed in three steps. The path of x branches, into u and straight
+// into y, and merges again in y. The backward pass takes the steps in reverse
+// order, and each turns the gradient of its result into the gradients of what
+// went in. So x receives a gradient along each branch, and the two are added.
+// Finite differences know nothing of steps and find the same.
 void example_chain(void) {
     Chain c = {.w = 3, .x = 2, .b = 1, .t = 5};
     double u = c.w * c.x + c.b;                 // (1)
@@ -235,7 +235,7 @@ void show_strides(const char *name, Mat m) {
 }
 
 // One block of twelve numbers, and four ways of looking at it. Nothing is
-// copied; so what is written through one view is seen through all of them.
+// copied, so whatever is written through one view is seen through all of them.
 void example_views(void) {
     real memory[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     Mat m = mat(memory, 3, 4);
@@ -256,7 +256,7 @@ void example_views(void) {
     show("m mt columns rows", m, mt, columns, rows);
 }
 
-// The product of the chapter, by the definition and by the fast function.
+// The chapter's product, by the definition and by the fast function.
 void example_product(void) {
     real a_numbers[] = {1, 2, 3, 4, 5, 6};
     real b_numbers[] = {1, 0, 0, 1, 2, 2};
@@ -271,8 +271,8 @@ void example_product(void) {
     say(same_bits(slow, fast), "Both give the same.");
 }
 
-// Dropout with p = 0.4. The key alone decides which numbers fall; those that
-// stay are divided by 0.6, so that the mean over many keys is that of x.
+// Dropout with p = 0.4. The key alone decides which numbers are dropped; those
+// that stay are divided by 0.6, so that the mean over many keys is that of x.
 void example_dropout_mean(void) {
     enum { N = 5, DRAWS = 100000 };
     const real x[N] = {4, 1, 3, 2, 5};
@@ -312,8 +312,9 @@ double dropout_loss(void *context) {
     return value;
 }
 
-// Backward, the same function is applied to the gradient, with the same key.
-// Where a number was dropped its gradient is 0: it had no part in the loss.
+// In the backward pass the same function is applied to the gradient, with the
+// same key. Where a number was dropped its gradient is 0: it had no part in the
+// loss.
 void example_dropout_gradient(void) {
     DropoutCase c = {.dropout = {0.4, 35}};
     c.x = random_mat(1, 5);
@@ -355,8 +356,8 @@ void example_softmax(void) {
                           "double.");
 }
 
-// One head at work: three queries, four keys, K = 2. attention_forward makes
-// all steps; scores and scaled are made here once more, to be seen.
+// One head at work: three queries, four keys, K = 2. attention_forward does all
+// the work; scores and scaled are computed here once more, to be shown.
 void example_attention(void) {
     enum { T = 3, S = 4, K = 2 };
     real q_numbers[] = {2, 0, 0, 2, 1, 1};
@@ -436,7 +437,7 @@ void show_codes(const char *name, Mat m) {
     }
 }
 
-// Two sentences of three positions, D = 6. Each number says where it lies:
+// Two sentences of three positions, D = 6. Each number says where it is:
 // sentence, position, column. A head of a sentence is a block of it.
 void example_heads(void) {
     enum { B = 2, T = 3, D = 6, H = 3, K = D / H };
@@ -535,7 +536,7 @@ void example_multi_head_gradient(void) {
 // ## Chapter 4: embeddings and positions
 
 // The codes of four positions, and how alike two positions are: that depends on
-// how far apart they are, and not on where they stand.
+// how far apart they are, and not on where they are.
 void example_positions(void) {
     enum { P = 40, D = 8 };
     Mat p = arena_mat(&room, P, D);
@@ -556,12 +557,12 @@ void example_positions(void) {
         }
         putchar('\n');
     }
-    say(equal, "\nEach column holds one number only.");
+    say(equal, "\nThe number in a column is the same in every row.");
 }
 
-// Two sentences of two tokens. Token 2 stands in both, so its row collects two
-// gradients, times √D = 2; token 0 stands in none. The first position collects
-// the gradients of both sentences, and so does the second.
+// Two sentences of two tokens. Token 2 occurs in both, so its row collects two
+// gradients, times √D = 2; token 0 occurs in neither. The first position
+// collects the gradients of both sentences, and so does the second.
 void example_embedding_gradient(void) {
     enum { V = 4, P = 2, D = 4, B = 2, T = 2 };
     const int ids[B * T] = {2, 1, 3, 2};
@@ -675,8 +676,9 @@ void example_feed_forward_gradient(void) {
 // ## Chapter 6: residual connections and norms
 
 // Three rows, each normalized by itself. The second is the first plus 100, the
-// third is its double: after the norm they are the same. Below, what becomes of
-// the first row if the variance is divided by D-1 and ε added to the root.
+// third is twice the first: after the norm they are the same. Below is what
+// becomes of the first row if the variance is divided by D-1 and ε is added to
+// the root.
 void example_norm(void) {
     enum { D = 4 };
     real numbers[] = {1, 0, 0, 0, 101, 100, 100, 100, 2, 0, 0, 0};
@@ -858,7 +860,7 @@ double encoder_loss(void *context) {
 }
 
 // Two sentences of six random embeddings go through the encoder. Then one
-// embedding is blanked: every position of its sentence notices, and none of the
+// embedding is blanked: every position of its sentence changes, and none of the
 // other. Then the positions of the first sentence are put in another order.
 void example_encoder(void) {
     enum { LENGTH = 6, BLANK = 2 };
@@ -886,7 +888,7 @@ void example_encoder(void) {
         noticed = noticed && far[i] > 0.01 && far[LENGTH + i] == 0;
         same = same && distance(row(y_moved, i), row(y, from[i]), D) < 1e-12;
     }
-    say(noticed, "\nAll of sentence 0 notice, and none of sentence 1.");
+    say(noticed, "\nEvery position of sentence 0 moves, and none of sentence 1.");
     say(same, "The input in another order gives the output in that order:\n"
         "the largest difference is below 1e-12.");
     transformer_free(t);
@@ -960,7 +962,7 @@ void show_part(const char *label, Mat part) {
 }
 
 // Three decoder layers look at one memory. Each layer's part of dmemory goes
-// into a matrix of its own here; only all three together are what finite
+// into a matrix of its own here; only all three together give what finite
 // differences find. A layer that is forgotten is missing from the sum.
 void example_memory_gradient(void) {
     enum { L = 3 };
@@ -1028,8 +1030,8 @@ void example_masks(void) {
     }
 }
 
-// One sentence, two targets that differ in their last word only. With the
-// causal mask no earlier logit notices. Without it they all do: the model is
+// One sentence, and two targets that differ only in their last word. With the
+// causal mask no earlier logit changes. Without it they all do: the model is
 // told what it should predict.
 void example_leak(void) {
     Config config = small_config();
@@ -1044,7 +1046,7 @@ void example_leak(void) {
             encode(&pass, &s, t, source_ids, S, masks[m].source);
             logits[m][k] = decode(&pass, &s, t, input[k], T, masks[m]);
         }
-    printf("The last word of the input becomes another. How far do the logits"
+    printf("The last word of the input is changed. How far do the logits"
            " move?\n\n"
            "position                      0        1        2        3\n");
     for (int m = 0; m < 2; m++) {
@@ -1332,8 +1334,8 @@ void example_schedule(void) {
     }
 }
 
-// A gradient that is too long is shortened to length 1; its direction stays. A
-// short one is left alone.
+// A gradient that is too long is shortened to length 1 and keeps its direction.
+// A short one is left alone.
 void example_clip(void) {
     const real gradient[2][2] = {{3, 4}, {0.3, 0.4}};
     printf("gradient            norm    factor    clipped             norm\n");
@@ -1535,7 +1537,7 @@ void example_look(void) {
 
 // ## Chapter 14: saving and loading
 
-// The settings that a training begins with if the user chooses nothing.
+// The settings of a training run in which the user has chosen nothing.
 Settings initial_settings(void) {
     Settings s = {0};
     for (const Option *o = options; o < options + OPTIONS; o++)
@@ -1563,7 +1565,7 @@ Checkpoint tiny_checkpoint(void) {
     return c;
 }
 
-// Prints the metadata on lines broken at commas. Returns what comes behind it.
+// Prints the metadata on lines broken at commas. Returns what comes after it.
 const char *show_metadata(const char *header) {
     int used = 0;
     const char *end = strstr(header, "\"source_embedding");
@@ -1582,7 +1584,7 @@ const char *show_metadata(const char *header) {
 }
 
 // Prints the entry of the tensor at `header`, its name and the rest on a line
-// each. Returns what comes behind it.
+// each. Returns what comes after it.
 const char *show_entry(const char *header) {
     const char *name_end = strchr(header, ':') + 1;
     const char *end = strchr(header, '}') + 1;
@@ -1593,7 +1595,7 @@ const char *show_entry(const char *header) {
 }
 
 // A tiny model is saved, and the file taken apart: the length of the header,
-// the header, and how many bytes of numbers come behind it. Then it is loaded.
+// the header, and how many bytes of numbers come after it. Then it is loaded.
 void example_checkpoint(void) {
     const char *path = "example.safetensors";
     Checkpoint c = tiny_checkpoint(), again;

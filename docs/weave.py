@@ -543,8 +543,8 @@ def headings_of(body):
 
 
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
-         "<code>make docs</code>.\nWhatever was run here was run when the page "
-         "was made.")
+         "<code>make docs</code>.\nAll output shown here is from a run made with "
+         "the page.")
 
 
 def page(title, body, *, name, top, before=None, after=None, base="",
