@@ -29,6 +29,8 @@
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make bench-product   how the matrix product became fast, step by step
 #   make bench-torch  the same beside PyTorch (python3-torch), in turn
+#   make bench-learn  does it learn as well as PyTorch? DATA=pairs.tsv and
+#                     TEST=held-out.tsv, or 5 % of DATA (python3-nltk, too)
 #   make gradcheck    the largest gradient error of every tensor, as a table
 #   make data         make the data sets anew
 #
@@ -45,8 +47,8 @@
 #   make soak         all that takes long (hours; installs packages)
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
-VARIABLES = PORTABLE N SRC JSON FORCE SHOW SHORT NAMES THREADS SAMPLE SEED CSV \
-    ALL JOBS TORCH NOTEBOOK_PYTHON GOMP_SPINCOUNT KMP_BLOCKTIME
+VARIABLES = PORTABLE N SRC JSON FORCE SHOW SHORT NAMES THREADS DATA TEST \
+    SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON GOMP_SPINCOUNT KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
@@ -167,6 +169,11 @@ bench-torch: build/bench
 	$(TORCH) tests/bench/bench_torch.py $(if $(THREADS),--threads $(THREADS)) \
 	    --decode
 
+bench-learn: transformer
+	@[ '$(DATA)' ] || { \
+	    echo "which pairs? make bench-learn DATA=pairs.tsv" >&2; exit 1; }
+	$(TORCH) tests/bench/learn.py '$(DATA)' $(if $(TEST),'$(TEST)')
+
 # Debian's python3-torch belongs to Debian's python3.
 TORCH ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
@@ -264,5 +271,5 @@ clean:
 
 FORCE:
 .PHONY: all help run test check doctor coverage mutants platforms soak gradcheck \
-    chapters bench bench-product bench-torch docs docs-check docs-runs examples \
-    $(STUDENT) test-exercises notebooks notebooks-check data clean FORCE
+    chapters bench bench-product bench-torch bench-learn docs docs-check docs-runs \
+    examples $(STUDENT) test-exercises notebooks notebooks-check data clean FORCE

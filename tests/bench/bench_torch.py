@@ -34,93 +34,105 @@ CORES = ["", "SKYLAKEX", "HASWELL", "ZEN"]
 DECODE_SIZE, DECODE_LENGTH = "small", 20
 
 
-def tutorial_model(name):
-    """The model that tutorials build, with random weights."""
+def tutorial_model(source_vocab, target_vocab, d_model, heads, layers, d_ff,
+                   length, dropout):
+    """The model that tutorials build, with the weights PyTorch gives it."""
     import math
     import torch
     from torch import nn
 
     class Attention(nn.Module):
-        def __init__(self, d_model, heads):
+        def __init__(self):
             super().__init__()
-            self.heads = heads
             self.query = nn.Linear(d_model, d_model)
             self.key = nn.Linear(d_model, d_model)
             self.value = nn.Linear(d_model, d_model)
             self.output = nn.Linear(d_model, d_model)
-            self.dropout = nn.Dropout(0.1)
+            self.dropout = nn.Dropout(dropout)
 
         def split(self, x):
-            return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+            return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
 
-        def forward(self, x, y, mask=None):
+        def forward(self, x, y, hidden=None):
             q = self.split(self.query(x))
             k = self.split(self.key(y))
             v = self.split(self.value(y))
             scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
-            if mask is not None:
-                scores = scores.masked_fill(mask, float("-inf"))
+            if hidden is not None:
+                scores = scores.masked_fill(hidden, float("-inf"))
             out = self.dropout(scores.softmax(-1)) @ v
             return self.output(out.transpose(1, 2).reshape(x.shape))
 
     class Layer(nn.Module):
-        def __init__(self, d_model, heads, d_ff, cross):
+        def __init__(self, cross):
             super().__init__()
-            self.self_attention = Attention(d_model, heads)
-            self.cross_attention = Attention(d_model, heads) if cross else None
+            self.self_attention = Attention()
+            self.cross_attention = Attention() if cross else None
             self.inner = nn.Linear(d_model, d_ff)
             self.outer = nn.Linear(d_ff, d_model)
-            self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(3))
-            self.dropout = nn.Dropout(0.1)
+            self.norms = nn.ModuleList(
+                nn.LayerNorm(d_model) for _ in range(3 if cross else 2))
+            self.dropout = nn.Dropout(dropout)
 
-        def forward(self, x, memory=None, mask=None):
-            x = self.norms[0](x + self.dropout(self.self_attention(x, x, mask)))
+        def forward(self, x, hidden, memory=None, padding=None):
+            y = self.self_attention(x, x, hidden)
+            x = self.norms[0](x + self.dropout(y))
             if self.cross_attention:
-                y = self.cross_attention(x, memory)
+                y = self.cross_attention(x, memory, padding)
                 x = self.norms[1](x + self.dropout(y))
             y = self.outer(self.dropout(torch.relu(self.inner(x))))
-            return self.norms[2](x + self.dropout(y))
+            return self.norms[-1](x + self.dropout(y))
 
     class Transformer(nn.Module):
-        def __init__(self, vocab, d_model, heads, layers, d_ff, length):
+        """`padding` is true where a source key (batch, 1, 1, length) is the
+        pad; without it there is none. A target's pads come last, so that the
+        mask of the future hides them."""
+
+        def __init__(self):
             super().__init__()
-            self.source = nn.Embedding(vocab, d_model)
-            self.target = nn.Embedding(vocab, d_model)
-            self.encoder = nn.ModuleList(
-                Layer(d_model, heads, d_ff, False) for _ in range(layers))
-            self.decoder = nn.ModuleList(
-                Layer(d_model, heads, d_ff, True) for _ in range(layers))
-            self.output = nn.Linear(d_model, vocab)
-            self.dropout = nn.Dropout(0.1)
+            self.source = nn.Embedding(source_vocab, d_model)
+            self.target = nn.Embedding(target_vocab, d_model)
+            self.encoder = nn.ModuleList(Layer(False) for _ in range(layers))
+            self.decoder = nn.ModuleList(Layer(True) for _ in range(layers))
+            self.output = nn.Linear(d_model, target_vocab)
+            self.dropout = nn.Dropout(dropout)
             turns = torch.arange(length)[:, None] * 10000 ** (
                 -torch.arange(0, d_model, 2) / d_model)
             table = torch.stack([turns.sin(), turns.cos()], -1)
             self.positions = table.view(length, d_model)
-            self.mask = torch.ones(length, length).triu(1).bool()
+            self.future = torch.ones(length, length).triu(1).bool()
 
         def embed(self, table, ids):
-            x = table(ids) * math.sqrt(table.embedding_dim)
+            x = table(ids) * math.sqrt(d_model)
             return self.dropout(x + self.positions[:ids.shape[1]])
 
-        def encode(self, source):
+        def encode(self, source, padding=None):
             x = self.embed(self.source, source)
             for layer in self.encoder:
-                x = layer(x)
+                x = layer(x, padding)
             return x
 
-        def decode(self, target, memory):
-            length = target.shape[1]
+        def decode(self, target, memory, padding=None):
+            n = target.shape[1]
             y = self.embed(self.target, target)
             for layer in self.decoder:
-                y = layer(y, memory, self.mask[:length, :length])
+                y = layer(y, self.future[:n, :n], memory, padding)
             return self.output(y)
 
-        def forward(self, source, target):
-            return self.decode(target, self.encode(source))
+        def forward(self, source, target, padding=None):
+            memory = self.encode(source, padding)
+            return self.decode(target, memory, padding)
+
+    return Transformer()
+
+
+def model_of_size(name):
+    """The tutorial's model in one of the sizes, with random weights."""
+    import torch
 
     torch.manual_seed(1)
     vocab, d_model, heads, layers, d_ff, _, length = SIZES[name]
-    return Transformer(vocab, d_model, heads, layers, d_ff, length)
+    return tutorial_model(vocab, vocab, d_model, heads, layers, d_ff, length, 0.1)
 
 
 def train_worker(name, threads, seconds):
@@ -131,7 +143,7 @@ def train_worker(name, threads, seconds):
 
     torch.set_num_threads(threads)
     vocab, _, _, _, _, batch, length = SIZES[name]
-    model = tutorial_model(name)
+    model = model_of_size(name)
     adam = torch.optim.Adam(model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
     times, started = [], time.perf_counter()
     while len(times) < 4 or time.perf_counter() - started < seconds:
@@ -155,7 +167,7 @@ def decode_worker(threads, sentences):
 
     torch.set_num_threads(threads)
     vocab = SIZES[DECODE_SIZE][0]
-    model = tutorial_model(DECODE_SIZE).eval()
+    model = model_of_size(DECODE_SIZE).eval()
     sources = torch.randint(4, vocab, (sentences, DECODE_LENGTH))
     with torch.no_grad():
         started = time.perf_counter()
