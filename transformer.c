@@ -87,6 +87,29 @@
 // command. It prints the example that the text around it describes. "[section
 // 3.2]" is one of the paper.
 //
+// ## Formulas
+//
+// Formulas are written with plain signs, so that they can be read in any
+// editor; the pages of the walkthrough set them as a printed book does. This is
+// the whole notation:
+//
+//     w_j             for element j of w; letters from i on are indices
+//     Σ_j w_j         for the sum of w_j over every j
+//     Σ_(j<i) w_j     for the sum over those j for which j < i
+//     ∂y/∂x           for the derivative of y with respect to x
+//     √x, x², x^y     for a root and for powers
+//     (x + 1)/2       for a fraction
+//     a b, a · b      for a product, of numbers or of matrices
+//     aᵀ              for a transposed matrix
+//     f(x), f'(x)     for a function and its derivative
+//     1[i=j]          for 1 if what is in the brackets holds, and 0 if not
+//     m ← m + 1       for a new value of m
+//
+// The reason for a step stands beside it and begins with a word such as
+// "since", "by" or "through". An indented block is a formula if it has a
+// subscript, a Greek letter, ∂ or something raised; then each of its lines must
+// keep to this notation. Any other block is a table, a drawing or a command.
+//
 // ## How to differentiate a program
 //
 // If you have never written a backward pass, you need one idea. The loss is a
@@ -809,10 +832,10 @@ Dropout next_dropout(Pass *pass) {
 // The shapes, for one head and one sentence: T queries, S keys and as many
 // values, each K numbers wide.
 //
-//     q (T,K)   k (S,K)   v (S,K)
-//     scores  = q kᵀ · scale        (T,S)   how well query i matches key j
-//     weights = softmax(scores)     (T,S)   each row sums to 1
-//     out     = weights v           (T,K)   row i: a mixture of the values
+//     q, k, v                       (T,K), (S,K), (S,K)
+//     scores  = q kᵀ · scale        (T,S)   by how well query i matches key j
+//     weights = softmax(scores)     (T,S)   so that each row sums to 1
+//     out     = weights v           (T,K)   where row i mixes the values
 //
 // A dictionary in a program finds the one key that is equal and returns its
 // value. Attention is a soft dictionary: every key matches a little, and the
@@ -938,7 +961,11 @@ void softmax_forward(Mat scores, Mask mask) {
 // the weights, and want dx, the gradient with respect to the scores. Each
 // weight depends on each score of its row:
 //
-//     ∂w_j / ∂x_i = w_j (1[i=j] - w_i)
+//     x_j           for the score of key j in the row
+//     w_j           for its weight
+//     dx_j, dw_j    for the gradients of these two
+//
+//     ∂w_j/∂x_i = w_j (1[i=j] - w_i)
 //
 // where 1[i=j] is 1 if i = j and 0 otherwise: raising x_i raises its own
 // numerator and everybody's denominator. (For j = i, the quotient rule gives
@@ -1025,20 +1052,15 @@ void attention_forward(Head a, Mask mask) {
 // Backward, step by step from the last to the first. The only new rule is that
 // of the matrix product. In index form, for c = a b:
 //
-//     c_ij = Σ_p a_ip b_pj
-//     da_ip = Σ_j dc_ij b_pj     a_ip meets every j of its row:   da = dc bᵀ
-//     db_pj = Σ_i a_ip dc_ij     b_pj meets every i of its column: db = aᵀ dc
+//     c_ij  = Σ_p a_ip b_pj
+//     da_ip = Σ_j dc_ij b_pj     since a_ip meets every j of its row
+//     db_pj = Σ_i a_ip dc_ij     since b_pj meets every i of its column
 //
 // The shapes leave no other choice, which is a good way to remember it.
 //
-//     in a picture      c      =      a      ·      b
-//                     (n,m)         (n,k)         (k,m)
-//
-//                      da      =     dc      ·      bᵀ
-//                     (n,k)         (n,m)         (m,k)
-//
-//                      db      =      aᵀ     ·     dc
-//                     (k,m)         (k,n)         (n,m)
+//     c  = a b         (N,O) = (N,I) (I,O)
+//     da = dc bᵀ       (N,I) = (N,O) (O,I)
+//     db = aᵀ dc       (I,O) = (I,N) (N,O)
 //
 // The scores are such a product with b = kᵀ. Its gradient is d(kᵀ) = qᵀ
 // dscores; transposed on both sides, dk = dscoresᵀ q.
@@ -1154,8 +1176,10 @@ void add_column_sums(Mat total, Mat x) {
 // The product rule of chapter 2 does most of the work. And since b_j is added
 // in every row, it collects the gradient of every row.
 //
-//     y_ij = Σ_p x_ip W_pj + b_j
-//     dx = dy Wᵀ       dW = xᵀ dy       db_j = Σ_i dy_ij
+//     y_ij = Σ_p x_ip W_pj + b_j     for row i, input p and output j
+//     dx   = dy Wᵀ
+//     dW   = xᵀ dy
+//     db_j = Σ_i dy_ij               since b_j is in every row
 //
 // The rows are all positions of all sentences of the batch. One W serves them
 // all, so dW adds up, over all rows, how each row would like W to change.
@@ -1411,8 +1435,9 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 // A row of the table is used wherever its token stands, so it collects the
 // gradients of all those places. Rows of tokens that do not occur get nothing.
 //
-//     dtable[v] = √D Σ over places i with ids[i] = v of dx_i
-//     dpositions[t] = Σ over sentences of dx at position t
+//     dx_i         for row i of dx, at the place of token ids_i
+//     dtable_v     = √D Σ_(ids_i = v) dx_i
+//     dpositions_t = Σ_(i mod T = t) dx_i
 //
 // The token ids themselves have no gradient: they are not numbers one could
 // change a little.
@@ -1500,9 +1525,9 @@ void activation_forward(Mat to, Mat x, int activation) {
 
 // The derivatives:
 //
-//     relu'(x) = 1 if x > 0, else 0
-//     gelu'(x) = Φ(x) + x Φ'(x)          product rule
-//              = Φ(x) + x e^(-x²/2) / √(2π)
+//     relu'(x) = 1[x > 0]
+//     gelu'(x) = Φ(x) + x Φ'(x)                  by the product rule
+//              = Φ(x) + x e^(-x²/2) / √(2π)      since Φ' is the normal density
 //
 // At 0 ReLU has a corner and no derivative; 0 is the usual choice. How to check
 // it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that gelu'(x) +
@@ -1607,8 +1632,10 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // The variance is divided by D, not D-1, and ε stands inside the root.
 // Tutorials differ in this; an example tells them apart:
 //
-//     x = [1, 0, 0, 0]     μ = 1/4     σ² = (9/16 + 3/16)/4 = 3/16
-//     y = [3/4, -1/4, -1/4, -1/4] / √(3/16) = [1.732, -0.577, -0.577, -0.577]
+//     x  = [1, 0, 0, 0]
+//     μ  = 1/4
+//     σ² = (9/16 + 3/16)/4 = 3/16
+//     y  = [3/4, -1/4, -1/4, -1/4] / √(3/16) = [1.732, -0.577, -0.577, -0.577]
 //
 // With D-1 and ε outside the root the first number comes out as 1.5.
 
@@ -1660,21 +1687,23 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // one row, write n_j for the normalized number and r for the reciprocal of the
 // standard deviation (rstd in the code):
 //
-//     n_j = (x_j - μ) r,     y_j = g_j n_j + b_j
+//     n_j = (x_j - μ) r
+//     y_j = g_j n_j + b_j
 //
 // Gain and bias are easy: dg_j = Σ_rows dy_j n_j and db_j = Σ_rows dy_j. Let
 // dn_j = dy_j g_j be the gradient that reaches n. Each x_i acts in three ways:
 // directly through n_i, and on all n_j through μ and through r.
 //
-//     ∂μ/∂x_i = 1/D
-//     ∂r/∂x_i = -r³ (x_i - μ)/D = -r² n_i/D        since r = (σ²+ε)^(-1/2)
-//               and ∂σ²/∂x_i = 2 (x_i - μ)/D
+//     ∂μ/∂x_i  = 1/D
+//     ∂σ²/∂x_i = 2 (x_i - μ)/D
+//     ∂r/∂x_i  = -1/2 (σ²+ε)^(-3/2) ∂σ²/∂x_i       since r = (σ²+ε)^(-1/2)
+//              = -r³ (x_i - μ)/D                   since (σ²+ε)^(-3/2) = r³
+//              = -r² n_i/D                         since n_i = (x_i - μ) r
 //
-//     dx_i = r dn_i                                directly
+//     dx_i = r dn_i                                through n_i itself
 //          - r · 1/D Σ_j dn_j                      through μ
 //          - r n_i · 1/D Σ_j dn_j n_j              through r
-//
-//     dx_i = r (dn_i - dn_mean - n_i · dnn_mean)
+//          = r (dn_i - dn_mean - n_i dnn_mean)
 //
 // with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
 //
@@ -3230,8 +3259,15 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // the expected word, the target distribution q puts ε/V on every word and the
 // remaining 1-ε on the expected one. [section 5.4]
 //
-//     loss = -Σ_j q_j log p_j,   log p_j = z_j - lse,   lse = log Σ_k e^(z_k)
-//          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
+//     z_j, p_j     for the logit and the probability of word j
+//     q_j          for its share in the target distribution
+//     z_y          for the logit of the expected word
+//
+//     lse     = log Σ_k e^(z_k)
+//     log p_j = z_j - lse
+//     loss    = -Σ_j q_j log p_j
+//             = lse - Σ_j q_j z_j                   since Σ_j q_j = 1
+//             = lse - (1-ε) z_y - ε/V Σ_j z_j
 //
 // Of the definitions in use this is PyTorch's; others spread ε over the V-1
 // wrong words only. With smoothing even a perfect model has a loss above zero,
@@ -3399,8 +3435,11 @@ double clip_factor(double norm, double clip) {
 // single batches cancels, and v of its square, so that every parameter moves by
 // about the same amount however large its gradients are.
 //
-//     m = β₁ m + (1-β₁) g           v = β₂ v + (1-β₂) g²
-//     p -= rate · m̂ / (√v̂ + ε)      m̂ = m/(1-β₁ᵗ),  v̂ = v/(1-β₂ᵗ)
+//     m ← β₁ m + (1-β₁) g                  where g is the gradient of p
+//     v ← β₂ v + (1-β₂) g²
+//     m̂ = m/(1-β₁ᵗ)
+//     v̂ = v/(1-β₂ᵗ)
+//     p ← p - rate · m̂ / (√v̂ + epsilon)
 //
 // m and v start at zero and would be too small at first; dividing by 1-βᵗ (t is
 // the number of the step, from 1) makes up for that (*bias correction*).
@@ -4395,9 +4434,9 @@ void print_parameters(FILE *file, const Transformer *t) {
 // M = B·T in the decoder, and two copies of the attention weights if there is
 // dropout:
 //
-//     encoder layer   8 N D + 2 N F + 2 B H S²
-//     decoder layer  12 M D + 2 N D + 2 M F + 2 B H T (T + S)
-//     embeddings and logits        N D + M D + M V
+//     encoder = 8 N D + 2 N F + 2 B H S²                      in each layer
+//     decoder = 12 M D + 2 N D + 2 M F + 2 B H T (T + S)      in each layer
+//     ends    = N D + M D + M V                 in embeddings and logits
 //
 // For instance, 8 N D is made of q, k, v, the context, the output of attention
 // (which the sum overwrites) and its norm; then the last two once more for the
@@ -4683,7 +4722,9 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // number at a time; these few lines without a branch run in vector registers
 // and are right to 2 or 3 parts in 10⁷:
 //
-//     eˣ = 2ⁿ · eʳ,   n = round(x / ln 2),   r = x - n ln 2,   |r| ≤ 0.35
+//     eˣ = 2ⁿ · eʳ
+//     n  = round(x / ln 2)
+//     r  = x - n ln 2          so that -0.35 ≤ r ≤ 0.35
 //
 // where 2ⁿ is n written into the exponent bits of a float and eʳ a polynomial.
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks

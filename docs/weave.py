@@ -21,6 +21,7 @@ nobody uses, a formula that pandoc cannot convert) stops it with a message.
 import csv
 import html
 import inspect
+import itertools
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import formula
 import plots
 import source_file
 
@@ -199,8 +201,11 @@ def anchor_of(chapter, title):
     return f"{chapter.name}-{words}".replace("_", "-")
 
 
+RAW = "\n~~~~~~~~~~"  # begins what is HTML already
+
+
 def raw(text):
-    return f"\n~~~~~~~~~~{{=html}}\n{text}\n~~~~~~~~~~\n"
+    return f"{RAW}{{=html}}\n{text}{RAW}\n"
 
 
 def contract_of(lines):
@@ -221,6 +226,21 @@ def contract(lines):
             out.append(line + ("\\" if short or line.endswith("]") else ""))
     return "\n".join(l if l.startswith("    ") else re.sub(r" {2,}", "\u2003", l)
                      for l in out)
+
+
+def set_formulas(lines, first):
+    """Lines of prose, which begin at line `first` of the file; the blocks that
+    are formulas have become MathML."""
+    out, indented = [], lambda numbered: numbered[1].startswith("    ")
+    for inside, block in itertools.groupby(enumerate(lines, first), indented):
+        numbers, text = zip(*block)
+        try:
+            out += [raw(formula.mathml(text))] \
+                if inside and formula.is_formula(text) else text
+        except formula.Wrong as wrong:
+            row, why = wrong.args
+            fail(f"transformer.c:{numbers[row]}: a formula: {why}")
+    return out
 
 
 class Book:
@@ -290,7 +310,7 @@ class Book:
 
     def prose(self, text):
         """Paragraphs with links; what is indented is left alone."""
-        return "\n\n".join(p if p.startswith("    ") else self.link(p)
+        return "\n\n".join(p if p.startswith(("    ", RAW)) else self.link(p)
                            for p in text.split("\n\n"))
 
     def place(self, name):
@@ -378,15 +398,18 @@ class Book:
                 if lines[0].startswith("#"):
                     out.append(self.prose(boxes.get(f"after {section}", "")))
                     _, section, anchor = next(headings)
-                    out.append(f"{lines.pop(0)} {{#{anchor}}}")
+                    out.append(f"{lines[0]} {{#{anchor}}}")
+                    lines[0] = ""
                 last = []
                 if lines and below and below.kind == "code" and below.touches:
                     last = contract_of(block.lines)
                     lines = lines[:len(lines) - len(last)]
-                out.append(self.prose("\n".join(lines)))
+                out.append(self.prose("\n".join(
+                    set_formulas(lines, block.line))))
                 if last:
-                    out.append("::: contract\n" + self.prose(contract(last))
-                               + "\n:::")
+                    out.append("::: contract\n" + self.prose("\n".join(
+                        set_formulas(contract(last).split("\n"),
+                                     block.line + len(lines)))) + "\n:::")
             elif block.kind == "deviation":
                 out.append("::: deviation\n" + self.link(block.text())
                            + "\n:::")
