@@ -896,7 +896,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // ## Softmax
 //
-// $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
+// $$ w_j = \frac{e^{x_j}}{\sum_i e^{x_i}} $$
 //
 // Adding the same number to all x changes nothing, since it cancels. We use
 // this freedom to subtract the largest x: then no exponential can overflow, and
@@ -1618,7 +1618,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // ## Layer normalization
 //
-// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_j $$
+// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_j $$
 //
 // $$ \mu = \frac{1}{D}\sum_j x_j $$
 //

@@ -69,7 +69,7 @@ class Page(HTMLParser):
             self.unnamed.append(str(a))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
-        self.math += tag == "math"
+        self.math += tag == "math" and a.get("display") == "block"
         if tag == "pre" and "program" in a.get("class", "").split():
             self.depth = len(self.open)
             self.listings.append("")

@@ -311,3 +311,40 @@ def mathml(lines):
                         for kind, cell, *column in zip(KINDS, row, *rows)
                         if any(column))) for row in rows]
         + ["</mtable></math>"])
+
+
+def is_symbol(word):
+    """May it stand in a formula within a sentence? Letters side by side must be
+    those of a gradient (dx_i) or stand behind _ or ∂."""
+    rest = re.sub(r"(?<=[_∂])[A-Za-z]+|d[A-Za-z]{1,2}(?=_)", "", word)
+    return word not in ("a", "A", "I") and not re.search(
+        rf"[A-Za-z]{{2}}|[^-+=≈≤<·/()√Σ∂^_\w{''.join(RAISED)}]", rest)
+
+
+def sentence(text):
+    """Prose in Markdown, in which formulas with a subscript or ∂ have become
+    MathML. Such a formula ends at a word or at punctuation."""
+    out = run = ""
+    for piece in re.split(r"(\s+|[.,;:]+(?=[\s)]|$))", text) + ["end"]:
+        if piece != "end" and (
+                is_symbol(piece) if piece.strip() else run and piece in " \n"):
+            run += piece
+        else:
+            out += in_sentence(run) + piece
+            run = ""
+    return out[:-3]
+
+
+def in_sentence(run):
+    """A run of symbols. Single parentheses around a formula are not its own."""
+    if not re.search(r"[A-Za-z]_[i-z]{1,2}(?!\w)|d[a-z]+_[a-z]|∂\w", run):
+        return run
+    end = len(run.rstrip())
+    start = len(run) - len(run.lstrip("=+·/ \n"))
+    while run[start:end].count("(") > run[start:end].count(")"):
+        start = run.index("(", start) + 1
+    while run[start:end].count("(") < run[start:end].count(")"):
+        end = run.rindex(")", start, end)
+    tree = Parser(" ".join(run[start:end].split())).row()
+    return run[:start] + "`" + tag("math", render(("list", *tree), True)) \
+        + "`{=html}" + run[end:]

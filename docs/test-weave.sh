@@ -100,6 +100,9 @@ unread "'because j is i' is neither shapes.* nor a reason" \
 unread "a name, a number or ( should touch _" 'dx_i = dy_ j'
 unread "'3 4' is neither" 'dx_i = 1 2   3 4'
 unread "'3 4' is neither" 'x = 1 2   3 4\n//     dx_i = 1'
+in_chapter '// Raising dx_i = = 2 shifts it.'
+refused "a formula in a sentence that cannot be read" \
+    "transformer.c:[0-9]*: a formula: = is not expected there"
 
 in_chapter '// See chapter 16.'
 refused "a chapter that does not exist" "there is no chapter 16"

@@ -228,18 +228,29 @@ def contract(lines):
                      for l in out)
 
 
+def kind_of(numbered):
+    """What a line of prose belongs to."""
+    _, line = numbered
+    return "block" if line.startswith("    ") else \
+        "text" if line and not line.startswith("$$") else ""
+
+
 def set_formulas(lines, first):
-    """Lines of prose, which begin at line `first` of the file; the blocks that
-    are formulas have become MathML."""
-    out, indented = [], lambda numbered: numbered[1].startswith("    ")
-    for inside, block in itertools.groupby(enumerate(lines, first), indented):
-        numbers, text = zip(*block)
+    """Lines of prose, which begin at line `first` of the file, with formulas in
+    MathML: blocks, and what stands in a sentence."""
+    out = []
+    for kind, part in itertools.groupby(enumerate(lines, first), kind_of):
+        numbers, text = zip(*part)
         try:
-            out += [raw(formula.mathml(text))] \
-                if inside and formula.is_formula(text) else text
+            if kind == "block" and formula.is_formula(text):
+                out.append(raw(formula.mathml(text)))
+            elif kind == "text":
+                out.append(formula.sentence("\n".join(text)))
+            else:
+                out += text
         except formula.Wrong as wrong:
-            row, why = wrong.args
-            fail(f"transformer.c:{numbers[row]}: a formula: {why}")
+            *row, why = wrong.args
+            fail(f"transformer.c:{numbers[sum(row)]}: a formula: {why}")
     return out
 
 
