@@ -33,8 +33,8 @@ TOKEN = re.compile(
     rf"|(?P<raised>[{''.join(RAISED)}]+)|(?P<lowered>[{''.join(LOWERED)}]+)"
     r"|(?P<relation>[=≈≤≥<>≠←])|(?P<open>[(\[])|(?P<hat>\u0302)|(?P<prime>')"
     r"|(?P<script>[_^])|(?P<prefix>[√∂Σ…])|(?P<sign>[-+])|(?P<mark>[,/·)\]])")
-MARK = re.compile(rf"(?<![A-Za-z_])[A-Za-z]+_[i-z]{{1,2}}(?![A-Za-z_])"
-                  rf"|[∂Σ{GREEK}{''.join(RAISED)}]")
+SUBSCRIPT = r"[A-Za-z]_([i-z]{1,2}|\d{1,2})(?!\w)"  # letters from i on
+MARK = re.compile(rf"{SUBSCRIPT}|[∂Σ{GREEK}{''.join(RAISED)}]")
 
 
 class Wrong(Exception):
@@ -42,8 +42,7 @@ class Wrong(Exception):
 
 
 def is_formula(lines):
-    """Does a line have a subscript (an index from i to z), a Greek letter, ∂ or
-    Σ, or something raised?"""
+    """Does a line have a subscript, a Greek letter, ∂, or something raised?"""
     return any(MARK.search(line) for line in lines)
 
 
@@ -250,7 +249,8 @@ def reason(text, names):
     """Words, with formulas between them. What looks like a word is a name if
     the formulas of its block have it; "a" is a word if one follows."""
     def is_text(word):
-        return re.fullmatch("[A-Za-z]{2,}[,;]?", word) and word not in names
+        return re.fullmatch("[A-Za-z]{2,}(-[A-Za-z]{2,})*[,;]?", word) \
+            and word not in names
 
     words, out, piece = text.split(), "", ""
     for word, after in zip(words, words[1:] + ["end"]):
@@ -337,7 +337,7 @@ def sentence(text):
 
 def in_sentence(run):
     """A run of symbols. Single parentheses around a formula are not its own."""
-    if not re.search(r"[A-Za-z]_[i-z]{1,2}(?!\w)|d[a-z]+_[a-z]|∂\w", run):
+    if not re.search(SUBSCRIPT + r"|d[a-z]+_[a-z]|∂\w", run):
         return run
     end = len(run.rstrip())
     start = len(run) - len(run.lstrip("=+·/ \n"))
