@@ -89,26 +89,23 @@
 //
 // ## Formulas
 //
-// Formulas are written with plain signs, so that they can be read in any
-// editor; the pages of the walkthrough set them as a printed book does. This is
-// the whole notation:
+// Formulas are written in plain characters, so that any editor shows them; the
+// pages of the walkthrough set them as a printed book does. Indices are letters
+// from i on, or numbers. This is the whole notation:
 //
-//     w_j             for element j of w; letters from i on are indices
-//     Σ_j w_j         for the sum of w_j over every j
-//     Σ_(j<i) w_j     for the sum over those j for which j < i
-//     ∂y/∂x           for the derivative of y with respect to x
-//     √x, x², x^y     for a root and for powers
-//     (x + 1)/2       for a fraction
-//     a b, a · b      for a product, of numbers or of matrices
-//     aᵀ              for a transposed matrix
-//     f(x), f'(x)     for a function and its derivative
-//     1[i=j]          for 1 if what is in the brackets holds, and 0 if not
-//     m ← m + 1       for a new value of m
+//     w_j, Σ_j w_j          for an element of w and the sum of all of them
+//     Σ_(j<i) w_j           for the sum over those j for which j < i
+//     ∂y/∂x, (x + 1)/2      for a derivative and for any other fraction
+//     √x, x², x^y, aᵀ       for a root, powers and a transposed matrix
+//     a b, a · b            for a product of numbers or of matrices
+//     f(x), f'(x)           for a function and its derivative
+//     1[i=j]                for 1 if what is in the brackets holds, else 0
+//     m ← m + 1             for a new value of m
 //
 // The reason for a step stands beside it and begins with a word such as
 // "since", "by" or "through". An indented block is a formula if it has a
-// subscript, a Greek letter, ∂ or something raised; then each of its lines must
-// keep to this notation. Any other block is a table, a drawing or a command.
+// subscript, a Greek letter, ∂ or something raised, and then every line of it
+// is. Any other block is a table, a drawing or a command.
 //
 // ## How to differentiate a program
 //
@@ -980,6 +977,20 @@ void softmax_forward(Mat scores, Mask mask) {
 // gradient of a score is its weight times the amount by which dw_i exceeds the
 // mean of dw over the row, a mean taken with the weights themselves.
 //
+// By hand, with the weights of the first query in the example above, and a dw
+// that we make up:
+//
+//     w            = [1/2, 1/4, 1/4]
+//     dw           = [2, 0, 4]
+//     Σ_j dw_j w_j = 2 · 1/2 + 0 · 1/4 + 4 · 1/4 = 2
+//     dx_0         = 1/2 (2 - 2) = 0
+//     dx_1         = 1/4 (0 - 2) = -1/2
+//     dx_2         = 1/4 (4 - 2) = 1/2
+//
+// Key 0 has the largest weight and yet no gradient, because its dw is just the
+// mean. The loss falls if score 1 grows and score 2 shrinks. (The tests check
+// all numbers that are worked out by hand.)
+//
 // How to check it: the dx of a row sum to zero, because adding a constant to
 // all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0, without
 // a look at the mask.
@@ -1062,12 +1073,42 @@ void attention_forward(Head a, Mask mask) {
 //     da = dc bᵀ       (N,I) = (N,O) (O,I)
 //     db = aᵀ dc       (I,O) = (I,N) (N,O)
 //
+// By hand, with a and b as in chapter 1 and a made-up dc:
+//
+//     dc  1 0     b  1 0     a  1 2 3     da  1 0 2     db  1  8
+//         0 2        0 1        4 5 6         0 2 4         2 10
+//                    2 2                                    3 12
+//
+// For instance, counting rows and columns from 0:
+//
+//     da_12 = dc_10 b_20 + dc_11 b_21 = 0 · 2 + 2 · 2 = 4
+//     db_21 = a_02 dc_01 + a_12 dc_11 = 3 · 0 + 6 · 2 = 12
+//
 // The scores are such a product with b = kᵀ. Its gradient is d(kᵀ) = qᵀ
 // dscores; transposed on both sides, dk = dscoresᵀ q.
 //
 // Dropout and the scale multiply each number by a constant, so their backward
 // passes multiply by the same constant. The mask needs no line of its own:
 // hidden weights are 0, and softmax_backward turns them into gradients of 0.
+//
+// By hand, for the example at the beginning of the chapter: dout is 8 in one
+// place and 0 elsewhere. Nothing is dropped, so step (4) does nothing.
+//
+//     (5)  dout  8 0     dweights   8 24 40     dv  4 0
+//                0 0                0  0  0         2 0
+//                                                   2 0
+//
+//     (3)  dscores  -6 1 5     1/2 (8 - 20), 1/4 (24 - 20), 1/4 (40 - 20),
+//                    0 0 0     since 8/2 + 24/4 + 40/4 is 20
+//
+//     (2)  dscores  -6 1 5     both rows times log 2
+//                    0 0 0
+//
+//     (1)  dq  -6 1            dk  -6 0         both times log 2
+//               0 0                 1 0
+//                                   5 0
+//
+// The three rows of dk sum to zero, and that is no accident.
 //
 // How to check it: adding one and the same vector b to all keys adds the
 // constant q_i · b to row i of the scores, which changes no weight and so no
@@ -1296,6 +1337,32 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 // queries, but y feeds keys *and* values, so two gradients are added to dy. In
 // self-attention dx and dy are one and the same matrix, which collects all
 // three: the sum that the chain rule asks for when a thing is used three times.
+//
+// Heads need no rule of their own. A number in a slice of q *is* a number of q,
+// so the gradient of a slice is that slice of the gradient: head h adds to its
+// columns of dq, dk and dv, and no other head does. Then the three are merged:
+//
+//     dx = dq W_qᵀ + dk W_kᵀ + dv W_vᵀ      in self-attention
+//     dx = dq W_qᵀ                          in cross-attention
+//     dy = dk W_kᵀ + dv W_vᵀ                in cross-attention
+//
+// By hand, in self-attention: one sentence of two words, D = 2 and two heads,
+// so that K and the scale are 1. The query matrix is log 3 times the identity;
+// the other three are the identity, and all biases are 0. Head 0 sees column 0.
+//
+//     x  0 1     head 0: weights  1/2 1/2     dout   0 0
+//        1 0                      1/4 3/4           16 0
+//
+//     head 0, word 1:  dweights  0 16     dscores  -3 3
+//
+//     dq  0 0     dk  -3 0  times log 3     dv   4 0
+//         3 0          3 0                      12 0
+//
+// Column 1 belongs to head 1, which had no part in the number that dout asks
+// about: it stays 0. The identities pass everything on; so column 0 of dx is
+//
+//     dx_00 = -3 log 3 + 4                      through k and v
+//     dx_10 = 3 log 3 + 3 log 3 + 12            through q, k and v
 //
 // How to check it: the tests compute the paper's form, with separate matrices
 // for each head, and find the same numbers; and they compare all eight tensors
@@ -1695,9 +1762,10 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // directly through n_i, and on all n_j through μ and through r.
 //
 //     ∂μ/∂x_i  = 1/D
-//     ∂σ²/∂x_i = 2 (x_i - μ)/D
+//     ∂σ²/∂x_i = 1/D Σ_j 2 (x_j - μ) (1[i=j] - 1/D)      since μ moves, too
+//              = 2 (x_i - μ)/D                     since Σ_j (x_j - μ) = 0
 //     ∂r/∂x_i  = -1/2 (σ²+ε)^(-3/2) ∂σ²/∂x_i       since r = (σ²+ε)^(-1/2)
-//              = -r³ (x_i - μ)/D                   since (σ²+ε)^(-3/2) = r³
+//              = -1/2 r³ · 2 (x_i - μ)/D           since (σ²+ε)^(-3/2) = r³
 //              = -r² n_i/D                         since n_i = (x_i - μ) r
 //
 //     dx_i = r dn_i                                through n_i itself
@@ -1712,6 +1780,27 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
 // changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
 // and summed up, that is the last of the three lines.
+//
+// In the code, `dy_n` holds the products dy_j n_j, because dgain needs their
+// sums over the rows. They serve once more: n_j dy_j g_j is n_j dn_j, so the
+// sum of the dn_j n_j in a row is `dot(dy_n, gain)`.
+//
+// By hand, for one row of four numbers, without ε:
+//
+//     x        = [0, 0, 4, 4]
+//     g        = [2, 1, 4, 2]
+//     dy       = [0, 4, 1, 4]
+//     μ        = 2
+//     r        = 1/√4 = 1/2
+//     n        = [-1, -1, 1, 1]
+//     dn       = [0, 4, 4, 8]                since dn_j = dy_j g_j
+//     dn_mean  = (0 + 4 + 4 + 8)/4 = 4
+//     dnn_mean = (0 - 4 + 4 + 8)/4 = 2
+//     dx_0     = 1/2 (0 - 4 + 2) = -1
+//     dx_1     = 1/2 (4 - 4 + 2) = 1
+//     dx_2     = 1/2 (4 - 4 - 2) = -1
+//     dx_3     = 1/2 (8 - 4 - 2) = 1
+//     dg       = [0, -4, 1, 4]               since dg_j = dy_j n_j
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to x
 // changes nothing; and Σ dx_i n_i is nearly zero (exactly zero if ε were 0),
