@@ -1359,7 +1359,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 //         3 0          3 0                      12 0
 //
 // Column 1 belongs to head 1, which had no part in the number that dout asks
-// about: it stays 0. The identities pass everything on; so column 0 of dx is
+// about: it stays 0. The identities pass everything on; so column 0 of dx is:
 //
 //     dx_00 = -3 log 3 + 4                      through k and v
 //     dx_10 = 3 log 3 + 3 log 3 + 12            through q, k and v
@@ -1502,8 +1502,7 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 // A row of the table is used wherever its token stands, so it collects the
 // gradients of all those places. Rows of tokens that do not occur get nothing.
 //
-//     dx_i         for row i of dx, at the place of token ids_i
-//     dtable_v     = √D Σ_(ids_i = v) dx_i
+//     dtable_v     = √D Σ_(ids_i = v) dx_i      where dx_i is row i of dx
 //     dpositions_t = Σ_(i mod T = t) dx_i
 //
 // The token ids themselves have no gradient: they are not numbers one could
@@ -1592,9 +1591,9 @@ void activation_forward(Mat to, Mat x, int activation) {
 
 // The derivatives:
 //
-//     relu'(x) = 1[x > 0]
-//     gelu'(x) = Φ(x) + x Φ'(x)                  by the product rule
-//              = Φ(x) + x e^(-x²/2) / √(2π)      since Φ' is the normal density
+//     relu'(x) = 1[x > 0]                       so 1 above zero and 0 below
+//     gelu'(x) = Φ(x) + x Φ'(x)                 by the product rule
+//              = Φ(x) + x e^(-x²/2) / √(2π)      since Φ' is the bell curve
 //
 // At 0 ReLU has a corner and no derivative; 0 is the usual choice. How to check
 // it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that gelu'(x) +
@@ -1754,8 +1753,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // one row, write n_j for the normalized number and r for the reciprocal of the
 // standard deviation (rstd in the code):
 //
-//     n_j = (x_j - μ) r
-//     y_j = g_j n_j + b_j
+//     n_j = (x_j - μ) r       where r is 1/√(σ²+ε)
+//     y_j = g_j n_j + b_j     with gain g_j and bias b_j
 //
 // Gain and bias are easy: dg_j = Σ_rows dy_j n_j and db_j = Σ_rows dy_j. Let
 // dn_j = dy_j g_j be the gradient that reaches n. Each x_i acts in three ways:

@@ -107,6 +107,8 @@ class Parser:
     """Makes a tree of one piece of a line."""
 
     def __init__(self, text):
+        if words := re.search(r"\b[A-Za-z]{3,} +[A-Za-z]{3,}\b", text):
+            raise Wrong(f"a reason stands three blanks off: {words[0]}")
         self.tokens, self.next, end = [], 0, 0
         while end < len(text):
             found = TOKEN.match(text, end)
@@ -186,7 +188,7 @@ class Parser:
         if kind == "name" and sign in FUNCTIONS:
             return ("list", tag("mi", sign), GAP, self.scripted())
         if kind == "name" and sign in REASONS:
-            raise Wrong(f"three blanks should stand before the reason: {sign}")
+            raise Wrong(f"a reason stands three blanks off: {sign}")
         if kind == "name":
             return name_of(sign)
         if kind == "open":
@@ -330,15 +332,16 @@ def sentence(text):
                 is_symbol(piece) if piece.strip() else run and piece in " \n"):
             run += piece
         else:
-            out += in_sentence(run) + piece
+            out += in_sentence(run, piece)
             run = ""
     return out[:-3]
 
 
-def in_sentence(run):
-    """A run of symbols. Single parentheses around a formula are not its own."""
+def in_sentence(run, after):
+    """A run of symbols, and what ends it; punctuation stays on its line. Single
+    parentheses around a formula are not its own."""
     if not re.search(SUBSCRIPT + r"|d[a-z]+_[a-z]|∂\w", run):
-        return run
+        return run + after
     end = len(run.rstrip())
     start = len(run) - len(run.lstrip("=+·/ \n"))
     while run[start:end].count("(") > run[start:end].count(")"):
@@ -346,5 +349,8 @@ def in_sentence(run):
     while run[start:end].count("(") < run[start:end].count(")"):
         end = run.rindex(")", start, end)
     tree = Parser(" ".join(run[start:end].split())).row()
-    return run[:start] + "`" + tag("math", render(("list", *tree), True)) \
-        + "`{=html}" + run[end:]
+    set_run = tag("math", render(("list", *tree), True))
+    if after[0] in ".,;:":
+        set_run, run, after = tag("span", set_run, run[end:], after,
+                                  **{"class": "whole"}), run[:end], ""
+    return f"{run[:start]}`{set_run}`{{=html}}{run[end:]}{after}"

@@ -93,8 +93,8 @@ unread "the end should stand where ) stands" 'dx_i = Σ_j dy_j)'
 unread "the end is not expected there" 'dx_i = Σ_j dy_j +'
 unread "= is not expected there" 'dx_i = dy_j   since j = = i'
 unread "there is no sign '%' in formulas" 'dx_i = dy_j % 2'
-unread "three blanks should stand before the reason: since" \
-    'dx_i = dy_j  since j is i'
+unread "a reason stands three blanks off: since" 'dx_i = dy_j  since j is i'
+unread "a reason stands three blanks off: over all" 'dx_i = dy_j over all j'
 unread "'because j is i' is neither shapes.* nor a reason" \
     'dx_i = dy_j   because j is i'
 unread "a name, a number or ( should touch _" 'dx_i = dy_ j'
