@@ -87,6 +87,26 @@
 // command. It prints the example that the text around it describes. "[section
 // 3.2]" refers to the paper.
 //
+// ## Formulas
+//
+// Formulas are written in plain characters, so that any editor shows them; the
+// pages of the walkthrough set them as a printed book does. Indices are letters
+// from i on, or numbers. This is the whole notation:
+//
+//     w_j, Σ_j w_j          for an element of w and the sum of all of them
+//     Σ_(j<i) w_j           for the sum over those j for which j < i
+//     ∂y/∂x, (x + 1)/2      for a derivative and for any other fraction
+//     √x, x², x^y, aᵀ       for a root, powers and a transposed matrix
+//     a b, a · b            for a product of numbers or of matrices
+//     f(x), f'(x)           for a function and its derivative
+//     1[i=j]                for 1 if what is in the brackets holds, else 0
+//     m ← m + 1             for a new value of m
+//
+// The reason for a step stands beside it and begins with a word such as
+// "since", "by" or "through". An indented block is a formula if it has a
+// subscript, a Greek letter, ∂ or something raised, and then every line of it
+// is. Any other block is a table, a drawing or a command.
+//
 // ## How to differentiate a program
 //
 // If you have never written a backward pass, you need only one idea. The loss
@@ -827,10 +847,10 @@ Dropout next_dropout(Pass *pass) {
 // The shapes, for one head and one sentence: T queries, S keys and as many
 // values, each K numbers wide.
 //
-//     q (T,K)   k (S,K)   v (S,K)
-//     scores  = q kᵀ · scale        (T,S)   how well query i matches key j
-//     weights = softmax(scores)     (T,S)   each row sums to 1
-//     out     = weights v           (T,K)   row i: a mixture of the values
+//     q, k, v                       (T,K), (S,K), (S,K)
+//     scores  = q kᵀ · scale        (T,S)   by how well query i matches key j
+//     weights = softmax(scores)     (T,S)   so that each row sums to 1
+//     out     = weights v           (T,K)   where row i mixes the values
 //
 // A dictionary in a program finds the one key that matches exactly and returns
 // its value. Attention is a soft dictionary: every key matches a little, and
@@ -893,7 +913,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // ## Softmax
 //
-// $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
+// $$ w_j = \frac{e^{x_j}}{\sum_i e^{x_i}} $$
 //
 // Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
@@ -959,7 +979,11 @@ void softmax_forward(Mat scores, Mask mask) {
 // the weights, and want dx, the gradient with respect to the scores. Each
 // weight depends on each score of its row:
 //
-//     ∂w_j / ∂x_i = w_j (1[i=j] - w_i)
+//     x_j           for the score of key j in the row
+//     w_j           for its weight
+//     dx_j, dw_j    for the gradients of these two
+//
+//     ∂w_j/∂x_i = w_j (1[i=j] - w_i)
 //
 // where 1[i=j] is 1 if i = j and 0 otherwise: raising x_i raises its own
 // numerator and everyone's denominator. (For j = i, the quotient rule gives
@@ -973,6 +997,20 @@ void softmax_forward(Mat scores, Mask mask) {
 // The sum does not depend on i: one dot product for each row. In words: the
 // gradient of a score is its weight times the amount by which dw_i exceeds the
 // mean of dw over the row, a mean taken with the weights themselves.
+//
+// By hand, with the weights of the first query in the example above, and a dw
+// that we make up:
+//
+//     w            = [1/2, 1/4, 1/4]
+//     dw           = [2, 0, 4]
+//     Σ_j dw_j w_j = 2 · 1/2 + 0 · 1/4 + 4 · 1/4 = 2
+//     dx_0         = 1/2 (2 - 2) = 0
+//     dx_1         = 1/4 (0 - 2) = -1/2
+//     dx_2         = 1/4 (4 - 2) = 1/2
+//
+// Key 0 has the largest weight and yet no gradient, because its dw is just the
+// mean. The loss falls if score 1 grows and score 2 shrinks. (The tests check
+// all numbers that are worked out by hand.)
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to
 // all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0; the
@@ -1046,20 +1084,26 @@ void attention_forward(Head a, Mask mask) {
 // The backward pass goes from the last step to the first. The only new rule is
 // that of the matrix product. In index form, for c = a b:
 //
-//     c_ij = Σ_p a_ip b_pj
-//     da_ip = Σ_j dc_ij b_pj     a_ip meets every j of its row:   da = dc bᵀ
-//     db_pj = Σ_i a_ip dc_ij     b_pj meets every i of its column: db = aᵀ dc
+//     c_ij  = Σ_p a_ip b_pj
+//     da_ip = Σ_j dc_ij b_pj     since a_ip meets every j of its row
+//     db_pj = Σ_i a_ip dc_ij     since b_pj meets every i of its column
 //
 // The shapes leave no other choice, which is a good way to remember it.
 //
-//     in a picture      c      =      a      ·      b
-//                     (n,m)         (n,k)         (k,m)
+//     c  = a b         (N,O) = (N,I) (I,O)
+//     da = dc bᵀ       (N,I) = (N,O) (O,I)
+//     db = aᵀ dc       (I,O) = (I,N) (N,O)
 //
-//                      da      =     dc      ·      bᵀ
-//                     (n,k)         (n,m)         (m,k)
+// By hand, with a and b as in chapter 1 and a made-up dc:
 //
-//                      db      =      aᵀ     ·     dc
-//                     (k,m)         (k,n)         (n,m)
+//     dc  1 0     b  1 0     a  1 2 3     da  1 0 2     db  1  8
+//         0 2        0 1        4 5 6         0 2 4         2 10
+//                    2 2                                    3 12
+//
+// For instance, counting rows and columns from 0:
+//
+//     da_12 = dc_10 b_20 + dc_11 b_21 = 0 · 2 + 2 · 2 = 4
+//     db_21 = a_02 dc_01 + a_12 dc_11 = 3 · 0 + 6 · 2 = 12
 //
 // The scores are such a product with b = kᵀ. Its gradient is d(kᵀ) = qᵀ
 // dscores; transposed on both sides, dk = dscoresᵀ q.
@@ -1067,6 +1111,25 @@ void attention_forward(Head a, Mask mask) {
 // Dropout and the scale multiply each number by a constant, so their backward
 // passes multiply by the same constant. The mask needs no line of its own:
 // hidden weights are 0, and softmax_backward turns them into gradients of 0.
+//
+// By hand, for the example at the beginning of the chapter: dout is 8 in one
+// place and 0 elsewhere. Nothing is dropped, so step (4) does nothing.
+//
+//     (5)  dout  8 0     dweights   8 24 40     dv  4 0
+//                0 0                0  0  0         2 0
+//                                                   2 0
+//
+//     (3)  dscores  -6 1 5     1/2 (8 - 20), 1/4 (24 - 20), 1/4 (40 - 20),
+//                    0 0 0     since 8/2 + 24/4 + 40/4 is 20
+//
+//     (2)  dscores  -6 1 5     both rows times log 2
+//                    0 0 0
+//
+//     (1)  dq  -6 1            dk  -6 0         both times log 2
+//               0 0                 1 0
+//                                   5 0
+//
+// The three rows of dk sum to zero, and that is no accident.
 //
 // How to check it: adding one and the same vector b to all keys adds the
 // constant q_i · b to row i of the scores, which changes no weight and so no
@@ -1179,8 +1242,10 @@ void add_column_sums(Mat total, Mat x) {
 // The product rule of chapter 2 does most of the work. And since b_j is added
 // in every row, it collects the gradient of every row.
 //
-//     y_ij = Σ_p x_ip W_pj + b_j
-//     dx = dy Wᵀ       dW = xᵀ dy       db_j = Σ_i dy_ij
+//     y_ij = Σ_p x_ip W_pj + b_j     for row i, input p and output j
+//     dx   = dy Wᵀ
+//     dW   = xᵀ dy
+//     db_j = Σ_i dy_ij               since b_j is in every row
 //
 // The rows are all positions of all sentences of the batch. One W serves them
 // all, so dW adds up, over all rows, how each row would like W to change.
@@ -1297,6 +1362,32 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 // queries, but y feeds keys *and* values, so two gradients are added to dy. In
 // self-attention dx and dy are one and the same matrix, which collects all
 // three: the sum that the chain rule asks for when a thing is used three times.
+//
+// Heads need no rule of their own. A number in a slice of q *is* a number of q,
+// so the gradient of a slice is that slice of the gradient: head h adds to its
+// columns of dq, dk and dv, and no other head does. Then the three are merged:
+//
+//     dx = dq W_qᵀ + dk W_kᵀ + dv W_vᵀ      in self-attention
+//     dx = dq W_qᵀ                          in cross-attention
+//     dy = dk W_kᵀ + dv W_vᵀ                in cross-attention
+//
+// By hand, in self-attention: one sentence of two words, D = 2 and two heads,
+// so that K and the scale are 1. The query matrix is log 3 times the identity;
+// the other three are the identity, and all biases are 0. Head 0 sees column 0.
+//
+//     x  0 1     head 0: weights  1/2 1/2     dout   0 0
+//        1 0                      1/4 3/4           16 0
+//
+//     head 0, word 1:  dweights  0 16     dscores  -3 3
+//
+//     dq  0 0     dk  -3 0  times log 3     dv   4 0
+//         3 0          3 0                      12 0
+//
+// Column 1 belongs to head 1, which had no part in the number that dout asks
+// about: it stays 0. The identities pass everything on; so column 0 of dx is:
+//
+//     dx_00 = -3 log 3 + 4                      through k and v
+//     dx_10 = 3 log 3 + 3 log 3 + 12            through q, k and v
 //
 // How to check it: the tests compute the paper's form, with separate matrices
 // for each head, and find the same numbers; and they compare all eight tensors
@@ -1444,8 +1535,8 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 // A row of the table is used wherever its token occurs, so it collects the
 // gradients of all those places. Rows of tokens that do not occur get nothing.
 //
-//     dtable[v] = √D Σ over places i with ids[i] = v of dx_i
-//     dpositions[t] = Σ over sentences of dx at position t
+//     dtable_v     = √D Σ_(ids_i = v) dx_i      where dx_i is row i of dx
+//     dpositions_t = Σ_(i mod T = t) dx_i
 //
 // The token ids themselves have no gradient: they are not numbers that one
 // could change a little.
@@ -1533,9 +1624,9 @@ void activation_forward(Mat to, Mat x, int activation) {
 
 // The derivatives:
 //
-//     relu'(x) = 1 if x > 0, else 0
-//     gelu'(x) = Φ(x) + x Φ'(x)          product rule
-//              = Φ(x) + x e^(-x²/2) / √(2π)
+//     relu'(x) = 1[x > 0]                       so 1 above zero and 0 below
+//     gelu'(x) = Φ(x) + x Φ'(x)                 by the product rule
+//              = Φ(x) + x e^(-x²/2) / √(2π)      since Φ' is the bell curve
 //
 // At 0, ReLU has a corner and no derivative; 0 is the usual choice. How to
 // check it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that
@@ -1626,7 +1717,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // ## Layer normalization
 //
-// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_j $$
+// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_j $$
 //
 // $$ \mu = \frac{1}{D}\sum_j x_j $$
 //
@@ -1640,8 +1731,10 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // The variance is divided by D, not D-1, and ε is inside the root. Tutorials
 // differ in this; an example tells them apart:
 //
-//     x = [1, 0, 0, 0]     μ = 1/4     σ² = (9/16 + 3/16)/4 = 3/16
-//     y = [3/4, -1/4, -1/4, -1/4] / √(3/16) = [1.732, -0.577, -0.577, -0.577]
+//     x  = [1, 0, 0, 0]
+//     μ  = 1/4
+//     σ² = (9/16 + 3/16)/4 = 3/16
+//     y  = [3/4, -1/4, -1/4, -1/4] / √(3/16) = [1.732, -0.577, -0.577, -0.577]
 //
 // With D-1 and ε outside the root the first number comes out as 1.5.
 
@@ -1693,21 +1786,24 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // For one row, write n_j for the normalized number and r for the reciprocal of
 // the standard deviation (rstd in the code):
 //
-//     n_j = (x_j - μ) r,     y_j = g_j n_j + b_j
+//     n_j = (x_j - μ) r       where r is 1/√(σ²+ε)
+//     y_j = g_j n_j + b_j     with gain g_j and bias b_j
 //
 // Gain and bias are easy: dg_j = Σ_rows dy_j n_j and db_j = Σ_rows dy_j. Let
 // dn_j = dy_j g_j be the gradient that reaches n. Each x_i acts in three ways:
 // directly through n_i, and on all n_j through μ and through r.
 //
-//     ∂μ/∂x_i = 1/D
-//     ∂r/∂x_i = -r³ (x_i - μ)/D = -r² n_i/D        since r = (σ²+ε)^(-1/2)
-//               and ∂σ²/∂x_i = 2 (x_i - μ)/D
+//     ∂μ/∂x_i  = 1/D
+//     ∂σ²/∂x_i = 1/D Σ_j 2 (x_j - μ) (1[i=j] - 1/D)      since μ moves, too
+//              = 2 (x_i - μ)/D                     since Σ_j (x_j - μ) = 0
+//     ∂r/∂x_i  = -1/2 (σ²+ε)^(-3/2) ∂σ²/∂x_i       since r = (σ²+ε)^(-1/2)
+//              = -1/2 r³ · 2 (x_i - μ)/D           since (σ²+ε)^(-3/2) = r³
+//              = -r² n_i/D                         since n_i = (x_i - μ) r
 //
-//     dx_i = r dn_i                                directly
+//     dx_i = r dn_i                                through n_i itself
 //          - r · 1/D Σ_j dn_j                      through μ
 //          - r n_i · 1/D Σ_j dn_j n_j              through r
-//
-//     dx_i = r (dn_i - dn_mean - n_i · dnn_mean)
+//          = r (dn_i - dn_mean - n_i dnn_mean)
 //
 // with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
 //
@@ -1716,6 +1812,27 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
 // changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
 // and summed up, that is the last of the three lines.
+//
+// In the code, `dy_n` holds the products dy_j n_j, because dgain needs their
+// sums over the rows. They serve once more: n_j dy_j g_j is n_j dn_j, so the
+// sum of the dn_j n_j in a row is `dot(dy_n, gain)`.
+//
+// By hand, for one row of four numbers, without ε:
+//
+//     x        = [0, 0, 4, 4]
+//     g        = [2, 1, 4, 2]
+//     dy       = [0, 4, 1, 4]
+//     μ        = 2
+//     r        = 1/√4 = 1/2
+//     n        = [-1, -1, 1, 1]
+//     dn       = [0, 4, 4, 8]                since dn_j = dy_j g_j
+//     dn_mean  = (0 + 4 + 4 + 8)/4 = 4
+//     dnn_mean = (0 - 4 + 4 + 8)/4 = 2
+//     dx_0     = 1/2 (0 - 4 + 2) = -1
+//     dx_1     = 1/2 (4 - 4 + 2) = 1
+//     dx_2     = 1/2 (4 - 4 - 2) = -1
+//     dx_3     = 1/2 (8 - 4 - 2) = 1
+//     dg       = [0, -4, 1, 4]               since dg_j = dy_j n_j
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to x
 // changes nothing; and Σ dx_i n_i is nearly zero (exactly zero if ε were 0),
@@ -3615,8 +3732,15 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // its weight on the expected word, the target distribution q puts ε/V on every
 // word and adds the remaining 1-ε to the expected one. [section 5.4]
 //
-//     loss = -Σ_j q_j log p_j,   log p_j = z_j - lse,   lse = log Σ_k e^(z_k)
-//          = lse - (1-ε) z_y - ε/V Σ_j z_j               since Σ_j q_j = 1
+//     z_j, p_j     for the logit and the probability of word j
+//     q_j          for its share in the target distribution
+//     z_y          for the logit of the expected word
+//
+//     lse     = log Σ_k e^(z_k)
+//     log p_j = z_j - lse
+//     loss    = -Σ_j q_j log p_j
+//             = lse - Σ_j q_j z_j                   since Σ_j q_j = 1
+//             = lse - (1-ε) z_y - ε/V Σ_j z_j
 //
 // The paper does not say how ε is spread. This is PyTorch's way, over all V
 // words, the expected one included; others spread it over the V-1 wrong words
@@ -3781,8 +3905,11 @@ double clip_factor(double norm, double clip) {
 // single batches cancels, and v of its square, so that every parameter moves by
 // about the same amount however large its gradients are.
 //
-//     m = β₁ m + (1-β₁) g           v = β₂ v + (1-β₂) g²
-//     p -= rate · m̂ / (√v̂ + ε)      m̂ = m/(1-β₁ᵗ),  v̂ = v/(1-β₂ᵗ)
+//     m ← β₁ m + (1-β₁) g                  where g is the gradient of p
+//     v ← β₂ v + (1-β₂) g²
+//     m̂ = m/(1-β₁ᵗ)
+//     v̂ = v/(1-β₂ᵗ)
+//     p ← p - rate · m̂ / (√v̂ + epsilon)
 //
 // m and v start at zero and would be too small at first; dividing by 1-βᵗ (t is
 // the number of the step, from 1) makes up for that (*bias correction*).
@@ -5079,9 +5206,9 @@ void print_parameters(FILE *file, const Transformer *t) {
 // M = B·T in the decoder, and two copies of the attention weights if there is
 // dropout:
 //
-//     encoder layer   8 N D + 2 N F + 2 B H S²
-//     decoder layer  12 M D + 2 N D + 2 M F + 2 B H T (T + S)
-//     embeddings and logits        N D + M D + M V
+//     encoder = 8 N D + 2 N F + 2 B H S²                      in each layer
+//     decoder = 12 M D + 2 N D + 2 M F + 2 B H T (T + S)      in each layer
+//     ends    = N D + M D + M V                 in embeddings and logits
 //
 // For instance, 8 N D is made of q, k, v, the context, the output of attention
 // (which the sum overwrites) and its norm; then the last two once more for the
@@ -5368,7 +5495,9 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // number at a time; these few lines without a branch run in vector registers
 // and are accurate to 2 or 3 parts in 10⁷:
 //
-//     eˣ = 2ⁿ · eʳ,   n = round(x / ln 2),   r = x - n ln 2,   |r| ≤ 0.35
+//     eˣ = 2ⁿ · eʳ
+//     n  = round(x / ln 2)
+//     r  = x - n ln 2          so that -0.35 ≤ r ≤ 0.35
 //
 // where 2ⁿ is n written into the exponent bits of a float and eʳ a polynomial.
 // ln 2 is subtracted in two parts, so that r keeps all its digits. Softmax asks

@@ -5,6 +5,7 @@ docs/website.py checks the links of its pages by what stands here.
     python3 docs/check.py        the last line is "N passed, N failed"
 """
 
+import html
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import formula
 import weave
 
 DOCS, ROOT = weave.DOCS, weave.ROOT
@@ -43,6 +45,7 @@ class Page(HTMLParser):
         self.listings = []      # the program's text
         self.anchors = {}       # id -> its listing, and its line there
         self.words = []         # text that a reader sees
+        self.math_text = ""     # what of it is in formulas, without words
         self.loaded, self.unnamed, self.math = [], [], 0
         self.open = []          # tags that are open
         self.depth = None       # of the listing that is open
@@ -66,7 +69,7 @@ class Page(HTMLParser):
             self.unnamed.append(str(a))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
-        self.math += tag == "math"
+        self.math += tag == "math" and a.get("display") == "block"
         if tag == "pre" and "program" in a.get("class", "").split():
             self.depth = len(self.open)
             self.listings.append("")
@@ -88,6 +91,8 @@ class Page(HTMLParser):
             self.listings[-1] += data
         elif not {"style", "annotation", "pre", "code"} & set(self.open):
             self.words.append(data)
+            if "math" in self.open and "mtext" not in self.open:
+                self.math_text += data
 
 
 def check_coverage(pages, book):
@@ -170,7 +175,8 @@ def check_pages(pages):
          "beside them and nothing else")
     style = (DOCS / "style.css").read_text(encoding="utf-8")
     none([file for file in re.findall(r"url\([\"']?(.*?)[\"']?\)", style)
-          if not (DOCS / file).is_file()] + re.findall("@import.*", style),
+          if not file.startswith("data:") and not (DOCS / file).is_file()]
+         + re.findall("@import.*", style),
          "the style loads nothing from elsewhere")
     none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
          "each figure has a text alternative")
@@ -188,9 +194,33 @@ def check_math(pages, book):
           for w in p.words if tex.search(w)], "no TeX is left in the text")
     written = len(re.findall(r"^// \$\$", book.source, re.MULTILINE))
     shown = sum(pages[f"{c.page}.html"].math for c in book.chapters)
-    claim(shown >= written > 10,
-          f"all {written} formulas of the file are MathML ({shown} with those "
-          "of boxes and questions)")
+    blocks = [block.splitlines() for block in
+              re.findall(r"(?:^//     .*\n)+", book.source, re.MULTILINE)]
+    blocks = [block for block in blocks if formula.is_formula(block)]
+    claim(shown >= written + len(blocks) > 30,
+          f"all {written} formulas of the file and its {len(blocks)} blocks "
+          f"are MathML ({shown} with those of boxes and questions)")
+    lines = sum(map(len, blocks))
+    rows = sum(pages[f"{c.page}.html"].tags.count("mtr") for c in book.chapters)
+    claim(rows == lines > 40, f"the {lines} lines of these blocks are {rows} "
+          "rows")
+    none([f"{c.page}: {text[:60]!r}" for c in book.chapters for text in
+          re.findall(r"<pre[^>]*><code>(.*?)</code></pre>",
+                     pages[f"{c.page}.html"].html, re.DOTALL)
+          if formula.is_formula(html.unescape(text).splitlines())],
+         "no block of a chapter that is a formula is shown as it was typed")
+
+
+def check_font(pages):
+    """The font in the style sheet has what formulas are made of."""
+    style = (DOCS / "style.css").read_text(encoding="utf-8")
+    codes = re.findall(r"U\+(\w+)(?:-(\w+))?",
+                       re.search("unicode-range: (.*);", style)[1])
+    has = {chr(code) for first, last in codes
+           for code in range(int(first, 16), int(last or first, 16) + 1)}
+    none([f"{n}: {sorted(missing)}" for n, p in pages.items()
+          if (missing := set(p.math_text) - has - {"\n"})],
+         f"the font has all signs of the formulas, {len(has)} in all")
 
 
 def check_balance(book):
@@ -241,6 +271,7 @@ def main():
     check_reached(pages)
     check_pages(pages)
     check_math(pages, book)
+    check_font(pages)
     check_balance(book)
     end()
 

@@ -79,6 +79,32 @@ in_chapter '//@ run build/examples nothing'
 refused "an example that does not exist" "there is no example nothing"
 in_chapter '// $$ \\\\Bigl( x $$'
 refused "a formula that pandoc cannot convert" "Could not convert TeX"
+
+# unread WHY LINE: this formula in chapter 2 cannot be read; its number is told
+unread()
+{
+    in_chapter "//     $2"
+    line=$(grep -n '^//@ chapter multi_head$' "$root/transformer.c")
+    refused "a formula that cannot be read: $2" \
+        "transformer.c:${line%%:*}: a formula: $1"
+}
+
+unread ") should stand where the end stands" 'dx_i = Σ_j (dy_j'
+unread "the end should stand where ) stands" 'dx_i = Σ_j dy_j)'
+unread "the end is not expected there" 'dx_i = Σ_j dy_j +'
+unread "= is not expected there" 'dx_i = dy_j   since j = = i'
+unread "there is no sign '%' in formulas" 'dx_i = dy_j % 2'
+unread "a reason stands three blanks off: since" 'dx_i = dy_j  since j is i'
+unread "a reason stands three blanks off: over all" 'dx_i = dy_j over all j'
+unread "'because j is i' is neither shapes.* nor a reason" \
+    'dx_i = dy_j   because j is i'
+unread "a name, a number or ( should touch _" 'dx_i = dy_ j'
+unread "'3 4' is neither" 'dx_i = 1 2   3 4'
+unread "'3 4' is neither" 'x = 1 2   3 4\n//     dx_i = 1'
+in_chapter '// Raising dx_i = = 2 shifts it.'
+refused "a formula in a sentence that cannot be read" \
+    "transformer.c:[0-9]*: a formula: = is not expected there"
+
 in_chapter '// See chapter 16.'
 refused "a chapter that does not exist" "there is no chapter 16"
 in_chapter '// ## Softmax'
@@ -144,6 +170,14 @@ else
 fi
 in_page index.html 's/href="testing.html"/href="tested.html"/'
 found "a link to a page that does not exist" "each of .* links leads somewhere"
+in_page 02-attention.html '/class="formula"/,/<.math>/d'
+found "a formula that is missing" "formulas of the file and its"
+in_page 02-attention.html '/^<mtr>.*<mo>∑/d'
+found "a line of a formula that is missing" "lines of these blocks are"
+in_page 02-attention.html 's|</main>|<pre><code>dx_i = 1</code></pre>&|'
+found "a formula that is not set" "shown as it was typed"
+in_page 02-attention.html 's|<mo>∑</mo>|<mo>⨊</mo>|'
+found "a sign that the font lacks" "the font has all signs"
 in_page index.html 's/href="functions.html"/href="functions.html#nothing"/'
 found "a link to a place that does not exist" "each of .* links leads somewhere"
 in_page index.html 's|href="testing.html"|href="/testing.html"|'

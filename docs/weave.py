@@ -7,20 +7,21 @@ transformer.c is cut into chapters; each chapter is prose (lines that begin
 with "//"), code (all other lines) and markers ("//@ ..."). Prose becomes
 Markdown, code becomes listings, markers bring in figures and the output of
 commands. docs/source/ adds boxes and questions to each chapter and has the
-pages that are not chapters. pandoc turns Markdown, math and C into HTML; what
-it makes is put into docs/page.tmpl. The Markdown of every page is left in
-build/docs/.
+pages that are not chapters. formula.py sets the formulas that the prose writes
+in plain characters; pandoc turns Markdown, TeX and C into HTML; what it makes is
+put into docs/page.tmpl. The Markdown of every page is left in build/docs/.
 
 Places have names, never numbers of lines: a section has its heading's, a
 function its own. So a page changes only if what stands on it changes.
 
 Whatever does not fit (an unknown marker, a command that fails, a figure that
-nobody uses, a formula that pandoc cannot convert) stops it with a message.
+nobody uses, a formula that cannot be set) stops it with a message.
 """
 
 import csv
 import html
 import inspect
+import itertools
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import formula
 import plots
 import source_file
 
@@ -199,8 +201,11 @@ def anchor_of(chapter, title):
     return f"{chapter.name}-{words}".replace("_", "-")
 
 
+RAW = "\n~~~~~~~~~~"  # begins what is HTML already
+
+
 def raw(text):
-    return f"\n~~~~~~~~~~{{=html}}\n{text}\n~~~~~~~~~~\n"
+    return f"{RAW}{{=html}}\n{text}{RAW}\n"
 
 
 def contract_of(lines):
@@ -221,6 +226,32 @@ def contract(lines):
             out.append(line + ("\\" if short or line.endswith("]") else ""))
     return "\n".join(l if l.startswith("    ") else re.sub(r" {2,}", "\u2003", l)
                      for l in out)
+
+
+def kind_of(numbered):
+    """What a line of prose belongs to."""
+    _, line = numbered
+    return "block" if line.startswith("    ") else \
+        "text" if line and not line.startswith("$$") else ""
+
+
+def set_formulas(lines, first):
+    """Lines of prose, which begin at line `first` of the file, with formulas in
+    MathML: blocks, and what stands in a sentence."""
+    out = []
+    for kind, part in itertools.groupby(enumerate(lines, first), kind_of):
+        numbers, text = zip(*part)
+        try:
+            if kind == "block" and formula.is_formula(text):
+                out.append(raw(formula.mathml(text)))
+            elif kind == "text":
+                out.append(formula.sentence("\n".join(text)))
+            else:
+                out += text
+        except formula.Wrong as wrong:
+            *row, why = wrong.args
+            fail(f"transformer.c:{numbers[sum(row)]}: a formula: {why}")
+    return out
 
 
 class Book:
@@ -290,7 +321,7 @@ class Book:
 
     def prose(self, text):
         """Paragraphs with links; what is indented is left alone."""
-        return "\n\n".join(p if p.startswith("    ") else self.link(p)
+        return "\n\n".join(p if p.startswith(("    ", RAW)) else self.link(p)
                            for p in text.split("\n\n"))
 
     def place(self, name):
@@ -382,15 +413,18 @@ class Book:
                 if lines[0].startswith("#"):
                     out.append(self.prose(boxes.get(f"after {section}", "")))
                     _, section, anchor = next(headings)
-                    out.append(f"{lines.pop(0)} {{#{anchor}}}")
+                    out.append(f"{lines[0]} {{#{anchor}}}")
+                    lines[0] = ""
                 last = []
                 if lines and below and below.kind == "code" and below.touches:
                     last = contract_of(block.lines)
                     lines = lines[:len(lines) - len(last)]
-                out.append(self.prose("\n".join(lines)))
+                out.append(self.prose("\n".join(
+                    set_formulas(lines, block.line))))
                 if last:
-                    out.append("::: contract\n" + self.prose(contract(last))
-                               + "\n:::")
+                    out.append("::: contract\n" + self.prose("\n".join(
+                        set_formulas(contract(last).split("\n"),
+                                     block.line + len(lines)))) + "\n:::")
             elif block.kind == "deviation":
                 out.append("::: deviation\n" + self.link(block.text())
                            + "\n:::")

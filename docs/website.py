@@ -126,7 +126,7 @@ def put(file):
     shutil.copy(file, to)
     if file.suffix != ".css":
         return []
-    urls = re.findall(r"url\([\"']?([^:)\"']+)", file.read_text("utf-8"))
+    urls = re.findall(r"url\([\"']?([^:)\"']+)[)\"']", file.read_text("utf-8"))
     return [linked(file, url) for url in urls]
 
 

@@ -76,6 +76,44 @@ void check_gradient(Mask mask, double rate, const char *name) {
     CLAIM(most < 1e-12, "%s: the rows of dscores sum to 0", name);
 }
 
+// The backward passes that chapter 2 does by hand.
+void test_by_hand(void) {
+    real w[3] = {0.5, 0.25, 0.25}, dw[3] = {2, 0, 4}, dx[3] = {0, -0.5, 0.5};
+    Mat d = mat(dw, 1, 3);
+    softmax_backward(d, mat(w, 1, 3));
+    CLAIM(largest_error(d, mat(dx, 1, 3)) < 1e-6,
+          "softmax by hand: dx = 0, -1/2, 1/2");
+
+    real a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 2, 2};
+    real dc[4] = {1, 0, 0, 2};
+    real da[6] = {1, 0, 2, 0, 2, 4}, db[6] = {1, 8, 2, 10, 3, 12};
+    Mat da_found = arena_mat(&room, 2, 3), db_found = arena_mat(&room, 3, 2);
+    matmul(da_found, mat(dc, 2, 2), transposed(mat(b, 3, 2)));
+    matmul(db_found, transposed(mat(a, 2, 3)), mat(dc, 2, 2));
+    CLAIM(largest_error(da_found, mat(da, 2, 3)) < 1e-6
+          && largest_error(db_found, mat(db, 3, 2)) < 1e-6,
+          "a product by hand: da = dc bᵀ, db = aᵀ dc");
+}
+
+// d.q, d.k and d.v of the worked example, of which a is the forward pass.
+void check_attention_by_hand(Head a) {
+    const real unit = (real)log(2);
+    real dout[4] = {8, 0, 0, 0}, dv[6] = {4, 0, 2, 0, 2, 0};
+    real dscores[6] = {-6 * unit, unit, 5 * unit, 0, 0, 0};
+    real dq[4] = {-6 * unit, unit, 0, 0};
+    real dk[6] = {-6 * unit, 0, unit, 0, 5 * unit, 0};
+    Head d = {.q = filled_mat(2, 2, 0), .k = filled_mat(3, 2, 0),
+              .v = filled_mat(3, 2, 0), .weights = arena_mat(&room, 2, 3),
+              .out = mat(dout, 2, 2)};
+    attention_backward(d, a);
+    CLAIM(largest_error(d.weights, mat(dscores, 2, 3)) < 1e-6,
+          "attention by hand: dscores = -6, 1, 5 times log 2");
+    CLAIM(largest_error(d.q, mat(dq, 2, 2)) < 1e-6
+          && largest_error(d.k, mat(dk, 3, 2)) < 1e-6
+          && largest_error(d.v, mat(dv, 3, 2)) < 1e-6,
+          "attention by hand: dq, dk and dv");
+}
+
 void test_worked_example(void) {
     // two queries, three keys, by hand: q₀ = k₀, q₁ = 0
     real q[4] = {1, 0, 0, 0}, k[6] = {1, 0, 0, 1, 0, 0}, v[6] = {1, 2, 3, 4, 5, 9};
@@ -89,6 +127,7 @@ void test_worked_example(void) {
           "and out is that mixture of the values");
     CLAIM(fabs(*at(out, 1, 0) - 3) < 1e-6 && fabs(*at(out, 1, 1) - 5) < 1e-6,
           "a query of zeros takes the mean of the values");
+    check_attention_by_hand(a);
 }
 
 void test_weights(void) {
@@ -129,6 +168,7 @@ void test_contract(void) {
 
 int main(void) {
     test_softmax();
+    test_by_hand();
     test_worked_example();
     test_weights();
     test_contract();

@@ -150,8 +150,47 @@ void test_noise(void) {
           "each head has its own noise");
 }
 
+Linear scaled_identity(double size) {
+    Linear w = filled_linear(2, 2, 0);
+    *at(w.weight, 0, 0) = *at(w.weight, 1, 1) = (real)size;
+    return w;
+}
+
+// The backward pass that chapter 3 does by hand: two words, two heads of width 1.
+void test_by_hand(void) {
+    real x[4] = {0, 1, 1, 0}, dout[4] = {0, 0, 16, 0};
+    double unit = log(3);
+    Config config = {.d_model = 2, .heads = 2};
+    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
+    MultiHead w = {scaled_identity(unit), scaled_identity(1), scaled_identity(1),
+                   scaled_identity(1)};
+    MultiHead dw = {filled_linear(2, 2, 0), filled_linear(2, 2, 0),
+                    filled_linear(2, 2, 0), filled_linear(2, 2, 0)};
+    MultiHeadSaved s;
+    multi_head_forward(&pass, &s, &w, mat(x, 2, 2), mat(x, 2, 2), (Mask){0});
+    real weights[4] = {0.5, 0.5, 0.25, 0.75};
+    CLAIM(largest_error(slice_rows(s.weights, 0, 2), mat(weights, 2, 2)) < 1e-6,
+          "by hand: the weights of head 0 are 1/2 1/2, 1/4 3/4");
+    Mat dx = filled_mat(2, 2, 0);
+    MultiHeadSaved d = {.x = dx, .y = dx};
+    multi_head_backward(&pass, &d, &s, &w, &dw, mat(dout, 2, 2));
+    real merged[4] = {(real)(-3 * unit + 4), 0,
+                      (real)(3 * unit + 3 * unit + 12), 0};
+    CLAIM(largest_error(dx, mat(merged, 2, 2)) < 1e-6,
+          "by hand: dq, dk and dv are merged in dx");
+    // The gradient of a bias is a column's sum: it tells dq, dk and dv apart.
+    CLAIM(relative_error(dw.query.bias.at[0], 3) < 1e-6
+          && dw.key.bias.at[0] == 0
+          && relative_error(dw.value.bias.at[0], 16) < 1e-6,
+          "by hand: column 0 of dq, dk and dv sums to 3, 0 and 16");
+    CLAIM(dw.query.bias.at[1] == 0 && dw.key.bias.at[1] == 0
+          && dw.value.bias.at[1] == 0,
+          "by hand: head 1 has no part in it, and column 1 stays 0");
+}
+
 int main(void) {
     test_linear();
+    test_by_hand();
     test_noise();
     test_against_paper();
     unsigned char cross[B * S] = {1, 1, 0, 1, 1, 0, 0, 0};

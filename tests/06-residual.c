@@ -64,6 +64,26 @@ void test_norm(void) {
     CLAIM(along < 1e-3, "dx · n is nearly 0: stretching x changes nothing");
 }
 
+// The backward pass that chapter 6 does by hand, there without epsilon.
+void test_by_hand(void) {
+    real x[4] = {0, 0, 4, 4}, g[4] = {2, 1, 4, 2}, b[4] = {0};
+    real dy[4] = {0, 4, 1, 4}, dx[4] = {-1, 1, -1, 1}, dg[4] = {0, -4, 1, 4};
+    Norm w = {mat(g, 1, 4), mat(b, 1, 4)};
+    Norm dw = {filled_mat(1, 4, 0), filled_mat(1, 4, 0)};
+    Mat found = filled_mat(1, 4, 0);
+    Pass pass = {.arena = &room};
+    NormSaved s;
+    norm_forward(&pass, &s, &w, mat(x, 1, 4));
+    norm_backward(&pass, &s, &w, &dw, found, mat(dy, 1, 4));
+    CLAIM(fabs(s.mean.at[0] - 2) < 1e-6 && fabs(s.rstd.at[0] - 0.5) < 1e-5,
+          "norm by hand: the mean is 2, r is 1/2");
+    CLAIM(largest_error(found, mat(dx, 1, 4)) < 1e-5,
+          "norm by hand: dx = -1, 1, -1, 1");
+    CLAIM(largest_error(dw.gain, mat(dg, 1, 4)) < 1e-5
+          && largest_error(dw.bias, mat(dy, 1, 4)) < 1e-6,
+          "norm by hand: dgain = 0, -4, 1, 4, and dbias is dy");
+}
+
 // A residual around the sub-layer y(h) = h ⊙ h (squares), whose derivative is 2h.
 Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h) {
     *pass = (Pass){&room, &c->config, (real)c->rate, 17, 1};
@@ -104,6 +124,7 @@ void check_residual(int norm, double rate, const char *name) {
 
 int main(void) {
     test_norm();
+    test_by_hand();
     check_residual(POST_NORM, 0, "post-norm");
     check_residual(PRE_NORM, 0, "pre-norm");
     check_residual(POST_NORM, 0.3, "post-norm, dropout,");
