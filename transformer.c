@@ -4439,8 +4439,8 @@ int longest_of(const Transformer *model, const Batch *batch, int b) {
 
 // How probable is a translation, in the model's opinion? The probabilities of
 // its tokens are multiplied, or rather their logarithms are added, since a
-// hundred factors of 0.1 are too small for a float. Chapter 11 has the
-// logarithm of a softmax: log p_y = z_y - lse.
+// hundred factors of 0.1 are too small for a float. The logarithm of a softmax
+// is the logit minus the lse of chapter 11.
 
 // log Σⱼ e^(z[j]), V numbers
 double log_sum_exp(const real *z, int V) {
