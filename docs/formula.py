@@ -136,7 +136,7 @@ class Parser:
         """Trees of the left side, of its relation, and of the right side."""
         left = "" if self.peek()[0] in ("relation", "sign") else self.sums()
         relation = operator(self.take()) if self.peek()[0] == "relation" else ""
-        right = "" if self.peek()[0] == "end" else self.relations()
+        right = self.relations() if relation or self.peek()[0] != "end" else ""
         self.expect("the end")
         return left, relation, right
 
