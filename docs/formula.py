@@ -136,7 +136,7 @@ class Parser:
         """Trees of the left side, of its relation, and of the right side."""
         left = "" if self.peek()[0] in ("relation", "sign") else self.sums()
         relation = operator(self.take()) if self.peek()[0] == "relation" else ""
-        right = "" if self.peek()[0] == "end" else self.relations()
+        right = self.relations() if relation or self.peek()[0] != "end" else ""
         self.expect("the end")
         return left, relation, right
 
@@ -338,8 +338,8 @@ def sentence(text):
 
 
 def in_sentence(run, after):
-    """A run of symbols, and what ends it; punctuation stays on its line. Single
-    parentheses around a formula are not its own."""
+    """A run of symbols, and what ends it. Single parentheses around a formula are
+    not its own. A line may end before "=", but not before punctuation."""
     if not re.search(SUBSCRIPT + r"|d[a-z]+_[a-z]|∂\w", run):
         return run + after
     end = len(run.rstrip())
@@ -348,9 +348,12 @@ def in_sentence(run, after):
         start = run.index("(", start) + 1
     while run[start:end].count("(") < run[start:end].count(")"):
         end = run.rindex(")", start, end)
-    tree = Parser(" ".join(run[start:end].split())).row()
-    set_run = tag("math", render(("list", *tree), True))
+    outside = r"\s+(?=[=≈])(?![^(]*\))"  # blanks that are in no parentheses
+    *parts, last = (
+        tag("math", render(("list", *Parser(" ".join(part.split())).row()), True))
+        for part in re.split(outside, run[start:end]))
     if after[0] in ".,;:":
-        set_run, run, after = tag("span", set_run, run[end:], after,
-                                  **{"class": "whole"}), run[:end], ""
-    return f"{run[:start]}`{set_run}`{{=html}}{run[end:]}{after}"
+        last = tag("span", last, run[end:], after, **{"class": "whole"})
+        run, after = run[:end], ""
+    return f"{run[:start]}`{'<wbr>'.join([*parts, last])}`{{=html}}" \
+        + run[end:] + after

@@ -92,6 +92,7 @@ unread()
 unread ") should stand where the end stands" 'dx_i = Σ_j (dy_j'
 unread "the end should stand where ) stands" 'dx_i = Σ_j dy_j)'
 unread "the end is not expected there" 'dx_i = Σ_j dy_j +'
+unread "the end is not expected there" 'dx_i ='
 unread "= is not expected there" 'dx_i = dy_j   since j = = i'
 unread "there is no sign '%' in formulas" 'dx_i = dy_j % 2'
 unread "a reason stands three blanks off: since" 'dx_i = dy_j  since j is i'
@@ -103,7 +104,7 @@ unread "'3 4' is neither" 'dx_i = 1 2   3 4'
 unread "'3 4' is neither" 'x = 1 2   3 4\n//     dx_i = 1'
 in_chapter '// Raising dx_i = = 2 shifts it.'
 refused "a formula in a sentence that cannot be read" \
-    "transformer.c:[0-9]*: a formula: = is not expected there"
+    "transformer.c:[0-9]*: a formula: the end is not expected there"
 
 in_chapter '// See chapter 16.'
 refused "a chapter that does not exist" "there is no chapter 16"
