@@ -1,11 +1,12 @@
 // Lab 15: an encoder-only classifier, trained and looked into.
 //
-//     15-classifier PADDING LAYERS POSITIONS STEPS SENTENCE
+//     15-classifier PADDING LAYERS POSITIONS STEPS SEED SENTENCE
 //
 // learns from data/lamp.train.tsv whether the lamp was on, and answers for the
 // sentences of data/lamp.test.tsv, which it has never seen. PADDING is hidden
 // from attention and from the mean, or counted by both. POSITIONS are
-// sinusoidal or none. A classifier with 0 layers is a bag of words.
+// sinusoidal or none. A classifier with 0 layers is a bag of words. Start and
+// order of the training follow from SEED.
 //
 // It prints CSV, one number a line:
 //
@@ -34,7 +35,6 @@ enum { D = 64, H = 4, B = 64, LONGEST = 32, MOST_PADS = 32, MOST_LAYERS = 2,
 enum { DECIDING, BEFORE, AFTER, QUESTION, OTHERS, ALL_ROLES };
 const char *const role_name[] = {"deciding", "before", "after", "question",
                                  "others"};
-const Recipe recipe = {.rate = 2e-3, .warmup = 100, .clip = 1};
 
 typedef struct {
     Trainer trainer;
@@ -88,7 +88,8 @@ void train_classifier(Lab *lab, int steps) {
     double total = 0;
     for (int i = 0; i < steps; i++) {
         if (i % batches == 0)
-            epoch_order(order, &lab->train, B, 1, i / batches);
+            epoch_order(order, &lab->train, B,
+                        (uint64_t)t->recipe.seed, i / batches);
         Examples e = make_examples(&t->arena, &lab->train,
                                    order + i % batches * B, B);
         total += step(lab, &e);
@@ -264,8 +265,9 @@ Pairs load(const char *path, const Lab *lab) {
     return p;
 }
 
-Lab lab_new(int layers, int positions) {
-    Lab lab = {.trainer.recipe = recipe};
+Lab lab_new(int layers, int positions, int seed) {
+    Lab lab = {.trainer.recipe = {.rate = 2e-3, .warmup = 100, .clip = 1,
+                                  .seed = seed}};
     Text text = read_pairs("data/lamp.train.tsv", (Tokenizer){0});
     lab.words = vocab_build(text.source, text.count, (Tokenizer){0}, 1);
     lab.answers = vocab_build(text.target, text.count, (Tokenizer){0}, 1);
@@ -283,7 +285,7 @@ Lab lab_new(int layers, int positions) {
     lab.trainer.gradient = classifier_zeros(&config);
     lab.trainer.m = classifier_zeros(&config);
     lab.trainer.v = classifier_zeros(&config);
-    initialize(lab.trainer.model, 1);
+    initialize(lab.trainer.model, (uint64_t)seed);
     return lab;
 }
 
@@ -296,14 +298,15 @@ void lab_free(Lab *lab) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 6 || atoi(argv[2]) > MOST_LAYERS)
-        fail("15-classifier PADDING LAYERS POSITIONS STEPS SENTENCE, with at "
-             "most %d layers", MOST_LAYERS);
+    if (argc != 7 || atoi(argv[2]) > MOST_LAYERS)
+        fail("15-classifier PADDING LAYERS POSITIONS STEPS SEED SENTENCE, with "
+             "at most %d layers", MOST_LAYERS);
 #ifdef _OPENMP
     omp_set_num_threads(1); // several of these run side by side
 #endif
-    Lab lab = lab_new(atoi(argv[2]), strcmp(argv[3], "none") ? SINUSOIDAL
-                                                             : NO_POSITIONS);
+    Lab lab = lab_new(atoi(argv[2]),
+                      strcmp(argv[3], "none") ? SINUSOIDAL : NO_POSITIONS,
+                      atoi(argv[5]));
     lab.counted = !strcmp(argv[1], "counted");
     printf("measure,layer,head,query,key,value\nparameters,,,,,%zu\n",
            lab.trainer.model->count);
@@ -311,6 +314,6 @@ int main(int argc, char **argv) {
     test_words(&lab);
     test_pads(&lab);
     look_from_question(&lab);
-    show(&lab, argv[5]);
+    show(&lab, argv[6]);
     lab_free(&lab);
 }
