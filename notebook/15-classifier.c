@@ -24,7 +24,8 @@
 //     turned      percent of the answers that change when one switch is turned
 //                 from on to off or back; key: which switch, see role_name
 //     alike       percent of the words that have each role, mean over the test
-//     attention   percent of its weight that the question gives to them
+//     attention   percent of its weight that a word gives to them, mean over
+//                 all words of a sentence and over the test
 //     weight      attention of word `query` of SENTENCE to word `key`
 
 #include "lab.h"
@@ -212,21 +213,25 @@ Mat weights_of(const ClassifierSaved *s, int l, int h) {
     return slice_rows(all, h * all.cols, all.cols);
 }
 
-// What the question looks at; and what it would look at if it looked at all
+// What the words of a sentence look at, mean over all of them, for the mean at
+// the top counts them all alike; and what it would be if each looked at all
 // words alike.
-void look_from_question(Lab *lab) {
+void look_at_roles(Lab *lab) {
     double weight[MOST_LAYERS][H][ALL_ROLES] = {{{0}}}, alike[ALL_ROLES] = {0};
     int L = lab->trainer.model->config.layers, n = lab->test.count;
     for (int i = 0; i < n; i++) {
         Sentence s = lab->test.source[i];
         ClassifierSaved saved;
         Roles r = roles_of(lab, s);
+        double share = 100.0 / s.length / n;
         classify(lab, &saved, s, 0);
         for (int k = 0; k < s.length; k++) {
-            alike[r.role[k]] += 100.0 / s.length / n;
-            for (int j = 0; j < L * H; j++)
-                weight[j / H][j % H][r.role[k]] += 100.0 / n * (double)
-                    *at(weights_of(&saved, j / H, j % H), r.question, k);
+            alike[r.role[k]] += share;
+            for (int j = 0; j < L * H * s.length; j++) {
+                int l = j / s.length / H, h = j / s.length % H;
+                weight[l][h][r.role[k]] += share * (double)
+                    *at(weights_of(&saved, l, h), j % s.length, k);
+            }
         }
         arena_release(&lab->trainer.arena, 0);
     }
@@ -313,7 +318,7 @@ int main(int argc, char **argv) {
     train_classifier(&lab, atoi(argv[4]));
     test_words(&lab);
     test_pads(&lab);
-    look_from_question(&lab);
+    look_at_roles(&lab);
     show(&lab, argv[6]);
     lab_free(&lab);
 }
