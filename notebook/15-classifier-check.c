@@ -61,12 +61,14 @@ Lab new_lab(int norm, int positions, int hidden) {
     return lab;
 }
 
+// Gives it all back.
 void lab_free(Lab *lab) {
     arena_free(&lab->arena);
     transformer_free(lab->model);
     transformer_free(lab->gradient);
 }
 
+// The masks that hide padding where lab->hidden says.
 Hidden hide(Lab *lab, const Examples *e) {
     Mask none = {0}, mask = padding_mask(&lab->arena, e->ids, e->sentences,
                                          e->length);
@@ -128,6 +130,7 @@ void check_gradients(Lab *lab) {
     free(found);
 }
 
+// All configurations.
 void gradients(void) {
     printf("norm,hidden,tensor,elements,error\n");
     for (int norm = POST_NORM; norm <= PRE_NORM; norm++)
@@ -140,6 +143,7 @@ void gradients(void) {
 
 // ## One step
 
+// A line for each element of each tensor.
 void print_tensors(const Transformer *t, const char *kind) {
     for (int i = 0; i < t->tensors; i++)
         for (int k = 0; k < t->tensor[i].rows * t->tensor[i].cols; k++)
@@ -147,6 +151,7 @@ void print_tensors(const Transformer *t, const char *kind) {
                    t->tensor[i].name.text, k, t->tensor[i].mat->at[k]);
 }
 
+// A line for each logit of the batch.
 void print_logits(Lab *lab) {
     Examples e = {B, S, ids, answers};
     Pass pass = {.arena = &lab->arena, .config = &lab->model->config};
@@ -159,6 +164,7 @@ void print_logits(Lab *lab) {
     arena_release(&lab->arena, 0);
 }
 
+// Everything about one step of Adam, without clipping.
 void print_step(Lab *lab) {
     Transformer *t = lab->model, *g = lab->gradient;
     Transformer *m = classifier_zeros(&t->config);
@@ -176,6 +182,7 @@ void print_step(Lab *lab) {
     transformer_free(v);
 }
 
+// In post-norm and in pre-norm.
 void values(void) {
     printf("norm,kind,name,place,value\n");
     for (int norm = POST_NORM; norm <= PRE_NORM; norm++) {
@@ -198,6 +205,7 @@ Mat logits_of(Lab *lab, int pads) {
     return classifier_forward(&pass, &saved, lab->model, &e, hide(lab, &e));
 }
 
+// With each number of pads, hidden in each way.
 void pads(void) {
     printf("hidden,pads,difference\n");
     for (int hidden = BOTH; hidden <= NEITHER; hidden++) {

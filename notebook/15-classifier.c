@@ -12,18 +12,17 @@
 //
 //     measure,layer,head,query,key,value
 //
-// Layers and heads count from 1, words from 0. measure is one of these:
+// Layers and heads count from 1, words from 0. What a measure does not need is
+// left empty.
 //
 //     parameters  their number
 //     loss        nats, mean of the EVERY steps up to step `key`
 //     right       percent of the test sentences, each with `key` pads
 //     changed     percent of them whose answer is another than without pads
 //     length      percent right of the sentences of `key` words
-//     distance    percent right where the deciding switch, the last before the
-//                 question, stands `key` words before it
 //     turned      percent of the answers that change when one switch is turned
-//                 from on to off or back; key: which switch, see role_name
-//     alike       percent of the words that have each role, mean over the test
+//                 from on to off or back; key: the role of that switch
+//     alike       percent of the words that have role `key`, mean over the test
 //     attention   percent of its weight that a word gives to them, mean over
 //                 all words of a sentence and over the test
 //     weight      attention of word `query` of SENTENCE to word `key`
@@ -33,6 +32,10 @@
 
 enum { D = 64, H = 4, B = 64, LONGEST = 32, MOST_PADS = 32, MOST_LAYERS = 2,
        EVERY = 40 };
+
+// What a word has to do with the answer: it is the last switch before the
+// question, which decides; another switch before it, or one after it; the
+// question itself; anything else.
 enum { DECIDING, BEFORE, AFTER, QUESTION, OTHERS, ALL_ROLES };
 const char *const role_name[] = {"deciding", "before", "after", "question",
                                  "others"};
@@ -42,7 +45,7 @@ typedef struct {
     Vocab words, answers;
     Pairs train, test;
     bool counted; // padding is
-    int on, off, question; // numbers of these words
+    int on, off, question; // numbers of "on", "off" and "?"
 } Lab;
 
 // The sentences with these indices.
@@ -56,6 +59,7 @@ Examples make_examples(Arena *arena, const Pairs *p, const int *index, int n) {
     return e;
 }
 
+// The masks of a pass: of padding, or none if it counts.
 Hidden hide(const Lab *lab, Arena *arena, const Examples *e) {
     if (lab->counted)
         return (Hidden){0};
@@ -82,6 +86,7 @@ double step(Lab *lab, const Examples *e) {
     return loss.loss / (double)loss.tokens;
 }
 
+// Trains for so many steps, and prints the loss.
 void train_classifier(Lab *lab, int steps) {
     Trainer *t = &lab->trainer;
     int n = lab->train.count, batches = n / B;
@@ -120,6 +125,7 @@ int classify(Lab *lab, ClassifierSaved *s, Sentence sentence, int pads) {
     return arg_max(row(logits, 0), FIRST_TOKEN, logits.cols);
 }
 
+// Whether a word is "on" or "off".
 bool is_switch(const Lab *lab, int word) {
     return word == lab->on || word == lab->off;
 }
@@ -129,6 +135,7 @@ typedef struct {
     int role[LONGEST + 1], deciding, question;
 } Roles;
 
+// The sentence must have a question, and a switch before it.
 Roles roles_of(const Lab *lab, Sentence s) {
     Roles r = {.question = 0};
     while (s.id[r.question] != lab->question)
@@ -144,26 +151,21 @@ Roles roles_of(const Lab *lab, Sentence s) {
     return r;
 }
 
-// Right answers, and how many there could be, at each length or distance.
+// How many answers are right, or change, and of how many: for each length, or
+// for each role.
 typedef struct {
-    int right[LONGEST + 1], of[LONGEST + 1];
+    int yes[LONGEST + 1], of[LONGEST + 1];
 } Tally;
 
-void tally(Tally *t, int place, bool right) {
-    t->right[place] += right;
+// Counts one answer.
+void tally(Tally *t, int place, bool yes) {
+    t->yes[place] += yes;
     t->of[place]++;
 }
 
-void print_tally(const Tally *t, const char *measure) {
-    for (int i = 0; i <= LONGEST; i++)
-        if (t->of[i])
-            printf("%s,,,,%d,%.6g\n", measure, i,
-                   100.0 * t->right[i] / t->of[i]);
-}
-
-// Right answers by length and by distance; each switch turned, one at a time.
+// Right answers by length; and each switch turned, one at a time.
 void test_words(Lab *lab) {
-    Tally length = {0}, distance = {0}, turned = {0};
+    Tally length = {0}, turned = {0};
     ClassifierSaved saved;
     for (int i = 0; i < lab->test.count; i++) {
         Sentence s = lab->test.source[i];
@@ -171,7 +173,6 @@ void test_words(Lab *lab) {
         int said = classify(lab, &saved, s, 0);
         bool right = said == lab->test.target[i].id[0];
         tally(&length, s.length - 1, right); // without END
-        tally(&distance, r.question - r.deciding, right);
         for (int k = 0; k < s.length; k++)
             if (is_switch(lab, s.id[k])) {
                 s.id[k] = lab->on + lab->off - s.id[k];
@@ -180,11 +181,13 @@ void test_words(Lab *lab) {
             }
         arena_release(&lab->trainer.arena, 0);
     }
-    print_tally(&length, "length");
-    print_tally(&distance, "distance");
+    for (int n = 0; n <= LONGEST; n++)
+        if (length.of[n])
+            printf("length,,,,%d,%.6g\n", n,
+                   100.0 * length.yes[n] / length.of[n]);
     for (int k = DECIDING; k <= AFTER; k++)
         printf("turned,,,,%s,%.6g\n", role_name[k],
-               100.0 * turned.right[k] / turned.of[k]);
+               100.0 * turned.yes[k] / turned.of[k]);
 }
 
 // What pads behind a sentence do to the answer.
@@ -243,7 +246,7 @@ void look_at_roles(Lab *lab) {
     }
 }
 
-// All weights of a sentence of one's own.
+// All attention weights of a sentence of one's own.
 void show(Lab *lab, const char *text) {
     Sentence s = tokenize(text, &lab->words, (Tokenizer){0});
     if (s.length > LONGEST + 1)
@@ -262,6 +265,7 @@ void show(Lab *lab, const char *text) {
 
 // ## All together
 
+// A file of pairs as numbers.
 Pairs load(const char *path, const Lab *lab) {
     Text text = read_pairs(path, (Tokenizer){0});
     Pairs p = tokenize_pairs(&text, &lab->words, &lab->answers, (Tokenizer){0},
@@ -270,6 +274,7 @@ Pairs load(const char *path, const Lab *lab) {
     return p;
 }
 
+// Vocabularies, data and a fresh model in its four roles.
 Lab lab_new(int layers, int positions, int seed) {
     Lab lab = {.trainer.recipe = {.rate = 2e-3, .warmup = 100, .clip = 1,
                                   .seed = seed}};
@@ -294,6 +299,7 @@ Lab lab_new(int layers, int positions, int seed) {
     return lab;
 }
 
+// Gives it all back.
 void lab_free(Lab *lab) {
     trainer_free(&lab->trainer);
     vocab_free(&lab->words);
