@@ -1,9 +1,10 @@
 // # The data sets
 //
-// This program writes three small translation tasks, each in three files of
-// lines "source TAB target": one to train on, one to watch the training with,
-// one to test with at the end. It uses integers and its own random numbers
-// only, so that the files are the same, byte for byte, on every machine.
+// This program writes three small translation tasks and one of classification,
+// each in three files of lines "source TAB target": one to train on, one to
+// watch the training with, one to test with at the end. It uses integers and
+// its own random numbers only, so that the files are the same, byte for byte,
+// on every machine.
 //
 //     cc -O2 data/generate.c -o generate && ./generate data
 //
@@ -12,6 +13,7 @@
 // | reverse | a b c d                | d c b a                     |
 // | eng-fra | the red car is fast    | la voiture rouge est rapide |
 // | dates   | Wednesday 3 March 2021 | 2021-03-03                  |
+// | lamp    | read on off wait ? on  | off                         |
 //
 // First come the tools that all sets share, then the sets one by one, and
 // last the part that fills, checks and writes the files.
@@ -503,6 +505,66 @@ static void make_date(int split, int index, Pair *pair) {
     snprintf(pair->target, LINE, "%d-%02d-%02d", year, month + 1, day + 1);
 }
 
+// ## Set 4: lamp
+//
+// What somebody does in an evening, one word for each thing: the lamp is
+// switched on and off, other things happen, and once there is a question. Was
+// the lamp on or off then? The last switch before the question tells, however
+// many others stand before it, or after the question and nearer to it.
+//
+// Each sentence has as many "on" as "off". Its twin, the next line, has the two
+// exchanged: the same words, the other answer. So nobody can tell the answer
+// from the words alone, without their order.
+
+enum { LEAST_WORDS = 5, MOST_WORDS = 16, MOST_SWITCHES = 8 };
+enum { OFF, ON, QUESTION, OTHER };
+
+static const char *const lamp_words[] = {"off", "on", "?", "cook", "read",
+                                         "rest", "sing", "wait", "walk"};
+
+// Draws the words of a sentence, in any order; returns how many.
+static int draw_words(int *word) {
+    int n = LEAST_WORDS + random_below(MOST_WORDS - LEAST_WORDS + 1);
+    int most = n - 1 < MOST_SWITCHES ? n - 1 : MOST_SWITCHES;
+    int switches = 2 * (1 + random_below(most / 2));
+    for (int i = 0; i < n; i++)
+        word[i] = i < switches ? i % 2 : i == switches ? QUESTION
+                : OTHER + random_below(LENGTH(lamp_words) - OTHER);
+    for (int i = n - 1; i > 0; i--) {
+        int k = random_below(i + 1), kept = word[i];
+        word[i] = word[k];
+        word[k] = kept;
+    }
+    return n;
+}
+
+// The last switch before the question; QUESTION if there is none.
+static int lamp_at_question(const int *word) {
+    int state = QUESTION;
+    for (; *word != QUESTION; word++)
+        if (*word <= ON)
+            state = *word;
+    return state;
+}
+
+static void make_lamp(int split, int index, Pair *pair) {
+    static int word[MOST_WORDS], n;
+    (void)split;
+    if (index % 2 == 0)
+        do
+            n = draw_words(word);
+        while (lamp_at_question(word) == QUESTION);
+    else // the twin
+        for (int i = 0; i < n; i++)
+            word[i] = word[i] <= ON ? ON - word[i] : word[i];
+    for (int i = 0; i < n; i++) {
+        const char *text = lamp_words[word[i]];
+        append(pair->source, " ", i > 0);
+        append(pair->source, text, strlen(text));
+    }
+    strcpy(pair->target, lamp_words[lamp_at_question(word)]);
+}
+
 // ## Filling, checking, writing
 
 typedef struct {
@@ -515,6 +577,7 @@ static const Set sets[] = {
     {"reverse", {3000, 200, 300}, make_reverse},
     {"eng-fra", {6000, 300, 500}, make_sentence},
     {"dates", {4000, 200, 400}, make_date},
+    {"lamp", {4000, 200, 800}, make_lamp},
 };
 
 static Pair pairs[MAX_PAIRS];

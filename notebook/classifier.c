@@ -1,0 +1,176 @@
+// classifier.c: an encoder-only classifier, made of the parts of transformer.c.
+//
+// It reads a sentence and gives one answer about the whole of it:
+//
+//     words (B·S) → embedding + positions → encoder → mean → linear → (B,V)
+//
+// A batch has one row of logits for each sentence, not one for each position.
+// The answer is a word of the target vocabulary, so loss_forward, loss_backward
+// and the vocabulary serve as they are. (The V columns include the four special
+// tokens, which are never the answer; a few steps of training rule them out.)
+// Only two things are new: the list of parameters, which is shorter, and the
+// mean over a sentence. The file is to be included behind transformer.c, and
+// its letters are those of transformer.c.
+
+// ## Parameters
+//
+// A classifier is a Transformer without its decoder: the same struct in the
+// same four roles, but a list that leaves the decoder and the target's tables
+// out. What goes through the list (initialize, Adam's flat loops,
+// transformer_free) need not know the difference.
+
+// The source embedding, the encoder, the output layer.
+void list_classifier(Transformer *t) {
+    const Config *c = &t->config;
+    list_table(t, &t->source_embedding, c->source_vocab, "source_embedding");
+    if (c->positions == LEARNED)
+        list_table(t, &t->source_positions, c->max_len + 1,
+                   "source_positions");
+    for (int l = 0; l < c->layers; l++) {
+        char path[NAME_SIZE];
+        EncoderLayer *w = &t->encoder.layer[l];
+        snprintf(path, sizeof path, "encoder.%d.", l);
+        list_attention(t, &w->self_attention, join(path, "self_attention"));
+        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
+    }
+    if (c->norm == PRE_NORM)
+        list_norm(t, &t->encoder.norm, join("encoder", ".norm"));
+    list_linear(t, &t->output, c->d_model, c->target_vocab, join("output", ""));
+}
+
+// A classifier in one of its four roles, all numbers zero. The caller gives it
+// back with transformer_free.
+Transformer *classifier_zeros(const Config *config) {
+    Transformer *t = allocate(1, sizeof *t);
+    t->config = *config;
+    t->encoder.layer = allocate((size_t)config->layers,
+                                sizeof *t->encoder.layer);
+    list_classifier(t);
+    real *next = t->values = allocate(t->count, sizeof(real));
+    for (int i = 0; i < t->tensors; i++) {
+        Tensor *tensor = &t->tensor[i];
+        *tensor->mat = mat(next, tensor->rows, tensor->cols);
+        next += (size_t)tensor->rows * (size_t)tensor->cols;
+    }
+    return t;
+}
+
+// In the role of the parameters, with the table of sines and cosines.
+Transformer *classifier_new(const Config *config) {
+    Transformer *t = classifier_zeros(config);
+    if (config->positions == SINUSOIDAL) {
+        int P = config->max_len + 1, D = config->d_model;
+        real *table = allocate((size_t)P * (size_t)D, sizeof(real));
+        t->source_positions = mat(table, P, D);
+        sinusoidal_positions(t->source_positions);
+    }
+    return t;
+}
+
+// ## The mean of a sentence
+//
+// $$ m = \sum_s w_s x_s $$
+//
+// with w_s = 1/n for the n visible positions of the sentence, and 0 for its
+// padding. Padded positions have vectors, too: as queries they look at the
+// sentence like all others. They must not count, or the mean of a sentence
+// would depend on the longest sentence in its batch.
+//
+// This is attention whose scores are all equal: softmax makes 1/n of them, and
+// 0 where the mask hides. So softmax_row gives the weights, and the mean is a
+// product, (1,S) times (S,D), whose backward pass we know from chapter 2:
+//
+//     dx_sj = w_s dm_j
+//
+// How to check it: each visible position gets the same gradient, dm/n, and
+// those of a sentence sum to dm; padding gets none.
+
+// x (B·S,D), mask over the positions of a sentence -> (B,D); the weights (B,S)
+// are kept for the backward pass. With an empty mask padding counts, too.
+Mat mean_forward(Pass *pass, Mat *weights, Mat x, Mask mask) {
+    int B = pass->sentences, S = x.rows / B;
+    Mat mean = arena_mat(pass->arena, B, x.cols);
+    *weights = arena_zeros(pass->arena, B, S);
+    for (int b = 0; b < B; b++) {
+        softmax_row(row(*weights, b), mask_row(mask, b, 0), S);
+        matmul(slice_rows(mean, b, 1), slice_rows(*weights, b, 1),
+               slice_rows(x, b * S, S));
+    }
+    return mean;
+}
+
+// dx (B·S,D) is added to; dmean (B,D) given
+void mean_backward(Mat dx, Mat weights, Mat dmean) {
+    int B = weights.rows, S = weights.cols;
+    SHAPE(dx, B * S, dmean.cols);
+    SHAPE(dmean, B, dx.cols);
+    for (int b = 0; b < B; b++)
+        matmul_add(slice_rows(dx, b * S, S),
+                   transposed(slice_rows(weights, b, 1)),
+                   slice_rows(dmean, b, 1));
+}
+
+// ## The whole model
+
+// Some sentences and the answer to each.
+typedef struct {
+    int sentences, length; // B, S
+    const int *ids;        // (B·S) words, end, padding
+    const int *answer;     // (B) words of the target vocabulary
+} Examples;
+
+// Where padding is hidden. For comparison it need not be.
+typedef struct {
+    Mask attention; // (B of S,S): keys of the encoder
+    Mask mean;      // (B of S,S), of which each row is the same
+} Hidden;
+
+typedef struct {
+    EmbeddingSaved embedding;
+    EncoderSaved encoder;
+    Mat weights; // (B,S) of the mean
+    Mat mean;    // (B,D)
+} ClassifierSaved;
+
+// examples -> logits (B,V)
+Mat classifier_forward(Pass *pass, ClassifierSaved *s, const Transformer *t,
+                       const Examples *examples, Hidden hidden) {
+    pass->sentences = examples->sentences;
+    Mat x = embedding_forward(pass, &s->embedding, t->source_embedding,
+                              t->source_positions, examples->ids,
+                              examples->length);              // (1) words
+    x = encoder_forward(pass, &s->encoder, &t->encoder, x,
+                        hidden.attention);                    // (2) encoder
+    s->mean = mean_forward(pass, &s->weights, x, hidden.mean); // (3) mean
+    return linear_forward(pass, &t->output, s->mean);         // (4) answer
+}
+
+// dlogits (B,V) -> all gradients, added to g, which classifier_zeros has made
+void classifier_backward(Pass *pass, const ClassifierSaved *s,
+                         const Transformer *t, Transformer *g, Mat dlogits) {
+    int B = s->weights.rows, S = s->weights.cols, D = s->mean.cols;
+    // (4) logits = mean W + b
+    Mat dmean = arena_zeros(pass->arena, B, D);
+    linear_backward(dmean, &g->output, dlogits, s->mean, &t->output);
+    // (3) mean = weights x
+    Mat dx = arena_zeros(pass->arena, B * S, D);
+    mean_backward(dx, s->weights, dmean);
+    // (2) x = encoder(x)
+    dx = encoder_backward(pass, &s->encoder, &t->encoder, &g->encoder, dx);
+    // (1) x = embedding of the words
+    embedding_backward(&s->embedding, g->source_embedding, g->source_positions,
+                       dx);
+}
+
+// Forward, loss, backward: the gradients are added to g. The loss is a sum over
+// the sentences, the gradient that of their mean.
+Loss classifier_gradient(Pass *pass, const Transformer *t, Transformer *g,
+                         const Examples *examples, Hidden hidden) {
+    ClassifierSaved saved;
+    Mat logits = classifier_forward(pass, &saved, t, examples, hidden);
+    Mat lse = arena_mat(pass->arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, examples->answer, 0, pass->arena);
+    loss_backward(logits, logits, lse, examples->answer, 0, loss.tokens);
+    classifier_backward(pass, &saved, t, g, logits);
+    return loss;
+}
