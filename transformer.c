@@ -229,9 +229,9 @@ infinities and NaN mean something here"
 // laid out in memory: from chapter 2 on, the code reads like formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
-// and the last three sections, on random numbers, dropout and passes; then go
-// on to chapter 2. From "Memory" you need to know only that `arena_mat` returns
-// a fresh matrix and `arena_zeros` a matrix of zeros.
+// and the last two sections, on random numbers and dropout; then go on to
+// chapter 2. From "Memory" you need to know only that `arena_mat` returns a
+// fresh matrix and `arena_zeros` a matrix of zeros.
 //
 // ## The number type
 //
@@ -796,26 +796,6 @@ void dropout(Mat x, Dropout d) {
 //
 //@ run build/examples dropout_gradient
 
-// ## One pass through the model
-//
-// Here is what every step needs to know: where to put its results, the sizes,
-// and the noise. With `dropout` 0 there is no noise, as inference requires.
-
-typedef struct {
-    Arena *arena;
-    const Config *config;
-    real dropout;   // rate in force now
-    uint64_t noise; // key of the next dropout
-    int sentences;  // B
-} Pass;
-
-// The dropout of the next place in the model. The forward pass asks for it and
-// saves it for the backward pass.
-Dropout next_dropout(Pass *pass) {
-    pass->noise = scramble(pass->noise);
-    return (Dropout){pass->dropout, (uint32_t)pass->noise};
-}
-
 //@ chapter attention
 // # 2. Scaled dot-product attention
 //
@@ -1196,6 +1176,26 @@ void attention_backward(Head d, Head a) {
 // is the number of attention weights, T·S for each head, and the work of
 // softmax on them. And each head compares only D/H numbers.
 //
+// ## One pass through the model
+//
+// Here is what every step needs to know: where to put its results, the sizes,
+// and the noise. With `dropout` 0 there is no noise, as inference requires.
+
+typedef struct {
+    Arena *arena;
+    const Config *config;
+    real dropout;   // rate in force now
+    uint64_t noise; // key of the next dropout
+    int sentences;  // B
+} Pass;
+
+// The dropout of the next place in the model. The forward pass asks for it and
+// saves it for the backward pass.
+Dropout next_dropout(Pass *pass) {
+    pass->noise = scramble(pass->noise);
+    return (Dropout){pass->dropout, (uint32_t)pass->noise};
+}
+
 // ## A linear layer
 //
 // The W above are linear layers: y = x W + b, applied to every row. W is

@@ -353,13 +353,6 @@ void test_dropout(void) {
     Mat x = random_mat(3, 4), y = copied(x);
     dropout(x, (Dropout){0, 7});
     CLAIM(same_bits(x, y), "dropout 0 changes nothing");
-    Pass pass = {.dropout = (real)0.25, .noise = 7};
-    Dropout first = next_dropout(&pass), second = next_dropout(&pass);
-    CLAIM(first.key == (uint32_t)scramble(7)
-          && second.key == (uint32_t)scramble(scramble(7)),
-          "each place in the model scrambles the key once more");
-    CLAIM(first.rate == pass.dropout && second.rate == pass.dropout,
-          "and drops at the rate of the pass");
 }
 
 // Views of more numbers than an int can count.

@@ -188,7 +188,18 @@ void test_by_hand(void) {
           "by hand: head 1 has no part in it, and column 1 stays 0");
 }
 
+void test_next_dropout(void) {
+    Pass pass = {.dropout = (real)0.25, .noise = 7};
+    Dropout first = next_dropout(&pass), second = next_dropout(&pass);
+    CLAIM(first.key == (uint32_t)scramble(7)
+          && second.key == (uint32_t)scramble(scramble(7)),
+          "each place in the model scrambles the key once more");
+    CLAIM(first.rate == pass.dropout && second.rate == pass.dropout,
+          "and drops at the rate of the pass");
+}
+
 int main(void) {
+    test_next_dropout();
     test_linear();
     test_by_hand();
     test_noise();

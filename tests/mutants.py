@@ -47,11 +47,12 @@ SOURCE = (HERE.parent / "transformer.c").read_text("utf-8")
 FUNCTIONS = {
     "01-numbers": """checked_product scale_by clear arena_push arena_pop
         arena_take arena_mat arena_zeros arena_release arena_free dropout_row
-        dropout next_dropout""",
+        dropout""",
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_forward attention_backward""",
-    "03-multi-head": """linear_forward add_column_sums linear_backward head
-        head_of attend multi_head_forward multi_head_backward""",
+    "03-multi-head": """next_dropout linear_forward add_column_sums
+        linear_backward head head_of attend multi_head_forward
+        multi_head_backward""",
     "04-embedding": "embedding_backward",
     "05-feed-forward": "normal_below activation_backward ffn_backward",
     "06-residual": """norm_backward residual_leave_backward
