@@ -815,6 +815,8 @@ def pages_of(book):
               ("exercises", "Exercises", exercises_page(book)),
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
+              ("own-language", "Your own language",
+               book.link(directives(book, read("source/own-language.md")))),
               ("testing", "How it is tested",
                book.link(directives(book, read("testing.md")))),
               ("functions", "Functions and types", functions_page(book))]
