@@ -184,6 +184,7 @@ def decode_worker(threads, sentences):
 def theirs(threads, core, *worker):
     """Runs a worker in a process of its own -> the two numbers it prints."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    environment.pop("OPENBLAS_CORETYPE", None)
     if core:
         environment["OPENBLAS_CORETYPE"] = core
     out = subprocess.run([sys.executable, __file__, "--threads", str(threads),

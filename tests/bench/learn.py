@@ -344,6 +344,7 @@ def main():
     a.max_len = MORE + max(len(words(s)) for pair in train + test for s in pair)
     core = bench_torch.best_core(1, "train", "small", 1)
     os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ.pop("OPENBLAS_CORETYPE", None)
     if core:
         os.environ["OPENBLAS_CORETYPE"] = core
     import torch  # only now: it reads these variables
