@@ -2732,7 +2732,7 @@ void lower_case(char *s) {
 // and spelling, where a word like "1916-07-09" would rarely occur twice. Byte
 // pairs lie between the two: frequent words are single tokens, and rare ones
 // are spelled with pieces. Which pieces these are is learned from the training
-// data; the section after the next tells how.
+// data; the sections on byte pairs tell how.
 //
 // Punctuation is split off, or "car" and "car." would be two unrelated tokens.
 // Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
@@ -2805,7 +2805,6 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // model never meets <unknown> in training, so it cannot learn to deal with it.
 // With min_count 2, tokens that occur only once are unknown as well, and little
 // is lost, since little can be learned from one occurrence.
-
 //
 // A vocabulary of byte pairs also knows how its tokens are made; the next
 // section explains its merges. Other vocabularies have none.
@@ -2962,9 +2961,7 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // began as a b c, and no neighbour took a part of either, or neither would have
 // become one piece. So each merge did the same to both.
 //
-// How to check it: every text of known characters comes back. The words of the
-// training data are split as learning left them. And after each merge the count
-// of every pair is what counting anew gives.
+// How to check it: every text of known characters comes back.
 
 // Millions of times we are going to ask where in a list a pair stands. A *hash
 // table* answers without searching the list. It has slots, at least twice as
@@ -2972,22 +2969,23 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // name, or, if that is taken, into the next free one. Who looks for it begins
 // at the same slot and goes on until the pair is found or a slot is empty.
 
-// The slot at which the search for a pair begins. The number of slots is a
-// power of two, so that "&" leaves a number below it.
-size_t first_slot(const Merges *m, int left, int right) {
-    return scramble((uint64_t)left << 32 | (uint64_t)right) & (m->slots - 1);
+// The slot where the search for a pair ends: the pair's own, which holds one
+// more than its place in the list, or the empty one (0) that it would get. The
+// number of slots is a power of two, so that "&" leaves a number below it.
+int *slot_of(const Merges *m, int left, int right) {
+    size_t last = m->slots - 1;
+    size_t k = scramble((uint64_t)left << 32 | (uint64_t)right) & last;
+    for (int i; (i = m->slot[k] - 1) >= 0; k = (k + 1) & last)
+        if (m->at[i].left == left && m->at[i].right == right)
+            break;
+    return &m->slot[k];
 }
 
 // The place in the list where this pair stands, or the length of the list if it
 // does not.
 int find_merge(const Merges *m, int left, int right) {
-    size_t k = m->count ? first_slot(m, left, right) : 0;
-    for (; m->count && m->slot[k]; k = (k + 1) & (m->slots - 1)) {
-        int i = m->slot[k] - 1;
-        if (m->at[i].left == left && m->at[i].right == right)
-            return i;
-    }
-    return m->count;
+    int found = m->count ? *slot_of(m, left, right) : 0;
+    return found ? found - 1 : m->count;
 }
 
 // Appends a pair that the list lacks. The memory doubles whenever the length is
@@ -3003,55 +3001,16 @@ void append_merge(Merges *m, Merge new) {
         first = 0;
     }
     m->at[m->count++] = new;
-    for (int i = first; i < m->count; i++) {
-        size_t k = first_slot(m, m->at[i].left, m->at[i].right);
-        while (m->slot[k])
-            k = (k + 1) & (m->slots - 1);
-        m->slot[k] = i + 1;
-    }
+    for (int i = first; i < m->count; i++)
+        *slot_of(m, m->at[i].left, m->at[i].right) = i + 1;
 }
 
-// A merge changes few counts: that of the pair itself, and those of the pairs
-// that its neighbours make. When e and at are joined in ␣ e at s,
-//
-//     lost      ␣ e,  e at,  at s
-//     gained    ␣ eat,  eat s
-//
-// Counting all pairs anew after each merge would take far too long. So the list
-// of all pairs is kept, and these few counts are brought up to date. Neighbours
-// are taken as they stand at that moment: in "aaaa", when the second "aa" is
-// joined, the first one stands to its left already.
-
-// Adds to the count of a pair.
-void add_count(Merges *counts, int left, int right, int64_t change) {
-    int i = find_merge(counts, left, right);
-    if (i == counts->count)
-        append_merge(counts, (Merge){left, right, 0, 0});
-    counts->at[i].count += change;
-}
-
-// Joins a pair wherever it stands in a list of n pieces, from left to right,
-// and returns how many are left. If there are counts (else NULL), they are
-// brought up to date, and the list holds many words, as spell_words makes it:
-// before each stands a number below zero, minus the number of times that it
-// occurs. (No piece is below zero, so no pair reaches into the next word.)
-ptrdiff_t apply_merge(int *id, ptrdiff_t n, Merge m, Merges *counts) {
-    ptrdiff_t kept = 0;
-    int times = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        times = id[i] < 0 ? -id[i] : times;
+// Joins a pair wherever it stands in n pieces, from left to right. Returns how
+// many are left.
+int apply_merge(int *id, int n, Merge m) {
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
         bool found = id[i] == m.left && i + 1 < n && id[i + 1] == m.right;
-        if (found && counts) {
-            add_count(counts, m.left, m.right, -times);
-            if (id[kept - 1] >= 0) {
-                add_count(counts, id[kept - 1], m.left, -times);
-                add_count(counts, id[kept - 1], m.joined, times);
-            }
-            if (i + 2 < n && id[i + 2] >= 0) {
-                add_count(counts, m.right, id[i + 2], -times);
-                add_count(counts, m.joined, id[i + 2], times);
-            }
-        }
         id[kept++] = found ? m.joined : id[i];
         i += found;
     }
@@ -3069,7 +3028,7 @@ int apply_merges(int *id, int n, const Merges *m) {
             first = min_int(first, find_merge(m, id[i], id[i + 1]));
         if (first == m->count)
             return n;
-        n = (int)apply_merge(id, n, m->at[first], NULL);
+        n = apply_merge(id, n, m->at[first]);
     }
 }
 
@@ -3104,121 +3063,12 @@ bool vocab_merge(Vocab *v, const char *left, const char *right) {
     return good;
 }
 
-// ### Learning
-//
-// The training data are read once, for the words that occur in them and for how
-// often each does. From then on, learning works on one list of numbers. Our
-// example begins so:
-//
-//     -2 ␣ c a t   -1 ␣ c a t s   -1 ␣ e a t   -1 ␣ e a t s
-//
-// Each merge then looks through the list of pairs once, for the most frequent
-// one, and through the list of words once, to join it. As words become shorter,
-// the list closes up.
-
-// All different words of the texts, spelled, in one list of *length numbers,
-// which the caller frees. *v becomes the alphabet: the characters of the words,
-// and the blank. (An int holds how often a word occurs: vocab_append refuses
-// texts of more than INT_MAX tokens.)
-int *spell_words(char *const *text, int texts, Vocab *v, ptrdiff_t *length) {
-    const Tokenizer how = {BYTE_PAIRS, 0}, characters = {CHARACTERS, 0};
-    Vocab words = vocab_build(text, texts, how, 1);
-    int count = words.count, *times = allocate((size_t)count, sizeof *times);
-    for (int i = 0; i < texts; i++) {
-        const char *s = text[i], *token;
-        for (int n; (token = next_token(&s, how, &n)) != NULL;)
-            times[token_id(&words, token, n)]++;
-    }
-    vocab_append(&words, " ", 1);
-    *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
-                     characters, 1);
-    size_t room = 0;
-    for (int i = FIRST_TOKEN; i < count; i++)
-        room += strlen(words.token[i]) + 2;
-    int *list = allocate(room, sizeof *list), *end = list;
-    for (int i = FIRST_TOKEN; i < count; i++) {
-        const char *word = words.token[i];
-        *end++ = -times[i];
-        end += spell(end, word, (int)strlen(word), v);
-    }
-    *length = end - list;
-    free(times);
-    vocab_free(&words);
-    return list;
-}
-
-// Counts all pairs of such a list.
-void count_pairs(Merges *counts, const int *list, ptrdiff_t length) {
-    int times = 0;
-    for (ptrdiff_t i = 0; i + 1 < length; i++)
-        if (list[i] < 0)
-            times = -list[i];
-        else if (list[i + 1] >= 0)
-            add_count(counts, list[i], list[i + 1], times);
-}
-
-// The pair that comes next: the one with the highest count. If several have it,
-// the bytes of the left pieces decide, and then those of the right ones.
-Merge most_frequent(const Merges *counts, const Vocab *v) {
-    Merge best = {0};
-    for (int i = 0; i < counts->count; i++) {
-        Merge m = counts->at[i];
-        if (m.count < best.count)
-            continue;
-        int left = strcmp(v->token[m.left], v->token[best.left]);
-        int right = strcmp(v->token[m.right], v->token[best.right]);
-        if (m.count > best.count || left < 0 || (left == 0 && right < 0))
-            best = m;
-    }
-    return best;
-}
-
-// The same vocabulary with its tokens in the order of their bytes.
-Vocab vocab_sorted(const Vocab *from) {
-    Vocab v = vocab_new();
-    for (int i = FIRST_TOKEN; i < from->count; i++)
-        vocab_append(&v, from->token[i], (int)strlen(from->token[i]));
-    qsort(v.token + FIRST_TOKEN, (size_t)(v.count - FIRST_TOKEN),
-          sizeof *v.token, compare_tokens);
-    for (int i = 0; i < from->merges.count; i++) {
-        Merge m = from->merges.at[i];
-        vocab_merge(&v, from->token[m.left], from->token[m.right]);
-    }
-    return v;
-}
-
-// A vocabulary of byte pairs: the characters of the texts, the blank, and the
-// pieces that come from at most so many merges.
-Vocab learn_merges(char *const *text, int texts, int merges) {
-    Merges counts = {0};
-    Vocab v;
-    ptrdiff_t length;
-    int *list = spell_words(text, texts, &v, &length);
-    count_pairs(&counts, list, length);
-    while (v.merges.count < merges) {
-        Merge m = most_frequent(&counts, &v);
-        if (m.count < 2)
-            break;
-        m.joined = v.count;
-        char *joined = joined_text(v.token[m.left], v.token[m.right]);
-        vocab_append(&v, joined, (int)strlen(joined));
-        free(joined);
-        append_merge(&v.merges, m);
-        length = apply_merge(list, length, m, &counts);
-    }
-    Vocab sorted = vocab_sorted(&v);
-    free(list);
-    merges_free(&counts);
-    vocab_free(&v);
-    return sorted;
-}
-
 // ## Sentences
 //
 // A sentence is the numbers of its tokens, followed by END. The decoder must
-// learn to write END, which tells a complete
-// translation from one that was cut off. Here is "a cab, b" with the vocabulary
-// above, which lacks "cab", as numbers and as text again:
+// learn to write END, which tells a complete translation from one that was cut
+// off. Here is "a cab, b" with the vocabulary of the first example, which lacks
+// "cab", as numbers and as text again:
 //
 //     text     a   cab        ,   b
 //     id       5   3          4   6   2        length 5
@@ -3270,6 +3120,132 @@ void sentences_free(Sentence *s, int n) {
     for (int i = 0; i < n; i++)
         free(s[i].id);
     free(s);
+}
+
+// ## Learning byte pairs
+//
+// Merges are learned from the words of the training data, and from how often
+// each occurs. Words begin as a vocabulary without merges spells them:
+//
+//     ␣ c a t   2      ␣ c a t s   1      ␣ e a t   1      ␣ e a t s   1
+//
+// In each step the most frequent pair is joined in all of them.
+//
+// How to check it: after each merge the count of every pair is what counting
+// anew gives. And the words of the training data are split as learning left
+// them.
+
+// The different words of the texts, spelled and without END, and in *times how
+// often each occurs: *count of both, of which the first four, the places of the
+// special tokens, are empty. The caller frees them. *v becomes the alphabet: the
+// characters of the words, and the blank.
+Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
+                      int *count) {
+    const Tokenizer how = {BYTE_PAIRS, 0}, characters = {CHARACTERS, 0};
+    Vocab words = vocab_build(text, texts, how, 1);
+    *count = words.count;
+    *times = allocate((size_t)*count, sizeof **times);
+    for (int i = 0; i < texts; i++) {
+        const char *s = text[i], *token;
+        for (int n; (token = next_token(&s, how, &n)) != NULL;)
+            (*times)[token_id(&words, token, n)]++;
+    }
+    vocab_append(&words, " ", 1);
+    *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
+                     characters, 1);
+    Sentence *word = allocate((size_t)*count, sizeof *word);
+    for (int i = FIRST_TOKEN; i < *count; i++) {
+        word[i] = tokenize(words.token[i], v, how);
+        word[i].length--;
+    }
+    vocab_free(&words);
+    return word;
+}
+
+// Adds `times` to the count of each pair of a word.
+void count_pairs(Merges *counts, Sentence word, int times) {
+    for (int i = 0; i + 1 < word.length; i++) {
+        int left = word.id[i], right = word.id[i + 1];
+        int place = find_merge(counts, left, right);
+        if (place == counts->count)
+            append_merge(counts, (Merge){left, right, 0, 0});
+        counts->at[place].count += times;
+    }
+}
+
+// Counting all pairs anew after each merge would take far too long, and few
+// counts change. So a word that has the pair takes its counts back, is joined,
+// and is counted again; all others are left alone.
+
+// Joins a pair in a word that occurs so many times, and keeps the counts right.
+void merge_word(Sentence *word, int times, Merge m, Merges *counts) {
+    int i = 0, last = word->length - 1;
+    while (i < last && (word->id[i] != m.left || word->id[i + 1] != m.right))
+        i++;
+    if (i >= last)
+        return;
+    count_pairs(counts, *word, -times);
+    word->length = apply_merge(word->id, word->length, m);
+    count_pairs(counts, *word, times);
+}
+
+// The pair that comes next: the one with the highest count. If several have it,
+// the bytes of the left pieces decide, and then those of the right ones.
+Merge most_frequent(const Merges *counts, const Vocab *v) {
+    Merge best = {0};
+    for (int i = 0; i < counts->count; i++) {
+        Merge m = counts->at[i];
+        if (m.count < best.count)
+            continue;
+        int left = strcmp(v->token[m.left], v->token[best.left]);
+        int right = strcmp(v->token[m.right], v->token[best.right]);
+        if (m.count > best.count || left < 0 || (left == 0 && right < 0))
+            best = m;
+    }
+    return best;
+}
+
+// The same vocabulary with its tokens in the order of their bytes.
+Vocab vocab_sorted(const Vocab *from) {
+    Vocab v = vocab_new();
+    for (int i = FIRST_TOKEN; i < from->count; i++)
+        vocab_append(&v, from->token[i], (int)strlen(from->token[i]));
+    qsort(v.token + FIRST_TOKEN, (size_t)(v.count - FIRST_TOKEN),
+          sizeof *v.token, compare_tokens);
+    for (int i = 0; i < from->merges.count; i++) {
+        Merge m = from->merges.at[i];
+        vocab_merge(&v, from->token[m.left], from->token[m.right]);
+    }
+    return v;
+}
+
+// A vocabulary of byte pairs: the characters of the texts, the blank, and the
+// pieces that come from at most so many merges.
+Vocab learn_merges(char *const *text, int texts, int merges) {
+    Merges counts = {0};
+    Vocab v;
+    int *times, words;
+    Sentence *word = spell_words(text, texts, &v, &times, &words);
+    for (int i = 0; i < words; i++)
+        count_pairs(&counts, word[i], times[i]);
+    while (v.merges.count < merges) {
+        Merge m = most_frequent(&counts, &v);
+        if (m.count < 2)
+            break;
+        m.joined = v.count;
+        char *joined = joined_text(v.token[m.left], v.token[m.right]);
+        vocab_append(&v, joined, (int)strlen(joined));
+        free(joined);
+        append_merge(&v.merges, m);
+        for (int i = 0; i < words; i++)
+            merge_word(&word[i], times[i], m, &counts);
+    }
+    Vocab sorted = vocab_sorted(&v);
+    sentences_free(word, words);
+    free(times);
+    merges_free(&counts);
+    vocab_free(&v);
+    return sorted;
 }
 
 // ## Files of sentence pairs
