@@ -3116,6 +3116,14 @@ char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how) {
 
 //@ run build/examples tokens
 
+// How many of n tokens are unknown.
+int unknowns(const int *id, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += id[i] == UNKNOWN;
+    return count;
+}
+
 void sentences_free(Sentence *s, int n) {
     for (int i = 0; i < n; i++)
         free(s[i].id);
@@ -3137,8 +3145,8 @@ void sentences_free(Sentence *s, int n) {
 
 // The different words of the texts, spelled and without END, and in *times how
 // often each occurs: *count of both, of which the first four, the places of the
-// special tokens, are empty. The caller frees them. *v becomes the alphabet: the
-// characters of the words, and the blank.
+// special tokens, are empty. The caller frees them. *v becomes the alphabet:
+// the characters of the words, and the blank.
 Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
                       int *count) {
     const Tokenizer how = {BYTE_PAIRS, 0}, characters = {CHARACTERS, 0};
@@ -4652,12 +4660,9 @@ void match_runs(Match *m, const int *s, int c, const int *reference, int r,
                 int n) {
     m->runs[n - 1] += max_int(c - n + 1, 1);
     for (int i = 0; i + n <= c; i++) {
-        bool known = true;
-        for (int k = 0; k < n; k++)
-            known = known && s[i + k] != UNKNOWN;
         // the k-th occurrence counts if the reference has at least k
         int before = occurrences(s + i, n, s, i + n);
-        m->matched[n - 1] += known
+        m->matched[n - 1] += unknowns(s + i, n) == 0
             && before <= occurrences(s + i, n, reference, r);
     }
 }
@@ -4665,10 +4670,8 @@ void match_runs(Match *m, const int *s, int c, const int *reference, int r,
 // Adds one translation and its reference to the counts.
 void add_match(Match *m, Sentence s, Sentence reference) {
     int c = words_of(s), r = words_of(reference);
-    bool same = s.length == reference.length;
-    for (int i = 0; same && i < s.length; i++)
-        same = s.id[i] == reference.id[i] && s.id[i] != UNKNOWN;
-    m->exact += same;
+    m->exact += s.length == reference.length && unknowns(s.id, s.length) == 0
+             && !memcmp(s.id, reference.id, sizeof(int) * (size_t)s.length);
     m->sentences++;
     m->length += c;
     m->reference += r;
@@ -6774,11 +6777,10 @@ Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
     if (p.too_long)
         fprintf(stderr, "%s: left out %d of %d pairs, with more than %d "
                 "tokens\n", path, p.too_long, p.too_long + p.count, most);
-    for (int i = 0; i < 2 * p.count; i++) {
-        Sentence one = i % 2 ? p.target[i / 2] : p.source[i / 2];
-        tokens += one.length - 1;
-        for (int k = 0; k < one.length; k++)
-            unknown += one.id[k] == UNKNOWN;
+    for (int i = 0; i < p.count; i++) {
+        tokens += p.source[i].length - 1 + p.target[i].length - 1;
+        unknown += unknowns(p.source[i].id, p.source[i].length)
+                 + unknowns(p.target[i].id, p.target[i].length);
     }
     if (unknown > tokens / 2)
         fprintf(stderr, "%s: the model does not know %.0f %% of the tokens\n",
@@ -7398,18 +7400,14 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
 void note_unknown(Input *in) {
     const Checkpoint *c = in->checkpoint;
     Tokenizer how = c->settings.tokenizer;
-    if (how.tokens != CHARACTERS)
-        how.tokens = WORDS;
     const char *text = in->text, *word;
     for (int n; (word = next_token(&text, how, &n)) != NULL;) {
-        char *one = allocate((size_t)n + 1, 1);
+        char *one = memcpy(allocate((size_t)n + 1, 1), word, (size_t)n);
         Sentence s;
-        tokenize_input(memcpy(one, word, (size_t)n), c, &c->source, &s);
-        bool known = true;
-        for (int i = 0; i < s.length; i++)
-            known = known && s.id[i] != UNKNOWN;
-        in->unknown += !known;
-        if (!known && !in->first_unknown)
+        tokenize_input(one, c, &c->source, &s);
+        bool unknown = unknowns(s.id, s.length) > 0;
+        in->unknown += unknown;
+        if (unknown && !in->first_unknown)
             in->first_unknown = one;
         else
             free(one);
