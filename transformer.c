@@ -2615,7 +2615,7 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary
-//     tokenize_pairs    text -> numbers
+//     tokenize_pairs  text -> numbers
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
 //
@@ -3308,6 +3308,15 @@ char *read_file(const char *path, size_t *size) {
     return contents;
 }
 
+// Cuts a text at the first `sign`, in whose place a zero byte is written.
+// Returns what follows, or NULL if there is no such sign.
+char *cut_at(char *text, char sign) {
+    char *found = strchr(text, sign);
+    if (found)
+        *found++ = '\0';
+    return found;
+}
+
 enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
 
 // Cuts a line of `length` bytes at its tabs and appends its first two columns
@@ -3325,11 +3334,10 @@ const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
         return "not valid UTF-8";
     if (how.lowercase)
         lower_case(s);
-    char *target = strchr(s, '\t');
+    char *target = cut_at(s, '\t');
     if (!target)
         return "expected source, tab, target; found no tab";
-    *target++ = '\0';
-    target[strcspn(target, "\t")] = '\0';
+    cut_at(target, '\t'); // further columns
     if (*skip_spaces(s) == '\0')
         return "the source is empty";
     if (*skip_spaces(target) == '\0')
@@ -3387,7 +3395,7 @@ typedef struct {
 
 // text -> numbers
 Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
-                   Tokenizer how, int max_len) {
+                     Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
     Pairs p = {allocate(n, sizeof(Sentence)), allocate(n, sizeof(Sentence)),
                0, 0};
@@ -6231,9 +6239,7 @@ Vocab read_vocab(const Reader *r, const char *key) {
     char *word = (char *)metadata(r, key, NULL), *next;
     int n = 0;
     for (; word; word = next, n++) {
-        next = strchr(word, '\n');
-        if (next)
-            *next++ = '\0';
+        next = cut_at(word, '\n');
         const char *before = n > FIRST_TOKEN ? v.token[n - 1] : "";
         if (n < FIRST_TOKEN ? strcmp(word, v.token[n])
             : word[strcspn(word, "\b\f\r\t")] || strcmp(word, before) <= 0)
@@ -6249,19 +6255,15 @@ Vocab read_vocab(const Reader *r, const char *key) {
 // The merges of a vocabulary, at most so many. Each joins two tokens to a third
 // one, and the vocabulary has all three.
 void read_merges(const Reader *r, const char *key, Vocab *v, int most) {
-    char *line = (char *)metadata(r, key, NULL);
-    for (int n = 0; *line; n++) {
-        char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
-        *end = '\0';
-        char *right = line + strcspn(line, "\t");
-        if (*right)
-            *right++ = '\0';
+    char *left = (char *)metadata(r, key, NULL), *next;
+    for (int n = 0; left && *left; left = next, n++) {
+        next = cut_at(left, '\n');
+        const char *right = cut_at(left, '\t');
         if (n == most)
             refuse(r, "%s: more than %d merges", key, most);
-        if (!vocab_merge(v, line, right))
+        if (!right || !vocab_merge(v, left, right))
             refuse(r, "%s: merge %d does not join two tokens to a third, or is "
                    "there twice", key, n);
-        line = next;
     }
 }
 
@@ -6580,11 +6582,11 @@ bool was_given(const Arguments *a, const char *name) {
     return a->given[find_option(a, name, strlen(name)) - options];
 }
 
-// Reads the option that argument[0] begins; returns how many arguments it took,
-// 1 or 2. Ends with status 2 if its value is missing or wrong. A value that
-// begins with two dashes must be attached (--log=--odd-name), or `--layers
+// Reads the option that argument[0] begins; returns whether it took the next
+// argument, too. Ends with status 2 if its value is missing or wrong. A value
+// that begins with two dashes must be attached (--log=--odd-name), or `--layers
 // --tie` would be a model with "--tie" layers.
-int read_option(Arguments *a, char **argument) {
+bool read_option(Arguments *a, char **argument) {
     const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
     const Option *o = find_option(a, name, length);
@@ -6604,7 +6606,7 @@ int read_option(Arguments *a, char **argument) {
     if (!set_option(&a->settings, o, value))
         misuse(a, "--%s: \"%s\" is not %s", o->name, value, allowed);
     a->given[o - options] = true;
-    return flag || attached ? 1 : 2;
+    return !flag && !attached;
 }
 
 // The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's
@@ -6613,34 +6615,27 @@ double derived_rate(const Settings *s) {
     return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
 }
 
-// Byte pairs alone are merged, and other tokens alone are left out if they are
-// rare. A resumed training has its own tokens, which resume_checkpoint compares
-// with what was given.
-void check_tokens(Arguments *a) {
-    bool byte_pairs = a->settings.tokenizer.tokens == BYTE_PAIRS;
-    if (a->command->bit != TRAIN || a->settings.resume)
-        return;
-    if (!byte_pairs && was_given(a, "merges"))
-        misuse(a, "--merges needs --tokens bpe");
-    if (byte_pairs && was_given(a, "min-count"))
-        misuse(a, "--min-count and --tokens bpe exclude each other");
-    if (!byte_pairs)
-        a->settings.merges = 0;
-}
-
 // Fills in what depends on other settings, and checks what they must agree on:
-// kinds of tokens, and heads that divide the width. A model from a file was
-// checked when it was loaded.
+// only byte pairs are merged, only other tokens are left out if they are rare,
+// and heads divide the width. A model from a file was checked when it was
+// loaded, and resume_checkpoint compares it with what was given.
 //
 //     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 void complete_settings(Arguments *a) {
     Settings *s = &a->settings;
     Config *c = &s->config;
+    bool training = a->command->bit == TRAIN && !s->resume;
+    bool byte_pairs = s->tokenizer.tokens == BYTE_PAIRS;
     if (c->d_ff == 0)
         c->d_ff = 4 * c->d_model;
     if (s->recipe.rate < 0)
         s->recipe.rate = derived_rate(s);
-    check_tokens(a);
+    if (training && !byte_pairs && was_given(a, "merges"))
+        misuse(a, "--merges needs --tokens bpe");
+    if (training && byte_pairs && was_given(a, "min-count"))
+        misuse(a, "--min-count and --tokens bpe exclude each other");
+    if (training && !byte_pairs)
+        s->merges = 0;
     bool from_file = s->resume || (a->command->bit != TRAIN && a->operands);
     if (!from_file && !s->help && c->d_model % c->heads)
         misuse(a, "--heads %d does not divide --d-model %d", c->heads,
@@ -6668,23 +6663,20 @@ Arguments read_arguments(int argc, char **argv) {
         if (o->initial)
             set_option(&a.settings, o, o->initial);
     bool plain = false; // after --
-    for (int i = 2; i < argc;) {
-        if (!plain && !strcmp(argv[i], "--")) {
+    for (int i = 2; i < argc; i++)
+        if (!plain && !strcmp(argv[i], "--"))
             plain = true;
-            i++;
-        } else if (!plain && !strncmp(argv[i], "--", 2))
+        else if (!plain && !strncmp(argv[i], "--", 2))
             i += read_option(&a, argv + i);
-        else if (!plain && !strcmp(argv[i], "-h")) {
+        else if (!plain && !strcmp(argv[i], "-h"))
             a.settings.help = true;
-            i++;
-        } else if (!plain && argv[i][0] == '-' && argv[i][1])
+        else if (!plain && argv[i][0] == '-' && argv[i][1])
             misuse(&a, "%s has no option %s", a.command->name, argv[i]);
         else if (a.operands == a.command->most)
             misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
                    a.command->operands);
         else
-            a.operand[a.operands++] = argv[i++];
-    }
+            a.operand[a.operands++] = argv[i];
     if (!a.settings.help && a.operands < a.command->least)
         misuse(&a, "%s needs %s", a.command->name, a.command->operands);
     complete_settings(&a);
@@ -7098,8 +7090,7 @@ bool same_vocabulary(const Vocab *a, const Vocab *b) {
     for (int i = 0; same && i < a->count; i++)
         same = !strcmp(a->token[i], b->token[i]);
     for (int i = 0; same && i < m->count; i++)
-        same = m->at[i].left == n->at[i].left
-            && m->at[i].right == n->at[i].right;
+        same = find_merge(n, m->at[i].left, m->at[i].right) == i;
     return same;
 }
 
