@@ -4291,12 +4291,12 @@ int longest_output(const Transformer *model, int S) {
     return min_int(model->config.max_len, S - 1 + MORE) + 1;
 }
 
-// The same for sentence b of a batch, whose row ends with padding.
-int longest_of(const Transformer *model, const Batch *batch, int b) {
-    int S = batch->source_length, tokens = 0;
-    while (tokens < S && batch->source[b * S + tokens] != PAD)
-        tokens++;
-    return longest_output(model, tokens);
+// How many tokens stand in a row before its padding.
+int tokens_in(const int *row, int length) {
+    int n = 0;
+    while (n < length && row[n] != PAD)
+        n++;
+    return n;
 }
 
 // How probable is a translation, in the model's opinion? The probabilities of
@@ -4345,7 +4345,8 @@ void translate(const Transformer *model, const Batch *batch, int *out,
             //@ end
             const real *z = row(logits, b);
             sum[b] += z[id[b]] - log_sum_exp(z, logits.cols);
-            if (!done[b] && t + 1 == longest_of(model, batch, b)) { // cut off
+            int tokens = tokens_in(batch->source + b * S, S);
+            if (!done[b] && t + 1 == longest_output(model, tokens)) { // cut off
                 done[b] = true;
                 open--;
             }
@@ -4544,8 +4545,10 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
     Beam *beam = arena_take(arena, (size_t)B, sizeof *beam);
     int *id = arena_take(arena, (size_t)rows, sizeof *id);
     int *from = arena_take(arena, (size_t)rows, sizeof *from);
-    for (int b = 0; b < B; b++)
-        beam[b] = beam_new(arena, N, P, longest_of(model, batch, b * N));
+    for (int b = 0; b < B; b++) {
+        int tokens = tokens_in(batch->source + b * N * S, S);
+        beam[b] = beam_new(arena, N, P, longest_output(model, tokens));
+    }
     for (int t = 0; open > 0; t++) {
         size_t step_mark = arena->used;
         for (int r = 0; r < rows; r++)
@@ -4574,14 +4577,6 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
 // At most 64 rows are decoded at once: 64 sentences, or 16 with a beam of four.
 // Sentences of similar length are taken together, as in training.
 
-// A row of P tokens, up to its padding. The caller frees the ids.
-Sentence sentence_in(const int *row, int P) {
-    Sentence s = {allocate((size_t)P, sizeof *row), 0};
-    for (; s.length < P && row[s.length] != PAD; s.length++)
-        s.id[s.length] = row[s.length];
-    return s;
-}
-
 // Translates n sentences; result[i] ends with END unless it was cut off. score:
 // n numbers, or NULL. The caller frees each result's id and the array.
 Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
@@ -4608,11 +4603,12 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         else
             beam_search(model, &batch, how, out, sum, arena);
         for (int b = 0; b < B; b++) {
-            int i = order[first + b];
-            result[i] = sentence_in(out + b * P, P);
+            int i = order[first + b], length = tokens_in(out + b * P, P);
+            size_t size = (size_t)length * sizeof *out;
+            int *id = memcpy(allocate(size, 1), out + b * P, size);
+            result[i] = (Sentence){id, length};
             if (score)
-                score[i] = sum[b] / length_penalty(result[i].length,
-                                                   how.length_penalty);
+                score[i] = sum[b] / length_penalty(length, how.length_penalty);
         }
         arena_release(arena, mark);
     }
