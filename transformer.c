@@ -3042,27 +3042,6 @@ int spell(int *id, const char *word, int length, const Vocab *v) {
     return n;
 }
 
-// The text of two pieces, put side by side; the caller frees it.
-char *joined_text(const char *left, const char *right) {
-    char *text = allocate(strlen(left) + strlen(right) + 1, 1);
-    return strcat(strcpy(text, left), right);
-}
-
-// Appends the merge of these two pieces to those of a vocabulary. Returns false
-// if that lacks one of them or what they become, or has the merge already.
-bool vocab_merge(Vocab *v, const char *left, const char *right) {
-    char *joined = joined_text(left, right);
-    Merge m = {token_id(v, left, (int)strlen(left)),
-               token_id(v, right, (int)strlen(right)),
-               token_id(v, joined, (int)strlen(joined)), 0};
-    bool good = m.left != UNKNOWN && m.right != UNKNOWN && m.joined != UNKNOWN
-             && find_merge(&v->merges, m.left, m.right) == v->merges.count;
-    if (good)
-        append_merge(&v->merges, m);
-    free(joined);
-    return good;
-}
-
 // ## Sentences
 //
 // A sentence is the numbers of its tokens, followed by END. The decoder must
@@ -3143,13 +3122,16 @@ void sentences_free(Sentence *s, int n) {
 // anew gives. And the words of the training data are split as learning left
 // them.
 
+// Characters, and pieces as well, make a text if they are put side by side.
+const Tokenizer by_characters = {.tokens = CHARACTERS};
+
 // The different words of the texts, spelled and without END, and in *times how
 // often each occurs: *count of both, of which the first four, the places of the
 // special tokens, are empty. The caller frees them. *v becomes the alphabet:
 // the characters of the words, and the blank.
 Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
                       int *count) {
-    const Tokenizer how = {BYTE_PAIRS, 0}, characters = {CHARACTERS, 0};
+    const Tokenizer how = {.tokens = BYTE_PAIRS};
     Vocab words = vocab_build(text, texts, how, 1);
     *count = words.count;
     *times = allocate((size_t)*count, sizeof **times);
@@ -3160,7 +3142,7 @@ Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
     }
     vocab_append(&words, " ", 1);
     *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
-                     characters, 1);
+                     by_characters, 1);
     Sentence *word = allocate((size_t)*count, sizeof *word);
     for (int i = FIRST_TOKEN; i < *count; i++) {
         word[i] = tokenize(words.token[i], v, how);
@@ -3213,6 +3195,21 @@ Merge most_frequent(const Merges *counts, const Vocab *v) {
     return best;
 }
 
+// Appends the merge of these two pieces to those of a vocabulary. Returns false
+// if that lacks one of them or what they become, or has the merge already.
+bool vocab_merge(Vocab *v, const char *left, const char *right) {
+    int pair[] = {token_id(v, left, (int)strlen(left)),
+                  token_id(v, right, (int)strlen(right))};
+    char *text = detokenize(pair, 2, v, by_characters);
+    int joined = token_id(v, text, (int)strlen(text));
+    bool good = unknowns(pair, 2) == 0 && joined != UNKNOWN
+             && find_merge(&v->merges, pair[0], pair[1]) == v->merges.count;
+    if (good)
+        append_merge(&v->merges, (Merge){pair[0], pair[1], joined, 0});
+    free(text);
+    return good;
+}
+
 // The same vocabulary with its tokens in the order of their bytes.
 Vocab vocab_sorted(const Vocab *from) {
     Vocab v = vocab_new();
@@ -3241,7 +3238,8 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
         if (m.count < 2)
             break;
         m.joined = v.count;
-        char *joined = joined_text(v.token[m.left], v.token[m.right]);
+        char *joined = detokenize((int[]){m.left, m.right}, 2, &v,
+                                  by_characters);
         vocab_append(&v, joined, (int)strlen(joined));
         free(joined);
         append_merge(&v.merges, m);

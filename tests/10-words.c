@@ -601,7 +601,8 @@ int right_counts(char *text, int *all) {
         if (m.count < 2)
             break;
         m.joined = v.count;
-        char *joined = joined_text(v.token[m.left], v.token[m.right]);
+        char *joined = detokenize((int[]){m.left, m.right}, 2, &v,
+                                  characters_one_by_one);
         vocab_append(&v, joined, (int)strlen(joined));
         free(joined);
         for (int i = 0; i < n; i++)
