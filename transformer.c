@@ -4590,7 +4590,7 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         B = min_int(max_int(ROWS / N, 1), n - first);
         int *row = arena_take(arena, (size_t)(B * N), sizeof *row);
         for (int r = 0; r < B * N; r++)
-            row[r] = order[first + r / N];
+            row[r] = order[first + r / N]; // each source in N rows
         Batch batch = {.sentences = B * N};
         batch.source = pack(arena, source, row, B * N, &batch.source_length);
         int P = longest_output(model, batch.source_length);
@@ -4601,6 +4601,7 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         else
             beam_search(model, &batch, how, out, sum, arena);
         for (int b = 0; b < B; b++) {
+            // its tokens, without the padding
             int i = order[first + b], length = tokens_in(out + b * P, P);
             size_t size = (size_t)length * sizeof *out;
             int *id = memcpy(allocate(size, 1), out + b * P, size);
