@@ -2732,7 +2732,7 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary
-//     tokenize_pairs    text -> numbers
+//     tokenize_pairs  text -> numbers
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
 //
@@ -2849,7 +2849,7 @@ void lower_case(char *s) {
 // and spelling, where a word like "1916-07-09" would rarely occur twice. Byte
 // pairs lie between the two: frequent words are single tokens, and rare ones
 // are spelled with pieces. Which pieces these are is learned from the training
-// data; the section "Byte pairs" tells how.
+// data; the sections on byte pairs tell how.
 //
 // Punctuation is split off, or "car" and "car." would be two unrelated tokens.
 // Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
@@ -2922,7 +2922,6 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // model never meets <unknown> in training, so it cannot learn to deal with it.
 // With min_count 2, tokens that occur only once are unknown as well, and little
 // is lost, since little can be learned from one occurrence.
-
 //
 // A vocabulary of byte pairs also knows how its tokens are made; the next
 // section explains its merges. Other vocabularies have none.
@@ -3079,10 +3078,7 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // began as a b c, and no neighbour took a part of either, or neither would have
 // become one piece. So each merge did the same to both.
 //
-// How to check it: every text of known characters comes back. Applying the
-// merges in the order in which they were learned splits the words of the
-// training data as learning left them. And after each merge the count of every
-// pair is what counting anew gives.
+// How to check it: every text of known characters comes back.
 
 // Millions of times we are going to ask where in a list a pair stands. A *hash
 // table* answers without searching the list. It has slots, at least twice as
@@ -3090,22 +3086,23 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // name, or, if that is taken, into the next free one. Who looks for it begins
 // at the same slot and goes on until the pair is found or a slot is empty.
 
-// The slot at which the search for a pair begins. The number of slots is a
-// power of two, so that "&" leaves a number below it.
-size_t first_slot(const Merges *m, int left, int right) {
-    return scramble((uint64_t)left << 32 | (uint64_t)right) & (m->slots - 1);
+// The slot where the search for a pair ends: the pair's own, which holds one
+// more than its place in the list, or the empty one (0) that it would get. The
+// number of slots is a power of two, so that "&" leaves a number below it.
+int *slot_of(const Merges *m, int left, int right) {
+    size_t last = m->slots - 1;
+    size_t k = scramble((uint64_t)left << 32 | (uint64_t)right) & last;
+    for (int i; (i = m->slot[k] - 1) >= 0; k = (k + 1) & last)
+        if (m->at[i].left == left && m->at[i].right == right)
+            break;
+    return &m->slot[k];
 }
 
 // The place in the list where this pair stands, or the length of the list if it
 // does not.
 int find_merge(const Merges *m, int left, int right) {
-    size_t k = m->count ? first_slot(m, left, right) : 0;
-    for (; m->count && m->slot[k]; k = (k + 1) & (m->slots - 1)) {
-        int i = m->slot[k] - 1;
-        if (m->at[i].left == left && m->at[i].right == right)
-            return i;
-    }
-    return m->count;
+    int found = m->count ? *slot_of(m, left, right) : 0;
+    return found ? found - 1 : m->count;
 }
 
 // Appends a pair that the list lacks. The memory doubles whenever the length is
@@ -3121,55 +3118,16 @@ void append_merge(Merges *m, Merge new) {
         first = 0;
     }
     m->at[m->count++] = new;
-    for (int i = first; i < m->count; i++) {
-        size_t k = first_slot(m, m->at[i].left, m->at[i].right);
-        while (m->slot[k])
-            k = (k + 1) & (m->slots - 1);
-        m->slot[k] = i + 1;
-    }
+    for (int i = first; i < m->count; i++)
+        *slot_of(m, m->at[i].left, m->at[i].right) = i + 1;
 }
 
-// A merge changes few counts: that of the pair itself, and those of the pairs
-// that its neighbours make. When e and at are joined in ␣ e at s,
-//
-//     lost      ␣ e,  e at,  at s
-//     gained    ␣ eat,  eat s
-//
-// Counting all pairs anew after each merge would take far too long. So the list
-// of all pairs is kept, and these few counts are brought up to date. Neighbours
-// are taken as they stand at that moment: in "aaaa", when the second "aa" is
-// joined, the first one stands to its left already.
-
-// Adds to the count of a pair.
-void add_count(Merges *counts, int left, int right, int64_t change) {
-    int i = find_merge(counts, left, right);
-    if (i == counts->count)
-        append_merge(counts, (Merge){left, right, 0, 0});
-    counts->at[i].count += change;
-}
-
-// Joins a pair wherever it stands in a list of n pieces, from left to right,
-// and returns how many are left. If there are counts (else NULL), they are
-// brought up to date, and the list holds many words, as spell_words makes it:
-// before each stands a number below zero, minus the number of times that it
-// occurs. (No piece is below zero, so no pair reaches into the next word.)
-ptrdiff_t apply_merge(int *id, ptrdiff_t n, Merge m, Merges *counts) {
-    ptrdiff_t kept = 0;
-    int times = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        times = id[i] < 0 ? -id[i] : times;
+// Joins a pair wherever it stands in n pieces, from left to right. Returns how
+// many are left.
+int apply_merge(int *id, int n, Merge m) {
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
         bool found = id[i] == m.left && i + 1 < n && id[i + 1] == m.right;
-        if (found && counts) {
-            add_count(counts, m.left, m.right, -times);
-            if (id[kept - 1] >= 0) {
-                add_count(counts, id[kept - 1], m.left, -times);
-                add_count(counts, id[kept - 1], m.joined, times);
-            }
-            if (i + 2 < n && id[i + 2] >= 0) {
-                add_count(counts, m.right, id[i + 2], -times);
-                add_count(counts, m.joined, id[i + 2], times);
-            }
-        }
         id[kept++] = found ? m.joined : id[i];
         i += found;
     }
@@ -3187,7 +3145,7 @@ int apply_merges(int *id, int n, const Merges *m) {
             first = min_int(first, find_merge(m, id[i], id[i + 1]));
         if (first == m->count)
             return n;
-        n = (int)apply_merge(id, n, m->at[first], NULL);
+        n = apply_merge(id, n, m->at[first]);
     }
 }
 
@@ -3201,144 +3159,12 @@ int spell(int *id, const char *word, int length, const Vocab *v) {
     return n;
 }
 
-// The text of two pieces, put side by side; the caller frees it.
-char *joined_text(const char *left, const char *right) {
-    char *text = allocate(strlen(left) + strlen(right) + 1, 1);
-    return strcat(strcpy(text, left), right);
-}
-
-// Appends the merge of these two pieces to those of a vocabulary. Returns false
-// if that lacks one of them or what they become, or has the merge already.
-bool vocab_merge(Vocab *v, const char *left, const char *right) {
-    char *joined = joined_text(left, right);
-    Merge m = {token_id(v, left, (int)strlen(left)),
-               token_id(v, right, (int)strlen(right)),
-               token_id(v, joined, (int)strlen(joined)), 0};
-    bool good = m.left != UNKNOWN && m.right != UNKNOWN && m.joined != UNKNOWN
-             && find_merge(&v->merges, m.left, m.right) == v->merges.count;
-    if (good)
-        append_merge(&v->merges, m);
-    free(joined);
-    return good;
-}
-
-// ### Learning
-//
-// The training data are read once, for the words that occur in them and for how
-// often each does. From then on, learning works on one list of numbers. Our
-// example begins so:
-//
-//     -2 ␣ c a t   -1 ␣ c a t s   -1 ␣ e a t   -1 ␣ e a t s
-//
-// Each merge then looks through the list of pairs once, for the most frequent
-// one, and through the list of words once, to join it. As words become shorter,
-// the list closes up.
-
-// All different words of the texts, spelled, in one list of *length numbers,
-// which the caller frees. *v becomes the alphabet: the characters of the words,
-// and the blank. (An int holds how often a word occurs: vocab_append refuses
-// texts of more than INT_MAX tokens.)
-int *spell_words(char *const *text, int texts, Vocab *v, ptrdiff_t *length) {
-    const Tokenizer how = {BYTE_PAIRS, 0}, characters = {CHARACTERS, 0};
-    Vocab words = vocab_build(text, texts, how, 1);
-    int count = words.count, *times = allocate((size_t)count, sizeof *times);
-    for (int i = 0; i < texts; i++) {
-        const char *s = text[i], *token;
-        for (int n; (token = next_token(&s, how, &n)) != NULL;)
-            times[token_id(&words, token, n)]++;
-    }
-    vocab_append(&words, " ", 1);
-    *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
-                     characters, 1);
-    size_t room = 0;
-    for (int i = FIRST_TOKEN; i < count; i++)
-        room += strlen(words.token[i]) + 2;
-    int *list = allocate(room, sizeof *list), *end = list;
-    for (int i = FIRST_TOKEN; i < count; i++) {
-        const char *word = words.token[i];
-        *end++ = -times[i];
-        end += spell(end, word, (int)strlen(word), v);
-    }
-    *length = end - list;
-    free(times);
-    vocab_free(&words);
-    return list;
-}
-
-// Counts all pairs of such a list.
-void count_pairs(Merges *counts, const int *list, ptrdiff_t length) {
-    int times = 0;
-    for (ptrdiff_t i = 0; i + 1 < length; i++)
-        if (list[i] < 0)
-            times = -list[i];
-        else if (list[i + 1] >= 0)
-            add_count(counts, list[i], list[i + 1], times);
-}
-
-// The pair that comes next: the one with the highest count. If several have it,
-// the bytes of the left pieces decide, and then those of the right ones.
-Merge most_frequent(const Merges *counts, const Vocab *v) {
-    Merge best = {0};
-    for (int i = 0; i < counts->count; i++) {
-        Merge m = counts->at[i];
-        if (m.count < best.count)
-            continue;
-        int left = strcmp(v->token[m.left], v->token[best.left]);
-        int right = strcmp(v->token[m.right], v->token[best.right]);
-        if (m.count > best.count || left < 0 || (left == 0 && right < 0))
-            best = m;
-    }
-    return best;
-}
-
-// The same vocabulary with its tokens in the order of their bytes.
-Vocab vocab_sorted(const Vocab *from) {
-    Vocab v = vocab_new();
-    for (int i = FIRST_TOKEN; i < from->count; i++)
-        vocab_append(&v, from->token[i], (int)strlen(from->token[i]));
-    qsort(v.token + FIRST_TOKEN, (size_t)(v.count - FIRST_TOKEN),
-          sizeof *v.token, compare_tokens);
-    for (int i = 0; i < from->merges.count; i++) {
-        Merge m = from->merges.at[i];
-        vocab_merge(&v, from->token[m.left], from->token[m.right]);
-    }
-    return v;
-}
-
-// A vocabulary of byte pairs: the characters of the texts, the blank, and the
-// pieces that come from at most so many merges.
-Vocab learn_merges(char *const *text, int texts, int merges) {
-    Merges counts = {0};
-    Vocab v;
-    ptrdiff_t length;
-    int *list = spell_words(text, texts, &v, &length);
-    count_pairs(&counts, list, length);
-    while (v.merges.count < merges) {
-        Merge m = most_frequent(&counts, &v);
-        if (m.count < 2)
-            break;
-        m.joined = v.count;
-        char *joined = joined_text(v.token[m.left], v.token[m.right]);
-        vocab_append(&v, joined, (int)strlen(joined));
-        free(joined);
-        append_merge(&v.merges, m);
-        length = apply_merge(list, length, m, &counts);
-    }
-    Vocab sorted = vocab_sorted(&v);
-    free(list);
-    merges_free(&counts);
-    vocab_free(&v);
-    return sorted;
-}
-
-//@ run build/examples byte_pairs
-
 // ## Sentences
 //
 // A sentence is the numbers of its tokens, followed by END. The decoder must
-// learn to write END, which tells a complete
-// translation from one that was cut off. Here is "a cab, b" with the vocabulary
-// above, which lacks "cab", as numbers and as text again:
+// learn to write END, which tells a complete translation from one that was cut
+// off. Here is "a cab, b" with the vocabulary of the first example, which lacks
+// "cab", as numbers and as text again:
 //
 //     text     a   cab        ,   b
 //     id       5   3          4   6   2        length 5
@@ -3386,11 +3212,166 @@ char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how) {
 
 //@ run build/examples tokens
 
+// How many of n tokens are unknown.
+int unknowns(const int *id, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += id[i] == UNKNOWN;
+    return count;
+}
+
 void sentences_free(Sentence *s, int n) {
     for (int i = 0; i < n; i++)
         free(s[i].id);
     free(s);
 }
+
+// ## Learning byte pairs
+//
+// Merges are learned from the words of the training data, and from how often
+// each occurs. Words begin as a vocabulary without merges spells them:
+//
+//     ␣ c a t   2      ␣ c a t s   1      ␣ e a t   1      ␣ e a t s   1
+//
+// In each step the most frequent pair is joined in all of them.
+//
+// How to check it: after each merge the count of every pair is what counting
+// anew gives. And the words of the training data are split as learning left
+// them.
+
+// Characters, and pieces as well, make a text if they are put side by side.
+const Tokenizer by_characters = {.tokens = CHARACTERS};
+
+// The different words of the texts, spelled and without END, and in *times how
+// often each occurs: *count of both, of which the first four, the places of the
+// special tokens, are empty. The caller frees them. *v becomes the alphabet:
+// the characters of the words, and the blank.
+Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
+                      int *count) {
+    const Tokenizer how = {.tokens = BYTE_PAIRS};
+    Vocab words = vocab_build(text, texts, how, 1);
+    *count = words.count;
+    *times = allocate((size_t)*count, sizeof **times);
+    for (int i = 0; i < texts; i++) {
+        const char *s = text[i], *token;
+        for (int n; (token = next_token(&s, how, &n)) != NULL;)
+            (*times)[token_id(&words, token, n)]++;
+    }
+    vocab_append(&words, " ", 1);
+    *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
+                     by_characters, 1);
+    Sentence *word = allocate((size_t)*count, sizeof *word);
+    for (int i = FIRST_TOKEN; i < *count; i++) {
+        word[i] = tokenize(words.token[i], v, how);
+        word[i].length--;
+    }
+    vocab_free(&words);
+    return word;
+}
+
+// Adds `times` to the count of each pair of a word.
+void count_pairs(Merges *counts, Sentence word, int times) {
+    for (int i = 0; i + 1 < word.length; i++) {
+        int left = word.id[i], right = word.id[i + 1];
+        int place = find_merge(counts, left, right);
+        if (place == counts->count)
+            append_merge(counts, (Merge){left, right, 0, 0});
+        counts->at[place].count += times;
+    }
+}
+
+// Counting all pairs anew after each merge would take far too long, and few
+// counts change. So a word that has the pair takes its counts back, is joined,
+// and is counted again; all others are left alone.
+
+// Joins a pair in a word that occurs so many times, and keeps the counts right.
+void merge_word(Sentence *word, int times, Merge m, Merges *counts) {
+    int i = 0, last = word->length - 1;
+    while (i < last && (word->id[i] != m.left || word->id[i + 1] != m.right))
+        i++;
+    if (i >= last)
+        return;
+    count_pairs(counts, *word, -times);
+    word->length = apply_merge(word->id, word->length, m);
+    count_pairs(counts, *word, times);
+}
+
+// The pair that comes next: the one with the highest count. If several have it,
+// the bytes of the left pieces decide, and then those of the right ones.
+Merge most_frequent(const Merges *counts, const Vocab *v) {
+    Merge best = {0};
+    for (int i = 0; i < counts->count; i++) {
+        Merge m = counts->at[i];
+        if (m.count < best.count)
+            continue;
+        int left = strcmp(v->token[m.left], v->token[best.left]);
+        int right = strcmp(v->token[m.right], v->token[best.right]);
+        if (m.count > best.count || left < 0 || (left == 0 && right < 0))
+            best = m;
+    }
+    return best;
+}
+
+// Appends the merge of these two pieces to those of a vocabulary. Returns false
+// if that lacks one of them or what they become, or has the merge already.
+bool vocab_merge(Vocab *v, const char *left, const char *right) {
+    int pair[] = {token_id(v, left, (int)strlen(left)),
+                  token_id(v, right, (int)strlen(right))};
+    char *text = detokenize(pair, 2, v, by_characters);
+    int joined = token_id(v, text, (int)strlen(text));
+    bool good = unknowns(pair, 2) == 0 && joined != UNKNOWN
+             && find_merge(&v->merges, pair[0], pair[1]) == v->merges.count;
+    if (good)
+        append_merge(&v->merges, (Merge){pair[0], pair[1], joined, 0});
+    free(text);
+    return good;
+}
+
+// The same vocabulary with its tokens in the order of their bytes.
+Vocab vocab_sorted(const Vocab *from) {
+    Vocab v = vocab_new();
+    for (int i = FIRST_TOKEN; i < from->count; i++)
+        vocab_append(&v, from->token[i], (int)strlen(from->token[i]));
+    qsort(v.token + FIRST_TOKEN, (size_t)(v.count - FIRST_TOKEN),
+          sizeof *v.token, compare_tokens);
+    for (int i = 0; i < from->merges.count; i++) {
+        Merge m = from->merges.at[i];
+        vocab_merge(&v, from->token[m.left], from->token[m.right]);
+    }
+    return v;
+}
+
+// A vocabulary of byte pairs: the characters of the texts, the blank, and the
+// pieces that come from at most so many merges.
+Vocab learn_merges(char *const *text, int texts, int merges) {
+    Merges counts = {0};
+    Vocab v;
+    int *times, words;
+    Sentence *word = spell_words(text, texts, &v, &times, &words);
+    for (int i = 0; i < words; i++)
+        count_pairs(&counts, word[i], times[i]);
+    while (v.merges.count < merges) {
+        Merge m = most_frequent(&counts, &v);
+        if (m.count < 2)
+            break;
+        m.joined = v.count;
+        char *joined = detokenize((int[]){m.left, m.right}, 2, &v,
+                                  by_characters);
+        vocab_append(&v, joined, (int)strlen(joined));
+        free(joined);
+        append_merge(&v.merges, m);
+        for (int i = 0; i < words; i++)
+            merge_word(&word[i], times[i], m, &counts);
+    }
+    Vocab sorted = vocab_sorted(&v);
+    sentences_free(word, words);
+    free(times);
+    merges_free(&counts);
+    vocab_free(&v);
+    return sorted;
+}
+
+//@ run build/examples byte_pairs
 
 // ## Files of sentence pairs
 //
@@ -3444,6 +3425,15 @@ char *read_file(const char *path, size_t *size) {
     return contents;
 }
 
+// Cuts a text at the first `sign`, in whose place a zero byte is written.
+// Returns what follows, or NULL if there is no such sign.
+char *cut_at(char *text, char sign) {
+    char *found = strchr(text, sign);
+    if (found)
+        *found++ = '\0';
+    return found;
+}
+
 enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
 
 // Cuts a line of `length` bytes at its tabs and appends its first two columns
@@ -3461,11 +3451,10 @@ const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
         return "not valid UTF-8";
     if (how.lowercase)
         lower_case(s);
-    char *target = strchr(s, '\t');
+    char *target = cut_at(s, '\t');
     if (!target)
         return "expected source, tab, target; found no tab";
-    *target++ = '\0';
-    target[strcspn(target, "\t")] = '\0';
+    cut_at(target, '\t'); // further columns
     if (*skip_spaces(s) == '\0')
         return "the source is empty";
     if (*skip_spaces(target) == '\0')
@@ -3523,7 +3512,7 @@ typedef struct {
 
 // text -> numbers
 Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
-                   Tokenizer how, int max_len) {
+                     Tokenizer how, int max_len) {
     size_t n = (size_t)text->count;
     Pairs p = {allocate(n, sizeof(Sentence)), allocate(n, sizeof(Sentence)),
                0, 0};
@@ -4429,12 +4418,12 @@ int longest_output(const Transformer *model, int S) {
     return min_int(model->config.max_len, S - 1 + MORE) + 1;
 }
 
-// The same for sentence b of a batch, whose row ends with padding.
-int longest_of(const Transformer *model, const Batch *batch, int b) {
-    int S = batch->source_length, tokens = 0;
-    while (tokens < S && batch->source[b * S + tokens] != PAD)
-        tokens++;
-    return longest_output(model, tokens);
+// How many tokens stand in a row before its padding.
+int tokens_in(const int *row, int length) {
+    int n = 0;
+    while (n < length && row[n] != PAD)
+        n++;
+    return n;
 }
 
 // How probable is a translation, in the model's opinion? The probabilities of
@@ -4483,7 +4472,8 @@ void translate(const Transformer *model, const Batch *batch, int *out,
             //@ end
             const real *z = row(logits, b);
             sum[b] += z[id[b]] - log_sum_exp(z, logits.cols);
-            if (!done[b] && t + 1 == longest_of(model, batch, b)) { // cut off
+            int tokens = tokens_in(batch->source + b * S, S);
+            if (!done[b] && t + 1 == longest_output(model, tokens)) { // cut off
                 done[b] = true;
                 open--;
             }
@@ -4682,8 +4672,10 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
     Beam *beam = arena_take(arena, (size_t)B, sizeof *beam);
     int *id = arena_take(arena, (size_t)rows, sizeof *id);
     int *from = arena_take(arena, (size_t)rows, sizeof *from);
-    for (int b = 0; b < B; b++)
-        beam[b] = beam_new(arena, N, P, longest_of(model, batch, b * N));
+    for (int b = 0; b < B; b++) {
+        int tokens = tokens_in(batch->source + b * N * S, S);
+        beam[b] = beam_new(arena, N, P, longest_output(model, tokens));
+    }
     for (int t = 0; open > 0; t++) {
         size_t step_mark = arena->used;
         for (int r = 0; r < rows; r++)
@@ -4712,14 +4704,6 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
 // At most 64 rows are decoded at once: 64 sentences, or 16 with a beam of four.
 // Sentences of similar length are taken together, as in training.
 
-// A row of P tokens, up to its padding. The caller frees the ids.
-Sentence sentence_in(const int *row, int P) {
-    Sentence s = {allocate((size_t)P, sizeof *row), 0};
-    for (; s.length < P && row[s.length] != PAD; s.length++)
-        s.id[s.length] = row[s.length];
-    return s;
-}
-
 // Translates n sentences; result[i] ends with END unless it was cut off. score:
 // n numbers, or NULL. The caller frees each result's id and the array.
 Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
@@ -4735,7 +4719,7 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         B = min_int(max_int(ROWS / N, 1), n - first);
         int *row = arena_take(arena, (size_t)(B * N), sizeof *row);
         for (int r = 0; r < B * N; r++)
-            row[r] = order[first + r / N];
+            row[r] = order[first + r / N]; // each source in N rows
         Batch batch = {.sentences = B * N};
         batch.source = pack(arena, source, row, B * N, &batch.source_length);
         int P = longest_output(model, batch.source_length);
@@ -4746,11 +4730,13 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         else
             beam_search(model, &batch, how, out, sum, arena);
         for (int b = 0; b < B; b++) {
-            int i = order[first + b];
-            result[i] = sentence_in(out + b * P, P);
+            // its tokens, without the padding
+            int i = order[first + b], length = tokens_in(out + b * P, P);
+            size_t size = (size_t)length * sizeof *out;
+            int *id = memcpy(allocate(size, 1), out + b * P, size);
+            result[i] = (Sentence){id, length};
             if (score)
-                score[i] = sum[b] / length_penalty(result[i].length,
-                                                   how.length_penalty);
+                score[i] = sum[b] / length_penalty(length, how.length_penalty);
         }
         arena_release(arena, mark);
     }
@@ -4806,12 +4792,9 @@ void match_runs(Match *m, const int *s, int c, const int *reference, int r,
                 int n) {
     m->runs[n - 1] += max_int(c - n + 1, 1);
     for (int i = 0; i + n <= c; i++) {
-        bool known = true;
-        for (int k = 0; k < n; k++)
-            known = known && s[i + k] != UNKNOWN;
         // the k-th occurrence counts if the reference has at least k
         int before = occurrences(s + i, n, s, i + n);
-        m->matched[n - 1] += known
+        m->matched[n - 1] += unknowns(s + i, n) == 0
             && before <= occurrences(s + i, n, reference, r);
     }
 }
@@ -4819,10 +4802,8 @@ void match_runs(Match *m, const int *s, int c, const int *reference, int r,
 // Adds one translation and its reference to the counts.
 void add_match(Match *m, Sentence s, Sentence reference) {
     int c = words_of(s), r = words_of(reference);
-    bool same = s.length == reference.length;
-    for (int i = 0; same && i < s.length; i++)
-        same = s.id[i] == reference.id[i] && s.id[i] != UNKNOWN;
-    m->exact += same;
+    m->exact += s.length == reference.length && unknowns(s.id, s.length) == 0
+             && !memcmp(s.id, reference.id, sizeof(int) * (size_t)s.length);
     m->sentences++;
     m->length += c;
     m->reference += r;
@@ -6386,9 +6367,7 @@ Vocab read_vocab(const Reader *r, const char *key) {
     char *word = (char *)metadata(r, key, NULL), *next;
     int n = 0;
     for (; word; word = next, n++) {
-        next = strchr(word, '\n');
-        if (next)
-            *next++ = '\0';
+        next = cut_at(word, '\n');
         const char *before = n > FIRST_TOKEN ? v.token[n - 1] : "";
         if (n < FIRST_TOKEN ? strcmp(word, v.token[n])
             : word[strcspn(word, "\b\f\r\t")] || strcmp(word, before) <= 0)
@@ -6404,19 +6383,15 @@ Vocab read_vocab(const Reader *r, const char *key) {
 // The merges of a vocabulary, at most so many. Each joins two tokens to a third
 // one, and the vocabulary has all three.
 void read_merges(const Reader *r, const char *key, Vocab *v, int most) {
-    char *line = (char *)metadata(r, key, NULL);
-    for (int n = 0; *line; n++) {
-        char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
-        *end = '\0';
-        char *right = line + strcspn(line, "\t");
-        if (*right)
-            *right++ = '\0';
+    char *left = (char *)metadata(r, key, NULL), *next;
+    for (int n = 0; left && *left; left = next, n++) {
+        next = cut_at(left, '\n');
+        const char *right = cut_at(left, '\t');
         if (n == most)
             refuse(r, "%s: more than %d merges", key, most);
-        if (!vocab_merge(v, line, right))
+        if (!right || !vocab_merge(v, left, right))
             refuse(r, "%s: merge %d does not join two tokens to a third, or is "
                    "there twice", key, n);
-        line = next;
     }
 }
 
@@ -6735,11 +6710,11 @@ bool was_given(const Arguments *a, const char *name) {
     return a->given[find_option(a, name, strlen(name)) - options];
 }
 
-// Reads the option that argument[0] begins; returns how many arguments it took,
-// 1 or 2. Ends with status 2 if its value is missing or wrong. A value that
-// begins with two dashes must be attached (--log=--odd-name), or `--layers
+// Reads the option that argument[0] begins; returns whether it took the next
+// argument, too. Ends with status 2 if its value is missing or wrong. A value
+// that begins with two dashes must be attached (--log=--odd-name), or `--layers
 // --tie` would be a model with "--tie" layers.
-int read_option(Arguments *a, char **argument) {
+bool read_option(Arguments *a, char **argument) {
     const char *name = argument[0] + 2;
     size_t length = strcspn(name, "=");
     const Option *o = find_option(a, name, length);
@@ -6759,7 +6734,7 @@ int read_option(Arguments *a, char **argument) {
     if (!set_option(&a->settings, o, value))
         misuse(a, "--%s: \"%s\" is not %s", o->name, value, allowed);
     a->given[o - options] = true;
-    return flag || attached ? 1 : 2;
+    return !flag && !attached;
 }
 
 // The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's
@@ -6768,34 +6743,27 @@ double derived_rate(const Settings *s) {
     return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
 }
 
-// Byte pairs alone are merged, and other tokens alone are left out if they are
-// rare. A resumed training has its own tokens, which resume_checkpoint compares
-// with what was given.
-void check_tokens(Arguments *a) {
-    bool byte_pairs = a->settings.tokenizer.tokens == BYTE_PAIRS;
-    if (a->command->bit != TRAIN || a->settings.resume)
-        return;
-    if (!byte_pairs && was_given(a, "merges"))
-        misuse(a, "--merges needs --tokens bpe");
-    if (byte_pairs && was_given(a, "min-count"))
-        misuse(a, "--min-count and --tokens bpe exclude each other");
-    if (!byte_pairs)
-        a->settings.merges = 0;
-}
-
 // Fills in what depends on other settings, and checks what they must agree on:
-// kinds of tokens, and heads that divide the width. A model from a file was
-// checked when it was loaded.
+// only byte pairs are merged, only other tokens are left out if they are rare,
+// and heads divide the width. A model from a file was checked when it was
+// loaded, and resume_checkpoint compares it with what was given.
 //
 //     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 void complete_settings(Arguments *a) {
     Settings *s = &a->settings;
     Config *c = &s->config;
+    bool training = a->command->bit == TRAIN && !s->resume;
+    bool byte_pairs = s->tokenizer.tokens == BYTE_PAIRS;
     if (c->d_ff == 0)
         c->d_ff = 4 * c->d_model;
     if (s->recipe.rate < 0)
         s->recipe.rate = derived_rate(s);
-    check_tokens(a);
+    if (training && !byte_pairs && was_given(a, "merges"))
+        misuse(a, "--merges needs --tokens bpe");
+    if (training && byte_pairs && was_given(a, "min-count"))
+        misuse(a, "--min-count and --tokens bpe exclude each other");
+    if (training && !byte_pairs)
+        s->merges = 0;
     bool from_file = s->resume || (a->command->bit != TRAIN && a->operands);
     if (!from_file && !s->help && c->d_model % c->heads)
         misuse(a, "--heads %d does not divide --d-model %d", c->heads,
@@ -6823,23 +6791,20 @@ Arguments read_arguments(int argc, char **argv) {
         if (o->initial)
             set_option(&a.settings, o, o->initial);
     bool plain = false; // after --
-    for (int i = 2; i < argc;) {
-        if (!plain && !strcmp(argv[i], "--")) {
+    for (int i = 2; i < argc; i++)
+        if (!plain && !strcmp(argv[i], "--"))
             plain = true;
-            i++;
-        } else if (!plain && !strncmp(argv[i], "--", 2))
+        else if (!plain && !strncmp(argv[i], "--", 2))
             i += read_option(&a, argv + i);
-        else if (!plain && !strcmp(argv[i], "-h")) {
+        else if (!plain && !strcmp(argv[i], "-h"))
             a.settings.help = true;
-            i++;
-        } else if (!plain && argv[i][0] == '-' && argv[i][1])
+        else if (!plain && argv[i][0] == '-' && argv[i][1])
             misuse(&a, "%s has no option %s", a.command->name, argv[i]);
         else if (a.operands == a.command->most)
             misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
                    a.command->operands);
         else
-            a.operand[a.operands++] = argv[i++];
-    }
+            a.operand[a.operands++] = argv[i];
     if (!a.settings.help && a.operands < a.command->least)
         misuse(&a, "%s needs %s", a.command->name, a.command->operands);
     complete_settings(&a);
@@ -6932,11 +6897,10 @@ Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
     if (p.too_long)
         fprintf(stderr, "%s: left out %d of %d pairs, with more than %d "
                 "tokens\n", path, p.too_long, p.too_long + p.count, most);
-    for (int i = 0; i < 2 * p.count; i++) {
-        Sentence one = i % 2 ? p.target[i / 2] : p.source[i / 2];
-        tokens += one.length - 1;
-        for (int k = 0; k < one.length; k++)
-            unknown += one.id[k] == UNKNOWN;
+    for (int i = 0; i < p.count; i++) {
+        tokens += p.source[i].length - 1 + p.target[i].length - 1;
+        unknown += unknowns(p.source[i].id, p.source[i].length)
+                 + unknowns(p.target[i].id, p.target[i].length);
     }
     if (unknown > tokens / 2)
         fprintf(stderr, "%s: the model does not know %.0f %% of the tokens\n",
@@ -7254,8 +7218,7 @@ bool same_vocabulary(const Vocab *a, const Vocab *b) {
     for (int i = 0; same && i < a->count; i++)
         same = !strcmp(a->token[i], b->token[i]);
     for (int i = 0; same && i < m->count; i++)
-        same = m->at[i].left == n->at[i].left
-            && m->at[i].right == n->at[i].right;
+        same = find_merge(n, m->at[i].left, m->at[i].right) == i;
     return same;
 }
 
@@ -7556,18 +7519,14 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
 void note_unknown(Input *in) {
     const Checkpoint *c = in->checkpoint;
     Tokenizer how = c->settings.tokenizer;
-    if (how.tokens != CHARACTERS)
-        how.tokens = WORDS;
     const char *text = in->text, *word;
     for (int n; (word = next_token(&text, how, &n)) != NULL;) {
-        char *one = allocate((size_t)n + 1, 1);
+        char *one = memcpy(allocate((size_t)n + 1, 1), word, (size_t)n);
         Sentence s;
-        tokenize_input(memcpy(one, word, (size_t)n), c, &c->source, &s);
-        bool known = true;
-        for (int i = 0; i < s.length; i++)
-            known = known && s.id[i] != UNKNOWN;
-        in->unknown += !known;
-        if (!known && !in->first_unknown)
+        tokenize_input(one, c, &c->source, &s);
+        bool unknown = unknowns(s.id, s.length) > 0;
+        in->unknown += unknown;
+        if (unknown && !in->first_unknown)
             in->first_unknown = one;
         else
             free(one);

@@ -562,17 +562,17 @@ void test_plain_learner(void) {
     CLAIM(again == 0, "each merge makes a new piece, none is learned twice");
 }
 
-// Whether all pairs in the list of words have the counts that counting them now
-// gives, and no other pair has any.
-bool counted_right(const int *list, ptrdiff_t length, const Merges *counts) {
+// Whether all pairs in the words have the counts that counting them now gives,
+// and no other pair has any.
+bool counted_right(const Sentence *word, const int *often, int n,
+                   const Merges *counts) {
     Merges anew = {0};
-    int64_t total = 0, times = 0;
+    int64_t total = 0;
     bool good = true;
-    for (ptrdiff_t i = 0; i + 1 < length; i++) {
-        times = list[i] < 0 ? -list[i] : times;
-        if (list[i] >= 0 && list[i + 1] >= 0)
-            add_count(&anew, list[i], list[i + 1], times);
-    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k + 1 < word[i].length; k++)
+            for (int times = 0; times < often[i]; times++)
+                count_pairs(&anew, (Sentence){word[i].id + k, 2}, 1);
     for (int i = 0; i < anew.count; i++) {
         Merge m = anew.at[i];
         int k = find_merge(counts, m.left, m.right);
@@ -590,23 +590,26 @@ bool counted_right(const int *list, ptrdiff_t length, const Merges *counts) {
 int right_counts(char *text, int *all) {
     Merges counts = {0};
     Vocab v;
-    ptrdiff_t length;
-    int right = 0;
-    int *list = spell_words(&text, 1, &v, &length);
-    count_pairs(&counts, list, length);
+    int right = 0, *times, n;
+    Sentence *word = spell_words(&text, 1, &v, &times, &n);
+    for (int i = 0; i < n; i++)
+        count_pairs(&counts, word[i], times[i]);
     for (Merge m;; append_merge(&v.merges, m)) {
-        right += counted_right(list, length, &counts);
+        right += counted_right(word, times, n, &counts);
         *all += 1;
         m = most_frequent(&counts, &v);
         if (m.count < 2)
             break;
         m.joined = v.count;
-        char *joined = joined_text(v.token[m.left], v.token[m.right]);
+        char *joined = detokenize((int[]){m.left, m.right}, 2, &v,
+                                  characters_one_by_one);
         vocab_append(&v, joined, (int)strlen(joined));
         free(joined);
-        length = apply_merge(list, length, m, &counts);
+        for (int i = 0; i < n; i++)
+            merge_word(&word[i], times[i], m, &counts);
     }
-    free(list);
+    sentences_free(word, n);
+    free(times);
     merges_free(&counts);
     vocab_free(&v);
     return right;
@@ -656,7 +659,7 @@ void test_round_trip(void) {
         int m = spell(other, new, (int)strlen(new), &v);
         n = apply_merges(one, n, &v.merges);
         for (int k = 0; k < v.merges.count; k++)
-            m = (int)apply_merge(other, m, v.merges.at[k], NULL);
+            m = apply_merge(other, m, v.merges.at[k]);
         as_plain += n == m && !memcmp(one, other, sizeof *one * (size_t)n);
         free(s.id);
         free(expected);

@@ -380,6 +380,20 @@ void test_longest(void) {
           "a translation has up to 50 words more than its source, and END");
     CLAIM(longest_output(&model, 51) == 101 && longest_output(&model, 52) == 101,
           "but never more than max_len words");
+    CLAIM(tokens_in((int[]){PAD, PAD}, 2) == 0
+          && tokens_in((int[]){5, END, PAD}, 3) == 2
+          && tokens_in((int[]){5, END, 5}, 2) == 2,
+          "the tokens of a row end at its padding, or at its end");
+}
+
+// Whether translations that never end have as many tokens as they may: the
+// second source has two tokens less than the first.
+bool cut_in_place(const int *out, int P) {
+    bool words = true;
+    for (int i = 0; i < B * P; i++)
+        words = words && (i < B * P - 2 ? out[i] > END && out[i] < TARGET_V
+                                        : out[i] == PAD);
+    return words && out[B * P] == -1;
 }
 
 void test_cut_off(void) {
@@ -388,17 +402,21 @@ void test_cut_off(void) {
     config.max_len = 100;
     Transformer *t = random_transformer(&config);
     t->output.bias.at[END] = -1000;
-    int out[B * P + 1];
+    int out[B * P + 1], twice[B * 2 * S];
     out[B * P] = -1;
     Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
-    double sum[B];
+    double sum[B], beam_sum[B];
     translate(t, &batch, out, sum, &room);
-    bool words = true;
-    for (int i = 0; i < B * P; i++) // the second source has 2 tokens less
-        words = words && (i < B * P - 2 ? out[i] > END && out[i] < TARGET_V
-                                        : out[i] == PAD);
-    CLAIM(words && out[B * P] == -1,
-          "a translation that never ends is cut off there");
+    CLAIM(cut_in_place(out, P), "a translation that never ends is cut off there");
+    beam_search(t, &batch, greedy, out, beam_sum, &room);
+    CLAIM(cut_in_place(out, P) && !memcmp(sum, beam_sum, sizeof sum),
+          "and so it is with a beam of one, which counts no token more");
+    for (int i = 0; i < B * 2 * S; i++)
+        twice[i] = source_ids[i / (2 * S) * S + i % S];
+    batch = (Batch){.sentences = B * 2, .source_length = S, .source = twice};
+    memset(out, 0, sizeof *out * B * P);
+    beam_search(t, &batch, (Search){2, 0.6}, out, sum, &room);
+    CLAIM(cut_in_place(out, P), "and of two");
     transformer_free(t);
 }
 

@@ -68,9 +68,9 @@ FUNCTIONS = {
         clip_factor adam_step learning_rate train_step evaluate_loss set_pace
         total_steps validate train""",
     "12-decoding": """decoder_start extend_cache attend_to_cache
-        decoder_layer_step decoder_step longest_output longest_of log_sum_exp
+        decoder_layer_step decoder_step longest_output tokens_in log_sum_exp
         translate length_penalty best_candidates finish_hypothesis beam_step
-        reorder reorder_cache write_best beam_new beam_search sentence_in
+        reorder reorder_cache write_best beam_new beam_search
         translate_all""",
 }
 CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
