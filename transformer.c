@@ -2930,25 +2930,25 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // Millions of times we are going to ask where in a list a pair stands. A *hash
 // table* answers without searching the list. It has slots, at least twice as
 // many as there are pairs. A pair goes into the slot that its scrambled numbers
-// name, or, if that is taken, into the next free one. Who looks for it begins
-// at the same slot and goes on until the pair is found or a slot is empty.
+// name, or, if that is taken, into the next free one. To find it, begin at the
+// same slot and go on until the pair is found or a slot is empty.
 
-// The slot at which the search for a pair begins. The number of slots is a
-// power of two, so that "&" leaves a number below it.
-size_t first_slot(const Merges *m, int left, int right) {
-    return scramble((uint64_t)left << 32 | (uint64_t)right) & (m->slots - 1);
+// The slot that holds the place of this pair, or the free one for it. The
+// number of slots is a power of two: "&" goes from the last one to number 0.
+size_t find_slot(const Merges *m, int left, int right) {
+    size_t k = scramble((uint64_t)left << 32 | (uint64_t)right);
+    for (;; k++) {
+        int i = m->slot[k &= m->slots - 1] - 1;
+        if (i < 0 || (m->at[i].left == left && m->at[i].right == right))
+            return k;
+    }
 }
 
 // The place in the list where this pair stands, or the length of the list if it
 // does not.
 int find_merge(const Merges *m, int left, int right) {
-    size_t k = m->count ? first_slot(m, left, right) : 0;
-    for (; m->count && m->slot[k]; k = (k + 1) & (m->slots - 1)) {
-        int i = m->slot[k] - 1;
-        if (m->at[i].left == left && m->at[i].right == right)
-            return i;
-    }
-    return m->count;
+    int found = m->count ? m->slot[find_slot(m, left, right)] : 0;
+    return found ? found - 1 : m->count;
 }
 
 // Appends a pair that the list lacks. The memory doubles whenever the length is
@@ -2964,12 +2964,8 @@ void append_merge(Merges *m, Merge new) {
         first = 0;
     }
     m->at[m->count++] = new;
-    for (int i = first; i < m->count; i++) {
-        size_t k = first_slot(m, m->at[i].left, m->at[i].right);
-        while (m->slot[k])
-            k = (k + 1) & (m->slots - 1);
-        m->slot[k] = i + 1;
-    }
+    for (int i = first; i < m->count; i++)
+        m->slot[find_slot(m, m->at[i].left, m->at[i].right)] = i + 1;
 }
 
 // A merge changes few counts: that of the pair itself, and those of the pairs
@@ -2983,8 +2979,11 @@ void append_merge(Merges *m, Merge new) {
 // are taken as they stand at that moment: in "aaaa", when the second "aa" is
 // joined, the first one stands to its left already.
 
-// Adds to the count of a pair.
+// Adds to the count of a pair. A number below zero is no piece: a word begins
+// or ends there.
 void add_count(Merges *counts, int left, int right, int64_t change) {
+    if (left < 0 || right < 0)
+        return;
     int i = find_merge(counts, left, right);
     if (i == counts->count)
         append_merge(counts, (Merge){left, right, 0, 0});
@@ -2993,25 +2992,21 @@ void add_count(Merges *counts, int left, int right, int64_t change) {
 
 // Joins a pair wherever it stands in a list of n pieces, from left to right,
 // and returns how many are left. If there are counts (else NULL), they are
-// brought up to date, and the list holds many words, as spell_words makes it:
-// before each stands a number below zero, minus the number of times that it
-// occurs. (No piece is below zero, so no pair reaches into the next word.)
+// brought up to date, and the list is one that spell_words has made, with many
+// words, and with minus the number of times that it occurs before each.
 ptrdiff_t apply_merge(int *id, ptrdiff_t n, Merge m, Merges *counts) {
     ptrdiff_t kept = 0;
     int times = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         times = id[i] < 0 ? -id[i] : times;
-        bool found = id[i] == m.left && i + 1 < n && id[i + 1] == m.right;
+        bool found = i + 1 < n && id[i] == m.left && id[i + 1] == m.right;
         if (found && counts) {
+            int before = id[kept - 1], after = id[i + 2];
             add_count(counts, m.left, m.right, -times);
-            if (id[kept - 1] >= 0) {
-                add_count(counts, id[kept - 1], m.left, -times);
-                add_count(counts, id[kept - 1], m.joined, times);
-            }
-            if (i + 2 < n && id[i + 2] >= 0) {
-                add_count(counts, m.right, id[i + 2], -times);
-                add_count(counts, m.joined, id[i + 2], times);
-            }
+            add_count(counts, before, m.left, -times);
+            add_count(counts, before, m.joined, times);
+            add_count(counts, m.right, after, -times);
+            add_count(counts, m.joined, after, times);
         }
         id[kept++] = found ? m.joined : id[i];
         i += found;
@@ -3069,16 +3064,17 @@ bool vocab_merge(Vocab *v, const char *left, const char *right) {
 //
 // The training data are read once, for the words that occur in them and for how
 // often each does. From then on, learning works on one list of numbers. Our
-// example begins so:
+// example looks like this:
 //
-//     -2 ␣ c a t   -1 ␣ c a t s   -1 ␣ e a t   -1 ␣ e a t s
+//     -2 ␣ c a t   -1 ␣ c a t s   -1 ␣ e a t   -1 ␣ e a t s   -1
 //
-// Each merge then looks through the list of pairs once, for the most frequent
-// one, and through the list of words once, to join it. As words become shorter,
-// the list closes up.
+// A number below zero begins a word and says how often it occurs; the last one
+// ends the list. Each merge then looks through the list of pairs once, for the
+// most frequent one, and through the list of words once, to join it. As words
+// become shorter, the list closes up.
 
-// All different words of the texts, spelled, in one list of *length numbers,
-// which the caller frees. *v becomes the alphabet: the characters of the words,
+// The list of all different words of the texts. It has *length numbers, and the
+// caller frees it. *v becomes the alphabet: the characters of the words,
 // and the blank. (An int holds how often a word occurs: vocab_append refuses
 // texts of more than INT_MAX tokens.)
 int *spell_words(char *const *text, int texts, Vocab *v, ptrdiff_t *length) {
@@ -3093,7 +3089,7 @@ int *spell_words(char *const *text, int texts, Vocab *v, ptrdiff_t *length) {
     vocab_append(&words, " ", 1);
     *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
                      characters, 1);
-    size_t room = 0;
+    size_t room = 1;
     for (int i = FIRST_TOKEN; i < count; i++)
         room += strlen(words.token[i]) + 2;
     int *list = allocate(room, sizeof *list), *end = list;
@@ -3102,6 +3098,7 @@ int *spell_words(char *const *text, int texts, Vocab *v, ptrdiff_t *length) {
         *end++ = -times[i];
         end += spell(end, word, (int)strlen(word), v);
     }
+    *end++ = -1;
     *length = end - list;
     free(times);
     vocab_free(&words);
@@ -3110,12 +3107,10 @@ int *spell_words(char *const *text, int texts, Vocab *v, ptrdiff_t *length) {
 
 // Counts all pairs of such a list.
 void count_pairs(Merges *counts, const int *list, ptrdiff_t length) {
-    int times = 0;
-    for (ptrdiff_t i = 0; i + 1 < length; i++)
-        if (list[i] < 0)
-            times = -list[i];
-        else if (list[i + 1] >= 0)
-            add_count(counts, list[i], list[i + 1], times);
+    for (ptrdiff_t i = 0, times = 0; i + 1 < length; i++) {
+        times = list[i] < 0 ? -list[i] : times;
+        add_count(counts, list[i], list[i + 1], times);
+    }
 }
 
 // The pair that comes next: the one with the highest count. If several have it,
@@ -5548,8 +5543,8 @@ void commit_file(NewFile *n) {
 // parameter they belong to. A model of byte pairs also has "source_merges" and
 // "target_merges", one merge a line, left, tab, right, in the order in which
 // they were learned: "a\tt\n \tc\n c\tat". "state" says whether this is the
-// newest state of a training or the best one. Numbers in the metadata are strings, because the
-// format allows nothing else there. In Python:
+// newest state of a training or the best one. Numbers in the metadata are
+// strings, because the format allows nothing else there. In Python:
 //
 //     from safetensors import safe_open
 //     f = safe_open("model.safetensors", "np")
@@ -5892,6 +5887,15 @@ void check_metadata(const Reader *r, const char *key, bool allowed) {
                metadata(r, key, NULL));
 }
 
+// Ends a text at the first such character, if there is one. Returns what comes
+// after it, or NULL.
+char *cut_at(char *text, char at) {
+    char *rest = strchr(text, at);
+    if (rest)
+        *rest++ = '\0';
+    return rest;
+}
+
 // One vocabulary, from tokens joined by newlines: the special ones first, then
 // the words, each larger than the one before. The order is checked because
 // token_id (chapter 10) finds words by it, and a word that stands in the file
@@ -5901,9 +5905,7 @@ Vocab read_vocab(const Reader *r, const char *key) {
     char *word = (char *)metadata(r, key, NULL), *next;
     int n = 0;
     for (; word; word = next, n++) {
-        next = strchr(word, '\n');
-        if (next)
-            *next++ = '\0';
+        next = cut_at(word, '\n');
         const char *before = n > FIRST_TOKEN ? v.token[n - 1] : "";
         if (n < FIRST_TOKEN ? strcmp(word, v.token[n])
             : word[strcspn(word, "\b\f\r\t")] || strcmp(word, before) <= 0)
@@ -5919,19 +5921,15 @@ Vocab read_vocab(const Reader *r, const char *key) {
 // The merges of a vocabulary, at most so many. Each joins two tokens to a third
 // one, and the vocabulary has all three.
 void read_merges(const Reader *r, const char *key, Vocab *v, int most) {
-    char *line = (char *)metadata(r, key, NULL);
-    for (int n = 0; *line; n++) {
-        char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
-        *end = '\0';
-        char *right = line + strcspn(line, "\t");
-        if (*right)
-            *right++ = '\0';
-        if (n == most)
+    char *line = (char *)metadata(r, key, NULL), *next;
+    for (line = *line ? line : NULL; line; line = next) {
+        next = cut_at(line, '\n');
+        const char *right = cut_at(line, '\t');
+        if (v->merges.count == most)
             refuse(r, "%s: more than %d merges", key, most);
-        if (!vocab_merge(v, line, right))
+        if (!right || !vocab_merge(v, line, right))
             refuse(r, "%s: merge %d does not join two tokens to a third, or is "
-                   "there twice", key, n);
-        line = next;
+                   "there twice", key, v->merges.count);
     }
 }
 
