@@ -2765,10 +2765,9 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // model never meets <unknown> in training, so it cannot learn to deal with it.
 // With min_count 2, tokens that occur only once are unknown as well, and little
 // is lost, since little can be learned from one occurrence.
-
 //
-// A vocabulary of byte pairs also knows how its tokens are made; the next
-// section explains its merges. Other vocabularies have none.
+// Byte pairs are made by merges, which the next section explains. A vocabulary
+// of byte pairs keeps them, too; others have none.
 
 // Two pieces, and the piece that they become when they are joined.
 typedef struct {
@@ -2780,18 +2779,19 @@ typedef struct {
 typedef struct {
     Merge *at; // `count` of them
     int count;
-    int *slot; // 0, or one more than a place in the list
+    int *slot; // `slots` of them: 0, or one more than a place in the list
     size_t slots;
 } Merges;
 
+// Frees what a list of merges holds.
 void merges_free(Merges *m) {
     free(m->at);
     free(m->slot);
 }
 
 typedef struct {
-    char **token; // V strings
-    int count;    // V
+    char **token;  // V strings
+    int count;     // V
     Merges merges; // of byte pairs, in the order in which they were learned
 } Vocab;
 
@@ -2911,16 +2911,16 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 //
 // A new word is spelled in the same way. Then the merges are applied to it, in
 // the order in which they were learned. So "seats" becomes ␣ s e at s: "eat" is
-// no piece, and ␣eat needs a blank before the e. No word is unknown; only a
-// character is that the training data lack.
+// no piece, and ␣eat needs a blank before the e. No word is unknown, only a
+// character that the training data lack.
 //
 // To get the text back, put the pieces side by side. The blanks say where words
 // begin; the very first one is left out.
 //
 // Each merge makes a new piece: no two merges make the same one. For suppose
 // that "abc" became a piece here from ab and c, and there from a and bc. Both
-// began as a b c, and no neighbour took a part of either, or neither would have
-// become one piece. So each merge did the same to both.
+// began as a b c, and no neighbour took a part of one, or it could not have
+// become a piece. So each merge did the same to both.
 //
 // How to check it: every text of known characters comes back. Applying the
 // merges in the order in which they were learned splits the words of the
