@@ -2986,7 +2986,7 @@ void add_count(Merges *counts, int left, int right, int64_t change) {
         return;
     int i = find_merge(counts, left, right);
     if (i == counts->count)
-        append_merge(counts, (Merge){left, right, 0, 0});
+        append_merge(counts, (Merge){.left = left, .right = right});
     counts->at[i].count += change;
 }
 
