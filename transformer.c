@@ -2923,8 +2923,8 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // With min_count 2, tokens that occur only once are unknown as well, and little
 // is lost, since little can be learned from one occurrence.
 //
-// A vocabulary of byte pairs also knows how its tokens are made; the next
-// section explains its merges. Other vocabularies have none.
+// Byte pairs are made by merges, which the next section explains. A vocabulary
+// of byte pairs keeps them, too; others have none.
 
 // Two pieces, and the piece that they become when they are joined.
 typedef struct {
@@ -2936,18 +2936,19 @@ typedef struct {
 typedef struct {
     Merge *at; // `count` of them
     int count;
-    int *slot; // 0, or one more than a place in the list
+    int *slot; // `slots` of them: 0, or one more than a place in the list
     size_t slots;
 } Merges;
 
+// Frees what a list of merges holds.
 void merges_free(Merges *m) {
     free(m->at);
     free(m->slot);
 }
 
 typedef struct {
-    char **token; // V strings
-    int count;    // V
+    char **token;  // V strings
+    int count;     // V
     Merges merges; // of byte pairs, in the order in which they were learned
 } Vocab;
 
@@ -3067,24 +3068,24 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 //
 // A new word is spelled in the same way. Then the merges are applied to it, in
 // the order in which they were learned. So "seats" becomes ␣ s e at s: "eat" is
-// no piece, and ␣eat needs a blank before the e. No word is unknown; only a
-// character is that the training data lack.
+// no piece, and ␣eat needs a blank before the e. No word is unknown, only a
+// character that the training data lack.
 //
 // To get the text back, put the pieces side by side. The blanks say where words
 // begin; the very first one is left out.
 //
 // Each merge makes a new piece: no two merges make the same one. For suppose
 // that "abc" became a piece here from ab and c, and there from a and bc. Both
-// began as a b c, and no neighbour took a part of either, or neither would have
-// become one piece. So each merge did the same to both.
+// began as a b c, and no neighbour took a part of one, or it could not have
+// become a piece. So each merge did the same to both.
 //
 // How to check it: every text of known characters comes back.
 
 // Millions of times we are going to ask where in a list a pair stands. A *hash
 // table* answers without searching the list. It has slots, at least twice as
 // many as there are pairs. A pair goes into the slot that its scrambled numbers
-// name, or, if that is taken, into the next free one. Who looks for it begins
-// at the same slot and goes on until the pair is found or a slot is empty.
+// name, or, if that is taken, into the next free one. To find it, begin at the
+// same slot and go on until the pair is found or a slot is empty.
 
 // The slot where the search for a pair ends: the pair's own, which holds one
 // more than its place in the list, or the empty one (0) that it would get. The

@@ -694,6 +694,26 @@ void test_merge_index(void) {
     merges_free(&m);
 }
 
+// Whether the merge of a and b is taken by a vocabulary of these tokens.
+bool takes_merge(const char *const *token, int count) {
+    Vocab v = vocab_new();
+    for (int i = 0; i < count; i++)
+        vocab_append(&v, token[i], (int)strlen(token[i]));
+    bool taken = vocab_merge(&v, "a", "b");
+    bool again = vocab_merge(&v, "a", "b"), right = v.merges.count == taken;
+    right = right && (!taken || merges(&v, 0, "a", "b"));
+    vocab_free(&v);
+    return taken && !again && right;
+}
+
+void test_vocab_merge(void) {
+    const char *token[] = {"a", "ab", "b"}, *no_joined[] = {"a", "b"};
+    CLAIM(takes_merge(token, 3), "a vocabulary takes a merge once");
+    CLAIM(!takes_merge(token, 2) && !takes_merge(token + 1, 2)
+          && !takes_merge(no_joined, 2),
+          "and not if it lacks a piece or what they become");
+}
+
 void test_marks(void) {
     char word[] = "......";
     Vocab v = learn_merges((char *[]){word}, 1, 1000);
@@ -1062,6 +1082,7 @@ int main(void) {
     test_order_of_words();
     test_round_trip();
     test_merge_index();
+    test_vocab_merge();
     test_marks();
     test_files();
     test_large_files();

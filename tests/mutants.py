@@ -63,7 +63,8 @@ FUNCTIONS = {
         initialize transformer_backward""",
     "09-masks": """padding_mask causal_mask causal_padding_mask
         transformer_forward""",
-    "10-words": "pack make_batch",
+    "10-words": """find_merge add_count apply_merge apply_merges spell
+        count_pairs most_frequent pack make_batch""",
     "11-training": """add_losses arg_max loss_forward loss_backward l2_norm
         clip_factor adam_step learning_rate train_step evaluate_loss set_pace
         total_steps validate train""",
