@@ -22,7 +22,7 @@ Batch small_batch(void) {
 Config small_config(void) {
     return (Config){.layers = 2, .d_model = D, .heads = H, .d_ff = F,
                     .source_vocab = SOURCE_V, .target_vocab = TARGET_V,
-                    .max_len = 6};
+                    .max_len = 6, .dropout = 0.3};
 }
 
 // Parameters that are all random: gains around 1, no bias zero.
