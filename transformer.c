@@ -4718,11 +4718,11 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
     for (int first = 0, B; first < n; first += B) {
         size_t mark = arena->used;
         B = min_int(max_int(ROWS / N, 1), n - first);
-        int *row = arena_take(arena, (size_t)(B * N), sizeof *row);
+        int *index = arena_take(arena, (size_t)(B * N), sizeof *index);
         for (int r = 0; r < B * N; r++)
-            row[r] = order[first + r / N]; // each source in N rows
+            index[r] = order[first + r / N]; // each source in N rows
         Batch batch = {.sentences = B * N};
-        batch.source = pack(arena, source, row, B * N, &batch.source_length);
+        batch.source = pack(arena, source, index, B * N, &batch.source_length);
         int P = longest_output(model, batch.source_length);
         int *out = arena_take(arena, (size_t)(B * P), sizeof *out);
         double *sum = arena_take(arena, (size_t)B, sizeof *sum);
