@@ -1077,7 +1077,7 @@ void example_model_gradient(void) {
         agree[side][k] += agreeing(dx, PREFILL,
                                    differences(model_loss, &c, x));
     }
-    printf("                           parameters   below 1e-6\n");
+    printf("                           parameters error < 1e-6\n");
     int wrong = 0;
     for (int n = 0; n < 2 * COMPONENTS; n++) {
         int side = n / COMPONENTS, k = n % COMPONENTS;
