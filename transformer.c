@@ -832,8 +832,9 @@ Dropout next_dropout(Pass *pass) {
 //
 //     q                             (T,K)
 //     k, v                          (S,K)
-//     scores  = q kᵀ · scale        (T,S)   by how well query i matches key j
-//     weights = softmax(scores)     (T,S)   so that each row sums to 1
+//     scores  = q kᵀ                (T,S)   by how well query i matches key j
+//     scaled  = scores · scale      (T,S)
+//     weights = softmax(scaled)     (T,S)   so that each row sums to 1
 //     out     = weights v           (T,K)   where row i mixes the values
 //
 // A dictionary in a program finds the one key that matches exactly and returns
@@ -846,7 +847,7 @@ Dropout next_dropout(Pass *pass) {
 // keys, K = 2, and for once the scale log 2, so that the exponentials are
 // powers of two.
 //
-//     q  1 0     k  1 0     v  1 2       scores      log 2   0   0
+//     q  1 0     k  1 0     v  1 2       scaled      log 2   0   0
 //        0 0        0 1        3 4                     0     0   0
 //                   0 0        5 9       weights      1/2  1/4  1/4
 //                                                     1/3  1/3  1/3
@@ -897,7 +898,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // ## Softmax
 //
-// $$ w_j = \frac{e^{x_j}}{\sum_i e^{x_i}} $$
+// $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
 //
 // Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
@@ -951,7 +952,7 @@ void softmax_row(real *x, const unsigned char *visible, int n) {
     //@ end
 }
 
-// scores (T,S) become weights, row by row, in place
+// scaled scores (T,S) become weights, row by row, in place
 void softmax_forward(Mat scores, Mask mask) {
     for (int i = 0; i < scores.rows; i++)
         softmax_row(row(scores, i), mask_row(mask, 0, i), scores.cols);
@@ -960,10 +961,10 @@ void softmax_forward(Mat scores, Mask mask) {
 //@ run build/examples softmax
 
 // The backward pass. We are given dw, the gradient of the loss with respect to
-// the weights, and want dx, the gradient with respect to the scores. Each
-// weight depends on each score of its row:
+// the weights, and want dx, the gradient with respect to the scaled scores.
+// Each weight depends on each of them in its row:
 //
-//     x_j           for the score of key j in the row
+//     x_j           for the scaled score of key j in the row
 //     w_j           for its weight
 //     dx_j, dw_j    for the gradients of these two
 //
@@ -1001,8 +1002,9 @@ void softmax_forward(Mat scores, Mask mask) {
 // changes, so this is 0. A hidden key has w_i = 0 and so dx_i = 0; the mask is
 // not needed here.
 
-// dw (T,S), the gradient of the weights w (T,S), becomes dscores (T,S), in
-// place: each element is overwritten after its last use.
+// dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in
+// place: each element is overwritten after its last use. Here i counts the
+// rows, and j is the element that is called i in the formula.
 void softmax_backward(Mat dw, Mat w) {
     SHAPE(dw, w.rows, w.cols);
     //@ exercise softmax_backward
@@ -1029,7 +1031,7 @@ void softmax_backward(Mat dw, Mat w) {
 
 typedef struct {
     Mat q, k, v; // (T,K), (S,K), (S,K)
-    Mat weights; // (T,S) softmax of the scores; in d: dweights, then dscores
+    Mat weights; // (T,S) softmax(scaled); in d: from ddropped to dscores
     Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped
     Mat out;     // (T,K)
     real scale;  // of the scores: 1/√K
@@ -1054,7 +1056,7 @@ void attention_forward(Head a, Mask mask) {
     fill(a.weights, 0);
     small_matmul_add(a.weights, a.q, transposed(a.k)); // (1) scores = q kᵀ
     scale_by(a.weights, a.scale);                      // (2) times scale
-    softmax_forward(a.weights, mask);                  // (3) softmax(scores)
+    softmax_forward(a.weights, mask);                  // (3) softmax(scaled)
     if (a.dropped.at != a.weights.at)                  // (4) dropout(weights)
         copy(a.dropped, a.weights);
     for (int i = 0; i < a.dropped.rows; i++)
@@ -1092,8 +1094,13 @@ void attention_forward(Head a, Mask mask) {
 //     da_12 = dc_10 b_20 + dc_11 b_21 = 0 · 2 + 2 · 2 = 4
 //     db_21 = a_02 dc_01 + a_12 dc_11 = 3 · 0 + 6 · 2 = 12
 //
-// The scores are such a product with b = kᵀ. Its gradient is d(kᵀ) = qᵀ
-// dscores; transposed on both sides, dk = dscoresᵀ q.
+// Steps (5) and (1) are such products. In (1) b is kᵀ, and its gradient d(kᵀ) =
+// qᵀ dscores is transposed on both sides:
+//
+//     ddropped = dout vᵀ
+//     dv       = droppedᵀ dout
+//     dq       = dscores k
+//     dk       = dscoresᵀ q
 //
 // Dropout and the scale multiply each number by a constant, so their backward
 // passes multiply by the same constant. The mask needs no line of its own:
@@ -1106,7 +1113,7 @@ void attention_forward(Head a, Mask mask) {
 //                0 0                0  0  0         2 0
 //                                                   2 0
 //
-//     (3)  dscores  -6 1 5     1/2 (8 - 20), 1/4 (24 - 20), 1/4 (40 - 20),
+//     (3)  dscaled  -6 1 5     1/2 (8 - 20), 1/4 (24 - 20), 1/4 (40 - 20),
 //                    0 0 0     since 8/2 + 24/4 + 40/4 is 20
 //
 //     (2)  dscores  log 2 · [-6 1 5]
@@ -1141,7 +1148,7 @@ void attention_backward(Head d, Head a) {
     // (4) dropped = dropout(weights)
     for (int i = 0; i < d.weights.rows; i++)
         dropout_row(row(d.weights, i), d.weights.cols, i, a.dropout);
-    // (3) weights = softmax(scores)
+    // (3) weights = softmax(scaled)
     softmax_backward(d.weights, a.weights);
     // (2) times scale
     scale_by(d.weights, a.scale);
@@ -1170,7 +1177,7 @@ void attention_backward(Head d, Head a) {
 //
 // $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
 //
-// $$ \operatorname{multihead} = \operatorname{concat}(h_1, \ldots, h_H) W^O $$
+// $$ \operatorname{multihead} = \operatorname{concat}(h_0, h_1, \ldots) W^O $$
 //
 // The queries come from x, the keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
@@ -1253,11 +1260,12 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 // ## Heads are slices of columns
 //
 // The paper gives each head matrices W of its own, (D,K). Put side by side, the
-// H matrices of all heads make one (D,D) matrix, and one product makes the
-// queries of all heads: head h finds its own in columns hK … hK+K-1. A batch
-// works the same way: its sentences lie one below the other. So the queries of
-// head h in sentence b are a block of the matrix, and a view of it costs
-// nothing. Where tutorials reshape and transpose, we just point.
+// H matrices for the queries make one (D,D) matrix, W_q, and one product makes
+// the queries of all heads: head h finds its own in columns hK … hK+K-1. (So do
+// W_k and W_v; Wᴼ is W_o from here on.) A batch works the same way: its
+// sentences lie one below the other. So the queries of head h in sentence b are
+// a block of the matrix, and a view of it costs nothing. Where tutorials
+// reshape and transpose, we just point.
 //
 //              head 0   head 1   head 2
 //             ┌────────┬────────┬────────┐
@@ -1345,33 +1353,39 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 }
 
 // The backward pass brings nothing new: linear layers, attention head by head,
-// linear layers. What deserves care is where gradients meet. x feeds only the
-// queries, but y feeds keys *and* values, so two gradients are added to dy. In
-// self-attention dx and dy are one and the same matrix, which collects all
-// three: the sum that the chain rule asks for when a thing is used three times.
+// linear layers. Here x and y are again the two inputs, and dout, the gradient
+// of the result, is given. What deserves care is where gradients meet. x feeds
+// only the queries, but y feeds keys *and* values, so two gradients are added
+// to dy. In self-attention dx and dy are one and the same matrix, which
+// collects all three: the sum that the chain rule asks for when a thing is used
+// three times.
 //
 // Heads need no rule of their own. A number in a slice of q *is* a number of q,
 // so the gradient of a slice is that slice of the gradient: head h adds to its
-// columns of dq, dk and dv, and no other head does. Then the three are merged:
+// columns of dq, dk and dv, and no other head does. The rule of linear layers
+// gives the rest:
 //
+//     dcontext = dout W_oᵀ                  where each head finds its own dout
 //     dx = dq W_qᵀ + dk W_kᵀ + dv W_vᵀ      in self-attention
 //     dx = dq W_qᵀ                          in cross-attention
 //     dy = dk W_kᵀ + dv W_vᵀ                in cross-attention
 //
 // By hand, in self-attention: one sentence of two words, D = 2 and two heads,
 // so that K and the scale are 1. The query matrix is log 3 times the identity;
-// the other three are the identity, and all biases are 0. Head 0 sees column 0.
+// the other three are the identity, so that dcontext is dout, and all biases
+// are 0. Head 0 sees column 0.
 //
-//     x  0 1     head 0: weights  1/2 1/2     dout   0 0
-//        1 0                      1/4 3/4           16 0
+//     x  0 1     q  0      log 3     head 0: weights  1/2 1/2     dout   0 0
+//        1 0        log 3  0                          1/4 3/4           16 0
 //
 //     head 0, word 1:  dweights  0 16     dscores  -3 3
 //
-//     dq  0 0     dk  -3 0  times log 3     dv   4 0
-//         3 0          3 0                      12 0
+//     dq  0 0     dk  -3 log 3  0     dv   4 0
+//         3 0          3 log 3  0         12 0
 //
 // Column 1 belongs to head 1, which had no part in the number that dout asks
-// about: it stays 0. The identities pass everything on; so column 0 of dx is:
+// about: it stays 0. W_q multiplies dq by log 3, the identities pass dk and dv
+// on, and column 0 of dx is:
 //
 //     dx_00 = -3 log 3 + 4                      through k and v
 //     dx_10 = 3 log 3 + 3 log 3 + 12            through q, k and v
@@ -1787,6 +1801,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //              = -1/2 r³ · 2 (x_i - μ)/D           since (σ²+ε)^(-3/2) = r³
 //              = -r² n_i/D                         since n_i = (x_i - μ) r
 //
+//     ∂n_j/∂x_i = r (1[i=j] - 1/D) + (x_j - μ) ∂r/∂x_i     by the product rule
+//
 //     dx_i = r dn_i                                through n_i itself
 //          - r · 1/D Σ_j dn_j                      through μ
 //          - r n_i · 1/D Σ_j dn_j n_j              through r
@@ -1795,14 +1811,15 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
 //
 // Two of these steps deserve a second look. ∂σ²/∂x_i looks as if μ had been
-// forgotten, for μ moves too; but that part is -2/D² Σ_k (x_k - μ), and
+// forgotten, for μ moves too; but that part is -2/D² Σ_j (x_j - μ), and
 // deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
 // changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
 // and summed up, that is the last of the three lines.
 //
 // In the code, `dy_n` holds the products dy_j n_j, because dgain needs their
 // sums over the rows. They serve once more: n_j dy_j g_j is n_j dn_j, so the
-// sum of the dn_j n_j in a row is `dot(dy_n, gain)`.
+// sum of the dn_j n_j in a row is `dot(dy_n, gain)`. There i counts the rows,
+// and j is the element that is called i in the formula.
 //
 // By hand, for one row of four numbers, without ε:
 //
@@ -1826,11 +1843,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // because stretching x changes nothing: that makes Σ dx_i x_i zero, and with
 // Σ dx_i = 0 also Σ dx_i (x_i - μ). The two subtracted terms achieve just that.
 //
-// A warning if you write such a test yourself: a gradient check with the loss
-// Σ y does not notice that the last term is missing, or even that the backward
-// pass is empty. With gain 1 and bias 0 that sum is zero whatever x is, and so
-// is its gradient. For the same reason `loss = output.sum()` after a norm,
-// which some tutorials use, gives the layers below no useful gradient.
+// A warning if you write such a test yourself: a check of dx with the loss Σ y
+// and gain 1 does not notice that the last term is missing, or even that the
+// backward pass is empty. With bias 0 that sum is zero whatever x is, and so is
+// its gradient. For the same reason `loss = output.sum()` after a norm, which
+// some tutorials use, gives the layers below no useful gradient.
 
 // The code undoes steps (3), (2) and (1) together, by the last formula. dx
 // (N,D) and dw are added to; dy (N,D) given.
