@@ -86,7 +86,7 @@
 // The pages in docs/ are made from this file. In the file, lines that begin
 // with "//@" are for the tools. One kind is for you, too: where it says `run
 // build/examples NAME`, type `make examples` once and then that command. The
-// pages show what it prints. "[section 3.2]" refers to the paper.
+// pages show what it prints. [section 3.2] is one of the paper.
 //
 // ## Formulas
 //
