@@ -133,8 +133,9 @@
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
 // A function in the middle of the model has no loss of its own. To check it
-// alone, we give it one: loss = Σ out · r, with fixed random numbers r. Then
-// dout is r, and every element of out counts differently.
+// alone, we give it one: loss = Σ out · r, element by element, with fixed
+// random numbers r. Then dout is r, and every element of out counts
+// differently.
 //
 //@ run build/examples chain
 //
@@ -222,7 +223,8 @@ infinities and NaN mean something here"
 //
 // Everything below is made of a few plain things: numbers, matrices, their
 // product, memory to hold them, and a little randomness. This chapter builds
-// them. From chapter 2 on, you can forget it: the code reads like formulas.
+// them. Once you have read it, you can forget how numbers are laid out in
+// memory: from chapter 2 on, the code reads like formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
 // and the last three sections, on random numbers, dropout and passes; then go
@@ -232,8 +234,9 @@ infinities and NaN mean something here"
 // ## The number type
 //
 // Training runs in single precision, as is usual. The tests compile this file
-// with `-DTRANSFORMER_DOUBLE`: in single precision, a check against finite
-// differences bottoms out near 1e-3 and hides every smaller mistake.
+// with `-DTRANSFORMER_DOUBLE`, because a gradient can only be checked against
+// finite differences if the arithmetic has digits to spare: in single precision
+// such a check bottoms out near 1e-3 and hides every smaller mistake.
 
 #ifdef TRANSFORMER_DOUBLE
 typedef double real;
@@ -420,9 +423,11 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // (some 30 microseconds), waking the other threads costs more than they save.
 //
 // One rule is kept throughout the file: each number is computed by one thread,
-// in one order. A floating-point sum depends on its order: in single precision,
-// 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1. So the same seed gives the same
-// bits on any number of cores, and every error can be reproduced.
+// in one order, whatever the number of threads. A floating-point sum depends on
+// its order (in single precision, 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1).
+// So if threads added to it in the order in which they happen to finish, it
+// could differ from run to run. Here the same seed gives the same bits on one
+// core and on two, and every error can be reproduced.
 
 #ifdef _OPENMP
 #define PRAGMA(text) _Pragma(#text)
@@ -438,7 +443,8 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 //
 // Small tools that the chapters share. They expect rows whose numbers lie side
 // by side (col_stride 1); only the matrix product takes any view. `fill` and
-// `copy` also serve single attention heads, each on one thread.
+// `copy` also serve single attention heads, each of which belongs to one
+// thread, so they are not shared among threads.
 
 // The number of elements; as double, since it serves as an estimate of work.
 double size_of(Mat m) {
@@ -546,7 +552,7 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 // times as fast, and with large matrices hundreds of times. The interlude after
 // chapter 13 explains how, and defines the functions declared here. To
 // understand the model you need to know only what they do. The tests compare
-// them with the definition.
+// them with the definition for many shapes and strides.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
