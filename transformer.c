@@ -8,9 +8,8 @@
 // This file is the whole encoder-decoder transformer of Vaswani and others
 // (2017, arXiv 1706.03762): attention, both stacks, every gradient by hand,
 // training, translation, and a look inside. It needs a C compiler and nothing
-// else. It is meant to be read from top to bottom, like a book, next to any
-// PyTorch tutorial: the chapters follow the order in which tutorials explain
-// things. Where a passage needs something from a later chapter, it says which.
+// else. Read it from top to bottom, like a book, next to any PyTorch tutorial:
+// the order is the same. Where a passage needs a later chapter, it says which.
 //
 // ## Build and run
 //
@@ -28,6 +27,9 @@
 // include this file. The tests do just that.
 //
 // ## The model in one picture
+//
+// You need not know these boxes yet. Attention is explained in chapters 2 and
+// 3, embedding in chapter 4, feed-forward in 5, norm in 6, and masks in 9.
 //
 //        source                           target, after "start"
 //          │ (B,S)                           │ (B,T)
@@ -74,24 +76,22 @@
 // writes; until chapter 10, think of it as a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
-// the shape of q. Each function x_forward is followed by its x_backward. A
-// forward pass of several steps numbers them (1), (2), …; its backward pass
-// undoes them in reverse. (Only transformer_forward comes after its backward
-// pass, since it needs the masks of chapter 9.) Gradients are added to what is
-// there (`+=`), because a thing that is used twice receives gradients from both
-// uses; whoever owns the memory clears it first. Exceptions are marked.
+// the shape of q. Each function x_forward is followed by its x_backward. (Only
+// transformer_forward comes later, after the masks.) If a forward pass has
+// several steps, they are numbered (1), (2), …; the backward pass takes them in
+// reverse order. Gradients are added to what is there (`+=`), because a thing
+// that is used twice receives gradients from both uses; whoever owns the memory
+// clears it first. Exceptions are marked.
 //
-// Lines that begin with "//@" are for the tools that make the walkthrough, the
-// exercises and the tests from this file. You can use one kind yourself: where
-// it says `run build/examples NAME`, type `make examples` once and then that
-// command. It prints the example that the text around it describes. "[section
-// 3.2]" refers to the paper.
+// The pages in docs/ are made from this file. In the file, lines that begin
+// with "//@" are for the tools. One kind is for you, too: where it says `run
+// build/examples NAME`, type `make examples` once and then that command. The
+// pages show what it prints. [section 3.2] is one of the paper.
 //
 // ## Formulas
 //
-// Formulas are written in plain characters, so that any editor shows them; the
-// pages of the walkthrough set them as a printed book does. Indices are letters
-// from i on, or numbers. This is the whole notation:
+// In the file, formulas are written in plain characters; on the pages, they are
+// set as in a printed book. Indices are letters from i on, or numbers.
 //
 //     w_j, Σ_j w_j          for an element of w and the sum of all of them
 //     Σ_(j<i) w_j           for the sum over those j for which j < i
@@ -102,37 +102,39 @@
 //     1[i=j]                for 1 if what is in the brackets holds, else 0
 //     m ← m + 1             for a new value of m
 //
-// The reason for a step stands beside it and begins with a word such as
-// "since", "by" or "through". An indented block is a formula if it has a
-// subscript, a Greek letter, ∂ or something raised, and then every line of it
-// is. Any other block is a table, a drawing or a command.
-//
 // ## How to differentiate a program
 //
-// If you have never written a backward pass, you need only one idea. The loss
-// is a number that the program computes in steps. Walk through the steps from
-// the last to the first, and carry along, for each intermediate result x, the
-// gradient dx = ∂loss/∂x: how much the loss grows if x grows a little. It
-// starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule turns dy,
-// which we have, into dx:
+// If you have never written a backward pass, you need only one idea. The *loss*
+// is a number that says how wrong the output is. Training makes it fall, by
+// small changes to every parameter (chapter 11). The program computes the loss
+// in steps. Walk through the steps from the last to the first, and carry along,
+// for each intermediate result x, the gradient dx = ∂loss/∂x: how fast the loss
+// grows with x. It starts with ∂loss/∂loss = 1. At each step y = f(x), the
+// chain rule turns dy, which we have, into dx. For single numbers, dx = dy ·
+// f'(x). If x and y are lists, x_i reaches the loss through every y_j, and the
+// contributions add up:
 //
 //     dx_i = Σ_j dy_j ∂y_j/∂x_i
 //
-// The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. It is never
-// built: for a matrix product, multiplying by it is again a matrix product; for
-// a sum it is a copy; for a function of single numbers it is a multiplication.
-// And where paths branch and merge again, because a result goes into two steps,
-// it receives a gradient from each of them, and the two are added. That is all
-// there is to *backpropagation*, which PyTorch's autograd performs for you. It
-// is laborious only because every step must be right. So each backward pass
-// below comes with its derivation, with a fact by which you can check it by
-// hand, and with a test that compares it with finite differences:
+// Here ∂y_j/∂x_i says how fast y_j grows with x_i while the rest of x is held
+// fixed. If each x_i grows by a small e_i, the loss grows by Σ_i dx_i e_i.
+//
+// The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. We never
+// build it. If the step is a matrix product, multiplying by the Jacobian is
+// again a matrix product; if it is a sum, each term gets a copy of the
+// gradient; if it acts on each number by itself, each gradient is multiplied by
+// one derivative. And a result that goes into two steps receives a gradient
+// from each of them, and the two are added. That is all there is to
+// *backpropagation*, which PyTorch's autograd performs for you. It is laborious
+// only because every step must be right. So each backward pass below comes with
+// its derivation, with a fact by which you can check it by hand, and with a
+// test that compares it with finite differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
 // A function in the middle of the model has no loss of its own. To check it
-// alone, we give it one: loss = Σ out · u, element by element, with fixed
-// random numbers u. Then dout is u, and every element of out counts
+// alone, we give it one: loss = Σ out · r, element by element, with fixed
+// random numbers r. Then dout is r, and every element of out counts
 // differently.
 //
 //@ run build/examples chain
@@ -159,32 +161,28 @@
 //
 // ## Who calls whom
 //
-//     main                                                               15
-//     └─ train_command                                                   15
-//        └─ train ─ epoch_order, make_batch                          11, 10
-//           └─ train_step                                                11
-//              ├─ transformer_forward ─ padding_mask, causal_…            9
-//              │  ├─ encode ─ embedding_forward                        8, 4
-//              │  │  └─ encoder_forward ─ encoder_layer_forward           7
-//              │  │     ├─ residual_enter, residual_leave                 6
-//              │  │     ├─ multi_head_forward ─ linear_forward            3
-//              │  │     │  └─ attention_forward ─ softmax_forward         2
-//              │  │     └─ ffn_forward                                    5
-//              │  └─ decode ─ decoder_forward, the same with              8
-//              │              a cross-attention in each layer
-//              ├─ loss_forward, loss_backward                            11
-//              ├─ transformer_backward: all of the above, reversed        8
-//              └─ l2_norm, clip_factor, adam_step                        11
+//     train_command                                                      15
+//     └─ train ─ epoch_order, make_batch                             11, 10
+//        └─ train_step                                                   11
+//           ├─ transformer_forward ─ padding_mask, causal_…               9
+//           │  ├─ encode ─ embedding_forward                           8, 4
+//           │  │  └─ encoder_forward ─ encoder_layer_forward              7
+//           │  │     ├─ residual_enter, residual_leave                    6
+//           │  │     ├─ multi_head_forward ─ linear_forward               3
+//           │  │     │  └─ attention_forward ─ softmax_forward            2
+//           │  │     └─ ffn_forward                                       5
+//           │  └─ decode ─ decoder_forward, the same with                 8
+//           │              a cross-attention in each layer
+//           ├─ loss_forward, loss_backward                               11
+//           ├─ transformer_backward: all of the above, reversed           8
+//           └─ l2_norm, clip_factor, adam_step                           11
 //
 // ## What it needs
 //
 // The C11 standard library. Three more things are used where they exist, but
-// none is required: OpenMP, so that several cores work together; vector types
-// of GCC and clang, so that one core works well; and POSIX, to tell a terminal
-// from a file and to be sure that a file has reached the disk.
-//
-// It cannot work with a compiler that has been told to assume that all numbers
-// are finite: masks use infinities, and the tests use NaN.
+// none is required: OpenMP, to use several cores; the vector types of GCC and
+// Clang, to get more out of each core; and POSIX, to tell a terminal from a
+// file and to make sure that a file has reached the disk.
 
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
 #error "build without -ffast-math, -Ofast and -ffinite-math-only: \
@@ -223,10 +221,10 @@ infinities and NaN mean something here"
 //@ chapter numbers
 // # 1. Numbers
 //
-// Everything below is made of a few plain things: numbers, matrices, the
-// product of two matrices, memory to hold them, and a little randomness. This
-// chapter builds them. Once you have read it, you can forget how numbers are
-// laid out in memory: from chapter 2 on, the code reads like formulas.
+// Everything below is made of a few plain things: numbers, matrices, their
+// product, memory to hold them, and a little randomness. This chapter builds
+// them. Once you have read it, you can forget how numbers are laid out in
+// memory: from chapter 2 on, the code reads like formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
 // and the last two sections, on random numbers and dropout; then go on to
@@ -235,11 +233,10 @@ infinities and NaN mean something here"
 //
 // ## The number type
 //
-// Training runs in single precision, as is usual in this field. The tests
-// compile this same file with `-DTRANSFORMER_DOUBLE`, because a gradient can
-// only be checked against finite differences if the arithmetic has digits to
-// spare: in single precision such a check bottoms out near 1e-3 and hides
-// every smaller mistake.
+// Training runs in single precision, as is usual. The tests compile this file
+// with `-DTRANSFORMER_DOUBLE`, because a gradient can only be checked against
+// finite differences if the arithmetic has digits to spare: in single precision
+// such a check bottoms out near 1e-3 and hides every smaller mistake.
 
 #ifdef TRANSFORMER_DOUBLE
 typedef double real;
@@ -252,9 +249,8 @@ typedef float real;
 // ## When something is wrong
 //
 // There is one way to fail: say why in one line on the standard error stream,
-// and stop with status 1. (Status 2, for a command that was misused, appears
-// in chapter 15.) A saved model is only ever replaced whole (chapter 14), so
-// stopping anywhere loses nothing that was saved.
+// and stop with status 1. A saved model is only ever replaced whole (chapter
+// 14), so stopping anywhere loses nothing that was saved.
 
 // Makes a text safe to show on a terminal, in place, and returns it. Text from
 // a file may hold control characters, which could move the cursor or worse.
@@ -345,14 +341,13 @@ typedef struct {
 
 // ## Matrices are views
 //
-// A `Mat` does not own numbers; it says where they are. Element (i, j) is
-// found `i * row_stride + j * col_stride` numbers after `at`. That one formula
-// buys a lot: exchanging the two strides transposes the matrix; a later start
-// with fewer columns is a slice of its columns (this is how attention is split
-// into heads in chapter 3); a later start with fewer rows is a slice of its
-// rows (one sentence of a batch). None of these moves a number. And a
-// row_stride of 0 repeats one row as often as you like, which PyTorch calls
-// *broadcasting*.
+// A `Mat` does not own numbers; it says where they are. Element (i, j) is found
+// `i * row_stride + j * col_stride` numbers after `at`. That one formula buys a
+// lot: exchanging the two strides transposes the matrix; a later start with
+// fewer columns is a slice of its columns (this is how attention is split into
+// heads in chapter 3); a later start with fewer rows is a slice of its rows
+// (one sentence of a batch). None of these moves a number. And a row_stride of
+// 0 repeats one row: PyTorch calls this *broadcasting*.
 //
 //     at → [ a b c d ]     transposed: rows 4, cols 2, strides 1 and 4
 //          [ e f g h ]     columns 2..3: rows 2, cols 2, starting at c
@@ -360,9 +355,7 @@ typedef struct {
 //
 // The price is a rule to keep in mind: two views of the same numbers are not
 // two matrices. Writing through one view changes the other. And a view is valid
-// only as long as its memory.
-//
-// A Mat is small, so it is passed by value.
+// only as long as its memory. A Mat is small, so it is passed by value.
 
 typedef struct {
     real *at;
@@ -425,17 +418,16 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 // ## Several threads
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
-// iterations among threads; where it does not, it expands to nothing and the
-// program is serial. `work` is a rough count of the numbers that the whole loop
-// handles: below a hundred thousand (some 30 microseconds), waking the other
-// threads costs more than they save.
+// iterations among threads; elsewhere it expands to nothing. `work` is a rough
+// count of the numbers that the whole loop handles: below a hundred thousand
+// (some 30 microseconds), waking the other threads costs more than they save.
 //
 // One rule is kept throughout the file: each number is computed by one thread,
-// in one order, whatever the number of threads. Sums of floating-point numbers
-// depend on their order (1e8 + 1 - 1e8 is 0 in single precision, and
-// 1e8 - 1e8 + 1 is 1), so a sum that threads add up in the order in which they
-// happen to finish may differ from run to run. Here the same seed gives the
-// same bits on one core and on two, and every error can be reproduced.
+// in one order, whatever the number of threads. A floating-point sum depends on
+// its order (in single precision, 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1).
+// So if threads added to it in the order in which they happen to finish, it
+// could differ from run to run. Here the same seed gives the same bits on one
+// core and on two, and every error can be reproduced.
 
 #ifdef _OPENMP
 #define PRAGMA(text) _Pragma(#text)
@@ -449,10 +441,10 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 
 // ## Loops over whole matrices
 //
-// Small tools that the chapters share. All of them expect rows whose numbers
-// lie side by side (col_stride 1); only the matrix product takes any view.
-// `fill` and `copy` also serve single attention heads, each of which belongs to
-// one thread, so they are not shared among threads.
+// Small tools that the chapters share. They expect rows whose numbers lie side
+// by side (col_stride 1); only the matrix product takes any view. `fill` and
+// `copy` also serve single attention heads, each of which belongs to one
+// thread, so they are not shared among threads.
 
 // The number of elements; as double, since it serves as an estimate of work.
 double size_of(Mat m) {
@@ -508,9 +500,8 @@ void clear(real *x, size_t n) {
         x[i] = 0;
 }
 
-// Sums over a row are needed everywhere. In a plain loop each addition waits
-// for the one before; SIMD lets the compiler keep several partial sums in
-// vector registers.
+// In a plain loop each addition of a sum waits for the one before; SIMD lets
+// the compiler keep several partial sums in vector registers.
 
 // Σⱼ x[j], n numbers
 real sum(const real *x, int n) {
@@ -536,8 +527,7 @@ real dot(const real *x, const real *y, int n) {
 //
 // A transformer spends nearly all its time on this line. Applying a layer's
 // matrix to every position of every sentence is a matrix product, comparing all
-// queries with all keys is another, and each of them leads to two more in the
-// backward pass.
+// queries with all keys is another, and the backward pass needs two for each.
 //
 //     a (2,3)        b (3,2)        c = a b (2,2)
 //     1 2 3          1 0            1·1+2·0+3·2   1·0+2·1+3·2       7  8
@@ -559,11 +549,10 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 //@ run build/examples product
 
 // It is never called in training, because a processor can do the same sixty
-// times as fast, and with large matrices hundreds of times as fast. The
-// interlude after chapter 13 explains how, and defines the functions declared
-// here. To understand the model you need to know only what they do; the tests
-// compare them with the definition for many shapes and strides. Each element is
-// a sum over p in one fixed order, however many threads there are.
+// times as fast, and with large matrices hundreds of times. The interlude after
+// chapter 13 explains how, and defines the functions declared here. To
+// understand the model you need to know only what they do. The tests compare
+// them with the definition for many shapes and strides.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
@@ -590,8 +579,7 @@ void matmul(Mat c, Mat a, Mat b) {
 //     step begins   used │
 //     forward       used ├──── q k v ── weights ── context ── … ── logits ──┤
 //     backward      used ├──── all of the above ───── scratch of one layer ─┤
-//     step ends     used │                            (taken and given back
-//                                                      layer by layer)
+//     step ends     used │                            (one layer at a time)
 //
 // The memory comes in blocks, the newest on top. When the top block is full, a
 // larger one is put on it; when the arena has been emptied, the blocks are
@@ -744,11 +732,10 @@ double uniform(uint64_t *state) {
 //     dropped      4    0    3    0    5      two of five are gone
 //     divided    6.67   0    5    0   8.33    by 0.6; mean 4, over many draws 3
 //
-// The backward pass must drop the gradients of the same numbers. It does not
-// need a stored mask for that: whether element i is dropped is a function of
-// i and a key, and a `Dropout` remembers the key. Dropout is multiplication by
-// a constant (0 or 1/(1-p)), so its backward pass multiplies the gradient by
-// the same constant: it is the same function.
+// The backward pass must drop the gradients of the same numbers. It stores no
+// mask for that: whether element i is dropped is a function of i and a key,
+// which a `Dropout` remembers. Dropout is multiplication by a constant (0 or
+// 1/(1-p)), so its backward pass is the same function, applied to the gradient.
 
 typedef struct {
     real rate;    // p; 0 does nothing
@@ -804,32 +791,36 @@ void dropout(Mat x, Dropout d) {
 // "la" rather than "le" because "voiture" is feminine. So a model that is about
 // to write "la" must look at "car". *Attention* lets every position of a
 // sentence fetch information from any other position, or from another sentence.
-// Here a trained model is about to write "la", and one of its attentions
-// fetches this much from each English word and from the token that ends the
-// sentence:
+// Here a trained model is about to write "la", and one of the four attentions
+// in its last layer fetches this much from each English word and from the token
+// that ends the sentence:
 //
 //     the    red    car    is     fast   end
 //     0.05   0.04   0.72   0.18   0.00   0.00
 //
 // How does it choose? Each position that wants something sends out a *query*
 // vector, and each position that has something to offer shows a *key* vector
-// and keeps a *value* vector. A query is compared with every key. The better
-// they match, the larger the *weight*, the share of that position's value that
-// is fetched. Here the query of the position that writes "la" matches the key
-// of "car" best. All three vectors are computed from a position's own vector by
-// learned matrices (chapter 3); in this chapter they are given.
+// and keeps a *value* vector. A query is compared with every key by their dot
+// product, the *score*. The higher it is, the larger the *weight*, the share of
+// that position's value that is fetched. Here the query of the position that
+// writes "la" matches the key of "car" best. In the model, every position has a
+// vector of D numbers (chapter 4), from which learned matrices make its query,
+// key and value (chapter 3). In this chapter these are given.
 //
 // (This example will return in later chapters. Its numbers come from the model
-// of chapter 13, which never met this sentence in training.)
+// of chapter 13, which did not see this sentence in training. The picture on
+// the start page shows the mean of the four attentions.)
 //
 // $$ \operatorname{attention} = \operatorname{softmax}(q k^T / \sqrt{K}) v $$
 //
 // The shapes, for one head and one sentence: T queries, S keys and as many
 // values, each K numbers wide.
 //
-//     q, k, v                       (T,K), (S,K), (S,K)
-//     scores  = q kᵀ · scale        (T,S)   by how well query i matches key j
-//     weights = softmax(scores)     (T,S)   so that each row sums to 1
+//     q                             (T,K)
+//     k, v                          (S,K)
+//     scores  = q kᵀ                (T,S)   by how well query i matches key j
+//     scaled  = scores · scale      (T,S)
+//     weights = softmax(scaled)     (T,S)   so that each row sums to 1
 //     out     = weights v           (T,K)   where row i mixes the values
 //
 // A dictionary in a program finds the one key that matches exactly and returns
@@ -842,7 +833,7 @@ void dropout(Mat x, Dropout d) {
 // keys, K = 2, and for once the scale log 2, so that the exponentials are
 // powers of two.
 //
-//     q  1 0     k  1 0     v  1 2       scores      log 2   0   0
+//     q  1 0     k  1 0     v  1 2       scaled      log 2   0   0
 //        0 0        0 1        3 4                     0     0   0
 //                   0 0        5 9       weights      1/2  1/4  1/4
 //                                                     1/3  1/3  1/3
@@ -893,7 +884,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // ## Softmax
 //
-// $$ w_j = \frac{e^{x_j}}{\sum_i e^{x_i}} $$
+// $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
 //
 // Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
@@ -947,7 +938,7 @@ void softmax_row(real *x, const unsigned char *visible, int n) {
     //@ end
 }
 
-// scores (T,S) become weights, row by row, in place
+// scaled scores (T,S) become weights, row by row, in place
 void softmax_forward(Mat scores, Mask mask) {
     for (int i = 0; i < scores.rows; i++)
         softmax_row(row(scores, i), mask_row(mask, 0, i), scores.cols);
@@ -956,10 +947,10 @@ void softmax_forward(Mat scores, Mask mask) {
 //@ run build/examples softmax
 
 // The backward pass. We are given dw, the gradient of the loss with respect to
-// the weights, and want dx, the gradient with respect to the scores. Each
-// weight depends on each score of its row:
+// the weights, and want dx, the gradient with respect to the scaled scores.
+// Each weight depends on each of them in its row:
 //
-//     x_j           for the score of key j in the row
+//     x_j           for the scaled score of key j in the row
 //     w_j           for its weight
 //     dx_j, dw_j    for the gradients of these two
 //
@@ -992,12 +983,14 @@ void softmax_forward(Mat scores, Mask mask) {
 // mean. The loss falls if score 1 grows and score 2 shrinks. (The tests check
 // all numbers that are worked out by hand.)
 //
-// How to check it: the dx of a row sum to zero, because adding a constant to
-// all scores changes nothing. A hidden key has w_i = 0 and so dx_i = 0; the
-// mask is not needed here.
+// How to check it: the dx of a row sum to zero. If all its scores grow by the
+// same small e, the loss grows by e Σ_i dx_i (chapter 0); but no weight
+// changes, so this is 0. A hidden key has w_i = 0 and so dx_i = 0; the mask is
+// not needed here.
 
-// dw (T,S), the gradient of the weights w (T,S), becomes dscores (T,S), in
-// place: each element is overwritten after its last use.
+// dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in
+// place: each element is overwritten after its last use. Here i counts the
+// rows, and j is the element that is called i in the formula.
 void softmax_backward(Mat dw, Mat w) {
     SHAPE(dw, w.rows, w.cols);
     //@ exercise softmax_backward
@@ -1016,15 +1009,15 @@ void softmax_backward(Mat dw, Mat w) {
 // This struct is one head at work on one sentence: its inputs, what is saved
 // for the backward pass, and its result. In training these are views of
 // matrices that hold all heads (chapter 3). q, k and v may come from anywhere,
-// and so may the mask and the scale, so that one function serves all three
-// attentions of the transformer, and experiments too.
+// and so may the mask and the scale. So one function serves all three kinds of
+// attention in the transformer, and experiments as well.
 //
 // The backward pass uses the same struct for gradients: if `a` is a head, then
 // `d` holds dq, dk, dv and so on under the same names.
 
 typedef struct {
     Mat q, k, v; // (T,K), (S,K), (S,K)
-    Mat weights; // (T,S) softmax of the scores; in d: dweights, then dscores
+    Mat weights; // (T,S) softmax(scaled); in d: from ddropped to dscores
     Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped
     Mat out;     // (T,K)
     real scale;  // of the scores: 1/√K
@@ -1049,7 +1042,7 @@ void attention_forward(Head a, Mask mask) {
     fill(a.weights, 0);
     small_matmul_add(a.weights, a.q, transposed(a.k)); // (1) scores = q kᵀ
     scale_by(a.weights, a.scale);                      // (2) times scale
-    softmax_forward(a.weights, mask);                  // (3) softmax(scores)
+    softmax_forward(a.weights, mask);                  // (3) softmax(scaled)
     if (a.dropped.at != a.weights.at)                  // (4) dropout(weights)
         copy(a.dropped, a.weights);
     for (int i = 0; i < a.dropped.rows; i++)
@@ -1065,10 +1058,12 @@ void attention_forward(Head a, Mask mask) {
 // that of the matrix product. In index form, for c = a b:
 //
 //     c_ij  = Σ_p a_ip b_pj
-//     da_ip = Σ_j dc_ij b_pj     since a_ip meets every j of its row
-//     db_pj = Σ_i a_ip dc_ij     since b_pj meets every i of its column
+//     da_ip = Σ_j dc_ij b_pj     since ∂c_ij/∂a_ip = b_pj, for every j
+//     db_pj = Σ_i a_ip dc_ij     since ∂c_ij/∂b_pj = a_ip, for every i
 //
-// The shapes leave no other choice, which is a good way to remember it.
+// The number a_ip is in each sum of row i of c, times b_pj; b_pj is in each sum
+// of column j, times a_ip. The shapes leave no other choice, which is a good
+// way to remember it.
 //
 //     c  = a b         (N,O) = (N,I) (I,O)
 //     da = dc bᵀ       (N,I) = (N,O) (O,I)
@@ -1085,8 +1080,13 @@ void attention_forward(Head a, Mask mask) {
 //     da_12 = dc_10 b_20 + dc_11 b_21 = 0 · 2 + 2 · 2 = 4
 //     db_21 = a_02 dc_01 + a_12 dc_11 = 3 · 0 + 6 · 2 = 12
 //
-// The scores are such a product with b = kᵀ. Its gradient is d(kᵀ) = qᵀ
-// dscores; transposed on both sides, dk = dscoresᵀ q.
+// Steps (5) and (1) are such products. In (1) b is kᵀ, and its gradient d(kᵀ) =
+// qᵀ dscores is transposed on both sides:
+//
+//     ddropped = dout vᵀ
+//     dv       = droppedᵀ dout
+//     dq       = dscores k
+//     dk       = dscoresᵀ q
 //
 // Dropout and the scale multiply each number by a constant, so their backward
 // passes multiply by the same constant. The mask needs no line of its own:
@@ -1099,24 +1099,24 @@ void attention_forward(Head a, Mask mask) {
 //                0 0                0  0  0         2 0
 //                                                   2 0
 //
-//     (3)  dscores  -6 1 5     1/2 (8 - 20), 1/4 (24 - 20), 1/4 (40 - 20),
+//     (3)  dscaled  -6 1 5     1/2 (8 - 20), 1/4 (24 - 20), 1/4 (40 - 20),
 //                    0 0 0     since 8/2 + 24/4 + 40/4 is 20
 //
-//     (2)  dscores  -6 1 5     both rows times log 2
-//                    0 0 0
+//     (2)  dscores  log 2 · [-6 1 5]
+//                   log 2 · [ 0 0 0]
 //
-//     (1)  dq  -6 1            dk  -6 0         both times log 2
-//               0 0                 1 0
-//                                   5 0
+//     (1)  dq  log 2 · [-6 1]     dk  log 2 · [-6 0]
+//              log 2 · [ 0 0]         log 2 · [ 1 0]
+//                                     log 2 · [ 5 0]
 //
 // The three rows of dk sum to zero, and that is no accident.
 //
 // How to check it: adding one and the same vector b to all keys adds the
 // constant q_i · b to row i of the scores, which changes no weight and so no
-// loss. But moving all keys along b changes the loss by Σ_j dk_j · b. That is 0
-// for every b: the dk of all keys sum to zero, and the gradient of chapter 3's
-// key bias is exactly zero. The tests check that, and compare every gradient
-// with finite differences, with and without masks and dropout.
+// loss. But moving all keys by a small b changes the loss by Σ_j dk_j · b. That
+// is 0 for every b: the dk of all keys sum to zero, and the gradient of chapter
+// 3's key bias is exactly zero. The tests check that, and compare every
+// gradient with finite differences, with and without masks and dropout.
 
 // d.q, d.k and d.v are added to; d.out is given; d.weights is room for the
 // gradient on its way back. a is as the forward pass left it.
@@ -1134,7 +1134,7 @@ void attention_backward(Head d, Head a) {
     // (4) dropped = dropout(weights)
     for (int i = 0; i < d.weights.rows; i++)
         dropout_row(row(d.weights, i), d.weights.cols, i, a.dropout);
-    // (3) weights = softmax(scores)
+    // (3) weights = softmax(scaled)
     softmax_backward(d.weights, a.weights);
     // (2) times scale
     scale_by(d.weights, a.scale);
@@ -1163,7 +1163,7 @@ void attention_backward(Head d, Head a) {
 //
 // $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
 //
-// $$ \operatorname{multihead} = \operatorname{concat}(h_1, \ldots, h_H) W^O $$
+// $$ \operatorname{multihead} = \operatorname{concat}(h_0, h_1, \ldots) W^O $$
 //
 // The queries come from x, the keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
@@ -1266,11 +1266,12 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 // ## Heads are slices of columns
 //
 // The paper gives each head matrices W of its own, (D,K). Put side by side, the
-// H matrices of all heads make one (D,D) matrix, and one product makes the
-// queries of all heads: head h finds its own in columns hK … hK+K-1. A batch
-// works the same way: its sentences lie one below the other. So the queries of
-// head h in sentence b are a block of the matrix, and a view of it costs
-// nothing. Where tutorials reshape and transpose, we just point.
+// H matrices for the queries make one (D,D) matrix, W_q, and one product makes
+// the queries of all heads: head h finds its own in columns hK … hK+K-1. (So do
+// W_k and W_v; Wᴼ is W_o from here on.) A batch works the same way: its
+// sentences lie one below the other. So the queries of head h in sentence b are
+// a block of the matrix, and a view of it costs nothing. Where tutorials
+// reshape and transpose, we just point.
 //
 //              head 0   head 1   head 2
 //             ┌────────┬────────┬────────┐
@@ -1358,33 +1359,39 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 }
 
 // The backward pass brings nothing new: linear layers, attention head by head,
-// linear layers. What deserves care is where gradients meet. x feeds only the
-// queries, but y feeds keys *and* values, so two gradients are added to dy. In
-// self-attention dx and dy are one and the same matrix, which collects all
-// three: the sum that the chain rule asks for when a thing is used three times.
+// linear layers. Here x and y are again the two inputs, and dout, the gradient
+// of the result, is given. What deserves care is where gradients meet. x feeds
+// only the queries, but y feeds keys *and* values, so two gradients are added
+// to dy. In self-attention dx and dy are one and the same matrix, which
+// collects all three: the sum that the chain rule asks for when a thing is used
+// three times.
 //
 // Heads need no rule of their own. A number in a slice of q *is* a number of q,
 // so the gradient of a slice is that slice of the gradient: head h adds to its
-// columns of dq, dk and dv, and no other head does. Then the three are merged:
+// columns of dq, dk and dv, and no other head does. The rule of linear layers
+// gives the rest:
 //
+//     dcontext = dout W_oᵀ                  where each head finds its own dout
 //     dx = dq W_qᵀ + dk W_kᵀ + dv W_vᵀ      in self-attention
 //     dx = dq W_qᵀ                          in cross-attention
 //     dy = dk W_kᵀ + dv W_vᵀ                in cross-attention
 //
 // By hand, in self-attention: one sentence of two words, D = 2 and two heads,
 // so that K and the scale are 1. The query matrix is log 3 times the identity;
-// the other three are the identity, and all biases are 0. Head 0 sees column 0.
+// the other three are the identity, so that dcontext is dout, and all biases
+// are 0. Head 0 sees column 0.
 //
-//     x  0 1     head 0: weights  1/2 1/2     dout   0 0
-//        1 0                      1/4 3/4           16 0
+//     x  0 1     q  0      log 3     head 0: weights  1/2 1/2     dout   0 0
+//        1 0        log 3  0                          1/4 3/4           16 0
 //
 //     head 0, word 1:  dweights  0 16     dscores  -3 3
 //
-//     dq  0 0     dk  -3 0  times log 3     dv   4 0
-//         3 0          3 0                      12 0
+//     dq  0 0     dk  -3 log 3  0     dv   4 0
+//         3 0          3 log 3  0         12 0
 //
 // Column 1 belongs to head 1, which had no part in the number that dout asks
-// about: it stays 0. The identities pass everything on; so column 0 of dx is:
+// about: it stays 0. W_q multiplies dq by log 3, the identities pass dk and dv
+// on, and column 0 of dx is:
 //
 //     dx_00 = -3 log 3 + 4                      through k and v
 //     dx_10 = 3 log 3 + 3 log 3 + 12            through q, k and v
@@ -1800,6 +1807,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //              = -1/2 r³ · 2 (x_i - μ)/D           since (σ²+ε)^(-3/2) = r³
 //              = -r² n_i/D                         since n_i = (x_i - μ) r
 //
+//     ∂n_j/∂x_i = r (1[i=j] - 1/D) + (x_j - μ) ∂r/∂x_i     by the product rule
+//
 //     dx_i = r dn_i                                through n_i itself
 //          - r · 1/D Σ_j dn_j                      through μ
 //          - r n_i · 1/D Σ_j dn_j n_j              through r
@@ -1808,14 +1817,15 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
 //
 // Two of these steps deserve a second look. ∂σ²/∂x_i looks as if μ had been
-// forgotten, for μ moves too; but that part is -2/D² Σ_k (x_k - μ), and
+// forgotten, for μ moves too; but that part is -2/D² Σ_j (x_j - μ), and
 // deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
 // changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
 // and summed up, that is the last of the three lines.
 //
 // In the code, `dy_n` holds the products dy_j n_j, because dgain needs their
 // sums over the rows. They serve once more: n_j dy_j g_j is n_j dn_j, so the
-// sum of the dn_j n_j in a row is `dot(dy_n, gain)`.
+// sum of the dn_j n_j in a row is `dot(dy_n, gain)`. There i counts the rows,
+// and j is the element that is called i in the formula.
 //
 // By hand, for one row of four numbers, without ε:
 //
@@ -1839,11 +1849,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // because stretching x changes nothing: that makes Σ dx_i x_i zero, and with
 // Σ dx_i = 0 also Σ dx_i (x_i - μ). The two subtracted terms achieve just that.
 //
-// A warning if you write such a test yourself: a gradient check with the loss
-// Σ y does not notice that the last term is missing, or even that the backward
-// pass is empty. With gain 1 and bias 0 that sum is zero whatever x is, and so
-// is its gradient. For the same reason `loss = output.sum()` after a norm,
-// which some tutorials use, gives the layers below no useful gradient.
+// A warning if you write such a test yourself: a check of dx with the loss Σ y
+// and gain 1 does not notice that the last term is missing, or even that the
+// backward pass is empty. With bias 0 that sum is zero whatever x is, and so is
+// its gradient. For the same reason `loss = output.sum()` after a norm, which
+// some tutorials use, gives the layers below no useful gradient.
 
 // The code undoes steps (3), (2) and (1) together, by the last formula. dx
 // (N,D) and dw are added to; dy (N,D) given.

@@ -783,13 +783,16 @@ double root_mean_square(Mat m) {
 void example_residual_paths(void) {
     enum { L = 12 };
     const char *name[] = {"post-norm", "pre-norm"};
-    Mat start = random_mat(S, D);
+    enum { WIDTH = 8 * D };
+    Mat start = random_mat(S, WIDTH);
     printf("size after layer           1        2        4        6"
            "       12\n");
     for (int norm = POST_NORM; norm <= PRE_NORM; norm++) {
         Config config = small_config();
         config.norm = norm;
         config.layers = L;
+        config.d_model = WIDTH; // in few columns, chance decides
+        config.d_ff = 4 * WIDTH;
         Transformer *t = transformer_new(&config);
         initialize(t, 1);
         Pass pass = {.arena = &room, .config = &config, .sentences = 1};
@@ -1077,12 +1080,12 @@ void example_model_gradient(void) {
         agree[side][k] += agreeing(dx, PREFILL,
                                    differences(model_loss, &c, x));
     }
-    printf("                           parameters   below 1e-6\n");
+    printf("                           parameters  error < 1e-6\n");
     int wrong = 0;
     for (int n = 0; n < 2 * COMPONENTS; n++) {
         int side = n / COMPONENTS, k = n % COMPONENTS;
         if (all[side][k])
-            printf("%-10s%-16s%11d %12d\n", side ? "decoder" : "encoder",
+            printf("%-10s%-16s%11d %13d\n", side ? "decoder" : "encoder",
                    component_name[k], all[side][k], agree[side][k]);
         wrong += all[side][k] - agree[side][k];
     }

@@ -234,10 +234,9 @@ def attention_large():
 
 
 def red_car():
-    """Where the model looks: a row for each word it writes, a column for each word it reads.
+    """Where the model looks, in its last layer (the mean of four heads): a row for each word it writes, a column for each word it reads.
 
-    A heat map of the cross-attention in the last layer, the mean of its four
-    heads. The stronger the colour, the larger the weight; weights from 0.05 on
+    A heat map of cross-attention. The stronger the colour, the larger the weight; weights from 0.05 on
     are written in their cells. The model writes "la voiture rouge est rapide"
     for "the red car is fast". For "voiture" it looks at "car" (1.00), and then it
     goes back to "red" for "rouge" (1.00): adjective and noun change places.
