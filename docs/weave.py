@@ -722,11 +722,18 @@ def section_blocks(chapter, anchor):
 
 
 def forward_only(blocks):
-    """Blocks without the backward passes and the contracts above them."""
-    backward = [b.kind == "code" and any(name.endswith("_backward") for name, *_
-                                         in definitions(b)) for b in blocks]
-    return [b for b, itself, below in zip(blocks, backward, backward[1:] + [0])
-            if not itself and not (below and b.kind == "prose")]
+    """Blocks without the backward passes and what derives them: the prose
+    between the code before and such a function, in one section."""
+    kept, backward = [], False
+    for block in reversed(blocks):
+        heading = block.kind == "prose" and block.lines[0].startswith("#")
+        if block.kind == "code":
+            backward = any(name.endswith("_backward")
+                           for name, *_ in definitions(block))
+        if not backward or heading:
+            kept.append(block)
+        backward = backward and not heading
+    return kept
 
 
 def route(book, kind, places):
