@@ -343,6 +343,24 @@ void set_logits(Mat logits, int r, double end, double four, double five) {
     *at(logits, r, END + 2) = (real)log(five);
 }
 
+// A step is the last one if even the greatest length would not help.
+void test_when_to_stop(void) {
+    Mat logits = arena_mat(&room, 2, 5);
+    Beam b = beam_new(&room, 2, 8, 6);
+    set_logits(logits, 0, .5, .5, .001);
+    CLAIM(beam_step(&b, 0, logits, 0) == 0 && b.length == 1,
+          "an open hypothesis that could only be as good as the best finished "
+          "one cannot beat it");
+    // log .5945 = -.520 of one token; -1 / (11/6) = -.545, but -1 / (12/6) = -.5
+    b = beam_new(&room, 2, 8, 6);
+    set_logits(logits, 0, .5945, exp(-1), .0376);
+    CLAIM(beam_step(&b, 0, logits, 1) == 0 && b.length == 1,
+          "the largest penalty is that of the longest translation allowed");
+    b = beam_new(&room, 2, 8, 7);
+    CLAIM(beam_step(&b, 0, logits, 1) == 1,
+          "with one token more there would be hope");
+}
+
 void test_beam_step(void) {
     Mat logits = arena_mat(&room, 2, 5);
     Beam b = beam_new(&room, 2, 8, 6);
@@ -500,6 +518,7 @@ int main(void) {
     test_wider_is_not_always_better();
     test_reorder();
     test_beam_step();
+    test_when_to_stop();
     test_longest();
     test_cut_off();
     test_bleu();
