@@ -343,6 +343,27 @@ void set_logits(Mat logits, int r, double end, double four, double five) {
     *at(logits, r, END + 2) = (real)log(five);
 }
 
+void test_ties(void) {
+    Mat logits = arena_mat(&room, 2, 5);
+    Beam b = beam_new(&room, 2, 8, 6);
+    Hypothesis *next = b.step + 2;
+    set_logits(logits, 0, .1, .4, .4);
+    beam_step(&b, 0, logits, 0);
+    CLAIM(next[0].token == 3 && next[1].token == 4,
+          "of two equal candidates the lower token comes first");
+    set_logits(logits, 0, .5, .25, .25);
+    set_logits(logits, 1, .5, .25, .25);
+    beam_step(&b, 1, logits, 0);
+    CLAIM(b.length == 2 && b.best.row == 0,
+          "of two that finish with equal scores the first one counts");
+    b = beam_new(&room, 2, 8, 6);
+    next = b.step + 2;
+    set_logits(logits, 0, .3, .3, .3);
+    beam_step(&b, 0, logits, 2);
+    CLAIM(b.length == 1 && next[0].token == 3 && next[1].sum == -INFINITY,
+          "of three equal candidates a beam of two takes the first two");
+}
+
 // A step is the last one if even the greatest length would not help.
 void test_when_to_stop(void) {
     Mat logits = arena_mat(&room, 2, 5);
@@ -518,6 +539,7 @@ int main(void) {
     test_wider_is_not_always_better();
     test_reorder();
     test_beam_step();
+    test_ties();
     test_when_to_stop();
     test_longest();
     test_cut_off();
