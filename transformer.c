@@ -2757,17 +2757,17 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //       4    10000 … 10ffff       11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
 //
 // é is number e9, in bits 11 101001. It needs two bytes, 110_00011 10_101001,
-// that is c3 a9.
+// that is, c3 a9.
 //
 // Two facts are used below. Every byte of a longer character has its highest
 // bit set, so a byte below 80 is always a character by itself, and it is safe
 // to search for a tab or a comma byte by byte. And a byte 10xxxxxx never begins
-// a character, so no character is ever found in the middle of others.
+// a character, so a search never finds a character in the middle of another.
 //
 // Not every string of bytes is text, and it is better to say so than to learn
 // from garbage: a file in another encoding is noticed at its first é. An
-// encoding longer than necessary is refused too, as are numbers above the last
-// one and d800 … dfff, which UTF-16 reserves for itself.
+// encoding longer than necessary is refused, and so are numbers above 10ffff
+// and d800 … dfff, which UTF-16 reserves for itself.
 //
 // How to check it: there are so few characters that the tests try them all.
 // Each of the 1,112,064 valid ones is accepted in its own number of bytes;
@@ -2775,7 +2775,7 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // cut short is refused.
 
 // The number of the character at `s`, or -1 if it is not valid. Never reads
-// past the end of the string: its zero byte continues nothing.
+// past the end of the string: the zero byte there continues no character.
 int utf8_number(const char *s) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const int least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -2807,11 +2807,11 @@ bool valid_utf8(const char *s) {
 }
 
 // With --lowercase, "The" and "the" are the same token. What the C library
-// takes for a lower-case letter depends on the locale of the machine, and a
-// model must not, so the letters are listed here: each capital is followed by
-// its lower-case form, in as many bytes. They are the common letters of the
-// Latin, Greek and Cyrillic alphabets, without İ, whose lower-case form has
-// only one byte.
+// considers a lower-case letter depends on the machine's locale, and a model
+// must not, so the letters are listed here: each capital is followed by its
+// lower-case form, in as many bytes. They are the common letters of the Latin,
+// Greek and Cyrillic alphabets, without İ, whose lower-case form has only one
+// byte.
 
 const char letter_pairs[] =
     "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
@@ -2821,8 +2821,8 @@ const char letter_pairs[] =
     "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
     "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
 
-// Converts a valid string to lower case, in place. Capitals stand at the even
-// places of the list. Doing it twice changes nothing more.
+// Converts a valid string to lower case, in place. Capitals are at the even
+// places of the list. A second call changes nothing.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
         char one[5] = {0};
@@ -2849,15 +2849,15 @@ void lower_case(char *s) {
 // and spelling, where a word like "1916-07-09" would rarely occur twice. Byte
 // pairs lie between the two: frequent words are single tokens, and rare ones
 // are spelled with pieces. Which pieces these are is learned from the training
-// data; the sections on byte pairs tell how.
+// data; the sections on byte pairs explain how.
 //
 // Punctuation is split off, or "car" and "car." would be two unrelated tokens.
 // Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
 // they are. Words are joined again by single spaces, so the text above comes
 // back as "Où est-il , Paul ?": only the number and the places of the spaces
-// are lost. Characters come back exactly, except white space of other kinds,
-// which comes back as spaces. Byte pairs are pieces of these words and give
-// back what words would.
+// are lost. Characters come back exactly, except that white space of any kind
+// comes back as spaces. Byte pairs are pieces of these words and give back what
+// words would.
 
 //@ deviation
 // Tokens are whole words unless you ask for something else. The paper uses byte
@@ -2890,9 +2890,9 @@ const char *skip_spaces(const char *s) {
 
 // The next token of *text: returns its first byte, stores its length in *length
 // and moves *text past it; NULL at the end. No zero byte follows the token.
-// Words end at white space and at punctuation, each mark of which is a token.
-// Characters are tokens one by one, any white space as " ". Of byte pairs it
-// gives the words that they are pieces of.
+// Words end at white space and at punctuation, and each punctuation mark is a
+// token. If tokens are characters, any white space becomes " ". For byte pairs
+// it returns whole words, which are split into pieces later.
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool characters = how.tokens == CHARACTERS;
@@ -2912,8 +2912,9 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 //
 // A vocabulary gives each token a number (its id) and each number a token. The
 // special tokens of chapter 9 come first. The others follow in the order of
-// their bytes, so that a binary search finds a token's number: among 10,000
-// tokens after 14 comparisons. Here is the vocabulary of "b a b" and "c, a":
+// their bytes, so that a binary search finds a token's number, among 10,000
+// tokens in at most 14 comparisons. Here is the vocabulary of "b a b" and "c,
+// a":
 //
 //     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
 //
@@ -2924,7 +2925,8 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // is lost, since little can be learned from one occurrence.
 //
 // Byte pairs are made by merges, which the next section explains. A vocabulary
-// of byte pairs keeps them, too; others have none.
+// of byte pairs also keeps the list of its merges; in any other that list is
+// empty.
 
 // Two pieces, and the piece that they become when they are joined.
 typedef struct {
@@ -2932,7 +2934,7 @@ typedef struct {
     int64_t count;           // while learning: how often the two occur
 } Merge;
 
-// A list of merges, and an index that tells where in it a pair stands.
+// A list of merges, and an index that tells where in the list a pair is.
 typedef struct {
     Merge *at; // `count` of them
     int count;
@@ -2956,9 +2958,9 @@ typedef struct {
 // vocabulary lacks it. No text can spell a special token: "<end>" in a text is
 // a token like any other.
 //
-// The search keeps this true: tokens before `low` are smaller than the one
-// sought, tokens from `high` on are larger. (A token that begins with the one
-// sought and goes on is larger, too.)
+// Throughout the search, tokens before `low` are smaller than the one sought,
+// and tokens from `high` on are larger. (A longer token that begins with the
+// one sought is larger.)
 int token_id(const Vocab *v, const char *token, int length) {
     int low = FIRST_TOKEN, high = v->count;
     while (low < high) {
@@ -2974,8 +2976,9 @@ int token_id(const Vocab *v, const char *token, int length) {
     return UNKNOWN;
 }
 
-// Appends a copy of the token; its number is the count before. The memory
-// doubles whenever the count is a power of two, so that appending stays cheap.
+// Appends a copy of the token; its number is the count before the call. The
+// memory doubles whenever the count is a power of two, so that appending stays
+// cheap.
 void vocab_append(Vocab *v, const char *token, int length) {
     size_t count = (size_t)v->count, n = (size_t)length;
     if (v->count == INT_MAX)
@@ -2985,7 +2988,7 @@ void vocab_append(Vocab *v, const char *token, int length) {
     v->token[v->count++] = memcpy(allocate(n + 1, 1), token, n);
 }
 
-// A vocabulary with the special tokens alone.
+// A vocabulary with only the special tokens.
 Vocab vocab_new(void) {
     Vocab v = {0};
     const char *name[FIRST_TOKEN] = {[PAD] = "<pad>", [START] = "<start>",
@@ -3009,7 +3012,8 @@ void vocab_free(Vocab *v) {
 //        └──┘  └──┘
 //
 // A new token begins where the list differs from the place before, and it
-// occurs at least m times if the list still has it m - 1 places further on.
+// occurs at least min_count times if it is still there min_count - 1 places
+// further on.
 
 // The order for qsort: by bytes.
 int compare_tokens(const void *left, const void *right) {
@@ -3041,11 +3045,13 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // ## Byte pairs
 //
 // Which pieces should words be made of? Byte-pair encoding (Sennrich, Haddow
-// and Birch, 2016) lets the training data decide. Spell every word with its
-// characters, after a blank that marks where the word begins. Then, again and
-// again, join the two neighbours that occur together most often into a new
-// piece. Each of these steps is a *merge*. Here are all of them for the text
-// "cat cats eat eats cat", with ␣ for the blank:
+// and Birch, 2016) lets the training data decide. Spell every word as its
+// characters, with a blank in front that marks where the word begins. Then,
+// again and again, take the two neighbours that occur together most often, and
+// join them into a new piece wherever they do. Each of these steps is a
+// *merge*. (The name comes from data compression, where the first pieces are
+// bytes; here they are characters.) These are all the merges for the text "cat
+// cats eat eats cat", with ␣ for the blank:
 //
 //     merge       occurs   the words then
 //                          ␣ c a t   ␣ c a t s   ␣ e a t   ␣ e a t s
@@ -3055,41 +3061,46 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 //     ␣   e           2    ␣cat      ␣cat s      ␣e at     ␣e at s
 //     ␣e  at          2    ␣cat      ␣cat s      ␣eat      ␣eat s
 //
-// "cat" stands in the text twice, so it counts twice. If several pairs are
-// equally frequent, the order of their bytes decides, first that of the left
-// pieces, then that of the right ones; so the same data give the same merges
-// everywhere. Learning stops after as many merges as you asked for, or when no
-// pair occurs twice: " cat" and "s" stand together only once.
+// "cat" occurs twice in the text, so its pairs count twice. If several pairs
+// are equally frequent, the order of their bytes decides, first that of the
+// left pieces, then that of the right ones; so the same data give the same
+// merges everywhere. Learning stops after as many merges as you asked for, or
+// when no pair occurs twice: here ␣cat and s occur together only once.
 //
 // The vocabulary has the characters and all pieces that were made:
 //
 //     4 ␣   5 ␣c   6 ␣cat   7 ␣e   8 ␣eat   9 a   10 at   11 c   12 e   13 s
 //     14 t
 //
-// A new word is spelled in the same way. Then the merges are applied to it, in
-// the order in which they were learned. So "seats" becomes ␣ s e at s: "eat" is
-// no piece, and ␣eat needs a blank before the e. No word is unknown, only a
-// character that the training data lack.
+// A new word is spelled in the same way, and the merges are applied to it in
+// the order in which they were learned. So "seats" becomes ␣ s e at s: there is
+// no piece eat, and ␣eat needs a blank before the e. No word is ever unknown,
+// only a character that does not occur in the training data.
 //
 // To get the text back, put the pieces side by side. The blanks say where words
 // begin; the very first one is left out.
 //
-// Each merge makes a new piece: no two merges make the same one. For suppose
-// that "abc" became a piece here from ab and c, and there from a and bc. Both
-// began as a b c, and no neighbour took a part of one, or it could not have
-// become a piece. So each merge did the same to both.
+// No two merges make the same piece. Suppose that abc came from ab and c in one
+// place, and from a and bc in another. Both places began as a b c, and no merge
+// joined a part of either to a neighbour, or abc could not have been made
+// there. So each merge did the same to both.
+//
+// This section applies merges. The one that learns them comes after the next,
+// since it needs the functions for sentences.
 //
 // How to check it: every text of known characters comes back.
 
-// Millions of times we are going to ask where in a list a pair stands. A *hash
-// table* answers without searching the list. It has slots, at least twice as
-// many as there are pairs. A pair goes into the slot that its scrambled numbers
-// name, or, if that is taken, into the next free one. To find it, begin at the
-// same slot and go on until the pair is found or a slot is empty.
+// Where in a list is a given pair? We are going to ask this millions of times,
+// and a *hash table* answers without searching the list. It has at least twice
+// as many slots as there are pairs. A pair goes into the slot that its
+// scrambled numbers name or, if that is taken, into the next free one. To find
+// it, begin at the same slot and go on until the pair is found or a slot is
+// empty.
 
 // The slot where the search for a pair ends: the pair's own, which holds one
-// more than its place in the list, or the empty one (0) that it would get. The
-// number of slots is a power of two, so that "&" leaves a number below it.
+// more than its place in the list, or the empty one (0) that it would take. The
+// number of slots is a power of two, so "& last" is the remainder of a division
+// by it.
 int *slot_of(const Merges *m, int left, int right) {
     size_t last = m->slots - 1;
     size_t k = scramble((uint64_t)left << 32 | (uint64_t)right) & last;
@@ -3099,15 +3110,15 @@ int *slot_of(const Merges *m, int left, int right) {
     return &m->slot[k];
 }
 
-// The place in the list where this pair stands, or the length of the list if it
-// does not.
+// The place of this pair in the list, or the length of the list if it is not
+// there.
 int find_merge(const Merges *m, int left, int right) {
     int found = m->count ? *slot_of(m, left, right) : 0;
     return found ? found - 1 : m->count;
 }
 
-// Appends a pair that the list lacks. The memory doubles whenever the length is
-// a power of two, and the index is then made anew.
+// Appends a pair that is not in the list yet. The memory doubles whenever the
+// length is a power of two, and then the index is rebuilt.
 void append_merge(Merges *m, Merge new) {
     size_t count = (size_t)m->count;
     int first = m->count;
@@ -3123,8 +3134,8 @@ void append_merge(Merges *m, Merge new) {
         *slot_of(m, m->at[i].left, m->at[i].right) = i + 1;
 }
 
-// Joins a pair wherever it stands in n pieces, from left to right. Returns how
-// many are left.
+// Joins a pair wherever it occurs in n pieces, from left to right. Returns how
+// many pieces are left.
 int apply_merge(int *id, int n, Merge m) {
     int kept = 0;
     for (int i = 0; i < n; i++) {
@@ -3136,9 +3147,10 @@ int apply_merge(int *id, int n, Merge m) {
 }
 
 // Applies all merges to n pieces, in the order in which they were learned.
-// Returns how many pieces are left. Of thousands of merges a word needs few, so
-// each step looks for the first that some pair in the word has. (What that one
-// makes takes part in later ones only, so none is passed over.)
+// Returns how many pieces are left. A word needs few of the thousands of
+// merges, so each step looks for the first one that fits a pair in the word.
+// (The piece that it makes takes part only in later merges, so none is
+// skipped.)
 int apply_merges(int *id, int n, const Merges *m) {
     for (;;) {
         int first = m->count;
@@ -3162,10 +3174,10 @@ int spell(int *id, const char *word, int length, const Vocab *v) {
 
 // ## Sentences
 //
-// A sentence is the numbers of its tokens, followed by END. The decoder must
-// learn to write END, which tells a complete translation from one that was cut
-// off. Here is "a cab, b" with the vocabulary of the first example, which lacks
-// "cab", as numbers and as text again:
+// A sentence is stored as the numbers of its tokens, followed by END. The
+// decoder must learn to write END, which tells a complete translation from one
+// that was cut off. Here is "a cab, b" as numbers and as text again. The
+// vocabulary is that of "b a b" and "c, a", which lacks "cab":
 //
 //     text     a   cab        ,   b
 //     id       5   3          4   6   2        length 5
@@ -3195,8 +3207,8 @@ Sentence tokenize(const char *text, const Vocab *v, Tokenizer how) {
 }
 
 // `length` tokens, or only those before END -> text: words joined by single
-// spaces, the others by nothing. Of byte pairs, the blank at the very beginning
-// is left out. The caller frees the text.
+// spaces, other tokens by nothing. With byte pairs, the blank at the very
+// beginning is left out. The caller frees the text.
 char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how) {
     const char *between = how.tokens == WORDS ? " " : "";
     size_t size = 1;
@@ -3229,24 +3241,26 @@ void sentences_free(Sentence *s, int n) {
 
 // ## Learning byte pairs
 //
-// Merges are learned from the words of the training data, and from how often
-// each occurs. Words begin as a vocabulary without merges spells them:
+// Merges are learned from a list of the words in the training data and of how
+// often each occurs. At first a word is spelled character by character. For the
+// example above:
 //
 //     ␣ c a t   2      ␣ c a t s   1      ␣ e a t   1      ␣ e a t s   1
 //
 // In each step the most frequent pair is joined in all of them.
 //
-// How to check it: after each merge the count of every pair is what counting
-// anew gives. And the words of the training data are split as learning left
-// them.
+// How to check it: after each merge the count of every pair is what a fresh
+// count gives. And `tokenize` splits the words of the training data just as
+// learning left them.
 
-// Characters, and pieces as well, make a text if they are put side by side.
+// Each character is a token. With this, `detokenize` also puts pieces side by
+// side.
 const Tokenizer by_characters = {.tokens = CHARACTERS};
 
-// The different words of the texts, spelled and without END, and in *times how
-// often each occurs: *count of both, of which the first four, the places of the
-// special tokens, are empty. The caller frees them. *v becomes the alphabet:
-// the characters of the words, and the blank.
+// The different words of the texts, spelled, without END; *times receives how
+// often each occurs. There are *count of both, and the first four, at the
+// places of the special tokens, are empty. The caller frees them. *v becomes
+// the alphabet: the characters of the words, and the blank.
 Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
                       int *count) {
     const Tokenizer how = {.tokens = BYTE_PAIRS};
@@ -3281,11 +3295,11 @@ void count_pairs(Merges *counts, Sentence word, int times) {
     }
 }
 
-// Counting all pairs anew after each merge would take far too long, and few
-// counts change. So a word that has the pair takes its counts back, is joined,
-// and is counted again; all others are left alone.
+// Counting all pairs again after each merge would take far too long, and few
+// counts change. So each word that contains the pair is taken out of the
+// counts, joined, and counted again; all others are left alone.
 
-// Joins a pair in a word that occurs so many times, and keeps the counts right.
+// Joins a pair in a word that occurs `times` times, and keeps the counts right.
 void merge_word(Sentence *word, int times, Merge m, Merges *counts) {
     int i = 0, last = word->length - 1;
     while (i < last && (word->id[i] != m.left || word->id[i + 1] != m.right))
@@ -3297,8 +3311,8 @@ void merge_word(Sentence *word, int times, Merge m, Merges *counts) {
     count_pairs(counts, *word, times);
 }
 
-// The pair that comes next: the one with the highest count. If several have it,
-// the bytes of the left pieces decide, and then those of the right ones.
+// The pair that comes next: the one with the highest count. If several share
+// it, the bytes of the left pieces decide, and then those of the right ones.
 Merge most_frequent(const Merges *counts, const Vocab *v) {
     Merge best = {0};
     for (int i = 0; i < counts->count; i++) {
@@ -3313,8 +3327,9 @@ Merge most_frequent(const Merges *counts, const Vocab *v) {
     return best;
 }
 
-// Appends the merge of these two pieces to those of a vocabulary. Returns false
-// if that lacks one of them or what they become, or has the merge already.
+// Appends the merge of two pieces to those of a vocabulary. Returns false if
+// the vocabulary lacks either of them or the joined piece, or already has the
+// merge.
 bool vocab_merge(Vocab *v, const char *left, const char *right) {
     int pair[] = {token_id(v, left, (int)strlen(left)),
                   token_id(v, right, (int)strlen(right))};
@@ -3343,7 +3358,7 @@ Vocab vocab_sorted(const Vocab *from) {
 }
 
 // A vocabulary of byte pairs: the characters of the texts, the blank, and the
-// pieces that come from at most so many merges.
+// pieces made by at most `merges` merges.
 Vocab learn_merges(char *const *text, int texts, int merges) {
     Merges counts = {0};
     Vocab v;
@@ -3382,7 +3397,7 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 //     the red car <tab> la voiture rouge
 //
 // Lines may end as on Windows, with a carriage return before the line feed; the
-// last line need not end at all; and some editors begin a file with a byte
+// last line may lack its line end; and some editors begin a file with a byte
 // order mark, which would otherwise stick to the first token. All three are
 // handled. Any other defect is refused:
 //
@@ -3391,12 +3406,12 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 //     pairs.tsv:19: not valid UTF-8
 //     pairs.tsv:20: a zero byte: this is not a text file
 //
-// Nothing is skipped in silence, or you would train on less than you believe.
+// Nothing is skipped silently, or you would train on less data than you think.
 // So each line is a pair, and the number of a line is the number of pairs
 // before it, plus one.
 
-// The file is read into one block of memory. A zero byte in place of each tab
-// and each line end then makes strings of it, and no line is copied.
+// The file is read into one block of memory. Putting a zero byte in place of
+// each tab and each line end then turns it into strings, and no line is copied.
 typedef struct {
     char *contents;         // the file, cut into strings
     char **source, **target; // `count` of each, pointers into it
@@ -3426,8 +3441,8 @@ char *read_file(const char *path, size_t *size) {
     return contents;
 }
 
-// Cuts a text at the first `sign`, in whose place a zero byte is written.
-// Returns what follows, or NULL if there is no such sign.
+// Cuts a text at the first `sign` by putting a zero byte in its place. Returns
+// what follows, or NULL if there is no such sign.
 char *cut_at(char *text, char sign) {
     char *found = strchr(text, sign);
     if (found)
@@ -3466,7 +3481,7 @@ const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
 }
 
 // A file of pairs, in lower case if the tokenizer says so. Fails with file
-// name, line and reason if it is anything else, or empty.
+// name, line and reason if the file is anything else, or empty.
 Text read_pairs(const char *path, Tokenizer how) {
     size_t size, lines = 1;
     Text t = {.contents = read_file(path, &size)};
@@ -3548,10 +3563,10 @@ void pairs_free(Pairs *p) {
 //              w w w w w w w w w                   w w w .
 //              w w w w . . . . .                   w w w w
 //
-// Sorted, in batches of 3 3 4 and 9 9 10, only 4 are padding. Putting sentences
-// of similar length together is called bucketing. An epoch of `make run` has
-// 101,000 tokens; without sorting it would compute 155,000 places, and sorted
-// as below it computes 115,000.
+// Sorted, in batches of 3 3 4 and 9 9 10, only 4 places are padding. Putting
+// sentences of similar length together is called bucketing. An epoch of `make
+// run` has 101,000 tokens; without sorting it would compute 155,000 places, and
+// sorted as below it computes 115,000.
 //
 // But a gradient should come from a mixture of the data, and from a different
 // one in each epoch, while sorting everything would put the same sentences
@@ -3576,10 +3591,11 @@ void pairs_free(Pairs *p) {
 // A pool of one batch would sort nothing, a pool of all batches mix nothing.
 enum { POOL = 8 }; // batches in a pool
 
-// Shuffles n items in place; each item is `width` numbers. (Fisher and Yates:
-// from the last to the first, each is swapped with itself or one before it. All
-// n! orders are equally likely, as far as the random numbers allow.) With width
-// 1 it shuffles pairs, with width batch_size whole batches.
+// Shuffles n items in place; each item is `width` numbers. (This is the
+// Fisher-Yates shuffle: from the last to the first, each is swapped with itself
+// or one before it. All n! orders are equally likely, as far as the random
+// numbers allow.) With width 1 it shuffles pairs, with width batch_size whole
+// batches.
 void shuffle(int *item, int n, int width, uint64_t key) {
     for (int i = n - 1; i > 0; i--) {
         int *a = item + (ptrdiff_t)i * width;
@@ -3664,8 +3680,8 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
 
 // A batch of the B pairs with these indices, in the arena. The decoder's input
 // is what is expected, moved by one position; it begins with START and has no
-// END (chapter 9). In the padding nothing is expected, and nothing is learned
-// (chapter 11).
+// END (chapter 9). In the padding nothing is expected, so nothing is learned
+// there (chapter 11).
 Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
