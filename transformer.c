@@ -3564,9 +3564,9 @@ void pairs_free(Pairs *p) {
 //              w w w w . . . . .                   w w w w
 //
 // Sorted, in batches of 3 3 4 and 9 9 10, only 4 places are padding. Putting
-// sentences of similar length together is called bucketing. An epoch of `make
-// run` has 101,000 tokens; without sorting it would compute 155,000 places, and
-// sorted as below it computes 115,000.
+// sentences of similar length together is called bucketing. An epoch of
+// `make run` has 101,000 tokens; without sorting it would compute 155,000
+// places, and sorted as below it computes 115,000.
 //
 // But a gradient should come from a mixture of the data, and from a different
 // one in each epoch, while sorting everything would put the same sentences
@@ -4267,10 +4267,10 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // # 12. Decoding
 //
 // A trained model translates one word at a time: give the decoder what has been
-// written so far, take the most probable next word, write it down, repeat until
-// it says *end*. What it writes is part of its next input: such a model is
-// called *autoregressive*. The largest logit has the largest probability, so no
-// softmax is needed to find it.
+// written so far, take the most probable next word, write it down, and repeat
+// until it says *end*. What it writes becomes part of its next input; such a
+// model is called *autoregressive*. The largest logit has the largest
+// probability, so no softmax is needed to find it.
 //
 // This way of decoding is *greedy*: it never takes a word back. It comes first
 // in this chapter. *Beam search*, which keeps several beginnings, comes second.
@@ -4279,15 +4279,14 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // A model is used as its training left it. The paper averages the parameters of
 // its last checkpoints [section 6.1], which gives somewhat better sentences.
 
-// Done naively, every new word runs the decoder over all the old ones again: n
-// words take 1 + 2 + … + n positions. But the mask keeps old positions from
-// seeing new ones, so nothing about them changes: not what they compute, and
-// in particular not their keys and values. Those are kept in a *KV cache*, and
+// Done naively, each new word means running the decoder over all the old ones
+// again: n words take 1 + 2 + … + n positions. But the mask keeps old positions
+// from seeing new ones, so nothing that is computed for them changes, in
+// particular not their keys and values. Those are kept in a *KV cache*, and
 // each step computes only one new position. The keys and values of
-// cross-attention come from the source alone and are computed once. n words
-// now take n positions. (Attention still compares each new word with all the
-// old ones: about n²/2 scores in each head, instead of n³/3, half of them
-// masked.)
+// cross-attention come from the source alone and are computed once. n words now
+// take n positions. (Attention still compares each new word with all the old
+// ones: about n²/2 scores in each head, instead of n³/3, half of them masked.)
 //
 //     step 2, writing after "start la voiture":
 //
@@ -4299,9 +4298,8 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 // The cache is exact, not an approximation. The tests decode step by step and
 // compare each step's logits with those of the whole sentence at once.
 
-// Room for P positions is taken at once. Row b·P + t of the cache belongs to
-// position t of sentence b; the rows after it are not written yet, and nobody
-// looks at them.
+// Room for P positions is taken at the start. Row b·P + t of the cache belongs
+// to position t of sentence b; rows that are not written yet are never read.
 
 typedef struct {
     MultiHeadSaved self;  // k, v (B·P,D): P rows for each sentence, t in use
@@ -4417,7 +4415,7 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 //
 // All sentences of a batch take their steps together. A sentence that has said
 // *end* is done; it stays in the batch, because removing it would cost more,
-// and its output is ignored. When none is open, only padding is left to write.
+// and its output is ignored. Once all are done, only padding is left to write.
 //
 //     step   input             output
 //        0   start    start    la       il
@@ -4435,7 +4433,7 @@ int longest_output(const Transformer *model, int S) {
     return min_int(model->config.max_len, S - 1 + MORE) + 1;
 }
 
-// How many tokens stand in a row before its padding.
+// How many tokens a row has before its padding.
 int tokens_in(const int *row, int length) {
     int n = 0;
     while (n < length && row[n] != PAD)
@@ -4444,9 +4442,9 @@ int tokens_in(const int *row, int length) {
 }
 
 // How probable is a translation, in the model's opinion? The probabilities of
-// its tokens are multiplied, or rather their logarithms are added, since a
-// hundred factors of 0.1 are too small for a float. The logarithm of a softmax
-// is the logit minus the lse of chapter 11.
+// its tokens are multiplied, or rather their logarithms are added, since the
+// product of a hundred factors of 0.1 is too small for a float. The logarithm
+// of a softmax is the logit minus the lse of chapter 11.
 
 // log Σⱼ e^(z[j]), V numbers
 double log_sum_exp(const real *z, int V) {
@@ -4455,9 +4453,9 @@ double log_sum_exp(const real *z, int V) {
 }
 
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
-// S), receives the tokens, END after the last one (or none if it was cut off),
-// the rest PAD; sum (B) the logarithm of each translation's probability. The
-// model never chooses pad or start.
+// S), receives the tokens, then END (unless it was cut off), then PAD; sum (B)
+// receives the logarithm of each translation's probability. The model never
+// chooses pad or start.
 void translate(const Transformer *model, const Batch *batch, int *out,
                double *sum, Arena *arena) {
     int B = batch->sentences, S = batch->source_length;
@@ -4500,16 +4498,16 @@ void translate(const Transformer *model, const Batch *batch, int *out,
     arena_release(arena, mark);
 }
 
-// A translation growing word by word. The model is a small one, trained for a
-// moment on twelve pairs, of which this is one:
+// Here a translation grows word by word. The model is a small one, trained for
+// a moment on twelve pairs, of which this is one:
 //
 //@ run build/examples decoding
 
 // ## Beam search
 //
-// The best sentence need not begin with the best word. Suppose that a model
-// gives "il" 0.5 and "elle" 0.4 as the first word. After "il" it wavers between
-// two words; after "elle" it is nearly certain of one:
+// The best sentence need not begin with the best word. Suppose that a model's
+// probabilities for the first word are 0.5 for "il" and 0.4 for "elle". After
+// "il" it wavers between two words; after "elle" it is nearly certain of one:
 //
 //     il      0.5        il dort      0.5 · 0.5 = 0.25
 //     elle    0.4        elle dort    0.4 · 0.9 = 0.36
@@ -4518,8 +4516,9 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // search* keeps the N most probable beginnings, its open *hypotheses*, and goes
 // on with all of them at once. In each step every hypothesis is continued with
 // every token of the vocabulary, and the N best of these N·V candidates are
-// kept. With N = 1 this is greedy decoding. With an N as large as the number of
-// all sentences it tries everything, and finds the best. The paper takes N = 4.
+// kept. With N = 1 this is greedy decoding. With N as large as the number of
+// all possible sentences it tries them all, and finds the best. The paper takes
+// N = 4.
 //
 // A candidate that ends with *end* is finished: it leaves the beam and is
 // compared with the others that have finished. But every token makes the
@@ -4534,15 +4533,15 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // makes it better.
 //
 // When may the search stop? As a hypothesis grows, the logarithm can only fall.
-// At best it falls no further, and the sentence becomes as long as is allowed,
+// At best it falls no further while the sentence grows as long as is allowed,
 // which gives it the largest divisor. If even then the best open hypothesis
 // could not beat the best finished one, none can, and the search is over.
-// Hypotheses that reach the greatest length are cut off there and compete as
+// Hypotheses that reach the maximum length are cut off there and compete as
 // they are.
 //
 // How to check it: in a tiny model, a beam that is wide enough finds the same
-// translation as trying all sentences; each score is what the loss of chapter
-// 11 says about that translation; and a batch gives what its sentences give
+// translation as trying all sentences; each score agrees with the loss of
+// chapter 11 for that translation; and a sentence gives the same in a batch as
 // alone. Does a wider beam always find a better score? No. A beginning that
 // greedy decoding keeps can be pushed out by N others that look better and then
 // disappoint; the tests show a case.
@@ -4554,8 +4553,8 @@ typedef struct {
 
 const Search greedy = {.beam = 1};
 
-// A translation that is not finished, by its last token. What comes before
-// stands in the step before, in `row`.
+// An unfinished translation, stored as its last token. The token before it is
+// that of hypothesis `row` of the step before.
 typedef struct {
     double sum; // of the logarithms of all its tokens; -∞: there is none
     int row, token;
@@ -4576,7 +4575,7 @@ double length_penalty(int length, double A) {
 
 // The N best candidates, the best first: open hypotheses (N), each with one
 // more token. logits (N,V). Returns how many there are. Among equals the first
-// one found is taken: it has the lower row or, in one row, the lower token.
+// one found wins: the one in the lower row or, within a row, the lower token.
 int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits) {
     int N = logits.rows, count = 0;
     for (int r = 0; r < N; r++) {
@@ -4597,7 +4596,7 @@ int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits) {
     return count;
 }
 
-// Compares a translation of that length with the best finished one.
+// Keeps a finished translation of that length if it is the best so far.
 void finish_hypothesis(Beam *b, Hypothesis h, int length, double A) {
     double score = h.sum / length_penalty(length, A);
     if (score > b->score) {
@@ -4607,8 +4606,9 @@ void finish_hypothesis(Beam *b, Hypothesis h, int length, double A) {
     }
 }
 
-// Step t of one sentence, from its logits (N,V): from the hypotheses of that
-// step to those of the next. Returns how many are open then, first in the row.
+// Step t of one sentence: with its logits (N,V), from the hypotheses of this
+// step to those of the next. Returns how many of these are open; they come
+// first.
 int beam_step(Beam *b, int t, Mat logits, double A) {
     int N = logits.rows, open = 0;
     Hypothesis *next = b->step + (t + 1) * N;
@@ -4636,7 +4636,7 @@ int beam_step(Beam *b, int t, Mat logits, double A) {
 //
 // Keys and values of cross-attention are the same in all rows of a sentence.
 
-// Row r of B goes on from row from[r]: moves the n positions that are in use.
+// Row r of B now continues row from[r]: copies the n positions that are in use.
 // m (B·P,D) is k or v of a cache.
 void reorder(Arena *arena, Mat m, const int *from, int B, int n) {
     int P = m.rows / B;
@@ -4667,7 +4667,8 @@ void write_best(int *out, const Beam *b, int N, int P) {
     }
 }
 
-// A search for N hypotheses with up to P tokens, which begins with one of none.
+// A search with N hypotheses of up to P tokens. It begins with one, still
+// empty.
 Beam beam_new(Arena *arena, int N, int P, int longest) {
     size_t places = (size_t)(P + 1) * (size_t)N;
     Beam b = {.longest = longest, .score = -INFINITY};
@@ -4677,8 +4678,8 @@ Beam beam_new(Arena *arena, int N, int P, int longest) {
     return b;
 }
 
-// As `translate`, but with a beam. Each source stands in N rows of the batch,
-// one below the other: B·N rows. out (B·P), sum (B).
+// Like `translate`, but with a beam. Each source fills N successive rows of the
+// batch, which has B·N rows. out (B·P), sum (B).
 void beam_search(const Transformer *model, const Batch *batch, Search how,
                  int *out, double *sum, Arena *arena) {
     int N = how.beam, rows = batch->sentences, B = rows / N, open = B;
@@ -4763,26 +4764,28 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
 
 // ## Is it a good translation?
 //
-// Two measures on whole translations, next to the loss. *Exact match*: the
-// share of sentences that agree with the reference word for word. *BLEU*
-// (Papineni and others, 2002): the share of runs of 1, 2, 3 and 4 words that
-// also occur in the reference, as a geometric mean, times a penalty for being
-// too short.
+// Besides the loss there are two measures of whole translations. *Exact match*
+// is the share of sentences that agree with the reference word for word. *BLEU*
+// (Papineni and others, 2002) asks which share pₙ of the runs of n words also
+// occurs in the reference, for n from 1 to 4. It is the geometric mean of the
+// four shares, times a penalty for being too short.
 //
 // $$ \operatorname{bleu} = \min(1, e^{1 - r/c}) (p_1 p_2 p_3 p_4)^{1/4} $$
 //
-// with c words in all translations, r in all references. A run counts as often
-// as the reference has it and no more. Runs with an unknown word never match.
+// with c words in all translations and r in all references. A run counts as
+// often as the reference has it and no more. Runs with an unknown word never
+// match.
 //
 //     reference    la voiture rouge est rapide        r = 5
 //     translation  la voiture verte est rapide        c = 5
 //     p  4/5 words, 2/4 pairs (la voiture, est rapide), 0/3 triples: BLEU 0
 //
-// It is meant for whole files, where some longer runs always match; that is why
-// the counts of all sentences are added up first. A translation of fewer than n
-// words counts as one run of n words that does not match. That is a convention
-// of NLTK, whose corpus_bleu gives the same numbers; with it, a file that is
-// full of very short sentences stays below 100 even if all of them are right.
+// BLEU is meant for whole files, where some longer runs always match; that is
+// why the counts of all sentences are added up first. A translation of fewer
+// than n words counts as one run of n words that does not match. That is a
+// convention of NLTK, whose corpus_bleu gives the same numbers; with it, a file
+// that is full of very short sentences stays below 100 even if all of them are
+// right.
 
 typedef struct {
     double matched[4], runs[4]; // runs of 1 … 4 words
@@ -4798,13 +4801,13 @@ int occurrences(const int *run, int n, const int *s, int length) {
     return count;
 }
 
-// Words of a sentence without END, if it has one.
+// How many words a sentence has, without END.
 int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
-// Adds the runs of n words of s (c words) to m: how many there are, one at
-// least, and how many of them the reference (r words) has, too.
+// Adds the runs of n words of s (c words) to m: how many there are (at least
+// one), and how many of them the reference (r words) also has.
 void match_runs(Match *m, const int *s, int c, const int *reference, int r,
                 int n) {
     m->runs[n - 1] += max_int(c - n + 1, 1);
@@ -4828,8 +4831,8 @@ void add_match(Match *m, Sentence s, Sentence reference) {
         match_runs(m, s.id, c, reference.id, r, n);
 }
 
-// Models of words and of pieces are compared by words. Two spellings of a word
-// are the same word, so pieces are first put together.
+// Models of words and models of pieces are compared by their words. Two ways to
+// spell a word give the same word, so pieces are put together first.
 
 // The pieces of a sentence -> the words that they spell. A word's number is its
 // place in `words`, to which new ones are appended; a word with an unknown
@@ -4852,8 +4855,8 @@ Sentence words_spelled(Sentence from, const Vocab *v, Vocab *words) {
     return s;
 }
 
-// Adds one translation and its reference, in the tokens of a model: what is
-// counted are words, or the characters of a model that writes characters.
+// Adds one translation and its reference, given in the tokens of a model. It
+// counts words, or characters if the model writes characters.
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
                      Tokenizer how) {
     if (how.tokens != BYTE_PAIRS) {
