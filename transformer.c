@@ -2731,7 +2731,7 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // From a file to a batch there are five steps:
 //
 //     read_pairs      file -> text            once, before training
-//     vocab_build     text -> vocabulary
+//     vocab_build     text -> vocabulary      (learn_merges for byte pairs)
 //     tokenize_pairs  text -> numbers
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
@@ -3063,7 +3063,7 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 //
 // "cat" occurs twice in the text, so its pairs count twice. If several pairs
 // are equally frequent, the order of their bytes decides, first that of the
-// left pieces, then that of the right ones; so the same data give the same
+// left pieces, then that of the right ones; so the same data gives the same
 // merges everywhere. Learning stops after as many merges as you asked for, or
 // when no pair occurs twice: here ␣cat and s occur together only once.
 //
