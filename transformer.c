@@ -2898,8 +2898,8 @@ const char *skip_spaces(const char *s) {
     return s;
 }
 
-// The next token of *text: returns its first byte, stores its length in *length
-// and moves *text past it; NULL at the end. No zero byte follows the token.
+// The next token of `*text`: returns its first byte, stores its length in
+// `*length` and moves `*text` past it; NULL at the end. No zero byte follows it.
 // Words end at white space and at punctuation, and each punctuation mark is a
 // token. If tokens are characters, any white space becomes " ". For byte pairs
 // it returns whole words, which are split into pieces later.
@@ -3267,9 +3267,9 @@ void sentences_free(Sentence *s, int n) {
 // side.
 const Tokenizer by_characters = {.tokens = CHARACTERS};
 
-// The different words of the texts, spelled, without END; *times receives how
-// often each occurs. There are *count of both, and the first four, at the
-// places of the special tokens, are empty. The caller frees them. *v becomes
+// The different words of the texts, spelled, without END; `*times` receives how
+// often each occurs. There are `*count` of both, and the first four, at the
+// places of the special tokens, are empty. The caller frees them. `*v` becomes
 // the alphabet: the characters of the words, and the blank.
 Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
                       int *count) {
