@@ -125,9 +125,9 @@ plant
 sed '/^12-decoding: /d' "$root/docs/source/index.md" > "$copy/docs/source/index.md"
 refused "a chapter that promises nothing" "one promise for each chapter"
 plant
-sed 's/#manual-letters/#manual-digits/' "$root/docs/source/index.md" \
+sed 's/#numbers-dropout/#numbers-digits/' "$root/docs/source/index.md" \
     > "$copy/docs/source/index.md"
-refused "a route to a section that does not exist" "no section manual-digits"
+refused "a route to a section that does not exist" "no section numbers-digits"
 plant
 head -n 1 "$root/docs/runs/speed.csv" > "$copy/docs/runs/speed.csv"
 refused "a table without rows" "speed.csv has no rows"
