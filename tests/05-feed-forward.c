@@ -80,9 +80,35 @@ void test_position_wise(void) {
           "every position is treated alike");
 }
 
+// out = dropout(activation(x W₁ + b₁)) W₂ + b₂, and dropout is nowhere else.
+// (Only GELU tells dropout before it from dropout after it.)
+void test_dropout(int activation, const char *name) {
+    Case c = {.config = {.activation = activation}, .x = random_mat(N, D),
+              .rate = 0.5};
+    c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
+    c.w.outer = (Linear){random_mat(F, D), random_mat(1, D)};
+    Pass pass;
+    FeedForwardSaved s;
+    Mat out = forward(&c, &pass, &s);
+    Mat active = arena_mat(&room, N, F);
+    activation_forward(active, linear_forward(&pass, &c.w.inner, c.x),
+                       activation);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < F; j++)
+            *at(active, i, j) = (real)half_dropped(*at(active, i, j),
+                                                   first_key(3), i, j);
+    CLAIM(largest_error(s.active, active) < 1e-10,
+          "%s: dropout acts on the result of the activation", name);
+    Mat expected = linear_forward(&pass, &c.w.outer, active);
+    CLAIM(largest_error(out, expected) < 1e-10,
+          "%s: and not on that of the network", name);
+}
+
 int main(void) {
     test_activations();
     test_position_wise();
+    test_dropout(RELU, "relu");
+    test_dropout(GELU, "gelu");
     check_gradient(RELU, 0, "relu");
     check_gradient(GELU, 0, "gelu");
     check_gradient(RELU, 0.3, "relu with dropout");

@@ -111,6 +111,20 @@ bool same_bits(Mat a, Mat b) {
     return true;
 }
 
+// The key of the first dropout of a pass whose noise is this.
+uint32_t first_key(uint64_t noise) {
+    return (uint32_t)scramble(noise);
+}
+
+// x, in row i and column j, after dropout of rate 1/2: zero or twice x. A
+// gradient cannot tell where dropout acts, since forward and backward agree
+// wherever it is; a formula written out with this can.
+double half_dropped(double x, uint32_t key, int i, int j) {
+    bool out = scramble32(scramble32(key + (uint32_t)i) ^ (uint32_t)j)
+             < 2147483648u;
+    return out ? 0 : 2 * x;
+}
+
 // Σ upstream · out: a scalar whose gradient with respect to out is `upstream`.
 // upstream is random and fixed. With a plain sum, a layer norm without its last
 // terms would pass, and so would a softmax without any backward pass.
