@@ -778,6 +778,39 @@ run train pairs.tsv --resume --steps 3 --lr 0.5 --model w.safetensors
 run train pairs.tsv --resume --steps 4 --warmup 400 --model w.safetensors
 same 'a rate that was given stays' 0.500000 "$(rate)"
 
+# What is changed when a training is resumed is used, too, not only saved: from
+# which step on, and in which column, the log differs from the log without it.
+run train pairs.tsv $mini --lr 0.01 --warmup 2 --steps 4 --model u.safetensors
+cp u.safetensors w.safetensors
+run train pairs.tsv --resume --steps 7 --model w.safetensors --log u.csv
+
+# OPTION VALUE STEP COLUMN: the first difference that this option makes
+changes()
+{
+    cp u.safetensors w.safetensors
+    rm -f w.csv
+    works "resumed with $1 $2" train pairs.tsv --resume --steps 7 "$1" "$2" \
+        --model w.safetensors --log w.csv
+    same "$1 $2 is used from then on" "$3: $4" "$(awk -F , '
+        NR == 1 { split($0, name) }
+        NR == FNR { line[FNR] = $0; next }
+        { split(line[FNR], old)
+          for (i = 3; i < 7; i++) if ($i "" != old[i] "") {
+              print $1 ": " name[i]
+              exit
+          } }' u.csv w.csv)"
+}
+changes --lr 0.02 5 learning_rate
+same 'it is the new peak' 0.0126491 "$(awk -F , '$1 == 5 { print $5 }' w.csv)"
+changes --schedule constant 5 learning_rate
+same 'the rate stays at the peak' '0.01 0.01 0.01' \
+    "$(awk -F , 'NR > 1 { print $5 }' w.csv | paste -s -d ' ' -)"
+changes --clip 0.01 6 loss # only what follows the shorter step
+changes --batch 2 5 loss
+changes --label-smoothing 0.5 5 loss
+changes --dropout 0 5 loss
+rm u.csv w.csv
+
 # What --resume would have kept is named before it is replaced.
 works 'a model and a log are there already' \
     train pairs.tsv $mini --steps 1 --model w.safetensors --log b.columns
