@@ -912,6 +912,36 @@ bool rises(const int *order, const Pairs *p, int batch_size) {
     return good;
 }
 
+// All n! orders are equally likely: of 12,000 shuffles of three items each of
+// the six orders comes 2000 times, give or take three deviations of 41. If items
+// were swapped with any of the three, they would come 1333 or 2667 times; if no
+// item could stay in its place, only two of the six would come.
+void test_shuffle(void) {
+    int times[27] = {0}, least = INT_MAX, most = 0, orders = 0;
+    for (uint64_t k = 0; k < 12000; k++) {
+        int item[3] = {0, 1, 2};
+        shuffle(item, 3, 1, random_key(1, FOR_ORDER, k));
+        times[item[0] * 9 + item[1] * 3 + item[2]]++;
+    }
+    for (int i = 0; i < 27; i++)
+        if (times[i] > 0) {
+            least = min_int(least, times[i]);
+            most = max_int(most, times[i]);
+            orders++;
+        }
+    CLAIM(orders == 6 && least > 1875 && most < 2125, "three items come in %d "
+          "orders of 6, each as often as the others: %d to %d times in 12000",
+          orders, least, most);
+    int wide[] = {1, 2, 3, 4, 5, 6, 7, 8}, narrow[] = {1, 3, 5, 7};
+    bool together = true;
+    shuffle(wide, 4, 2, 9);
+    shuffle(narrow, 4, 1, 9);
+    for (int i = 0; i < 4; i++)
+        together = together && wide[2 * i] == narrow[i]
+                && wide[2 * i + 1] == narrow[i] + 1;
+    CLAIM(together, "items of two numbers are shuffled as a whole");
+}
+
 void test_epochs(void) {
     enum { N = 1003, BATCH = 10 };
     Pairs p = random_pairs(N);
@@ -1088,6 +1118,7 @@ int main(void) {
     test_large_files();
     test_bad_files();
     test_pairs();
+    test_shuffle();
     test_epochs();
     test_mixture();
     test_small_epochs();
