@@ -38,6 +38,15 @@ void test_norm(void) {
           "the norm of [1,0,0,0] is 1.7320 -0.5773 -0.5773 -0.5773");
     CLAIM(fabs(sum(y.at, 4)) < 1e-6, "a normalized row sums to 0");
 
+    const real a = (real)sqrt(3e-5);
+    real small[4] = {a, -a, -a, a}, even[4] = {7, 7, 7, 7};
+    y = norm_forward(&pass, &s, &plain, mat(small, 1, 4));
+    CLAIM(fabs(y.at[0] - sqrt(0.75)) < 1e-6,
+          "ε is 1e-5, added to the variance: of 3e-5 it makes 4e-5");
+    y = norm_forward(&pass, &s, &plain, mat(even, 1, 4));
+    CLAIM(y.at[0] == 0 && fabs(s.rstd.at[0] - 1 / sqrt(1e-5)) < 1e-3,
+          "equal numbers become zeros, since ε keeps the divisor from 0");
+
     Case c = new_case(POST_NORM, 0);
     y = norm_forward(&pass, &s, &c.w, c.x);
     Mat dx = filled_mat(N, D, PREFILL);

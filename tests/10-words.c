@@ -854,6 +854,23 @@ void test_pairs(void) {
     vocab_free(&to);
 }
 
+// The longest sentence is counted in tokens. An é is one character, of two bytes.
+void test_max_len(void) {
+    char *line[] = {"\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9s"}; // été, étés
+    Text text = {.source = line, .target = line, .count = 2};
+    Tokenizer how = {.tokens = CHARACTERS};
+    Vocab v = vocab_build(line, 2, how, 1);
+    Pairs p = tokenize_pairs(&text, &v, &v, how, 4);
+    CLAIM(p.count == 2 && p.too_long == 0,
+          "four characters are not longer than four, though they are six bytes");
+    pairs_free(&p);
+    p = tokenize_pairs(&text, &v, &v, how, 3);
+    CLAIM(p.count == 1 && p.too_long == 1 && p.source[0].length == 4,
+          "of three and four characters at most three are taken, with an end");
+    pairs_free(&p);
+    vocab_free(&v);
+}
+
 // n pairs of random lengths from 2 to 20.
 Pairs random_pairs(int n) {
     Pairs p = {.count = n};
@@ -1118,6 +1135,7 @@ int main(void) {
     test_large_files();
     test_bad_files();
     test_pairs();
+    test_max_len();
     test_shuffle();
     test_epochs();
     test_mixture();

@@ -462,6 +462,28 @@ same 'the learning rate rises for ten steps, then falls with the root' \
 same 'the loss falls' yes \
     "$(awk -F , 'NR == 2 { first = $3 } END { print ($3 < first / 10 ? "yes" : $3) }' good.csv)"
 
+# In batches of all pairs every row of the log counts alike. The log rounds to six
+# digits, the line to four places.
+works 'a training with twenty intervals of three steps' train pairs.tsv $mini \
+    --batch $pairs --lr 0.05 --warmup 1 --steps 60 --model w.safetensors --log w.csv
+sed -n 's,^step \([0-9]*\)/60  loss \([0-9.]*\)  accuracy \([0-9.]*\) %.*,\1 \2 \3,p' err > lines
+same 'the progress line shows the mean since the line before' \
+    '20 of 20 lines' "$(awk '
+    function off(a, b) { return a > b ? a - b : b - a }
+    NR == FNR {
+        split($0, row, ",")
+        loss[row[1]] = row[3]
+        good[row[1]] = 100 * row[4]
+        next
+    }
+    {
+        mean = (loss[$1] + loss[$1 - 1] + loss[$1 - 2]) / 3
+        share = (good[$1] + good[$1 - 1] + good[$1 - 2]) / 3
+        right += off($2, mean) < 0.0001 && off($3, share) < 0.06
+    }
+    END { print right " of " FNR " lines" }' w.csv lines)"
+rm w.safetensors w.csv
+
 works 'no --model is needed' train pairs.tsv $mini --steps 1
 works 'the model is called model.safetensors' info model.safetensors
 
@@ -1072,6 +1094,9 @@ prints 'a model of characters writes them without spaces between' \
     "$(printf 'b  a!\n\303\251 b\nab')" translate char.safetensors
 give 'abababab\r\n'
 works 'the line end of Windows is no character: 8 are not too many' \
+    translate char.safetensors
+give '\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\n'
+works 'an é counts once, not for two bytes: 8 are not too many' \
     translate char.safetensors
 give 'aaaaaaaaa\n'
 fails 'a model of characters counts characters' \
