@@ -66,6 +66,25 @@ void test_activations(void) {
     CLAIM(fabs(slopes[0] + slopes[1] - 1) < 1e-6, "gelu'(x) + gelu'(-x) = 1");
 }
 
+double relu(void *context) {
+    real y;
+    activation_forward(mat(&y, 1, 1), mat(context, 1, 1), RELU);
+    return y;
+}
+
+// Between the two points of a difference may lie the corner of ReLU.
+void test_corner(void) {
+    const double near[] = {7e-5, 3e-5, 4e-6, -4e-6, -3e-5, -7e-5};
+    double most = 0;
+    for (int i = 0; i < 6; i++) {
+        real x = (real)near[i], dx = 1;
+        activation_backward(mat(&dx, 1, 1), mat(&x, 1, 1), RELU);
+        most = fmax(most, relative_error(dx, slope(relu, &x, &x)));
+    }
+    CLAIM(most < 1e-6, "relu near its corner agrees with finite differences, "
+          "which keep clear of it: %.1e", most);
+}
+
 // The same row gives the same result wherever it stands.
 void test_position_wise(void) {
     Case c = {.config = {.activation = GELU}, .x = random_mat(N, D),
@@ -106,6 +125,7 @@ void test_dropout(int activation, const char *name) {
 
 int main(void) {
     test_activations();
+    test_corner();
     test_position_wise();
     test_dropout(RELU, "relu");
     test_dropout(GELU, "gelu");

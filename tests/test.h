@@ -142,21 +142,29 @@ double project(Mat out, Mat upstream) {
 
 typedef double Scalar(void *context);
 
-// The slope of f as *x changes: central differences with steps h and h/2, put
-// together so that their errors of order h² cancel (Richardson).
-double slope(Scalar *f, void *context, real *x) {
-    double central[2];
+// The central difference of f with points at *x - h and *x + h.
+double central_difference(Scalar *f, void *context, real *x, double h) {
     const real kept = *x;
-    for (int half = 0; half < 2; half++) {
-        double h = half ? 5e-5 : 1e-4;
-        *x = (real)(kept + h);
-        double above = f(context);
-        *x = (real)(kept - h);
-        double below = f(context);
-        central[half] = (above - below) / (2 * h);
-    }
+    *x = (real)(kept + h);
+    double above = f(context);
+    *x = (real)(kept - h);
+    double below = f(context);
     *x = kept;
-    return (4 * central[1] - central[0]) / 3;
+    return (above - below) / (2 * h);
+}
+
+// The slope of f as *x changes: central differences with steps h and h/2, put
+// together so that their errors of order h² cancel (Richardson). Where the two
+// disagree, the corner of a ReLU may lie between the points, and no difference
+// is the slope. So the points move closer, until the corner is outside.
+double slope(Scalar *f, void *context, real *x) {
+    double wide, narrow, h = 1e-4;
+    do {
+        wide = central_difference(f, context, x, h);
+        narrow = central_difference(f, context, x, h / 2);
+        h /= 10;
+    } while (relative_error(wide, narrow) > 1e-6 && h > 5e-7);
+    return (4 * narrow - wide) / 3;
 }
 
 // The largest error of dx - PREFILL against finite differences of f in every
