@@ -154,6 +154,25 @@ void test_weights(void) {
           && !same_bits(out, before), "what a hidden key holds makes no difference");
 }
 
+// out = dropout(weights) v, and dropout is nowhere else.
+void test_dropout(void) {
+    Case c = new_case((Mask){0}, 0.5), without = c;
+    without.dropout.rate = 0;
+    Mat weights = forward(&without).weights;
+    Mat expected = filled_mat(T, K, 0);
+    for (int i = 0; i < T; i++)
+        for (int k = 0; k < K; k++)
+            for (int j = 0; j < S; j++)
+                *at(expected, i, k) += (real)(
+                    half_dropped(*at(weights, i, j), c.dropout.key, i, j)
+                    * *at(c.v, j, k));
+    Head a = forward(&c);
+    CLAIM(largest_error(a.out, expected) < 1e-10,
+          "dropout acts on the attention weights, after the softmax");
+    CLAIM(same_bits(a.weights, weights),
+          "and the weights before it are saved as they were");
+}
+
 // A shape that a contract does not allow ends the program and is named.
 void test_contract(void) {
     Case c = new_case((Mask){0}, 0);
@@ -171,6 +190,7 @@ int main(void) {
     test_by_hand();
     test_worked_example();
     test_weights();
+    test_dropout();
     test_contract();
     unsigned char bits[T * S] = {1, 1, 0, 1, 0, 0, 0, 0, 0, 0,
                                  1, 1, 1, 1, 1, 0, 1, 0, 0, 0};

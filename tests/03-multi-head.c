@@ -150,6 +150,30 @@ void test_noise(void) {
           "each head has its own noise");
 }
 
+// The weights of every head are dropped, and neither the context nor the result.
+void test_dropout(void) {
+    Case c = new_case(T, S, (Mask){0}, 0.5), without = c;
+    without.rate = 0;
+    Pass pass;
+    MultiHeadSaved s;
+    forward(&without, &pass, &s);
+    Mat context = filled_mat(B * T, D, 0);
+    for (int i = 0; i < B * H * T; i++)
+        for (int k = 0; k < D / H; k++) {
+            int b = i / (H * T), h = i / T % H, t = i % T, col = h * (D / H) + k;
+            uint32_t key = scramble32(first_key(5) + (uint32_t)(b * H + h));
+            for (int j = 0; j < S; j++)
+                *at(context, b * T + t, col) += (real)(
+                    half_dropped(*at(s.weights, i, j), key, t, j)
+                    * *at(s.v, b * S + j, col));
+        }
+    Mat expected = linear_forward(&pass, &c.w.output, context);
+    Mat out = forward(&c, &pass, &s);
+    CLAIM(largest_error(s.context, context) < 1e-10,
+          "dropout acts on the weights of each head, not on the context");
+    CLAIM(largest_error(out, expected) < 1e-10, "nor on the result");
+}
+
 Linear scaled_identity(double size) {
     Linear w = filled_linear(2, 2, 0);
     *at(w.weight, 0, 0) = *at(w.weight, 1, 1) = (real)size;
@@ -203,6 +227,7 @@ int main(void) {
     test_linear();
     test_by_hand();
     test_noise();
+    test_dropout();
     test_against_paper();
     unsigned char cross[B * S] = {1, 1, 0, 1, 1, 0, 0, 0};
     unsigned char causal[T * T] = {1, 0, 0, 1, 1, 0, 1, 1, 1};

@@ -52,6 +52,19 @@ void test_forward(void) {
           "and the same token is the same vector everywhere");
 }
 
+void test_dropout(void) {
+    Case c = {random_mat(V, D), random_mat(P, D), random_mat(B * T, D), 0.5};
+    EmbeddingSaved s;
+    Mat x = forward(&c, &s), expected = arena_mat(&room, B * T, D);
+    for (int i = 0; i < B * T; i++)
+        for (int j = 0; j < D; j++)
+            *at(expected, i, j) = (real)half_dropped(
+                sqrt(D) * *at(c.table, ids[i], j) + *at(c.positions, i % T, j),
+                first_key(11), i, j);
+    CLAIM(largest_error(x, expected) < 1e-10,
+          "dropout acts on the sum of embedding and position");
+}
+
 void test_sinusoids(void) {
     Mat table = arena_mat(&room, 200, 8);
     sinusoidal_positions(table);
@@ -73,6 +86,7 @@ void test_sinusoids(void) {
 
 int main(void) {
     test_forward();
+    test_dropout();
     test_sinusoids();
     check_gradient(0, "embedding");
     check_gradient(0.3, "embedding with dropout");

@@ -66,6 +66,25 @@ void test_activations(void) {
     CLAIM(fabs(slopes[0] + slopes[1] - 1) < 1e-6, "gelu'(x) + gelu'(-x) = 1");
 }
 
+double relu(void *context) {
+    real y;
+    activation_forward(mat(&y, 1, 1), mat(context, 1, 1), RELU);
+    return y;
+}
+
+// Between the two points of a difference may lie the corner of ReLU.
+void test_corner(void) {
+    const double near[] = {7e-5, 3e-5, 4e-6, -4e-6, -3e-5, -7e-5};
+    double most = 0;
+    for (int i = 0; i < 6; i++) {
+        real x = (real)near[i], dx = 1;
+        activation_backward(mat(&dx, 1, 1), mat(&x, 1, 1), RELU);
+        most = fmax(most, relative_error(dx, slope(relu, &x, &x)));
+    }
+    CLAIM(most < 1e-6, "relu near its corner agrees with finite differences, "
+          "which keep clear of it: %.1e", most);
+}
+
 // The same row gives the same result wherever it stands.
 void test_position_wise(void) {
     Case c = {.config = {.activation = GELU}, .x = random_mat(N, D),
@@ -80,9 +99,36 @@ void test_position_wise(void) {
           "every position is treated alike");
 }
 
+// out = dropout(activation(x W₁ + b₁)) W₂ + b₂, and dropout is nowhere else.
+// (Only GELU tells dropout before it from dropout after it.)
+void test_dropout(int activation, const char *name) {
+    Case c = {.config = {.activation = activation}, .x = random_mat(N, D),
+              .rate = 0.5};
+    c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
+    c.w.outer = (Linear){random_mat(F, D), random_mat(1, D)};
+    Pass pass;
+    FeedForwardSaved s;
+    Mat out = forward(&c, &pass, &s);
+    Mat active = arena_mat(&room, N, F);
+    activation_forward(active, linear_forward(&pass, &c.w.inner, c.x),
+                       activation);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < F; j++)
+            *at(active, i, j) = (real)half_dropped(*at(active, i, j),
+                                                   first_key(3), i, j);
+    CLAIM(largest_error(s.active, active) < 1e-10,
+          "%s: dropout acts on the result of the activation", name);
+    Mat expected = linear_forward(&pass, &c.w.outer, active);
+    CLAIM(largest_error(out, expected) < 1e-10,
+          "%s: and not on that of the network", name);
+}
+
 int main(void) {
     test_activations();
+    test_corner();
     test_position_wise();
+    test_dropout(RELU, "relu");
+    test_dropout(GELU, "gelu");
     check_gradient(RELU, 0, "relu");
     check_gradient(GELU, 0, "gelu");
     check_gradient(RELU, 0.3, "relu with dropout");

@@ -38,6 +38,15 @@ void test_norm(void) {
           "the norm of [1,0,0,0] is 1.7320 -0.5773 -0.5773 -0.5773");
     CLAIM(fabs(sum(y.at, 4)) < 1e-6, "a normalized row sums to 0");
 
+    const real a = (real)sqrt(3e-5);
+    real small[4] = {a, -a, -a, a}, even[4] = {7, 7, 7, 7};
+    y = norm_forward(&pass, &s, &plain, mat(small, 1, 4));
+    CLAIM(fabs(y.at[0] - sqrt(0.75)) < 1e-6,
+          "ε is 1e-5, added to the variance: of 3e-5 it makes 4e-5");
+    y = norm_forward(&pass, &s, &plain, mat(even, 1, 4));
+    CLAIM(y.at[0] == 0 && fabs(s.rstd.at[0] - 1 / sqrt(1e-5)) < 1e-3,
+          "equal numbers become zeros, since ε keeps the divisor from 0");
+
     Case c = new_case(POST_NORM, 0);
     y = norm_forward(&pass, &s, &c.w, c.x);
     Mat dx = filled_mat(N, D, PREFILL);
@@ -105,6 +114,28 @@ double residual_loss(void *context) {
     return value;
 }
 
+// The result of the sub-layer is dropped, at the full rate; x is not, and nor is
+// the sum.
+void test_dropout(int norm, const char *name) {
+    Case c = new_case(norm, 0.5);
+    Pass pass;
+    ResidualSaved s;
+    NormSaved unused;
+    Mat h;
+    Mat out = residual(&c, &pass, &s, &h), sum = arena_mat(&room, N, D);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < D; j++) {
+            double y = (double)*at(h, i, j) * *at(h, i, j);
+            *at(sum, i, j) = (real)(*at(c.x, i, j)
+                                    + half_dropped(y, first_key(17), i, j));
+        }
+    Mat expected = norm == PRE_NORM ? sum
+                 : norm_forward(&pass, &unused, &c.w, sum);
+    CLAIM(largest_error(out, expected) < 1e-10,
+          "%s residual: dropout acts on the sub-layer's result, before x is "
+          "added", name);
+}
+
 void check_residual(int norm, double rate, const char *name) {
     Case c = new_case(norm, rate);
     Pass pass;
@@ -125,6 +156,8 @@ void check_residual(int norm, double rate, const char *name) {
 int main(void) {
     test_norm();
     test_by_hand();
+    test_dropout(POST_NORM, "post-norm");
+    test_dropout(PRE_NORM, "pre-norm");
     check_residual(POST_NORM, 0, "post-norm");
     check_residual(PRE_NORM, 0, "pre-norm");
     check_residual(POST_NORM, 0.3, "post-norm, dropout,");

@@ -149,6 +149,53 @@ void test_start(void) {
     transformer_free(same);
 }
 
+// The places of dropout in the model, in a list.
+typedef struct {
+    Dropout place[64];
+    int count;
+} Places;
+
+void add_place(Places *p, Dropout d) {
+    p->place[p->count++] = d;
+}
+
+void places_of_attention(Places *p, const AttentionSublayerSaved *s) {
+    add_place(p, s->multi_head.dropout);
+    add_place(p, s->residual.dropout);
+}
+
+void places_of_ffn(Places *p, const FeedForwardSublayerSaved *s) {
+    add_place(p, s->network.dropout);
+    add_place(p, s->residual.dropout);
+}
+
+void test_dropout(void) {
+    Config config = small_config();
+    ModelCase c = {random_transformer(&config), small_batch(), 0.5, 0};
+    Pass pass;
+    Saved s;
+    Places p = {.count = 0};
+    model_logits(&c, &pass, &s);
+    add_place(&p, s.source.dropout);
+    add_place(&p, s.target.dropout);
+    for (int l = 0; l < config.layers; l++) {
+        places_of_attention(&p, &s.encoder.layer[l].self_attention);
+        places_of_ffn(&p, &s.encoder.layer[l].feed_forward);
+        places_of_attention(&p, &s.decoder.layer[l].self_attention);
+        places_of_attention(&p, &s.decoder.layer[l].cross_attention);
+        places_of_ffn(&p, &s.decoder.layer[l].feed_forward);
+    }
+    bool rates = true, keys = true;
+    for (int i = 0; i < p.count; i++) {
+        rates = rates && p.place[i].rate == (real)0.5;
+        for (int j = 0; j < i; j++)
+            keys = keys && p.place[i].key != p.place[j].key;
+    }
+    CLAIM(rates, "all %d places of dropout have the rate of the pass", p.count);
+    CLAIM(keys, "and each has noise of its own");
+    transformer_free(c.model);
+}
+
 void test_names(void) {
     char long_name[NAME_SIZE];
     memset(long_name, 'x', sizeof long_name - 1);
@@ -165,6 +212,7 @@ int main(void) {
     test_list();
     test_names();
     test_memory();
+    test_dropout();
     test_start();
     arena_free(&room);
     return claims_end();

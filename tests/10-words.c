@@ -854,6 +854,23 @@ void test_pairs(void) {
     vocab_free(&to);
 }
 
+// The longest sentence is counted in tokens. An é is one character, of two bytes.
+void test_max_len(void) {
+    char *line[] = {"\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9s"}; // été, étés
+    Text text = {.source = line, .target = line, .count = 2};
+    Tokenizer how = {.tokens = CHARACTERS};
+    Vocab v = vocab_build(line, 2, how, 1);
+    Pairs p = tokenize_pairs(&text, &v, &v, how, 4);
+    CLAIM(p.count == 2 && p.too_long == 0,
+          "four characters are not longer than four, though they are six bytes");
+    pairs_free(&p);
+    p = tokenize_pairs(&text, &v, &v, how, 3);
+    CLAIM(p.count == 1 && p.too_long == 1 && p.source[0].length == 4,
+          "of three and four characters at most three are taken, with an end");
+    pairs_free(&p);
+    vocab_free(&v);
+}
+
 // n pairs of random lengths from 2 to 20.
 Pairs random_pairs(int n) {
     Pairs p = {.count = n};
@@ -910,6 +927,36 @@ bool rises(const int *order, const Pairs *p, int batch_size) {
             good = good && (target > 0 || (target == 0 && source >= 0));
     }
     return good;
+}
+
+// All n! orders are equally likely: of 12,000 shuffles of three items each of
+// the six orders comes 2000 times, give or take three deviations of 41. If items
+// were swapped with any of the three, they would come 1333 or 2667 times; if no
+// item could stay in its place, only two of the six would come.
+void test_shuffle(void) {
+    int times[27] = {0}, least = INT_MAX, most = 0, orders = 0;
+    for (uint64_t k = 0; k < 12000; k++) {
+        int item[3] = {0, 1, 2};
+        shuffle(item, 3, 1, random_key(1, FOR_ORDER, k));
+        times[item[0] * 9 + item[1] * 3 + item[2]]++;
+    }
+    for (int i = 0; i < 27; i++)
+        if (times[i] > 0) {
+            least = min_int(least, times[i]);
+            most = max_int(most, times[i]);
+            orders++;
+        }
+    CLAIM(orders == 6 && least > 1875 && most < 2125, "three items come in %d "
+          "orders of 6, each as often as the others: %d to %d times in 12000",
+          orders, least, most);
+    int wide[] = {1, 2, 3, 4, 5, 6, 7, 8}, narrow[] = {1, 3, 5, 7};
+    bool together = true;
+    shuffle(wide, 4, 2, 9);
+    shuffle(narrow, 4, 1, 9);
+    for (int i = 0; i < 4; i++)
+        together = together && wide[2 * i] == narrow[i]
+                && wide[2 * i + 1] == narrow[i] + 1;
+    CLAIM(together, "items of two numbers are shuffled as a whole");
 }
 
 void test_epochs(void) {
@@ -1088,6 +1135,8 @@ int main(void) {
     test_large_files();
     test_bad_files();
     test_pairs();
+    test_max_len();
+    test_shuffle();
     test_epochs();
     test_mixture();
     test_small_epochs();

@@ -487,6 +487,12 @@ void test_bleu(void) {
     m = (Match){0};
     add_match(&m, (Sentence){u, 3}, (Sentence){u, 3});
     CLAIM(m.exact == 0 && m.matched[0] == 1, "unknown words never match");
+    int run[] = {UNKNOWN, 5, 6, UNKNOWN, END};
+    m = (Match){0};
+    add_match(&m, (Sentence){run, 5}, (Sentence){run, 5});
+    CLAIM(m.matched[0] == 2 && m.matched[1] == 1 && m.matched[2] == 0
+          && m.runs[2] == 2,
+          "nor does a run in which only the first or the last word is unknown");
     m = (Match){0};
     add_match(&m, (Sentence){a, 0}, (Sentence){a, 6});
     CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");

@@ -462,6 +462,28 @@ same 'the learning rate rises for ten steps, then falls with the root' \
 same 'the loss falls' yes \
     "$(awk -F , 'NR == 2 { first = $3 } END { print ($3 < first / 10 ? "yes" : $3) }' good.csv)"
 
+# In batches of all pairs every row of the log counts alike. The log rounds to six
+# digits, the line to four places.
+works 'a training with twenty intervals of three steps' train pairs.tsv $mini \
+    --batch $pairs --lr 0.05 --warmup 1 --steps 60 --model w.safetensors --log w.csv
+sed -n 's,^step \([0-9]*\)/60  loss \([0-9.]*\)  accuracy \([0-9.]*\) %.*,\1 \2 \3,p' err > lines
+same 'the progress line shows the mean since the line before' \
+    '20 of 20 lines' "$(awk '
+    function off(a, b) { return a > b ? a - b : b - a }
+    NR == FNR {
+        split($0, row, ",")
+        loss[row[1]] = row[3]
+        good[row[1]] = 100 * row[4]
+        next
+    }
+    {
+        mean = (loss[$1] + loss[$1 - 1] + loss[$1 - 2]) / 3
+        share = (good[$1] + good[$1 - 1] + good[$1 - 2]) / 3
+        right += off($2, mean) < 0.0001 && off($3, share) < 0.06
+    }
+    END { print right " of " FNR " lines" }' w.csv lines)"
+rm w.safetensors w.csv
+
 works 'no --model is needed' train pairs.tsv $mini --steps 1
 works 'the model is called model.safetensors' info model.safetensors
 
@@ -778,6 +800,39 @@ run train pairs.tsv --resume --steps 3 --lr 0.5 --model w.safetensors
 run train pairs.tsv --resume --steps 4 --warmup 400 --model w.safetensors
 same 'a rate that was given stays' 0.500000 "$(rate)"
 
+# What is changed when a training is resumed is used, too, not only saved: from
+# which step on, and in which column, the log differs from the log without it.
+run train pairs.tsv $mini --lr 0.01 --warmup 2 --steps 4 --model u.safetensors
+cp u.safetensors w.safetensors
+run train pairs.tsv --resume --steps 7 --model w.safetensors --log u.csv
+
+# OPTION VALUE STEP COLUMN: the first difference that this option makes
+changes()
+{
+    cp u.safetensors w.safetensors
+    rm -f w.csv
+    works "resumed with $1 $2" train pairs.tsv --resume --steps 7 "$1" "$2" \
+        --model w.safetensors --log w.csv
+    same "$1 $2 is used from then on" "$3: $4" "$(awk -F , '
+        NR == 1 { split($0, name) }
+        NR == FNR { line[FNR] = $0; next }
+        { split(line[FNR], old)
+          for (i = 3; i < 7; i++) if ($i "" != old[i] "") {
+              print $1 ": " name[i]
+              exit
+          } }' u.csv w.csv)"
+}
+changes --lr 0.02 5 learning_rate
+same 'it is the new peak' 0.0126491 "$(awk -F , '$1 == 5 { print $5 }' w.csv)"
+changes --schedule constant 5 learning_rate
+same 'the rate stays at the peak' '0.01 0.01 0.01' \
+    "$(awk -F , 'NR > 1 { print $5 }' w.csv | paste -s -d ' ' -)"
+changes --clip 0.01 6 loss # only what follows the shorter step
+changes --batch 2 5 loss
+changes --label-smoothing 0.5 5 loss
+changes --dropout 0 5 loss
+rm u.csv w.csv
+
 # What --resume would have kept is named before it is replaced.
 works 'a model and a log are there already' \
     train pairs.tsv $mini --steps 1 --model w.safetensors --log b.columns
@@ -1039,6 +1094,9 @@ prints 'a model of characters writes them without spaces between' \
     "$(printf 'b  a!\n\303\251 b\nab')" translate char.safetensors
 give 'abababab\r\n'
 works 'the line end of Windows is no character: 8 are not too many' \
+    translate char.safetensors
+give '\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\n'
+works 'an é counts once, not for two bytes: 8 are not too many' \
     translate char.safetensors
 give 'aaaaaaaaa\n'
 fails 'a model of characters counts characters' \

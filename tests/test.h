@@ -111,6 +111,20 @@ bool same_bits(Mat a, Mat b) {
     return true;
 }
 
+// The key of the first dropout of a pass whose noise is this.
+uint32_t first_key(uint64_t noise) {
+    return (uint32_t)scramble(noise);
+}
+
+// x, in row i and column j, after dropout of rate 1/2: zero or twice x. A
+// gradient cannot tell where dropout acts, since forward and backward agree
+// wherever it is; a formula written out with this can.
+double half_dropped(double x, uint32_t key, int i, int j) {
+    bool out = scramble32(scramble32(key + (uint32_t)i) ^ (uint32_t)j)
+             < 2147483648u;
+    return out ? 0 : 2 * x;
+}
+
 // Σ upstream · out: a scalar whose gradient with respect to out is `upstream`.
 // upstream is random and fixed. With a plain sum, a layer norm without its last
 // terms would pass, and so would a softmax without any backward pass.
@@ -128,21 +142,29 @@ double project(Mat out, Mat upstream) {
 
 typedef double Scalar(void *context);
 
-// The slope of f as *x changes: central differences with steps h and h/2, put
-// together so that their errors of order h² cancel (Richardson).
-double slope(Scalar *f, void *context, real *x) {
-    double central[2];
+// The central difference of f with points at *x - h and *x + h.
+double central_difference(Scalar *f, void *context, real *x, double h) {
     const real kept = *x;
-    for (int half = 0; half < 2; half++) {
-        double h = half ? 5e-5 : 1e-4;
-        *x = (real)(kept + h);
-        double above = f(context);
-        *x = (real)(kept - h);
-        double below = f(context);
-        central[half] = (above - below) / (2 * h);
-    }
+    *x = (real)(kept + h);
+    double above = f(context);
+    *x = (real)(kept - h);
+    double below = f(context);
     *x = kept;
-    return (4 * central[1] - central[0]) / 3;
+    return (above - below) / (2 * h);
+}
+
+// The slope of f as *x changes: central differences with steps h and h/2, put
+// together so that their errors of order h² cancel (Richardson). Where the two
+// disagree, the corner of a ReLU may lie between the points, and no difference
+// is the slope. So the points move closer, until the corner is outside.
+double slope(Scalar *f, void *context, real *x) {
+    double wide, narrow, h = 1e-4;
+    do {
+        wide = central_difference(f, context, x, h);
+        narrow = central_difference(f, context, x, h / 2);
+        h /= 10;
+    } while (relative_error(wide, narrow) > 1e-6 && h > 5e-7);
+    return (4 * narrow - wide) / 3;
 }
 
 // The largest error of dx - PREFILL against finite differences of f in every
