@@ -884,7 +884,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // ## Softmax
 //
-// $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
+// $$ w_j = \frac{e^{x_j}}{\sum_p e^{x_p}} $$
 //
 // Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
@@ -947,26 +947,30 @@ void softmax_forward(Mat scores, Mask mask) {
 //@ run build/examples softmax
 
 // The backward pass. We are given dw, the gradient of the loss with respect to
-// the weights, and want dx, the gradient with respect to the scaled scores.
-// Each weight depends on each of them in its row:
+// the weights, and want dx, the gradient with respect to the scaled scores. The
+// letters of this chapter, here and in the code:
 //
-//     x_j           for the scaled score of key j in the row
-//     w_j           for its weight
+//     i             for a query and its row, of the scores and of the result
+//     j             for a key and its column of the scores
+//     p             for what a sum runs over, as in chapter 1
+//     x_j, w_j      for the scaled score and the weight of key j, in one row
 //     dx_j, dw_j    for the gradients of these two
 //
-//     ∂w_j/∂x_i = w_j (1[i=j] - w_i)
+// Each weight depends on each scaled score of its row:
 //
-// where 1[i=j] is 1 if i = j and 0 otherwise: raising x_i raises its own
-// numerator and everyone's denominator. (For j = i, the quotient rule gives
-// w_i - w_i²; for the others only the denominator moves: -w_j w_i.) The chain
+//     ∂w_p/∂x_j = w_p (1[j=p] - w_j)
+//
+// where 1[j=p] is 1 if j = p and 0 otherwise: raising x_j raises its own
+// numerator and everyone's denominator. (For p = j, the quotient rule gives
+// w_j - w_j²; for the others only the denominator moves: -w_p w_j.) The chain
 // rule sums over all weights of the row:
 //
-//     dx_i = Σ_j dw_j w_j (1[i=j] - w_i)
-//          = dw_i w_i - w_i Σ_j dw_j w_j
-//          = w_i (dw_i - Σ_j dw_j w_j)
+//     dx_j = Σ_p dw_p w_p (1[j=p] - w_j)
+//          = dw_j w_j - w_j Σ_p dw_p w_p
+//          = w_j (dw_j - Σ_p dw_p w_p)
 //
-// The sum does not depend on i: one dot product for each row. In words: the
-// gradient of a score is its weight times the amount by which dw_i exceeds the
+// The sum does not depend on j: one dot product for each row. In words: the
+// gradient of a score is its weight times the amount by which dw_j exceeds the
 // mean of dw over the row, a mean taken with the weights themselves.
 //
 // By hand, with the weights of the first query in the example above, and a dw
@@ -974,7 +978,7 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 //     w            = [1/2, 1/4, 1/4]
 //     dw           = [2, 0, 4]
-//     Σ_j dw_j w_j = 2 · 1/2 + 0 · 1/4 + 4 · 1/4 = 2
+//     Σ_p dw_p w_p = 2 · 1/2 + 0 · 1/4 + 4 · 1/4 = 2
 //     dx_0         = 1/2 (2 - 2) = 0
 //     dx_1         = 1/4 (0 - 2) = -1/2
 //     dx_2         = 1/4 (4 - 2) = 1/2
@@ -984,13 +988,12 @@ void softmax_forward(Mat scores, Mask mask) {
 // all numbers that are worked out by hand.)
 //
 // How to check it: the dx of a row sum to zero. If all its scores grow by the
-// same small e, the loss grows by e Σ_i dx_i (chapter 0); but no weight
-// changes, so this is 0. A hidden key has w_i = 0 and so dx_i = 0; the mask is
+// same small h, the loss grows by h Σ_j dx_j (chapter 0); but no weight
+// changes, so this is 0. A hidden key has w_j = 0 and so dx_j = 0; the mask is
 // not needed here.
 
 // dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in
-// place: each element is overwritten after its last use. Here i counts the
-// rows, and j is the element that is called i in the formula.
+// place: each element is overwritten after its last use.
 void softmax_backward(Mat dw, Mat w) {
     SHAPE(dw, w.rows, w.cols);
     //@ exercise softmax_backward
@@ -1055,7 +1058,8 @@ void attention_forward(Head a, Mask mask) {
 //@ run build/examples attention
 
 // The backward pass goes from the last step to the first. The only new rule is
-// that of the matrix product. In index form, for c = a b:
+// that of the matrix product. Here a, b and c are the matrices of chapter 1,
+// not a head and a sentence as in the code. In index form, for c = a b:
 //
 //     c_ij  = Σ_p a_ip b_pj
 //     da_ip = Σ_j dc_ij b_pj     since ∂c_ij/∂a_ip = b_pj, for every j
@@ -1111,10 +1115,10 @@ void attention_forward(Head a, Mask mask) {
 //
 // The three rows of dk sum to zero, and that is no accident.
 //
-// How to check it: adding one and the same vector b to all keys adds the
-// constant q_i · b to row i of the scores, which changes no weight and so no
-// loss. But moving all keys by a small b changes the loss by Σ_j dk_j · b. That
-// is 0 for every b: the dk of all keys sum to zero, and the gradient of chapter
+// How to check it: adding one and the same vector u to all keys adds the
+// constant q_i · u to row i of the scores, which changes no weight and so no
+// loss. But moving all keys by a small u changes the loss by Σ_j dk_j · u. That
+// is 0 for every u: the dk of all keys sum to zero, and the gradient of chapter
 // 3's key bias is exactly zero. The tests check that, and compare every
 // gradient with finite differences, with and without masks and dropout.
 
