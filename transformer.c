@@ -1165,14 +1165,15 @@ void attention_backward(Head d, Head a) {
 // side, each on vectors of K = D/H numbers, and joins their results.
 // [section 3.2.2]
 //
-// $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
+// $$ c_h = \operatorname{attention}(x W_h^Q, y W_h^K, y W_h^V) $$
 //
-// $$ \operatorname{multihead} = \operatorname{concat}(h_0, h_1, \ldots) W^O $$
+// $$ \operatorname{multihead} = \operatorname{concat}(c_0, c_1, \ldots) W^O $$
 //
 // The queries come from x, the keys and values from y. In self-attention y is x
-// itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
-// what the heads have found; without it, the numbers of different heads would
-// not meet before the next linear layer.
+// itself; in the decoder's cross-attention y is what the encoder made. The
+// index h counts the heads, and c is what one of them has found; side by side,
+// all these c are `context` in the code. Wᴼ mixes them; without it, the numbers
+// of different heads would not meet before the next linear layer.
 //
 // Many heads need no more multiplications than one: scores for one head of
 // width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
@@ -1243,10 +1244,18 @@ void add_column_sums(Mat total, Mat x) {
     }
 }
 
-// The product rule of chapter 2 does most of the work. And since b_j is added
-// in every row, it collects the gradient of every row.
+// Now the backward pass of a linear layer. The letters of its derivation:
 //
-//     y_ij = Σ_p x_ip W_pj + b_j     for row i, input p and output j
+//     i, p, j      for a row, an input of the layer, an output of the layer
+//     W_pj, b_j    for its weight and its bias; together they are w in the code
+//     x_ip         for its input
+//     y_ij         for its result; in attention, y is what gives keys and values
+//
+// (In the code of the heads, below, b is a sentence, as in chapter 0.) The
+// product rule of chapter 2 does most of the work. And since b_j is added in
+// every row, it collects the gradient of every row.
+//
+//     y_ij = Σ_p x_ip W_pj + b_j
 //     dx   = dy Wᵀ
 //     dW   = xᵀ dy
 //     db_j = Σ_i dy_ij               since b_j is in every row
@@ -1472,15 +1481,18 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // Attention knows nothing of order. If you swap two words of the input, their
 // results are swapped and nothing else changes: it is *permutation
 // equivariant*. So the position is added to the vector itself. [section 3.5]
+// The code of position t is a row of D numbers. An even column j holds the sine
+// of an angle, and column j + 1 the cosine of the same angle:
 //
-// $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
+// $$ \operatorname{positions}_{t,j} = \sin(\frac{t}{10000^{j/D}}) $$
 //
-// $$ p_{t,2i+1} = \cos(\frac{t}{10000^{2i/D}}) $$
+// $$ \operatorname{positions}_{t,j+1} = \cos(\frac{t}{10000^{j/D}}) $$
 //
-// Each pair of columns is a clock hand that turns at its own speed: the first
-// pair once in 2π ≈ 6.3 positions, the last, if D is large, once in nearly
-// 10000 · 2π (with D = 4, below, in 100 · 2π). (Some texts have it the other
-// way round. The *first* columns are the fast ones.)
+// (The paper writes 2i for this j.) Each pair of columns is a clock hand that
+// turns at its own speed: the first pair once in 2π ≈ 6.3 positions, the last,
+// if D is large, once in nearly 10000 · 2π (with D = 4, below, in 100 · 2π).
+// (Some texts have it the other way round. The *first* columns are the fast
+// ones.)
 //
 //     D = 4        sin t    cos t    sin t/100  cos t/100
 //     position 0   0.000    1.000     0.000      1.000
@@ -1546,7 +1558,12 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 // A row of the table is used wherever its token occurs, so it collects the
 // gradients of all those places. Rows of tokens that do not occur get nothing.
 //
-//     dtable_v     = √D Σ_(ids_i = v) dx_i      where dx_i is row i of dx
+//     i        for a place in the batch, from 0 to B·T - 1
+//     ids_i    for the token there; its position is i mod T
+//     dx_i     for row i of dx
+//     v, t     for any token and any position
+//
+//     dtable_v     = √D Σ_(ids_i = v) dx_i
 //     dpositions_t = Σ_(i mod T = t) dx_i
 //
 // The token ids themselves have no gradient: they are not numbers that one
