@@ -1609,20 +1609,20 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // against the 4 D² of attention.
 //
 // Without the bend in the middle, the *non-linearity*, two linear layers would
-// be no more than one: (x W₁) W₂ = x (W₁ W₂). The paper bends with max(0, x),
-// called ReLU [section 3.3]. It can be read as F questions put to each vector:
-// each column of W₁ asks one, ReLU keeps the answers that are positive, and
-// each row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂
-// are `inner` and `outer` below and in saved models.
+// be no more than one: (x W₁) W₂ = x (W₁ W₂). The paper bends each number z to
+// max(0, z), called ReLU [section 3.3]. It can be read as F questions put to
+// each vector: each column of W₁ asks one, ReLU keeps the answers that are
+// positive, and each row of W₂ says what to add to the vector if the answer is
+// yes. W₁ and W₂ are `inner` and `outer` below and in saved models.
 //
-// Later models often use GELU, which is smooth: x times the probability Φ(x)
-// that a normal random number is below x.
+// Later models often use GELU, which is smooth: z times the probability Φ(z)
+// that a normal random number is below z.
 //
-// $$ \operatorname{gelu}(x) = x\, \Phi(x) $$
+// $$ \operatorname{gelu}(z) = z\, \Phi(z) $$
 //
-// $$ \Phi(x) = \frac{1}{2}(1 + \operatorname{erf}(\frac{x}{\sqrt{2}})) $$
+// $$ \Phi(z) = \frac{1}{2}(1 + \operatorname{erf}(\frac{z}{\sqrt{2}})) $$
 //
-//     x        -3      -2      -1      0      1      2      3
+//     z        -3      -2      -1      0      1      2      3
 //     relu      0       0       0      0      1      2      3
 //     gelu   -0.004  -0.046  -0.159    0    0.841  1.954  2.996
 
@@ -1650,15 +1650,19 @@ void activation_forward(Mat to, Mat x, int activation) {
     }
 }
 
-// The derivatives:
+// The derivatives, with these letters:
 //
-//     relu'(x) = 1[x > 0]                       so 1 above zero and 0 below
-//     gelu'(x) = Φ(x) + x Φ'(x)                 by the product rule
-//              = Φ(x) + x e^(-x²/2) / √(2π)      since Φ' is the bell curve
+//     z       for a number before the activation
+//     Φ(z)    for the share of a normal distribution below z
+//     x       for the network's input, and in the code for that of any function
+//
+//     relu'(z) = 1[z > 0]                       so 1 above zero and 0 below
+//     gelu'(z) = Φ(z) + z Φ'(z)                 by the product rule
+//              = Φ(z) + z e^(-z²/2) / √(2π)      since Φ' is the bell curve
 //
 // At 0, ReLU has a corner and no derivative; 0 is the usual choice. How to
-// check it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that
-// gelu'(x) + gelu'(-x) is 1 for every x.
+// check it: GELU at 0 has slope 1/2, and gelu(z) - gelu(-z) = z, so that
+// gelu'(z) + gelu'(-z) is 1 for every z.
 
 // dy becomes dx, in place: dx = dy · activation'(x)
 void activation_backward(Mat dy, Mat x, int activation) {
