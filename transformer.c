@@ -1249,7 +1249,7 @@ void add_column_sums(Mat total, Mat x) {
 //     i, p, j      for a row, an input of the layer, an output of the layer
 //     W_pj, b_j    for its weight and its bias; together they are w in the code
 //     x_ip         for its input
-//     y_ij         for its result; in attention, y is what gives keys and values
+//     y_ij         for its result; in attention, y gives keys and values
 //
 // (In the code of the heads, below, b is a sentence, as in chapter 0.) The
 // product rule of chapter 2 does most of the work. And since b_j is added in
@@ -1749,15 +1749,16 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // ## Layer normalization
 //
-// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_j $$
+// $$ y_j = \operatorname{gain}_j \frac{x_j - \mu}
+//    {\sqrt{\sigma^2 + \varepsilon}} + \operatorname{bias}_j $$
 //
 // $$ \mu = \frac{1}{D}\sum_j x_j $$
 //
 // $$ \sigma^2 = \frac{1}{D}\sum_j (x_j - \mu)^2 $$
 //
 // Each row is normalized by itself: no position learns anything about another,
-// and a sentence gives the same result alone and in a batch. Gain g and bias b
-// are learned, one of each per column, so that the model can give each column a
+// and a sentence gives the same result alone and in a batch. Gain and bias are
+// learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
 //
 // The variance is divided by D, not D-1, and ε is inside the root. Tutorials
@@ -1779,7 +1780,7 @@ typedef struct {
 typedef struct {
     Mat x;     // (N,D)
     Mat mean;  // (N,1) μ of each row
-    Mat rstd;  // (N,1) r = 1/√(σ²+ε) of each row
+    Mat rstd;  // (N,1) 1/√(σ²+ε) of each row
 } NormSaved;
 
 // x (N,D) -> y (N,D)                                       [section 3.1, 5.4]
@@ -1815,64 +1816,79 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //
 // It has a bad reputation, because μ and σ² depend on every x of the row, so
 // that every y depends on every x. Taken one path at a time, it is not hard.
-// For one row, write n_j for the normalized number and r for the reciprocal of
-// the standard deviation (rstd in the code):
+// These are the symbols, for one row:
 //
-//     n_j = (x_j - μ) r       where r is 1/√(σ²+ε)
-//     y_j = g_j n_j + b_j     with gain g_j and bias b_j
+//     j           for a column, and p where a sum runs over all columns
+//     μ, σ²       for mean and variance of the row
+//     rstd        for the reciprocal of its standard deviation
+//     x_j, y_j    for a number before and after the norm
+//     n_j         for the normalized number, before gain and bias
+//     dn_j        for the gradient that reaches n_j
+//     dn_mean     for the mean of all dn_p
+//     dnn_mean    for the mean of all dn_p n_p
 //
-// Gain and bias are easy: dg_j = Σ_rows dy_j n_j and db_j = Σ_rows dy_j. Let
-// dn_j = dy_j g_j be the gradient that reaches n. Each x_i acts in three ways:
-// directly through n_i, and on all n_j through μ and through r.
+//     rstd = 1/√(σ²+ε)
+//     n_j  = (x_j - μ) rstd
+//     y_j  = gain_j n_j + bias_j
 //
-//     ∂μ/∂x_i  = 1/D
-//     ∂σ²/∂x_i = 1/D Σ_j 2 (x_j - μ) (1[i=j] - 1/D)      since μ moves, too
-//              = 2 (x_i - μ)/D                     since Σ_j (x_j - μ) = 0
-//     ∂r/∂x_i  = -1/2 (σ²+ε)^(-3/2) ∂σ²/∂x_i       since r = (σ²+ε)^(-1/2)
-//              = -1/2 r³ · 2 (x_i - μ)/D           since (σ²+ε)^(-3/2) = r³
-//              = -r² n_i/D                         since n_i = (x_i - μ) r
+// Three gradients are easy. Each row adds to those of gain and bias:
 //
-//     ∂n_j/∂x_i = r (1[i=j] - 1/D) + (x_j - μ) ∂r/∂x_i     by the product rule
+//     dgain_j = Σ_rows dy_j n_j
+//     dbias_j = Σ_rows dy_j
+//     dn_j    = dy_j gain_j
 //
-//     dx_i = r dn_i                                through n_i itself
-//          - r · 1/D Σ_j dn_j                      through μ
-//          - r n_i · 1/D Σ_j dn_j n_j              through r
-//          = r (dn_i - dn_mean - n_i dnn_mean)
+// Each x_j acts in three ways: directly through n_j, and on all n_p through μ
+// and through rstd.
 //
-// with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
+//     ∂μ/∂x_j    = 1/D
+//     ∂σ²/∂x_j   = 1/D Σ_p 2 (x_p - μ) (1[j=p] - 1/D)    since μ moves, too
+//                = 2 (x_j - μ)/D                  since Σ_p (x_p - μ) = 0
+//     ∂rstd/∂x_j = -1/2 (σ²+ε)^(-3/2) ∂σ²/∂x_j    since rstd = (σ²+ε)^(-1/2)
+//                = -1/2 rstd³ · 2 (x_j - μ)/D     since (σ²+ε)^(-3/2) = rstd³
+//                = -rstd² n_j/D                   since n_j = (x_j - μ) rstd
 //
-// Two of these steps deserve a second look. ∂σ²/∂x_i looks as if μ had been
-// forgotten, for μ moves too; but that part is -2/D² Σ_j (x_j - μ), and
-// deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
-// changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
-// and summed up, that is the last of the three lines.
+//     ∂n_p/∂x_j = rstd (1[j=p] - 1/D)             by the product rule
+//               + (x_p - μ) ∂rstd/∂x_j
 //
-// In the code, `dy_n` holds the products dy_j n_j, because dgain needs their
-// sums over the rows. They serve once more: n_j dy_j g_j is n_j dn_j, so the
-// sum of the dn_j n_j in a row is `dot(dy_n, gain)`. There i counts the rows,
-// and j is the element that is called i in the formula.
+//     dx_j = rstd dn_j                            through n_j itself
+//          - rstd · 1/D Σ_p dn_p                  through μ
+//          - rstd n_j · 1/D Σ_p dn_p n_p          through rstd
+//          = rstd (dn_j - dn_mean - n_j dnn_mean)
+//
+// Two of these steps deserve a second look. ∂σ²/∂x_j looks as if μ had been
+// forgotten, for μ moves too; but that part is -2/D² Σ_p (x_p - μ), and
+// deviations from a mean sum to zero. And in the third path n_p changes with
+// rstd alone:
+//
+//     (x_p - μ) ∂rstd/∂x_j = -(x_p - μ) rstd² n_j/D = -rstd n_p n_j/D
+//
+// Times dn_p and summed over p, that is the last of the three lines.
+//
+// In the code, `dy_n` is dy times n: it holds the products dy_j n_j, because
+// dgain needs their sums over the rows. They serve once more: times the gain,
+// they are dn_j n_j, so the sum of the dn_j n_j in a row is `dot(dy_n, gain)`.
 //
 // By hand, for one row of four numbers, without ε:
 //
 //     x        = [0, 0, 4, 4]
-//     g        = [2, 1, 4, 2]
+//     gain     = [2, 1, 4, 2]
 //     dy       = [0, 4, 1, 4]
 //     μ        = 2
-//     r        = 1/√4 = 1/2
+//     rstd     = 1/√4 = 1/2
 //     n        = [-1, -1, 1, 1]
-//     dn       = [0, 4, 4, 8]                since dn_j = dy_j g_j
+//     dn       = [0, 4, 4, 8]                since dn_j = dy_j gain_j
 //     dn_mean  = (0 + 4 + 4 + 8)/4 = 4
 //     dnn_mean = (0 - 4 + 4 + 8)/4 = 2
 //     dx_0     = 1/2 (0 - 4 + 2) = -1
 //     dx_1     = 1/2 (4 - 4 + 2) = 1
 //     dx_2     = 1/2 (4 - 4 - 2) = -1
 //     dx_3     = 1/2 (8 - 4 - 2) = 1
-//     dg       = [0, -4, 1, 4]               since dg_j = dy_j n_j
+//     dgain    = [0, -4, 1, 4]               since dgain_j = dy_j n_j
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to x
-// changes nothing; and Σ dx_i n_i is nearly zero (exactly zero if ε were 0),
-// because stretching x changes nothing: that makes Σ dx_i x_i zero, and with
-// Σ dx_i = 0 also Σ dx_i (x_i - μ). The two subtracted terms achieve just that.
+// changes nothing; and Σ dx_j n_j is nearly zero (exactly zero if ε were 0),
+// because stretching x changes nothing: that makes Σ dx_j x_j zero, and with
+// Σ dx_j = 0 also Σ dx_j (x_j - μ). The two subtracted terms achieve just that.
 //
 // A warning if you write such a test yourself: a check of dx with the loss Σ y
 // and gain 1 does not notice that the last term is missing, or even that the
@@ -1928,7 +1944,8 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //@ figure norms
 //
 // Both are made of the same two steps around a sub-layer: *enter* makes its
-// input from x, *leave* adds x back to its output y.
+// input from x, *leave* adds x back to its output. (From here on, y is the
+// sub-layer's output and not the norm's.)
 
 //@ deviation
 // Pre-norm is offered alongside the paper's post-norm, with one more norm at
