@@ -884,7 +884,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // ## Softmax
 //
-// $$ w_j = \frac{e^{x_j}}{\sum_k e^{x_k}} $$
+// $$ w_j = \frac{e^{x_j}}{\sum_p e^{x_p}} $$
 //
 // Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
@@ -947,26 +947,30 @@ void softmax_forward(Mat scores, Mask mask) {
 //@ run build/examples softmax
 
 // The backward pass. We are given dw, the gradient of the loss with respect to
-// the weights, and want dx, the gradient with respect to the scaled scores.
-// Each weight depends on each of them in its row:
+// the weights, and want dx, the gradient with respect to the scaled scores. The
+// letters of this chapter, here and in the code:
 //
-//     x_j           for the scaled score of key j in the row
-//     w_j           for its weight
+//     i             for a query and its row, of the scores and of the result
+//     j             for a key and its column of the scores
+//     p             for what a sum runs over, as in chapter 1
+//     x_j, w_j      for the scaled score and the weight of key j, in one row
 //     dx_j, dw_j    for the gradients of these two
 //
-//     ∂w_j/∂x_i = w_j (1[i=j] - w_i)
+// Each weight depends on each scaled score of its row:
 //
-// where 1[i=j] is 1 if i = j and 0 otherwise: raising x_i raises its own
-// numerator and everyone's denominator. (For j = i, the quotient rule gives
-// w_i - w_i²; for the others only the denominator moves: -w_j w_i.) The chain
+//     ∂w_p/∂x_j = w_p (1[j=p] - w_j)
+//
+// where 1[j=p] is 1 if j = p and 0 otherwise: raising x_j raises its own
+// numerator and everyone's denominator. (For p = j, the quotient rule gives
+// w_j - w_j²; for the others only the denominator moves: -w_p w_j.) The chain
 // rule sums over all weights of the row:
 //
-//     dx_i = Σ_j dw_j w_j (1[i=j] - w_i)
-//          = dw_i w_i - w_i Σ_j dw_j w_j
-//          = w_i (dw_i - Σ_j dw_j w_j)
+//     dx_j = Σ_p dw_p w_p (1[j=p] - w_j)
+//          = dw_j w_j - w_j Σ_p dw_p w_p
+//          = w_j (dw_j - Σ_p dw_p w_p)
 //
-// The sum does not depend on i: one dot product for each row. In words: the
-// gradient of a score is its weight times the amount by which dw_i exceeds the
+// The sum does not depend on j: one dot product for each row. In words: the
+// gradient of a score is its weight times the amount by which dw_j exceeds the
 // mean of dw over the row, a mean taken with the weights themselves.
 //
 // By hand, with the weights of the first query in the example above, and a dw
@@ -974,7 +978,7 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 //     w            = [1/2, 1/4, 1/4]
 //     dw           = [2, 0, 4]
-//     Σ_j dw_j w_j = 2 · 1/2 + 0 · 1/4 + 4 · 1/4 = 2
+//     Σ_p dw_p w_p = 2 · 1/2 + 0 · 1/4 + 4 · 1/4 = 2
 //     dx_0         = 1/2 (2 - 2) = 0
 //     dx_1         = 1/4 (0 - 2) = -1/2
 //     dx_2         = 1/4 (4 - 2) = 1/2
@@ -984,13 +988,12 @@ void softmax_forward(Mat scores, Mask mask) {
 // all numbers that are worked out by hand.)
 //
 // How to check it: the dx of a row sum to zero. If all its scores grow by the
-// same small e, the loss grows by e Σ_i dx_i (chapter 0); but no weight
-// changes, so this is 0. A hidden key has w_i = 0 and so dx_i = 0; the mask is
+// same small h, the loss grows by h Σ_j dx_j (chapter 0); but no weight
+// changes, so this is 0. A hidden key has w_j = 0 and so dx_j = 0; the mask is
 // not needed here.
 
 // dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in
-// place: each element is overwritten after its last use. Here i counts the
-// rows, and j is the element that is called i in the formula.
+// place: each element is overwritten after its last use.
 void softmax_backward(Mat dw, Mat w) {
     SHAPE(dw, w.rows, w.cols);
     //@ exercise softmax_backward
@@ -1055,7 +1058,8 @@ void attention_forward(Head a, Mask mask) {
 //@ run build/examples attention
 
 // The backward pass goes from the last step to the first. The only new rule is
-// that of the matrix product. In index form, for c = a b:
+// that of the matrix product. Here a, b and c are the matrices of chapter 1,
+// not a head and a sentence as in the code. In index form, for c = a b:
 //
 //     c_ij  = Σ_p a_ip b_pj
 //     da_ip = Σ_j dc_ij b_pj     since ∂c_ij/∂a_ip = b_pj, for every j
@@ -1111,10 +1115,10 @@ void attention_forward(Head a, Mask mask) {
 //
 // The three rows of dk sum to zero, and that is no accident.
 //
-// How to check it: adding one and the same vector b to all keys adds the
-// constant q_i · b to row i of the scores, which changes no weight and so no
-// loss. But moving all keys by a small b changes the loss by Σ_j dk_j · b. That
-// is 0 for every b: the dk of all keys sum to zero, and the gradient of chapter
+// How to check it: adding one and the same vector u to all keys adds the
+// constant q_i · u to row i of the scores, which changes no weight and so no
+// loss. But moving all keys by a small u changes the loss by Σ_j dk_j · u. That
+// is 0 for every u: the dk of all keys sum to zero, and the gradient of chapter
 // 3's key bias is exactly zero. The tests check that, and compare every
 // gradient with finite differences, with and without masks and dropout.
 
@@ -1161,14 +1165,15 @@ void attention_backward(Head d, Head a) {
 // side, each on vectors of K = D/H numbers, and joins their results.
 // [section 3.2.2]
 //
-// $$ h_i = \operatorname{attention}(x W_i^Q, y W_i^K, y W_i^V) $$
+// $$ c_h = \operatorname{attention}(x W_h^Q, y W_h^K, y W_h^V) $$
 //
-// $$ \operatorname{multihead} = \operatorname{concat}(h_0, h_1, \ldots) W^O $$
+// $$ \operatorname{multihead} = \operatorname{concat}(c_0, c_1, \ldots) W^O $$
 //
 // The queries come from x, the keys and values from y. In self-attention y is x
-// itself; in the decoder's cross-attention y is what the encoder made. Wᴼ mixes
-// what the heads have found; without it, the numbers of different heads would
-// not meet before the next linear layer.
+// itself; in the decoder's cross-attention y is what the encoder made. The
+// index h counts the heads, and c is what one of them has found; side by side,
+// all these c are `context` in the code. Wᴼ mixes them; without it, the numbers
+// of different heads would not meet before the next linear layer.
 //
 // Many heads need no more multiplications than one: scores for one head of
 // width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
@@ -1239,10 +1244,18 @@ void add_column_sums(Mat total, Mat x) {
     }
 }
 
-// The product rule of chapter 2 does most of the work. And since b_j is added
-// in every row, it collects the gradient of every row.
+// Now the backward pass of a linear layer. The letters of its derivation:
 //
-//     y_ij = Σ_p x_ip W_pj + b_j     for row i, input p and output j
+//     i, p, j      for a row, an input of the layer, an output of the layer
+//     W_pj, b_j    for its weight and its bias; together they are w in the code
+//     x_ip         for its input
+//     y_ij         for its result; in attention, y gives keys and values
+//
+// (In the code of the heads, below, b is a sentence, as in chapter 0.) The
+// product rule of chapter 2 does most of the work. And since b_j is added in
+// every row, it collects the gradient of every row.
+//
+//     y_ij = Σ_p x_ip W_pj + b_j
 //     dx   = dy Wᵀ
 //     dW   = xᵀ dy
 //     db_j = Σ_i dy_ij               since b_j is in every row
@@ -1468,15 +1481,18 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // Attention knows nothing of order. If you swap two words of the input, their
 // results are swapped and nothing else changes: it is *permutation
 // equivariant*. So the position is added to the vector itself. [section 3.5]
+// The code of position t is a row of D numbers. An even column j holds the sine
+// of an angle, and column j + 1 the cosine of the same angle:
 //
-// $$ p_{t,2i} = \sin(\frac{t}{10000^{2i/D}}) $$
+// $$ \operatorname{positions}_{t,j} = \sin(\frac{t}{10000^{j/D}}) $$
 //
-// $$ p_{t,2i+1} = \cos(\frac{t}{10000^{2i/D}}) $$
+// $$ \operatorname{positions}_{t,j+1} = \cos(\frac{t}{10000^{j/D}}) $$
 //
-// Each pair of columns is a clock hand that turns at its own speed: the first
-// pair once in 2π ≈ 6.3 positions, the last, if D is large, once in nearly
-// 10000 · 2π (with D = 4, below, in 100 · 2π). (Some texts have it the other
-// way round. The *first* columns are the fast ones.)
+// (The paper writes 2i for this j.) Each pair of columns is a clock hand that
+// turns at its own speed: the first pair once in 2π ≈ 6.3 positions, the last,
+// if D is large, once in nearly 10000 · 2π (with D = 4, below, in 100 · 2π).
+// (Some texts have it the other way round. The *first* columns are the fast
+// ones.)
 //
 //     D = 4        sin t    cos t    sin t/100  cos t/100
 //     position 0   0.000    1.000     0.000      1.000
@@ -1542,7 +1558,12 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 // A row of the table is used wherever its token occurs, so it collects the
 // gradients of all those places. Rows of tokens that do not occur get nothing.
 //
-//     dtable_v     = √D Σ_(ids_i = v) dx_i      where dx_i is row i of dx
+//     i        for a place in the batch, from 0 to B·T - 1
+//     ids_i    for the token there; its position is i mod T
+//     dx_i     for row i of dx
+//     v, t     for any token and any position
+//
+//     dtable_v     = √D Σ_(ids_i = v) dx_i
 //     dpositions_t = Σ_(i mod T = t) dx_i
 //
 // The token ids themselves have no gradient: they are not numbers that one
@@ -1588,20 +1609,20 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // against the 4 D² of attention.
 //
 // Without the bend in the middle, the *non-linearity*, two linear layers would
-// be no more than one: (x W₁) W₂ = x (W₁ W₂). The paper bends with max(0, x),
-// called ReLU [section 3.3]. It can be read as F questions put to each vector:
-// each column of W₁ asks one, ReLU keeps the answers that are positive, and
-// each row of W₂ says what to add to the vector if the answer is yes. W₁ and W₂
-// are `inner` and `outer` below and in saved models.
+// be no more than one: (x W₁) W₂ = x (W₁ W₂). The paper bends each number z to
+// max(0, z), called ReLU [section 3.3]. It can be read as F questions put to
+// each vector: each column of W₁ asks one, ReLU keeps the answers that are
+// positive, and each row of W₂ says what to add to the vector if the answer is
+// yes. W₁ and W₂ are `inner` and `outer` below and in saved models.
 //
-// Later models often use GELU, which is smooth: x times the probability Φ(x)
-// that a normal random number is below x.
+// Later models often use GELU, which is smooth: z times the probability Φ(z)
+// that a normal random number is below z.
 //
-// $$ \operatorname{gelu}(x) = x\, \Phi(x) $$
+// $$ \operatorname{gelu}(z) = z\, \Phi(z) $$
 //
-// $$ \Phi(x) = \frac{1}{2}(1 + \operatorname{erf}(\frac{x}{\sqrt{2}})) $$
+// $$ \Phi(z) = \frac{1}{2}(1 + \operatorname{erf}(\frac{z}{\sqrt{2}})) $$
 //
-//     x        -3      -2      -1      0      1      2      3
+//     z        -3      -2      -1      0      1      2      3
 //     relu      0       0       0      0      1      2      3
 //     gelu   -0.004  -0.046  -0.159    0    0.841  1.954  2.996
 
@@ -1629,15 +1650,19 @@ void activation_forward(Mat to, Mat x, int activation) {
     }
 }
 
-// The derivatives:
+// The derivatives, with these letters:
 //
-//     relu'(x) = 1[x > 0]                       so 1 above zero and 0 below
-//     gelu'(x) = Φ(x) + x Φ'(x)                 by the product rule
-//              = Φ(x) + x e^(-x²/2) / √(2π)      since Φ' is the bell curve
+//     z       for a number before the activation
+//     Φ(z)    for the share of a normal distribution below z
+//     x       for the network's input, and in the code for that of any function
+//
+//     relu'(z) = 1[z > 0]                       so 1 above zero and 0 below
+//     gelu'(z) = Φ(z) + z Φ'(z)                 by the product rule
+//              = Φ(z) + z e^(-z²/2) / √(2π)      since Φ' is the bell curve
 //
 // At 0, ReLU has a corner and no derivative; 0 is the usual choice. How to
-// check it: GELU at 0 has slope 1/2, and gelu(x) - gelu(-x) = x, so that
-// gelu'(x) + gelu'(-x) is 1 for every x.
+// check it: GELU at 0 has slope 1/2, and gelu(z) - gelu(-z) = z, so that
+// gelu'(z) + gelu'(-z) is 1 for every z.
 
 // dy becomes dx, in place: dx = dy · activation'(x)
 void activation_backward(Mat dy, Mat x, int activation) {
@@ -1724,15 +1749,16 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // ## Layer normalization
 //
-// $$ y_j = g_j \frac{x_j - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_j $$
+// $$ y_j = \operatorname{gain}_j \frac{x_j - \mu}
+//    {\sqrt{\sigma^2 + \varepsilon}} + \operatorname{bias}_j $$
 //
 // $$ \mu = \frac{1}{D}\sum_j x_j $$
 //
 // $$ \sigma^2 = \frac{1}{D}\sum_j (x_j - \mu)^2 $$
 //
 // Each row is normalized by itself: no position learns anything about another,
-// and a sentence gives the same result alone and in a batch. Gain g and bias b
-// are learned, one of each per column, so that the model can give each column a
+// and a sentence gives the same result alone and in a batch. Gain and bias are
+// learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
 //
 // The variance is divided by D, not D-1, and ε is inside the root. Tutorials
@@ -1754,7 +1780,7 @@ typedef struct {
 typedef struct {
     Mat x;     // (N,D)
     Mat mean;  // (N,1) μ of each row
-    Mat rstd;  // (N,1) r = 1/√(σ²+ε) of each row
+    Mat rstd;  // (N,1) 1/√(σ²+ε) of each row
 } NormSaved;
 
 // x (N,D) -> y (N,D)                                       [section 3.1, 5.4]
@@ -1790,64 +1816,79 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //
 // It has a bad reputation, because μ and σ² depend on every x of the row, so
 // that every y depends on every x. Taken one path at a time, it is not hard.
-// For one row, write n_j for the normalized number and r for the reciprocal of
-// the standard deviation (rstd in the code):
+// These are the symbols, for one row:
 //
-//     n_j = (x_j - μ) r       where r is 1/√(σ²+ε)
-//     y_j = g_j n_j + b_j     with gain g_j and bias b_j
+//     j           for a column, and p where a sum runs over all columns
+//     μ, σ²       for mean and variance of the row
+//     rstd        for the reciprocal of its standard deviation
+//     x_j, y_j    for a number before and after the norm
+//     n_j         for the normalized number, before gain and bias
+//     dn_j        for the gradient that reaches n_j
+//     dn_mean     for the mean of all dn_p
+//     dnn_mean    for the mean of all dn_p n_p
 //
-// Gain and bias are easy: dg_j = Σ_rows dy_j n_j and db_j = Σ_rows dy_j. Let
-// dn_j = dy_j g_j be the gradient that reaches n. Each x_i acts in three ways:
-// directly through n_i, and on all n_j through μ and through r.
+//     rstd = 1/√(σ²+ε)
+//     n_j  = (x_j - μ) rstd
+//     y_j  = gain_j n_j + bias_j
 //
-//     ∂μ/∂x_i  = 1/D
-//     ∂σ²/∂x_i = 1/D Σ_j 2 (x_j - μ) (1[i=j] - 1/D)      since μ moves, too
-//              = 2 (x_i - μ)/D                     since Σ_j (x_j - μ) = 0
-//     ∂r/∂x_i  = -1/2 (σ²+ε)^(-3/2) ∂σ²/∂x_i       since r = (σ²+ε)^(-1/2)
-//              = -1/2 r³ · 2 (x_i - μ)/D           since (σ²+ε)^(-3/2) = r³
-//              = -r² n_i/D                         since n_i = (x_i - μ) r
+// Three gradients are easy. Each row adds to those of gain and bias:
 //
-//     ∂n_j/∂x_i = r (1[i=j] - 1/D) + (x_j - μ) ∂r/∂x_i     by the product rule
+//     dgain_j = Σ_rows dy_j n_j
+//     dbias_j = Σ_rows dy_j
+//     dn_j    = dy_j gain_j
 //
-//     dx_i = r dn_i                                through n_i itself
-//          - r · 1/D Σ_j dn_j                      through μ
-//          - r n_i · 1/D Σ_j dn_j n_j              through r
-//          = r (dn_i - dn_mean - n_i dnn_mean)
+// Each x_j acts in three ways: directly through n_j, and on all n_p through μ
+// and through rstd.
 //
-// with dn_mean the mean of dn_j and dnn_mean that of dn_j n_j.
+//     ∂μ/∂x_j    = 1/D
+//     ∂σ²/∂x_j   = 1/D Σ_p 2 (x_p - μ) (1[j=p] - 1/D)    since μ moves, too
+//                = 2 (x_j - μ)/D                  since Σ_p (x_p - μ) = 0
+//     ∂rstd/∂x_j = -1/2 (σ²+ε)^(-3/2) ∂σ²/∂x_j    since rstd = (σ²+ε)^(-1/2)
+//                = -1/2 rstd³ · 2 (x_j - μ)/D     since (σ²+ε)^(-3/2) = rstd³
+//                = -rstd² n_j/D                   since n_j = (x_j - μ) rstd
 //
-// Two of these steps deserve a second look. ∂σ²/∂x_i looks as if μ had been
-// forgotten, for μ moves too; but that part is -2/D² Σ_j (x_j - μ), and
-// deviations from a mean sum to zero. And in the third path n_j = (x_j - μ) r
-// changes by (x_j - μ) ∂r/∂x_i = (n_j/r) (-r² n_i/D) = -r n_i n_j/D; times dn_j
-// and summed up, that is the last of the three lines.
+//     ∂n_p/∂x_j = rstd (1[j=p] - 1/D)             by the product rule
+//               + (x_p - μ) ∂rstd/∂x_j
 //
-// In the code, `dy_n` holds the products dy_j n_j, because dgain needs their
-// sums over the rows. They serve once more: n_j dy_j g_j is n_j dn_j, so the
-// sum of the dn_j n_j in a row is `dot(dy_n, gain)`. There i counts the rows,
-// and j is the element that is called i in the formula.
+//     dx_j = rstd dn_j                            through n_j itself
+//          - rstd · 1/D Σ_p dn_p                  through μ
+//          - rstd n_j · 1/D Σ_p dn_p n_p          through rstd
+//          = rstd (dn_j - dn_mean - n_j dnn_mean)
+//
+// Two of these steps deserve a second look. ∂σ²/∂x_j looks as if μ had been
+// forgotten, for μ moves too; but that part is -2/D² Σ_p (x_p - μ), and
+// deviations from a mean sum to zero. And in the third path n_p changes with
+// rstd alone:
+//
+//     (x_p - μ) ∂rstd/∂x_j = -(x_p - μ) rstd² n_j/D = -rstd n_p n_j/D
+//
+// Times dn_p and summed over p, that is the last of the three lines.
+//
+// In the code, `dy_n` is dy times n: it holds the products dy_j n_j, because
+// dgain needs their sums over the rows. They serve once more: times the gain,
+// they are dn_j n_j, so the sum of the dn_j n_j in a row is `dot(dy_n, gain)`.
 //
 // By hand, for one row of four numbers, without ε:
 //
 //     x        = [0, 0, 4, 4]
-//     g        = [2, 1, 4, 2]
+//     gain     = [2, 1, 4, 2]
 //     dy       = [0, 4, 1, 4]
 //     μ        = 2
-//     r        = 1/√4 = 1/2
+//     rstd     = 1/√4 = 1/2
 //     n        = [-1, -1, 1, 1]
-//     dn       = [0, 4, 4, 8]                since dn_j = dy_j g_j
+//     dn       = [0, 4, 4, 8]                since dn_j = dy_j gain_j
 //     dn_mean  = (0 + 4 + 4 + 8)/4 = 4
 //     dnn_mean = (0 - 4 + 4 + 8)/4 = 2
 //     dx_0     = 1/2 (0 - 4 + 2) = -1
 //     dx_1     = 1/2 (4 - 4 + 2) = 1
 //     dx_2     = 1/2 (4 - 4 - 2) = -1
 //     dx_3     = 1/2 (8 - 4 - 2) = 1
-//     dg       = [0, -4, 1, 4]               since dg_j = dy_j n_j
+//     dgain    = [0, -4, 1, 4]               since dgain_j = dy_j n_j
 //
 // How to check it: the dx of a row sum to zero, because adding a constant to x
-// changes nothing; and Σ dx_i n_i is nearly zero (exactly zero if ε were 0),
-// because stretching x changes nothing: that makes Σ dx_i x_i zero, and with
-// Σ dx_i = 0 also Σ dx_i (x_i - μ). The two subtracted terms achieve just that.
+// changes nothing; and Σ dx_j n_j is nearly zero (exactly zero if ε were 0),
+// because stretching x changes nothing: that makes Σ dx_j x_j zero, and with
+// Σ dx_j = 0 also Σ dx_j (x_j - μ). The two subtracted terms achieve just that.
 //
 // A warning if you write such a test yourself: a check of dx with the loss Σ y
 // and gain 1 does not notice that the last term is missing, or even that the
@@ -1903,7 +1944,8 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //@ figure norms
 //
 // Both are made of the same two steps around a sub-layer: *enter* makes its
-// input from x, *leave* adds x back to its output y.
+// input from x, *leave* adds x back to its output. (From here on, y is the
+// sub-layer's output and not the norm's.)
 
 //@ deviation
 // Pre-norm is offered alongside the paper's post-norm, with one more norm at
