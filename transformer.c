@@ -3784,7 +3784,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // being expected:
 //
 //     e^z     2.718  7.389  1.000      sum 11.107     lse = log 11.107 = 2.408
-//     p       0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
+//     softmax 0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
 //
 // *Label smoothing* asks for a little less certainty: instead of putting all
 // its weight on the expected word, the target distribution q puts ε/V on every
@@ -3883,8 +3883,8 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // raises the second logit and lowers the others, each in proportion to the
 // probability it has taken away.
 //
-// How to check it: a row sums to zero, because p and q both sum to 1; rows of
-// padding are zero.
+// How to check it: a row sums to zero, because the p_j and the q_j both sum to
+// 1; rows of padding are zero.
 
 // logits (N,V), lse (N,1) and expected (N) as in loss_forward; tokens: its
 // count. dlogits (N,V) is written, not added to, and may be the logits
@@ -3963,15 +3963,20 @@ double clip_factor(double norm, double clip) {
 // single batches cancels, and v of its square, so that every parameter moves by
 // about the same amount however large its gradients are.
 //
-//     m ← β₁ m + (1-β₁) g                  where g is the gradient of p
+//     p         for a parameter; as in the code, and no longer a probability
+//     g         for its gradient
+//     m, v      for the two moments
+//     β₁, β₂    for the share of the old value that each of them keeps
+//     t         for the number of the step, from 1
+//
+//     m ← β₁ m + (1-β₁) g
 //     v ← β₂ v + (1-β₂) g²
 //     m̂ = m/(1-β₁ᵗ)
 //     v̂ = v/(1-β₂ᵗ)
 //     p ← p - rate · m̂ / (√v̂ + epsilon)
 //
-// m and v start at zero and would be too small at first; dividing by 1-βᵗ (t is
-// the number of the step, from 1) makes up for that (*bias correction*).
-// [section 5.3]
+// m and v start at zero and would be too small at first; dividing by 1-βᵗ makes
+// up for that (*bias correction*). [section 5.3]
 //
 // Follow one parameter whose gradient is always 3. After the first step m =
 // 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
@@ -4018,7 +4023,7 @@ void adam_step(Adam a, double factor, double rate, int64_t t) {
 // At the start m̂ and v̂ rest on only a few gradients, so Adam takes full steps
 // in directions that are mostly noise; and in a post-norm stack the layers near
 // the output react most to that. Such steps can throw the model into a state
-// from which it never recovers. So the rate rises in a straight line for some
+// from which it never recovers. So the rate rises in a straight line for w
 // *warm-up* steps and then falls with the inverse square root. [section 5.3]
 //
 // $$ \operatorname{rate} = \operatorname{peak} \cdot \min(t/w, \sqrt{w/t}) $$
