@@ -28,6 +28,21 @@ Case new_case(int norm, double rate) {
                   .upstream = random_mat(N, D)};
 }
 
+void test_epsilon(void) {
+    real gain[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
+    Norm plain = {mat(gain, 1, 4), mat(bias, 1, 4)};
+    Pass pass = {.arena = &room};
+    NormSaved s;
+    const real a = (real)sqrt(3e-5);
+    real small[4] = {a, -a, -a, a}, even[4] = {7, 7, 7, 7};
+    Mat y = norm_forward(&pass, &s, &plain, mat(small, 1, 4));
+    CLAIM(fabs(y.at[0] - sqrt(0.75)) < 1e-6,
+          "ε is 1e-5, added to the variance: of 3e-5 it makes 4e-5");
+    y = norm_forward(&pass, &s, &plain, mat(even, 1, 4));
+    CLAIM(y.at[0] == 0 && fabs(s.rstd.at[0] - 1 / sqrt(1e-5)) < 1e-3,
+          "equal numbers become zeros, since ε keeps the divisor from 0");
+}
+
 void test_norm(void) {
     real one[4] = {1, 0, 0, 0}, gain[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
     Norm plain = {mat(gain, 1, 4), mat(bias, 1, 4)};
@@ -37,15 +52,6 @@ void test_norm(void) {
     CLAIM(fabs(y.at[0] - 1.7320) < 1e-4 && fabs(y.at[1] + 0.57735) < 1e-4,
           "the norm of [1,0,0,0] is 1.7320 -0.5773 -0.5773 -0.5773");
     CLAIM(fabs(sum(y.at, 4)) < 1e-6, "a normalized row sums to 0");
-
-    const real a = (real)sqrt(3e-5);
-    real small[4] = {a, -a, -a, a}, even[4] = {7, 7, 7, 7};
-    y = norm_forward(&pass, &s, &plain, mat(small, 1, 4));
-    CLAIM(fabs(y.at[0] - sqrt(0.75)) < 1e-6,
-          "ε is 1e-5, added to the variance: of 3e-5 it makes 4e-5");
-    y = norm_forward(&pass, &s, &plain, mat(even, 1, 4));
-    CLAIM(y.at[0] == 0 && fabs(s.rstd.at[0] - 1 / sqrt(1e-5)) < 1e-3,
-          "equal numbers become zeros, since ε keeps the divisor from 0");
 
     Case c = new_case(POST_NORM, 0);
     y = norm_forward(&pass, &s, &c.w, c.x);
@@ -154,6 +160,7 @@ void check_residual(int norm, double rate, const char *name) {
 }
 
 int main(void) {
+    test_epsilon();
     test_norm();
     test_by_hand();
     test_dropout(POST_NORM, "post-norm");

@@ -238,23 +238,24 @@ typedef struct {
     const Pairs *valid;
     int looks, bests;
     double lowest;
-    bool right;
+    bool counted, silent, measured, judged, remembered; // the five claims
 } Looks;
 
 bool inspect(void *context, const Report *r) {
     Looks *s = context;
-    s->right = s->right && r->trainer->step == r->step.step
-            && r->steps == r->trainer->recipe.steps;
+    s->counted = s->counted && r->trainer->step == r->step.step
+              && r->steps == r->trainer->recipe.steps;
     if (!r->milestone) {
-        s->right = s->right && r->valid.tokens == 0 && !r->best;
+        s->silent = s->silent && r->valid.tokens == 0 && !r->best;
         return true;
     }
     Loss again = evaluate_loss(r->trainer->model, s->valid, 8, 0, &room);
-    s->right = s->right && r->valid.cross_entropy == again.cross_entropy
-            && r->valid.loss == again.loss && r->valid.tokens == again.tokens
-            && r->best == (again.cross_entropy < s->lowest);
+    s->measured = s->measured && r->valid.loss == again.loss
+               && r->valid.cross_entropy == again.cross_entropy
+               && r->valid.tokens == again.tokens;
+    s->judged = s->judged && r->best == (again.cross_entropy < s->lowest);
     s->lowest = fmin(s->lowest, again.cross_entropy);
-    s->right = s->right && r->trainer->best == s->lowest;
+    s->remembered = s->remembered && r->trainer->best == s->lowest;
     s->looks++;
     s->bests += r->best;
     return true;
@@ -265,9 +266,16 @@ void check_looks(int steps, double rate, int looks, const char *name) {
     Pairs data = made_up_pairs(50), valid = made_up_pairs(10);
     Trainer t = new_trainer(steps);
     t.recipe.rate = rate;
-    Looks s = {.valid = &valid, .lowest = INFINITY, .right = true};
+    Looks s = {&valid, 0, 0, INFINITY, true, true, true, true, true};
     train(&t, &data, &valid, inspect, &s);
-    CLAIM(s.right && t.step == steps, "%s: the reports are right", name);
+    CLAIM(s.counted && t.step == steps,
+          "%s: each has a report, with its number and the total", name);
+    CLAIM(s.silent, "%s: between two looks a report has no validation loss", name);
+    CLAIM(s.measured, "%s: a look gives the loss of the model as it is, "
+          "unsmoothed", name);
+    CLAIM(s.judged, "%s: best is said of a loss below all before, and of no other",
+          name);
+    CLAIM(s.remembered, "%s: the trainer remembers the lowest loss", name);
     CLAIM(s.looks == looks, "%s: %d looks at the validation data", name, looks);
     CLAIM(t.arena.used == 0, "%s: the steps give their memory back", name);
     if (rate == 0)
@@ -359,8 +367,53 @@ void test_pace(void) {
 #endif
 }
 
+// In which pieces a step of train_step agrees with the pieces put together here.
+typedef struct {
+    bool loss, gradient, norm, rate, moments, parameters;
+} Agreement;
+
+// Forward, loss and backward with the noise of step t, from 1.
+Loss loss_and_gradient(const Transformer *model, const Batch *batch, long t,
+                       Transformer *g) {
+    Pass pass = {&room, &model->config, (real)0.1,
+                 random_key(5, FOR_DROPOUT, (uint64_t)t), 0};
+    Saved s;
+    Mat logits = transformer_forward(&pass, &s, model, batch);
+    Mat lse = arena_mat(&room, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, batch->expected, 0.1, &room);
+    loss_backward(logits, logits, lse, batch->expected, 0.1, loss.tokens);
+    transformer_backward(&pass, &s, model, g, logits);
+    return loss;
+}
+
+// Takes step t. What Adam does is held against the gradient of the trainer, so
+// that a wrong gradient is not called a wrong step.
+void take_step(Trainer *t, const Batch *batch, long step, Agreement *a) {
+    size_t n = t->model->count, size = n * sizeof(real);
+    Transformer *g = transformer_zeros(&t->model->config);
+    Loss loss = loss_and_gradient(t->model, batch, step, g);
+    Mat p = copied(mat(t->model->values, 1, (int)n));
+    Mat m = copied(mat(t->m->values, 1, (int)n));
+    Mat v = copied(mat(t->v->values, 1, (int)n));
+    Step done = train_step(t, batch);
+    double norm = l2_norm(t->gradient->values, n);
+    Adam all = {p.at, m.at, v.at, t->gradient->values, n};
+    adam_step(all, clip_factor(norm, 1), learning_rate(&t->recipe, step), step);
+    a->loss = a->loss && done.loss.loss == loss.loss
+           && done.loss.cross_entropy == loss.cross_entropy
+           && done.loss.tokens == loss.tokens;
+    a->gradient = a->gradient && !memcmp(g->values, t->gradient->values, size);
+    a->norm = a->norm && done.gradient_norm == norm && norm > 1;
+    a->rate = a->rate && done.step == step && t->arena.used == 0
+           && done.rate == learning_rate(&t->recipe, step);
+    a->moments = a->moments && !memcmp(m.at, t->m->values, size)
+              && !memcmp(v.at, t->v->values, size);
+    a->parameters = a->parameters && !memcmp(p.at, t->model->values, size);
+    transformer_free(g);
+}
+
 // The loop is train_step on the batches of epoch_order, and train_step is all
-// the pieces one after the other.
+// the pieces one after the other, bit for bit.
 void test_pieces(int pairs, int per_epoch) {
     Pairs data = made_up_pairs(pairs);
     Trainer whole = new_trainer(0), t = new_trainer(0);
@@ -368,44 +421,25 @@ void test_pieces(int pairs, int per_epoch) {
     Seen seen = {.stop_at = -1};
     train(&whole, &data, NULL, watch, &seen);
     int order[20];
-    size_t size = t.model->count * sizeof(real);
-    bool same = true;
+    Agreement a = {true, true, true, true, true, true};
     for (long step = 1; step <= 2 * per_epoch; step++) {
         epoch_order(order, &data, 8, 5, (step - 1) / per_epoch);
         int first = (int)(step - 1) % per_epoch * 8;
         Batch batch = make_batch(&room, &data, order + first,
                                  min_int(8, pairs - first));
-        Transformer *p = transformer_zeros(&t.model->config);
-        Transformer *g = transformer_zeros(&t.model->config);
-        Pass pass = {&room, &t.model->config, (real)0.1,
-                     random_key(5, FOR_DROPOUT, (uint64_t)step), 0};
-        Saved s;
-        Mat logits = transformer_forward(&pass, &s, t.model, &batch);
-        Mat lse = arena_mat(&room, logits.rows, 1);
-        Loss loss = loss_forward(lse, logits, batch.expected, 0.1, &room);
-        loss_backward(logits, logits, lse, batch.expected, 0.1, loss.tokens);
-        transformer_backward(&pass, &s, t.model, g, logits);
-        double norm = l2_norm(g->values, g->count);
-        double rate = learning_rate(&t.recipe, step);
-        memcpy(p->values, t.model->values, size);
-        Mat m = arena_mat(&room, 1, (int)p->count);
-        Mat v = arena_mat(&room, 1, (int)p->count);
-        memcpy(m.at, t.m->values, size);
-        memcpy(v.at, t.v->values, size);
-        Adam all = {p->values, m.at, v.at, g->values, p->count};
-        adam_step(all, clip_factor(norm, 1), rate, step);
-        Step done = train_step(&t, &batch);
-        same = same && done.step == step && done.loss.loss == loss.loss
-            && done.loss.cross_entropy == loss.cross_entropy && done.loss.tokens == loss.tokens
-            && done.gradient_norm == norm && done.rate == rate && t.arena.used == 0
-            && !memcmp(p->values, t.model->values, size)
-            && !memcmp(m.at, t.m->values, size)
-            && !memcmp(v.at, t.v->values, size);
-        transformer_free(p);
-        transformer_free(g);
+        take_step(&t, &batch, step, &a);
     }
-    CLAIM(same, "steps are forward, loss, backward, clip, Adam, bit for bit");
-    CLAIM(whole.step == t.step && !memcmp(whole.model->values, t.model->values, size),
+    CLAIM(a.loss, "a step: the loss of its batch, with noise of its own");
+    CLAIM(a.gradient, "a step: the gradient of the mean over its tokens, without "
+          "the padding");
+    CLAIM(a.norm, "a step: the norm is that of all gradients as one vector, and "
+          "long enough to be clipped");
+    CLAIM(a.rate, "a step: steps and their rates are counted from 1");
+    CLAIM(a.moments, "a step: the moments get the gradient, all of it shortened "
+          "by one factor");
+    CLAIM(a.parameters, "a step: Adam corrects its bias by the step's number");
+    CLAIM(whole.step == t.step && !memcmp(whole.model->values, t.model->values,
+                                          t.model->count * sizeof(real)),
           "two epochs of %d pairs are %d steps on the batches of epoch_order",
           pairs, 2 * per_epoch);
     trainer_free(&whole);
