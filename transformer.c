@@ -2941,10 +2941,10 @@ const char *skip_spaces(const char *s) {
 }
 
 // The next token of `*text`: returns its first byte, stores its length in
-// `*length` and moves `*text` past it; NULL at the end. No zero byte follows it.
-// Words end at white space and at punctuation, and each punctuation mark is a
-// token. If tokens are characters, any white space becomes " ". For byte pairs
-// it returns whole words, which are split into pieces later.
+// `*length` and moves `*text` past it; NULL at the end. No zero byte follows
+// it. Words end at white space and at punctuation, and each punctuation mark is
+// a token. If tokens are characters, any white space becomes " ". For byte
+// pairs it returns whole words, which are split into pieces later.
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool characters = how.tokens == CHARACTERS;
@@ -7626,7 +7626,8 @@ void translate_command(const Arguments *a, Checkpoint *c) {
                                            &in.line[in.lines]);
         if (wrong)
             refuse_line(&in, wrong);
-        note_unknown(&in);
+        if (unknowns(in.line[in.lines].id, in.line[in.lines].length))
+            note_unknown(&in);
         if (++in.lines == LINES)
             answer(&in);
     }

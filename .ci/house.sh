@@ -232,6 +232,13 @@ braces()
 }
 check "the braces of functions stand alike in every C file" braces
 
+# 80 characters, of which some have two bytes or more.
+narrow()
+{
+    ! LC_ALL=C.UTF-8 grep -nE '^.{81,}$' transformer.c
+}
+check "no line of transformer.c has more than 80 columns" narrow
+
 # With Git for Windows' setting the files are the same.
 as_on_windows()
 {
