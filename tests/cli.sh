@@ -32,7 +32,7 @@ mkdir -m 700 "$folder" || exit 1
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-cp tests/golden/first-edition.safetensors "$folder" || exit 1
+cp tests/golden/first-edition.safetensors docs/using.md "$folder" || exit 1
 cd "$folder" || exit 1
 : > in
 ulimit -t 100 2> /dev/null || : # seconds of processor time: nothing may hang
@@ -630,6 +630,24 @@ else
         '0, done at step 2 *' "$?, $(tail -n 1 err)"
     same_bytes 'two threads give the same bytes as one' threads1 threads2
     same_bytes 'three threads give the same bytes as one' threads1 threads3
+    # Where a folder shows what runs, the threads of a training are counted.
+    if [ -d /proc/self/task ]; then
+        at_work() # OPTIONS…: how many threads work after two steps
+        {
+            rm -f threads.csv
+            "$program" train many.tsv --layers 1 --batch 100 --max-len 20 \
+                --steps 2000000000 --log threads.csv --model threads0 "$@" \
+                < in > out 2> err &
+            until [ "$(wc -l 2> /dev/null < threads.csv || echo 0)" -ge 3 ] ||
+                ! kill -0 $! 2> /dev/null; do :; done
+            # shellcheck disable=SC2012
+            ls /proc/$!/task | wc -l
+            kill $!
+            wait $!
+        }
+        same '--threads 1 works with one thread' 1 "$(at_work --threads 1)"
+        same 'without --threads all processors work' "$(nproc)" "$(at_work)"
+    fi
 fi
 
 # -------------------------------------------------------------------- resume
@@ -1527,6 +1545,17 @@ same 'how many words it has and how long it was trained' \
     'source vocabulary 15,target vocabulary 15,steps trained 200' \
     "$(grep -E 'vocabulary|trained' out | paste -s -d , -)"
 fits 'how many parameters it has' '*,parameters 16095' "$(table decoder parameters)"
+# What docs/using.md shows in Python opens a model, without a library.
+if command -v python3 > /dev/null; then
+    mkdir -p python/out
+    cp good.safetensors python/out/model.safetensors
+    sed -n '/^```python/,/^```/{/^```/d;p;}' using.md > python/open.py
+    fits 'Python opens a model as docs/using.md says: its d_model and five numbers' \
+        '16 (*, *, *, *, *)' \
+        "$(cd python && python3 open.py 2>&1 | paste -s -d ' ' -)"
+else
+    skip 'opening a model in Python: there is no python3'
+fi
 works '--length goes with a model, too' info good.safetensors --length 30
 wrong 'what a model has itself cannot be asked for' \
     '--layers: the model in good.safetensors has its own' info good.safetensors --layers 2
