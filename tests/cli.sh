@@ -509,6 +509,18 @@ same 'without options a model has the defaults that the help shows' '' "$(awk '
     ' out shown)"
 same '--d-ff is then 4 d-model, and --lr 1/sqrt(d-model warmup)' \
     'd-ff 256,lr 0.00625' "$(grep -E '^(d-ff|lr) ' out | paste -s -d , -)"
+echo 'd-ff 256' >> shown
+same 'the table of docs/using.md shows the same defaults, 12 of them' '12, wrong: ' "$(
+    sed -n '/^| `--/p' using.md | tr '`' '\n' | awk '
+        NR == FNR { default_[$1] = $2; next }
+        /^--/ {
+            for (i = 1; i < NF; i++)
+                if ($i ~ /^--/ && $(i + 1) ~ /^[0-9]/) {
+                    count++
+                    if (default_[substr($i, 3)] != $(i + 1)) wrong = wrong " " $i
+                }
+        }
+        END { print count ", wrong: " wrong }' shown -)"
 run train pairs.tsv $mini --model w.safetensors
 fits 'without --epochs and --steps there are 20 epochs, here of two steps' \
     'status 0: done at step 40 after *' "$(last_outcome)"
