@@ -13,85 +13,20 @@ import os
 import sys
 from html import escape
 
+from drawing import box, frame, heat_map, key, line, number, svg, text, upright
+from flows import FLOWS
+
 RUNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runs")
-HEAT, COLD = "var(--heat,#1f5fa8)", "var(--cold,#b5471f)"
-STYLES = {1: ("var(--series-1,#1f5fa8)", "none"),  # colour, dashes
-          2: ("var(--series-2,#b5471f)", "7 3"),
-          3: ("var(--series-3,#2e7d4f)", "2 3"),
+STYLES = {1: ("heat", None),  # colour, dashes
+          2: ("cold", "7 3"),
+          3: ("value", "2 3"),
           "dash-dot": ("currentColor", "9 3 2 3"),
-          "plain": ("currentColor", "none")}
-
-
-# ---------------------------------------------------------------- tools
-
-def number(x):
-    """Two decimals at most, and no minus before a zero."""
-    return f"{round(x, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
-
-
-def svg(height, parts, width=720):
-    return ('<svg xmlns="http://www.w3.org/2000/svg" '
-            f'viewBox="0 0 {width} {number(height)}" role="img" '
-            'font-family="sans-serif" font-size="13" fill="currentColor">\n'
-            + "\n".join(parts) + "\n</svg>\n")
-
-
-def text(x, y, words, anchor="middle", more=""):
-    return (f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}"'
-            f'{more}>{escape(words)}</text>')
-
-
-def upright(x, y, words, anchor="middle"):
-    turn = f' transform="rotate(-90 {number(x)} {number(y)})"'
-    return text(x, y, words, anchor, turn)
-
-
-def box(x, y, w, h, more, inside=""):
-    size = f'width="{number(w)}" height="{number(h)}"'
-    return (f'<rect x="{number(x)}" y="{number(y)}" {size} {more}'
-            + (f">{inside}</rect>" if inside else "/>"))
-
-
-FRAME = 'fill="none" stroke="currentColor" stroke-opacity="0.4"'
+          "plain": ("currentColor", None)}
 
 
 def read(name):
     with open(os.path.join(RUNS, name), encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-# ---------------------------------------------------------------- two drawings
-
-def heat_map(x, y, w, h, rows, strongest=1):
-    """A grid of numbers from -1 to 1, with cells w × h: opacity is size.
-
-    It goes in steps of 0.05. Equal neighbours in a row are one piece, and all
-    pieces of one shade are one path, which keeps the file small.
-    """
-    shades = {}
-    for i, values in enumerate(rows):
-        steps = [round(20 * v) for v in values]
-        first = 0
-        for j in range(1, len(steps) + 1):
-            if j == len(steps) or steps[j] != steps[first]:
-                across = number((j - first) * w)
-                shades.setdefault(steps[first], []).append(
-                    f"M{number(x + first * w)} {number(y + i * h)}"
-                    f"h{across}v{number(h)}h-{across}z")
-                first = j
-    paths = [f'<path fill="{HEAT if step > 0 else COLD}" fill-opacity='
-             f'"{number(abs(step) / 20 * strongest)}" '
-             f'shape-rendering="crispEdges" d="{"".join(pieces)}"/>'
-             for step, pieces in sorted(shades.items()) if step]
-    return paths + [box(x, y, len(rows[0]) * w, len(rows) * h, FRAME)]
-
-
-def key(x, y, low):
-    """The shades of a heat map, from low (a whole number) to 1."""
-    tenths = range(10 * low, 11)
-    return heat_map(x, y, 18, 14, [[k / 10 for k in tenths]]) + [
-        text(x + (k - tenths[0] + 0.5) * 18, y + 30, str(k // 10))
-        for k in tenths if k % 10 == 0]
 
 
 def chart(y, h, title, xticks, yticks, lines, bottom=True, log=False):
@@ -346,7 +281,7 @@ def product():
     return svg(y - 6, parts)
 
 
-PLOTS = {"red-car": red_car, "product": product, "positions": positions,
+PLOTS = {**FLOWS, "red-car": red_car, "product": product, "positions": positions,
          "cross-attention": attention,
          "cross-attention-large": attention_large, "learning-rate": learning_rate,
          "loss": loss}

@@ -30,6 +30,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import drawing
 import formula
 import plots
 import source_file
@@ -355,13 +356,10 @@ class Book:
         else:
             fail(f"{where}: there is no figure {name}")
         self.figures_used.add(name)
-        width = re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1]
-        tag = re.sub(r' (width|height|role)="[^"]*"', "",
-                     re.match("<svg[^>]*", svg)[0])
-        svg = f'{tag} role="img" aria-label="{html.escape(description)}" ' \
-            f'style="max-width:{float(width):.0f}px"' \
-            + svg[svg.index(">"):]
-        return raw(f'<figure id="figure-{name}" tabindex="0">\n{svg}\n'
+        panels = [panel(svg) for svg in re.findall("<svg.*?</svg>", svg, re.DOTALL)]
+        picture = f'<div class="panels" role="img" aria-label="' \
+            f'{html.escape(description)}">\n' + "\n".join(panels) + "\n</div>"
+        return raw(f'<figure id="figure-{name}" tabindex="0">\n{picture}\n'
                    f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
 
     def output(self, line, where):
@@ -459,8 +457,16 @@ def function_text(name, path="docs/examples.c"):
 
 # ------------------------------------------------------------------ figures
 
-COLOURS = {"#e8eef7": "blue", "#f7ecd9": "sand", "#e5f3e6": "green",
-           "#f6e3e6": "red"}
+def panel(svg):
+    """An SVG for a page: what it needs, or a little more if there is room. The
+    figure describes it."""
+    width = re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1]
+    tag = re.sub(r' (width|height|role)="[^"]*"', "",
+                 re.match("<svg[^>]*", svg)[0])
+    width = float(width)
+    return f'{tag} aria-hidden="true" ' \
+        f'style="width:{0.95 * width:.0f}px;max-width:{1.3 * width:.0f}px"' \
+        + svg[svg.index(">"):]
 
 
 def graph(path):
@@ -477,8 +483,13 @@ def graph(path):
     svg = re.sub(r' (id|xlink:\w+|xmlns:xlink)="[^"]*"', "", svg)
     svg = re.sub(r"</?a>\n?", "", svg)
     svg = re.sub(r'(fill|stroke)="(black|#000000)"', r'\1="currentColor"', svg)
-    for colour, name in COLOURS.items():
-        svg = svg.replace(f'fill="{colour}"', f'style="fill:var(--{name})"')
+    for name, colour in drawing.COLOURS.items():
+        for drawn, style in (
+                (f'fill="{colour}" stroke="{colour}"', "fill:{0};stroke:{0}"),
+                (f'fill="{colour}"', "fill:{0};fill-opacity:0.18"),
+                (f'stroke="{colour}"', "stroke:{0}")):
+            style = style.format(f"var(--{name})")
+            svg = svg.replace(drawn, f'style="{style}"')
     left = set(re.findall(r'"(#[0-9a-f]{6})"', svg))
     if left:
         fail(f"{path}: colours without a dark counterpart: {left}")
