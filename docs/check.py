@@ -64,8 +64,8 @@ class Page(HTMLParser):
             file = a.get("src") or a.get("href") or a.get("data") or ""
             if not file.startswith("data:"):
                 self.loaded.append(file)
-        if tag == "svg" and not (a.get("role") == "img"
-                                 and len(a.get("aria-label", "")) > 40):
+        if a.get("role") == "img" and len(a.get("aria-label", "")) <= 40 \
+                or tag == "svg" and a.get("aria-hidden") != "true":
             self.unnamed.append(str(a))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))

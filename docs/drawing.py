@@ -116,7 +116,7 @@ def legend(y, items, x=8, room=WIDTH):
     colour, and its words. Returns the parts and the height."""
     parts, left, top = [], x, y
     for swatch, words in items:
-        wide = 20 + 6.8 * len(words)
+        wide = 20 + 6 * len(words)
         if left > x and left + wide > room:
             left, top = x, top + 18
         parts.append(swatch(left, top) if callable(swatch) else
@@ -140,7 +140,7 @@ def grid(x, y, cell, rows, fill=None, size=None):
     return parts
 
 
-def heat_map(x, y, w, h, rows):
+def heat_map(x, y, w, h, rows, fill="heat"):
     """A grid of numbers from -1 to 1, with cells w × h: opacity is size.
 
     It goes in steps of 0.05. Equal neighbours in a row are one piece, and all
@@ -157,17 +157,17 @@ def heat_map(x, y, w, h, rows):
                     f"M{number(x + first * w)} {number(y + i * h)}"
                     f"h{across}v{number(h)}h-{across}z")
                 first = j
-    paths = [f'<path fill="{colour("heat" if step > 0 else "cold")}" '
+    paths = [f'<path fill="{colour(fill if step > 0 else "cold")}" '
              f'fill-opacity="{number(abs(step) / 20)}" '
              f'shape-rendering="crispEdges" d="{"".join(pieces)}"/>'
              for step, pieces in sorted(shades.items()) if step]
     return paths + [frame(x, y, len(rows[0]) * w, len(rows) * h)]
 
 
-def key(x, y, low):
+def key(x, y, low, fill="heat"):
     """The shades of a heat map, from low (a whole number) to 1."""
     tenths = range(10 * low, 11)
     w = 198 / len(tenths)
-    return heat_map(x, y, w, 12, [[k / 10 for k in tenths]]) + [
+    return heat_map(x, y, w, 12, [[k / 10 for k in tenths]], fill) + [
         text(x + (k - tenths[0] + 0.5) * w, y + 26, str(k // 10), size=11)
         for k in tenths if k % 10 == 0]
