@@ -71,8 +71,8 @@ def mixed(x, y, w, unit, weights, values):
 
 def mixture():
     """One head of a trained model, about to write "la". Its query is compared with
-    the key of every word; the scores become weights, and the weights mix the
-    values. Each word has one colour; "car" gives the most.
+    the key of every word, number by number; the scores become weights, and the weights
+    mix the values. Each word has one colour; "car" gives the most.
 
     Top left, the query of the position of "start": sixteen numbers, drawn as
     bars up and down. Below it, a row for each of "the red car is fast" and the
@@ -93,10 +93,11 @@ def mixture():
              text(156, 42, "which is to write “la”", "start")]
     parts += bars(50, 38, query, "query", 6, 3)
     for x, words, fill, anchor in ((50, "keys", "key", "start"),
-                                   (166, "scores", None, "middle"),
+                                   (180, "scaled", None, "end"),
                                    (196, "weights", "weight", "start"),
                                    (262, "values", "value", "start")):
         parts.append(text(x, 76, words, anchor, fill=fill, bold=True))
+    parts.append(text(180, 63, "scores,", "end", bold=True))
     for j, word in enumerate(WORDS):
         y, fill = 98 + 30 * j, f"word-{j}"
         parts.append(text(44, y + 4, word, "end", fill=fill, bold=True))
