@@ -13,9 +13,9 @@ COLOURS = {  # name: what it is on white paper, for a picture outside a page
     "query": "#1f5fa8", "key": "#b0601a", "value": "#2b7a3d",
     "weight": "#7a3fa0", "gradient": "#c02942", "part": "#5d6b7a",
     "faint": "#5d636b", "paper": "#fdfdfb", "heat": "#1f5fa8",
-    "cold": "#b4442f", "word-0": "#6d7f99", "word-1": "#d0508a",
-    "word-2": "#12867f", "word-3": "#b58900", "word-4": "#7d5a3c",
-    "word-5": "#8a8f98"}
+    "cold": "#b4442f", "word-0": "#5f7391", "word-1": "#c23d7a",
+    "word-2": "#12867f", "word-3": "#946f00", "word-4": "#7d5a3c",
+    "word-5": "#6a7a1e"}
 
 
 def colour(name):

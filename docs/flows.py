@@ -7,7 +7,7 @@ from drawing import arrow, box, joint, label, legend, svg, text
 
 # The middles of the two stacks, half the width of a box, and the tops of boxes.
 ENCODER, DECODER, HALF = 89, 271, 64
-EMBEDDING, SELF, CROSS = 554, 470, 366
+EMBEDDING, SELF, CROSS = 562, 470, 366
 NORMS = {ENCODER: (438, 352), DECODER: (438, 334, 248)}
 FORWARD = {ENCODER: 384, DECODER: 280}
 LINEAR, SOFTMAX, TOP = 188, 128, 60
@@ -29,7 +29,7 @@ def wires():
     """All ways through the model, in the direction of the forward pass."""
     found = []
     for middle, norms in NORMS.items():
-        found += [up(middle, 606, EMBEDDING + 28), up(middle, EMBEDDING, 516)]
+        found += [up(middle, 614, EMBEDDING + 28), up(middle, EMBEDDING, 516)]
         found += [[(middle, 534), (middle + dx, 534), (middle + dx, 516)]
                   for dx in (-40, 40)]
         found += [around(middle, 534, norms[0]), up(middle, SELF, 458)]
@@ -57,7 +57,7 @@ def boxes(masks):
     """The boxes of both stacks; masks are the words in the attentions."""
     parts = []
     for middle, name, top in ((ENCODER, "encoder", 344), (DECODER, "decoder", 240)):
-        parts += [box(middle - 84, top, 168, 546 - top, stroke="faint",
+        parts += [box(middle - 84, top, 168, 542 - top, stroke="faint",
                       dashes="4 3", radius=6),
                   text(middle - 80, top - 6, f"{name}, × L", "start", bold=True),
                   label(middle - HALF, EMBEDDING, 2 * HALF, 28,
@@ -96,19 +96,19 @@ def model():
                     "decoder": "mask: causal, padding"})
     parts.append(label(DECODER - HALF, SOFTMAX, 2 * HALF, 26, "softmax",
                        "weight"))
-    for x, y, words in ((ENCODER, 551, "(B·S,D)"), (DECODER, 551, "(B·T,D)"),
+    for x, y, words in ((ENCODER, 556, "(B·S,D)"), (DECODER, 556, "(B·T,D)"),
                         (DECODER, 233, "(B·T,D)"), (DECODER, 173, "(B·T,V)")):
         parts.append(text(x + 8, y, words, "start", 10))
     parts += [text(DECODER - 8, 173, "logits", "end", 10),
-              text(ENCODER, 619, "source ids (B,S)"),
-              text(DECODER, 619, "input ids (B,T)"),
+              text(ENCODER, 627, "source ids (B,S)"),
+              text(DECODER, 627, "input ids (B,T)"),
               text(DECODER, 100, "probabilities of the next words"),
               text(176, 312, "memory", "end", 10),
               text(176, 324, "(B·S,D)", "end", 10),
               arrow([(168, 328), (174, 356)], "faint", 0.75)]
     keys, _ = legend(TOP, [("weight", "attention, softmax"),
                            ("part", "other parts of the model")])
-    return svg(630 - TOP, parts + keys, top=TOP - 4)
+    return svg(638 - TOP, parts + keys, top=TOP - 4)
 
 
 MEETINGS = [  # what meets where, and the places
@@ -119,7 +119,7 @@ MEETINGS = [  # what meets where, and the places
      [(ENCODER, 534), (DECODER, 534)]),
     ("dmemory: dk and dv of all L decoder layers", [(180, 362)]),
     ("a word's vector: all places where it stands",
-     [(ENCODER, 595), (DECODER, 595)])]
+     [(ENCODER, 603), (DECODER, 603)])]
 
 
 def gradient_ways():
@@ -137,19 +137,21 @@ def gradient_ways():
     in dmemory before the encoder begins. 5, in the embeddings: every place in
     the batch where a word stands.
     """
-    parts = [arrow(way[::-1], "gradient") for way in wires()
-             + [up(DECODER, LINEAR, 166)]]
+    parts = [arrow(way[::-1], "gradient") for way in wires()]
     parts += boxes({"encoder": "", "cross": "", "decoder": ""})
     for n, (_, places) in enumerate(MEETINGS, 1):
         for x, y in places:
             side = -13 if x == DECODER else 13
             parts += [joint(x, y), text(x + side, y - 5 if n < 4 else y + 15, n,
                                         size=12, fill="gradient", bold=True)]
-    parts += [text(DECODER, 160, "dlogits (B·T,V)", fill="gradient"),
+    parts += [text(DECODER, 148, "dlogits (B·T,V)", fill="gradient"),
               text(DECODER + 8, 232, "dhidden", "start", 10, "gradient"),
               text(170, 330, "dmemory", "end", 10, "gradient"),
-              text(ENCODER, 622, "rows of its table", fill="gradient"),
-              text(DECODER, 622, "rows of its table", fill="gradient")]
+              text(ENCODER, 630, "rows of its table", fill="gradient"),
+              text(DECODER, 630, "rows of its table", fill="gradient")]
+    parts += [arrow([(12, 160), (40, 160)], "gradient"),
+              text(48, 164, "gradient", "start", 11), joint(33, 184),
+              text(48, 188, "+=: two or more meet", "start", 11)]
     keys = [text(8, 16, "What meets in the places marked +=", "start", bold=True)]
     for n, (words, _) in enumerate(MEETINGS, 1):
         keys += [text(14, 18 + 22 * n, n, fill="gradient", bold=True),
@@ -157,7 +159,7 @@ def gradient_ways():
     keys += [text(8, 158, "Within every linear layer, dW and db add up the rows",
                   "start"),
              text(8, 174, "of the batch, one for each position.", "start")]
-    return svg(490, parts, top=142) + svg(184, keys)
+    return svg(506, parts, top=132) + svg(184, keys)
 
 
 FLOWS = {"model": model, "gradient-ways": gradient_ways}

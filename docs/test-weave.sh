@@ -122,7 +122,7 @@ sed 's/^@after Softmax$/@after Hardmax/' "$root/docs/source/02-attention.md" \
     > "$copy/docs/source/02-attention.md"
 refused "a box at a heading that does not exist" "is no heading"
 plant
-sed 's/#7a3fa0/#123456/' "$root/docs/figures/norms.dot" \
+sed 's/#5d6b7a/#123456/' "$root/docs/figures/norms.dot" \
     > "$copy/docs/figures/norms.dot"
 refused "a colour that has no counterpart in the dark" "#123456"
 plant
