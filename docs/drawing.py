@@ -4,6 +4,14 @@ A picture is one panel or several; a panel is 360 units wide, so that its text i
 legible on a phone, and a page sets panels side by side where there is room. One
 colour has one meaning in all of them. Colours are CSS variables of the page;
 lines and text have the colour of the page's text.
+
+    query, key, value   in attention
+    weight              what softmax makes: weights, probabilities
+    gradient            and where it flows
+    part                any other part; in charts, a second line
+    word-0 … word-5     "the red car is fast", and its end
+    heat, cold          positive and negative numbers
+    faint, paper        what is removed or missing; the page itself
 """
 import math
 from html import escape
@@ -25,6 +33,10 @@ def colour(name):
 def number(x):
     """Two decimals at most, and no minus before a zero."""
     return f"{round(x, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
+
+
+def decimals(x):
+    return f"{x:.2f}".replace("-", "−")
 
 
 def svg(height, parts, width=WIDTH, top=0):
@@ -171,3 +183,13 @@ def key(x, y, low, fill="heat"):
     return heat_map(x, y, w, 12, [[k / 10 for k in tenths]], fill) + [
         text(x + (k - tenths[0] + 0.5) * w, y + 26, str(k // 10), size=11)
         for k in tenths if k % 10 == 0]
+
+
+def bars(x, y, values, fill, w, unit):
+    """A bar for each number, up or down from y; unit: the height of 1."""
+    parts = [line([(x, y), (x + w * len(values), y)], "faint", 0.75)]
+    for j, value in enumerate(values):
+        high = abs(value) * unit
+        parts.append(box(x + j * w + 0.5, y - high if value > 0 else y, w - 1,
+                         high, fill))
+    return parts

@@ -66,7 +66,7 @@ def heads():
               arrow([(211, 196), (211, 214)])]
     w = 44
     matrix(145, 256, "context", "(B·T,D)", "(T,K)", None)
-    parts.append(box(145 + w, 256 + h, w, h, "weight", 0.3))
+    parts.append(box(145 + w, 256 + h, w, h, "part", 0.3))
     parts += [text(138, 278, "sentence 0", "end", 11),
               text(138, 312, "sentence 1", "end", 11)]
     return svg(344, parts)
@@ -196,7 +196,7 @@ def places(title, batches):
 
 def bucketing():
     """The same six sentences in two batches of three, in the order of the data and
-    sorted by length: 19 pads and 4.
+    sorted by length. Hatched places are padding: 19 of them, or 4.
 
     Six rows of squares, a square for each token, in two groups of three, each
     group filled up with hatched squares to its longest row. On the left the

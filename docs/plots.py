@@ -2,11 +2,11 @@
 
     python3 docs/plots.py NAME > picture.svg
 
-PLOTS has a function for each name; flows.py, grids.py and pictures.py have those
-that are drawings. The first paragraph of its docstring is the caption; the rest
-describes the picture in words. A function returns an SVG, or several, which a
-page sets side by side. The numbers of a training run come from runs/, where
-make.sh puts them.
+PLOTS has a function for each name; flows.py, gradients.py, grids.py and
+pictures.py have those that are drawings. The first paragraph of its docstring is
+the caption; the rest describes the picture in words. A function returns an SVG,
+or several, which a page sets side by side. The numbers of a training run come
+from runs/, where make.sh puts them.
 """
 import math
 import sys
@@ -14,6 +14,7 @@ import sys
 from drawing import (box, frame, heat_map, key, legend, line, number, svg, text,
                      upright)
 from flows import FLOWS
+from gradients import GRADIENTS
 from grids import GRIDS
 from pictures import PICTURES
 from records import cross_attention, read
@@ -298,10 +299,10 @@ def product():
     return "".join(panels)
 
 
-PLOTS = {**FLOWS, **GRIDS, **PICTURES, "red-car": red_car, "product": product,
-         "positions": positions, "cross-attention": attention,
-         "cross-attention-large": attention_large,
-         "learning-rate": learning_rate, "loss": loss}
+PLOTS = {**FLOWS, **GRADIENTS, **GRIDS, **PICTURES, "positions": positions,
+         "cross-attention": attention,
+         "cross-attention-large": attention_large, "red-car": red_car,
+         "learning-rate": learning_rate, "loss": loss, "product": product}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in PLOTS:
