@@ -71,6 +71,10 @@ in_chapter '//prose'
 refused "prose without a blank behind its slashes" "prose begins with"
 in_chapter '//@ figure nothing'
 refused "a figure that does not exist" "there is no figure nothing"
+in_chapter '// A paragraph.
+//@ figure masks instead'
+refused "a figure in the place of a drawing, without one" \
+    "transformer.c:[0-9]*: there is no drawing above"
 in_chapter '//@ run echo out; exit 3'
 refused "a command that fails" "status 3"
 in_chapter '//@ run true'
@@ -111,15 +115,15 @@ refused "a chapter that does not exist" "there is no chapter 16"
 in_chapter '// ## Softmax'
 refused "two sections of one name in a chapter" "two sections named"
 plant
-cp "$copy/docs/figures/model.dot" "$copy/docs/figures/unused.dot"
+cp "$copy/docs/figures/norms.dot" "$copy/docs/figures/unused.dot"
 refused "a figure that nobody uses" "figures that nobody uses: .'unused'"
 plant
 sed 's/^@after Softmax$/@after Hardmax/' "$root/docs/source/02-attention.md" \
     > "$copy/docs/source/02-attention.md"
 refused "a box at a heading that does not exist" "is no heading"
 plant
-sed 's/#e5f3e6/#123456/' "$root/docs/figures/model.dot" \
-    > "$copy/docs/figures/model.dot"
+sed 's/#5d6b7a/#123456/' "$root/docs/figures/norms.dot" \
+    > "$copy/docs/figures/norms.dot"
 refused "a colour that has no counterpart in the dark" "#123456"
 plant
 sed '/^12-decoding: /d' "$root/docs/source/index.md" > "$copy/docs/source/index.md"

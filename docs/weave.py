@@ -9,7 +9,8 @@ Markdown, code becomes listings, markers bring in figures and the output of
 commands. docs/source/ adds boxes and questions to each chapter and has the
 pages that are not chapters. formula.py sets the formulas that the prose writes
 in plain characters; pandoc turns Markdown, TeX and C into HTML; what it makes is
-put into docs/page.tmpl. The Markdown of every page is left in build/docs/.
+put into docs/page.tmpl. Below a drawing in plain characters, "//@ figure NAME
+instead" puts the figure in its place. The Markdown of every page is left in build/docs/.
 
 Places have names, never numbers of lines: a section has its heading's, a
 function its own. So a page changes only if what stands on it changes.
@@ -30,8 +31,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import drawing
 import formula
 import plots
+import records
 import source_file
 
 DOCS = Path(__file__).resolve().parent
@@ -105,6 +108,7 @@ class Chapter:
         else:
             fail(f"the interlude {self.name} has no page")
         trim_code(self)
+        drop_twins(self)
 
 
 def read_chapters(text):
@@ -153,6 +157,23 @@ def trim_code(chapter):
             while block.lines and not block.lines[-1]:
                 block.lines.pop()
     chapter.blocks = [b for b in chapter.blocks if b.lines]
+
+
+def drop_twins(chapter):
+    """"figure NAME instead" stands below a drawing in plain characters, which is
+    for those who read the file; the page has the figure."""
+    for block, figure in zip(chapter.blocks, chapter.blocks[1:]):
+        name, _, instead = figure.text().partition(" ")
+        if figure.kind != "figure" or not instead:
+            continue
+        figure.lines = [name]
+        lines = block.lines
+        while lines and not lines[-1]:
+            lines.pop()
+        if block.kind != "prose" or not "".join(lines[-1:]).startswith("    "):
+            fail(f"transformer.c:{figure.line}: there is no drawing above")
+        while lines and (not lines[-1] or lines[-1].startswith("    ")):
+            lines.pop()
 
 
 FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
@@ -354,14 +375,11 @@ class Book:
             title, description, svg = plot(name)
         else:
             fail(f"{where}: there is no figure {name}")
+        anchor = "" if name in self.figures_used else f' id="figure-{name}"'
         self.figures_used.add(name)
-        width = re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1]
-        tag = re.sub(r' (width|height|role)="[^"]*"', "",
-                     re.match("<svg[^>]*", svg)[0])
-        svg = f'{tag} role="img" aria-label="{html.escape(description)}" ' \
-            f'style="max-width:{float(width):.0f}px"' \
-            + svg[svg.index(">"):]
-        return raw(f'<figure id="figure-{name}" tabindex="0">\n{svg}\n'
+        picture = f'<div class="panels" role="img" aria-label="' \
+            f'{html.escape(description)}">\n{panels(svg)}\n</div>'
+        return raw(f'<figure{anchor} tabindex="0">\n{picture}\n'
                    f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
 
     def output(self, line, where):
@@ -459,8 +477,20 @@ def function_text(name, path="docs/examples.c"):
 
 # ------------------------------------------------------------------ figures
 
-COLOURS = {"#e8eef7": "blue", "#f7ecd9": "sand", "#e5f3e6": "green",
-           "#f6e3e6": "red"}
+def panels(picture):
+    """The SVGs of a picture, for a page: side by side if there is room, and then
+    a little larger. The figure describes them."""
+    found = re.findall("<svg.*?</svg>", picture, re.DOTALL)
+    widths = [float(re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1])
+              for svg in found]
+    scale = min(1.3, max(1, 700 / sum(widths)))
+    out = []
+    for svg, width in zip(found, widths):
+        tag = re.sub(r' (width|height|role)="[^"]*"', "",
+                     re.match("<svg[^>]*", svg)[0])
+        out.append(f'{tag} aria-hidden="true" style="--width:{width:.0f}px;'
+                   f'--scale:{scale:.2f}"' + svg[svg.index(">"):])
+    return "\n".join(out)
 
 
 def graph(path):
@@ -477,8 +507,13 @@ def graph(path):
     svg = re.sub(r' (id|xlink:\w+|xmlns:xlink)="[^"]*"', "", svg)
     svg = re.sub(r"</?a>\n?", "", svg)
     svg = re.sub(r'(fill|stroke)="(black|#000000)"', r'\1="currentColor"', svg)
-    for colour, name in COLOURS.items():
-        svg = svg.replace(f'fill="{colour}"', f'style="fill:var(--{name})"')
+    for name, colour in drawing.COLOURS.items():
+        for drawn, style in (
+                (f'fill="{colour}" stroke="{colour}"', "fill:{0};stroke:{0}"),
+                (f'fill="{colour}"', "fill:{0};fill-opacity:0.18"),
+                (f'stroke="{colour}"', "stroke:{0}")):
+            style = style.format(f"var(--{name})")
+            svg = svg.replace(drawn, f'style="{style}"')
     left = set(re.findall(r'"(#[0-9a-f]{6})"', svg))
     if left:
         fail(f"{path}: colours without a dark counterpart: {left}")
@@ -779,7 +814,7 @@ def contents_list(book, text):
 
 def translation():
     """What the model of docs/runs/ was given, and what it made of it."""
-    _, _, looked = plots.cross_attention("red-car")
+    _, _, looked = records.cross_attention("red-car")
     written = read("runs/red-car.txt").partition("\n")[0]
     return raw('<dl class="pair">\n<dt>English in</dt> '
                f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
