@@ -30,6 +30,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import breaking
 import formula
 import plots
 import source_file
@@ -370,9 +371,7 @@ class Book:
         output = command(["sh", "-c", line]).rstrip("\n")
         if not output:
             fail(f"{where}: the command prints nothing: {line}")
-        return raw('<figure class="run">\n<figcaption><code>$ '
-                   f"{html.escape(line)}</code></figcaption>\n"
-                   f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+        return printed(line, output)
 
     def run(self, line, where):
         """The same; for an example, with the lines that print it."""
@@ -455,6 +454,31 @@ def function_text(name, path="docs/examples.c"):
     while lines[last] != "}":
         last += 1
     return "\n".join(lines[first:last + 1])
+
+
+def printed(line, output, note=""):
+    """A command above what it has printed."""
+    return raw('<figure class="run">\n<figcaption><code>$ '
+               f"{html.escape(line)}</code>{note}</figcaption>\n"
+               f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+
+
+def broken_lines(name):
+    """What docs/breaking.py breaks, by function: lines as they are, and broken."""
+    parts = []
+    for mutant in breaking.plant(name):
+        head = "" if parts and function == mutant.function else \
+            f"In `{mutant.function}`:\n\n"
+        function = mutant.function
+        parts.append(f"{head}``` diff\n" + "\n".join(
+            breaking.difference(mutant)) + "\n```")
+    return "\n\n".join(parts)
+
+
+def outcome(name):
+    """What was written down when they had been broken."""
+    return "".join(printed(line, output.rstrip("\n"), " with the line broken")
+                   for line, output in breaking.recorded(name))
 
 
 # ------------------------------------------------------------------ figures
@@ -578,7 +602,7 @@ def headings_of(body):
 
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
-         "the page.")
+         "the page,\nor, where a line is broken, by <code>make docs-runs</code>.")
 
 
 def page(title, body, *, name, top, before=None, after=None, base="",
@@ -667,7 +691,7 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-DIRECTIVES = "figure|function|table|file"
+DIRECTIVES = "figure|function|table|file|broken|outcome"
 
 
 def directives(book, text):
@@ -679,6 +703,8 @@ def directives(book, text):
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
+        "broken": broken_lines,
+        "outcome": outcome,
     }
     return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),
                   text, flags=re.MULTILINE)
@@ -850,5 +876,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except source_file.Broken as broken:
-        fail(broken)
+    except (source_file.Broken, breaking.Wrong) as wrong:
+        fail(wrong)
