@@ -64,16 +64,17 @@ class Training:
         return f"./transformer train data/{self.task}.train.tsv {self.options}"
 
 
-SMALL = "--layers 1 --d-model 32 --dropout 0 --warmup 200 --steps"
-REVERSE = Training("reverse", f"{SMALL} 1000")
-FRENCH = Training("eng-fra", f"{SMALL} 600")
+SMALL = "--layers 1 --d-model 32 --dropout 0"
+REVERSE = Training("reverse", f"{SMALL} --warmup 200 --steps 1000")
+FRENCH = Training("eng-fra", f"{SMALL} --lr 0.005 --warmup 100 --steps 600")
 DEEP = Training("reverse", "--layers 4 --d-model 32 --dropout 0 --steps 600")
 
 # name: what is run, and the changes: (function, what stands in it once, what comes
 # in its place).
 BROKEN = {
     "no_scale": (
-        [Training("reverse", f"{SMALL} 1000 --heads 1"), REVERSE],
+        [Training("reverse", f"{SMALL} --warmup 200 --steps 1000 --heads 1"),
+         REVERSE],
         [("head_of", ".scale = 1 / REAL(sqrt)((real)K),", ".scale = 1,")]),
     "no_sum": (
         [REVERSE],
@@ -109,7 +110,7 @@ BROKEN = {
         [("decoder_backward", "dx = decoder_layer_backward(",
           "fill(dmemory, 0),\n        dx = decoder_layer_backward(")]),
     "wrong_side": (
-        [Training("eng-fra", f"{SMALL} 600", sentences=0)],
+        [Training(FRENCH.task, FRENCH.options, sentences=0)],
         [("decoder_layer_forward", "x, memory,", "x, none,"),
          ("decoder_layer_forward", "masks.source); ", "masks.target); "),
          ("decoder_layer_backward", "&dw->cross_attention, dmemory,",
@@ -119,7 +120,7 @@ BROKEN = {
         [("transformer_forward", ".target = causal_padding_mask(",
           ".target = padding_mask(")]),
     "no_padding_hidden": (
-        [REVERSE],
+        [FRENCH],
         [("padding_mask", "ids[i] != PAD", "1")]),
     "not_shifted": (
         [FRENCH],
@@ -133,7 +134,8 @@ BROKEN = {
         [REVERSE],
         [("train_step", "clear(gradient->values, gradient->count);", "")]),
     "noise_in_use": (
-        [Training("eng-fra", "--layers 1 --d-model 32 --steps 800")],
+        [Training("eng-fra", "--layers 1 --d-model 32 --lr 0.005 --warmup 100 "
+                  "--steps 600")],
         [("evaluate_loss", ".config = &model->config}",
           ".config = &model->config,\n"
           "                 .dropout = (real)model->config.dropout}"),
@@ -228,9 +230,15 @@ PARTS = 4  # of a training, whose mean losses are shown
 
 
 @functools.lru_cache(maxsize=None)
-def train(folder, task, options, sentences):
-    """[(label, value)] of a training by the file in a folder."""
+def build(folder):
     call([*COMPILE, "-O2", "transformer.c", "-o", "transformer", "-lm"], folder)
+
+
+@functools.lru_cache(maxsize=None)
+def train(folder, task, options, sentences):
+    """[(label, value)] of a training by the file in a folder, and what the model
+    writes."""
+    build(folder)
     data = ROOT / "data" / task
     call(["./transformer", "train", f"{data}.train.tsv", "--model", "model",
           "--log", "log.csv", *options.split()], folder)

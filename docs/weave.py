@@ -465,14 +465,11 @@ def printed(line, output, note=""):
 
 def broken_lines(name):
     """What docs/breaking.py breaks, by function: lines as they are, and broken."""
-    parts = []
-    for mutant in breaking.plant(name):
-        head = "" if parts and function == mutant.function else \
-            f"In `{mutant.function}`:\n\n"
-        function = mutant.function
-        parts.append(f"{head}``` diff\n" + "\n".join(
-            breaking.difference(mutant)) + "\n```")
-    return "\n\n".join(parts)
+    functions = itertools.groupby(breaking.plant(name), lambda m: m.function)
+    return "\n\n".join(
+        f"In `{function}`:\n\n``` diff\n" + "\n".join(
+            line for m in mutants for line in breaking.difference(m)) + "\n```"
+        for function, mutants in functions)
 
 
 def outcome(name):
