@@ -3,7 +3,7 @@
 
     python3 docs/breaking.py               runs all and writes docs/runs/breaking/
     python3 docs/breaking.py NAME...       only these
-    python3 docs/breaking.py --check       is what is there up to date? (or NAME...)
+    python3 docs/breaking.py --check       is what is there up to date?
 
 Each entry of BROKEN names lines, by function and text, and what stands in their
 place in a copy of the file. They are planted as tests/mutants.py plants its
@@ -69,8 +69,8 @@ REVERSE = Training("reverse", f"{SMALL} --warmup 200 --steps 1000")
 FRENCH = Training("eng-fra", f"{SMALL} --lr 0.005 --warmup 100 --steps 600")
 DEEP = Training("reverse", "--layers 4 --d-model 32 --dropout 0 --steps 600")
 
-# name: what is run, and the changes: (function, what stands in it once, what comes
-# in its place).
+# name: what is run, and the changes: (function, what stands in it once, what
+# comes in its place).
 BROKEN = {
     "no_scale": (
         [Training("reverse", f"{SMALL} --warmup 200 --steps 1000 --heads 1"),
@@ -106,7 +106,8 @@ BROKEN = {
         [("embedding_forward", "if (positions.at)", "if (false)")]),
     "lost_share": (
         [Example("model_gradient"),
-         Training("eng-fra", "--layers 2 --d-model 32 --dropout 0 --steps 600")],
+         Training("eng-fra", "--layers 2 --d-model 32 --dropout 0 --lr 0.005 "
+                  "--warmup 100 --steps 600")],
         [("decoder_backward", "dx = decoder_layer_backward(",
           "fill(dmemory, 0),\n        dx = decoder_layer_backward(")]),
     "wrong_side": (
@@ -171,15 +172,16 @@ def place(name, function, before, after):
 
 
 def difference(mutant):
-    """The lines that a mutant changes, as they are and broken; of a line without
-    a statement nothing is left."""
+    """The lines that a mutant changes, as they are and broken; a broken line
+    without a statement is left out."""
     source = mutants.SOURCE
     first = source.rindex("\n", 0, mutant.first) + 1
     end = source.index("\n", mutant.end)
     before = source[first:end]
     after = source[first:mutant.first] + mutant.new + source[mutant.end:end]
     signs = "-" * (before.count("\n") + 1) + "+" * (after.count("\n") + 1)
-    lines = textwrap.dedent(f"{before}\n{after}").split("\n")
+    lines = re.sub(" +//", "  //", textwrap.dedent(
+        f"{before}\n{after}")).split("\n")
     return [f"{sign} {line}".rstrip() for sign, line in zip(signs, lines)
             if sign == "-" or mutants.plain(line)]
 
@@ -236,8 +238,8 @@ def build(folder):
 
 @functools.lru_cache(maxsize=None)
 def train(folder, task, options, sentences):
-    """[(label, value)] of a training by the file in a folder, and what the model
-    writes."""
+    """[(label, value)] of a training by the file in a folder; and what the
+    model writes."""
     build(folder)
     data = ROOT / "data" / task
     call(["./transformer", "train", f"{data}.train.tsv", "--model", "model",
@@ -265,8 +267,9 @@ def translations(folder, test, count):
         sources = [line.split("\t")[0] for line, _ in zip(file, range(count))]
     written = call(["./transformer", "translate", "model"], folder,
                    "".join(source + "\n" for source in sources))
-    return [(source, textwrap.shorten(line, 40, placeholder=" …") or "(nothing)")
-            for source, line in zip(sources, written.split("\n"))]
+    shown = [textwrap.shorten(line, 40, placeholder=" …") or "(nothing)"
+             for line in written.split("\n")]
+    return list(zip(sources, shown))
 
 
 def run_training(name, run):
@@ -295,7 +298,8 @@ def record(name, run):
 def compiles(name):
     """The lines are there, and the broken file is C."""
     folder = copy(name, mutants.planted(*plant(name)))
-    call([*COMPILE, "-fsyntax-only", "-pedantic-errors", "transformer.c"], folder)
+    call([*COMPILE, "-fsyntax-only", "-pedantic-errors", "transformer.c"],
+         folder)
 
 
 def up_to_date(name):
@@ -314,7 +318,7 @@ def shown(name):
              for directive in re.findall(rf"^@(\w+) {name}$", page.read_text(
                  encoding="utf-8"), re.MULTILINE)]
     if found != ["broken", "outcome"]:
-        raise Wrong(f"{name}: no page has @broken and then @outcome of it, once")
+        raise Wrong(f"{name}: no page has @broken and then @outcome of it")
 
 
 CHECKS = {"stands in the file once, and compiles": compiles,

@@ -136,7 +136,7 @@ plant
 sed 's/d\[j\] - common/d[j] - mean/' "$root/transformer.c" > "$copy/transformer.c"
 refused "a line to break that is not there" "found 0 times in softmax_backward"
 plant
-sed 's/d\[j\] - common/& + 0 * (&)/' "$root/transformer.c" > "$copy/transformer.c"
+sed 's/(d\[j\] - common)/& + 0 * &/' "$root/transformer.c" > "$copy/transformer.c"
 refused "a line to break that is there twice" "found 2 times in softmax_backward"
 plant
 rm "$copy/docs/runs/breaking/no_sum.txt"
