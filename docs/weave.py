@@ -31,6 +31,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import breaking
 import drawing
 import formula
 import plots
@@ -388,9 +389,7 @@ class Book:
         output = command(["sh", "-c", line]).rstrip("\n")
         if not output:
             fail(f"{where}: the command prints nothing: {line}")
-        return raw('<figure class="run">\n<figcaption><code>$ '
-                   f"{html.escape(line)}</code></figcaption>\n"
-                   f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+        return printed(line, output)
 
     def run(self, line, where):
         """The same; for an example, with the lines that print it."""
@@ -473,6 +472,28 @@ def function_text(name, path="docs/examples.c"):
     while lines[last] != "}":
         last += 1
     return "\n".join(lines[first:last + 1])
+
+
+def printed(line, output, note=""):
+    """A command above what it has printed."""
+    return raw('<figure class="run">\n<figcaption><code>$ '
+               f"{html.escape(line)}</code>{note}</figcaption>\n"
+               f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+
+
+def broken_lines(name):
+    """What docs/breaking.py breaks, by function: lines as they are, and broken."""
+    functions = itertools.groupby(breaking.plant(name), lambda m: m.function)
+    return "\n\n".join(
+        f"In `{function}`:\n\n``` diff\n" + "\n".join(
+            line for m in mutants for line in breaking.difference(m)) + "\n```"
+        for function, mutants in functions)
+
+
+def outcome(name):
+    """What was written down when they had been broken."""
+    return "".join(printed(line, output.rstrip("\n"), " with the line broken")
+                   for line, output in breaking.recorded(name))
 
 
 # ------------------------------------------------------------------ figures
@@ -613,7 +634,7 @@ def headings_of(body):
 
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
-         "the page.")
+         "the page,\nor, where a line is broken, by <code>make docs-runs</code>.")
 
 
 def page(title, body, *, name, top, before=None, after=None, base="",
@@ -702,7 +723,7 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-DIRECTIVES = "figure|function|table|file"
+DIRECTIVES = "figure|function|table|file|broken|outcome"
 
 
 def directives(book, text):
@@ -714,6 +735,8 @@ def directives(book, text):
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
+        "broken": broken_lines,
+        "outcome": outcome,
     }
     return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),
                   text, flags=re.MULTILINE)
@@ -885,5 +908,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except source_file.Broken as broken:
-        fail(broken)
+    except (source_file.Broken, breaking.Wrong) as wrong:
+        fail(wrong)
