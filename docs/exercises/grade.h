@@ -27,7 +27,7 @@
 #define UNTOUCHED 777.25 // what the gaps of the pool are full of
 
 enum { POOL_SIZE = 1 << 16, ARENA_SIZE = 1 << 20, GAP = 64, JUNK = 0xc3 };
-enum { MOST_MADE = 64, MOST_RESULTS = 64, MOST_GUESSES = 32, TEXT = 400 };
+enum { MOST_MADE = 64, MOST_RESULTS = 64, TEXT = 400 };
 enum { WRONG = 1, MISUSED = 2, ENDS_EARLY = 4 }; // exit status
 
 typedef struct {
@@ -44,12 +44,6 @@ typedef struct {
 } Result;
 
 typedef struct {
-    const char *result; // of which result
-    Mat m;              // what it is then
-    const char *say;
-} Guess;
-
-typedef struct {
     char text[TEXT]; // a result or one of its elements
 } Place;
 
@@ -57,15 +51,14 @@ static real pool[POOL_SIZE], before[POOL_SIZE]; // now, and before the call
 static real *pool_end;
 static Made made[MOST_MADE];
 static Result results[MOST_RESULTS];
-static Guess guesses[MOST_GUESSES];
-static int made_count, result_count, guess_count, case_count;
+static int made_count, result_count, case_count;
 static const char *case_name = "";
 static char right_before[TEXT]; // names of the cases that are done
 static FILE *results_file;
 static bool comparing;
 static char token[TEXT];
 static char note[TEXT]; // a line more to say when a case is wrong
-static Arena room, aside; // for the student's call; for guesses
+static Arena room;      // for the student's call
 
 // ---------------------------------------------------------------- prepare
 
@@ -133,19 +126,6 @@ static Mat twin(Mat m) {
         for (int j = 0; j < m.cols; j++)
             *at(copied, i, j) = *at(m, i, j);
     return copied;
-}
-
-// If the result `name` is wrong and is like m, `say` is the diagnosis. A NaN in
-// m stands for 0 or NaN; without m, any result fits.
-static void guess(const char *name, Mat m, const char *say) {
-    if (guess_count == MOST_GUESSES)
-        fail("grade.c: too many guesses");
-    guesses[guess_count++] = (Guess){name, m.at ? twin(m) : m, say};
-}
-
-static void guess_number(const char *name, double x, const char *say) {
-    real number = (real)x;
-    guess(name, mat(&number, 1, 1), say);
 }
 
 static bool close_to(double a, double b) {
@@ -305,28 +285,6 @@ static bool untouched(Mat y, Mat b) {
     int junk;
     memset(&junk, JUNK, sizeof junk);
     return same(y, b) || all_are(y, JUNK) || all_are(y, junk);
-}
-
-// Does a result fit a guess?
-static bool is_like(Mat y, Mat m) {
-    if (y.rows != m.rows || y.cols != m.cols)
-        return !m.at;
-    for (int k = 0; k < y.rows * y.cols; k++)
-        if (isnan(m.at[k]) ? !isnan(y.at[k]) && y.at[k] != 0
-                           : !close_to(y.at[k], m.at[k]))
-            return false;
-    return true;
-}
-
-// What the guesses say of a result, or NULL. They are made for bodies that
-// students write; where a bug is to be found, they would tell where it is.
-static const char *guessed(const Result *r) {
-    if (getenv("GRADE_BUG"))
-        return NULL;
-    for (Guess *g = guesses; g < guesses + guess_count && r->wrong > 0; g++)
-        if (strcmp(g->result, r->name.text) == 0 && is_like(r->yours, g->m))
-            return g->say;
-    return NULL;
 }
 
 // The input outside of which a NaN comes from, or NULL. (Not every processor
@@ -599,15 +557,10 @@ static void wrong_shape(const Result *r) {
     stop(WRONG);
 }
 
-// Says what the wrong results look like: a guess, or else up to three causes.
+// Says what the wrong results look like: up to three causes.
 static void print_causes(void) {
     char text[TEXT];
     int said = 0;
-    for (Result *r = results; r < results + result_count; r++)
-        if (guessed(r)) {
-            printf("looks like: %s: %s\n", r->name.text, guessed(r));
-            return;
-        }
     for (Result *r = results; r < results + result_count && said < 3; r++)
         if (r->wrong > 0 && diagnose(r, text)) {
             printf("looks like: %s: %s\n", r->name.text, text);
@@ -675,7 +628,7 @@ static void begin_case(void) {
     for (int k = 0; k < POOL_SIZE; k++)
         pool[k] = UNTOUCHED;
     pool_end = pool;
-    made_count = result_count = guess_count = 0;
+    made_count = result_count = 0;
     *note = 0;
     arena_release(&room, 0);
     memset(arena_take(&room, ARENA_SIZE, 1), JUNK, ARENA_SIZE);
