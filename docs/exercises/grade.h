@@ -354,6 +354,16 @@ static bool right_where_not(Mat y, Mat e, Mat b) {
     return true;
 }
 
+// Right to five digits of the largest number?
+static bool is_nearly_right(Mat y, Mat e) {
+    double most = 0, error = 0;
+    for (int k = 0; k < e.rows * e.cols; k++) {
+        most = fmax(most, fabs(e.at[k]));
+        error += fabs(y.at[k] - e.at[k]);
+    }
+    return error < 1e-5 * most;
+}
+
 // Everywhere either e or e + b? (What is padding may be right.)
 static bool is_partly_added(Mat y, Mat e, Mat b) {
     for (int k = 0; k < e.rows * e.cols; k++)
@@ -446,6 +456,8 @@ static bool diagnose(const Result *r, char *text) {
          ? "never written, or what was added is 0"
          : "unchanged: it holds what it held before the call"},
         {outside, text},
+        {is_nearly_right(y, e), "right to five digits, not to nine: a float "
+         "where real belongs, a function for floats, or too short a constant"},
         {n > 1 && (many || e.rows == 1 || e.cols == 1)
          && (diagnose_ends(y, e, b, "row", text)
              || diagnose_ends(transposed(y), transposed(e), transposed(b),
@@ -557,15 +569,34 @@ static void wrong_shape(const Result *r) {
     stop(WRONG);
 }
 
+// Is it made of a wrong result before it? Then its NaN tells nothing.
+static bool follows_wrong(const Result *r) {
+    bool has_nan = false;
+    for (int k = 0; k < r->yours.rows * r->yours.cols; k++)
+        has_nan = has_nan || isnan(r->yours.at[k]);
+    for (const Result *first = results; has_nan && first < r; first++)
+        if (first->wrong > 0)
+            return true;
+    return false;
+}
+
 // Says what the wrong results look like: up to three causes.
 static void print_causes(void) {
     char text[TEXT];
     int said = 0;
     for (Result *r = results; r < results + result_count && said < 3; r++)
-        if (r->wrong > 0 && diagnose(r, text)) {
+        if (r->wrong > 0 && !follows_wrong(r) && diagnose(r, text)) {
             printf("looks like: %s: %s\n", r->name.text, text);
             said++;
         }
+}
+
+// An input that was changed, too, is reported behind them.
+static void print_changed(void) {
+    char line[3 * TEXT] = "";
+    if (fgets(line, sizeof line, results_file)
+        && strncmp(line, "wrong: ", 7) == 0)
+        printf("besides, %s", line + 7);
 }
 
 // Says what is wrong with the results of the case, if anything is.
@@ -591,6 +622,7 @@ static void check_results(void) {
     print_names(false);
     putchar('\n');
     print_causes();
+    print_changed();
     printf("%s", note);
     stop(WRONG);
 }

@@ -505,9 +505,9 @@ BAD = {
     "attention_sublayer_backward": ("comment without an end",
                                     "    /* a comment without an end\n",
                                     "does not compile", "unterminated comment"),
-    "encoder_layer_forward": ("calls what is not there",
-                              "    return my_own_helper(x);\n", "does not compile",
-                              "my_own_helper"),
+    "encoder_layer_forward": ("calls a helper of its own",
+                              "    return my_own_helper(x);\n",
+                              "my_own_helper stands outside of the region"),
     "decoder_layer_forward": ("one brace too many", "    }\n}\n", "do not match"),
     "decoder_layer_backward": ("gives back what it got", """\
     return dout;
@@ -533,6 +533,8 @@ BAD = {
 def bad_students(g):
     path, result = g.folder / "evil.c", g.folder / "evil.json"
     source = student(path, {name: bad[1] for name, bad in BAD.items()})
+    with open(path, "a") as file:
+        file.write("static Mat my_own_helper(Mat x) { return x; }\n")
     g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
            "score: 50/", "grade", source, f"JSON={result}")
     g.holds("no program of a student is left running",
@@ -800,7 +802,8 @@ def watch(g):
 # ------------------------------------------------------------------ Gradescope
 
 def gradescope(g):
-    names = ["softmax_row", "head", "training_and_use", "overfit_one_batch"]
+    names = ["softmax_row", "head", "clip_factor", "training_and_use",
+             "overfit_one_batch"]
     pages = [page for page in PAGES if page.name in names]
     wanted = [str(page.number) for page in pages]
     g.says("make gradescope packs what an autograder needs", 0,
@@ -813,7 +816,7 @@ def gradescope(g):
              "none": {},
              "broken": {"transformer.c": REFERENCE.replace(
                  re.search(REGION % "softmax_row", REFERENCE, re.S)[3],
-                 BAD["softmax_row"][1])}}
+                 BAD["softmax_row"][1]).replace("? clip / norm", "? norm / clip")}}
 
     def graded(name, points):
         """It runs in an empty folder, somewhere else, and this is the sum."""
@@ -841,6 +844,8 @@ def gradescope(g):
             graded("none", 0))
     g.holds("namely:", "there is no " in g.output)
     g.holds("a loop without end costs only its own points", graded("broken", 5))
+    g.holds("a usual mistake is named", "the quotient is turned round: factor · norm "
+            "is clip (chapter 11, “Clipping”)" in g.output)
     g.holds("setup.sh is a shell script", subprocess.run(
         ["sh", "-n", str(g.folder / "full" / "source" / "setup.sh")]).returncode == 0)
 

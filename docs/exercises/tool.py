@@ -744,6 +744,21 @@ def open_braces(text):
             f"there are {abs(extra)} too many {'{' if extra > 0 else '}'}\n")
 
 
+def likely_cause(made, name, folder, word, compared, said):
+    """The word of a check that is wrong, or a better one: that of a usual mistake,
+    whose guesses are then taken out, or of what the compiler said."""
+    case = re.search("^case: ([^;\n]*)", compared.output, re.M)
+    if compared.status == 1 and case:
+        usual = usual_mistake(made, name, folder / "results", case[1])
+        if usual:
+            compared.output = re.sub("^looks like: .*\n", "", compared.output,
+                                     flags=re.M)
+            return f"wrong: {usual}"
+    if "[-Wreturn-type]" in said:
+        return "wrong: not every way through the function ends with a return"
+    return word
+
+
 def grade_source(exercise, text, label, names, made):
     """Compile a text with grade.c and run checks, up to the first that fails."""
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
@@ -758,23 +773,18 @@ def grade_source(exercise, text, label, names, made):
             if status:
                 return Result(exercise, "wrong", "does not compile",
                               open_braces(text) + said)
-            said = "\n".join(re.findall(rf"^{re.escape(label)}:.*warning:.*", said,
-                                        re.M))
+            said = "\n".join(re.findall(
+                rf"^{re.escape(label)}:.*warning:.*|.*\[-Wreturn-type\]", said, re.M))
         word = ""
         for name in names:
             ended, compared = run_check(made, program, name, folder)
             state, word = judge(ended, compared)
             if state != "right":
+                if exercise.kind == "write" and state == "wrong":
+                    word = likely_cause(made, name, folder, word, compared, said)
                 told = {word, word.replace("wrong: ", "looks like: ", 1)}
                 lines = (ended.output.rstrip("\n").split("\n")
                          + compared.output.split("\n"))
-                case = re.search("^case: ([^;\n]*)", compared.output, re.M)
-                if exercise.kind == "write" and compared.status == 1 and case:
-                    usual = usual_mistake(made, name, folder / "results", case[1])
-                    if usual:
-                        word = f"wrong: {usual}"
-                        lines = [line for line in lines
-                                 if not line.startswith("looks like: ")]
                 detail = "".join(line + "\n" for line in lines
                                  if line and line not in told)
                 if ended.status < 0 and not ended.stopped and text is not None:
@@ -815,7 +825,8 @@ def grade_write(exercise, student, path, made):
     if outside:
         return Result(exercise, "wrong", outside)
     refused, _, why = exercise.refuse.partition(" -> ")
-    if refused and re.search(r"\b" + re.escape(refused), region.code()):
+    code = source_file.NOT_CODE.sub(lambda m: m[1] or " ", "\n".join(region.body))
+    if refused and re.search(r"\b" + re.escape(refused), code):
         return Result(exercise, "wrong", f'wrong: "{refused}": {why}')
     text = read_text(made / "transformer.c")
     ours = regions(text, "transformer.c")[exercise.name]
@@ -831,7 +842,25 @@ def grade_write(exercise, student, path, made):
     result = grade_source(exercise, text, label, [exercise.name], made)
     if result.state == "right":
         remember_passed(exercise, region.code())
+    elif result.word == "does not compile":
+        others = replace_region(read_text(path), region, [])
+        result.word += elsewhere(result.detail, others)
     return result
+
+
+def elsewhere(said, others):
+    """A word on a name that the compiler does not know where it is used, but which
+    stands somewhere else; `others` is the student's file without the region."""
+    for name in re.findall(r"(?:implicit declaration of function|undeclared function|"
+                           r"undeclared identifier) ['‘](\w+)|"
+                           r"['‘](\w+)['’] undeclared", said):
+        name = name[0] or name[1]
+        if re.search(rf"\b{name}\b", read_text(REFERENCE)):
+            return f": {name} stands further down in transformer.c"
+        if re.search(rf"\b{name}\b", others):
+            return (f": {name} stands outside of the region, and only what is between "
+                    "its markers is taken")
+    return ""
 
 
 PRODUCT = ("void watched_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
