@@ -764,8 +764,8 @@ static void grade_adam_step(void) {
         long t;
         double factor, size; // of the gradient
     } cases[] = {
-        {"step 1", 1, 1, 1},
         {"step 7", 7, 1, 1},
+        {"step 1", 1, 1, 1},
         {"a clipped gradient: factor 0.25", 3, 0.25, 2},
         {"tiny gradients, where Adam's ε counts", 1, 1, 1e-8},
         {"gradients of 0", 1, 1, 0},
