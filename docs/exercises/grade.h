@@ -40,7 +40,7 @@ typedef struct {
     Name name;
     Mat yours, expected, before; // the call; outside of the pool: PREFILL
     int wrong; // how many elements; -1: it has another shape
-    bool is_word; // its numbers are tokens
+    bool is_whole, is_word; // its numbers are bytes or ints; they are tokens
 } Result;
 
 typedef struct {
@@ -234,7 +234,8 @@ static void result(const char *name, Mat m) {
     if (result_count == MOST_RESULTS)
         fail("grade.c: too many results");
     Result *r = &results[result_count++];
-    *r = (Result){join(name, ""), read_result(name), twin(m), m, -1, false};
+    *r = (Result){.name = join(name, ""), .yours = read_result(name),
+                  .expected = twin(m), .before = m, .wrong = -1};
     if (r->yours.rows != m.rows || r->yours.cols != m.cols)
         return;
     Mat snapshot = m;
@@ -258,8 +259,10 @@ static void result_whole(const char *name, const void *x, size_t size, int rows,
         m.at[k] = size == 1 ? ((const unsigned char *)x)[k]
                             : ((const int *)x)[k];
     result(name, m);
-    if (comparing)
-        results[result_count - 1].is_word = size > 1;
+    if (!comparing)
+        return;
+    results[result_count - 1].is_whole = true;
+    results[result_count - 1].is_word = size > 1;
 }
 
 static void result_number(const char *name, double x) {
@@ -497,9 +500,10 @@ static bool diagnose(const Result *r, char *text) {
     if (many && follows(y, e, 1, y.at[0] - e.at[0]))
         return snprintf(text, TEXT, "off by %.7g everywhere",
                         y.at[0] - e.at[0]);
-    if (many && (diagnose_terms(y, e, d, g, "row", text)
-                 || diagnose_terms(transposed(y), transposed(e), transposed(d),
-                                   transposed(g), "column", text)))
+    if (many && !r->is_whole
+        && (diagnose_terms(y, e, d, g, "row", text)
+            || diagnose_terms(transposed(y), transposed(e), transposed(d),
+                              transposed(g), "column", text)))
         return true;
     return many && is_permuted(y, e)
         && snprintf(text, TEXT, "the right numbers in a wrong order");

@@ -25,7 +25,7 @@ pages say:
 write   A region between "//@ exercise NAME" and "//@ end" of transformer.c. It
         is taken out of the student's file and set into the reference, which is
         compiled with grade.c: no exercise depends on another one. `refuse:
-        TEXT -> why` may name a text that must not stand in it.
+        TEXT ... -> why` may name texts that must not stand in it.
 bug     A mistake planted in the whole file. `function:` has the line `right:`,
         in whose place the student sees `wrong:` (several lines are joined by
         " ⏎ "). `checks:` names the checks of grade.c that fail with it,
@@ -827,8 +827,11 @@ def grade_write(exercise, student, path, made):
         return Result(exercise, "wrong", outside)
     refused, _, why = exercise.refuse.partition(" -> ")
     code = source_file.NOT_CODE.sub(lambda m: m[1] or " ", "\n".join(region.body))
-    if refused and re.search(r"\b" + re.escape(refused), code):
-        return Result(exercise, "wrong", f'wrong: "{refused}": {why}')
+    found = refused and re.search("|".join(
+        rf"\b{re.escape(text)}" for text in refused.split()),
+        re.sub(r"\s+\(", "(", code))
+    if found:
+        return Result(exercise, "wrong", f'wrong: "{found[0]}": {why}')
     text = read_text(made / "transformer.c")
     ours = regions(text, "transformer.c")[exercise.name]
     if region.body == ours.body:
