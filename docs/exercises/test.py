@@ -253,7 +253,7 @@ def mistakes(g):
         source = student(g.folder / "wrong.c", {
             name: "".join(line + "\n" for line in mistake.body if line)
             for name, mistake in wrong.items()})
-        g.tool("grade", source, f"JSON={g.folder / 'wrong.json'}", "CC=cc -Og",
+        g.tool("grade", source, f"JSON={g.folder / 'wrong.json'}",
                "N=" + ",".join(wrong))
         tests = g.graded(g.folder / "wrong.json")
         for name, mistake in wrong.items():
