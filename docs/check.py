@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import drawing
 import formula
 import weave
 
@@ -64,8 +65,8 @@ class Page(HTMLParser):
             file = a.get("src") or a.get("href") or a.get("data") or ""
             if not file.startswith("data:"):
                 self.loaded.append(file)
-        if tag == "svg" and not (a.get("role") == "img"
-                                 and len(a.get("aria-label", "")) > 40):
+        if a.get("role") == "img" and len(a.get("aria-label", "")) <= 40 \
+                or tag == "svg" and a.get("aria-hidden") != "true":
             self.unnamed.append(str(a))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
@@ -180,6 +181,8 @@ def check_pages(pages):
          "the style loads nothing from elsewhere")
     none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
          "each figure has a text alternative")
+    none([name for name in drawing.COLOURS if style.count(f" --{name}: #") < 2],
+         "each colour of the figures has a value for light and one for dark")
     none([n for n, p in pages.items() if p.tags.count("main") != 1
           or 'lang="en"' not in p.html or p.headings.count(1) != 1],
          "each page has a language, one main, one title")
