@@ -855,15 +855,17 @@ def grade_write(exercise, student, path, made):
 def elsewhere(said, others):
     """A word on a name that the compiler does not know where it is used, but which
     stands somewhere else; `others` is the student's file without the region."""
+    ours = set(read_text(REFERENCE).split("\n"))
+    own = [line for line in others.split("\n") if line not in ours]
     for name in re.findall(r"(?:implicit declaration of function|undeclared function|"
                            r"undeclared identifier) ['‘](\w+)|"
                            r"['‘](\w+)['’] undeclared", said):
         name = name[0] or name[1]
-        if re.search(rf"\b{name}\b", read_text(REFERENCE)):
-            return f": {name} stands further down in transformer.c"
-        if re.search(rf"\b{name}\b", others):
+        if re.search(rf"^(?!//)\S.*\b{name}\b", "\n".join(own), re.M):
             return (f": {name} stands outside of the region, and only what is between "
                     "its markers is taken")
+        if re.search(rf"^[A-Za-z].*\b{name}\(", read_text(REFERENCE), re.M):
+            return f": {name} stands further down in transformer.c"
     return ""
 
 
