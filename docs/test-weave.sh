@@ -56,11 +56,11 @@ plant()
     cp -r "$root/build/docs" "$copy/build"
 }
 
-# in_chapter LINE: puts a line, after an empty one, at the end of chapter 2
+# in_chapter LINE: puts a line, after an empty one, at the end of chapter 0
 in_chapter()
 {
     plant
-    awk -v line="$1" '/^\/\/@ chapter multi_head/ { print line "\n" } { print }' \
+    awk -v line="$1" '/^\/\/@ chapter numbers/ { print line "\n" } { print }' \
         "$root/transformer.c" > "$copy/transformer.c"
 }
 
@@ -87,11 +87,11 @@ refused "an example that does not exist" "there is no example nothing"
 in_chapter '// $$ \\\\Bigl( x $$'
 refused "a formula that pandoc cannot convert" "Could not convert TeX"
 
-# unread WHY LINE: this formula in chapter 2 cannot be read; its number is told
+# unread WHY LINE: this formula in chapter 0 cannot be read; its number is told
 unread()
 {
     in_chapter "//     $2"
-    line=$(grep -n '^//@ chapter multi_head$' "$root/transformer.c")
+    line=$(grep -n '^//@ chapter numbers$' "$root/transformer.c")
     refused "a formula that cannot be read: $2" \
         "transformer.c:${line%%:*}: a formula: $1"
 }
@@ -115,7 +115,7 @@ refused "a formula in a sentence that cannot be read" \
 
 in_chapter '// See chapter 16.'
 refused "a chapter that does not exist" "there is no chapter 16"
-in_chapter '// ## Softmax'
+in_chapter '// ## Letters'
 refused "two sections of one name in a chapter" "two sections named"
 plant
 cp "$copy/docs/figures/model.dot" "$copy/docs/figures/unused.dot"

@@ -680,6 +680,12 @@ def page(title, body, *, name, top, names=(), base="", footer=WOVEN):
         after=steps(name, names, "Previous and next page, at the end"))
 
 
+def text_of(name):
+    """What page() was given of a page that is woven."""
+    return re.search('<main id="content">\n(.*)\n</main>', read(f"{name}.html"),
+                     re.DOTALL)[1]
+
+
 def functions_page(book):
     """Every function with its contract and those that use it, every type with
     its place."""

@@ -72,11 +72,10 @@ def converted(file):
 
 
 def book():
-    """All chapters on one page."""
-    chapters = weave.Book()
-    whole = weave.pandoc("\n\n".join(map(chapters.chapter_markdown,
-                                         chapters.chapters)), "book", chapters)
-    for c in chapters.chapters:
+    """All chapters on one page: the texts of their pages, one after the other."""
+    chapters = weave.Book().chapters
+    whole = "\n".join(weave.text_of(c.page) for c in chapters)
+    for c in chapters:
         whole = whole.replace(f'href="{c.page}.html#', 'href="#') \
             .replace(f'href="{c.page}.html"', f'href="#{c.anchor}"')
     return weave.page("One page", whole, top=1, name="book")
