@@ -122,7 +122,7 @@ def read_terms(text, places):
 
 
 def slug(name):
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "add"
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def letter(name):
@@ -163,8 +163,8 @@ def terms_page(book, terms):
 
 def plain(contract):
     """A contract in Markdown as text; a line that ends early stays a line."""
-    text = re.sub(r"(?<!\\)\n(?! {4})", " ", contract).replace("\\\n", "\n")
-    return text.replace("`", "")
+    text = re.sub(r"(?<![\\\n])\n(?! {4}|\n)", " ", contract)
+    return text.replace("\\\n", "\n").replace("`", "")
 
 
 def shown_code(kind, lines):

@@ -283,7 +283,7 @@ class Book:
             if block.kind == "deviation":
                 self.deviations.append((chapter, block.text()))
             if block.kind == "code":
-                text = "\n".join(contract_of(prose)).split("\n\n")[0]
+                text = "\n".join(contract_of(prose))
                 for name, kind, first, last in definitions(block):
                     if kind == "prototype":
                         self.declared[name] = text
