@@ -74,7 +74,8 @@ def converted(file):
 def book():
     """All chapters on one page."""
     chapters = weave.Book()
-    whole = "\n\n".join(map(chapters.chapter_markdown, chapters.chapters))
+    whole = "\n\n".join([*map(chapters.chapter_markdown, chapters.chapters),
+                         weave.last_chapter(chapters)])
     for c in chapters.chapters:
         whole = whole.replace(f"]({c.page}.html#", "](#") \
             .replace(f'href="{c.page}.html#', 'href="#') \
