@@ -258,6 +258,8 @@ build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
 build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
 build/notebook/15-classifier build/notebook/15-classifier-check: \
     notebook/classifier.c
+build/notebook/gpt build/notebook/16-gpt-check: notebook/gpt.h
+build/notebook/16-gpt: notebook/gpt.c notebook/gpt.h
 
 build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags
 	@mkdir -p build/notebook

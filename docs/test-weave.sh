@@ -52,7 +52,7 @@ plant()
     rm -rf "$copy"
     mkdir -p "$copy/build"
     cp -r "$root/transformer.c" "$root/README.md" "$root/docs" "$root/data" \
-        "$root/tests" "$copy"
+        "$root/notebook" "$root/tests" "$copy"
     cp -r "$root/build/docs" "$copy/build"
 }
 

@@ -95,6 +95,7 @@ class Block:
 
 
 INTERLUDES = {"fast_product": "fast"}  # chapters without a number: their pages
+LAST = ("gpt", "From here to GPT")  # the last chapter, which is not in the file
 
 
 class Chapter:
@@ -809,7 +810,7 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-DIRECTIVES = "figure|function|table|file|broken|outcome"
+DIRECTIVES = "figure|function|program|lab|table|file|broken|outcome"
 
 
 def directives(book, text):
@@ -818,6 +819,11 @@ def directives(book, text):
         "figure": lambda name: book.figure(name, "docs/source"),
         "function": lambda name: "``` c\n" + function_text(
             name, "tests/bench/product.c") + "\n```",
+        "program": lambda name: "``` c\n" + "\n".join(
+            line for line in book.defined[name][2] if "//@" not in line)
+        + "\n```",
+        "lab": lambda name: "``` c\n" + function_text(
+            name, "notebook/gpt.h") + "\n```",
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
@@ -845,6 +851,11 @@ def chapter_minutes(chapter):
     """The same of a chapter with its boxes and questions."""
     more = read(f"source/{chapter.page}.md").split()
     return minutes(chapter.blocks) + len(more) / WORDS
+
+
+def last_chapter(book):
+    """The chapter behind those of the file."""
+    return book.link(directives(book, read(f"source/{LAST[0]}.md")))
 
 
 def to_five(duration):
@@ -909,15 +920,18 @@ def contents_list(book, text):
     """The chapters, each with what it promises and the minutes it takes. The
     text has a line "PAGE: promise" for each."""
     promises = dict(line.split(": ", 1) for line in text.splitlines())
-    if list(promises) != [c.page for c in book.chapters]:
+    rows = [("" if c.number is None else c.number, c.page,
+             c.label if c.number is None else c.title, chapter_minutes(c))
+            for c in book.chapters]
+    rows.append(("", *LAST, len(last_chapter(book).split()) / WORDS))
+    if list(promises) != [page for _, page, *_ in rows]:
         fail("source/index.md: @contents needs one promise for each chapter, "
              "in the order of the chapters")
-    items = [f'<li><span class="number">{"" if c.number is None else c.number}'
-             f'</span> <a href="{c.page}.html">'
-             f"{html.escape(c.label if c.number is None else c.title)}</a> "
-             f'<span class="promise">{html.escape(promises[c.page])}</span> '
-             f'<span class="minutes">{to_five(chapter_minutes(c))} min</span></li>'
-             for c in book.chapters]
+    items = [f'<li><span class="number">{number}</span> '
+             f'<a href="{name}.html">{html.escape(title)}</a> '
+             f'<span class="promise">{html.escape(promises[name])}</span> '
+             f'<span class="minutes">{to_five(duration)} min</span></li>'
+             for number, name, title, duration in rows]
     return raw('<ul class="chapters">\n' + "\n".join(items) + "\n</ul>")
 
 
@@ -956,10 +970,11 @@ def articles_page(book):
 
 def pages_of(book):
     """(name, title, Markdown) of every page, in their order."""
-    chapters = [(c.page, c.label, book.chapter_markdown(c))
-                for c in book.chapters]
-    pages = [("index", TITLE, index_page(book)), *chapters]
-    pages += [("articles", "From your tutorial to the chapters",
+    pages = [("index", TITLE, index_page(book))]
+    pages += [(c.page, c.label, book.chapter_markdown(c))
+              for c in book.chapters]
+    pages += [(*LAST, last_chapter(book)),
+              ("articles", "From your tutorial to the chapters",
                articles_page(book)),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),

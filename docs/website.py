@@ -73,11 +73,12 @@ def converted(file):
 
 def book():
     """All chapters on one page: the texts of their pages, one after the other."""
-    chapters = weave.Book().chapters
-    whole = "\n".join(weave.text_of(c.page) for c in chapters)
-    for c in chapters:
-        whole = whole.replace(f'href="{c.page}.html#', 'href="#') \
-            .replace(f'href="{c.page}.html"', f'href="#{c.anchor}"')
+    chapters = [(c.page, c.anchor) for c in weave.Book().chapters]
+    chapters.append((weave.LAST[0], f"chapter-{weave.LAST[0]}"))
+    whole = "\n".join(weave.text_of(page) for page, _ in chapters)
+    for page, anchor in chapters:
+        whole = whole.replace(f'href="{page}.html#', 'href="#') \
+            .replace(f'href="{page}.html"', f'href="#{anchor}"')
     return weave.page("One page", whole, top=1, name="book")
 
 

@@ -52,12 +52,7 @@ void step(Trainer *t, const Batch *batch, bool causal) {
     memset(g->values, 0, g->count * sizeof(real));
     loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
     transformer_backward(&pass, &saved, t->model, g, logits);
-    Adam adam = {t->model->values, t->m->values, t->v->values, g->values,
-                 g->count};
-    double norm = l2_norm(g->values, g->count);
-    t->step++;
-    adam_step(adam, clip_factor(norm, t->recipe.clip),
-              learning_rate(&t->recipe, t->step), t->step);
+    take_step(t);
 }
 
 // Greedy decoding as one writes it first: for each word, all of what has been

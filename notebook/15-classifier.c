@@ -77,12 +77,7 @@ double step(Lab *lab, const Examples *e) {
     clear(g->values, g->count);
     Loss loss = classifier_gradient(&pass, t->model, g, e,
                                     hide(lab, &t->arena, e));
-    Adam adam = {t->model->values, t->m->values, t->v->values, g->values,
-                 g->count};
-    double norm = l2_norm(g->values, g->count);
-    t->step++;
-    adam_step(adam, clip_factor(norm, t->recipe.clip),
-              learning_rate(&t->recipe, t->step), t->step);
+    take_step(t);
     return loss.loss / (double)loss.tokens;
 }
 

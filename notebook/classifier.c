@@ -9,8 +9,8 @@
 // and the vocabulary serve as they are. (The V columns include the four special
 // tokens, which are never the answer; a few steps of training rule them out.)
 // Only two things are new: the list of parameters, which is shorter, and the
-// mean over a sentence. The file is to be included behind transformer.c, and
-// its letters are those of transformer.c.
+// mean over a sentence. The file is to be included behind lab.h, and its
+// letters are those of transformer.c.
 
 // ## Parameters
 //
@@ -26,33 +26,14 @@ void list_classifier(Transformer *t) {
     if (c->positions == LEARNED)
         list_table(t, &t->source_positions, c->max_len + 1,
                    "source_positions");
-    for (int l = 0; l < c->layers; l++) {
-        char path[NAME_SIZE];
-        EncoderLayer *w = &t->encoder.layer[l];
-        snprintf(path, sizeof path, "encoder.%d.", l);
-        list_attention(t, &w->self_attention, join(path, "self_attention"));
-        list_ffn(t, &w->feed_forward, join(path, "feed_forward"));
-    }
-    if (c->norm == PRE_NORM)
-        list_norm(t, &t->encoder.norm, join("encoder", ".norm"));
+    list_encoder(t);
     list_linear(t, &t->output, c->d_model, c->target_vocab, join("output", ""));
 }
 
 // A classifier in one of its four roles, all numbers zero. The caller gives it
 // back with transformer_free.
 Transformer *classifier_zeros(const Config *config) {
-    Transformer *t = allocate(1, sizeof *t);
-    t->config = *config;
-    t->encoder.layer = allocate((size_t)config->layers,
-                                sizeof *t->encoder.layer);
-    list_classifier(t);
-    real *next = t->values = allocate(t->count, sizeof(real));
-    for (int i = 0; i < t->tensors; i++) {
-        Tensor *tensor = &t->tensor[i];
-        *tensor->mat = mat(next, tensor->rows, tensor->cols);
-        next += (size_t)tensor->rows * (size_t)tensor->cols;
-    }
-    return t;
+    return encoder_zeros(config, list_classifier);
 }
 
 // In the role of the parameters, with the table of sines and cosines.

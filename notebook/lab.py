@@ -3,9 +3,11 @@ checked numbers, and how plots look."""
 import csv
 import io
 import os
+import re
 import subprocess
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -68,6 +70,73 @@ def column(rows, name, **where):
     values."""
     return [row[name] for row in rows
             if all(row[key] == value for key, value in where.items())]
+
+
+HEAD = re.compile(r"^\w[\w *]*?(\w+)\([^;{}]*\) \{\n", re.M)
+
+
+def code_of(*paths):
+    """The lines of C files that are neither empty nor comments."""
+    code = ""
+    for path in paths:
+        with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+            code += "".join(line for line in file
+                            if not re.match(r"\s*(//|$)", line))
+    return code
+
+
+def calls(*paths):
+    """What these files call of transformer.c -> the names of the functions that
+    they call themselves, of those that are reached through these, of all."""
+    code = code_of("transformer.c")
+    body = {head[1]: code[head.end():code.index("\n}\n", head.end())]
+            for head in HEAD.finditer(code)}
+
+    def called(text):
+        return {name for name in re.findall(r"\b(\w+)\(", text) if name in body}
+
+    direct = called(code_of(*paths))
+    reached, new = set(), direct
+    while new:
+        reached |= new
+        new = set().union(*(called(body[name]) for name in new)) - reached
+    return direct, reached, set(body)
+
+
+def encoder_tensors(encoder, of):
+    """{name in transformer.c: the same numbers} of PyTorch's
+    nn.TransformerEncoder; of(p) is a parameter itself or its gradient."""
+    found = {}
+
+    def linear(name, weight, bias):
+        found[name + ".weight"], found[name + ".bias"] = weight.T, bias
+
+    def norm(name, module):
+        found[name + ".gain"] = of(module.weight)
+        found[name + ".bias"] = of(module.bias)
+
+    for l, layer in enumerate(encoder.layers):
+        at, attention = f"encoder.{l}.", layer.self_attn
+        for part, weight, bias in zip(("query", "key", "value"),
+                                      of(attention.in_proj_weight).chunk(3),
+                                      of(attention.in_proj_bias).chunk(3)):
+            linear(f"{at}self_attention.{part}", weight, bias)
+        for part, module in (("self_attention.output", attention.out_proj),
+                             ("feed_forward.inner", layer.linear1),
+                             ("feed_forward.outer", layer.linear2)):
+            linear(at + part, of(module.weight), of(module.bias))
+        norm(at + "self_attention_norm", layer.norm1)
+        norm(at + "feed_forward_norm", layer.norm2)
+    if encoder.norm is not None:
+        norm("encoder.norm", encoder.norm)
+    return found
+
+
+def error(a, b):
+    """The largest |a - b| / max(|a|, |b|, 0.001) of two lists of numbers."""
+    a, b = np.ravel(a), np.ravel(b)
+    return float(np.max(np.abs(a - b) / np.maximum(
+        np.maximum(np.abs(a), np.abs(b)), 1e-3)))
 
 
 # In the short form every cell runs, but nothing is trained to the end.

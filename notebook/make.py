@@ -40,6 +40,7 @@ except ImportError as missing:
              f"{missing.name})")
 
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel warns
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # else PyTorch does
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 BUILD = os.path.join(ROOT, "build", "notebook")

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Tests of make.py and lab.py with small labs that need no training.
+"""Tests of make.py and lab.py with small labs that need no training, and of the
+program gpt with a small model.
 
     python3 notebook/test.py
 
 Each test states its claim. The last line is "N passed, N failed".
 """
 import os
+import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
 LAB = """``` {.code .python}
 import lab
 from lab import plt
@@ -171,7 +176,104 @@ def text_of(folder, name):
         return file.read().split('"outputs"')[-1]
 
 
+def gpt(folder, *words):
+    return subprocess.run(
+        [f"{ROOT}/build/notebook/gpt", *map(str, words)], cwd=folder,
+        capture_output=True, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def refused(done, status, *words):
+    """One line that says why, and nothing else."""
+    lines = done.stderr.decode().splitlines()
+    return (done.returncode == status and len(lines) == 1 and not done.stdout
+            and all(word in lines[0] for word in words))
+
+
+def bytes_of(folder, name):
+    with open(f"{folder}/{name}", "rb") as file:
+        return file.read()
+
+
+def write(folder, name, content):
+    with open(f"{folder}/{name}", "wb") as file:
+        file.write(content)
+
+
+def test_gpt_use(folder):
+    subprocess.run(["make", "-s", "build/notebook/gpt"], cwd=ROOT, check=True)
+    text = "".join(f"line {k}:\tüber {k * k % 97}\n" for k in range(400))
+    write(folder, "text", text.encode())
+    small = ("--d-model", 8, "--heads", 2, "--layers", 1, "--context", 16)
+    for tokens in ("char", "bpe"):
+        done = gpt(folder, "train", "text", "--tokens", tokens, *small,
+                   "--steps", 40, "--valid", "text", "--model", tokens)
+        claim(f"gpt learns a text of its own ({tokens})", done.returncode == 0
+              and b"step 40/40" in done.stderr, done.stderr)
+        done = gpt(folder, "generate", tokens, "line 7", "--tokens", 50)
+        claim("and goes on with a prompt, for longer than its context",
+              done.returncode == 0 and done.stdout.startswith(b"line 7")
+              and len(done.stdout.decode()) > 50, done.stderr)
+        again = gpt(folder, "generate", tokens, "line 7", "--tokens", 50)
+        other = gpt(folder, "generate", tokens, "line 7", "--tokens", 50,
+                    "--seed", 2)
+        claim("one seed gives one text, another seed another",
+              done.stdout == again.stdout != other.stdout)
+    gpt(folder, "train", "text", *small, "--steps", 17, "--model", "two")
+    gpt(folder, "train", "text", "--resume", "--steps", 40, "--model", "two")
+    gpt(folder, "train", "text", *small, "--steps", 40, "--model", "one")
+    claim("a training that is resumed ends in the same bytes",
+          bytes_of(folder, "one") == bytes_of(folder, "two"))
+    with subprocess.Popen([f"{ROOT}/build/notebook/gpt", "train", "text",
+                           "--steps", "1000000", "--model", "stopped"],
+                          cwd=folder, stderr=subprocess.PIPE) as process:
+        process.stderr.readline()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    claim("Ctrl-C saves", process.returncode == 130 and b"--resume" in said
+          and gpt(folder, "generate", "stopped").returncode == 0, said)
+
+
+def test_gpt_refuses(folder):
+    for content, words in ((b"", "empty"), (b"ab\n\0", "zero byte"),
+                           (b"ab\n\xff", "2: not valid UTF-8"),
+                           (b"ab", "only 2 tokens")):
+        write(folder, "wrong", content)
+        claim(f"a text that is no use is refused: {words}",
+              refused(gpt(folder, "train", "wrong"), 1, "wrong", words))
+    for words in ((), ("paint",), ("train",), ("generate",), ("train", "a", "b"),
+                  ("train", "text", "--heads", 3), ("train", "text", "--layers"),
+                  ("train", "text", "--merges", 5),
+                  ("train", "text", "--model", "text"),
+                  ("train", "text", "--tokens", "word"),
+                  ("train", "text", "--resume", "--layers", 2),
+                  ("generate", "char", "--top-p", 0),
+                  ("generate", "char", "a", "--top-k", "x"),
+                  ("generate", "char", "--steps", 5), ("generate", "char", "")):
+        claim(f"wrong use is refused in one line: gpt {' '.join(map(str, words))}",
+              refused(gpt(folder, *words), 2, "--help"))
+    good, chance = bytes_of(folder, "char"), random.Random(1)
+    header = 8 + int.from_bytes(good[:8], "little")
+    wrong = []
+    for _ in range(100):
+        bad = bytearray(good)
+        at = chance.randrange(header)
+        chance.choice((lambda: bad.__delitem__(slice(at, len(bad))),
+                       lambda: bad.__delitem__(slice(at, at + 9)),
+                       lambda: bad.insert(at, chance.randrange(256)),
+                       lambda: bad.__setitem__(at, bad[at] ^ 0x80)))()
+        write(folder, "bad", bad)
+        done = gpt(folder, "generate", "bad", "--tokens", 1)
+        if not refused(done, 1, "bad"):
+            wrong.append((at, done.returncode, done.stderr))
+    claim("100 damaged models are refused in one line each", not wrong, wrong)
+
+
 def main():
+    with tempfile.TemporaryDirectory() as folder:
+        test_gpt_use(folder)
+        test_gpt_refuses(folder)
     with tempfile.TemporaryDirectory() as folder:
         project(folder)
         test_numbers(folder)

@@ -1,0 +1,1313 @@
+// Written by docs/weave.py: what can be found, and below it docs/source/script.js.
+const FOUND = [
+["term", "00-manual.html#manual-letters", "accumulated gradient", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
+["term", "00-manual.html#manual-letters", "gradient accumulation", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
+["term", "00-manual.html#manual-letters", "+=", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
+["term", "05-feed-forward.html#activation_forward", "activation function", "activation_forward, chapter 5", "What acts on each number by itself between two linear layers: ReLU or GELU.", ""],
+["term", "05-feed-forward.html#activation_forward", "nonlinearity", "activation_forward, chapter 5", "What acts on each number by itself between two linear layers: ReLU or GELU.", ""],
+["term", "08-decoder.html#Saved", "activations", "Saved, chapter 8", "What the forward pass computes and the backward pass still needs.", ""],
+["term", "08-decoder.html#Saved", "intermediate results", "Saved, chapter 8", "What the forward pass computes and the backward pass still needs.", ""],
+["term", "11-training.html#adam_step", "Adam", "adam_step, chapter 11", "Moves each parameter by the mean of its gradients divided by the root of the mean of their squares.", ""],
+["term", "11-training.html#adam_step", "optimizer", "adam_step, chapter 11", "Moves each parameter by the mean of its gradients divided by the root of the mean of their squares.", ""],
+["term", "01-numbers.html#Arena", "arena", "Arena, chapter 1", "Memory that is taken piece by piece during a step and given back all at once.", ""],
+["term", "01-numbers.html#Arena", "bump allocator", "Arena, chapter 1", "Memory that is taken piece by piece during a step and given back all at once.", ""],
+["term", "02-attention.html#Head", "attention head", "Head, chapter 2", "A band of K columns of the queries, keys and values, with attention of its own.", ""],
+["term", "02-attention.html#Head", "head", "Head, chapter 2", "A band of K columns of the queries, keys and values, with attention of its own.", ""],
+["term", "02-attention.html#softmax_forward", "attention weights", "softmax_forward, chapter 2", "The share of each value that a query fetches; each row sums to 1.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "autograd", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "automatic differentiation", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "backpropagation", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "backward pass", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "chain rule", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
+["term", "09-masks.html#Batch", "batch", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
+["term", "09-masks.html#Batch", "mini-batch", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
+["term", "12-decoding.html#beam_search", "beam search", "beam_search, chapter 12", "Decoding that keeps several unfinished translations in each step, not only the best one.", ""],
+["term", "12-decoding.html#beam_search", "beam width", "beam_search, chapter 12", "Decoding that keeps several unfinished translations in each step, not only the best one.", ""],
+["term", "03-multi-head.html#Linear", "bias", "Linear, chapter 3", "The row that a linear layer adds to each row of its output.", ""],
+["term", "11-training.html#adam_step", "bias correction", "adam_step, chapter 11", "Adam's moments begin at zero; dividing by 1-βᵗ makes up for that.", ""],
+["term", "12-decoding.html#bleu", "BLEU", "bleu, chapter 12", "A measure of translations: the runs of one to four words that they share with a reference.", ""],
+["term", "09-masks.html#START", "BOS", "START, chapter 9", "The token that the decoder reads first.", ""],
+["term", "09-masks.html#START", "start token", "START, chapter 9", "The token that the decoder reads first.", ""],
+["term", "09-masks.html#START", "SOS", "START, chapter 9", "The token that the decoder reads first.", ""],
+["term", "03-multi-head.html#linear_forward", "broadcasting", "linear_forward, chapter 3", "One row used for every row: the bias of a linear layer, or a mask with a row stride of 0.", ""],
+["term", "10-words.html#epoch_order", "bucketing", "epoch_order, chapter 10", "Putting sentences of similar length into one batch, so that little of it is padding.", ""],
+["term", "10-words.html#epoch_order", "sorting by length", "epoch_order, chapter 10", "Putting sentences of similar length into one batch, so that little of it is padding.", ""],
+["term", "10-words.html#learn_merges", "byte pair encoding", "learn_merges, chapter 10", "Tokens that are pieces of words: the pair of neighbours that occurs most often is merged, again and again.", ""],
+["term", "10-words.html#learn_merges", "BPE", "learn_merges, chapter 10", "Tokens that are pieces of words: the pair of neighbours that occurs most often is merged, again and again.", ""],
+["term", "10-words.html#learn_merges", "subwords", "learn_merges, chapter 10", "Tokens that are pieces of words: the pair of neighbours that occurs most often is merged, again and again.", ""],
+["term", "10-words.html#learn_merges", "byte pairs", "learn_merges, chapter 10", "Tokens that are pieces of words: the pair of neighbours that occurs most often is merged, again and again.", ""],
+["term", "09-masks.html#causal_mask", "causal mask", "causal_mask, chapter 9", "Lets query i see key j only if j ≤ i, so that no word is predicted from the words after it.", ""],
+["term", "09-masks.html#causal_mask", "look-ahead mask", "causal_mask, chapter 9", "Lets query i see key j only if j ≤ i, so that no word is predicted from the words after it.", ""],
+["term", "09-masks.html#causal_mask", "subsequent mask", "causal_mask, chapter 9", "Lets query i see key j only if j ≤ i, so that no word is predicted from the words after it.", ""],
+["term", "09-masks.html#causal_mask", "triangular mask", "causal_mask, chapter 9", "Lets query i see key j only if j ≤ i, so that no word is predicted from the words after it.", ""],
+["term", "09-masks.html#causal_mask", "tril", "causal_mask, chapter 9", "Lets query i see key j only if j ≤ i, so that no word is predicted from the words after it.", ""],
+["term", "14-saving.html#save_checkpoint", "checkpoint", "save_checkpoint, chapter 14", "A file with the parameters, Adam's moments, the settings and the vocabularies.", ""],
+["term", "14-saving.html#save_checkpoint", "saved model", "save_checkpoint, chapter 14", "A file with the parameters, Adam's moments, the settings and the vocabularies.", ""],
+["term", "14-saving.html#save_checkpoint", "safetensors", "save_checkpoint, chapter 14", "A file with the parameters, Adam's moments, the settings and the vocabularies.", ""],
+["term", "14-saving.html#save_checkpoint", "state_dict", "save_checkpoint, chapter 14", "A file with the parameters, Adam's moments, the settings and the vocabularies.", ""],
+["term", "01-numbers.html#Mat", "contiguous", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
+["term", "01-numbers.html#Mat", "view", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
+["term", "01-numbers.html#Mat", "stride", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
+["term", "01-numbers.html#Mat", "transpose", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
+["term", "10-words.html#read_pairs", "corpus", "read_pairs, chapter 10", "A file with a source and a target sentence in each line.", ""],
+["term", "10-words.html#read_pairs", "data set", "read_pairs, chapter 10", "A file with a source and a target sentence in each line.", ""],
+["term", "10-words.html#read_pairs", "sentence pairs", "read_pairs, chapter 10", "A file with a source and a target sentence in each line.", ""],
+["term", "08-decoder.html#decoder_layer_forward", "cross-attention", "decoder_layer_forward, chapter 8", "Attention whose queries come from the decoder and whose keys and values come from the encoder.", ""],
+["term", "08-decoder.html#decoder_layer_forward", "encoder-decoder attention", "decoder_layer_forward, chapter 8", "Attention whose queries come from the decoder and whose keys and values come from the encoder.", ""],
+["term", "11-training.html#loss_forward", "cross-entropy", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
+["term", "11-training.html#loss_forward", "loss", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
+["term", "11-training.html#loss_forward", "negative log-likelihood", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
+["term", "11-training.html#loss_forward", "NLL", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
+["term", "11-training.html#loss_forward", "criterion", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
+["term", "05-feed-forward.html#FeedForward", "d_ff", "FeedForward, chapter 5", "The width between the two linear layers of the feed-forward network; four times d_model by default.", ""],
+["term", "05-feed-forward.html#FeedForward", "inner width", "FeedForward, chapter 5", "The width between the two linear layers of the feed-forward network; four times d_model by default.", ""],
+["term", "03-multi-head.html#head", "d_k", "head, chapter 3", "The width of one head, d_model divided by the number of heads; the letter is K.", ""],
+["term", "03-multi-head.html#head", "d_v", "head, chapter 3", "The width of one head, d_model divided by the number of heads; the letter is K.", ""],
+["term", "03-multi-head.html#head", "head width", "head, chapter 3", "The width of one head, d_model divided by the number of heads; the letter is K.", ""],
+["term", "01-numbers.html#Config", "d_model", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "01-numbers.html#Config", "model width", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "01-numbers.html#Config", "hidden size", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "01-numbers.html#Config", "embedding dimension", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "08-decoder.html#decoder_forward", "decoder", "decoder_forward, chapter 8", "The stack that writes the translation: self-attention under a causal mask, cross-attention, feed-forward.", ""],
+["term", "articles.html#lets-build-gpt", "decoder-only", "\"Let's build GPT\", From your tutorial to the chapters", "A stack without an encoder that predicts the next token; built from this file's parts in the labs.", ""],
+["term", "articles.html#lets-build-gpt", "GPT", "\"Let's build GPT\", From your tutorial to the chapters", "A stack without an encoder that predicts the next token; built from this file's parts in the labs.", ""],
+["term", "articles.html#lets-build-gpt", "language model", "\"Let's build GPT\", From your tutorial to the chapters", "A stack without an encoder that predicts the next token; built from this file's parts in the labs.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "derivative", "\"How to differentiate a program\", chapter 0", "How fast the loss grows with a number; the gradient of x is called dx.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "gradient", "\"How to differentiate a program\", chapter 0", "How fast the loss grows with a number; the gradient of x is called dx.", ""],
+["term", "10-words.html#detokenize", "detokenize", "detokenize, chapter 10", "From the numbers of a translation back to its text.", ""],
+["term", "01-numbers.html#dot", "dot product", "dot, chapter 1", "What a query and a key are compared by.", ""],
+["term", "01-numbers.html#dot", "score", "dot, chapter 1", "What a query and a key are compared by.", ""],
+["term", "01-numbers.html#dot", "similarity", "dot, chapter 1", "What a query and a key are compared by.", ""],
+["term", "02-attention.html#attention_backward", "dq", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
+["term", "02-attention.html#attention_backward", "dk", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
+["term", "02-attention.html#attention_backward", "dv", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
+["term", "01-numbers.html#dropout", "dropout", "dropout, chapter 1", "Sets numbers to zero at random in training and scales up the rest.", ""],
+["term", "01-numbers.html#Dropout", "dropout mask", "Dropout, chapter 1", "Not kept: whether a number is dropped is a function of its place and a key, so the backward pass calls the same function.", ""],
+["term", "11-training.html#validate", "early stopping", "validate, chapter 11", "With --valid, the model with the lowest held-out loss is the one that is kept.", ""],
+["term", "11-training.html#validate", "best checkpoint", "validate, chapter 11", "With --valid, the model with the lowest held-out loss is the one that is kept.", ""],
+["term", "04-embedding.html#embedding_forward", "embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
+["term", "04-embedding.html#embedding_forward", "token embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
+["term", "04-embedding.html#embedding_forward", "look-up table", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
+["term", "07-encoder.html#encoder_forward", "encoder", "encoder_forward, chapter 7", "The stack that reads the source: self-attention and feed-forward in each layer.", ""],
+["term", "09-masks.html#END", "EOS", "END, chapter 9", "The token that ends a sentence; the decoder must learn to write it.", ""],
+["term", "09-masks.html#END", "end token", "END, chapter 9", "The token that ends a sentence; the decoder must learn to write it.", ""],
+["term", "10-words.html#epoch_order", "epoch", "epoch_order, chapter 10", "One pass through the training data.", ""],
+["term", "06-residual.html#NORM_EPSILON", "epsilon of layer norm", "NORM_EPSILON, chapter 6", "Added to the variance, so that a constant row divides by something.", ""],
+["term", "12-decoding.html#translate", "evaluation mode", "translate, chapter 12", "Using a trained model, without dropout: here each pass has a dropout rate of its own.", ""],
+["term", "12-decoding.html#translate", "inference", "translate, chapter 12", "Using a trained model, without dropout: here each pass has a dropout rate of its own.", ""],
+["term", "12-decoding.html#translate", "model.eval()", "translate, chapter 12", "Using a trained model, without dropout: here each pass has a dropout rate of its own.", ""],
+["term", "12-decoding.html#add_match", "exact match", "add_match, chapter 12", "The share of translations that equal their reference.", ""],
+["term", "05-feed-forward.html#ffn_forward", "feed-forward network", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
+["term", "05-feed-forward.html#ffn_forward", "FFN", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
+["term", "05-feed-forward.html#ffn_forward", "MLP", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
+["term", "05-feed-forward.html#ffn_forward", "position-wise", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "finite differences", "\"How to differentiate a program\", chapter 0", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "gradient check", "\"How to differentiate a program\", chapter 0", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "numerical gradient", "\"How to differentiate a program\", chapter 0", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
+["term", "11-training.html#loss_backward", "fused softmax and cross-entropy", "loss_backward, chapter 11", "The gradient of both together is p - q, which needs no division by a small probability.", ""],
+["term", "06-residual.html#Norm", "gain and bias of a norm", "Norm, chapter 6", "What a normalized row is multiplied by and what is added to it; both are learned.", ""],
+["term", "06-residual.html#Norm", "gamma and beta", "Norm, chapter 6", "What a normalized row is multiplied by and what is added to it; both are learned.", ""],
+["term", "05-feed-forward.html#activation_forward", "GELU", "activation_forward, chapter 5", "The activation z times the share of a normal distribution below z.", ""],
+["term", "12-decoding.html#translate", "generate", "translate, chapter 12", "Writing one word at a time, each from those written before it.", ""],
+["term", "12-decoding.html#translate", "autoregressive decoding", "translate, chapter 12", "Writing one word at a time, each from those written before it.", ""],
+["term", "12-decoding.html#translate", "inference loop", "translate, chapter 12", "Writing one word at a time, each from those written before it.", ""],
+["term", "11-training.html#clip_factor", "gradient clipping", "clip_factor, chapter 11", "Shortens the gradient of all parameters to a largest norm.", ""],
+["term", "11-training.html#clip_factor", "clip_grad_norm", "clip_factor, chapter 11", "Shortens the gradient of all parameters to a largest norm.", ""],
+["term", "11-training.html#training-adam", "gradient descent", "\"Adam\", chapter 11", "The plain step p -= rate · g, which Adam refines.", ""],
+["term", "11-training.html#training-adam", "SGD", "\"Adam\", chapter 11", "The plain step p -= rate · g, which Adam refines.", ""],
+["term", "12-decoding.html#translate", "greedy decoding", "translate, chapter 12", "Takes the most probable word in each step and never takes it back.", ""],
+["term", "12-decoding.html#translate", "argmax", "translate, chapter 12", "Takes the most probable word in each step and never takes it back.", ""],
+["term", "11-training.html#Recipe", "hyperparameters", "Recipe, chapter 11", "Choices that are made before training, and not learned.", ""],
+["term", "11-training.html#Recipe", "settings", "Recipe, chapter 11", "Choices that are made before training, and not learned.", ""],
+["term", "11-training.html#Recipe", "options", "Recipe, chapter 11", "Choices that are made before training, and not learned.", ""],
+["term", "11-training.html#NOAM", "inverse square root", "NOAM, chapter 11", "How the learning rate falls after the warm-up.", ""],
+["term", "11-training.html#NOAM", "noam", "NOAM, chapter 11", "How the learning rate falls after the warm-up.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "Jacobian", "\"How to differentiate a program\", chapter 0", "The matrix of all ∂y_j/∂x_i of a step; it is never built.", ""],
+["term", "02-attention.html#attention-attention-forward-and-backward", "key", "\"Attention, forward and backward\", chapter 2", "A query asks, a key is compared with it, and the value is what is fetched.", ""],
+["term", "02-attention.html#attention-attention-forward-and-backward", "query", "\"Attention, forward and backward\", chapter 2", "A query asks, a key is compared with it, and the value is what is fetched.", ""],
+["term", "02-attention.html#attention-attention-forward-and-backward", "value", "\"Attention, forward and backward\", chapter 2", "A query asks, a key is compared with it, and the value is what is fetched.", ""],
+["term", "02-attention.html#attention-attention-forward-and-backward", "QKV", "\"Attention, forward and backward\", chapter 2", "A query asks, a key is compared with it, and the value is what is fetched.", ""],
+["term", "12-decoding.html#LayerCache", "KV cache", "LayerCache, chapter 12", "Keys and values of the words so far, kept so that each step computes only one new position.", ""],
+["term", "12-decoding.html#LayerCache", "key-value cache", "LayerCache, chapter 12", "Keys and values of the words so far, kept so that each step computes only one new position.", ""],
+["term", "12-decoding.html#LayerCache", "past_key_values", "LayerCache, chapter 12", "Keys and values of the words so far, kept so that each step computes only one new position.", ""],
+["term", "12-decoding.html#LayerCache", "incremental decoding", "LayerCache, chapter 12", "Keys and values of the words so far, kept so that each step computes only one new position.", ""],
+["term", "11-training.html#loss_forward", "label smoothing", "loss_forward, chapter 11", "Spreads ε of the target's weight evenly over all words: see Recipe.smoothing and --label-smoothing.", ""],
+["term", "06-residual.html#norm_forward", "layer normalization", "norm_forward, chapter 6", "Gives each row mean 0 and variance 1, then a gain and a bias.", ""],
+["term", "06-residual.html#norm_forward", "layer norm", "norm_forward, chapter 6", "Gives each row mean 0 and variance 1, then a gain and a bias.", ""],
+["term", "06-residual.html#norm_forward", "LayerNorm", "norm_forward, chapter 6", "Gives each row mean 0 and variance 1, then a gain and a bias.", ""],
+["term", "11-training.html#learning_rate", "learning rate", "learning_rate, chapter 11", "The length of a step: it rises during warm-up, then falls.", ""],
+["term", "11-training.html#learning_rate", "schedule", "learning_rate, chapter 11", "The length of a step: it rises during warm-up, then falls.", ""],
+["term", "11-training.html#learning_rate", "scheduler", "learning_rate, chapter 11", "The length of a step: it rises during warm-up, then falls.", ""],
+["term", "12-decoding.html#length_penalty", "length penalty", "length_penalty, chapter 12", "What a beam divides its scores by, so that long translations are not at a disadvantage.", ""],
+["term", "12-decoding.html#length_penalty", "length normalization", "length_penalty, chapter 12", "What a beam divides its scores by, so that long translations are not at a disadvantage.", ""],
+["term", "03-multi-head.html#linear_forward", "linear layer", "linear_forward, chapter 3", "y = x W + b.", ""],
+["term", "03-multi-head.html#linear_forward", "fully connected layer", "linear_forward, chapter 3", "y = x W + b.", ""],
+["term", "03-multi-head.html#linear_forward", "nn.Linear", "linear_forward, chapter 3", "y = x W + b.", ""],
+["term", "03-multi-head.html#linear_forward", "projection", "linear_forward, chapter 3", "y = x W + b.", ""],
+["term", "08-decoder.html#decode", "logits", "decode, chapter 8", "The numbers before softmax, one for each word of the vocabulary.", ""],
+["term", "11-training.html#sum_exponentials", "log-sum-exp", "sum_exponentials, chapter 11", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
+["term", "11-training.html#sum_exponentials", "lse", "sum_exponentials, chapter 11", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
+["term", "11-training.html#sum_exponentials", "numerical stability", "sum_exponentials, chapter 11", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
+["term", "15-commands.html#write_log", "loss curve", "write_log, chapter 15", "Loss, learning rate and gradient norm of each step, as CSV (--log).", ""],
+["term", "15-commands.html#write_log", "training log", "write_log, chapter 15", "Loss, learning rate and gradient norm of each step, as CSV (--log).", ""],
+["term", "02-attention.html#Mask", "mask", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
+["term", "02-attention.html#Mask", "masking", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
+["term", "02-attention.html#Mask", "-inf", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
+["term", "01-numbers.html#matmul", "matrix product", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul", "matmul", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul", "GEMM", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "08-decoder.html#encode", "memory", "encode, chapter 8", "The last output of the encoder, from which cross-attention takes its keys and values.", ""],
+["term", "08-decoder.html#encode", "encoder output", "encode, chapter 8", "The last output of the encoder, from which cross-attention takes its keys and values.", ""],
+["term", "11-training.html#Adam", "moments", "Adam, chapter 11", "Adam's running means of each gradient (m) and of its square (v).", ""],
+["term", "11-training.html#Adam", "running mean", "Adam, chapter 11", "Adam's running means of each gradient (m) and of its square (v).", ""],
+["term", "11-training.html#Adam", "momentum", "Adam, chapter 11", "Adam's running means of each gradient (m) and of its square (v).", ""],
+["term", "03-multi-head.html#multi_head_forward", "multi-head attention", "multi_head_forward, chapter 3", "H attentions side by side, each on K of the D columns, mixed by an output matrix.", ""],
+["term", "01-numbers.html#PARALLEL_FOR", "multithreading", "PARALLEL_FOR, chapter 1", "Loops whose rows several threads share; results do not depend on how many.", ""],
+["term", "01-numbers.html#PARALLEL_FOR", "OpenMP", "PARALLEL_FOR, chapter 1", "Loops whose rows several threads share; results do not depend on how many.", ""],
+["term", "01-numbers.html#PARALLEL_FOR", "parallel", "PARALLEL_FOR, chapter 1", "Loops whose rows several threads share; results do not depend on how many.", ""],
+["term", "15-commands.html#run_training", "NaN", "run_training, chapter 15", "When the loss is not a number any more, training stops and says so.", ""],
+["term", "15-commands.html#run_training", "divergence", "run_training, chapter 15", "When the loss is not a number any more, training stops and says so.", ""],
+["term", "11-training.html#training-the-loss", "nat", "\"The loss\", chapter 11", "The unit of the loss: that of the natural logarithm.", ""],
+["term", "11-training.html#training-the-loss", "bits", "\"The loss\", chapter 11", "The unit of the loss: that of the natural logarithm.", ""],
+["term", "13-looking.html#print_parameters", "number of parameters", "print_parameters, chapter 13", "Counted by component with info.", ""],
+["term", "13-looking.html#print_parameters", "model size", "print_parameters, chapter 13", "Counted by component with info.", ""],
+["term", "12-decoding.html#match_runs", "n-gram precision", "match_runs, chapter 12", "The two parts of BLEU.", ""],
+["term", "12-decoding.html#match_runs", "brevity penalty", "match_runs, chapter 12", "The two parts of BLEU.", ""],
+["term", "09-masks.html#UNKNOWN", "out-of-vocabulary", "UNKNOWN, chapter 9", "The token for words that the vocabulary lacks.", ""],
+["term", "09-masks.html#UNKNOWN", "unknown word", "UNKNOWN, chapter 9", "The token for words that the vocabulary lacks.", ""],
+["term", "09-masks.html#UNKNOWN", "UNK", "UNKNOWN, chapter 9", "The token for words that the vocabulary lacks.", ""],
+["term", "09-masks.html#UNKNOWN", "OOV", "UNKNOWN, chapter 9", "The token for words that the vocabulary lacks.", ""],
+["term", "08-decoder.html#decode", "output layer", "decode, chapter 8", "The linear layer from the decoder's last vector to the logits.", ""],
+["term", "08-decoder.html#decode", "generator", "decode, chapter 8", "The linear layer from the decoder's last vector to the logits.", ""],
+["term", "08-decoder.html#decode", "unembedding", "decode, chapter 8", "The linear layer from the decoder's last vector to the logits.", ""],
+["term", "08-decoder.html#decode", "lm_head", "decode, chapter 8", "The linear layer from the decoder's last vector to the logits.", ""],
+["term", "own-language.html#is-it-overfitting", "overfitting", "\"Is it overfitting?\", Your own language", "Learning the training sentences by heart; seen when the held-out loss rises.", ""],
+["term", "own-language.html#is-it-overfitting", "generalization", "\"Is it overfitting?\", Your own language", "Learning the training sentences by heart; seen when the held-out loss rises.", ""],
+["term", "own-language.html#is-it-overfitting", "held-out data", "\"Is it overfitting?\", Your own language", "Learning the training sentences by heart; seen when the held-out loss rises.", ""],
+["term", "own-language.html#is-it-overfitting", "validation set", "\"Is it overfitting?\", Your own language", "Learning the training sentences by heart; seen when the held-out loss rises.", ""],
+["term", "09-masks.html#PAD", "padding", "PAD, chapter 9", "What fills up short sentences in a batch; masks hide it, and the loss does not count it.", ""],
+["term", "09-masks.html#PAD", "pad token", "PAD, chapter 9", "What fills up short sentences in a batch; masks hide it, and the loss does not count it.", ""],
+["term", "09-masks.html#padding_mask", "padding mask", "padding_mask, chapter 9", "Hides the padding from every query.", ""],
+["term", "09-masks.html#padding_mask", "key_padding_mask", "padding_mask, chapter 9", "Hides the padding from every query.", ""],
+["term", "09-masks.html#padding_mask", "src_mask", "padding_mask, chapter 9", "Hides the padding from every query.", ""],
+["term", "08-decoder.html#Transformer", "parameter", "Transformer, chapter 8", "The numbers that training changes; one list names all of them.", ""],
+["term", "08-decoder.html#Transformer", "weight matrix", "Transformer, chapter 8", "The numbers that training changes; one list names all of them.", ""],
+["term", "08-decoder.html#Transformer", "learned numbers", "Transformer, chapter 8", "The numbers that training changes; one list names all of them.", ""],
+["term", "15-commands.html#evaluate_command", "perplexity", "evaluate_command, chapter 15", "e to the loss: between how many words the model hesitates.", ""],
+["term", "04-embedding.html#sinusoidal_positions", "positional encoding", "sinusoidal_positions, chapter 4", "What is added to an embedding so that the order of words counts: sines and cosines, or learned.", ""],
+["term", "04-embedding.html#sinusoidal_positions", "position embedding", "sinusoidal_positions, chapter 4", "What is added to an embedding so that the order of words counts: sines and cosines, or learned.", ""],
+["term", "06-residual.html#residual_enter", "post-norm", "residual_enter, chapter 6", "Whether the norm stands after the sum or before the sub-layer.", ""],
+["term", "06-residual.html#residual_enter", "pre-norm", "residual_enter, chapter 6", "Whether the norm stands after the sum or before the sub-layer.", ""],
+["term", "06-residual.html#residual_enter", "norm_first", "residual_enter, chapter 6", "Whether the norm stands after the sum or before the sub-layer.", ""],
+["term", "01-numbers.html#random_key", "random seed", "random_key, chapter 1", "The same seed, data and build give the same bits, with any number of threads.", ""],
+["term", "01-numbers.html#random_key", "reproducibility", "random_key, chapter 1", "The same seed, data and build give the same bits, with any number of threads.", ""],
+["term", "01-numbers.html#random_key", "determinism", "random_key, chapter 1", "The same seed, data and build give the same bits, with any number of threads.", ""],
+["term", "01-numbers.html#numbers-dropout", "regularization", "\"Dropout\", chapter 1", "What works against overfitting: dropout and label smoothing.", ""],
+["term", "05-feed-forward.html#activation_forward", "ReLU", "activation_forward, chapter 5", "The activation max(0, z).", ""],
+["term", "06-residual.html#residual_enter", "residual connection", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes both ways.", ""],
+["term", "06-residual.html#residual_enter", "skip connection", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes both ways.", ""],
+["term", "06-residual.html#residual_enter", "shortcut", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes both ways.", ""],
+["term", "15-commands.html#resume_checkpoint", "resume", "resume_checkpoint, chapter 15", "Goes on where a training stopped, bit for bit.", ""],
+["term", "15-commands.html#resume_checkpoint", "continue training", "resume_checkpoint, chapter 15", "Goes on where a training stopped, bit for bit.", ""],
+["term", "01-numbers.html#Mat", "row stride", "Mat, chapter 1", "How far apart in memory two neighbours of a column and of a row are.", ""],
+["term", "01-numbers.html#Mat", "column stride", "Mat, chapter 1", "How far apart in memory two neighbours of a column and of a row are.", ""],
+["term", "01-numbers.html#Mat", "leading dimension", "Mat, chapter 1", "How far apart in memory two neighbours of a column and of a row are.", ""],
+["term", "02-attention.html#attention_forward", "scaled dot-product attention", "attention_forward, chapter 2", "softmax(q kᵀ / √K) v: a mean of the values, weighted by how well their keys match.", ""],
+["term", "02-attention.html#attention_forward", "attention", "attention_forward, chapter 2", "softmax(q kᵀ / √K) v: a mean of the values, weighted by how well their keys match.", ""],
+["term", "02-attention.html#attention_forward", "scale", "attention_forward, chapter 2", "The scores are divided by √K, or softmax would saturate.", ""],
+["term", "02-attention.html#attention_forward", "1/√d_k", "attention_forward, chapter 2", "The scores are divided by √K, or softmax would saturate.", ""],
+["term", "02-attention.html#attention_forward", "temperature of attention", "attention_forward, chapter 2", "The scores are divided by √K, or softmax would saturate.", ""],
+["term", "07-encoder.html#attention_sublayer_forward", "self-attention", "attention_sublayer_forward, chapter 7", "Attention whose queries, keys and values come from the same sentence.", ""],
+["term", "00-manual.html#manual-letters", "shape letters", "\"Letters\", chapter 0", "B, S, T, D, H, K, F, V, L, P, N: one letter for each size, everywhere.", ""],
+["term", "00-manual.html#manual-letters", "notation", "\"Letters\", chapter 0", "B, S, T, D, H, K, F, V, L, P, N: one letter for each size, everywhere.", ""],
+["term", "04-embedding.html#sinusoidal_positions", "sinusoidal positions", "sinusoidal_positions, chapter 4", "Sines and cosines whose wavelengths grow from column to column.", ""],
+["term", "02-attention.html#softmax_row", "softmax", "softmax_row, chapter 2", "e to each number, divided by the sum of them.", ""],
+["term", "07-encoder.html#AttentionSublayer", "sub-layer", "AttentionSublayer, chapter 7", "Attention or feed-forward with its residual connection and norm.", ""],
+["term", "09-masks.html#transformer_forward", "teacher forcing", "transformer_forward, chapter 9", "Predicting each word from the true words before it, all positions at once.", ""],
+["term", "09-masks.html#transformer_forward", "shifted right", "transformer_forward, chapter 9", "Predicting each word from the true words before it, all positions at once.", ""],
+["term", "08-decoder.html#transformer_outline", "tensor names", "transformer_outline, chapter 8", "Dotted names such as encoder.0.self_attention.query.weight.", ""],
+["term", "08-decoder.html#transformer_outline", "state_dict keys", "transformer_outline, chapter 8", "Dotted names such as encoder.0.self_attention.query.weight.", ""],
+["term", "08-decoder.html#Transformer", "tied embeddings", "Transformer, chapter 8", "One matrix for the target embedding and the output layer (--tie).", ""],
+["term", "08-decoder.html#Transformer", "weight tying", "Transformer, chapter 8", "One matrix for the target embedding and the output layer (--tie).", ""],
+["term", "08-decoder.html#Transformer", "weight sharing", "Transformer, chapter 8", "One matrix for the target embedding and the output layer (--tie).", ""],
+["term", "10-words.html#tokenize", "token", "tokenize, chapter 10", "What the model reads and writes: a word, a character or a piece of a word.", ""],
+["term", "10-words.html#tokenize", "tokenizer", "tokenize, chapter 10", "What the model reads and writes: a word, a character or a piece of a word.", ""],
+["term", "10-words.html#tokenize", "tokenization", "tokenize, chapter 10", "What the model reads and writes: a word, a character or a piece of a word.", ""],
+["term", "11-training.html#train", "training loop", "train, chapter 11", "Forward, loss, backward, clip, Adam; and again.", ""],
+["term", "11-training.html#train", "train step", "train, chapter 11", "Forward, loss, backward, clip, Adam; and again.", ""],
+["term", "11-training.html#train", "optimizer.step()", "train, chapter 11", "Forward, loss, backward, clip, Adam; and again.", ""],
+["term", "08-decoder.html#Transformer", "transformer", "Transformer, chapter 8", "Encoder, decoder, embeddings and output layer.", ""],
+["term", "08-decoder.html#Transformer", "whole model", "Transformer, chapter 8", "Encoder, decoder, embeddings and output layer.", ""],
+["term", "08-decoder.html#Transformer", "nn.Transformer", "Transformer, chapter 8", "Encoder, decoder, embeddings and output layer.", ""],
+["term", "10-words.html#utf8_number", "UTF-8", "utf8_number, chapter 10", "How characters are stored as bytes.", ""],
+["term", "10-words.html#utf8_number", "Unicode", "utf8_number, chapter 10", "How characters are stored as bytes.", ""],
+["term", "06-residual.html#residual-where-the-norm-stands", "vanishing gradient", "\"Where the norm stands\", chapter 6", "Gradients that shrink or grow from layer to layer; residual connections and clipping help.", ""],
+["term", "06-residual.html#residual-where-the-norm-stands", "exploding gradient", "\"Where the norm stands\", chapter 6", "Gradients that shrink or grow from layer to layer; residual connections and clipping help.", ""],
+["term", "fast.html#tile", "vector registers", "tile, the interlude", "How the product becomes many times faster than three loops.", ""],
+["term", "fast.html#tile", "SIMD", "tile, the interlude", "How the product becomes many times faster than three loops.", ""],
+["term", "fast.html#tile", "AVX", "tile, the interlude", "How the product becomes many times faster than three loops.", ""],
+["term", "fast.html#tile", "tile", "tile, the interlude", "How the product becomes many times faster than three loops.", ""],
+["term", "fast.html#tile", "cache blocking", "tile, the interlude", "How the product becomes many times faster than three loops.", ""],
+["term", "10-words.html#Vocab", "vocabulary", "Vocab, chapter 10", "The list of all tokens, in both directions.", ""],
+["term", "10-words.html#Vocab", "vocab", "Vocab, chapter 10", "The list of all tokens, in both directions.", ""],
+["term", "11-training.html#learning_rate", "warm-up", "learning_rate, chapter 11", "The first steps, in which the learning rate rises in a straight line.", ""],
+["term", "11-training.html#learning_rate", "warmup steps", "learning_rate, chapter 11", "The first steps, in which the learning rate rises in a straight line.", ""],
+["term", "08-decoder.html#initialize", "Xavier initialization", "initialize, chapter 8", "Matrices begin with numbers spread evenly between ±√(6/(in+out)).", ""],
+["term", "08-decoder.html#initialize", "Glorot", "initialize, chapter 8", "Matrices begin with numbers spread evenly between ±√(6/(in+out)).", ""],
+["term", "08-decoder.html#initialize", "initialization", "initialize, chapter 8", "Matrices begin with numbers spread evenly between ±√(6/(in+out)).", ""],
+["term", "11-training.html#train_step", "zero_grad", "train_step, chapter 11", "The gradients are set to zero before each backward pass, because it adds to them.", ""],
+["term", "11-training.html#train_step", "clearing gradients", "train_step, chapter 11", "The gradients are set to zero before each backward pass, because it adds to them.", ""],
+["term", "00-manual.html#manual-letters", "B", "\"Letters\", chapter 0", "Sentences in a batch.", ""],
+["term", "00-manual.html#manual-letters", "D", "\"Letters\", chapter 0", "Width of the model (d_model).", ""],
+["term", "00-manual.html#manual-letters", "F", "\"Letters\", chapter 0", "Inner width of the feed-forward network (d_ff).", ""],
+["term", "00-manual.html#manual-letters", "H", "\"Letters\", chapter 0", "Number of heads.", ""],
+["term", "00-manual.html#manual-letters", "K", "\"Letters\", chapter 0", "Width of a head, D/H.", ""],
+["term", "00-manual.html#manual-letters", "L", "\"Letters\", chapter 0", "Layers of each stack.", ""],
+["term", "00-manual.html#manual-letters", "N", "\"Letters\", chapter 0", "Rows, any number of them.", ""],
+["term", "00-manual.html#manual-letters", "P", "\"Letters\", chapter 0", "Positions there is room for.", ""],
+["term", "00-manual.html#manual-letters", "S", "\"Letters\", chapter 0", "Length of the source; in attention, the number of keys.", ""],
+["term", "00-manual.html#manual-letters", "T", "\"Letters\", chapter 0", "Length of the target; in attention, the number of queries.", ""],
+["term", "00-manual.html#manual-letters", "V", "\"Letters\", chapter 0", "Words in the vocabulary.", ""],
+["option", "14-saving.html#option-layers", "--layers", "the options", "layers of the encoder, and of the decoder", ""],
+["option", "14-saving.html#option-d-model", "--d-model", "the options", "width of the vector that stands for a token", ""],
+["option", "14-saving.html#option-heads", "--heads", "the options", "attention heads; must divide d-model", ""],
+["option", "14-saving.html#option-d-ff", "--d-ff", "the options", "inner width of the feed-forward network (4 d-model)", ""],
+["option", "14-saving.html#option-dropout", "--dropout", "the options", "share of values dropped in training", ""],
+["option", "14-saving.html#option-norm", "--norm", "the options", "normalize after or before a sub-layer", ""],
+["option", "14-saving.html#option-positions", "--positions", "the options", "positional encoding", ""],
+["option", "14-saving.html#option-activation", "--activation", "the options", "of the feed-forward network", ""],
+["option", "14-saving.html#option-tie", "--tie", "the options", "one matrix for target embedding and output layer", ""],
+["option", "14-saving.html#option-max-len", "--max-len", "the options", "longest sentence, in tokens", ""],
+["option", "14-saving.html#option-tokens", "--tokens", "the options", "cut text into words, characters or byte pairs", ""],
+["option", "14-saving.html#option-merges", "--merges", "the options", "pieces that byte pairs learn, at most", ""],
+["option", "14-saving.html#option-lowercase", "--lowercase", "the options", "write everything in lower case first", ""],
+["option", "14-saving.html#option-min-count", "--min-count", "the options", "words that occur less often are unknown", ""],
+["option", "14-saving.html#option-label-smoothing", "--label-smoothing", "the options", "weight spread evenly over all words", ""],
+["option", "14-saving.html#option-lr", "--lr", "the options", "peak of the learning rate (1/sqrt(d-model warmup))", ""],
+["option", "14-saving.html#option-warmup", "--warmup", "the options", "steps until the learning rate reaches its peak", ""],
+["option", "14-saving.html#option-schedule", "--schedule", "the options", "after the warm-up: inverse square root, or constant", ""],
+["option", "14-saving.html#option-clip", "--clip", "the options", "largest norm of the gradient", ""],
+["option", "14-saving.html#option-batch", "--batch", "the options", "sentences in a batch", ""],
+["option", "14-saving.html#option-epochs", "--epochs", "the options", "passes through the data, in all", ""],
+["option", "14-saving.html#option-steps", "--steps", "the options", "steps, in all; instead of epochs", ""],
+["option", "14-saving.html#option-seed", "--seed", "the options", "of everything random", ""],
+["option", "14-saving.html#option-model", "--model", "the options", "where to save; with --valid the best so far", ""],
+["option", "14-saving.html#option-valid", "--valid", "the options", "pairs to measure progress on", ""],
+["option", "14-saving.html#option-log", "--log", "the options", "write loss and learning rate of each step", ""],
+["option", "14-saving.html#option-resume", "--resume", "the options", "go on where an earlier training stopped", ""],
+["option", "14-saving.html#option-beam", "--beam", "the options", "hypotheses to keep while translating; 1 is greedy", ""],
+["option", "14-saving.html#option-length-penalty", "--length-penalty", "the options", "scores are divided by ((5 + length) / 6)^A", ""],
+["option", "14-saving.html#option-scores", "--scores", "the options", "print each translation's score, a tab, and the translation", ""],
+["option", "14-saving.html#option-target", "--target", "the options", "the translation to look at (the model's own)", ""],
+["option", "14-saving.html#option-csv", "--csv", "the options", "write all attention weights", ""],
+["option", "14-saving.html#option-vocab", "--vocab", "the options", "size of both vocabularies", ""],
+["option", "14-saving.html#option-length", "--length", "the options", "tokens in a sentence, for the memory of a step", ""],
+["option", "14-saving.html#option-threads", "--threads", "the options", "at most this many (all processors)", ""],
+["option", "14-saving.html#option-help", "--help", "the options", "show this help", ""],
+["macro", "00-manual.html#TRANSFORMER_POSIX", "TRANSFORMER_POSIX", "chapter 0", "", "#define TRANSFORMER_POSIX 1"],
+["macro", "00-manual.html#_DEFAULT_SOURCE", "_DEFAULT_SOURCE", "chapter 0", "", "#define _DEFAULT_SOURCE 1 // signal: interrupted calls go on"],
+["macro", "00-manual.html#_XOPEN_SOURCE", "_XOPEN_SOURCE", "chapter 0", "", "#define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath"],
+["type", "01-numbers.html#real", "real", "chapter 1", "", "typedef double real;"],
+["macro", "01-numbers.html#REAL", "REAL", "chapter 1", "", "#define REAL(function) function // REAL(sqrt)(x) is sqrt(x) in double"],
+["function", "01-numbers.html#printable", "printable", "chapter 1", "Makes a text safe to show on a terminal, in place, and returns it. Text from a file may hold control characters, which could move the cursor or worse. Each is shown as \"?\": those below the space, DEL (7f) and, in two bytes of UTF-8, U+0080 to U+009F. Nothing else changes.", "char *printable(char *text)"],
+["function", "01-numbers.html#complain", "complain", "chapter 1", "Prints \"transformer: \" and the formatted reason.", "void complain(const char *format, va_list arguments)"],
+["function", "01-numbers.html#fail", "fail", "chapter 1", "Complains, and ends the program with status 1.", "_Noreturn void fail(const char *format, ...)"],
+["function", "01-numbers.html#checked_product", "checked_product", "chapter 1", "The product a · b, of bytes or of elements; fails if it is more than the machine can address.", "size_t checked_product(size_t a, size_t b)"],
+["function", "01-numbers.html#allocate", "allocate", "chapter 1", "Memory for count items of size bytes, zeroed. Never NULL: a request too large for the machine fails with a message. (The same goes for reallocate.)", "void *allocate(size_t count, size_t size)"],
+["function", "01-numbers.html#reallocate", "reallocate", "chapter 1", "The same memory, enlarged. The new part is not zeroed.", "void *reallocate(void *memory, size_t count, size_t size)"],
+["constant", "01-numbers.html#POST_NORM", "POST_NORM", "chapter 1", "", "enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6"],
+["constant", "01-numbers.html#PRE_NORM", "PRE_NORM", "chapter 1", "", "enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6"],
+["constant", "01-numbers.html#SINUSOIDAL", "SINUSOIDAL", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
+["constant", "01-numbers.html#LEARNED", "LEARNED", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
+["constant", "01-numbers.html#NO_POSITIONS", "NO_POSITIONS", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
+["constant", "01-numbers.html#RELU", "RELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
+["constant", "01-numbers.html#GELU", "GELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
+["type", "01-numbers.html#Config", "Config", "chapter 1", "", "typedef struct {\n    int layers;       // L: layers of the encoder, and as many of the decoder\n    int d_model;      // D: width of the vector that stands for a token\n    int heads;        // H: attention heads, each D/H = K wide\n    int d_ff;         // F: inner width of the feed-forward network\n    int source_vocab; // V of the source language\n    int target_vocab; // V of the target language\n    int max_len;      // longest sentence in tokens, not counting start and end\n    int norm, positions, activation; // one of the constants above\n    int tie;          // the output layer uses the target embedding's matrix\n    double dropout;   // share of values dropped in training\n} Config;"],
+["type", "01-numbers.html#Mat", "Mat", "chapter 1", "", "typedef struct {\n    real *at;\n    int rows, cols;\n    ptrdiff_t row_stride, col_stride;\n} Mat;"],
+["function", "01-numbers.html#mat", "mat", "chapter 1", "A view of rows × cols numbers that lie row after row in memory.", "Mat mat(real *memory, int rows, int cols)"],
+["function", "01-numbers.html#at", "at", "chapter 1", "Address of element (i, j), so that *at(m, i, j) reads and writes.", "real *at(Mat m, int i, int j)"],
+["function", "01-numbers.html#row", "row", "chapter 1", "Start of row i.", "real *row(Mat m, int i)"],
+["function", "01-numbers.html#transposed", "transposed", "chapter 1", "mᵀ, shape (cols, rows).", "Mat transposed(Mat m)"],
+["function", "01-numbers.html#slice_rows", "slice_rows", "chapter 1", "Rows first … first + count - 1 of m, shape (count, cols).", "Mat slice_rows(Mat m, int first, int count)"],
+["function", "01-numbers.html#slice_cols", "slice_cols", "chapter 1", "Columns first … first + count - 1 of m, shape (rows, count).", "Mat slice_cols(Mat m, int first, int count)"],
+["macro", "01-numbers.html#SHAPE", "SHAPE", "chapter 1", "", "#define SHAPE(m, rows, cols) check_shape(__func__, #m, m, rows, cols)"],
+["function", "01-numbers.html#check_shape", "check_shape", "chapter 1", "Ends the program unless m has that many rows and columns.", "void check_shape(const char *function, const char *name, Mat m, int rows,\n                 int cols)"],
+["macro", "01-numbers.html#PRAGMA", "PRAGMA", "chapter 1", "", "#define PRAGMA(text) _Pragma(#text)"],
+["macro", "01-numbers.html#PARALLEL_FOR", "PARALLEL_FOR", "chapter 1", "", "#define PARALLEL_FOR(work) \\"],
+["macro", "01-numbers.html#SIMD", "SIMD", "chapter 1", "", "#define SIMD(operation, result) PRAGMA(omp simd reduction(operation : result))"],
+["function", "01-numbers.html#size_of", "size_of", "chapter 1", "The number of elements; as double, since it serves as an estimate of work.", "double size_of(Mat m)"],
+["function", "01-numbers.html#min_int", "min_int", "chapter 1", "The smaller of two.", "int min_int(int a, int b)"],
+["function", "01-numbers.html#fill", "fill", "chapter 1", "m = value", "void fill(Mat m, real value)"],
+["function", "01-numbers.html#copy", "copy", "chapter 1", "to = from, same shape", "void copy(Mat to, Mat from)"],
+["function", "01-numbers.html#add", "add", "chapter 1", "to += from, same shape", "void add(Mat to, Mat from)"],
+["function", "01-numbers.html#scale_by", "scale_by", "chapter 1", "x *= factor", "void scale_by(Mat x, real factor)"],
+["function", "01-numbers.html#clear", "clear", "chapter 1", "x = 0, n numbers side by side", "void clear(real *x, size_t n)"],
+["function", "01-numbers.html#sum", "sum", "chapter 1", "Σⱼ x[j], n numbers", "real sum(const real *x, int n)"],
+["function", "01-numbers.html#dot", "dot", "chapter 1", "Σⱼ x[j] y[j], n numbers each", "real dot(const real *x, const real *y, int n)"],
+["function", "01-numbers.html#matmul_definition", "matmul_definition", "chapter 1", "c += a b; a (n, k), b (k, m), c (n, m), any views", "void matmul_definition(Mat c, Mat a, Mat b)"],
+["function", "01-numbers.html#matmul", "matmul", "chapter 1", "c = a b", "void matmul(Mat c, Mat a, Mat b)"],
+["type", "01-numbers.html#Block", "Block", "chapter 1", "", "typedef struct Block {\n    struct Block *below;\n    size_t offset;   // bytes of the arena that were in use below this block\n    size_t size;     // bytes in this block\n    char *memory;\n} Block;"],
+["type", "01-numbers.html#Arena", "Arena", "chapter 1", "", "typedef struct {\n    Block *top;\n    size_t used, peak;     // bytes in use now, and at most so far\n    int sentences, tokens; // the batch at work: rows, columns; 0: none\n} Arena;"],
+["constant", "01-numbers.html#LEAST_BLOCK", "LEAST_BLOCK", "chapter 1", "", "enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };"],
+["constant", "01-numbers.html#ALIGNMENT", "ALIGNMENT", "chapter 1", "", "enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };"],
+["function", "01-numbers.html#arena_push", "arena_push", "chapter 1", "Puts a block with room for size bytes on top.", "void arena_push(Arena *arena, size_t size)"],
+["function", "01-numbers.html#arena_pop", "arena_pop", "chapter 1", "Takes the top block away.", "void arena_pop(Arena *arena)"],
+["function", "01-numbers.html#arena_take", "arena_take", "chapter 1", "Memory for count items of size bytes, valid until the arena is released to an earlier mark. Not initialized.", "void *arena_take(Arena *arena, size_t count, size_t size)"],
+["function", "01-numbers.html#arena_mat", "arena_mat", "chapter 1", "A fresh matrix, not initialized.", "Mat arena_mat(Arena *arena, int rows, int cols)"],
+["function", "01-numbers.html#arena_zeros", "arena_zeros", "chapter 1", "A matrix of zeros, to which gradients will be added.", "Mat arena_zeros(Arena *arena, int rows, int cols)"],
+["function", "01-numbers.html#arena_release", "arena_release", "chapter 1", "Gives back everything taken since arena->used had the value mark.", "void arena_release(Arena *arena, size_t mark)"],
+["function", "01-numbers.html#arena_free", "arena_free", "chapter 1", "Gives all memory back to the system.", "void arena_free(Arena *arena)"],
+["function", "01-numbers.html#scramble", "scramble", "chapter 1", "scramble turns a number into one that looks unrelated (the finalizer of SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.", "uint64_t scramble(uint64_t x)"],
+["constant", "01-numbers.html#FOR_PARAMETERS", "FOR_PARAMETERS", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };"],
+["constant", "01-numbers.html#FOR_ORDER", "FOR_ORDER", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };"],
+["constant", "01-numbers.html#FOR_DROPOUT", "FOR_DROPOUT", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };"],
+["function", "01-numbers.html#random_key", "random_key", "chapter 1", "A key for one use of randomness: which seed, what for, and which one.", "uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which)"],
+["function", "01-numbers.html#uniform", "uniform", "chapter 1", "The next number of the sequence that starts at *state, 0 ≤ result < 1.", "double uniform(uint64_t *state)"],
+["type", "01-numbers.html#Dropout", "Dropout", "chapter 1", "", "typedef struct {\n    real rate;    // p; 0 does nothing\n    uint32_t key; // which numbers\n} Dropout;"],
+["function", "01-numbers.html#scramble32", "scramble32", "chapter 1", "32 bits that look random, from a counter, by multiplying and shifting, which a processor can do to many numbers at once. (Constants by Chris Wellons.)", "uint32_t scramble32(uint32_t x)"],
+["function", "01-numbers.html#dropout_row", "dropout_row", "chapter 1", "x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and backward. Each row has a key of its own, made from key + i; number j is dropped if scrambling that key, with the bits of j flipped (^), gives less than p · 2³².", "void dropout_row(real *x, int n, int i, Dropout d)"],
+["function", "01-numbers.html#dropout", "dropout", "chapter 1", "The same for all rows of a matrix.", "void dropout(Mat x, Dropout d)"],
+["type", "02-attention.html#Mask", "Mask", "chapter 2", "", "typedef struct {\n    const unsigned char *visible; // NULL: everything is visible\n    ptrdiff_t sentence_stride;    // 0: the same for every sentence of a batch\n    ptrdiff_t row_stride;         // 0: the same for every query\n} Mask;"],
+["function", "02-attention.html#mask_row", "mask_row", "chapter 2", "The visible keys of query i in sentence b, S bytes; or NULL for all of them.", "const unsigned char *mask_row(Mask mask, int b, int i)"],
+["function", "02-attention.html#mask_of_sentence", "mask_of_sentence", "chapter 2", "The mask of sentence b alone.", "Mask mask_of_sentence(Mask mask, int b)"],
+["function", "02-attention.html#max", "max", "chapter 2", "maxⱼ x[j], n numbers; -infinity if there are none", "real max(const real *x, int n)"],
+["function", "02-attention.html#softmax_row", "softmax_row", "chapter 2", "x[j] = softmax over the visible x, n numbers, in place", "void softmax_row(real *x, const unsigned char *visible, int n)"],
+["function", "02-attention.html#softmax_forward", "softmax_forward", "chapter 2", "scaled scores (T,S) become weights, row by row, in place", "void softmax_forward(Mat scores, Mask mask)"],
+["function", "02-attention.html#softmax_backward", "softmax_backward", "chapter 2", "dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in place: each element is overwritten after its last use.", "void softmax_backward(Mat dw, Mat w)"],
+["type", "02-attention.html#Head", "Head", "chapter 2", "", "typedef struct {\n    Mat q, k, v; // (T,K), (S,K), (S,K)\n    Mat weights; // (T,S) softmax(scaled); in d: from ddropped to dscores\n    Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped\n    Mat out;     // (T,K)\n    real scale;  // of the scores: 1/√K\n    Dropout dropout;\n} Head;"],
+["function", "02-attention.html#attention_forward", "attention_forward", "chapter 2", "out = dropout(softmax(scale · q kᵀ)) v [section 3.2.1, eq. 1]\nGiven: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written: weights and dropped (T,S), out (T,K).", "void attention_forward(Head a, Mask mask)"],
+["function", "02-attention.html#attention_backward", "attention_backward", "chapter 2", "d.q, d.k and d.v are added to; d.out is given; d.weights is room for the gradient on its way back. a is as the forward pass left it.", "void attention_backward(Head d, Head a)"],
+["type", "03-multi-head.html#Pass", "Pass", "chapter 3", "", "typedef struct {\n    Arena *arena;\n    const Config *config;\n    real dropout;   // rate in force now\n    uint64_t noise; // key of the next dropout\n    int sentences;  // B\n} Pass;"],
+["function", "03-multi-head.html#next_dropout", "next_dropout", "chapter 3", "The dropout of the next place in the model. The forward pass asks for it and saves it for the backward pass.", "Dropout next_dropout(Pass *pass)"],
+["type", "03-multi-head.html#Linear", "Linear", "chapter 3", "", "typedef struct {\n    Mat weight; // (I,O): I inputs, O outputs\n    Mat bias;   // (1,O)\n} Linear;"],
+["function", "03-multi-head.html#linear_forward", "linear_forward", "chapter 3", "y = x W + b; x (N,I) -> y (N,O)", "Mat linear_forward(Pass *pass, const Linear *w, Mat x)"],
+["function", "03-multi-head.html#add_column_sums", "add_column_sums", "chapter 3", "The gradient of a bias is a sum over rows. Elsewhere the threads share the rows; here several of them would then add to the same number. So they share the columns, and each sum is made by one thread.\n\ntotal[j] += Σᵢ x[i][j]; x (N,O), total (1,O)", "void add_column_sums(Mat total, Mat x)"],
+["function", "03-multi-head.html#linear_backward", "linear_backward", "chapter 3", "dx (N,I) and dw are added to; dy (N,O), x (N,I) and w as in the forward pass", "void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w)"],
+["function", "03-multi-head.html#head", "head", "chapter 3", "Block of head h in sentence b: m (B·rows, D) -> (rows, K)", "Mat head(Mat m, int b, int rows, int h, int K)"],
+["type", "03-multi-head.html#MultiHead", "MultiHead", "chapter 3", "", "typedef struct {\n    Linear query, key, value, output; // (D,D) each\n} MultiHead;"],
+["type", "03-multi-head.html#MultiHeadSaved", "MultiHeadSaved", "chapter 3", "", "typedef struct {\n    int sentences, heads; // B, H\n    Mat x, y;             // (B·T,D) for queries, (B·S,D) for keys and values\n    Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)\n    Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head\n    Mat context;          // (B·T,D): the heads' results side by side\n    Dropout dropout;\n} MultiHeadSaved;"],
+["function", "03-multi-head.html#head_of", "head_of", "chapter 3", "Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of its own, since the same noise must not fall on every head. In the cache of chapter 12 a sentence has room for more keys than the S that are in use.", "Head head_of(const MultiHeadSaved *s, int i)"],
+["function", "03-multi-head.html#attend", "attend", "chapter 3", "Attention in all heads of all sentences: q, k and v become context. Each head reads and writes blocks of its own, so the threads can share them.", "void attend(MultiHeadSaved *s, Mask mask)"],
+["function", "03-multi-head.html#multi_head_forward", "multi_head_forward", "chapter 3", "x (B·T,D), y (B·S,D), mask (B of T,S) -> (B·T,D) [section 3.2.2]", "Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,\n                       Mat x, Mat y, Mask mask)"],
+["function", "03-multi-head.html#multi_head_backward", "multi_head_backward", "chapter 3", "d->x (B·T,D), d->y (B·S,D) and dw are added to; dout (B·T,D) given. The rest of d is scratch.", "void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,\n                         const MultiHead *w, MultiHead *dw, Mat dout)"],
+["function", "04-embedding.html#sinusoidal_positions", "sinusoidal_positions", "chapter 4", "table (P,D): row t is the code of position t", "void sinusoidal_positions(Mat table)"],
+["type", "04-embedding.html#EmbeddingSaved", "EmbeddingSaved", "chapter 4", "", "typedef struct {\n    const int *ids; // (B·T) tokens\n    int length;     // T\n    Dropout dropout;\n} EmbeddingSaved;"],
+["function", "04-embedding.html#embedding_forward", "embedding_forward", "chapter 4", "x = dropout(√D · table[id] + positions[t])\n\nids (B·T), table (V,D), positions (P,D) with P ≥ T, or at = NULL for none -> x (B·T,D)", "Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,\n                      const int *ids, int T)"],
+["function", "04-embedding.html#embedding_backward", "embedding_backward", "chapter 4", "dtable (V,D) and dpositions (P,D; at = NULL if there is nothing to learn) are added to. dx (B·T,D) is given and overwritten: dropout acts on it in place.", "void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,\n                        Mat dx)"],
+["function", "05-feed-forward.html#normal_below", "normal_below", "chapter 5", "The share Φ(x) of a normal distribution that lies below x.", "real normal_below(real x)"],
+["function", "05-feed-forward.html#activation_forward", "activation_forward", "chapter 5", "to = activation(x), element by element; activation RELU or GELU; same shape", "void activation_forward(Mat to, Mat x, int activation)"],
+["function", "05-feed-forward.html#activation_backward", "activation_backward", "chapter 5", "dy becomes dx, in place: dx = dy · activation'(x)", "void activation_backward(Mat dy, Mat x, int activation)"],
+["type", "05-feed-forward.html#FeedForward", "FeedForward", "chapter 5", "", "typedef struct {\n    Linear inner; // (D,F)\n    Linear outer; // (F,D)\n} FeedForward;"],
+["type", "05-feed-forward.html#FeedForwardSaved", "FeedForwardSaved", "chapter 5", "", "typedef struct {\n    Mat x;      // (N,D) the input\n    Mat inner;  // (N,F) before the activation\n    Mat active; // (N,F) after activation and dropout\n    Dropout dropout;\n} FeedForwardSaved;"],
+["function", "05-feed-forward.html#ffn_forward", "ffn_forward", "chapter 5", "x (N,D) -> (N,D), N any number of positions [section 3.3]", "Mat ffn_forward(Pass *pass, FeedForwardSaved *s, const FeedForward *w, Mat x)"],
+["function", "05-feed-forward.html#ffn_backward", "ffn_backward", "chapter 5", "Backward, the same four steps in reverse. Step (4) needs its input, active; step (2) needs the input of the activation, inner; so the forward pass has saved both. Dropout needs nothing but its key.\n\ndx (N,D) and dw are added to; dout (N,D) given", "void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,\n                  FeedForward *dw, Mat dx, Mat dout)"],
+["macro", "06-residual.html#NORM_EPSILON", "NORM_EPSILON", "chapter 6", "", "#define NORM_EPSILON 1e-5"],
+["type", "06-residual.html#Norm", "Norm", "chapter 6", "", "typedef struct {\n    Mat gain, bias; // (1,D)\n} Norm;"],
+["type", "06-residual.html#NormSaved", "NormSaved", "chapter 6", "", "typedef struct {\n    Mat x;     // (N,D)\n    Mat mean;  // (N,1) μ of each row\n    Mat rstd;  // (N,1) 1/√(σ²+ε) of each row\n} NormSaved;"],
+["function", "06-residual.html#norm_forward", "norm_forward", "chapter 6", "x (N,D) -> y (N,D) [section 3.1, 5.4]", "Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x)"],
+["function", "06-residual.html#norm_backward", "norm_backward", "chapter 6", "The code undoes steps (3), (2) and (1) together, by the last formula. dx (N,D) and dw are added to; dy (N,D) given.", "void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,\n                   Mat dx, Mat dy)"],
+["type", "06-residual.html#ResidualSaved", "ResidualSaved", "chapter 6", "", "typedef struct {\n    NormSaved norm;\n    Dropout dropout;\n} ResidualSaved;"],
+["function", "06-residual.html#residual_enter", "residual_enter", "chapter 6", "The input of the sub-layer: x, or norm(x); (N,D)", "Mat residual_enter(Pass *pass, ResidualSaved *s, const Norm *w, Mat x)"],
+["function", "06-residual.html#residual_leave", "residual_leave", "chapter 6", "x + dropout(y), normalized or not; (N,D). The sum overwrites y.", "Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y)"],
+["function", "06-residual.html#residual_leave_backward", "residual_leave_backward", "chapter 6", "Backward of leave. dout (N,D) is the gradient of its result; in post-norm it first goes back through the norm (dw is added to). Then the gradient of the sum goes both ways, unchanged: it is added to dx; and, with the same dropout, it is returned as dy (N,D).", "Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,\n                            Norm *dw, Mat dx, Mat dout)"],
+["function", "06-residual.html#residual_enter_backward", "residual_enter_backward", "chapter 6", "Backward of enter: dx (N,D) is added to; dh (N,D), the gradient of the sub-layer's input, given", "void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,\n                             Norm *dw, Mat dx, Mat dh)"],
+["type", "07-encoder.html#AttentionSublayer", "AttentionSublayer", "chapter 7", "", "typedef struct {\n    MultiHead multi_head;\n    Norm norm;\n} AttentionSublayer;"],
+["type", "07-encoder.html#AttentionSublayerSaved", "AttentionSublayerSaved", "chapter 7", "", "typedef struct {\n    MultiHeadSaved multi_head;\n    ResidualSaved residual;\n} AttentionSublayerSaved;"],
+["type", "07-encoder.html#FeedForwardSublayer", "FeedForwardSublayer", "chapter 7", "", "typedef struct {\n    FeedForward network;\n    Norm norm;\n} FeedForwardSublayer;"],
+["type", "07-encoder.html#FeedForwardSublayerSaved", "FeedForwardSublayerSaved", "chapter 7", "", "typedef struct {\n    FeedForwardSaved network;\n    ResidualSaved residual;\n} FeedForwardSublayerSaved;"],
+["function", "07-encoder.html#attention_sublayer_forward", "attention_sublayer_forward", "chapter 7", "x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). The *memory* is what the encoder hands to the decoder: the final vectors of all source positions. memory.at = NULL means that x asks itself: self-attention.\n\nIn pre-norm the queries come from norm(x), and in self-attention so do keys and values. The memory is taken as it is: the encoder has normalized it.", "Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,\n                               const AttentionSublayer *w, Mat x, Mat memory,\n                               Mask mask)"],
+["function", "07-encoder.html#attention_sublayer_backward", "attention_sublayer_backward", "chapter 7", "dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and dw are added to.", "Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,\n                                const AttentionSublayer *w,\n                                AttentionSublayer *dw, Mat dmemory, Mat dout)"],
+["function", "07-encoder.html#ffn_sublayer_forward", "ffn_sublayer_forward", "chapter 7", "x (N,D) -> (N,D)", "Mat ffn_sublayer_forward(Pass *pass, FeedForwardSublayerSaved *s,\n                         const FeedForwardSublayer *w, Mat x)"],
+["function", "07-encoder.html#ffn_sublayer_backward", "ffn_sublayer_backward", "chapter 7", "dout (N,D) -> dx (N,D); dw is added to", "Mat ffn_sublayer_backward(Pass *pass, const FeedForwardSublayerSaved *s,\n                          const FeedForwardSublayer *w, FeedForwardSublayer *dw,\n                          Mat dout)"],
+["type", "07-encoder.html#EncoderLayer", "EncoderLayer", "chapter 7", "", "typedef struct {\n    AttentionSublayer self_attention;\n    FeedForwardSublayer feed_forward;\n} EncoderLayer;"],
+["type", "07-encoder.html#EncoderLayerSaved", "EncoderLayerSaved", "chapter 7", "", "typedef struct {\n    AttentionSublayerSaved self_attention;\n    FeedForwardSublayerSaved feed_forward;\n} EncoderLayerSaved;"],
+["function", "07-encoder.html#encoder_layer_forward", "encoder_layer_forward", "chapter 7", "x (B·S,D), source_mask over the keys (B of S,S) -> (B·S,D)", "Mat encoder_layer_forward(Pass *pass, EncoderLayerSaved *s,\n                          const EncoderLayer *w, Mat x, Mask source_mask)"],
+["function", "07-encoder.html#encoder_layer_backward", "encoder_layer_backward", "chapter 7", "dout (B·S,D) -> the gradient of the layer's input, (B·S,D); dw is added to", "Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,\n                           const EncoderLayer *w, EncoderLayer *dw, Mat dout)"],
+["type", "07-encoder.html#Encoder", "Encoder", "chapter 7", "", "typedef struct {\n    EncoderLayer *layer; // L of them\n    Norm norm;           // pre-norm only\n} Encoder;"],
+["type", "07-encoder.html#EncoderSaved", "EncoderSaved", "chapter 7", "", "typedef struct {\n    EncoderLayerSaved *layer; // L of them\n    NormSaved norm;\n} EncoderSaved;"],
+["function", "07-encoder.html#encoder_forward", "encoder_forward", "chapter 7", "x: embedded source (B·S,D), source_mask over its keys -> (B·S,D), what the decoder will look at. x may come from chapter 4 or from anywhere else: an experiment can blank or exchange embeddings before it calls this.", "Mat encoder_forward(Pass *pass, EncoderSaved *s, const Encoder *w, Mat x,\n                    Mask source_mask)"],
+["function", "07-encoder.html#encoder_backward", "encoder_backward", "chapter 7", "dout (B·S,D) -> gradient of the embedded source, (B·S,D); dw is added to", "Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,\n                     Encoder *dw, Mat dout)"],
+["type", "08-decoder.html#DecoderLayer", "DecoderLayer", "chapter 8", "", "typedef struct {\n    AttentionSublayer self_attention, cross_attention;\n    FeedForwardSublayer feed_forward;\n} DecoderLayer;"],
+["type", "08-decoder.html#DecoderLayerSaved", "DecoderLayerSaved", "chapter 8", "", "typedef struct {\n    AttentionSublayerSaved self_attention, cross_attention;\n    FeedForwardSublayerSaved feed_forward;\n} DecoderLayerSaved;"],
+["type", "08-decoder.html#Masks", "Masks", "chapter 8", "", "typedef struct {\n    Mask source; // (B of T,S): keys of the encoder and of cross-attention\n    Mask target; // (B of T,T): keys of the decoder's self-attention\n} Masks;"],
+["function", "08-decoder.html#decoder_layer_forward", "decoder_layer_forward", "chapter 8", "x (B·T,D), memory: the encoder's output (B·S,D) -> (B·T,D)", "Mat decoder_layer_forward(Pass *pass, DecoderLayerSaved *s,\n                          const DecoderLayer *w, Mat x, Mat memory,\n                          Masks masks)"],
+["function", "08-decoder.html#decoder_layer_backward", "decoder_layer_backward", "chapter 8", "dout (B·T,D) -> the gradient of the layer's input, (B·T,D); dmemory (B·S,D) and dw are added to", "Mat decoder_layer_backward(Pass *pass, const DecoderLayerSaved *s,\n                           const DecoderLayer *w, DecoderLayer *dw,\n                           Mat dmemory, Mat dout)"],
+["type", "08-decoder.html#Decoder", "Decoder", "chapter 8", "", "typedef struct {\n    DecoderLayer *layer; // L of them\n    Norm norm;           // pre-norm only\n} Decoder;"],
+["type", "08-decoder.html#DecoderSaved", "DecoderSaved", "chapter 8", "", "typedef struct {\n    DecoderLayerSaved *layer; // L of them\n    NormSaved norm;\n} DecoderSaved;"],
+["function", "08-decoder.html#decoder_forward", "decoder_forward", "chapter 8", "x: embedded target (B·T,D), memory (B·S,D) -> (B·T,D)", "Mat decoder_forward(Pass *pass, DecoderSaved *s, const Decoder *w, Mat x,\n                    Mat memory, Masks masks)"],
+["function", "08-decoder.html#decoder_backward", "decoder_backward", "chapter 8", "dout (B·T,D) -> gradient of the embedded target, (B·T,D); dmemory (B·S,D) and dw are added to", "Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,\n                     Decoder *dw, Mat dmemory, Mat dout)"],
+["constant", "08-decoder.html#NAME_SIZE", "NAME_SIZE", "chapter 8", "", "enum { NAME_SIZE = 64 };"],
+["type", "08-decoder.html#Name", "Name", "chapter 8", "", "typedef struct {\n    char text[NAME_SIZE];\n} Name;"],
+["type", "08-decoder.html#Tensor", "Tensor", "chapter 8", "", "typedef struct {\n    Name name;      // dotted: encoder.0.self_attention.query.weight\n    Mat *mat;       // its place in the struct\n    int rows, cols;\n    int init;       // how it is initialized\n} Tensor;"],
+["constant", "08-decoder.html#INIT_XAVIER", "INIT_XAVIER", "chapter 8", "", "enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };"],
+["constant", "08-decoder.html#INIT_ZEROS", "INIT_ZEROS", "chapter 8", "", "enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };"],
+["constant", "08-decoder.html#INIT_ONES", "INIT_ONES", "chapter 8", "", "enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };"],
+["type", "08-decoder.html#Transformer", "Transformer", "chapter 8", "", "typedef struct {\n    Config config;\n    Mat source_embedding;  // (V,D), V of the source language\n    Mat target_embedding;  // (V,D), V of the target language\n    Mat source_positions;  // (P,D), P = max_len + 1; at = NULL: none\n    Mat target_positions;  // (P,D); the 1 is for the start or the end token\n    Encoder encoder;\n    Decoder decoder;\n    Linear output;         // (D,V); tied: the target embedding, transposed\n    Tensor *tensor;        // the list of all the above\n    int tensors;\n    real *values;          // the block with all their numbers\n    size_t count;          // how many\n} Transformer;"],
+["function", "08-decoder.html#join", "join", "chapter 8", "Two strings joined, for the names of tensors; fails if they do not fit.", "Name join(const char *a, const char *b)"],
+["function", "08-decoder.html#list", "list", "chapter 8", "Appends one tensor.", "void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name)"],
+["function", "08-decoder.html#list_linear", "list_linear", "chapter 8", "What the parts of the model are made of. A linear layer: in × out weights and out biases.", "void list_linear(Transformer *t, Linear *w, int in, int out, Name path)"],
+["function", "08-decoder.html#list_norm", "list_norm", "chapter 8", "A norm: D gains and D biases.", "void list_norm(Transformer *t, Norm *w, Name path)"],
+["function", "08-decoder.html#list_attention", "list_attention", "chapter 8", "Attention: four linear layers, D to D, and the norm of its residual.", "void list_attention(Transformer *t, AttentionSublayer *w, Name path)"],
+["function", "08-decoder.html#list_ffn", "list_ffn", "chapter 8", "The feed-forward network: D to F and back, and the norm of its residual.", "void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path)"],
+["function", "08-decoder.html#list_layers", "list_layers", "chapter 8", "L layers of the encoder, L of the decoder; in pre-norm the two final norms.", "void list_layers(Transformer *t)"],
+["function", "08-decoder.html#list_table", "list_table", "chapter 8", "A table with a row for each of V tokens, or of P positions.", "void list_table(Transformer *t, Mat *table, int rows, const char *name)"],
+["function", "08-decoder.html#list_all", "list_all", "chapter 8", "The order of the list is the order in a saved model (chapter 14).", "void list_all(Transformer *t)"],
+["function", "08-decoder.html#transformer_outline", "transformer_outline", "chapter 8", "The list of tensors alone, without memory for their numbers.", "Transformer *transformer_outline(const Config *config)"],
+["function", "08-decoder.html#transformer_zeros", "transformer_zeros", "chapter 8", "A Transformer in one of its four roles, all numbers zero.", "Transformer *transformer_zeros(const Config *config)"],
+["function", "08-decoder.html#transformer_free", "transformer_free", "chapter 8", "Gives everything back; NULL is fine.", "void transformer_free(Transformer *t)"],
+["function", "08-decoder.html#transformer_new", "transformer_new", "chapter 8", "In the role of the parameters the model also needs its table of sines and cosines, which is not learned; source and target share it.", "Transformer *transformer_new(const Config *config)"],
+["function", "08-decoder.html#initialize", "initialize", "chapter 8", "How a model begins. All zeros would not do: in a product of two matrices each gets its gradient through the other, so both would stay zero forever. Equal numbers would not do either: equal columns get equal gradients and stay equal. So every matrix begins with numbers spread evenly between ±√(6/(in+out)), which keeps the variance of signals about the same from layer to layer, forward and backward. (Glorot and Bengio, 2010; it is called Xavier initialization, after the first author.) Biases begin at 0, gains at 1.", "void initialize(Transformer *t, uint64_t seed)"],
+["type", "08-decoder.html#Saved", "Saved", "chapter 8", "", "typedef struct {\n    EmbeddingSaved source, target;\n    EncoderSaved encoder;\n    DecoderSaved decoder;\n    Mat memory; // (B·S,D) the encoder's output\n    Mat hidden; // (B·T,D) the decoder's output\n} Saved;"],
+["function", "08-decoder.html#encode", "encode", "chapter 8", "ids (B·S), source_mask over source keys -> memory (B·S,D)", "Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int S,\n           Mask source_mask)"],
+["function", "08-decoder.html#decode", "decode", "chapter 8", "ids (B·T), with the memory that encode has left in s -> logits (B·T,V). transformer_forward, which makes the masks and calls both, follows in chapter 9.", "Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,\n           Masks masks)"],
+["function", "08-decoder.html#transformer_backward", "transformer_backward", "chapter 8", "dlogits (B·T,V) -> all gradients, added to g, which transformer_zeros has made", "void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,\n                          Transformer *g, Mat dlogits)"],
+["constant", "09-masks.html#PAD", "PAD", "chapter 9", "", "enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };"],
+["constant", "09-masks.html#START", "START", "chapter 9", "", "enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };"],
+["constant", "09-masks.html#END", "END", "chapter 9", "", "enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };"],
+["constant", "09-masks.html#UNKNOWN", "UNKNOWN", "chapter 9", "", "enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };"],
+["constant", "09-masks.html#FIRST_TOKEN", "FIRST_TOKEN", "chapter 9", "", "enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };"],
+["function", "09-masks.html#padding_mask", "padding_mask", "chapter 9", "ids (B·S) of the source, used by the encoder's self-attention and by cross-attention: the same row for every query.", "Mask padding_mask(Arena *arena, const int *ids, int B, int S)"],
+["function", "09-masks.html#causal_mask", "causal_mask", "chapter 9", "Query i sees key j if j ≤ i: T × T, the same for every sentence.", "Mask causal_mask(Arena *arena, int T)"],
+["function", "09-masks.html#causal_padding_mask", "causal_padding_mask", "chapter 9", "Both: j ≤ i, and key j is not padding. ids (B·T) of the target.", "Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T)"],
+["type", "09-masks.html#Batch", "Batch", "chapter 9", "", "typedef struct {\n    int sentences;      // B\n    int source_length;  // S\n    int target_length;  // T\n    int *source;        // (B·S) source words, end, padding\n    int *input;         // (B·T) start, target words, padding\n    int *expected;      // (B·T) target words, end, padding\n} Batch;"],
+["function", "09-masks.html#transformer_forward", "transformer_forward", "chapter 9", "batch -> logits (B·T,V); s keeps what transformer_backward needs", "Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,\n                        const Batch *batch)"],
+["function", "10-words.html#utf8_number", "utf8_number", "chapter 10", "The number of the character at s, or -1 if it is not valid. Never reads past the end of the string: the zero byte there continues no character.", "int utf8_number(const char *s)"],
+["function", "10-words.html#utf8_length", "utf8_length", "chapter 10", "The length in bytes of the character at s, or 0 if it is not valid.", "int utf8_length(const char *s)"],
+["function", "10-words.html#valid_utf8", "valid_utf8", "chapter 10", "Whether the whole string is valid. All functions below rely on it: text from files, from the command line and from saved models is checked once, where it comes in.", "bool valid_utf8(const char *s)"],
+["function", "10-words.html#lower_case", "lower_case", "chapter 10", "Converts a valid string to lower case, in place. Capitals are at the even places of the list. A second call changes nothing.", "void lower_case(char *s)"],
+["constant", "10-words.html#WORDS", "WORDS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
+["constant", "10-words.html#CHARACTERS", "CHARACTERS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
+["constant", "10-words.html#BYTE_PAIRS", "BYTE_PAIRS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
+["type", "10-words.html#Tokenizer", "Tokenizer", "chapter 10", "", "typedef struct {\n    int tokens; // WORDS, CHARACTERS or BYTE_PAIRS\n    int lowercase;\n} Tokenizer;"],
+["function", "10-words.html#is_space", "is_space", "chapter 10", "Whether the character at s is white space. Control characters (up to 1f and from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and U+202F, which French typography puts before ! and ?.", "bool is_space(const char *s)"],
+["function", "10-words.html#skip_spaces", "skip_spaces", "chapter 10", "The first place at or after s that is not white space.", "const char *skip_spaces(const char *s)"],
+["function", "10-words.html#next_token", "next_token", "chapter 10", "The next token of *text: returns its first byte, stores its length in *length and moves *text past it; NULL at the end. No zero byte follows it. Words end at white space and at punctuation, and each punctuation mark is a token. If tokens are characters, any white space becomes \" \". For byte pairs it returns whole words, which are split into pieces later.", "const char *next_token(const char **text, Tokenizer how, int *length)"],
+["type", "10-words.html#Merge", "Merge", "chapter 10", "", "typedef struct {\n    int left, right, joined; // numbers of tokens\n    int64_t count;           // while learning: how often the two occur\n} Merge;"],
+["type", "10-words.html#Merges", "Merges", "chapter 10", "", "typedef struct {\n    Merge *at; // `count` of them\n    int count;\n    int *slot; // `slots` of them: 0, or one more than a place in the list\n    size_t slots;\n} Merges;"],
+["function", "10-words.html#merges_free", "merges_free", "chapter 10", "Frees what a list of merges holds.", "void merges_free(Merges *m)"],
+["type", "10-words.html#Vocab", "Vocab", "chapter 10", "", "typedef struct {\n    char **token;  // V strings\n    int count;     // V\n    Merges merges; // of byte pairs, in the order in which they were learned\n} Vocab;"],
+["function", "10-words.html#token_id", "token_id", "chapter 10", "The number of the token of length bytes at token, or UNKNOWN if the vocabulary lacks it. No text can spell a special token: \"<end>\" in a text is a token like any other.\n\nThroughout the search, tokens before low are smaller than the one sought, and tokens from high on are larger. (A longer token that begins with the one sought is larger.)", "int token_id(const Vocab *v, const char *token, int length)"],
+["function", "10-words.html#vocab_append", "vocab_append", "chapter 10", "Appends a copy of the token; its number is the count before the call. The memory doubles whenever the count is a power of two, so that appending stays cheap.", "void vocab_append(Vocab *v, const char *token, int length)"],
+["function", "10-words.html#vocab_new", "vocab_new", "chapter 10", "A vocabulary with only the special tokens.", "Vocab vocab_new(void)"],
+["function", "10-words.html#vocab_free", "vocab_free", "chapter 10", "A vocabulary with only the special tokens.", "void vocab_free(Vocab *v)"],
+["function", "10-words.html#compare_tokens", "compare_tokens", "chapter 10", "The order for qsort: by bytes.", "int compare_tokens(const void *left, const void *right)"],
+["function", "10-words.html#vocab_build", "vocab_build", "chapter 10", "A vocabulary of all tokens that occur at least min_count times in the texts. For the 6,000 pairs of make run the list has about 45,000 tokens, of which some 150 are different.", "Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count)"],
+["function", "10-words.html#slot_of", "slot_of", "chapter 10", "The slot where the search for a pair ends: the pair's own, which holds one more than its place in the list, or the empty one (0) that it would take. The number of slots is a power of two, so \"& last\" is the remainder of a division by it.", "int *slot_of(const Merges *m, int left, int right)"],
+["function", "10-words.html#find_merge", "find_merge", "chapter 10", "The place of this pair in the list, or the length of the list if it is not there.", "int find_merge(const Merges *m, int left, int right)"],
+["function", "10-words.html#append_merge", "append_merge", "chapter 10", "Appends a pair that is not in the list yet. The memory doubles whenever the length is a power of two, and then the index is rebuilt.", "void append_merge(Merges *m, Merge new)"],
+["function", "10-words.html#apply_merge", "apply_merge", "chapter 10", "Joins a pair wherever it occurs in n pieces, from left to right. Returns how many pieces are left.", "int apply_merge(int *id, int n, Merge m)"],
+["function", "10-words.html#apply_merges", "apply_merges", "chapter 10", "Applies all merges to n pieces, in the order in which they were learned. Returns how many pieces are left. A word needs few of the thousands of merges, so each step looks for the first one that fits a pair in the word. (The piece that it makes takes part only in later merges, so none is skipped.)", "int apply_merges(int *id, int n, const Merges *m)"],
+["function", "10-words.html#spell", "spell", "chapter 10", "A word of length bytes -> the blank and its characters, one number each. Returns how many there are. A character that the vocabulary lacks is UNKNOWN.", "int spell(int *id, const char *word, int length, const Vocab *v)"],
+["type", "10-words.html#Sentence", "Sentence", "chapter 10", "", "typedef struct {\n    int *id;\n    int length; // with END\n} Sentence;"],
+["function", "10-words.html#tokenize", "tokenize", "chapter 10", "text -> its tokens and END. Each word or character has at least one byte, and byte pairs add a blank to each word, so there are at most two tokens for each byte; room that is left over is given back. The caller frees the ids.", "Sentence tokenize(const char *text, const Vocab *v, Tokenizer how)"],
+["function", "10-words.html#detokenize", "detokenize", "chapter 10", "length tokens, or only those before END -> text: words joined by single spaces, other tokens by nothing. With byte pairs, the blank at the very beginning is left out. The caller frees the text.", "char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how)"],
+["function", "10-words.html#unknowns", "unknowns", "chapter 10", "How many of n tokens are unknown.", "int unknowns(const int *id, int n)"],
+["function", "10-words.html#sentences_free", "sentences_free", "chapter 10", "How many of n tokens are unknown.", "void sentences_free(Sentence *s, int n)"],
+["function", "10-words.html#spell_words", "spell_words", "chapter 10", "The different words of the texts, spelled, without END; *times receives how often each occurs. There are *count of both, and the first four, at the places of the special tokens, are empty. The caller frees them. *v becomes the alphabet: the characters of the words, and the blank.", "Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,\n                      int *count)"],
+["function", "10-words.html#count_pairs", "count_pairs", "chapter 10", "Adds times to the count of each pair of a word.", "void count_pairs(Merges *counts, Sentence word, int times)"],
+["function", "10-words.html#merge_word", "merge_word", "chapter 10", "Joins a pair in a word that occurs times times, and keeps the counts right.", "void merge_word(Sentence *word, int times, Merge m, Merges *counts)"],
+["function", "10-words.html#most_frequent", "most_frequent", "chapter 10", "The pair that comes next: the one with the highest count. If several share it, the bytes of the left pieces decide, and then those of the right ones.", "Merge most_frequent(const Merges *counts, const Vocab *v)"],
+["function", "10-words.html#vocab_merge", "vocab_merge", "chapter 10", "Appends the merge of two pieces to those of a vocabulary. Returns false if the vocabulary lacks either of them or the joined piece, or already has the merge.", "bool vocab_merge(Vocab *v, const char *left, const char *right)"],
+["function", "10-words.html#vocab_sorted", "vocab_sorted", "chapter 10", "The same vocabulary with its tokens in the order of their bytes.", "Vocab vocab_sorted(const Vocab *from)"],
+["function", "10-words.html#learn_merges", "learn_merges", "chapter 10", "A vocabulary of byte pairs: the characters of the texts, the blank, and the pieces made by at most merges merges.", "Vocab learn_merges(char *const *text, int texts, int merges)"],
+["type", "10-words.html#Text", "Text", "chapter 10", "", "typedef struct {\n    char *contents;         // the file, cut into strings\n    char **source, **target; // `count` of each, pointers into it\n    int count;\n} Text;"],
+["function", "10-words.html#read_file", "read_file", "chapter 10", "The whole of a file, followed by a zero byte, which *size does not count. The caller frees it. It may be a pipe, whose size is not known in advance. Fails if it cannot be read.", "char *read_file(const char *path, size_t *size)"],
+["function", "10-words.html#cut_at", "cut_at", "chapter 10", "Cuts a text at the first sign by putting a zero byte in its place. Returns what follows, or NULL if there is no such sign.", "char *cut_at(char *text, char sign)"],
+["constant", "10-words.html#LONGEST_LINE", "LONGEST_LINE", "chapter 10", "", "enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer"],
+["function", "10-words.html#read_line", "read_line", "chapter 10", "Cuts a line of length bytes at its tabs and appends its first two columns to the text. Returns NULL, or what is wrong with the line.", "const char *read_line(Text *t, char *s, size_t length, Tokenizer how)"],
+["function", "10-words.html#read_pairs", "read_pairs", "chapter 10", "A file of pairs, in lower case if the tokenizer says so. Fails with file name, line and reason if the file is anything else, or empty.", "Text read_pairs(const char *path, Tokenizer how)"],
+["function", "10-words.html#text_free", "text_free", "chapter 10", "A file of pairs, in lower case if the tokenizer says so. Fails with file name, line and reason if the file is anything else, or empty.", "void text_free(Text *t)"],
+["function", "10-words.html#max_int", "max_int", "chapter 10", "The larger of two.", "int max_int(int a, int b)"],
+["type", "10-words.html#Pairs", "Pairs", "chapter 10", "", "typedef struct {\n    Sentence *source, *target; // `count` of each\n    int count;\n    int too_long; // left out\n} Pairs;"],
+["function", "10-words.html#tokenize_pairs", "tokenize_pairs", "chapter 10", "text -> numbers", "Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,\n                     Tokenizer how, int max_len)"],
+["function", "10-words.html#pairs_free", "pairs_free", "chapter 10", "text -> numbers", "void pairs_free(Pairs *p)"],
+["constant", "10-words.html#POOL", "POOL", "chapter 10", "", "enum { POOL = 8 }; // batches in a pool"],
+["function", "10-words.html#shuffle", "shuffle", "chapter 10", "Shuffles n items in place; each item is width numbers. (This is the Fisher-Yates shuffle: from the last to the first, each is swapped with itself or one before it. All n! orders are equally likely, as far as the random numbers allow.) With width 1 it shuffles pairs, with width batch_size whole batches.", "void shuffle(int *item, int n, int width, uint64_t key)"],
+["function", "10-words.html#sort_by_length", "sort_by_length", "chapter 10", "Sorts n indices of sentences by the lengths of those sentences. Sentences of equal length keep their order, so that sorting by source and then by target orders pairs whose targets are equally long by their sources. It goes through the list once for each length, which takes far less time than training on one batch of that length.", "void sort_by_length(int *index, int n, const Sentence *s)"],
+["function", "10-words.html#batches_in_epoch", "batches_in_epoch", "chapter 10", "Batches of an epoch. The last one may be smaller than batch_size.", "int batches_in_epoch(int pairs, int batch_size)"],
+["function", "10-words.html#epoch_order", "epoch_order", "chapter 10", "The order of one epoch, a function of seed and epoch alone: order[i] is the index of the pair at place i, and batch k begins at place k·batch_size. Since only the last batch may be smaller, it is not shuffled with the others.", "void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,\n                 int64_t epoch)"],
+["function", "10-words.html#pack", "pack", "chapter 10", "Packs the B sentences with these indices, one in each row, padded to the longest, whose length is stored in *length -> ids (B·length), in the arena", "int *pack(Arena *arena, const Sentence *s, const int *index, int B,\n          int *length)"],
+["function", "10-words.html#make_batch", "make_batch", "chapter 10", "A batch of the B pairs with these indices, in the arena. The decoder's input is what is expected, moved by one position; it begins with START and has no END (chapter 9). In the padding nothing is expected, so nothing is learned there (chapter 11).", "Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B)"],
+["type", "11-training.html#Loss", "Loss", "chapter 11", "", "typedef struct {\n    double loss;          // sum over the tokens, as trained (smoothed)\n    double cross_entropy; // sum over the tokens, without smoothing\n    int64_t tokens;       // expected tokens that are not padding\n    int64_t correct;      // whose most probable word is the expected one\n} Loss;"],
+["function", "11-training.html#add_losses", "add_losses", "chapter 11", "The sums of two parts of a batch, or of two batches.", "Loss add_losses(Loss a, Loss b)"],
+["function", "11-training.html#arg_max", "arg_max", "chapter 11", "Index of the largest of x[first] … x[n-1]; ties go to the lowest index.", "int arg_max(const real *x, int first, int n)"],
+["function", "11-training.html#sum_exponentials", "sum_exponentials", "chapter 11", "Σⱼ e^(x[j] - shift), n numbers", "real sum_exponentials(const real *x, real shift, int n)"],
+["function", "11-training.html#loss_forward", "loss_forward", "chapter 11", "logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown word is never correct.", "Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,\n                  Arena *arena)"],
+["function", "11-training.html#loss_backward", "loss_backward", "chapter 11", "logits (N,V), lse (N,1) and expected (N) as in loss_forward; tokens: its count. dlogits (N,V) is written, not added to, and may be the logits themselves: each of them is needed just once more, here.", "void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,\n                   double smoothing, int64_t tokens)"],
+["function", "11-training.html#l2_norm", "l2_norm", "chapter 11", "√Σ x² over n numbers: always in 64 parts, however many threads there are, so that the sum is always the same.", "double l2_norm(const real *x, size_t n)"],
+["function", "11-training.html#clip_factor", "clip_factor", "chapter 11", "The factor that brings a gradient of the given norm down to clip.", "double clip_factor(double norm, double clip)"],
+["macro", "11-training.html#ADAM_BETA1", "ADAM_BETA1", "chapter 11", "", "#define ADAM_BETA1 0.9"],
+["macro", "11-training.html#ADAM_BETA2", "ADAM_BETA2", "chapter 11", "", "#define ADAM_BETA2 0.98"],
+["macro", "11-training.html#ADAM_EPSILON", "ADAM_EPSILON", "chapter 11", "", "#define ADAM_EPSILON 1e-9"],
+["type", "11-training.html#Adam", "Adam", "chapter 11", "", "typedef struct {\n    real *p, *m, *v;\n    const real *gradient;\n    size_t count;\n} Adam;"],
+["function", "11-training.html#adam_step", "adam_step", "chapter 11", "Step number t, from 1: p moves, m and v are brought up to date; the gradient is multiplied by factor first.", "void adam_step(Adam a, double factor, double rate, int64_t t)"],
+["constant", "11-training.html#NOAM", "NOAM", "chapter 11", "", "enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too"],
+["constant", "11-training.html#CONSTANT", "CONSTANT", "chapter 11", "", "enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too"],
+["type", "11-training.html#Recipe", "Recipe", "chapter 11", "", "typedef struct {\n    double rate;      // the peak of the learning rate\n    int warmup;       // steps\n    int schedule;\n    double clip;      // largest norm of the gradient\n    double smoothing; // ε\n    int batch;        // sentences\n    int epochs;       // passes through the data, unless `steps` is given\n    int steps;        // steps in all; 0: as many as `epochs` take\n    int seed;\n} Recipe;"],
+["function", "11-training.html#learning_rate", "learning_rate", "chapter 11", "The rate of step t, which counts from 1.", "double learning_rate(const Recipe *r, int64_t t)"],
+["type", "11-training.html#Trainer", "Trainer", "chapter 11", "", "typedef struct {\n    Recipe recipe;\n    Transformer *model, *gradient, *m, *v; // the four roles\n    Arena arena;\n    int64_t step;   // steps done\n    double best;    // lowest validation loss so far; infinite: none\n} Trainer;"],
+["type", "11-training.html#Step", "Step", "chapter 11", "", "typedef struct {\n    int64_t step;         // its number, from 1\n    Loss loss;            // of its batch\n    double rate;          // learning rate\n    double gradient_norm; // before clipping\n} Step;"],
+["function", "11-training.html#trainer_new", "trainer_new", "chapter 11", "Memory for all four roles; the parameters are not initialized yet. The caller gives it back with trainer_free.", "Trainer trainer_new(const Config *config, const Recipe *recipe)"],
+["function", "11-training.html#trainer_free", "trainer_free", "chapter 11", "Frees the four roles and the arena.", "void trainer_free(Trainer *t)"],
+["function", "11-training.html#train_step", "train_step", "chapter 11", "Forward, loss, backward, clip, Adam. If the loss or the gradient is not a finite number, the parameters and t->step stay as they were.", "Step train_step(Trainer *t, const Batch *batch)"],
+["function", "11-training.html#evaluate_loss", "evaluate_loss", "chapter 11", "The sums over all pairs, in batches of batch_size; arena as before.", "Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,\n                   double smoothing, Arena *arena)"],
+["constant", "11-training.html#REPORTS", "REPORTS", "chapter 11", "", "enum { REPORTS = 20 };"],
+["constant", "11-training.html#ROUND", "ROUND", "chapter 11", "", "enum { ROUND = 256, TRIALS = 3 };"],
+["constant", "11-training.html#TRIALS", "TRIALS", "chapter 11", "", "enum { ROUND = 256, TRIALS = 3 };"],
+["function", "11-training.html#now", "now", "chapter 11", "Time in seconds from an arbitrary start; where there is POSIX, by a clock that is never set back.", "double now(void)"],
+["type", "11-training.html#Pace", "Pace", "chapter 11", "", "typedef struct {\n    int all;         // threads available\n    double least[2]; // time per token, the fastest trial: all threads, one\n} Pace;"],
+["function", "11-training.html#set_pace", "set_pace", "chapter 11", "Chooses the threads for step k of this run, from 0. The step before took seconds for a batch of tokens places, padding included.", "void set_pace(Pace *p, int64_t k, double seconds, double tokens)"],
+["type", "11-training.html#Report", "Report", "chapter 11", "", "typedef struct {\n    const Trainer *trainer;\n    Step step;\n    int64_t steps;     // the total aimed at\n    bool milestone;    // time to look and to save: one of the REPORTS\n    Loss valid;        // at such times; tokens = 0: no validation data\n    bool best;         // and it was the lowest loss so far\n} Report;"],
+["type", "11-training.html#Reporter", "Reporter", "chapter 11", "", "typedef bool Reporter(void *context, const Report *report);"],
+["function", "11-training.html#total_steps", "total_steps", "chapter 11", "How many steps the recipe asks for with that many pairs.", "int64_t total_steps(const Recipe *r, int pairs)"],
+["function", "11-training.html#validate", "validate", "chapter 11", "A look at the validation data, for the report.", "void validate(Trainer *t, Report *report, const Pairs *valid)"],
+["function", "11-training.html#train", "train", "chapter 11", "Trains up to the recipe's total number of steps, from wherever the trainer is. Returns false if a loss or gradient was not finite; the parameters are then those of the step before. valid may be NULL.", "bool train(Trainer *t, const Pairs *data, const Pairs *valid,\n           Reporter *reporter, void *context)"],
+["type", "12-decoding.html#LayerCache", "LayerCache", "chapter 12", "", "typedef struct {\n    MultiHeadSaved self;  // k, v (B·P,D): P rows for each sentence, t in use\n    MultiHeadSaved cross; // k, v (B·S,D)\n} LayerCache;"],
+["type", "12-decoding.html#Cache", "Cache", "chapter 12", "", "typedef struct {\n    const Transformer *model;\n    int length;        // t: positions decoded\n    Mask source_mask;\n    LayerCache *layer; // L of them\n} Cache;"],
+["function", "12-decoding.html#decoder_start", "decoder_start", "chapter 12", "Encodes the source and prepares the cache, which lives in the pass's arena. ids (B·S); room for P positions.", "Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,\n                    int S, int P)"],
+["function", "12-decoding.html#extend_cache", "extend_cache", "chapter 12", "Computes key and value of the new position t of each sentence from x (B,D), and writes them to rows b·P + t of the cache s. A row stride of a whole sentence makes a view of these rows.", "void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,\n                  int t)"],
+["function", "12-decoding.html#attend_to_cache", "attend_to_cache", "chapter 12", "Attention of one new position in each sentence, to the first S keys of the cache. x (B,D), mask (B of 1,S) -> (B,D)", "Mat attend_to_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,\n                    int S, Mask mask)"],
+["function", "12-decoding.html#decoder_layer_step", "decoder_layer_step", "chapter 12", "One decoder layer for one new position in each sentence: x (B,D) -> (B,D). The same three sub-layers as in chapter 8. Self-attention needs no mask: the cache holds nothing later than x.", "Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,\n                       const Cache *c, Mat x)"],
+["function", "12-decoding.html#decoder_step", "decoder_step", "chapter 12", "One step of the decoder: the last token of each sentence goes in at position length, and the logits of the next one come out. id (B) -> (B,V). There must be room: after the P steps that decoder_start was asked for, there is none.", "Mat decoder_step(Pass *pass, Cache *c, const int *id)"],
+["function", "12-decoding.html#longest_output", "longest_output", "chapter 12", "The most tokens that the translation of a source of S tokens can have; both counts include END.", "int longest_output(const Transformer *model, int S)"],
+["function", "12-decoding.html#tokens_in", "tokens_in", "chapter 12", "How many tokens a row has before its padding.", "int tokens_in(const int *row, int length)"],
+["function", "12-decoding.html#log_sum_exp", "log_sum_exp", "chapter 12", "log Σⱼ e^(z[j]), V numbers", "double log_sum_exp(const real *z, int V)"],
+["function", "12-decoding.html#translate", "translate", "chapter 12", "Translates the sources of a batch. out (B·P), with P = longest_output(model, S), receives the tokens, then END (unless it was cut off), then PAD; sum (B) receives the logarithm of each translation's probability. The model never chooses pad or start.", "void translate(const Transformer *model, const Batch *batch, int *out,\n               double *sum, Arena *arena)"],
+["type", "12-decoding.html#Search", "Search", "chapter 12", "", "typedef struct {\n    int beam;              // N: hypotheses kept in each step; 1: greedy\n    double length_penalty; // A\n} Search;"],
+["type", "12-decoding.html#Hypothesis", "Hypothesis", "chapter 12", "", "typedef struct {\n    double sum; // of the logarithms of all its tokens; -∞: there is none\n    int row, token;\n} Hypothesis;"],
+["type", "12-decoding.html#Beam", "Beam", "chapter 12", "", "typedef struct {\n    Hypothesis *step; // (P+1,N): after each step those that are open\n    int longest;      // a translation has no more tokens\n    Hypothesis best;  // of those that have finished\n    double score;     // its score; -∞: none has finished\n    int length;       // its tokens\n} Beam;"],
+["function", "12-decoding.html#length_penalty", "length_penalty", "chapter 12", "The search for one sentence.", "double length_penalty(int length, double A)"],
+["function", "12-decoding.html#best_candidates", "best_candidates", "chapter 12", "The N best candidates, the best first: open hypotheses (N), each with one more token. logits (N,V). Returns how many there are. Among equals the first one found wins: the one in the lower row or, within a row, the lower token.", "int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits)"],
+["function", "12-decoding.html#finish_hypothesis", "finish_hypothesis", "chapter 12", "Keeps a finished translation of that length if it is the best so far.", "void finish_hypothesis(Beam *b, Hypothesis h, int length, double A)"],
+["function", "12-decoding.html#beam_step", "beam_step", "chapter 12", "Step t of one sentence: with its logits (N,V), from the hypotheses of this step to those of the next. Returns how many of these are open; they come first.", "int beam_step(Beam *b, int t, Mat logits, double A)"],
+["function", "12-decoding.html#reorder", "reorder", "chapter 12", "Row r of B now continues row from[r]: copies the n positions that are in use. m (B·P,D) is k or v of a cache.", "void reorder(Arena *arena, Mat m, const int *from, int B, int n)"],
+["function", "12-decoding.html#reorder_cache", "reorder_cache", "chapter 12", "Row r of B now continues row from[r]: copies the n positions that are in use. m (B·P,D) is k or v of a cache.", "void reorder_cache(Arena *arena, Cache *c, const int *from, int B)"],
+["function", "12-decoding.html#write_best", "write_best", "chapter 12", "The best finished translation, from its last token back to its first, and padding up to P -> out (P)", "void write_best(int *out, const Beam *b, int N, int P)"],
+["function", "12-decoding.html#beam_new", "beam_new", "chapter 12", "A search with N hypotheses of up to P tokens. It begins with one, still empty.", "Beam beam_new(Arena *arena, int N, int P, int longest)"],
+["function", "12-decoding.html#beam_search", "beam_search", "chapter 12", "Like translate, but with a beam. Each source fills N successive rows of the batch, which has B·N rows. out (B·P), sum (B).", "void beam_search(const Transformer *model, const Batch *batch, Search how,\n                 int *out, double *sum, Arena *arena)"],
+["function", "12-decoding.html#translate_all", "translate_all", "chapter 12", "Translates n sentences; result[i] ends with END unless it was cut off. score: n numbers, or NULL. The caller frees each result's id and the array.", "Sentence *translate_all(const Transformer *model, const Sentence *source, int n,\n                        Search how, double *score, Arena *arena)"],
+["type", "12-decoding.html#Match", "Match", "chapter 12", "", "typedef struct {\n    double matched[4], runs[4]; // runs of 1 … 4 words\n    double length, reference;   // c and r\n    int exact, sentences;\n} Match;"],
+["function", "12-decoding.html#occurrences", "occurrences", "chapter 12", "How often the n words at run occur in s (without its END).", "int occurrences(const int *run, int n, const int *s, int length)"],
+["function", "12-decoding.html#words_of", "words_of", "chapter 12", "How many words a sentence has, without END.", "int words_of(Sentence s)"],
+["function", "12-decoding.html#match_runs", "match_runs", "chapter 12", "Adds the runs of n words of s (c words) to m: how many there are (at least one), and how many of them the reference (r words) also has.", "void match_runs(Match *m, const int *s, int c, const int *reference, int r,\n                int n)"],
+["function", "12-decoding.html#add_match", "add_match", "chapter 12", "Adds one translation and its reference to the counts.", "void add_match(Match *m, Sentence s, Sentence reference)"],
+["function", "12-decoding.html#words_spelled", "words_spelled", "chapter 12", "The pieces of a sentence -> the words that they spell. A word's number is its place in words, to which new ones are appended; a word with an unknown character is UNKNOWN. END stays. The caller frees the ids.", "Sentence words_spelled(Sentence from, const Vocab *v, Vocab *words)"],
+["function", "12-decoding.html#add_translation", "add_translation", "chapter 12", "Adds one translation and its reference, given in the tokens of a model. It counts words, or characters if the model writes characters.", "void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,\n                     Tokenizer how)"],
+["function", "12-decoding.html#bleu", "bleu", "chapter 12", "In percent. 0 if no run of some length matches.", "double bleu(const Match *m)"],
+["constant", "13-looking.html#ENCODER", "ENCODER", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
+["constant", "13-looking.html#DECODER", "DECODER", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
+["constant", "13-looking.html#CROSS", "CROSS", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
+["constant", "13-looking.html#KINDS", "KINDS", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
+["table", "13-looking.html#kind_name", "kind_name", "chapter 13", "", "const char *const kind_name[KINDS] = {\n    [ENCODER] = \"encoder\", [DECODER] = \"decoder\", [CROSS] = \"cross\"};"],
+["function", "13-looking.html#attention_of", "attention_of", "chapter 13", "The weights of one head in one layer, for a batch of one sentence, as a view. Row i shows how query i distributes its attention; it sums to 1.", "Mat attention_of(const Saved *s, int kind, int layer, int h, int H)"],
+["function", "13-looking.html#look", "look", "chapter 13", "Runs one pair of sentences through the model, teacher-forced; s then holds the weights, until the pass's arena is released. The pass should have no dropout. Returns the batch, whose tokens are those of the rows and columns.", "Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,\n           Sentence target)"],
+["function", "13-looking.html#write_quoted", "write_quoted", "chapter 13", "Writes a token in quotes, followed by the character end.", "void write_quoted(FILE *file, const char *token, char end)"],
+["function", "13-looking.html#write_attention_csv", "write_attention_csv", "chapter 13", "All weights of all kinds, layers and heads. pass, s and batch are those of look(); the caller finds write errors when it closes the file.", "void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,\n                         const Batch *batch, const Vocab *source,\n                         const Vocab *target)"],
+["function", "13-looking.html#columns", "columns", "chapter 13", "The columns of a text.", "int columns(const char *s)"],
+["function", "13-looking.html#last_characters", "last_characters", "chapter 13", "The last n characters of a text, NULL if it has fewer. (A byte 10xxxxxx begins none.)", "const char *last_characters(const char *s, int n)"],
+["function", "13-looking.html#draw_attention", "draw_attention", "chapter 13", "Draws weights (T,S), with T names for the rows and S for the columns. A cell is two columns wide, which makes it about square. There are ten shades, for weights below 0.1, below 0.2, and so on.", "void draw_attention(FILE *file, Mat weights, const char *const *row_name,\n                    const char *const *col_name)"],
+["function", "13-looking.html#names_of", "names_of", "chapter 13", "The tokens of n ids as names that can be shown.", "const char **names_of(Arena *arena, const Vocab *v, const int *id, int n)"],
+["function", "13-looking.html#draw_cross_attention", "draw_cross_attention", "chapter 13", "Draws cross-attention, layer by layer; pass, s and batch are those of look(). A row is named by the token written there, which is not the query's own token but the next one, since the question is where the model looked when it wrote it. What is shown is the mean over the heads of a layer: they look for different things, and one alone may be hard to read. The CSV file has them all.", "void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,\n                          const Batch *batch, const Vocab *source,\n                          const Vocab *target)"],
+["constant", "13-looking.html#COMPONENTS", "COMPONENTS", "chapter 13", "", "enum { COMPONENTS = 7 };"],
+["table", "13-looking.html#component_name", "component_name", "chapter 13", "", "const char *const component_name[COMPONENTS] = {\n    \"embedding\", \"positions\", \"attention\", \"cross-attention\", \"feed-forward\",\n    \"norms\", \"output layer\"};"],
+["function", "13-looking.html#component_of", "component_of", "chapter 13", "The component that a tensor belongs to: the last whose word its name contains (\"cross_attention_norm\" contains three of them), else the output layer.", "int component_of(const char *name)"],
+["function", "13-looking.html#in_encoder", "in_encoder", "chapter 13", "Whether it is on the encoder's side; the output layer is on the other.", "bool in_encoder(const char *name)"],
+["function", "13-looking.html#with_commas", "with_commas", "chapter 13", "24034304 as \"24,034,304\"; to needs 32 bytes.", "const char *with_commas(char *to, size_t n)"],
+["function", "13-looking.html#print_parameters", "print_parameters", "chapter 13", "Prints the parameters of both sides by component, with the component's share of its side. Components that a model does not have are left out.", "void print_parameters(FILE *file, const Transformer *t)"],
+["function", "13-looking.html#saved_bytes", "saved_bytes", "chapter 13", "Bytes of the arena that the forward pass fills for B sentences of S and T tokens, without the smallest terms; the tests find it right to within 3 %.", "double saved_bytes(const Config *c, double B, double S, double T)"],
+["macro", "fast.html#WIDER", "WIDER", "the interlude", "", "#define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)"],
+["constant", "fast.html#VECTOR_BYTES", "VECTOR_BYTES", "the interlude", "", "enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };"],
+["constant", "fast.html#TILE_ROWS", "TILE_ROWS", "the interlude", "", "enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };"],
+["type", "fast.html#Vector", "Vector", "the interlude", "", "typedef real Vector __attribute__((vector_size(VECTOR_BYTES), may_alias,"],
+["macro", "fast.html#ALWAYS_INLINE", "ALWAYS_INLINE", "the interlude", "", "#define ALWAYS_INLINE static inline __attribute__((always_inline))"],
+["macro", "fast.html#UNROLL", "UNROLL", "the interlude", "", "#define UNROLL _Pragma(\"clang loop unroll(full)\")"],
+["macro", "fast.html#PREFETCH", "PREFETCH", "the interlude", "", "#define PREFETCH(place) __builtin_prefetch((place), 1) // it will be written"],
+["macro", "fast.html#CACHE_LINE", "CACHE_LINE", "the interlude", "", "#define CACHE_LINE _Alignas(64) // numbers that are read together begin here"],
+["constant", "fast.html#LANES", "LANES", "the interlude", "", "enum {\n    LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector\n    TILE_COLS = 2 * LANES,                    // a tile is two vectors wide\n    DEPTH = 256,                              // p runs in blocks of this many\n};"],
+["constant", "fast.html#TILE_COLS", "TILE_COLS", "the interlude", "", "enum {\n    LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector\n    TILE_COLS = 2 * LANES,                    // a tile is two vectors wide\n    DEPTH = 256,                              // p runs in blocks of this many\n};"],
+["constant", "fast.html#DEPTH", "DEPTH", "the interlude", "", "enum {\n    LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector\n    TILE_COLS = 2 * LANES,                    // a tile is two vectors wide\n    DEPTH = 256,                              // p runs in blocks of this many\n};"],
+["function", "fast.html#tile", "tile", "the interlude", "One tile: c = from + a b, so c += a b if from is c. a may be any view (its numbers are read one at a time); the numbers of a row of b, of c and of from lie side by side. rows and vectors are constants in every call below, so the compiler unrolls the loops and keeps left and right in registers. The addresses of the rows of a must fit there too: every fourth row has a pointer, and the three after it are reached from there.", "ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b)"],
+["function", "fast.html#any_tile", "any_tile", "the interlude", "The edges. At the bottom of c, fewer rows may be left than a tile has; each count gets its own copy of the code above, with its own constant. On the right, fewer columns may be left; then the tile computes a b by itself, in a buffer, and the columns that exist are added. (The same is done for any c whose columns are not side by side.) The rows of b are whole vectors.", "void any_tile(Mat c, Mat from, Mat a, Mat b)"],
+["macro", "fast.html#CASE", "CASE", "the interlude", "", "#define CASE(count)                                                           \\"],
+["function", "fast.html#pack_cols", "pack_cols", "the interlude", "Copies all columns of b, at most width, side by side for each row, with zeros for the columns that are missing. width is a constant in every call: copying a number of bytes that the compiler knows takes a few instructions.", "ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b)"],
+["function", "fast.html#column_of_tiles", "column_of_tiles", "the interlude", "c = from + a b for one column of tiles: c has at most TILE_COLS columns, a at most DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest cache while the tiles run down the rows of a.", "void column_of_tiles(Mat c, Mat from, Mat a, Mat b)"],
+["function", "fast.html#small_matmul_from", "small_matmul_from", "the interlude", "c = from + a b on one thread: a small product, or one block of a large one. For only a few tiles, copying b does not pay: if its rows are whole vectors, they are used where they are.", "void small_matmul_from(Mat c, Mat from, Mat a, Mat b)"],
+["function", "fast.html#small_matmul_add", "small_matmul_add", "the interlude", "c += a b on one thread, for small products inside a PARALLEL_FOR", "void small_matmul_add(Mat c, Mat a, Mat b)"],
+["constant", "fast.html#BLOCK_ROWS", "BLOCK_ROWS", "the interlude", "", "enum { BLOCK_ROWS = 960 }; // a multiple of every TILE_ROWS"],
+["function", "fast.html#work_of_product", "work_of_product", "the interlude", "A product does some sixteen multiplications in the time that other loops need for one number.", "double work_of_product(Mat c, int depth)"],
+["function", "fast.html#submatrix", "submatrix", "the interlude", "Rows i … i + rows - 1 and columns j … j + cols - 1 of m.", "Mat submatrix(Mat m, int i, int rows, int j, int cols)"],
+["function", "fast.html#matmul_from", "matmul_from", "the interlude", "c = from + a b, all of c's shape; from may be a row repeated (row stride 0)", "void matmul_from(Mat c, Mat from, Mat a, Mat b)"],
+["function", "fast.html#matmul_add", "matmul_add", "the interlude", "c += a b. Not to be called inside a PARALLEL_FOR.", "void matmul_add(Mat c, Mat a, Mat b)"],
+["function", "fast.html#exponential", "exponential", "the interlude", "eˣ, accurate to 2 or 3 parts in 10⁷ in single precision, and fast: with the C library's expf, softmax would spend most of its time there. See the interlude.", "real exponential(real x)"],
+["type", "14-saving.html#Settings", "Settings", "chapter 14", "", "typedef struct {\n    Config config;       // the model\n    Tokenizer tokenizer; // how text is cut\n    Recipe recipe;       // how the model is trained\n    Search search;       // how the model is used\n    int scores, min_count, merges, threads, vocab, length;\n    const char *model, *valid, *log, *target, *csv; // paths, and one text\n    int resume, help;\n} Settings;"],
+["constant", "14-saving.html#INTEGER", "INTEGER", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
+["constant", "14-saving.html#NUMBER", "NUMBER", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
+["constant", "14-saving.html#CHOICE", "CHOICE", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
+["constant", "14-saving.html#FLAG", "FLAG", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
+["constant", "14-saving.html#STRING", "STRING", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
+["constant", "14-saving.html#TRAIN", "TRAIN", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
+["constant", "14-saving.html#TRANSLATE", "TRANSLATE", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
+["constant", "14-saving.html#EVALUATE", "EVALUATE", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
+["constant", "14-saving.html#ATTENTION", "ATTENTION", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
+["constant", "14-saving.html#INFO", "INFO", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
+["constant", "14-saving.html#USING", "USING", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
+["constant", "14-saving.html#KEPT", "KEPT", "chapter 14", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
+["constant", "14-saving.html#FIXED", "FIXED", "chapter 14", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
+["type", "14-saving.html#Option", "Option", "chapter 14", "", "typedef struct {\n    const char *name;    // as on the command line, without --\n    int type;\n    size_t offset;       // of its field in Settings\n    const char *choices; // separated by |; else what the help calls the value\n    const char *initial; // the default; NULL: zero, or from other options\n    int commands;        // that take it\n    int in_model;        // KEPT in the model, or also FIXED when resuming\n    const char *help;\n    double least, most;  // what a number may be, both included\n} Option;"],
+["macro", "14-saving.html#SETTING", "SETTING", "chapter 14", "", "#define SETTING(field) offsetof(Settings, field)"],
+["table", "14-saving.html#options", "options", "chapter 14", "", "const Option options[] = {\n    {\"layers\", INTEGER, SETTING(config.layers), \"N\", \"2\", TRAIN | INFO, FIXED,\n     \"layers of the encoder, and of the decoder\", 1, 100},\n    {\"d-model\", INTEGER, SETTING(config.d_model), \"N\", \"64\", TRAIN | INFO,\n     FIXED, \"width of the vector that stands for a token\", 1, 65536},\n    {\"heads\", INTEGER, SETTING(config.heads), \"N\", \"4\", TRAIN | INFO, FIXED,\n     \"attention heads; must divide d-model\", 1, 1024},\n    {\"d-ff\", INTEGER, SETTING(config.d_ff), \"N\", NULL, TRAIN | INFO, FIXED,\n     \"inner width of the feed-forward network (4 d-model)\", 1, 262144},\n    {\"dropout\", NUMBER, SETTING(config.dropout), \"P\", \"0.1\", TRAIN | INFO, KEPT,\n     \"share of values dropped in training\", 0, 0.99},\n    {\"norm\", CHOICE, SETTING(config.norm), \"post|pre\", \"post\", TRAIN | INFO,\n     FIXED, \"normalize after or before a sub-layer\", 0, 0},\n    {\"positions\", CHOICE, SETTING(config.positions), \"sinusoidal|learned|none\",\n     \"sinusoidal\", TRAIN | INFO, FIXED, \"positional encoding\", 0, 0},\n    {\"activation\", CHOICE, SETTING(config.activation), \"relu|gelu\", \"relu\",\n…"],
+["constant", "14-saving.html#OPTIONS", "OPTIONS", "chapter 14", "", "enum { OPTIONS = sizeof options / sizeof *options };"],
+["function", "14-saving.html#read_number", "read_number", "chapter 14", "Reads a number from least to most into *to. Returns false if the text is anything else, has something after the number, or is too large or too small for a double; *to is then meaningless. Leading blanks are skipped.", "bool read_number(double *to, const char *text, double least, double most)"],
+["function", "14-saving.html#read_whole", "read_whole", "chapter 14", "The whole number that the text gives, if it is from least to most; else -1. No limit may be below 0. Digits only: no sign, no point, no exponent.", "int64_t read_whole(const char *text, double least, double most)"],
+["function", "14-saving.html#find_choice", "find_choice", "chapter 14", "Which of the choices \"a|b|c\" the text is, from 0; -1 if it is none.", "int find_choice(const char *choices, const char *text)"],
+["function", "14-saving.html#set_option", "set_option", "chapter 14", "Puts the value of option o into the settings. Returns false if the text is not allowed: the field is then meaningless, and the caller says what is wrong. For a STRING the pointer is kept, not a copy of the text.", "bool set_option(Settings *s, const Option *o, const char *text)"],
+["function", "14-saving.html#option_text", "option_text", "chapter 14", "The value of option o as text, which set_option reads back; not for a STRING. to needs 64 bytes and is what is returned. A NUMBER gets as few digits as bring back the same bits: 0.1 stays 0.1, and 1/√3200, which needs all seventeen, gets them.", "const char *option_text(char *to, const Settings *s, const Option *o)"],
+["type", "14-saving.html#Checkpoint", "Checkpoint", "chapter 14", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer; // m, v and gradient may be NULL: enough to use the model\n    int best;        // the state with the lowest validation loss: not to resume\n} Checkpoint;"],
+["function", "14-saving.html#checkpoint_free", "checkpoint_free", "chapter 14", "Frees all that a checkpoint holds, whether loaded or new.", "void checkpoint_free(Checkpoint *c)"],
+["type", "14-saving.html#NewFile", "NewFile", "chapter 14", "", "typedef struct {\n    const char *path;\n    char *real, *beside; // links followed; the name it has until then\n    FILE *file;\n} NewFile;"],
+["constant", "14-saving.html#NOTHING", "NOTHING", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
+["constant", "14-saving.html#REGULAR", "REGULAR", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
+["constant", "14-saving.html#SPECIAL", "SPECIAL", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
+["function", "14-saving.html#kind_of_file", "kind_of_file", "chapter 14", "What a name stands for: nothing that could be lost (no file, or an empty one), a file, or something that renaming must not replace: a folder, a device, a link that leads nowhere. (Without POSIX, whatever can be opened counts as a file, even an empty one.)", "int kind_of_file(const char *path)"],
+["function", "14-saving.html#follow_links", "follow_links", "chapter 14", "The name of the file that path stands for: if that is a link, of the file it leads to. The caller frees it.", "char *follow_links(const char *path)"],
+["function", "14-saving.html#name_in", "name_in", "chapter 14", "The last part of a path.", "const char *name_in(const char *path)"],
+["function", "14-saving.html#same_file", "same_file", "chapter 14", "Whether two names stand for one file. Two files that do not exist yet will be one if they have the same name in the same folder.", "bool same_file(const char *a, const char *b)"],
+["macro", "14-saving.html#EXCLUSIVELY", "EXCLUSIVELY", "chapter 14", "", "#define EXCLUSIVELY \"wb\""],
+["function", "14-saving.html#new_file", "new_file", "chapter 14", "Opens a new file beside path, or fails with the reason. What is written to .file counts only after commit_file.", "NewFile new_file(const char *path)"],
+["function", "14-saving.html#discard_file", "discard_file", "chapter 14", "Closes and removes the file: what it was meant to replace stays.", "void discard_file(NewFile *n)"],
+["function", "14-saving.html#commit_file", "commit_file", "chapter 14", "Completes and renames the file. If any write since it was opened went wrong, it is removed instead, and the program fails with the reason.", "void commit_file(NewFile *n)"],
+["macro", "14-saving.html#FORMAT", "FORMAT", "chapter 14", "", "#define FORMAT \"transformer.c 1\""],
+["constant", "14-saving.html#PARAMETER", "PARAMETER", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
+["constant", "14-saving.html#FIRST_MOMENT", "FIRST_MOMENT", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
+["constant", "14-saving.html#SECOND_MOMENT", "SECOND_MOMENT", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
+["constant", "14-saving.html#ROLES", "ROLES", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
+["table", "14-saving.html#role_prefix", "role_prefix", "chapter 14", "", "const char *const role_prefix[ROLES] = {\n    [PARAMETER] = \"\", [FIRST_MOMENT] = \"adam.m.\", [SECOND_MOMENT] = \"adam.v.\"};"],
+["function", "14-saving.html#write_integer", "write_integer", "chapter 14", "The count lowest bytes of a number, lowest first, whatever this machine's own order is. Errors are found by commit_file.", "void write_integer(FILE *file, uint64_t value, int count)"],
+["function", "14-saving.html#read_integer", "read_integer", "chapter 14", "The number that these bytes are.", "uint64_t read_integer(const char *from, int count)"],
+["function", "14-saving.html#metadata_name", "metadata_name", "chapter 14", "The name under which an option is kept: d-model becomes d_model. Returns to, with room for 32 bytes.", "const char *metadata_name(char to[32], const Option *o)"],
+["function", "14-saving.html#bytes_of", "bytes_of", "chapter 14", "How many bytes a tensor takes in the file.", "size_t bytes_of(const Tensor *t)"],
+["function", "14-saving.html#entry_of", "entry_of", "chapter 14", "What follows the name of a tensor whose numbers begin at byte begin: the writer writes this, and the reader accepts just this (and white space). A matrix has two dimensions there, a bias or a gain has one. Returns to.", "const char *entry_of(char to[160], const Tensor *t, size_t begin)"],
+["function", "14-saving.html#write_token", "write_token", "chapter 14", "A token, as a part of a JSON string. Tokens contain no control characters (chapter 10), so only two characters have to be escaped.", "void write_token(FILE *file, const char *token)"],
+["function", "14-saving.html#write_vocab", "write_vocab", "chapter 14", "One vocabulary: its tokens joined by newlines.", "void write_vocab(FILE *file, const char *key, const Vocab *v)"],
+["function", "14-saving.html#write_merges", "write_merges", "chapter 14", "Its merges, joined by newlines: each is left, tab, right.", "void write_merges(FILE *file, const char *key, const Vocab *v)"],
+["function", "14-saving.html#write_metadata", "write_metadata", "chapter 14", "Everything that is not a tensor.", "void write_metadata(FILE *file, const Checkpoint *c)"],
+["function", "14-saving.html#write_numbers", "write_numbers", "chapter 14", "The numbers of one role: they lie in memory in the order of the list. If one is not finite, nothing is saved.", "void write_numbers(NewFile *n, const Transformer *t)"],
+["function", "14-saving.html#save_checkpoint", "save_checkpoint", "chapter 14", "Saves a checkpoint, with the moments if it has them, and replaces what was there; or fails and leaves that as it was. Blanks after the header make its length a multiple of 8, so that the numbers are aligned for a program that maps the file into memory.", "void save_checkpoint(const Checkpoint *c, const char *path)"],
+["macro", "14-saving.html#fseek", "fseek", "chapter 14", "", "#define fseek _fseeki64"],
+["macro", "14-saving.html#ftell", "ftell", "chapter 14", "", "#define ftell _ftelli64"],
+["type", "14-saving.html#Metadatum", "Metadatum", "chapter 14", "", "typedef struct {\n    char *key, *value;\n} Metadatum;"],
+["type", "14-saving.html#Reader", "Reader", "chapter 14", "", "typedef struct {\n    const char *path;\n    FILE *file;\n    size_t size, numbers;    // of the file; where the numbers begin in it\n    char *header, *at, *end; // the header, the next byte of it, its end\n    Metadatum *metadata;\n    size_t count;            // of metadata\n} Reader;"],
+["function", "14-saving.html#refuse", "refuse", "chapter 14", "Fails: says which file, what is wrong with it, and where that was found.", "_Noreturn void refuse(const Reader *r, const char *format, ...)"],
+["function", "14-saving.html#read_bytes", "read_bytes", "chapter 14", "Reads the next bytes of the file, or fails.", "void read_bytes(const Reader *r, char *to, size_t size)"],
+["function", "14-saving.html#take", "take", "chapter 14", "Whether text comes next, with white space where JSON allows it: before the text, and beside each of its brackets, colons and commas. If so it is taken; if not, the reader stays at the first byte that differs.", "bool take(Reader *r, const char *text)"],
+["function", "14-saving.html#expect", "expect", "chapter 14", "Takes text, or refuses the file.", "void expect(Reader *r, const char *text)"],
+["function", "14-saving.html#read_string", "read_string", "chapter 14", "The next string, its escapes undone in place, and ended by a zero. There is always room: \"a\\\\nb\" takes six bytes with its quotes, and then four.", "char *read_string(Reader *r)"],
+["function", "14-saving.html#read_metadata", "read_metadata", "chapter 14", "{\"__metadata__\":{\"key\":\"value\",…}: all of it, whatever the keys are.", "void read_metadata(Reader *r)"],
+["function", "14-saving.html#metadata", "metadata", "chapter 14", "The value of a key. A file that has the key twice is refused. If it lacks the key, the value is missing; if that is NULL, the file is refused.", "const char *metadata(const Reader *r, const char *key, const char *missing)"],
+["function", "14-saving.html#check_metadata", "check_metadata", "chapter 14", "Refuses the file if what was read from this key is not allowed.", "void check_metadata(const Reader *r, const char *key, bool allowed)"],
+["function", "14-saving.html#read_vocab", "read_vocab", "chapter 14", "One vocabulary, from tokens joined by newlines: the special ones first, then the words, each larger than the one before. The order is checked because token_id (chapter 10) finds words by it, and a word that is in the file but cannot be found would be a silent error.", "Vocab read_vocab(const Reader *r, const char *key)"],
+["function", "14-saving.html#read_merges", "read_merges", "chapter 14", "The merges of a vocabulary, at most so many. Each joins two tokens to a third one, and the vocabulary has all three.", "void read_merges(const Reader *r, const char *key, Vocab *v, int most)"],
+["function", "14-saving.html#read_settings", "read_settings", "chapter 14", "Settings, vocabularies, and how far training has come. \"steps\" is 0 if epochs count, which set_option does not accept. The lowest loss is infinite before the first one. Files of the first edition do not say which state they are in, and have no byte pairs.", "void read_settings(const Reader *r, Checkpoint *c)"],
+["function", "14-saving.html#find_tensor", "find_tensor", "chapter 14", "The place of a tensor in a file with all roles: its role times the number of tensors, and its index. -1 if there is none of that name. It looks for the last role first, since the prefix of the first is empty and fits every name.", "int find_tensor(const Transformer *t, const char *name)"],
+["function", "14-saving.html#read_entries", "read_entries", "chapter 14", "The entries of all tensors, to the end of the header. Returns where in the file the numbers of each begin, in the order of find_tensor, or 0 if it is not there; the caller frees it. Each tensor begins where the one before it ends, so none overlap and there are no holes. Either every parameter has its moments or none does.", "size_t *read_entries(Reader *r, const Transformer *t)"],
+["function", "14-saving.html#read_numbers", "read_numbers", "chapter 14", "The numbers of one tensor of that role. Their bytes are read into the place of the numbers and replaced by them from the last to the first, since a real may be larger than a float. Infinities and NaN, which training never writes, are refused: a single one would spread through the whole model. So would the root of a second moment below zero.", "void read_numbers(const Reader *r, const Tensor *t, int role)"],
+["function", "14-saving.html#open_model", "open_model", "chapter 14", "Opens a file and reads its header, and puts a zero byte after it. The length of the header is checked against the size of the file before it is used.", "Reader open_model(const char *path)"],
+["function", "14-saving.html#load_checkpoint", "load_checkpoint", "chapter 14", "Reads a model, with Adam's moments if they are wanted (to train on) and in the file. Fails, with a reason, on anything else. The caller frees the checkpoint. What is not in the file (paths, threads, flags) is zero in its settings.", "Checkpoint load_checkpoint(const char *path, bool moments)"],
+["type", "15-commands.html#Run", "Run", "chapter 15", "", "typedef void Run(const Arguments *, Checkpoint *);"],
+["type", "15-commands.html#Command", "Command", "chapter 15", "", "typedef struct {\n    const char *name;\n    int bit;              // TRAIN … INFO\n    Run *run;\n    const char *operands; // for the help\n    int least, most;      // how many of them\n    const char *help;\n} Command;"],
+["table", "15-commands.html#commands", "commands", "chapter 15", "", "const Command commands[] = {\n    {\"train\", TRAIN, train_command, \"DATA.tsv\", 1, 1,\n     \"learn from pairs of sentences: source, tab, target\"},\n    {\"translate\", TRANSLATE, translate_command, \"MODEL\", 1, 1,\n     \"one source a line on stdin, one target a line on stdout\"},\n    {\"evaluate\", EVALUATE, evaluate_command, \"MODEL DATA.tsv\", 2, 2,\n     \"loss, exact match and BLEU on pairs of sentences\"},\n    {\"attention\", ATTENTION, attention_command, \"MODEL SENTENCE\", 2, 2,\n     \"show which words the model looks at\"},\n    {\"info\", INFO, info_command, \"[MODEL]\", 0, 1,\n     \"configuration and parameters, of a file or of options\"},\n};"],
+["constant", "15-commands.html#COMMANDS", "COMMANDS", "chapter 15", "", "enum { COMMANDS = sizeof commands / sizeof *commands };"],
+["function", "15-commands.html#misuse", "misuse", "chapter 15", "Says what is wrong and where to find help, and exits with status 2.", "_Noreturn void misuse(const Arguments *a, const char *format, ...)"],
+["function", "15-commands.html#finish_output", "finish_output", "chapter 15", "Every command ends with this. It fails if standard output could not be written (to a full disk, say), which would otherwise go unnoticed.", "void finish_output(void)"],
+["function", "15-commands.html#print_help", "print_help", "chapter 15", "What the program can do, in a few lines.", "void print_help(void)"],
+["function", "15-commands.html#print_command_help", "print_command_help", "chapter 15", "A command, and the options that it takes.", "void print_command_help(const Command *c)"],
+["function", "15-commands.html#find_option", "find_option", "chapter 15", "The command's option of that name; exits with status 2 if there is none.", "const Option *find_option(const Arguments *a, const char *name, size_t length)"],
+["function", "15-commands.html#was_given", "was_given", "chapter 15", "Whether an option was given on the command line.", "bool was_given(const Arguments *a, const char *name)"],
+["function", "15-commands.html#read_option", "read_option", "chapter 15", "Reads the option that argument[0] begins; returns whether it also took the next argument. Exits with status 2 if its value is missing or wrong. A value that begins with two dashes must be attached (--log=--odd-name), or --layers --tie would be a model with \"--tie\" layers.", "bool read_option(Arguments *a, char **argument)"],
+["function", "15-commands.html#derived_rate", "derived_rate", "chapter 15", "The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's formula at step w.", "double derived_rate(const Settings *s)"],
+["function", "15-commands.html#complete_settings", "complete_settings", "chapter 15", "Fills in what depends on other settings, and checks that they agree: --merges is for byte pairs only, --min-count for other tokens only, and the heads must divide the width. A model from a file was checked when it was loaded, and resume_checkpoint compares it with what was given.\n\n    d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625", "void complete_settings(Arguments *a)"],
+["function", "15-commands.html#read_arguments", "read_arguments", "chapter 15", "Reads the whole command line, or exits with status 2. With --help no operand is needed. A rate of -1, which no user can ask for, stands for \"not given\".", "Arguments read_arguments(int argc, char **argv)"],
+["function", "15-commands.html#set_threads", "set_threads", "chapter 15", "OpenMP uses all processors unless told otherwise; training then chooses between all of them and one (chapter 11). The results are the same bits with any number of threads. On a busy machine, try --threads 1 with the other commands as well.", "void set_threads(const Arguments *a)"],
+["function", "15-commands.html#is_terminal", "is_terminal", "chapter 15", "Whether the file is a terminal. Without POSIX the answer is no, to be on the safe side.", "bool is_terminal(FILE *file)"],
+["function", "15-commands.html#remember_signal", "remember_signal", "chapter 15", "The first Ctrl-C asks the training loop to finish its step and save. It only leaves a note, since hardly anything else is allowed in a signal handler; report_step reads the note. SIGTERM, which kill sends, and SIGHUP, which comes when the terminal is closed, are handled in the same way. A signal that is ignored when the program begins (nohup does that) stays ignored.", "void remember_signal(int which)"],
+["function", "15-commands.html#stop_at", "stop_at", "chapter 15", "The first Ctrl-C asks the training loop to finish its step and save. It only leaves a note, since hardly anything else is allowed in a signal handler; report_step reads the note. SIGTERM, which kill sends, and SIGHUP, which comes when the terminal is closed, are handled in the same way. A signal that is ignored when the program begins (nohup does that) stays ignored.", "void stop_at(int which)"],
+["function", "15-commands.html#average", "average", "chapter 15", "The mean cross-entropy per token in nats, the unit of the natural logarithm, without label smoothing. A model that knows nothing has about ln V (9.2 for ten thousand words); one that is always certain and right has 0.", "double average(Loss l)"],
+["function", "15-commands.html#accuracy", "accuracy", "chapter 15", "The share of tokens whose most probable word is the right one, from 0 to 1. Both are measured with teacher forcing: each word is predicted from the true words before it.", "double accuracy(Loss l)"],
+["function", "15-commands.html#text_of", "text_of", "chapter 15", "The text of a sentence in one of the model's vocabularies; the caller frees it.", "char *text_of(const Checkpoint *c, const Vocab *v, Sentence s)"],
+["function", "15-commands.html#number_pairs", "number_pairs", "chapter 15", "A text as pairs in the model's numbers; pairs_free frees them. Says how many pairs are left out because they are too long for the model, and warns if the model does not know most of the tokens. Fails if no pair remains. The text, which came from path, is freed.", "Pairs number_pairs(const char *path, Text text, const Checkpoint *c)"],
+["function", "15-commands.html#load_pairs", "load_pairs", "chapter 15", "The pairs of a file. Fails if anything is wrong with it.", "Pairs load_pairs(const char *path, const Checkpoint *c)"],
+["type", "15-commands.html#Console", "Console", "chapter 15", "", "typedef struct {\n    const Settings *settings;\n    Checkpoint *checkpoint;\n    const Pairs *samples; // the first of them are translated\n    const char *newest;   // where the newest checkpoint goes\n    FILE *log;            // NULL: none\n    int64_t first_step, reported; // before this run; of the last report, or 0\n    double started, step_started, shown; // times\n    Loss since;           // losses since the last milestone\n    int milestones;\n    bool line_open;       // the terminal's line is going to be rewritten\n} Console;"],
+["function", "15-commands.html#show_progress", "show_progress", "chapter 15", "The progress line. The time left is the mean time of a step in this run, times the steps that are left. A terminal too narrow for the line is told not to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be rewritten.", "void show_progress(Console *c, const Report *r)"],
+["function", "15-commands.html#show_samples", "show_samples", "chapter 15", "Translates three sentences greedily and compares them with the references; fewer if a signal arrives.", "void show_samples(const Console *c)"],
+["function", "15-commands.html#write_row", "write_row", "chapter 15", "The columns that both kinds of rows have.", "void write_row(FILE *log, const Step *s, const char *split, Loss l)"],
+["function", "15-commands.html#save_models", "save_models", "chapter 15", "Saves the best model, if there is a new one, and then the newest. In the other order, if something happened in between, a resumed run would be past the best model without having saved it.", "void save_models(const Console *c, const Report *r)"],
+["function", "15-commands.html#open_log", "open_log", "chapter 15", "Opens the log for appending, or fails.", "FILE *open_log(const char *path)"],
+["macro", "15-commands.html#LOG_COLUMNS", "LOG_COLUMNS", "chapter 15", "", "#define LOG_COLUMNS \"step,split,loss,accuracy,learning_rate,gradient_norm,\" \\"],
+["function", "15-commands.html#keep_rows", "keep_rows", "chapter 15", "Copies the rows of an old log up to the step of a checkpoint. Later steps, which were logged but not saved before a power cut, will be done again. A power cut can also leave a row without its end, or zero bytes; such torn rows are left out. A whole line that is not a row means that the file is not a log; it is not touched.", "void keep_rows(NewFile *log, const char *old, size_t size, int64_t step)"],
+["function", "15-commands.html#begin_log", "begin_log", "chapter 15", "Begins the log, but only after the first step: if that step fails, an old log stays as it was.", "void begin_log(Console *c)"],
+["function", "15-commands.html#write_log", "write_log", "chapter 15", "Writes the row or rows of one step. If a row cannot be written, the model is saved before the program fails; if the log cannot even be started, it is not.", "void write_log(Console *c, const Report *r)"],
+["function", "15-commands.html#report_step", "report_step", "chapter 15", "The Reporter of chapter 11. Returns whether to go on.", "bool report_step(void *context, const Report *r)"],
+["function", "15-commands.html#last_path", "last_path", "chapter 15", "\"out/m.safetensors\" → \"out/m.last.safetensors\"; for any other name, \".last\" is appended. The caller frees it.", "char *last_path(const char *path)"],
+["function", "15-commands.html#new_vocab", "new_vocab", "chapter 15", "The vocabulary of one language.", "Vocab new_vocab(const Settings *s, char *const *text, int texts)"],
+["function", "15-commands.html#new_model", "new_model", "chapter 15", "A new model with the checkpoint's settings: vocabularies from the training data, which come from path, and random parameters. Fails if no words are left.", "void new_model(Checkpoint *c, const char *path, const Text *text)"],
+["function", "15-commands.html#resume_checkpoint", "resume_checkpoint", "chapter 15", "The model to go on with. What is given on the command line replaces what the model remembers, except for what is FIXED, which must agree. A rate that was derived is derived again, in case the warm-up has changed.", "Checkpoint resume_checkpoint(const Arguments *a, const char *path)"],
+["function", "15-commands.html#same_vocabulary", "same_vocabulary", "chapter 15", "Whether two vocabularies have the same tokens and the same merges.", "bool same_vocabulary(const Vocab *a, const Vocab *b)"],
+["function", "15-commands.html#best_so_far", "best_so_far", "chapter 15", "The validation loss of the best model so far, which a better one must beat. It is measured again, since the data may have changed or the file may be gone. Fails if the file belongs to another training run.", "double best_so_far(const Checkpoint *newest, const char *path,\n                   const Pairs *valid)"],
+["function", "15-commands.html#describe", "describe", "chapter 15", "Says in three lines what is about to happen, and what will be replaced.", "void describe(const Console *console, const Pairs *data)"],
+["function", "15-commands.html#check_paths", "check_paths", "chapter 15", "No file may be both read and written, and each one that will be written must be writable: better to find out now than after an hour. (The log is opened before the first step anyway.)", "void check_paths(const Arguments *a, const char *last)"],
+["function", "15-commands.html#rescue_training", "rescue_training", "chapter 15", "If a step fails (memory may run out), the state before it is saved, provided that this run has reported it. Nothing is saved if the first step of a run fails: a model that is already there is worth more than an untrained one.", "void rescue_training(void)"],
+["function", "15-commands.html#run_training", "run_training", "chapter 15", "Trains, saves if stopped, and says how it ended. Fails if the loss is not a number any more.", "void run_training(Console *c, const Pairs *data, const Pairs *valid)"],
+["function", "15-commands.html#train_command", "train_command", "chapter 15", "transformer train DATA.tsv", "void train_command(const Arguments *a, Checkpoint *c)"],
+["constant", "15-commands.html#LINES", "LINES", "chapter 15", "", "enum { LINES = 64 };"],
+["type", "15-commands.html#Input", "Input", "chapter 15", "", "typedef struct {\n    Checkpoint *checkpoint;\n    const Settings *settings;\n    char *text;           // the line that was read last\n    Sentence line[LINES]; // read, and not yet translated\n    int lines;\n    int line_number;      // of .text, from 1\n    int unknown;          // words that the model does not know\n    char *first_unknown;  // NULL if there are none\n    char bytes[4096];     // of the standard input\n    size_t at, end;       // the next of them, and how many there are\n} Input;"],
+["function", "15-commands.html#answer", "answer", "chapter 15", "Translates and prints the lines that have been read.", "void answer(Input *in)"],
+["function", "15-commands.html#next_byte", "next_byte", "chapter 15", "The next byte of standard input, or EOF. Fails if it cannot be read.", "int next_byte(Input *in)"],
+["function", "15-commands.html#refuse_line", "refuse_line", "chapter 15", "Answers the lines before this one, says what is wrong with it, and fails.", "_Noreturn void refuse_line(Input *in, const char *wrong)"],
+["function", "15-commands.html#read_input", "read_input", "chapter 15", "Reads the next line of standard input into .text, without its end (LF or CR LF) and, if it is line 1, without a byte order mark; false after the last. Fails if the input cannot be read or is not text. A line may be long, but not without limit, and it is never cut in two, or both halves would be translated as if they were whole.", "bool read_input(Input *in)"],
+["function", "15-commands.html#tokenize_input", "tokenize_input", "chapter 15", "text → its tokens, which the caller frees. Returns NULL, or what is wrong with the text, to be said after its name.", "const char *tokenize_input(const char *text, const Checkpoint *c,\n                           const Vocab *v, Sentence *s)"],
+["function", "15-commands.html#note_unknown", "note_unknown", "chapter 15", "Counts the words of the line (characters, for a model that reads those) that the model does not know, and keeps the first. A word of pieces is unknown if one of its characters is.", "void note_unknown(Input *in)"],
+["function", "15-commands.html#translate_command", "translate_command", "chapter 15", "transformer translate MODEL", "void translate_command(const Arguments *a, Checkpoint *c)"],
+["function", "15-commands.html#evaluate_command", "evaluate_command", "chapter 15", "transformer evaluate MODEL DATA.tsv", "void evaluate_command(const Arguments *a, Checkpoint *c)"],
+["function", "15-commands.html#attention_command", "attention_command", "chapter 15", "transformer attention MODEL SENTENCE", "void attention_command(const Arguments *a, Checkpoint *c)"],
+["function", "15-commands.html#check_info", "check_info", "chapter 15", "Exits with status 2 if an option asks for something that the file has decided.", "void check_info(const Arguments *a)"],
+["function", "15-commands.html#info_command", "info_command", "chapter 15", "transformer info [MODEL]", "void info_command(const Arguments *a, Checkpoint *c)"],
+["function", "15-commands.html#open_closed_streams", "open_closed_streams", "chapter 15", "If a standard stream is closed when the program begins, the next file to be opened takes its place, and messages would be written into that file. So closed streams are opened first, in a way that makes them useless.", "void open_closed_streams(void)"],
+["function", "15-commands.html#main", "main", "chapter 15", "The status is 0, or 128 plus the number of the signal that stopped training.", "int main(int argc, char **argv)"],
+["page", "index.html", "transformer.c", "", "", ""],
+["section", "index.html#who-it-is-for", "Who it is for", "transformer.c", "", ""],
+["section", "index.html#three-routes", "Three routes", "transformer.c", "", ""],
+["section", "index.html#the-model-in-an-hour", "The model in an hour", "transformer.c", "", ""],
+["section", "index.html#every-gradient", "Every gradient", "transformer.c", "", ""],
+["section", "index.html#everything", "Everything", "transformer.c", "", ""],
+["section", "index.html#contents", "Contents", "transformer.c", "", ""],
+["section", "index.html#how-to-read", "How to read", "transformer.c", "", ""],
+["section", "index.html#beside-the-paper-and-the-tutorials", "Beside the paper and the tutorials", "transformer.c", "", ""],
+["section", "index.html#try-it", "Try it", "transformer.c", "", ""],
+["page", "00-manual.html", "0. Manual", "", "", ""],
+["section", "00-manual.html#manual-build-and-run", "Build and run", "0. Manual", "", ""],
+["section", "00-manual.html#manual-the-model-in-one-picture", "The model in one picture", "0. Manual", "", ""],
+["section", "00-manual.html#manual-letters", "Letters", "0. Manual", "", ""],
+["section", "00-manual.html#manual-formulas", "Formulas", "0. Manual", "", ""],
+["section", "00-manual.html#manual-how-to-differentiate-a-program", "How to differentiate a program", "0. Manual", "", ""],
+["section", "00-manual.html#manual-contents", "Contents", "0. Manual", "", ""],
+["section", "00-manual.html#manual-who-calls-whom", "Who calls whom", "0. Manual", "", ""],
+["section", "00-manual.html#manual-what-it-needs", "What it needs", "0. Manual", "", ""],
+["section", "00-manual.html#manual-questions", "Questions", "0. Manual", "", ""],
+["page", "01-numbers.html", "1. Numbers", "", "", ""],
+["section", "01-numbers.html#numbers-the-number-type", "The number type", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-when-something-is-wrong", "When something is wrong", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-sizes-and-the-letters-that-stand-for-them", "Sizes, and the letters that stand for them", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-matrices-are-views", "Matrices are views", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-several-threads", "Several threads", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-loops-over-whole-matrices", "Loops over whole matrices", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-the-matrix-product", "The matrix product", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-memory", "Memory", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-random-numbers", "Random numbers", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-dropout", "Dropout", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-questions", "Questions", "1. Numbers", "", ""],
+["page", "02-attention.html", "2. Scaled dot-product attention", "", "", ""],
+["section", "02-attention.html#attention-what-a-mask-is", "What a mask is", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-softmax", "Softmax", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-attention-forward-and-backward", "Attention, forward and backward", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-break-it", "Break it", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-questions", "Questions", "2. Scaled dot-product attention", "", ""],
+["page", "03-multi-head.html", "3. Multi-head attention", "", "", ""],
+["section", "03-multi-head.html#multi-head-one-pass-through-the-model", "One pass through the model", "3. Multi-head attention", "", ""],
+["section", "03-multi-head.html#multi-head-a-linear-layer", "A linear layer", "3. Multi-head attention", "", ""],
+["section", "03-multi-head.html#multi-head-heads-are-slices-of-columns", "Heads are slices of columns", "3. Multi-head attention", "", ""],
+["section", "03-multi-head.html#multi-head-break-it", "Break it", "3. Multi-head attention", "", ""],
+["section", "03-multi-head.html#multi-head-questions", "Questions", "3. Multi-head attention", "", ""],
+["page", "04-embedding.html", "4. Embeddings and positional encoding", "", "", ""],
+["section", "04-embedding.html#embedding-from-a-token-to-a-vector", "From a token to a vector", "4. Embeddings and positional encoding", "", ""],
+["section", "04-embedding.html#embedding-where-a-token-stands", "Where a token stands", "4. Embeddings and positional encoding", "", ""],
+["section", "04-embedding.html#embedding-break-it", "Break it", "4. Embeddings and positional encoding", "", ""],
+["section", "04-embedding.html#embedding-questions", "Questions", "4. Embeddings and positional encoding", "", ""],
+["page", "05-feed-forward.html", "5. The position-wise feed-forward network", "", "", ""],
+["section", "05-feed-forward.html#feed-forward-break-it", "Break it", "5. The position-wise feed-forward network", "", ""],
+["section", "05-feed-forward.html#feed-forward-questions", "Questions", "5. The position-wise feed-forward network", "", ""],
+["page", "06-residual.html", "6. Residual connections and layer normalization", "", "", ""],
+["section", "06-residual.html#residual-layer-normalization", "Layer normalization", "6. Residual connections and layer normalization", "", ""],
+["section", "06-residual.html#residual-the-backward-pass-of-a-norm", "The backward pass of a norm", "6. Residual connections and layer normalization", "", ""],
+["section", "06-residual.html#residual-where-the-norm-stands", "Where the norm stands", "6. Residual connections and layer normalization", "", ""],
+["section", "06-residual.html#residual-break-it", "Break it", "6. Residual connections and layer normalization", "", ""],
+["section", "06-residual.html#residual-questions", "Questions", "6. Residual connections and layer normalization", "", ""],
+["page", "07-encoder.html", "7. The encoder", "", "", ""],
+["section", "07-encoder.html#encoder-sub-layers", "Sub-layers", "7. The encoder", "", ""],
+["section", "07-encoder.html#encoder-an-encoder-layer", "An encoder layer", "7. The encoder", "", ""],
+["section", "07-encoder.html#encoder-the-stack", "The stack", "7. The encoder", "", ""],
+["section", "07-encoder.html#encoder-break-it", "Break it", "7. The encoder", "", ""],
+["section", "07-encoder.html#encoder-questions", "Questions", "7. The encoder", "", ""],
+["page", "08-decoder.html", "8. The decoder, and the whole model", "", "", ""],
+["section", "08-decoder.html#decoder-the-stack", "The stack", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-the-whole-model", "The whole model", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-forward-and-backward-through-everything", "Forward and backward through everything", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-break-it", "Break it", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-questions", "Questions", "8. The decoder, and the whole model", "", ""],
+["page", "09-masks.html", "9. Masks", "", "", ""],
+["section", "09-masks.html#masks-a-batch-through-the-model", "A batch through the model", "9. Masks", "", ""],
+["section", "09-masks.html#masks-break-it", "Break it", "9. Masks", "", ""],
+["section", "09-masks.html#masks-questions", "Questions", "9. Masks", "", ""],
+["page", "10-words.html", "10. Words to numbers", "", "", ""],
+["section", "10-words.html#words-characters", "Characters", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-tokens", "Tokens", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-the-vocabulary", "The vocabulary", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-byte-pairs", "Byte pairs", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-sentences", "Sentences", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-learning-byte-pairs", "Learning byte pairs", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-files-of-sentence-pairs", "Files of sentence pairs", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-which-pairs-make-a-batch", "Which pairs make a batch?", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-packing", "Packing", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-break-it", "Break it", "10. Words to numbers", "", ""],
+["section", "10-words.html#words-questions", "Questions", "10. Words to numbers", "", ""],
+["page", "11-training.html", "11. Training", "", "", ""],
+["section", "11-training.html#training-the-loss", "The loss", "11. Training", "", ""],
+["section", "11-training.html#training-clipping", "Clipping", "11. Training", "", ""],
+["section", "11-training.html#training-adam", "Adam", "11. Training", "", ""],
+["section", "11-training.html#training-the-learning-rate", "The learning rate", "11. Training", "", ""],
+["section", "11-training.html#training-one-step", "One step", "11. Training", "", ""],
+["section", "11-training.html#training-how-good-is-it", "How good is it?", "11. Training", "", ""],
+["section", "11-training.html#training-the-loop", "The loop", "11. Training", "", ""],
+["section", "11-training.html#training-how-many-threads", "How many threads", "11. Training", "", ""],
+["section", "11-training.html#training-the-loop-itself", "The loop itself", "11. Training", "", ""],
+["section", "11-training.html#training-break-it", "Break it", "11. Training", "", ""],
+["section", "11-training.html#training-questions", "Questions", "11. Training", "", ""],
+["page", "12-decoding.html", "12. Decoding", "", "", ""],
+["section", "12-decoding.html#decoding-the-loop", "The loop", "12. Decoding", "", ""],
+["section", "12-decoding.html#decoding-beam-search", "Beam search", "12. Decoding", "", ""],
+["section", "12-decoding.html#decoding-all-sentences", "All sentences", "12. Decoding", "", ""],
+["section", "12-decoding.html#decoding-is-it-a-good-translation", "Is it a good translation?", "12. Decoding", "", ""],
+["section", "12-decoding.html#decoding-break-it", "Break it", "12. Decoding", "", ""],
+["section", "12-decoding.html#decoding-questions", "Questions", "12. Decoding", "", ""],
+["page", "13-looking.html", "13. Looking inside", "", "", ""],
+["section", "13-looking.html#looking-finding-the-weights", "Finding the weights", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-as-a-file", "As a file", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-as-a-picture", "As a picture", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-where-the-parameters-are", "Where the parameters are", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-how-much-memory-a-training-step-takes", "How much memory a training step takes", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-questions", "Questions", "13. Looking inside", "", ""],
+["page", "fast.html", "Interlude. The product, made fast", "", "", ""],
+["section", "fast.html#fast-product-why-three-loops-are-slow", "Why three loops are slow", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#fast-product-large-products", "Large products", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#fast-product-the-exponential", "The exponential", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#measured-step-by-step", "Measured, step by step", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#the-definition", "1. The definition", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#the-order-of-the-loops", "2. The order of the loops", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#a-tile-in-registers", "3. A tile in registers", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#packing", "4. Packing", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#blocking", "5. Blocking", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#threads", "6. Threads", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#a-whole-step", "A whole step", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#how-a-step-grows", "How a step grows", "Interlude. The product, made fast", "", ""],
+["section", "fast.html#fast-product-questions", "Questions", "Interlude. The product, made fast", "", ""],
+["page", "14-saving.html", "14. Saving and loading", "", "", ""],
+["section", "14-saving.html#saving-settings", "Settings", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-text-to-value-and-back", "Text to value, and back", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-a-checkpoint", "A checkpoint", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-what-this-program-promises-about-files", "What this program promises about files", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-the-file-format", "The file format", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-what-writing-and-reading-share", "What writing and reading share", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-writing", "Writing", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-reading", "Reading", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-questions", "Questions", "14. Saving and loading", "", ""],
+["page", "15-commands.html", "15. The command line", "", "", ""],
+["section", "15-commands.html#commands-what-the-user-asks-for", "What the user asks for", "15. The command line", "", ""],
+["section", "15-commands.html#commands-help", "Help", "15. The command line", "", ""],
+["section", "15-commands.html#commands-reading-the-command-line", "Reading the command line", "15. The command line", "", ""],
+["section", "15-commands.html#commands-the-terminal-and-ctrl-c", "The terminal, and Ctrl-C", "15. The command line", "", ""],
+["section", "15-commands.html#commands-what-all-commands-with-a-model-do", "What all commands with a model do", "15. The command line", "", ""],
+["section", "15-commands.html#commands-train", "train", "15. The command line", "", ""],
+["section", "15-commands.html#commands-the-log", "The log", "15. The command line", "", ""],
+["section", "15-commands.html#commands-after-each-step", "After each step", "15. The command line", "", ""],
+["section", "15-commands.html#commands-where-training-begins", "Where training begins", "15. The command line", "", ""],
+["section", "15-commands.html#commands-the-command", "The command", "15. The command line", "", ""],
+["section", "15-commands.html#commands-translate", "translate", "15. The command line", "", ""],
+["section", "15-commands.html#commands-evaluate", "evaluate", "15. The command line", "", ""],
+["section", "15-commands.html#commands-attention", "attention", "15. The command line", "", ""],
+["section", "15-commands.html#commands-info", "info", "15. The command line", "", ""],
+["section", "15-commands.html#commands-main", "main", "15. The command line", "", ""],
+["section", "15-commands.html#commands-questions", "Questions", "15. The command line", "", ""],
+["page", "gpt.html", "From here to GPT", "", "", ""],
+["section", "gpt.html#what-a-decoder-only-model-drops", "What a decoder-only model drops", "From here to GPT", "", ""],
+["section", "gpt.html#what-it-keeps", "What it keeps", "From here to GPT", "", ""],
+["section", "gpt.html#what-large-models-do-otherwise", "What large models do otherwise", "From here to GPT", "", ""],
+["section", "gpt.html#where-to-go-next", "Where to go next", "From here to GPT", "", ""],
+["page", "articles.html", "From your tutorial to the chapters", "", "", ""],
+["section", "articles.html#tutorial-1-transformer-deep-dive", "Tutorial 1: Transformer deep dive", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#tutorial-2-transformer-step-by-step", "Tutorial 2: Transformer step by step", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#tutorial-3-transformer-reference-card", "Tutorial 3: Transformer reference card", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#tutorial-4-how-to-implement-a-transformer-in-pytorch", "Tutorial 4: How to Implement a Transformer in PyTorch", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#tutorial-5-learn-ai-series-52-the-transformer-architecture-part-1", "Tutorial 5: Learn AI Series #52: The Transformer Architecture (Part 1)", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#the-annotated-transformer", "The Annotated Transformer", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#the-illustrated-transformer", "The Illustrated Transformer", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#lets-build-gpt", "Let's build GPT", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#not-in-this-file", "Not in this file", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#pitfalls-and-the-tests-that-guard-against-them", "Pitfalls, and the tests that guard against them", "From your tutorial to the chapters", "", ""],
+["section", "articles.html#what-the-tutorials-get-wrong", "What the tutorials get wrong", "From your tutorial to the chapters", "", ""],
+["page", "deviations.html", "Where the program departs from the paper", "", "", ""],
+["page", "exercises.html", "Exercises", "", "", ""],
+["section", "exercises.html#write-it", "Write it", "Exercises", "", ""],
+["section", "exercises.html#exercise-matmul-definition", "01. The matrix product", "Exercises", "", ""],
+["section", "exercises.html#exercise-dropout-row", "02. Dropout", "Exercises", "", ""],
+["section", "exercises.html#exercise-softmax-row", "03. A softmax that survives", "Exercises", "", ""],
+["section", "exercises.html#exercise-softmax-backward", "04. The backward pass of softmax", "Exercises", "", ""],
+["section", "exercises.html#exercise-attention-forward", "05. Scaled dot-product attention", "Exercises", "", ""],
+["section", "exercises.html#exercise-attention-backward", "06. The backward pass of attention", "Exercises", "", ""],
+["section", "exercises.html#exercise-linear-backward", "07. The backward pass of a linear layer", "Exercises", "", ""],
+["section", "exercises.html#exercise-head", "08. A head is a block", "Exercises", "", ""],
+["section", "exercises.html#exercise-sinusoidal-positions", "09. The table of positions", "Exercises", "", ""],
+["section", "exercises.html#exercise-embedding-backward", "10. Where the gradient of a word goes", "Exercises", "", ""],
+["section", "exercises.html#exercise-activation-backward", "11. The slope of the bend", "Exercises", "", ""],
+["section", "exercises.html#exercise-ffn-backward", "12. The backward pass of the feed-forward network", "Exercises", "", ""],
+["section", "exercises.html#exercise-norm-forward", "13. Layer normalization", "Exercises", "", ""],
+["section", "exercises.html#exercise-norm-backward", "14. The backward pass of a norm", "Exercises", "", ""],
+["section", "exercises.html#exercise-residual-leave", "15. Leaving a sub-layer", "Exercises", "", ""],
+["section", "exercises.html#exercise-residual-leave-backward", "16. A gradient goes both ways", "Exercises", "", ""],
+["section", "exercises.html#exercise-attention-sublayer-backward", "17. The backward pass of a sub-layer", "Exercises", "", ""],
+["section", "exercises.html#exercise-encoder-layer-forward", "18. An encoder layer", "Exercises", "", ""],
+["section", "exercises.html#exercise-decoder-layer-forward", "19. A decoder layer", "Exercises", "", ""],
+["section", "exercises.html#exercise-decoder-layer-backward", "20. The backward pass of a decoder layer", "Exercises", "", ""],
+["section", "exercises.html#exercise-padding-mask", "21. The padding mask", "Exercises", "", ""],
+["section", "exercises.html#exercise-causal-padding-mask", "22. No look ahead, no padding", "Exercises", "", ""],
+["section", "exercises.html#exercise-make-batch", "23. What the decoder reads", "Exercises", "", ""],
+["section", "exercises.html#exercise-loss-forward", "24. How wrong was it?", "Exercises", "", ""],
+["section", "exercises.html#exercise-loss-backward", "25. What it says minus what it should say", "Exercises", "", ""],
+["section", "exercises.html#exercise-clip-factor", "26. Clipping", "Exercises", "", ""],
+["section", "exercises.html#exercise-adam-step", "27. Adam", "Exercises", "", ""],
+["section", "exercises.html#exercise-learning-rate", "28. Warm-up", "Exercises", "", ""],
+["section", "exercises.html#exercise-decoder-layer-step", "29. One word with a cache", "Exercises", "", ""],
+["section", "exercises.html#exercise-translate", "30. Choosing the next word", "Exercises", "", ""],
+["section", "exercises.html#exercise-beam-step", "31. One step of a beam", "Exercises", "", ""],
+["section", "exercises.html#find-the-bug", "Find the bug", "Exercises", "", ""],
+["section", "exercises.html#exercise-training-and-use", "32. Good in training, worse in use", "Exercises", "", ""],
+["section", "exercises.html#exercise-two-answers", "33. One model, two answers", "Exercises", "", ""],
+["section", "exercises.html#exercise-slow-learner", "34. A slow learner", "Exercises", "", ""],
+["section", "exercises.html#exercise-lost-order", "35. Lost order", "Exercises", "", ""],
+["section", "exercises.html#exercise-growing-gradient", "36. The gradient that grows", "Exercises", "", ""],
+["section", "exercises.html#exercise-looks-healthy", "37. It looks healthy", "Exercises", "", ""],
+["section", "exercises.html#exercise-half-asleep", "38. Half of the model is asleep", "Exercises", "", ""],
+["section", "exercises.html#exercise-too-good", "39. Too good to be true", "Exercises", "", ""],
+["section", "exercises.html#exercise-flat-start", "40. A flat start", "Exercises", "", ""],
+["section", "exercises.html#exercise-stutter", "41. The stutter", "Exercises", "", ""],
+["section", "exercises.html#the-tutorials-exercises", "The tutorials' exercises", "Exercises", "", ""],
+["section", "exercises.html#exercise-parameter-counts", "42. Where are the parameters?", "Exercises", "", ""],
+["section", "exercises.html#exercise-pre-and-post-norm", "43. Pre-norm against post-norm", "Exercises", "", ""],
+["section", "exercises.html#exercise-distant-positions", "44. Far away is as near as next door", "Exercises", "", ""],
+["section", "exercises.html#exercise-heads-and-weights", "45. Four heads, and what they cost", "Exercises", "", ""],
+["section", "exercises.html#exercise-permutation", "46. Attention does not know order", "Exercises", "", ""],
+["section", "exercises.html#train-it", "Train it", "Exercises", "", ""],
+["section", "exercises.html#exercise-overfit-one-batch", "47. Overfit one batch", "Exercises", "", ""],
+["section", "exercises.html#exercise-reversal", "48. Reversal to 100 %", "Exercises", "", ""],
+["page", "teacher.html", "For teachers", "", "", ""],
+["section", "teacher.html#what-you-need", "What you need", "For teachers", "", ""],
+["section", "teacher.html#running-a-lab", "Running a lab", "For teachers", "", ""],
+["section", "teacher.html#how-grading-works", "How grading works", "For teachers", "", ""],
+["section", "teacher.html#gradescope", "Gradescope", "For teachers", "", ""],
+["section", "teacher.html#another-grading-system", "Another grading system", "For teachers", "", ""],
+["section", "teacher.html#three-plans", "Three plans", "For teachers", "", ""],
+["section", "teacher.html#minutes-attention", "90 minutes: attention", "For teachers", "", ""],
+["section", "teacher.html#a-week-the-whole-model", "A week: the whole model", "For teachers", "", ""],
+["section", "teacher.html#a-project-all-of-it-in-four-to-six-weeks", "A project: all of it, in four to six weeks", "For teachers", "", ""],
+["section", "teacher.html#adding-an-exercise", "Adding an exercise", "For teachers", "", ""],
+["section", "teacher.html#what-cheating-looks-like-and-what-is-no-cause-for-worry", "What cheating looks like, and what is no cause for worry", "For teachers", "", ""],
+["page", "own-language.html", "Your own language", "", "", ""],
+["section", "own-language.html#where-pairs-come-from", "Where pairs come from", "Your own language", "", ""],
+["section", "own-language.html#one-file-with-two-columns", "One file with two columns", "Your own language", "", ""],
+["section", "own-language.html#settings-that-worked", "Settings that worked", "Your own language", "", ""],
+["section", "own-language.html#is-it-overfitting", "Is it overfitting?", "Your own language", "", ""],
+["section", "own-language.html#when-the-loss-is-fine-and-bleu-is-nothing", "When the loss is fine and BLEU is nothing", "Your own language", "", ""],
+["page", "testing.html", "How it is tested", "", "", ""],
+["section", "testing.html#is-the-mathematics-right", "Is the mathematics right?", "How it is tested", "", ""],
+["section", "testing.html#would-a-mistake-be-noticed", "Would a mistake be noticed?", "How it is tested", "", ""],
+["section", "testing.html#what-do-the-tests-reach", "What do the tests reach?", "How it is tested", "", ""],
+["section", "testing.html#hostile-input", "Hostile input", "How it is tested", "", ""],
+["section", "testing.html#a-machine-that-fails", "A machine that fails", "How it is tested", "", ""],
+["section", "testing.html#memory-and-threads", "Memory and threads", "How it is tested", "", ""],
+["section", "testing.html#platforms", "Platforms", "How it is tested", "", ""],
+["section", "testing.html#pages-exercises-labs", "Pages, exercises, labs", "How it is tested", "", ""],
+["section", "testing.html#what-is-not-tested", "What is not tested", "How it is tested", "", ""],
+["page", "functions.html", "Functions and types", "", "", ""],
+["section", "functions.html#functions", "Functions", "Functions and types", "", ""],
+["section", "functions.html#types", "Types", "Functions and types", "", ""],
+["section", "functions.html#tables", "Tables", "Functions and types", "", ""],
+["section", "functions.html#constants", "Constants", "Functions and types", "", ""],
+["section", "functions.html#macros", "Macros", "Functions and types", "", ""],
+["page", "terms.html", "Index of terms", "", "", ""]
+];
+
+// What the pages do beyond showing themselves: a search, the contract of a
+// function where its name is a link, and the section that is being read. Without
+// this script none of it is there, and nothing else is missing.
+
+"use strict";
+
+// --------------------------------------------------------------- finding
+
+const ORDER = ["term", "option", "function", "type", "constant", "table", "macro",
+               "page", "section"];
+const LITTLE = ["a", "an", "are", "do", "does", "for", "how", "in", "is", "it", "of",
+                "the", "what", "where", "which"];
+const MOST = 12; // results that are shown
+
+// Neither case nor accents count.
+function plain(text) {
+    return text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
+}
+
+// The words of a question that say what it is about; if none does, all of them.
+function wordsOf(question) {
+    const words = plain(question).split(/[\s?!"]+/).filter(word => word);
+    const telling = words.filter(word => !LITTLE.includes(word));
+    return telling.length ? telling : words;
+}
+
+// Does one of the words of a text, or of a name, begin so?
+function begins(text, word) {
+    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+        if (!/[a-z0-9]/.test(text[at - 1] || " "))
+            return true;
+    return false;
+}
+
+// How well a row of FOUND fits what is asked for: 0 best, Infinity not at all.
+function distance([, , name, where, text], asked, words) {
+    const title = plain(name);
+    if (title === asked || title === "--" + asked)
+        return 0;
+    if (title.startsWith(asked))
+        return 1;
+    if (words.every(word => begins(title, word)))
+        return 2;
+    if (words.every(word => title.includes(word)))
+        return 3;
+    const all = title + " " + plain(where + " " + text);
+    return words.every(word => begins(all, word)) ? 4 : Infinity;
+}
+
+// The rows of FOUND that fit, best first. Of the same fit, terms come first, then
+// short names. A term that has several names comes once.
+function find(query) {
+    const words = wordsOf(query), asked = words.join(" ");
+    if (!asked)
+        return [];
+    const sentences = new Set();
+    return FOUND.map(row => [distance(row, asked, words), row])
+        .filter(([far]) => far < Infinity)
+        .sort(([far, a], [farther, b]) => far - farther
+            || ORDER.indexOf(a[0]) - ORDER.indexOf(b[0])
+            || a[2].length - b[2].length)
+        .map(([, row]) => row)
+        .filter(([kind, , , , text]) => kind !== "term"
+            || !sentences.has(text) && sentences.add(text));
+}
+
+// ------------------------------------------------------------- the pages
+
+// <tag class="name">, with text or elements in it
+function element(tag, name, ...inside) {
+    const made = document.createElement(tag);
+    if (name)
+        made.className = name;
+    made.append(...inside);
+    return made;
+}
+
+// A field in the head of the page; what is found stands below it, as links.
+function addSearch(base) {
+    const field = element("input"), list = element("ul");
+    const status = element("p"), box = element("div", "found", status, list);
+    const form = element("form", "search", field, box);
+    field.type = "search";
+    field.placeholder = "Search";
+    field.setAttribute("aria-label", "Search the book");
+    field.autocomplete = "off";
+    form.setAttribute("role", "search");
+    status.setAttribute("role", "status");
+    box.hidden = true;
+
+    function show() {
+        const rows = find(field.value), more = rows.length - MOST;
+        box.hidden = !field.value.trim();
+        status.textContent = !rows.length ? "Nothing found." : more > 0
+            ? `${rows.length} places, the first ${MOST}:` : `${rows.length} found`;
+        list.replaceChildren(...rows.slice(0, MOST).map(
+            ([kind, address, name, where, text]) => {
+                const link = element("a", kind, element("b", "", name), " ",
+                    element("span", "", where || kind), element("small", "", text));
+                link.href = base + address;
+                return element("li", "", link);
+            }));
+    }
+
+    // The field and the links below it, for the arrow keys.
+    function move(step) {
+        const stops = [field, ...list.querySelectorAll("a")];
+        const at = stops.indexOf(document.activeElement) + step;
+        if (stops[at])
+            stops[at].focus();
+    }
+
+    field.addEventListener("input", show);
+    field.addEventListener("focus", show);
+    form.addEventListener("submit", event => {
+        event.preventDefault();
+        const first = list.querySelector("a");
+        if (first)
+            first.click();
+    });
+    form.addEventListener("keydown", event => {
+        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (step) {
+            event.preventDefault();
+            move(step);
+        } else if (event.key === "Escape") {
+            field.value = "";
+            box.hidden = true;
+            field.focus();
+        }
+    });
+    list.addEventListener("click", () => { box.hidden = true; });
+    form.addEventListener("focusout", event => {
+        if (event.relatedTarget && !form.contains(event.relatedTarget))
+            box.hidden = true;
+    });
+    document.addEventListener("click", event => {
+        if (!form.contains(event.target))
+            box.hidden = true;
+    });
+    document.addEventListener("keydown", event => {
+        const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+        if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+            event.preventDefault();
+            field.focus();
+        }
+    });
+    document.querySelector("header").append(form);
+}
+
+// What a name stands for, beside a link that leads to it: under the mouse, at the
+// keyboard's focus, and at the first tap. Escape or another place takes it away.
+function addContracts() {
+    const defined = new Map(FOUND.filter(row => row[5]).map(row => [row[2], row]));
+    const card = element("div", "card");
+    let shown = null, timer = 0;
+    card.id = "contract";
+    card.setAttribute("role", "tooltip");
+    card.hidden = true;
+    document.body.append(card);
+
+    function linkOf(event) {
+        const link = event.target.closest && event.target.closest("main a[href*='#']");
+        return link && !link.closest(".where, h2, h3, h4")
+            && defined.has(link.hash.slice(1)) ? link : null;
+    }
+
+    function hide() {
+        clearTimeout(timer);
+        if (shown)
+            shown.removeAttribute("aria-describedby");
+        shown = null;
+        card.hidden = true;
+    }
+
+    function show(link, touched) {
+        const [, , , where, text, code] = defined.get(link.hash.slice(1));
+        hide();
+        card.replaceChildren(element("pre", "", code), element("p", "text", text),
+            element("p", "", touched ? `${where}: tap again to go there` : where));
+        card.hidden = false;
+        link.setAttribute("aria-describedby", card.id);
+        shown = link;
+        const at = link.getBoundingClientRect(), room = 8;
+        const width = document.documentElement.clientWidth;
+        const left = Math.min(at.left, width - card.offsetWidth - room);
+        const below = at.bottom + card.offsetHeight + room < window.innerHeight;
+        const top = below || at.top < card.offsetHeight + room
+            ? at.bottom + 4 : at.top - card.offsetHeight - 4;
+        card.style.left = Math.max(room, left) + window.scrollX + "px";
+        card.style.top = top + window.scrollY + "px";
+    }
+
+    document.addEventListener("pointerover", event => {
+        if (event.pointerType !== "mouse" || card.contains(event.target))
+            return clearTimeout(timer);
+        const link = linkOf(event);
+        clearTimeout(timer);
+        if (link !== shown)
+            timer = setTimeout(() => link ? show(link) : hide(), 250);
+    });
+    document.addEventListener("focusin", event => {
+        const link = linkOf(event);
+        if (link && link.matches(":focus-visible"))
+            show(link);
+        else
+            hide();
+    });
+    document.addEventListener("click", event => {
+        const link = linkOf(event);
+        if (link && link !== shown && event.pointerType === "touch") {
+            event.preventDefault();
+            show(link, true);
+        } else if (!card.contains(event.target)) {
+            hide();
+        }
+    });
+    document.addEventListener("keydown", event => {
+        if (event.key === "Escape")
+            hide();
+    });
+}
+
+// The list of pages is open where it stands beside the text, and else until a
+// link in it is followed. The section that is being read is marked in it.
+function followContents() {
+    const contents = document.querySelector("nav.contents");
+    if (!contents)
+        return;
+    const folded = contents.querySelector("details");
+    const here = contents.querySelector(".here");
+    const wide = window.matchMedia("(min-width: 78rem)");
+    const links = [...contents.querySelectorAll("a[href^='#']")];
+    const headings = links.map(link => document.getElementById(link.hash.slice(1)));
+    let current = null, waiting = false;
+
+    function mark() {
+        waiting = false;
+        const below = headings.findIndex(
+            heading => heading.getBoundingClientRect().top > 120);
+        const link = links[(below < 0 ? links.length : below) - 1] || null;
+        if (link === current)
+            return;
+        if (current)
+            current.removeAttribute("aria-current");
+        current = link;
+        here.textContent = link ? link.textContent : "";
+        if (!link)
+            return;
+        link.setAttribute("aria-current", "true");
+        const at = link.getBoundingClientRect(), box = contents.getBoundingClientRect();
+        if (wide.matches && (at.top < box.top || at.bottom > box.bottom))
+            contents.scrollTop += at.top - box.top - box.height / 2;
+    }
+
+    function unfold() {
+        folded.open = wide.matches;
+    }
+
+    wide.addEventListener("change", unfold);
+    unfold();
+    folded.addEventListener("click", event => {
+        if (event.target.closest("a"))
+            unfold();
+    });
+    document.addEventListener("scroll", () => {
+        if (!waiting)
+            requestAnimationFrame(mark);
+        waiting = true;
+    }, { passive: true });
+    mark();
+}
+
+document.documentElement.classList.add("scripted");
+addSearch(document.currentScript.src.replace(/[^/]*$/, ""));
+addContracts();
+followContents();

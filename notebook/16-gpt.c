@@ -1,0 +1,123 @@
+// Lab 16: a GPT that learns this book, trained and asked.
+//
+//     16-gpt train TOKENS D_MODEL STEPS SEED PREFIX
+//
+// learns data/book.train.txt, cut into TOKENS ("char" or "bpe"). CSV:
+//
+//     measure,step,value
+//
+//     parameters  their number
+//     embedding   how many of them are in the embedding and the output's bias
+//     tokens      of the training text
+//     kinds       of tokens in the vocabulary
+//     train       bits per character, mean of the steps since the line before
+//     held_out    bits per character of data/book.valid.txt
+//
+// The last two are measured at the last step, at half of all steps, at a
+// quarter, and so on. Then the model goes to PREFIX-STEP.safetensors, unless
+// PREFIX is "-".
+//
+//     16-gpt next MODEL PROMPT TEMPERATURE TOP_K TOP_P
+//
+// asks such a model what comes behind the prompt. CSV:
+//
+//     token,probability
+
+#define GPT_NO_MAIN
+#include "gpt.c"
+
+enum { LAYERS = 3, HEADS = 4, CONTEXT = 64, WINDOWS = 8, MERGES = 1000,
+       HALVES = 6 };
+
+// Whether to look at the model after so many of the steps.
+bool time_to_look(int64_t step, int64_t steps) {
+    bool now = false;
+    for (int k = 0; k < HALVES; k++)
+        now = now || (step == steps >> k && step > 0);
+    return now;
+}
+
+// Prints how good the model is now, and saves it.
+void look_at(Checkpoint *c, Loss since, const GptText *train,
+             const GptText *held_out, const char *prefix) {
+    Trainer *t = &c->trainer;
+    char path[256];
+    Loss loss = gpt_evaluate(t->model, held_out->tokens, &t->arena);
+    printf("train,%" PRId64 ",%.6g\nheld_out,%" PRId64 ",%.6g\n", t->step,
+           bits(since, train), t->step, bits(loss, held_out));
+    snprintf(path, sizeof path, "%s-%" PRId64 ".safetensors", prefix, t->step);
+    if (strcmp(prefix, "-"))
+        save_checkpoint(c, path);
+}
+
+// train TOKENS D_MODEL STEPS SEED PREFIX
+void train_lab(char **argument) {
+    int d_model = atoi(argument[1]);
+    Request r = {.settings = {
+        .config = {.layers = LAYERS, .d_model = d_model, .heads = HEADS,
+                   .max_len = CONTEXT},
+        .recipe = {.rate = 4e-3, .warmup = 100, .batch = WINDOWS,
+                   .steps = atoi(argument[2]), .seed = atoi(argument[3])},
+        .merges = MERGES}};
+    r.byte_pairs = !strcmp(argument[0], "bpe");
+    complete_request(&r);
+    char *text = read_text("data/book.train.txt");
+    char *unseen = read_text("data/book.valid.txt");
+    Checkpoint c = begin_training(&r, text);
+    Trainer *t = &c.trainer;
+    GptText train = number_text("data/book.train.txt", text, &c, CONTEXT);
+    GptText held_out = number_text("data/book.valid.txt", unseen, &c, 1);
+    Loss since = {0};
+    printf("measure,step,value\nparameters,,%zu\nembedding,,%d\ntokens,,%d\n"
+           "kinds,,%d\n", t->model->count, c.target.count * (d_model + 1),
+           train.tokens.length, c.target.count);
+    while (t->step < t->recipe.steps) {
+        since = add_losses(since, gpt_train_step(t, train.tokens));
+        if (time_to_look(t->step, t->recipe.steps)) {
+            look_at(&c, since, &train, &held_out, argument[4]);
+            since = (Loss){0};
+        }
+    }
+    free(train.tokens.id);
+    free(held_out.tokens.id);
+    free(text);
+    free(unseen);
+    checkpoint_free(&c);
+}
+
+// next MODEL PROMPT TEMPERATURE TOP_K TOP_P
+void next_lab(char **argument) {
+    Checkpoint c = load_gpt(argument[0], false);
+    Arena arena = {0};
+    Pass pass = {.arena = &arena, .config = &c.trainer.model->config,
+                 .sentences = 1};
+    Sampling how = {atof(argument[2]), atoi(argument[3]), atof(argument[4])};
+    Sentence prompt = tokens_of(argument[1], &c.target, c.settings.tokenizer);
+    Candidate *candidate = allocate((size_t)c.target.count, sizeof *candidate);
+    Cache cache = gpt_cache(&arena, c.trainer.model, 1);
+    int done = 0;
+    Mat logits = read_on(&pass, &cache, prompt.id, &done, prompt.length);
+    int n = candidates(candidate, logits.at, logits.cols, how);
+    printf("token,probability\n");
+    for (int i = 0; i < n; i++) {
+        write_quoted(stdout, c.target.token[candidate[i].token], ',');
+        printf("%.9g\n", candidate[i].p);
+    }
+    free(candidate);
+    free(prompt.id);
+    arena_free(&arena);
+    checkpoint_free(&c);
+}
+
+int main(int argc, char **argv) {
+#ifdef _OPENMP
+    omp_set_num_threads(1); // several of these run side by side
+#endif
+    if (argc == 7 && !strcmp(argv[1], "train"))
+        train_lab(argv + 2);
+    else if (argc == 7 && !strcmp(argv[1], "next"))
+        next_lab(argv + 2);
+    else
+        fail("16-gpt train TOKENS D_MODEL STEPS SEED PREFIX, or "
+             "16-gpt next MODEL PROMPT TEMPERATURE TOP_K TOP_P");
+}

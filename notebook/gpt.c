@@ -1,0 +1,632 @@
+// gpt.c: a program that learns a text, and goes on with another.
+//
+//     gpt train TEXT [--model FILE] [--valid FILE] [--tokens char|bpe] …
+//     gpt generate MODEL ["how it begins"] [--temperature T] [--top-p P] …
+//     gpt --help
+//
+// The model is in gpt.h. Here are the text, the training, the checkpoint and
+// the command line. Another program can use all but the last: define
+// GPT_NO_MAIN and include this file. Messages begin with "transformer:", since
+// it is transformer.c that complains.
+
+#include "lab.h"
+#include "gpt.h"
+
+// ## Text
+//
+// The tokens of chapter 10 are made for sentences: white space of any kind is a
+// blank to characters and nothing to byte pairs. Program text is not like that.
+// So blank, tab and newline are replaced by the signs that Unicode has for them
+// (␠, ␉, ␊) and are then characters like all others. For byte pairs, a blank in
+// front of each white space says where a word begins:
+//
+//     if (a)      characters   if␠(a)␊␠␠return␊
+//       return    byte pairs   if ␠(a) ␊␠␠return ␊
+//
+// To get the text back, leave out blanks, and turn the signs around. Nothing is
+// lost but carriage returns; other white space comes back as blanks.
+
+// The text with these signs; the caller frees it. A character may become four
+// bytes.
+char *signs_for_spaces(const char *text, Tokenizer how) {
+    char *signs = allocate(4 * strlen(text) + 1, 1), *to = signs;
+    bool after_space = true;
+    for (int n; *text; text += n) {
+        n = utf8_length(text);
+        bool space = is_space(text);
+        if (space && !after_space && how.tokens == BYTE_PAIRS)
+            *to++ = ' ';
+        if (!space)
+            to = (char *)memcpy(to, text, (size_t)n) + n;
+        else if (*text != '\r')
+            to += sprintf(to, "\xe2\x90%c",
+                          *text == '\t' || *text == '\n' ? 0x80 + *text : 0xa0);
+        after_space = space;
+    }
+    return signs;
+}
+
+// The way back, in place; returns the text.
+char *spaces_for_signs(char *text) {
+    char *to = text;
+    for (const char *c = text; *c; c++) {
+        bool sign = !strncmp(c, "␉", 3) || !strncmp(c, "␊", 3)
+                 || !strncmp(c, "␠", 3);
+        c += sign ? 2 : 0;
+        if (*c != ' ')
+            *to++ = sign ? (char)(*c & 0x7f) : *c;
+    }
+    *to = '\0';
+    return text;
+}
+
+// A text file; the caller frees it. Fails if it is empty, too large, or not a
+// text.
+char *read_text(const char *path) {
+    enum { MEGABYTES = 64 };
+    size_t size;
+    char *text = read_file(path, &size), *c = text;
+    int line = 1;
+    for (; *c && utf8_length(c); c += utf8_length(c))
+        line += *c == '\n';
+    if (size == 0)
+        fail("%s: the file is empty", path);
+    if (size > MEGABYTES * 1000000)
+        fail("%s: more than %d MB", path, MEGABYTES);
+    if (*c)
+        fail("%s:%d: not valid UTF-8", path, line);
+    if (c < text + size)
+        fail("%s:%d: a zero byte: this is not a text file", path, line);
+    return text;
+}
+
+// A text as tokens, without an end; the caller frees them.
+Sentence tokens_of(const char *text, const Vocab *v, Tokenizer how) {
+    char *signs = signs_for_spaces(text, how);
+    Sentence s = tokenize(signs, v, how);
+    s.length--;
+    free(signs);
+    return s;
+}
+
+// The vocabulary of a text: its characters, or the pieces learned from it.
+Vocab vocab_of(char *text, Tokenizer how, int merges) {
+    char *signs = signs_for_spaces(text, how);
+    Vocab v = how.tokens == BYTE_PAIRS ? learn_merges(&signs, 1, merges)
+                                       : vocab_build(&signs, 1, how, 1);
+    free(signs);
+    return v;
+}
+
+// The number of characters.
+int characters_in(const char *text) {
+    int n = 0;
+    for (; *text; text += utf8_length(text))
+        n++;
+    return n;
+}
+
+// ## Training
+//
+// A step reads B windows of P tokens from random places of the text. Which
+// these are follows from the seed and the number of the step, so that a
+// training that is resumed goes on as if it had not been stopped.
+
+// B windows, and behind each position the token that is expected there. The
+// text has more than P tokens.
+Batch windows(Arena *arena, Sentence text, int B, int P, uint64_t key) {
+    size_t count = checked_product((size_t)B, (size_t)P);
+    Batch batch = {.sentences = B, .target_length = P};
+    batch.input = arena_take(arena, count, sizeof(int));
+    batch.expected = arena_take(arena, count, sizeof(int));
+    for (int b = 0; b < B; b++) {
+        int first = (int)(uniform(&key) * (text.length - P));
+        for (int i = 0; i < P; i++) {
+            batch.input[b * P + i] = text.id[first + i];
+            batch.expected[b * P + i] = text.id[first + i + 1];
+        }
+    }
+    return batch;
+}
+
+// train_step, for a GPT.
+Loss gpt_train_step(Trainer *t, Sentence text) {
+    const Config *config = &t->model->config;
+    uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
+    Pass pass = {.arena = &t->arena, .config = config,
+                 .dropout = (real)config->dropout,
+                 .noise = random_key(seed, FOR_DROPOUT, number)};
+    Batch batch = windows(&t->arena, text, t->recipe.batch, config->max_len,
+                          random_key(seed, FOR_ORDER, number));
+    clear(t->gradient->values, t->gradient->count);
+    Loss loss = gpt_gradient(&pass, t->model, t->gradient, &batch);
+    take_step(t);
+    arena_release(&t->arena, 0);
+    return loss;
+}
+
+// The loss of a text of two tokens or more, each of which, but the first, is
+// predicted once. Windows overlap by half, and only the second half of each
+// counts, so that no token has less than P/2 tokens before it (except in the
+// first window). What does not count is expected to be padding, which
+// loss_forward leaves out.
+Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
+    Pass pass = {.arena = arena, .config = &t->config, .sentences = 1};
+    int P = t->config.max_len, half = (P + 1) / 2;
+    Loss total = {0};
+    for (int first = 0, done = 1; done < text.length; first += half) {
+        GptSaved saved;
+        int T = min_int(P, text.length - 1 - first);
+        int *expected = arena_take(arena, (size_t)T, sizeof *expected);
+        for (int i = 0; i < T; i++)
+            expected[i] = first + i + 1 < done ? PAD : text.id[first + i + 1];
+        done = first + T + 1;
+        Mat logits = gpt_forward(&pass, &saved, t, text.id + first, T);
+        Mat lse = arena_mat(arena, T, 1);
+        total = add_losses(total, loss_forward(lse, logits, expected, 0,
+                                               arena));
+        arena_release(arena, 0);
+    }
+    return total;
+}
+
+// A fresh training: the model in its four roles. The settings say everything
+// but the size of the vocabulary.
+Trainer gpt_trainer(const Settings *s, int vocabulary) {
+    Config config = s->config;
+    config.source_vocab = FIRST_TOKEN;
+    config.target_vocab = vocabulary;
+    Trainer t = {.recipe = s->recipe, .best = INFINITY,
+                 .model = gpt_zeros(&config), .gradient = gpt_zeros(&config),
+                 .m = gpt_zeros(&config), .v = gpt_zeros(&config)};
+    initialize(t.model, (uint64_t)s->recipe.seed);
+    return t;
+}
+
+// ## The checkpoint
+//
+// It is that of chapter 14, with other tensors: save_checkpoint writes whatever
+// the list names. The target's vocabulary is the only one; the source's holds
+// nothing but the special tokens. Reading goes through the same five steps.
+
+// Refuses a model of another kind.
+void check_gpt(const Reader *r, const Config *c) {
+    if (c->norm != PRE_NORM || c->positions != LEARNED || c->activation != GELU
+        || !c->tie)
+        refuse(r, "it is a model of transformer.c, but not a GPT");
+}
+
+// load_checkpoint, for a GPT: with Adam's moments if training goes on.
+Checkpoint load_gpt(const char *path, bool moments) {
+    Checkpoint c = {0};
+    Trainer *t = &c.trainer;
+    Transformer **role[] = {&t->model, &t->m, &t->v};
+    Reader r = open_model(path);
+    read_metadata(&r);
+    read_settings(&r, &c);
+    check_gpt(&r, &c.settings.config);
+    Transformer *outline = encoder_outline(&c.settings.config, list_gpt);
+    size_t *begin = read_entries(&r, outline);
+    int n = outline->tensors;
+    transformer_free(outline);
+    if (moments && !begin[n])
+        fail("%s: without the optimizer's state it cannot be resumed", path);
+    for (int k = 0; k < (moments ? ROLES : 1); k++) {
+        *role[k] = gpt_zeros(&c.settings.config);
+        for (int i = 0; i < n; i++) {
+            if (fseek(r.file, (ptrdiff_t)begin[k * n + i], SEEK_SET) != 0)
+                fail("cannot read %s: %s", path, strerror(errno));
+            read_numbers(&r, &(*role[k])->tensor[i], k);
+        }
+    }
+    t->recipe = c.settings.recipe;
+    t->gradient = moments ? gpt_zeros(&c.settings.config) : NULL;
+    fclose(r.file);
+    free(begin);
+    free(r.metadata);
+    free(r.header);
+    return c;
+}
+
+// ## Generating
+//
+// The model goes on with a text, token by token, until it has written as many
+// as were asked for. It knows P positions. When the cache is full, it is
+// emptied, and the newer half of what it held is read again: the model forgets
+// the older half.
+
+// Reads those of n tokens that the cache has not read yet, from *done on -> the
+// logits (1,V) of the next token, to be released by the caller.
+Mat read_on(Pass *pass, Cache *cache, const int *id, int *done, int n) {
+    int P = pass->config->max_len;
+    size_t mark = pass->arena->used;
+    Mat logits = {0};
+    if (n - *done > P - cache->length) { // no room
+        *done = n - min_int(n, (P + 1) / 2);
+        cache->length = 0;
+    }
+    while (*done < n) {
+        arena_release(pass->arena, mark);
+        logits = gpt_step(pass, cache, &id[(*done)++]);
+    }
+    return logits;
+}
+
+// Prints `count` tokens, the continuation of a prompt of one token or more.
+void write_on(const Checkpoint *c, Sentence prompt, int count, Sampling how,
+              uint64_t key) {
+    const Transformer *t = c->trainer.model;
+    Arena arena = {0};
+    Pass pass = {.arena = &arena, .config = &t->config, .sentences = 1};
+    Cache cache = gpt_cache(&arena, t, 1);
+    size_t mark = arena.used, V = (size_t)c->target.count;
+    int n = prompt.length, end = n + count, done = 0;
+    int *id = allocate((size_t)end, sizeof *id);
+    Candidate *candidate = allocate(V, sizeof *candidate);
+    memcpy(id, prompt.id, sizeof *id * (size_t)n);
+    for (; n < end; n++) {
+        Mat logits = read_on(&pass, &cache, id, &done, n);
+        int kept = candidates(candidate, logits.at, logits.cols, how);
+        arena_release(&arena, mark);
+        id[n] = draw(candidate, kept, &key);
+        char *text = detokenize(&id[n], 1, &c->target, by_characters);
+        fputs(spaces_for_signs(text), stdout);
+        fflush(stdout);
+        free(text);
+    }
+    free(candidate);
+    free(id);
+    arena_free(&arena);
+}
+
+// ## The command line
+//
+// As in chapters 14 and 15, a table says which options there are. Its rows are
+// read by set_option, which counts a field's place from the beginning of the
+// settings; so the settings come first here, and what only a GPT needs behind
+// them.
+
+enum { GENERATE = TRANSLATE }; // Option.commands, beside TRAIN
+enum { MOST_OPTIONS = 32 };
+
+typedef struct {
+    Settings settings;
+    Sampling how;
+    int count;      // tokens to generate
+    int byte_pairs; // instead of characters
+    int command, operands;
+    const char *operand[2];
+    bool given[MOST_OPTIONS]; // which rows of the table
+} Request;
+
+#define FIELD(field) offsetof(Request, field)
+
+const Option gpt_options[] = {
+    {"model", STRING, FIELD(settings.model), "FILE", "gpt.safetensors", TRAIN,
+     0, "where to save", 0, 0},
+    {"valid", STRING, FIELD(settings.valid), "FILE", NULL, TRAIN, 0,
+     "a text to measure progress on", 0, 0},
+    {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, FIXED,
+     "cut the text into characters or byte pairs", 0, 0},
+    {"merges", INTEGER, FIELD(settings.merges), "N", "1000", TRAIN, FIXED,
+     "pieces that byte pairs learn, at most", 0, 100000},
+    {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, FIXED,
+     "layers", 1, 100},
+    {"d-model", INTEGER, FIELD(settings.config.d_model), "N", "64", TRAIN,
+     FIXED, "width of the vector that stands for a token", 1, 65536},
+    {"heads", INTEGER, FIELD(settings.config.heads), "N", "4", TRAIN, FIXED,
+     "attention heads; must divide d-model", 1, 1024},
+    {"context", INTEGER, FIELD(settings.config.max_len), "N", "64", TRAIN,
+     FIXED, "tokens that the model sees at once", 1, 100000},
+    {"dropout", NUMBER, FIELD(settings.config.dropout), "P", "0", TRAIN, KEPT,
+     "share of values dropped in training", 0, 0.99},
+    {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "8", TRAIN, KEPT,
+     "windows of the text in a step", 1, 10000},
+    {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "2000", TRAIN, KEPT,
+     "steps, in all", 1, 2000000000},
+    {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.004", TRAIN, KEPT,
+     "peak of the learning rate", 0, 1000},
+    {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, KEPT,
+     "steps until the learning rate reaches its peak", 1, 10000000},
+    {"resume", FLAG, FIELD(settings.resume), "no|yes", NULL, TRAIN, 0,
+     "go on where an earlier training stopped", 0, 0},
+    {"tokens", INTEGER, FIELD(count), "N", "500", GENERATE, 0,
+     "tokens to write", 1, 10000000},
+    {"temperature", NUMBER, FIELD(how.temperature), "T", "1", GENERATE, 0,
+     "below 1 it is bolder, above 1 wilder; 0 takes the best", 0, 100},
+    {"top-k", INTEGER, FIELD(how.top_k), "K", "0", GENERATE, 0,
+     "choose from the K best only; 0: from all", 0, 10000000},
+    {"top-p", NUMBER, FIELD(how.top_p), "P", "1", GENERATE, 0,
+     "choose from the best that have P together", 1e-6, 1},
+    {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", TRAIN | GENERATE,
+     KEPT, "of everything random", 0, 2147483647},
+    {"help", FLAG, FIELD(settings.help), "no|yes", NULL, TRAIN | GENERATE, 0,
+     "show this help", 0, 0},
+};
+
+enum { GPT_OPTIONS = sizeof gpt_options / sizeof *gpt_options };
+_Static_assert((int)GPT_OPTIONS <= MOST_OPTIONS, "a place for each row");
+
+// Says what is wrong and where to find help, and exits with status 2.
+_Noreturn void wrong_use(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(format, arguments);
+    fputs(" (see: gpt --help)\n", stderr);
+    exit(2);
+}
+
+void print_gpt_help(void) {
+    const int bit[] = {TRAIN, GENERATE};
+    const char *use[] = {"train TEXT", "generate MODEL [\"how it begins\"]"};
+    for (int k = 0; k < 2; k++) {
+        printf("%sgpt %s [options]\n\n", k ? "\n" : "", use[k]);
+        for (const Option *o = gpt_options; o < gpt_options + GPT_OPTIONS; o++)
+            if (o->commands & bit[k]) {
+                const char *value = o->type == FLAG ? "" : o->choices;
+                int room = 25 - printf("  --%s %s", o->name, value);
+                printf("%*s %s", room > 0 ? room : 0, "", o->help);
+                printf(o->initial ? " [%s]\n" : "\n", o->initial);
+            }
+    }
+}
+
+// Reads the option that argument[0] begins; returns how many arguments it took.
+int read_gpt_option(Request *r, char **argument) {
+    const char *value = argument[1];
+    int i = 0;
+    while (i < GPT_OPTIONS && (strcmp(argument[0] + 2, gpt_options[i].name)
+                               || !(gpt_options[i].commands & r->command)))
+        i++;
+    if (i == GPT_OPTIONS)
+        wrong_use("there is no option %s", argument[0]);
+    const Option *o = &gpt_options[i];
+    char allowed[64];
+    snprintf(allowed, sizeof allowed, "a %snumber from %.10g to %.10g",
+             o->type == INTEGER ? "whole " : "", o->least, o->most);
+    if (o->type == FLAG)
+        value = "yes";
+    if (!value)
+        wrong_use("%s needs a value", argument[0]);
+    if (!set_option(&r->settings, o, value))
+        wrong_use("%s: \"%s\" is not %s", argument[0], value,
+                  o->type == INTEGER || o->type == NUMBER ? allowed
+                                                          : o->choices);
+    r->given[i] = true;
+    return 1 + (o->type != FLAG);
+}
+
+// What is not asked for, but follows from the rest, and what must agree.
+void complete_request(Request *r) {
+    Settings *s = &r->settings;
+    Config *c = &s->config;
+    c->norm = PRE_NORM;
+    c->positions = LEARNED;
+    c->activation = GELU;
+    c->tie = s->min_count = s->recipe.epochs = 1;
+    c->d_ff = 4 * c->d_model;
+    s->recipe.clip = 1;
+    s->tokenizer.tokens = r->byte_pairs ? BYTE_PAIRS : CHARACTERS;
+    for (int i = 0; i < GPT_OPTIONS; i++)
+        if (r->given[i] && gpt_options[i].in_model == FIXED && s->resume)
+            wrong_use("--%s: the model has its own", gpt_options[i].name);
+        else if (r->given[i] && !strcmp(gpt_options[i].name, "merges")
+                 && !r->byte_pairs)
+            wrong_use("--merges needs --tokens bpe");
+    if (!r->byte_pairs)
+        s->merges = 0;
+    if (c->d_model % c->heads)
+        wrong_use("--heads %d does not divide --d-model %d", c->heads,
+                  c->d_model);
+}
+
+// Reads the whole command line, or exits with status 2.
+Request read_request(int argc, char **argv) {
+    Request r = {.operand = {NULL, "\n"}};
+    const char *command = argc > 1 ? argv[1] : "";
+    r.settings.help = find_choice("help|--help|-h", command) >= 0;
+    r.command = !strcmp(command, "train") ? TRAIN
+              : !strcmp(command, "generate") ? GENERATE : 0;
+    if (!r.command && !r.settings.help)
+        wrong_use(*command ? "there is no command \"%s\""
+                           : "what shall I do? train or generate", command);
+    for (const Option *o = gpt_options; o < gpt_options + GPT_OPTIONS; o++)
+        if (o->initial && (o->commands & r.command))
+            set_option(&r.settings, o, o->initial);
+    for (int i = 2; i < argc;)
+        if (!strncmp(argv[i], "--", 2))
+            i += read_gpt_option(&r, argv + i);
+        else if (r.operands == (r.command == TRAIN ? 1 : 2))
+            wrong_use("what is \"%s\"?", argv[i]);
+        else
+            r.operand[r.operands++] = argv[i++];
+    if (r.settings.help)
+        return r;
+    if (!r.operands)
+        wrong_use(r.command == TRAIN ? "train needs a text"
+                                     : "generate needs a model");
+    if (r.command == TRAIN)
+        complete_request(&r);
+    return r;
+}
+
+// ### train
+
+// A text to learn from or to measure with, and what it takes to report in bits
+// per character, in which models of characters and of pieces can be compared.
+typedef struct {
+    Sentence tokens;
+    int characters;
+} GptText;
+
+// Reads it in the model's tokens; it must have more than `least`.
+GptText number_text(const char *path, const char *text, const Checkpoint *c,
+                    int least) {
+    GptText t = {tokens_of(text, &c->target, c->settings.tokenizer),
+                 characters_in(text)};
+    if (t.tokens.length <= least)
+        fail("%s: only %d tokens; more than %d are needed", path,
+             t.tokens.length, least);
+    return t;
+}
+
+// The loss of one or more tokens of this text in bits per character.
+double bits(Loss l, const GptText *t) {
+    return l.cross_entropy / (double)l.tokens / log(2) * t->tokens.length
+         / t->characters;
+}
+
+// A new training, or the one to go on with.
+Checkpoint begin_training(const Request *r, char *text) {
+    const Settings *s = &r->settings;
+    Checkpoint c = {.settings = *s};
+    if (!s->resume) {
+        c.source = vocab_new();
+        c.target = vocab_of(text, s->tokenizer, s->merges);
+        c.trainer = gpt_trainer(s, c.target.count);
+        return c;
+    }
+    c = load_gpt(s->model, true);
+    for (int i = 0; i < GPT_OPTIONS; i++)
+        if (r->given[i] && gpt_options[i].in_model == KEPT) {
+            char value[64];
+            set_option(&c.settings, &gpt_options[i],
+                       option_text(value, s, &gpt_options[i]));
+        }
+    c.trainer.recipe = c.settings.recipe;
+    c.trainer.model->config.dropout = c.settings.config.dropout;
+    return c;
+}
+
+// What is said and saved while a model is trained.
+typedef struct {
+    Checkpoint *checkpoint;
+    const char *model;           // where it is saved
+    const GptText *text, *valid; // valid may be NULL
+    Loss since;                  // of the steps since the last report
+    double shown;                // when something was said
+} Progress;
+
+// After each step. A report comes REPORTS times, with a look at the held-out
+// text, and the model is saved; a terminal shows in between how far it is.
+void report_progress(Progress *p, Loss loss) {
+    Trainer *t = &p->checkpoint->trainer;
+    int64_t steps = t->recipe.steps;
+    bool terminal = is_terminal(stderr);
+    bool report = t->step == steps
+               || t->step % (steps > REPORTS ? steps / REPORTS : 1) == 0;
+    p->since = add_losses(p->since, loss);
+    if (!report && (!terminal || now() - p->shown < 0.2))
+        return;
+    p->shown = now();
+    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  %.4f bits a character",
+            terminal ? "\r" : "", t->step, steps, bits(p->since, p->text));
+    if (!report)
+        return;
+    if (p->valid) {
+        Loss held_out = gpt_evaluate(t->model, p->valid->tokens, &t->arena);
+        fprintf(stderr, ", held out %.4f", bits(held_out, p->valid));
+    }
+    fputc('\n', stderr);
+    p->since = (Loss){0};
+    save_checkpoint(p->checkpoint, p->model);
+}
+
+// Trains until the last step or until Ctrl-C, with all threads or with one,
+// whichever is faster (chapter 11).
+void run_gpt_training(Progress *p) {
+    Trainer *t = &p->checkpoint->trainer;
+    double seconds = 0;
+    Pace pace = {.all = 1};
+#ifdef _OPENMP
+    pace.all = omp_get_max_threads();
+#endif
+    if (t->step >= t->recipe.steps)
+        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
+                "more --steps\n", t->step);
+    for (int64_t k = 0; t->step < t->recipe.steps && !stop_signal; k++) {
+        set_pace(&pace, k, seconds, 1);
+        double started = now();
+        Loss loss = gpt_train_step(t, p->text->tokens);
+        seconds = now() - started;
+        if (!isfinite(loss.loss))
+            fail("step %" PRId64 ": the loss is not a number any more; try a "
+                 "smaller --lr", t->step);
+        report_progress(p, loss);
+    }
+    if (stop_signal) {
+        save_checkpoint(p->checkpoint, p->model);
+        fprintf(stderr, "%sstopped at step %" PRId64 "; go on with --resume\n",
+                is_terminal(stderr) ? "\n" : "", t->step);
+    }
+}
+
+// gpt train TEXT
+void gpt_train(const Request *r) {
+    const Settings *s = &r->settings;
+    const char *path = r->operand[0];
+    if (same_file(s->model, path)
+        || (s->valid && same_file(s->model, s->valid)))
+        wrong_use("%s would be overwritten", s->model);
+    char *text = read_text(path), *held_out = NULL;
+    NewFile trial = new_file(s->model); // better to find out now
+    discard_file(&trial);
+    Checkpoint c = begin_training(r, text);
+    const Config *m = &c.settings.config;
+    GptText train = number_text(path, text, &c, m->max_len), valid = {0};
+    if (s->valid)
+        valid = number_text(s->valid, held_out = read_text(s->valid), &c, 1);
+    char number[32];
+    fprintf(stderr, "%d characters, %d tokens of %d kinds; %s parameters in %d "
+            "layers\n", train.characters, train.tokens.length, c.target.count,
+            with_commas(number, c.trainer.model->count), m->layers);
+    if (!s->resume && kind_of_file(s->model) == REGULAR)
+        fprintf(stderr, "%s is there already and will be replaced; --resume "
+                "would go on with it\n", s->model);
+    stop_at(SIGINT);
+    stop_at(SIGTERM);
+    Progress progress = {.checkpoint = &c, .model = s->model, .text = &train,
+                         .valid = s->valid ? &valid : NULL, .shown = now()};
+    run_gpt_training(&progress);
+    free(train.tokens.id);
+    free(valid.tokens.id);
+    free(text);
+    free(held_out);
+    checkpoint_free(&c);
+}
+
+// ### generate
+
+// gpt generate MODEL [PROMPT]
+void gpt_generate(const Request *r) {
+    const char *text = r->operand[1];
+    if (!*text || !valid_utf8(text))
+        wrong_use("the prompt is %s", *text ? "not valid UTF-8" : "empty");
+    Checkpoint c = load_gpt(r->operand[0], false);
+    Sentence prompt = tokens_of(text, &c.target, c.settings.tokenizer);
+    int unknown = unknowns(prompt.id, prompt.length);
+    if (unknown)
+        fprintf(stderr, "the model does not know %d of the prompt's "
+                "characters\n", unknown);
+    fputs(r->operands == 2 ? text : "", stdout);
+    write_on(&c, prompt, r->count, r->how,
+             scramble((uint64_t)r->settings.recipe.seed));
+    putchar('\n');
+    free(prompt.id);
+    checkpoint_free(&c);
+}
+
+#ifndef GPT_NO_MAIN
+int main(int argc, char **argv) {
+    open_closed_streams();
+    Request r = read_request(argc, argv);
+    if (r.settings.help)
+        print_gpt_help();
+    else if (r.command == TRAIN)
+        gpt_train(&r);
+    else
+        gpt_generate(&r);
+    finish_output();
+    return stop_signal ? 128 + stop_signal : 0;
+}
+#endif
