@@ -1,0 +1,4 @@
+// One head, in numbers.
+
+function beginHead() {
+}

@@ -1,0 +1,5 @@
+// Look inside: translation as one types, attention, and the decoding, step by
+// step.
+
+function beginLook() {
+}
