@@ -47,5 +47,9 @@ class Engine {
 
   read(path) { return this.post("read", path); }
 
-  end() { this.worker.terminate(); }
+  end() {
+    this.worker.terminate();
+    for (const {reject} of this.waiting.values()) reject(new Error("ended"));
+    this.waiting.clear();
+  }
 }

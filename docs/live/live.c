@@ -91,12 +91,10 @@ EXPORT void load(void) {
     live = load_checkpoint(model_path, false);
 }
 
-// Writes the model to the file at model_path; with the moments, so that
-// `train --resume` can go on with it.
-EXPORT void save(int moments) {
+// Writes the model to the file at model_path, without the optimizer's moments.
+EXPORT void save(void) {
     Checkpoint c = live;
-    if (!moments)
-        c.trainer.m = NULL;
+    c.trainer.m = NULL;
     save_checkpoint(&c, model_path);
 }
 

@@ -1,50 +1,87 @@
-// The model that is looked at: the one that came with the page, the one that is
-// trained in it, or a file. It is held by an engine of its own, viewer.engine.
-//
-// Whoever shows something of it listens:
+// The model that is looked at: the one that comes with the page, the one that
+// has been trained in it, or a file. An engine of its own, viewer.engine, holds
+// it. Whoever shows something of it listens:
 //
 //     addEventListener("model", () => viewer.engine.call("say", text)…)
 //
 // viewer.info is what describe_model says: options by name, step, parameters.
-const viewer = {engine: null, info: null, from: "", bytes: null};
+const viewer = {engine: null, info: null, bytes: null};
+
+// The models that can be chosen: value in #model -> {name, bytes}.
+const models = new Map();
+
+function offer(key, name, bytes) {
+  if (!models.has(key)) $("model").append(make("option", {value: key}));
+  models.set(key, {name, bytes});
+  $("model").querySelector(`[value=${key}]`).textContent = name;
+}
 
 // Looks at a model. A file that is none costs nothing: it is tried in an engine
 // of its own, and the error says why.
-async function view(bytes, from) {
+async function view(bytes) {
   const engine = new Engine(program);
   try {
     await engine.write("model.safetensors", bytes);
     await engine.call("load");
-    Object.assign(viewer, {info: await engine.call("describe_model"), bytes, from});
+    viewer.info = await engine.call("describe_model");
   } catch (error) {
     engine.end();
     throw error;
   }
   if (viewer.engine) viewer.engine.end();
-  viewer.engine = engine;
+  Object.assign(viewer, {engine, bytes});
   const {info} = viewer;
-  $("model-name").textContent = `${from}: ${info.layers}+${info.layers} layers, ` +
-    `d_model ${info["d-model"]}, ${info.heads} heads, ` +
-    `${info.parameters.toLocaleString("en")} parameters, step ${info.step}`;
+  $("model-facts").textContent = `${info.layers}+${info.layers} layers, d_model ` +
+    `${info["d-model"]}, ${info.heads} heads, ` +
+    `${info.parameters.toLocaleString("en")} parameters`;
   dispatchEvent(new Event("model"));
+}
+
+async function choose(key) {
+  $("model").value = key;
+  await view(models.get(key).bytes);
+}
+
+// A point of the training's timeline. The first one of a training is chosen;
+// then the model follows the timeline for as long as it is.
+async function offerTrained(point) {
+  const first = !models.has("trained");
+  offer("trained", `yours, step ${point.step}`, point.model);
+  if (first || $("model").value === "trained") await choose("trained");
+}
+
+async function openModel(file) {
+  try {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    await view(bytes);
+    offer("file", file.name, bytes);
+    $("model").value = "file";
+    report(`${file.name} is open. It has not left this page.`, false);
+  } catch (error) {
+    report(error.message.replace("model.safetensors", file.name));
+  }
+}
+
+function openFile(file) {
+  if (!file) return;
+  if (/\.safetensors$/i.test(file.name)) openModel(file);
+  else openPairs(file);
 }
 
 async function beginModels() {
   $("load").onchange = async () => {
     const [file] = $("load").files;
+    if (file) await openModel(file);
     $("load").value = "";
-    if (file) await dropped(file);
   };
+  $("model").onchange = () => choose($("model").value);
   $("download").onclick = () =>
     download("model.safetensors", viewer.bytes, "application/octet-stream");
-  await view(await unpacked("pretrained.safetensors"), "the model of this page");
-}
-
-async function dropped(file) {
-  try {
-    await view(new Uint8Array(await file.arrayBuffer()), file.name);
-    report(`${file.name} is looked at. It has not left this page.`, false);
-  } catch (error) {
-    report(error.message.replace("model.safetensors", file.name));
-  }
+  addEventListener("dragover", event => event.preventDefault());
+  addEventListener("drop", event => {
+    event.preventDefault();
+    openFile(event.dataTransfer.files[0]);
+  });
+  offer("page", "English → French, of this page", await unpacked("pretrained.safetensors"));
+  await view(models.get("page").bytes);
 }

@@ -22,6 +22,6 @@ const {value: {steps}} = program.call("train_new", ["train", "eng-fra.train.tsv"
   "--valid", "eng-fra.valid.tsv", ...OPTIONS.split(" ")].join("\n"), 0);
 for (let step = 0; step < steps;)
   step = program.call("train_steps", steps - step, 5).value.pop()[0];
-program.call("save", 0);
+program.call("save");
 fs.writeFileSync(to, program.files.read("model.safetensors"));
 console.log(JSON.stringify(program.call("evaluate").value));
