@@ -204,7 +204,7 @@ site: docs
 # The page that trains in a browser.
 .PHONY: live
 live:
-	$(call need,clang,clang lld wasi-libc libclang-rt-14-dev-wasm32)
+	$(call need,clang,clang lld wasi-libc libclang-rt-dev-wasm32)
 	$(call need,node,nodejs)
 	python3 docs/live/build.py
 

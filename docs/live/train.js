@@ -228,8 +228,8 @@ async function newTraining() {
   return true;
 }
 
-// Trains until so many steps are done, or somebody pauses.
-async function run(until) {
+// Trains for so many steps, or until somebody pauses.
+async function run(steps) {
   const old = current;
   const fresh = !old || old.ended || (old.steps === 0
     && !old.is(argumentsNow(), brokenNow()));
@@ -239,7 +239,7 @@ async function run(until) {
   training.stopping = false;
   showButtons();
   try {
-    until = Math.min(until, training.facts.steps);
+    const until = Math.min(training.steps + steps, training.facts.steps);
     while (!training.stopping && training.steps < until) {
       await training.go(until);
       if (training !== current) return;
@@ -248,6 +248,7 @@ async function run(until) {
     if (training.last.step < training.steps) await training.lookBack();
   } catch (error) {
     if (training !== current) return;
+    training.engine.end();
     training.ended = true;
     report(`The training has ended at step ${training.steps}: ${error.message}`);
   }
@@ -413,7 +414,7 @@ async function beginTraining() {
   beginFields();
   $("start").onclick = () => run(Infinity);
   $("pause").onclick = () => { current.stopping = true; };
-  $("step").onclick = () => run(current ? current.steps + 1 : 1);
+  $("step").onclick = () => run(1);
   $("again").onclick = newTraining;
   $("timeline").oninput = showPoint;
   showButtons();
