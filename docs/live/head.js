@@ -12,44 +12,44 @@ const MATRICES = {
   k: {part: "forward", tone: "key", axes: ["key", "number"], given: true,
     formula: ": its keys",
     lines: ["{{line multi_head_forward: s->k = linear_forward}}"]},
-  scores: {part: "forward", tone: "weight", axes: ["query", "key"], formula: "= q kᵀ",
+  scores: {part: "forward", tone: "weight", axes: ["query", "key"], formula: " = q kᵀ",
     lines: ["{{line attention_forward: a.q, transposed(a.k)}}"]},
   scaled: {part: "forward", tone: "weight", axes: ["query", "key"],
-    formula: "= scale · scores",
+    formula: " = scale · scores",
     lines: ["{{line attention_forward: scale_by(}}"]},
   mask: {part: "forward", tone: "weight", axes: ["query", "key"], given: true,
     formula: ": 1 where the query may see the key",
     lines: ["{{line softmax_row: visible[j] ?}}"]},
   weights: {part: "forward", tone: "weight", axes: ["query", "key"],
-    formula: "= softmax(scaled), over what is visible",
+    formula: " = softmax(scaled), over what is visible",
     lines: ["{{line attention_forward: softmax_forward(}}",
       "{{line softmax_row: exponential(}}", "{{line softmax_row: *= share}}"]},
   v: {part: "forward", tone: "value", axes: ["key", "number"], given: true,
     formula: ": the values of this head",
     lines: ["{{line multi_head_forward: s->v = linear_forward}}"]},
-  out: {part: "forward", tone: "value", axes: ["query", "number"], formula: "= weights v",
+  out: {part: "forward", tone: "value", axes: ["query", "number"], formula: " = weights v",
     lines: ["{{line attention_forward: a.dropped, a.v}}"]},
   dout: {part: "backward", tone: "gradient", axes: ["query", "number"], given: true,
     formula: ": comes from what follows the head; here it is made up",
     lines: ["{{line multi_head_backward: linear_backward(d->context}}"]},
   dweights: {part: "backward", tone: "gradient", axes: ["query", "key"],
-    formula: "= dout vᵀ",
+    formula: " = dout vᵀ",
     lines: ["{{line attention_backward: d.out, transposed(a.v)}}"]},
   dscaled: {part: "backward", tone: "gradient", axes: ["query", "key"],
-    formula: "= softmax, backward",
+    formula: " = softmax, backward",
     lines: ["{{line attention_backward: softmax_backward(}}",
       "{{line softmax_backward: (d[j] - common)}}"]},
   dscores: {part: "backward", tone: "gradient", axes: ["query", "key"],
-    formula: "= scale · dscaled",
+    formula: " = scale · dscaled",
     lines: ["{{line attention_backward: scale_by(}}"]},
   dq: {part: "backward", tone: "gradient", axes: ["query", "number"],
-    formula: "= dscores k",
+    formula: " = dscores k",
     lines: ["{{line attention_backward: small_matmul_add(d.q}}"]},
   dk: {part: "backward", tone: "gradient", axes: ["key", "number"],
-    formula: "= dscoresᵀ q",
+    formula: " = dscoresᵀ q",
     lines: ["{{line attention_backward: small_matmul_add(d.k}}"]},
   dv: {part: "backward", tone: "gradient", axes: ["key", "number"],
-    formula: "= weightsᵀ dout",
+    formula: " = weightsᵀ dout",
     lines: ["{{line attention_backward: small_matmul_add(d.v}}"]},
 };
 
@@ -80,7 +80,7 @@ function short(x) {
   if (x === null) return "not finite";
   const size = Math.abs(x);
   const text = size === 0 ? "0" : size >= 1000 ? x.toExponential(1)
-    : size >= 0.01 ? x.toFixed(2) : x.toExponential(0);
+    : size >= 0.01 ? x.toFixed(2) : size >= 0.001 ? x.toFixed(3) : x.toExponential(0);
   return text.replace("-", "−").replace("e-", "e−");
 }
 
@@ -148,7 +148,7 @@ function matrixTable(name) {
   const rows = upTo(Math.min(matrix.length, MOST_SHOWN));
   const columns = upTo(Math.min(matrix[0].length, MOST_SHOWN));
   const table = make("table", {id: "matrix-" + name, className: "matrix-table tone-" + tone},
-    make("caption", {}, captionOf(name)),
+    captionOf(name),
     make("thead", {}, make("tr", {}, make("td"),
       ...columns.map(j => axisHead(axes[1], j, "col")))),
     make("tbody", {}, ...rows.map(i => make("tr", {}, axisHead(axes[0], i, "row"),
@@ -159,18 +159,12 @@ function matrixTable(name) {
 }
 
 function captionOf(name) {
-  const matrix = one.numbers[name], [rows, columns] = [matrix.length, matrix[0].length];
+  const {formula, lines} = MATRICES[name], matrix = one.numbers[name];
+  const [rows, columns] = [matrix.length, matrix[0].length];
   const part = rows > MOST_SHOWN || columns > MOST_SHOWN
-    ? `, the first ${MOST_SHOWN} of each are shown` : "";
-  return `${name} (${rows},${columns})${part}`;
-}
-
-function matrixFigure(name) {
-  const {formula, lines} = MATRICES[name];
-  return make("div", {className: "matrix"},
-    make("p", {}, make("b", {}, name), formula.replace("=", " =")),
-    make("p", {className: "source-lines"}, ...lines.map(line => make("code", {}, line))),
-    make("div", {className: "table"}, matrixTable(name)));
+    ? `; the first ${MOST_SHOWN} of each are shown` : "";
+  return make("caption", {}, make("span", {}, make("b", {}, name),
+    ` (${rows},${columns})${formula}${part}`), ...lines.map(line => make("code", {}, line)));
 }
 
 const cellAt = ({name, i, j}) =>
@@ -181,7 +175,8 @@ function showHead() {
   if (one.built !== one.shown) {
     for (const part of ["forward", "backward"])
       $(part).replaceChildren(...Object.keys(MATRICES)
-        .filter(name => MATRICES[name].part === part).map(matrixFigure));
+        .filter(name => MATRICES[name].part === part)
+        .map(name => make("div", {className: "table"}, matrixTable(name))));
     one.built = one.shown;
   }
   for (const name of Object.keys(MATRICES)) fillTable(name);
@@ -198,9 +193,9 @@ function fillTable(name) {
   for (const tr of $("matrix-" + name).tBodies[0].rows)
     for (const td of [...tr.cells].slice(1)) {
       const i = tr.sectionRowIndex, j = td.cellIndex - 1, x = matrix[i][j];
-      td.textContent = short(x);
+      td.textContent = name === "mask" ? x : short(x);
       td.title = x === null ? "" : String(x);
-      td.style.setProperty("--share", percent(0.45 * Math.abs(x ?? 0) / most));
+      td.style.setProperty("--share", Math.abs(x ?? 0) / (name === "mask" ? 2 : most));
       td.classList.toggle("changed", x !== before[i][j]);
       td.classList.toggle("masked", name === "weights" && one.numbers.mask[i][j] === 0);
     }
@@ -217,14 +212,15 @@ function vector(name, line, n) {
 
 const valueAt = ({name, i, j}) => one.numbers[name][i][j];
 const placeOf = ({name, i, j}) => `${name}[${i}][${j}]`;
-const numberAt = cell => short(valueAt(cell));
+const numberAt = cell => cell.name === "mask" ? String(valueAt(cell)) : short(valueAt(cell));
 const bracketed = cell => valueAt(cell) < 0 ? `(${numberAt(cell)})` : numberAt(cell);
 
-// a · b + c · d + … : at most so many terms are written out.
+// a·b + c·d − e·f …: at most so many terms are written out.
 function sum(terms) {
   const MOST = 8;
-  return terms.length <= MOST ? terms.join(" + ")
-    : [...terms.slice(0, MOST - 1), "…", terms[terms.length - 1]].join(" + ");
+  const written = terms.length <= MOST ? terms
+    : [...terms.slice(0, MOST - 1), "…", terms[terms.length - 1]];
+  return written.join(" + ").replaceAll("+ −", "− ");
 }
 
 const products = (a, b) => sum(a.map((cell, p) => `${numberAt(cell)}·${bracketed(b[p])}`));
@@ -350,10 +346,10 @@ function beginTables(part) {
     if (cell && event.pointerType === "mouse") showOrigin(cell);
   };
   part.onpointerleave = () => showOrigin(one.chosen);
-  part.onfocusin = event => {
+  part.addEventListener("focusin", event => {
     const cell = cellOf(event.target);
     if (cell) chooseCell(cell);
-  };
+  });
   part.onclick = event => {
     const cell = cellOf(event.target);
     if (cell && cell.name === "mask") flip(cell);

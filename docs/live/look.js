@@ -143,7 +143,7 @@ function showMaps(heads) {
   const layers = [...new Set(heads.map(({layer}) => layer))];
   const columns = [...new Set(heads.map(({head}) => head))];
   $("maps").replaceChildren(
-    make("caption", {}, "All heads: the darker a cell, the more its row looks at its column"),
+    make("caption", {}, "All heads: the stronger its colour, the more a row looks at a column"),
     make("thead", {}, make("tr", {}, make("td"),
       ...columns.map(head => make("th", {scope: "col"}, `head ${head}`)))),
     make("tbody", {}, ...layers.map(layer => make("tr", {},
@@ -162,14 +162,11 @@ function smallMap({layer, head}) {
   return button;
 }
 
-const percent = share => `${(100 * share).toFixed(1)}%`;
-
 // A cell of a heat map: its colour says what its number says.
 function weightCell(weight, isHidden = false) {
   const cell = make("td", {className: isHidden ? "masked" : "weight",
     title: isHidden ? "hidden by the causal mask" : String(weight)});
-  cell.style.setProperty("--share", percent(weight));
-  cell.classList.toggle("strong", weight > 0.5);
+  cell.style.setProperty("--share", weight);
   cell.append(make("span", {}, weight === null ? "?"
     : isHidden || weight < 0.005 ? "" : weight.toFixed(2)));
   return cell;
@@ -316,7 +313,7 @@ function showStep() {
   const {facts, step} = seen, last = facts.steps.length - 1;
   $("step-range").max = last;
   $("step-range").value = step;
-  $("step-number").textContent = `${step} of ${last}`;
+  $("step-number").textContent = `${step + 1} of ${last + 1}`;
   $("step-back").disabled = step === 0;
   $("step-on").disabled = step === last;
   $("step-says").replaceChildren(
@@ -332,7 +329,7 @@ function showStep() {
 
 function likely([token, probability], n) {
   const bar = make("td", {className: "bar"});
-  bar.style.setProperty("--share", percent(probability));
+  bar.style.setProperty("--share", probability);
   return make("tr", {className: n ? "" : "chosen"},
     make("th", {scope: "row"}, token),
     make("td", {}, probability < 0.0001 ? "< 0.0001" : probability.toFixed(4)), bar);
@@ -354,7 +351,7 @@ function cacheCells(i, open) {
       const cell = make("td", {className: open ? name : "",
         title: open ? `${name}[${i}][${p}] = ${x}` : ""});
       if (p === 0) cell.classList.add("first");
-      if (open) cell.style.setProperty("--share", percent(0.8 * Math.abs(x) / most));
+      if (open) cell.style.setProperty("--share", Math.abs(x) / most);
       return cell;
     });
   });
