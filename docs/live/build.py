@@ -11,6 +11,7 @@ is in build/live.
 
 import base64
 import gzip
+import html
 import json
 import re
 import subprocess
@@ -36,15 +37,14 @@ def run(*command):
         sys.exit(1)
 
 
-def compiled():
-    """The program: transformer.c and live.c."""
-    wasm = BUILD / "live.wasm"
-    run("clang", *FLAGS, LIVE / "live.c", "-o", wasm, *LINK)
+def compiled(folder, wasm):
+    """The program: live.c, which includes transformer.c."""
+    run("clang", *FLAGS, folder / "live.c", "-o", wasm, *LINK)
     return wasm.read_bytes()
 
 
 def trained(wasm):
-    """The model; trained anew if the program, or how it is trained, is new."""
+    """The model; trained anew if the program, or the way of training, is new."""
     model, made_by = BUILD / "model.safetensors", BUILD / "made-by"
     script = (LIVE / "pretrain.js").read_bytes()
     if not made_by.exists() or made_by.read_bytes() != wasm + script:
@@ -85,13 +85,12 @@ def quoted(wanted):
 
 def text_of(*names):
     return "\n".join((LIVE / name).read_text(encoding="utf-8")
-                     for name in names if (LIVE / name).exists())
+                     for name in names)
 
 
-def main():
-    to = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "live.html"
+def main(to):
     BUILD.mkdir(parents=True, exist_ok=True)
-    wasm = compiled()
+    wasm = compiled(LIVE, BUILD / "live.wasm")
     files = [packed("live.wasm", wasm),
              packed("pretrained.safetensors", trained(wasm))]
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
@@ -99,7 +98,7 @@ def main():
              "worker": text_of("wasi.js", "worker.js"),
              "script": re.sub(r"\{\{line (.*?)\}\}", quoted, text_of(*SCRIPTS)),
              "files": "\n".join(files),
-             "licence": text_of("LICENSE.wasi-libc")}
+             "licence": html.escape(text_of("LICENSE.txt"), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
                   text_of("page.html"))
     to.write_text(page, encoding="utf-8")
@@ -107,4 +106,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "live.html")

@@ -68,6 +68,13 @@ function openFile(file) {
   else openPairs(file);
 }
 
+// The choice of the model stands below a training, and above what is looked at.
+addEventListener("tab", ({detail}) => {
+  if (detail === "train") $("train").append($("models"));
+  else $(detail).querySelector("h2").after($("models"));
+  $("look-inside").hidden = detail !== "train";
+});
+
 async function beginModels() {
   $("load").onchange = async () => {
     const [file] = $("load").files;
@@ -77,6 +84,7 @@ async function beginModels() {
   $("model").onchange = () => choose($("model").value);
   $("download").onclick = () =>
     download("model.safetensors", viewer.bytes, "application/octet-stream");
+  $("look-inside").onclick = () => showTab("look");
   addEventListener("dragover", event => event.preventDefault());
   addEventListener("drop", event => {
     event.preventDefault();

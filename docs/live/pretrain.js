@@ -9,8 +9,8 @@ const fs = require("fs");
 const vm = require("vm");
 const path = require("path");
 
-const OPTIONS = "--d-model 32 --d-ff 64 --steps 1500 --batch 64 --warmup 150 " +
-  "--lr 5e-3 --dropout 0.05 --max-len 32";
+const OPTIONS = "--d-model 32 --d-ff 64 --steps 800 --warmup 100 --lr 0.01 " +
+  "--dropout 0.05 --max-len 32";
 
 const [wasm, data, to] = process.argv.slice(2);
 const Program = vm.runInThisContext(

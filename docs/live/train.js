@@ -3,18 +3,18 @@
 const TASKS = {
   "reverse": {
     name: "Reversal: j m i b → b i m j",
-    options: {"layers": 1, "d-ff": 128, "steps": 800, "warmup": 100, "lr": 0.005,
-      "max-len": 16},
+    options: {"layers": 1, "d-model": 32, "heads": 2, "d-ff": 64, "steps": 1000,
+      "warmup": 100, "lr": 0.01, "max-len": 16},
   },
   "dates": {
     name: "Dates: 8th of June 2048 → 2048-06-08",
-    options: {"layers": 1, "d-ff": 128, "tokens": "char", "steps": 800,
-      "warmup": 100, "lr": 0.005, "max-len": 32},
+    options: {"layers": 1, "d-model": 32, "heads": 2, "d-ff": 64, "tokens": "char",
+      "steps": 1200, "warmup": 100, "lr": 0.01, "dropout": 0.05, "max-len": 32},
   },
   "eng-fra": {
     name: "English → French",
-    options: {"d-model": 32, "d-ff": 64, "steps": 1500, "warmup": 150,
-      "lr": 0.005, "dropout": 0.05, "max-len": 32},
+    options: {"d-model": 32, "d-ff": 64, "steps": 800, "warmup": 100, "lr": 0.01,
+      "dropout": 0.05, "max-len": 32},
   },
   "own": {
     name: "Your own pairs",
@@ -31,38 +31,44 @@ const FIRST = ["layers", "d-model", "heads", "dropout", "norm", "positions", "lr
 const BREAKS = {
   "mask": {
     name: "No causal mask in training", bit: 1, options: {},
-    look: "The loss falls sooner and lower than it should, and what the model " +
-      "says is nonsense: in training, each position has seen the token that it " +
-      "was to predict. In use, there is nothing there yet.",
+    look: "The loss falls sooner than it should, and in use the model is lost: " +
+      "in training, each position sees the token that it is to predict. In use, " +
+      "that token is not there yet.",
   },
   "positions": {
     name: "No positions", bit: 0, options: {"positions": "none"},
-    look: "The encoder sees a bag of tokens. What has to do with order is lost.",
+    look: "The encoder sees its tokens without their order. The model says the " +
+      "right tokens, in the wrong places.",
   },
   "scale": {
-    name: "No scale: scores are not divided by √K", bit: 2,
-    options: {"heads": 1, "d-model": 128},
-    look: "With one head of 128, the scores are 11 times as large: the softmax " +
-      "is saturated from the beginning, and hardly any gradient passes it.",
+    name: "No scale: scores are not divided by √K", bit: 2, options: {},
+    look: "The scores are √K times as large, and the softmax gives nearly all " +
+      "to one key before anything has been learned. There its gradient is " +
+      "nearly zero, and learning is slow.",
   },
   "warmup": {
-    name: "No warm-up", bit: 0, options: {"warmup": 1, "schedule": "constant"},
-    look: "The first steps are the largest, when Adam knows least.",
+    name: "No warm-up", bit: 0,
+    options: {"warmup": 1, "schedule": "constant"},
+    look: "The rate is never higher than the peak of a training with warm-up. " +
+      "But it is so from the first step, when Adam knows least, and what the " +
+      "first steps break is mended late.",
   },
   "rate": {
-    name: "Rate too high", bit: 0, options: {"lr": 0.1},
-    look: "The loss jumps, and stays where one always guesses the same.",
+    name: "Rate too high", bit: 0, options: {"lr": task => 10 * task.lr},
+    look: "The loss stays where one ends who always guesses the same.",
   },
   "dropout": {
-    name: "Dropout left on in use", bit: 4, options: {"dropout": 0.3},
-    look: "In training all is well. In use, the model says something else each " +
-      "time, and is wrong more often than it knows.",
+    name: "Dropout left on in use", bit: 4, options: {"dropout": 0.1},
+    look: "The training is the same, but in use, too, one value in ten is " +
+      "dropped: the model is worse than it could be, and says something else " +
+      "each time.",
   },
 };
 
 let options;          // the program's own table
 let current = null;   // the Training that is seen
 let before = null;    // the one before, whose curve stays for comparison
+let beginning = false;   // a training is being made
 let pairs = new Uint8Array();   // the user's own, as TSV
 
 // ---------------------------------------------------------------- options
@@ -94,10 +100,12 @@ function field(option) {
 
 // Sets the fields to what the task, the broken parts and the address say.
 function fillOptions() {
-  const set = Object.assign({}, ...chosenBreaks().map(name => BREAKS[name].options));
-  for (const option of options)
-    $("option-" + option.name).value =
-      state.get(option.name) ?? set[option.name] ?? initialOf(option);
+  const broken = Object.assign({}, ...chosenBreaks().map(name => BREAKS[name].options));
+  for (const option of options) {
+    let value = broken[option.name] ?? initialOf(option);
+    if (typeof value === "function") value = value(TASKS[$("task").value].options);
+    $("option-" + option.name).value = state.get(option.name) ?? value;
+  }
   showOptions();
 }
 
@@ -144,7 +152,7 @@ class Training {
     this.steps = 0;
     this.rows = [];       // step, loss, accuracy, rate, gradient norm, tokens
     this.points = [];     // of the timeline: what evaluate() said, and the model
-    this.running = false;
+    this.running = this.stopping = false;
   }
 
   is(args, broken) { return this.arguments === args && this.broken === broken; }
@@ -196,6 +204,8 @@ class Training {
 // Begins anew. What is wrong with data or options costs the old training nothing.
 async function newTraining() {
   const training = new Training();
+  beginning = true;
+  showButtons();
   report("");
   try {
     await training.begin();
@@ -203,6 +213,9 @@ async function newTraining() {
     training.engine.end();
     report(error.message);
     return false;
+  } finally {
+    beginning = false;
+    showButtons();
   }
   report(training.notes, false);
   if (current) current.engine.end();
@@ -220,13 +233,14 @@ async function run(until) {
   const old = current;
   const fresh = !old || old.ended || (old.steps === 0
     && !old.is(argumentsNow(), brokenNow()));
-  if (old && old.running || fresh && !await newTraining()) return;
+  if (beginning || old && old.running || fresh && !await newTraining()) return;
   const training = current;
   training.running = true;
+  training.stopping = false;
   showButtons();
   try {
     until = Math.min(until, training.facts.steps);
-    while (training.running && training.steps < until) {
+    while (!training.stopping && training.steps < until) {
       await training.go(until);
       if (training !== current) return;
       showAll(training.last.step === training.steps);
@@ -257,11 +271,12 @@ function showAll(all = true) {
 }
 
 function showButtons() {
-  const running = Boolean(current && current.running);
+  const running = beginning || Boolean(current && current.running);
   const done = Boolean(current && !current.ended && current.facts
     && current.steps >= current.facts.steps);
   $("start").disabled = $("step").disabled = running || done;
-  $("pause").disabled = !running;
+  $("pause").disabled = !running || beginning;
+  $("again").disabled = beginning;
 }
 
 const time = seconds =>
@@ -305,7 +320,9 @@ function drawCurve() {
   const W = 640, H = 260, LEFT = 34, RIGHT = 8, TOP = 8, BOTTOM = 24;
   const {rows, points, facts} = current;
   const shown = before ? [current, before] : [current];
-  const high = Math.ceil(Math.max(1, ...shown.map(t => t.points[0].loss || 0)) + 0.2);
+  const first = Math.max(1, ...shown.map(t => t.points[0].loss || 0));
+  const most = Math.max(...smooth(rows).map(p => p[1]), ...points.map(p => p.loss));
+  const high = Math.ceil(Math.min(2 * first, Math.max(first + 0.2, most)));
   const peak = Math.max(1e-9, ...rows.map(row => row[3]));
   const x = step => (LEFT + (W - LEFT - RIGHT) * step / facts.steps).toFixed(1);
   const y = share =>
@@ -334,6 +351,7 @@ function drawCurve() {
   $("curve").setAttribute("aria-label", `The loss at step ${current.steps} of ` +
     `${facts.steps} is ${$("loss").textContent}, on unseen pairs ` +
     `${$("held-out").textContent}.`);
+  $("legend-rate").textContent = `learning rate, up to ${peak.toPrecision(2)}`;
   $("legend-before").hidden = !before;
 }
 
@@ -383,6 +401,7 @@ function beginFields() {
     remember("pairs", pairs.length < 3000 ? $("pairs").value : "");
   };
   $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
+  $("break").open = state.has("break");
   fillOptions();
 }
 
@@ -393,11 +412,10 @@ async function beginTraining() {
   const step = Number(state.get("step"));
   beginFields();
   $("start").onclick = () => run(Infinity);
-  $("pause").onclick = () => { current.running = false; };
+  $("pause").onclick = () => { current.stopping = true; };
   $("step").onclick = () => run(current ? current.steps + 1 : 1);
   $("again").onclick = newTraining;
   $("timeline").oninput = showPoint;
-  $("look-inside").onclick = () => showTab("look");
   showButtons();
   if (step > 0) run(step);
 }
