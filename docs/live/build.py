@@ -12,6 +12,7 @@ is in build/live.
 import base64
 import gzip
 import html
+import json
 import re
 import subprocess
 import sys
@@ -62,7 +63,24 @@ def packed(name, content):
 def colours():
     """The variables of the book's style sheet, light and dark."""
     css = (ROOT / "docs" / "style.css").read_text(encoding="utf-8")
-    return css[:css.index("* {")]
+    rules = re.findall(r"^(?:@media[^{]*dark\) \{\n  )?:root \{.*?^\}", css,
+                       re.M | re.S)
+    return "\n".join(rules) + "\n"
+
+
+def quoted(wanted):
+    """A line of transformer.c, without its comment: the only one in the function
+    that contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
+    name, part = wanted[1].split(": ", 1)
+    source = (ROOT / "transformer.c").read_text(encoding="utf-8")
+    body = re.search(rf"^\w[^;{{}}=]*\b{name}\([^;{{}}]*\{{\n(.*?)^\}}", source,
+                     re.M | re.S)
+    found = [line for line in (body[1] if body else "").split("\n")
+             if part in line]
+    if len(found) != 1:
+        sys.exit(f"{LIVE / 'head.js'}: {len(found)} lines of {name} in "
+                 f"transformer.c contain \"{part}\", wanted 1")
+    return json.dumps(found[0].split("//")[0].strip())[1:-1]
 
 
 def text_of(*names):
@@ -78,7 +96,8 @@ def main(to):
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
     parts = {"style": colours() + text_of("live.css"),
              "worker": text_of("wasi.js", "worker.js"),
-             "script": text_of(*SCRIPTS), "files": "\n".join(files),
+             "script": re.sub(r"\{\{line (.*?)\}\}", quoted, text_of(*SCRIPTS)),
+             "files": "\n".join(files),
              "licence": html.escape(text_of("LICENSE.txt"), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
                   text_of("page.html"))
