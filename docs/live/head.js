@@ -111,7 +111,7 @@ async function computeHead() {
     return engine.call("compute_head");
   };
   const [unchanged, numbers] = await Promise.all([compute([]), compute(changes)]);
-  if (turn !== one.turn) return;
+  if (turn !== one.turn || seen.busy) return;
   Object.assign(one, {unchanged, numbers});
   showHead();
 }

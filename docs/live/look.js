@@ -7,6 +7,7 @@ const KINDS = {
   encoder: {number: 0, name: "encoder: itself", rows: "source", columns: "source"},
 };
 const MOST_CELLS = 20000;    // that are drawn at once
+const MOST_SIDE = 16;        // of the mask and the cache: the newest positions
 const SENTENCE = "the red car is fast";
 
 // What is looked at. The facts are what inspect() says of the sentence; of the
@@ -14,7 +15,8 @@ const SENTENCE = "the red car is fast";
 const seen = {
   facts: null, kind: "cross", layer: 0, head: 0, step: 0, word: null,
   weights: new Map(),        // "layer.head" -> matrix
-  sentences: 0, drawings: 0, // counted: what belongs to an old one is dropped
+  busy: null, newer: false,  // the engine that reads a sentence; is there a newer?
+  drawings: 0,               // counted: the answers to an old one are dropped
 };
 
 const spec = () => KINDS[seen.kind];
@@ -43,18 +45,47 @@ function aboutUnknown({unknown, known}) {
     `<unknown> instead. Some of what it knows: ${known.join(" ")}`;
 }
 
-// Translates what is typed, and shows all about it.
+// A blank that belongs to a token, as one that can be seen.
+function visibleBlanks(facts) {
+  const shown = token => token.replaceAll(" ", "␣");
+  for (const name of ["source", "input", "expected"]) facts[name] = facts[name].map(shown);
+  facts.steps = facts.steps.map(step => step.map(([token, p]) => [shown(token), p]));
+  return facts;
+}
+
+// Translates what is typed, and shows all about it. While a large model works,
+// only the last of what is typed waits.
 async function inspect() {
-  const {engine} = viewer, turn = ++seen.sentences, text = $("source").value;
-  remember("source", text, SENTENCE);
-  const facts = await engine.call("inspect", text);
-  if (turn !== seen.sentences) return;
+  const {engine} = viewer;
+  remember("source", $("source").value, SENTENCE);
+  seen.newer = seen.busy === engine;
+  if (seen.newer) return;
+  seen.busy = engine;
+  setBusy(true);
+  let facts;
+  try {
+    do {
+      seen.newer = false;
+      facts = await engine.call("inspect", $("source").value);
+    } while (seen.newer);
+  } finally {
+    seen.busy = null;
+    setBusy(false);
+  }
+  showFacts(facts);
+}
+
+function setBusy(busy) {
+  for (const view of ["look", "head"]) $(view).setAttribute("aria-busy", busy);
+}
+
+function showFacts(facts) {
   $("looked").hidden = $("one-head").hidden = Boolean(facts.wrong);
   $("translation").textContent = facts.wrong ? "" : facts.text;
   $("unknown").textContent = facts.wrong
-    ? text.trim() && "This sentence " + facts.wrong : aboutUnknown(facts);
+    ? $("source").value.trim() && "This sentence " + facts.wrong : aboutUnknown(facts);
   if (facts.wrong) return;
-  seen.facts = facts;
+  seen.facts = visibleBlanks(facts);
   seen.step = Math.min(seen.step, facts.steps.length - 1);
   if (seen.word && seen.word.index >= wordsOf(seen.word.side).length) seen.word = null;
   dispatchEvent(new Event("head"));
@@ -118,7 +149,7 @@ async function showAttention() {
   const {engine} = viewer, heads = headsDrawn(), turn = ++seen.drawings;
   const found = await Promise.all(heads.map(({layer, head}) =>
     engine.call("attention", spec().number, layer, head)));
-  if (turn !== seen.drawings) return;
+  if (turn !== seen.drawings || seen.busy) return;
   seen.weights = new Map(heads.map(({layer, head}, n) => [`${layer}.${head}`, found[n]]));
   showMaps(heads);
   showMap();
@@ -298,7 +329,7 @@ function beginDownloads() {
 
 async function showDecoding(turn) {
   const cache = await viewer.engine.call("cached", seen.layer, seen.head);
-  if (turn !== seen.drawings) return;
+  if (turn !== seen.drawings || seen.busy) return;
   seen.cache = cache;
   showStep();
 }
@@ -320,9 +351,7 @@ function showStep() {
     ...facts.input.slice(0, step + 1).flatMap(word => [make("span", {}, word), " "]),
     "→ ", make("strong", {}, facts.expected[step]));
   $("likeliest").replaceChildren(...facts.steps[step].map(likely));
-  $("causal").replaceChildren(...growing((i, open) => facts.input.map((_, j) =>
-    make("td", {className: !open ? "" : j > i ? "masked" : "visible"},
-      open ? String(Number(j <= i)) : ""))));
+  $("causal").replaceChildren(...growing(maskCells));
   $("cache").replaceChildren(...growing(cacheCells));
   $("cache-name").textContent = `layer ${seen.layer}, head ${seen.head}`;
 }
@@ -335,17 +364,26 @@ function likely([token, probability], n) {
     make("td", {}, probability < 0.0001 ? "< 0.0001" : probability.toFixed(4)), bar);
 }
 
+// The positions that are shown.
+function newest() {
+  const first = Math.max(0, seen.step + 1 - MOST_SIDE);
+  return upTo(seen.facts.input.length).slice(first, first + MOST_SIDE);
+}
+
 // A row for each position; those that are not reached yet are empty.
 function growing(cells) {
-  return seen.facts.input.map((word, i) => make("tr",
-    {className: i === seen.step ? "new" : ""},
-    make("th", {scope: "row"}, word), ...cells(i, i <= seen.step)));
+  return newest().map(i => make("tr", {className: i === seen.step ? "new" : ""},
+    make("th", {scope: "row"}, seen.facts.input[i]), ...cells(i, i <= seen.step)));
+}
+
+function maskCells(i, open) {
+  return newest().map(j => make("td",
+    {className: !open ? "" : j > i ? "masked" : "visible"}, open ? String(Number(j <= i)) : ""));
 }
 
 function cacheCells(i, open) {
-  const MOST = 16;
   return ["k", "v"].flatMap(name => {
-    const rows = seen.cache[name].map(row => row.slice(0, MOST));
+    const rows = seen.cache[name].map(row => row.slice(0, MOST_SIDE));
     const most = Math.max(...rows.flat().map(Math.abs));
     return rows[i].map((x, p) => {
       const cell = make("td", {className: open ? name : "",
