@@ -188,14 +188,21 @@ class Training {
     const rows = await this.engine.call("train_steps",
       Math.min(until, next) - this.steps, 0.1);
     const seconds = (performance.now() - began) / 1000;
-    this.speed = rows.reduce((sum, row) => sum + row[5], 0) / seconds;
-    this.pace = seconds / rows.length;
+    this.noteSpeed(rows, seconds);
     if (rows[rows.length - 1][1] === null)
       throw new Error(`step ${rows.pop()[0]}: the loss is not a number any more; ` +
         "try a smaller lr");
     this.rows.push(...rows);
     if (rows.length) this.steps = rows[rows.length - 1][0];
     if (this.steps === next) await this.lookBack();
+  }
+
+  // Seconds a step and tokens a second, of the last second or so.
+  noteSpeed(rows, seconds) {
+    const tokens = rows.reduce((sum, row) => sum + row[5], 0);
+    const mean = (old, now) => old === undefined ? now : 0.9 * old + 0.1 * now;
+    this.pace = mean(this.pace, seconds / rows.length);
+    this.speed = mean(this.speed, tokens / seconds);
   }
 
   get last() { return this.points[this.points.length - 1]; }
@@ -408,7 +415,8 @@ function beginFields() {
 
 async function beginTraining() {
   const engine = new Engine(program);
-  options = await engine.call("list_options");
+  options = (await engine.call("list_options"))
+    .filter(({name}) => name !== "epochs");   // steps say it
   engine.end();
   const step = Number(state.get("step"));
   beginFields();
