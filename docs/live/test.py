@@ -6,12 +6,15 @@ held against a native build of the same file.
     python3 docs/live/test.py        the last line is "N passed, N failed"
 """
 
+import csv
 import json
+import math
 import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import build
 from browser import Browser
@@ -103,6 +106,23 @@ class Live:
         self.click("#again")
         return self.until("!beginning && current.steps === 0")
 
+    def downloaded(self, button, name):
+        """Clicks, and waits for the file of that name."""
+        self.browser.send("Browser.setDownloadBehavior", behavior="allow",
+                          downloadPath=str(WORK))
+        file = WORK / name
+        file.unlink(missing_ok=True)
+        self.click(button)
+        end = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        return file
+
+    def press(self, key, code):
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                      windowsVirtualKeyCode=code)
+
     def losses(self, count):
         return self.run(f"current.rows.slice(0, {count}).map(row => row[1])")
 
@@ -156,15 +176,7 @@ def test_timeline(live):
 
 
 def test_own_model(live):
-    live.browser.send("Browser.setDownloadBehavior", behavior="allow",
-                      downloadPath=str(WORK))
-    model = WORK / "model.safetensors"
-    model.unlink(missing_ok=True)
-    live.click("#download")
-    for _ in range(100):
-        if model.exists():
-            break
-        time.sleep(0.1)
+    model = live.downloaded("#download", "model.safetensors")
     lines = (build.ROOT / "data" / "reverse.test.tsv").read_text().splitlines()
     sources, targets = zip(*(line.split("\t") for line in lines))
     said = native("translate", model, text="\n".join(sources) + "\n")
@@ -297,6 +309,202 @@ def test_breaks(browser):
           "dropout left on in use costs sequences that were learned")
 
 
+# ---------------------------------------------------------------- looking inside
+
+# All that belongs to the sentence stands in the page.
+SETTLED = """seen.facts && seen.cache?.k.length === seen.facts.input.length && !seen.busy
+    && one.shown?.facts === seen.facts && one.built === one.shown"""
+
+
+def table(live, name):
+    """The numbers of a table of weights, as its cells have them."""
+    return live.run(f"[...document.querySelector('#{name}').tBodies[0].rows].map("
+                    "row => [...row.cells].slice(1).map(cell => "
+                    "cell.classList.contains('masked') ? 0 : Number(cell.title)))")
+
+
+def weights(rows, kind, layer, head):
+    """One head's matrix, from the rows of attention.csv."""
+    found = [row for row in rows if row[:3] == [kind, str(layer), str(head)]]
+    matrix = [[] for _ in range(int(found[-1][3]) + 1)]
+    for row in found:
+        matrix[int(row[3])].append(float(row[5]))
+    return matrix
+
+
+def read_csv(file):
+    with open(file, encoding="utf-8", newline="") as lines:
+        return list(csv.reader(lines))
+
+
+def test_look(browser):
+    live = Live(browser, "#tab=look")
+    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
+    says = "document.querySelector('#translation').textContent === "
+    claim(live.ready() and live.until(says + "'la voiture rouge est rapide'"),
+          "Look inside opens with a sentence and its translation")
+    model, text = build.BUILD / "model.safetensors", "the small dog likes the cat"
+    score, words = native("translate", model, "--scores", "--length-penalty", 0,
+                          text=text + "\n")[:-1].split("\t")
+    live.choose("#source", text)
+    claim(live.until(says + json.dumps(words)) and live.until(SETTLED),
+          "what is typed is translated, as by the native program",
+          live.text("#translation"))
+    test_decoding(live, words.split() + ["<end>"], float(score))
+    test_attention(live, model, text)
+    live.choose("#source", "the red piano")
+    claim(live.until("document.querySelector('#unknown').textContent.includes("
+                     "'does not know “piano” and reads <unknown>')"),
+          "an unknown word is named")
+    live.choose("#source", "the " * 40)
+    claim(live.until("document.querySelector('#unknown').textContent.includes("
+                     "'has 40 tokens; the model takes at most 32')"),
+          "a sentence that is too long is refused in the program's words")
+    live.choose("#source", text)
+    claim(live.until(says + json.dumps(words)), "and costs nothing")
+
+
+def test_decoding(live, words, score):
+    steps = live.run("seen.facts.steps")
+    claim([step[0][0] for step in steps] == words,
+          "the likeliest tokens of the steps make the translation", steps)
+    claim(abs(sum(math.log(step[0][1]) for step in steps) - score) < 1e-4,
+          "their probabilities make its score", score)
+    claim(all(len(step) == 5 and sum(p for _, p in step) < 1.00001
+              and step == sorted(step, key=lambda pair: -pair[1])
+              for step in steps), "each step has five, in order", steps)
+    live.run("document.querySelector('#step-on').focus()")
+    live.press("ArrowRight", 39)
+    live.press("ArrowRight", 39)
+    K = live.run("seen.cache.k[0].length")
+    grown = live.run("['#causal .visible', '#cache .k', '#cache .v'].map("
+                     "cells => document.querySelectorAll(cells).length)")
+    claim(grown == [1 + 2 + 3, 3 * K, 3 * K] and live.text(
+        "#likeliest tr.chosen th") == words[2],
+          "an arrow key goes on by a step: mask and cache grow by a row", grown)
+
+
+def test_attention(live, model, text):
+    native("attention", model, text, "--csv", "native.csv")
+    ours = read_csv(WORK / "native.csv")
+    rows = read_csv(live.downloaded("#save-csv", "attention.csv"))
+    claim([row[:5] + row[6:] for row in rows] == [row[:5] + row[6:] for row in ours]
+          and all(abs(float(a[5]) - float(b[5])) < 1e-4
+                  for a, b in zip(rows[1:], ours[1:])),
+          "attention.csv is that of the native program", rows[:3])
+    live.click("#maps tbody tr:nth-child(2) td:nth-child(4) button")
+    live.until("document.querySelector('#map caption').textContent"
+               ".includes('layer 1, head 2')")
+    claim(table(live, "map") == weights(rows, "cross", 1, 2),
+          "a click on a small map shows its weights, large", table(live, "map"))
+    live.click("#map tbody tr:nth-child(3) button")
+    heads = [weights(rows, "cross", n // 4, n % 4) for n in range(8)]
+    claim(table(live, "word-heads") == [matrix[2] for matrix in heads],
+          "a click on a word shows where all heads look from it")
+    live.click("#map thead th:nth-child(4) button")
+    claim(table(live, "word-heads") == [[row[2] for row in m] for m in heads],
+          "or what they all give it")
+    live.choose("#look select.kind", "decoder")
+    live.until("document.querySelector('#map caption').textContent"
+               ".includes('decoder, layer 1')")
+    claim(table(live, "map") == weights(rows, "decoder", 1, 2),
+          "the decoder's own attention can be chosen")
+    svg = "{http://www.w3.org/2000/svg}"
+    picture = ElementTree.parse(live.downloaded("#save-map", "decoder-1-2.svg"))
+    shown = {word.text for word in picture.iter(svg + "text")}
+    drawn = [part for part in picture.iter(svg + "rect") if part.get("fill-opacity")]
+    claim({"layer 1, head 2", "<start>", "<start> → le"} <= shown and len(drawn)
+          == sum(w > 0.005 for row in weights(rows, "decoder", 1, 2) for w in row),
+          "the map can be had as SVG, with its words", shown)
+
+
+# ---------------------------------------------------------------- one head
+
+def change(live, name, i, j, x):
+    """Changes a number as a reader does, and returns all numbers."""
+    live.run(f"cellAt({{name: '{name}', i: {i}, j: {j}}}).focus()")
+    live.choose("#change-to", str(x))
+    live.until(f"Math.abs(one.numbers.{name}[{i}][{j}] - {x}) < 1e-6")
+    return live.run("one.numbers")
+
+
+def slope(live, name, i, j, last):
+    """How fast out[last][0], of which dout asks, grows with a number."""
+    x, h = live.run(f"one.numbers.{name}[{i}][{j}]"), 0.01
+    low, high = (change(live, name, i, j, round(x + step, 6))["out"][last][0]
+                 for step in (-h, h))
+    change(live, name, i, j, x)
+    return (high - low) / (2 * h)
+
+
+def test_head(browser):
+    live = Live(browser, "#tab=head&kind=decoder&layer=1&head=2")
+    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
+    live.ready() and live.until(SETTLED)
+    first = live.run("one.numbers")
+    quotes = live.run("[...document.querySelectorAll('.matrix-table code')]"
+                      ".map(code => code.textContent)")
+    lines = {line.split("//")[0].strip() for line in
+             (build.ROOT / "transformer.c").read_text(encoding="utf-8").split("\n")}
+    claim(len(quotes) == 18 and set(quotes) <= lines,
+          "each matrix stands with its lines of transformer.c", quotes)
+    claim(first["weights"] == live.run("viewer.engine.call('attention', 1, 1, 2)"),
+          "attention_forward gives, from q and k alone, the model's weights")
+    last = len(first["out"]) - 1
+    for name in ("q", "k", "v"):
+        gradient = first["d" + name]
+        size, i, j = max((abs(x), i, j) for i, row in enumerate(gradient)
+                         for j, x in enumerate(row))
+        found = slope(live, name, i, j, last)
+        claim(size > 1e-3 and abs(found - gradient[i][j]) < 0.01 * size,
+              f"d{name} is how out follows when {name} is changed by hand",
+              (found, gradient[i][j]))
+    test_mask(live, first, last)
+    test_whence(live, first)
+    again = Live(browser, live.run("location.hash"))
+    again.ready() and again.until(SETTLED)
+    claim(again.run("one.numbers") == live.run("one.numbers") != first,
+          "the address keeps what was changed")
+    live.click("#undo")
+    live.until("one.edits.size === 0 && document.querySelector('#undo').disabled")
+    claim(live.run("one.numbers") == first, "and it can all be undone")
+
+
+def test_mask(live, first, last):
+    live.run("cellAt({name: 'mask', i: 0, j: 1}).click()")
+    live.until("one.numbers.mask[0][1] === 1")
+    live.run(f"cellAt({{name: 'mask', i: {last}, j: 0}}).focus()")
+    live.press("Enter", 13)
+    live.until(f"one.numbers.mask[{last}][0] === 0")
+    now = live.run("one.numbers")
+    claim(first["weights"][0][1] == 0 < now["weights"][0][1]
+          and now["weights"][last][0] == now["dscores"][last][0] == 0
+          and all(abs(sum(row) - 1) < 1e-6 for row in now["weights"]),
+          "a cell of the mask that is turned hides or shows a key",
+          now["weights"])
+    live.choose("#scale", "0")
+    live.until("one.numbers.scale === 0")
+    claim(all(abs(w - 1 / last) < 1e-6
+              for w in live.run("one.numbers.weights")[last][1:]),
+          "with a scale of 0 all visible keys weigh the same")
+
+
+def test_whence(live, first):
+    live.run("cellAt({name: 'scores', i: 2, j: 1}).focus()")
+    said, K = live.text("#origin"), len(first["q"][0])
+    claim(said.startswith("scores[2][1] = q[2] · k[1] = ") and said.count("·") == K + 1
+          and live.run("document.querySelectorAll('.marked').length") == 2 * K,
+          "a number that has the focus says where it comes from", said)
+    x, y = live.run("(cell => { cell.scrollIntoView({block: 'center'});"
+                    "const box = cell.getBoundingClientRect();"
+                    "return [box.x + box.width / 2, box.y + box.height / 2]; })"
+                    "(cellAt({name: 'out', i: 1, j: 3}))")
+    live.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    claim(live.until("document.querySelector('#origin').textContent.startsWith("
+                     "'out[1][3] = weights[1] · v[:, 3] = ')", 10),
+          "so does one that is pointed at", live.text("#origin"))
+
+
 def test_lacking(browser):
     for what, before in (
             ("DecompressionStream", "delete globalThis.DecompressionStream"),
@@ -312,18 +520,14 @@ def test_keyboard(live):
     reached = []
     live.run("document.activeElement.blur(); scrollTo(0, 0)")
     for _ in range(60):
-        for kind in ("keyDown", "keyUp"):
-            live.send("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab",
-                      windowsVirtualKeyCode=9)
+        live.press("Tab", 9)
         reached.append(live.run("document.activeElement.id"))
     wanted = {"tab-train", "task", "option-layers", "start", "step", "again",
               "timeline", "model", "load", "download"}
     claim(wanted <= set(reached), "the Tab key reaches all controls",
           wanted - set(reached))
     live.run("document.querySelector('#tab-train').focus()")
-    for kind in ("keyDown", "keyUp"):
-        live.send("Input.dispatchKeyEvent", type=kind, key="ArrowRight",
-                  code="ArrowRight", windowsVirtualKeyCode=39)
+    live.press("ArrowRight", 39)
     claim(live.run("document.activeElement.id") == "tab-look"
           and live.run("!document.querySelector('#look').hidden"),
           "arrows change between the views")
@@ -354,6 +558,8 @@ def main():
             test(live)
         test_state(browser)
         test_breaks(browser)
+        test_look(browser)
+        test_head(browser)
         test_lacking(browser)
         test_quiet(browser)
     print(f"{counts[True]} passed, {counts[False]} failed")
