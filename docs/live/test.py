@@ -29,7 +29,7 @@ def claim(holds, text, found=""):
     counts[bool(holds)] += 1
     print(("ok   " if holds else "FAIL ") + text, flush=True)
     if not holds:
-        print("     |", str(found)[:300])
+        print("     |", str(found)[:1500])
 
 
 def native(*arguments, text=None):
