@@ -36,7 +36,7 @@ const MATRICES = {
     formula: " = dout vᵀ",
     lines: ["{{line attention_backward: d.out, transposed(a.v)}}"]},
   dscaled: {part: "backward", tone: "gradient", axes: ["query", "key"],
-    formula: " = softmax, backward",
+    formula: " = weights · (dweights − Σ weights · dweights)",
     lines: ["{{line attention_backward: softmax_backward(}}",
       "{{line softmax_backward: (d[j] - common)}}"]},
   dscores: {part: "backward", tone: "gradient", axes: ["query", "key"],
@@ -80,7 +80,7 @@ function short(x) {
   if (x === null) return "not finite";
   const size = Math.abs(x);
   const text = size === 0 ? "0" : size >= 1000 ? x.toExponential(1)
-    : size >= 0.01 ? x.toFixed(2) : size >= 0.001 ? x.toFixed(3) : x.toExponential(0);
+    : size >= 0.0095 ? x.toFixed(2) : size >= 0.00095 ? x.toFixed(3) : x.toExponential(0);
   return text.replace("-", "−").replace("e-", "e−");
 }
 
@@ -104,15 +104,15 @@ function takeHead() {
 async function computeHead() {
   const {engine} = viewer, turn = ++one.turn, {kind, layer, head} = seen;
   const changes = [...one.edits].map(([place, x]) => [...place.split(","), x]);
-  const compute = edits => {
-    engine.call("take_head", KINDS[kind].number, layer, head);
-    for (const [name, i, j, x] of edits)
-      engine.call("change", name, Number(i), Number(j), x);
-    return engine.call("compute_head");
-  };
-  const [unchanged, numbers] = await Promise.all([compute([]), compute(changes)]);
+  const found = await Promise.all([
+    engine.call("take_head", KINDS[kind].number, layer, head),
+    engine.call("compute_head"),
+    ...changes.map(([name, i, j, x]) =>
+      engine.call("change", name, Number(i), Number(j), x)),
+    engine.call("compute_head"),
+  ]);
   if (turn !== one.turn || seen.busy) return;
-  Object.assign(one, {unchanged, numbers});
+  Object.assign(one, {unchanged: found[1], numbers: found[found.length - 1]});
   showHead();
 }
 

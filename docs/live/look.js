@@ -15,6 +15,7 @@ const SENTENCE = "the red car is fast";
 const seen = {
   facts: null, kind: "cross", layer: 0, head: 0, step: 0, word: null,
   weights: new Map(),        // "layer.head" -> matrix
+  typed: false,              // is the sentence the user's own?
   busy: null, newer: false,  // the engine that reads a sentence; is there a newer?
   drawings: 0,               // counted: the answers to an old one are dropped
 };
@@ -57,11 +58,9 @@ function visibleBlanks(facts) {
 // only the last of what is typed waits.
 async function inspect() {
   const {engine} = viewer;
-  remember("source", $("source").value, SENTENCE);
   seen.newer = seen.busy === engine;
   if (seen.newer) return;
-  seen.busy = engine;
-  setBusy(true);
+  setBusy(engine);
   let facts;
   try {
     do {
@@ -69,14 +68,21 @@ async function inspect() {
       facts = await engine.call("inspect", $("source").value);
     } while (seen.newer);
   } finally {
-    seen.busy = null;
-    setBusy(false);
+    if (seen.busy === engine) setBusy(null);
   }
   showFacts(facts);
 }
 
-function setBusy(busy) {
-  for (const view of ["look", "head"]) $(view).setAttribute("aria-busy", busy);
+// A sentence that the model can read, as long as nobody has typed one.
+function suggest() {
+  if (seen.typed) return;
+  $("source").value = $("model").value === "trained" ? current.last.samples[0].source
+    : SENTENCE;
+}
+
+function setBusy(engine) {
+  seen.busy = engine;
+  for (const view of ["look", "head"]) $(view).setAttribute("aria-busy", Boolean(engine));
 }
 
 function showFacts(facts) {
@@ -91,7 +97,10 @@ function showFacts(facts) {
   dispatchEvent(new Event("head"));
 }
 
-const quietly = work => work.catch(error => report(error.message));
+// Reports what fails, unless it was asked of an engine that another has replaced.
+const quietly = work => work.catch(error => {
+  if (error.message !== "ended") report(error.message);
+});
 
 // ---------------------------------------------------------------- which head
 
@@ -174,7 +183,8 @@ function showMaps(heads) {
   const layers = [...new Set(heads.map(({layer}) => layer))];
   const columns = [...new Set(heads.map(({head}) => head))];
   $("maps").replaceChildren(
-    make("caption", {}, "All heads: the stronger its colour, the more a row looks at a column"),
+    make("caption", {}, "All heads: the stronger its colour, the more a row looks at a column. " +
+      "Click one to see it large."),
     make("thead", {}, make("tr", {}, make("td"),
       ...columns.map(head => make("th", {scope: "col"}, `head ${head}`)))),
     make("tbody", {}, ...layers.map(layer => make("tr", {},
@@ -242,7 +252,7 @@ function chooseWord(side, index) {
 
 // What all heads give the word that was clicked.
 function showWord() {
-  $("word-heads").hidden = !seen.word;
+  $("one-word").hidden = !seen.word;
   $("word-hint").hidden = Boolean(seen.word);
   if (!seen.word) return;
   const {side, index} = seen.word, byRow = side === "row";
@@ -422,6 +432,7 @@ function readState() {
     seen[name] = count(state.get(key));
   const [side, index] = (state.get("word") || "").split(",");
   if (["row", "column"].includes(side)) seen.word = {side, index: count(index)};
+  seen.typed = state.has("source");
   $("source").value = state.get("source") ?? SENTENCE;
 }
 
@@ -431,13 +442,17 @@ function beginLook() {
   beginMenus();
   beginDownloads();
   beginDecoding();
+  $("in-numbers").onclick = () => showTab("head");
   $("source").oninput = () => {
+    seen.typed = true;
+    remember("source", $("source").value, SENTENCE);
     clearTimeout(timer);
     timer = setTimeout(() => quietly(inspect()), 150);
   };
   addEventListener("model", () => {
     clampHead();
     showMenus();
+    suggest();
     quietly(inspect());
   });
   addEventListener("head", () => {
