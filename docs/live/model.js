@@ -5,7 +5,7 @@
 //     addEventListener("model", () => viewer.engine.call("say", text)…)
 //
 // viewer.info is what describe_model says: options by name, step, parameters.
-const viewer = {engine: null, info: null, bytes: null};
+const viewer = {engine: null, info: null, bytes: null, asked: 0};
 
 // The models that can be chosen: value in #model -> {name, bytes}.
 const models = new Map();
@@ -19,18 +19,20 @@ function offer(key, name, bytes) {
 // Looks at a model. A file that is none costs nothing: it is tried in an engine
 // of its own, and the error says why.
 async function view(bytes) {
-  const engine = new Engine(program);
+  const engine = new Engine(program), turn = ++viewer.asked;
+  let info;
   try {
     await engine.write("model.safetensors", bytes);
     await engine.call("load");
-    viewer.info = await engine.call("describe_model");
+    info = await engine.call("describe_model");
   } catch (error) {
     engine.end();
     throw error;
   }
-  if (viewer.engine) viewer.engine.end();
-  Object.assign(viewer, {engine, bytes});
-  const {info} = viewer;
+  const old = turn === viewer.asked ? viewer.engine : engine;
+  if (old) old.end();
+  if (old === engine) return;    // another model has been asked for since
+  Object.assign(viewer, {engine, info, bytes});
   $("model-facts").textContent = `${info.layers}+${info.layers} layers, d_model ` +
     `${info["d-model"]}, ${info.heads} heads, ` +
     `${info.parameters.toLocaleString("en")} parameters`;
@@ -81,7 +83,7 @@ async function beginModels() {
     if (file) await openModel(file);
     $("load").value = "";
   };
-  $("model").onchange = () => choose($("model").value);
+  $("model").onchange = () => quietly(choose($("model").value));
   $("download").onclick = () =>
     download("model.safetensors", viewer.bytes, "application/octet-stream");
   $("look-inside").onclick = () => showTab("look");

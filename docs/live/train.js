@@ -311,7 +311,7 @@ function showPoint() {
     make("td", {}, s.source), make("td", {}, s.said),
     make("td", {}, s.right ? "✓" : "should be: " + s.expected))));
   drawCurve();
-  if (current.steps > 0 && point.model) offerTrained(point);
+  if (current.steps > 0 && point.model) quietly(offerTrained(point));
 }
 
 // The mean of each loss with those around it.
