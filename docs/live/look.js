@@ -203,11 +203,17 @@ function smallMap({layer, head}) {
   return button;
 }
 
+// Colours a cell, the more the larger its share; most is for a share of 1.
+function shade(cell, tone, share, most) {
+  cell.style.background =
+    `color-mix(in srgb, ${tone} calc(${share} * ${most}), transparent)`;
+}
+
 // A cell of a heat map: its colour says what its number says.
 function weightCell(weight, isHidden = false) {
   const cell = make("td", {className: isHidden ? "masked" : "weight",
     title: isHidden ? "hidden by the causal mask" : String(weight)});
-  cell.style.setProperty("--share", weight);
+  if (!isHidden) shade(cell, "var(--tone-weight)", weight, "var(--full)");
   cell.append(make("span", {}, weight === null ? "?"
     : isHidden || weight < 0.005 ? "" : weight.toFixed(2)));
   return cell;
@@ -391,6 +397,8 @@ function maskCells(i, open) {
     {className: !open ? "" : j > i ? "masked" : "visible"}, open ? String(Number(j <= i)) : ""));
 }
 
+const TONES = {k: "key", v: "value"};
+
 function cacheCells(i, open) {
   return ["k", "v"].flatMap(name => {
     const rows = seen.cache[name].map(row => row.slice(0, MOST_SIDE));
@@ -399,7 +407,7 @@ function cacheCells(i, open) {
       const cell = make("td", {className: open ? name : "",
         title: open ? `${name}[${i}][${p}] = ${x}` : ""});
       if (p === 0) cell.classList.add("first");
-      if (open) cell.style.setProperty("--share", Math.abs(x) / most);
+      if (open) shade(cell, `var(--tone-${TONES[name]})`, Math.abs(x) / most, "80%");
       return cell;
     });
   });
