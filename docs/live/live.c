@@ -3,9 +3,9 @@
 //
 // An instance of it holds one model: one that is trained (train_new), or one
 // that is looked at (load). What a function answers is printed to stdout as
-// JSON, which wasi.js hands to the page. A mistake ends the instance, by fail(),
-// with the program's own words: so the page tries a new training, or a file that
-// was dropped on it, in an instance of its own.
+// JSON, which wasi.js hands to the page. A mistake ends the instance, by
+// fail(), with the program's own words: so the page tries a new training, or a
+// file that was dropped on it, in an instance of its own.
 
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"

@@ -9,11 +9,13 @@ held against a native build of the same file.
 import csv
 import json
 import math
+import re
 import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import parse_qsl
 from xml.etree import ElementTree
 
 import build
@@ -162,8 +164,10 @@ def test_training(live):
           list(zip(live.losses(20), ours)))
     claim(f"{live.run('current.rows[999][1]'):.4f}" == live.text("#loss"),
           "#loss shows the last loss", live.text("#loss"))
-    pace = live.run("current.pace")
-    print(f"     first step after {first:.1f} s; {1 / pace:.0f} steps a second")
+    began = time.monotonic()
+    native_losses(live.text("#command"), 300)
+    print(f"     first step after {first:.1f} s; {1 / live.run('current.pace'):.0f}"
+          f" steps a second, native {300 / (time.monotonic() - began):.0f}")
 
 
 def test_timeline(live):
@@ -505,6 +509,25 @@ def test_whence(live, first):
           "so does one that is pointed at", live.text("#origin"))
 
 
+def test_links(live):
+    """The links of the book to a state of the page."""
+    text = "".join(path.read_text(encoding="utf-8")
+                   for path in (build.ROOT / "docs" / "source").glob("*.md"))
+    links = [parse_qsl(link) for link in re.findall(r"\(live\.html#(.*?)\)", text)]
+    values = {"tab": {"look", "head"}, "task": set(live.run("Object.keys(TASKS)")),
+              "break": set(live.run("Object.keys(BREAKS)")),
+              "hide": set(live.run("[...document.querySelectorAll('[data-part]')]"
+                                   ".map(part => part.dataset.part)")),
+              "kind": set(live.run("Object.keys(KINDS)"))}
+    free = set(live.run("options.map(option => option.name)")) \
+        | {"step", "source", "layer", "head", "at", "word"}
+    wrong = [(key, value) for link in links for key, value in link
+             if key not in free
+             and not set(value.split(",")) <= values.get(key, set())]
+    claim(links and not wrong, f"the page knows what {len(links)} links of the "
+          "book ask for", wrong)
+
+
 def test_lacking(browser):
     for what, before in (
             ("DecompressionStream", "delete globalThis.DecompressionStream"),
@@ -554,7 +577,7 @@ def main():
         test_keyboard(live)
         live.click("#tab-train")
         for test in (test_training, test_timeline, test_own_model,
-                     test_wrong_data, test_limits, test_memory):
+                     test_wrong_data, test_limits, test_memory, test_links):
             test(live)
         test_state(browser)
         test_breaks(browser)

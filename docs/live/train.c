@@ -9,8 +9,8 @@ Pairs data, held_out;
 int *order;              // of the pairs in this epoch
 int64_t epoch = -1;
 
-// Without the scale: q·√K makes scores of what else would be scores / √K. So the
-// model between two steps is one that the whole program can use.
+// Without the scale, queries are √K times as large, since the program will
+// divide by √K. So between two steps the model is one that all of it can use.
 void scale_queries(Transformer *t, double factor) {
     for (int i = 0; i < t->tensors; i++)
         if (strstr(t->tensor[i].name.text, ".query."))

@@ -253,6 +253,8 @@ async function run(steps) {
       showAll(training.last.step === training.steps);
     }
     if (training.last.step < training.steps) await training.lookBack();
+    if (training.steps === training.facts.steps)
+      report(`All ${training.steps} steps are done. Again begins anew.`, false);
   } catch (error) {
     if (training !== current) return;
     training.engine.end();
