@@ -195,9 +195,11 @@ function fillTable(name) {
       const i = tr.sectionRowIndex, j = td.cellIndex - 1, x = matrix[i][j];
       td.textContent = name === "mask" ? x : short(x);
       td.title = x === null ? "" : String(x);
-      td.style.setProperty("--share", Math.abs(x ?? 0) / (name === "mask" ? 2 : most));
+      const masked = name === "weights" && one.numbers.mask[i][j] === 0;
       td.classList.toggle("changed", x !== before[i][j]);
-      td.classList.toggle("masked", name === "weights" && one.numbers.mask[i][j] === 0);
+      td.classList.toggle("masked", masked);
+      if (masked) td.style.background = "";
+      else tint(td, 0.45 * Math.abs(x ?? 0) / (name === "mask" ? 2 : most));
     }
 }
 
