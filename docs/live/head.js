@@ -195,11 +195,11 @@ function fillTable(name) {
       const i = tr.sectionRowIndex, j = td.cellIndex - 1, x = matrix[i][j];
       td.textContent = name === "mask" ? x : short(x);
       td.title = x === null ? "" : String(x);
-      td.classList.toggle("changed", x !== before[i][j]);
       const masked = name === "weights" && one.numbers.mask[i][j] === 0;
+      td.classList.toggle("changed", x !== before[i][j]);
       td.classList.toggle("masked", masked);
       if (masked) td.style.background = "";
-      else shade(td, "var(--tone)", Math.abs(x ?? 0) / (name === "mask" ? 2 : most), "45%");
+      else tint(td, 0.45 * Math.abs(x ?? 0) / (name === "mask" ? 2 : most));
     }
 }
 

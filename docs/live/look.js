@@ -203,17 +203,18 @@ function smallMap({layer, head}) {
   return button;
 }
 
-// Colours a cell, the more the larger its share; most is for a share of 1.
-function shade(cell, tone, share, most) {
-  cell.style.background =
-    `color-mix(in srgb, ${tone} calc(${share} * ${most}), transparent)`;
+const percent = share => `${(100 * share).toFixed(1)}%`;
+
+// Gives a cell a share of its colour.
+function tint(cell, share) {
+  cell.style.background = `color-mix(in srgb, var(--tint) ${percent(share)}, transparent)`;
 }
 
 // A cell of a heat map: its colour says what its number says.
 function weightCell(weight, isHidden = false) {
   const cell = make("td", {className: isHidden ? "masked" : "weight",
     title: isHidden ? "hidden by the causal mask" : String(weight)});
-  if (!isHidden) shade(cell, "var(--tone-weight)", weight, "var(--full)");
+  if (!isHidden) tint(cell, weight);
   cell.append(make("span", {}, weight === null ? "?"
     : isHidden || weight < 0.005 ? "" : weight.toFixed(2)));
   return cell;
@@ -336,7 +337,8 @@ function beginDownloads() {
     picture([{layer: seen.layer, head: seen.head}], 28, true),
     `${seen.kind}-${seen.layer}-${seen.head}`);
   $("save-maps").onclick = () =>
-    savePicture(picture(headsDrawn(), 9, false), seen.kind);
+    savePicture(picture(headsDrawn(), Math.max(4, 110 / columnNames().length), false),
+      seen.kind);
   for (const button of document.querySelectorAll("[data-picture]"))
     button.onclick = () => savePicture($(button.dataset.picture), button.dataset.picture);
 }
@@ -374,7 +376,7 @@ function showStep() {
 
 function likely([token, probability], n) {
   const bar = make("td", {className: "bar"});
-  bar.style.setProperty("--share", probability);
+  bar.style.setProperty("--share", percent(probability));
   return make("tr", {className: n ? "" : "chosen"},
     make("th", {scope: "row"}, token),
     make("td", {}, probability < 0.0001 ? "< 0.0001" : probability.toFixed(4)), bar);
@@ -397,8 +399,6 @@ function maskCells(i, open) {
     {className: !open ? "" : j > i ? "masked" : "visible"}, open ? String(Number(j <= i)) : ""));
 }
 
-const TONES = {k: "key", v: "value"};
-
 function cacheCells(i, open) {
   return ["k", "v"].flatMap(name => {
     const rows = seen.cache[name].map(row => row.slice(0, MOST_SIDE));
@@ -407,7 +407,7 @@ function cacheCells(i, open) {
       const cell = make("td", {className: open ? name : "",
         title: open ? `${name}[${i}][${p}] = ${x}` : ""});
       if (p === 0) cell.classList.add("first");
-      if (open) shade(cell, `var(--tone-${TONES[name]})`, Math.abs(x) / most, "80%");
+      if (open) tint(cell, 0.8 * Math.abs(x) / most);
       return cell;
     });
   });
