@@ -823,7 +823,7 @@ def pages_of(book):
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
               ("lesson", "The live page, in a lesson",
-               book.link(directives(book, read("source/lesson.md")))),
+               directives(book, read("source/lesson.md"))),
               ("own-language", "Your own language",
                book.link(directives(book, read("source/own-language.md")))),
               ("testing", "How it is tested",
