@@ -13,7 +13,8 @@
 #   make docs-check   weave it, and check its links, lines and names
 #   make site         what belongs on the web: build/site
 #   make live         the page that trains in a browser: docs/live.html
-#   make docs-runs    train anew for the walkthrough's pictures (minutes)
+#   make docs-runs    train anew for the walkthrough's pictures, and what happens
+#                     when a line is broken (minutes)
 #
 # Do the exercises: N=5 chooses one, N=1-5,8 several
 #   make exercises    write exercises/transformer.c, with holes to fill
@@ -194,6 +195,7 @@ docs: build/docs/transformer build/docs/build/examples
 
 docs-check: docs
 	python3 docs/check.py
+	python3 docs/breaking.py --check
 
 # What belongs on the web, in build/site: README, walkthrough, labs, and the
 # book on one page, for printing.
@@ -227,6 +229,7 @@ build/examples: docs/examples.c tests/test.h tests/model.h transformer.c \
 
 docs-runs:
 	sh docs/runs/make.sh
+	python3 docs/breaking.py
 
 # ---------------------------------------------------------------- exercises
 

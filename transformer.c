@@ -54,6 +54,8 @@
 //                                            │ logits (B·T,V) → softmax
 //                                         next words
 //
+//@ figure model instead
+//
 // ## Letters
 //
 // Sizes have one letter each, everywhere: in formulas, in the comments that
@@ -807,6 +809,8 @@ void dropout(Mat x, Dropout d) {
 // vector of D numbers (chapter 4), from which learned matrices make its query,
 // key and value (chapter 3). In this chapter these are given.
 //
+//@ figure mixture
+//
 // (This example will return in later chapters. Its numbers come from the model
 // of chapter 13, which did not see this sentence in training. The picture on
 // the start page shows the mean of the four attentions.)
@@ -1084,6 +1088,8 @@ void attention_forward(Head a, Mask mask) {
 //     da_12 = dc_10 b_20 + dc_11 b_21 = 0 · 2 + 2 · 2 = 4
 //     db_21 = a_02 dc_01 + a_12 dc_11 = 3 · 0 + 6 · 2 = 12
 //
+//@ figure product-gradient
+//
 // Steps (5) and (1) are such products. In (1) b is kᵀ, and its gradient d(kᵀ) =
 // qᵀ dscores is transposed on both sides:
 //
@@ -1164,6 +1170,8 @@ void attention_backward(Head d, Head a) {
 // gives 1.00 to "the". So the model runs H attentions, or *heads*, side by
 // side, each on vectors of K = D/H numbers, and joins their results.
 // [section 3.2.2]
+//
+//@ figure mixture-heads
 //
 // $$ c_h = \operatorname{attention}(x W_h^Q, y W_h^K, y W_h^V) $$
 //
@@ -1294,7 +1302,7 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 //             └────────┴────────┴────────┘
 //                  K        K        K      columns, D in all
 //
-//@ figure heads
+//@ figure heads instead
 
 // Block of head h in sentence b: m (B·rows, D) -> (rows, K)
 Mat head(Mat m, int b, int rows, int h, int K) {
@@ -1885,6 +1893,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //     dx_3     = 1/2 (8 - 4 - 2) = 1
 //     dgain    = [0, -4, 1, 4]               since dgain_j = dy_j n_j
 //
+//@ figure norm-backward
+//
 // How to check it: the dx of a row sum to zero, because adding a constant to x
 // changes nothing; and Σ dx_j n_j is nearly zero (exactly zero if ε were 0),
 // because stretching x changes nothing: that makes Σ dx_j x_j zero, and with
@@ -1941,7 +1951,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //     x ──┬─ sublayer ─ + ─ norm ─    x ──┬─ norm ─ sublayer ─ + ─
 //         └─────────────┘                 └────────────────────┘
 //
-//@ figure norms
+//@ figure norms instead
 //
 // Both are made of the same two steps around a sub-layer: *enter* makes its
 // input from x, *leave* adds x back to its output. (From here on, y is the
@@ -2161,6 +2171,8 @@ Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
 // example, "the", "red", "is" and "fast" all look at "car" in one of the heads,
 // with a weight of 1.00.
 //
+//@ figure mixture-encoder
+//
 // The encoder runs once for each sentence. All positions go through at the
 // same time: there is no loop over words here, neither in training nor at
 // inference. This sets the transformer apart from the recurrent networks before
@@ -2232,6 +2244,8 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 // which word came from which. With "la voiture" written, "rouge" comes next: in
 // the last layer of our model, the query of "voiture" gives "red" 1.00, 1.00,
 // 0.99 and 1.00 in the four heads. Chapter 13 draws such weights.
+//
+//@ figure mixture-decoder
 
 typedef struct {
     AttentionSublayer self_attention, cross_attention;
@@ -2626,6 +2640,8 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
 // Backward, everything in reverse. The one place to look at twice is dmemory:
 // by the time the encoder's turn comes, all layers of the decoder have added to
 // it.
+//
+//@ figure gradient-ways
 
 // dlogits (B·T,V) -> all gradients, added to g, which transformer_zeros has
 // made
@@ -2678,6 +2694,8 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //     1 1 1 0 0             1 1 1 0              1 1 0 0
 //     1 1 1 0 0             1 1 1 1              1 1 0 0
 //     1 1 1 0 0
+//
+//@ figure masks instead
 
 // The first token numbers are special: 0 is the pad, 1 the start and 2 the end
 // of a sentence (elsewhere often called BOS and EOS), 3 an unknown word. The
@@ -2720,9 +2738,9 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
     return (Mask){visible, size, T};
 }
 
-//@ figure masks
-
 //@ run build/examples masks
+
+//@ figure padding
 
 // ## A batch through the model
 //
@@ -3128,6 +3146,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // the order in which they were learned. So "seats" becomes ␣ s e at s: there is
 // no piece eat, and ␣eat needs a blank before the e. No word is ever unknown,
 // only a character that does not occur in the training data.
+//
+//@ figure merging
 //
 // To get the text back, put the pieces side by side. The blanks say where words
 // begin; the very first one is left out.
@@ -3615,6 +3635,8 @@ void pairs_free(Pairs *p) {
 //              w w w w w w w w w                   w w w .
 //              w w w w . . . . .                   w w w w
 //
+//@ figure bucketing instead
+//
 // Sorted, in batches of 3 3 4 and 9 9 10, only 4 places are padding. Putting
 // sentences of similar length together is called bucketing. An epoch of
 // `make run` has 101,000 tokens; without sorting it would compute 155,000
@@ -3883,6 +3905,8 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // raises the second logit and lowers the others, each in proportion to the
 // probability it has taken away.
 //
+//@ figure logits
+//
 // How to check it: a row sums to zero, because the p_j and the q_j both sum to
 // 1; rows of padding are zero.
 
@@ -4035,6 +4059,8 @@ void adam_step(Adam a, double factor, double rate, int64_t t) {
 //        0 ┼──────┬─────┬──────────────┬── t
 //          0      w    2w             4w      half of the peak at 4w
 //
+//@ figure learning-rate instead
+//
 // With peak = (D · w)^(-1/2), the default, this is the paper's formula: wider
 // models take smaller steps. It is often called noam, after Noam Shazeer, one
 // of the paper's authors. A schedule that stays at the peak is offered too.
@@ -4067,8 +4093,6 @@ double learning_rate(const Recipe *r, int64_t t) {
 }
 
 //@ run build/examples schedule
-
-//@ figure learning-rate
 
 // ## One step
 //
@@ -4350,7 +4374,7 @@ bool train(Trainer *t, const Pairs *data, const Pairs *valid,
 //     query of "voiture"  →  cached keys:  start  la  voiture   (its own, just
 //                            cached values:  ·     ·     ·       added)
 //
-//@ figure cache
+//@ figure cache instead
 //
 // The cache is exact, not an approximation. The tests decode step by step and
 // compare each step's logits with those of the whole sentence at once.
@@ -4772,6 +4796,8 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
     arena_release(arena, mark);
 }
 
+//@ figure beam
+
 //@ run build/examples beam
 
 // ## All sentences
@@ -5042,7 +5068,7 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 
 // ## As a picture
 //
-// Rows are queries, columns are keys; the darker a cell, the larger its weight.
+// Rows are queries, columns are keys; the fuller a cell, the larger its weight.
 // The names of the columns are written downwards above them, one character a
 // line. It is plain text, so it can be copied into a message.
 //

@@ -6,6 +6,7 @@ docs/website.py checks the links of its pages by what stands here.
 """
 
 import html
+import json
 import re
 import subprocess
 import sys
@@ -14,13 +15,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import drawing
 import formula
 import weave
+from source_file import NOT_CODE
 
 DOCS, ROOT = weave.DOCS, weave.ROOT
 counts = {True: 0, False: 0}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
-SHARED = {"style.css"}  # the files that pages load; they stand beside the pages
+SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
+LIVE = "live.html"  # has a script and a test of its own
 
 
 def claim(holds, text, found=()):
@@ -43,6 +47,7 @@ class Page(HTMLParser):
         self.path = path
         self.ids, self.links, self.tags, self.headings = [], [], [], []
         self.listings = []      # the program's text
+        self.names = []         # names in each that are links
         self.anchors = {}       # id -> its listing, and its line there
         self.words = []         # text that a reader sees
         self.math_text = ""     # what of it is in formulas, without words
@@ -60,12 +65,14 @@ class Page(HTMLParser):
             self.ids.append(a["id"])
         if tag == "a" and "href" in a:
             self.links.append(a["href"])
+            if self.depth is not None:
+                self.names[-1].add(a["href"].partition("#")[2])
         elif "src" in a or tag in ("link", "object"):
             file = a.get("src") or a.get("href") or a.get("data") or ""
             if not file.startswith("data:"):
                 self.loaded.append(file)
-        if tag == "svg" and not (a.get("role") == "img"
-                                 and len(a.get("aria-label", "")) > 40):
+        if a.get("role") == "img" and len(a.get("aria-label", "")) <= 40 \
+                or tag == "svg" and a.get("aria-hidden") != "true":
             self.unnamed.append(str(a))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
@@ -73,6 +80,7 @@ class Page(HTMLParser):
         if tag == "pre" and "program" in a.get("class", "").split():
             self.depth = len(self.open)
             self.listings.append("")
+            self.names.append(set())
         elif self.depth is not None and "id" in a:
             self.anchors[a["id"]] = (len(self.listings) - 1,
                                      self.listings[-1].count("\n"))
@@ -145,6 +153,22 @@ def check_functions(pages, book):
          "each is on the page of functions")
 
 
+def check_calls(pages, book):
+    """Calls in listings, but those in macros, lead to the function, unless it
+    stands in the same listing."""
+    functions = {n for n, d in book.defined.items() if d[1] == "function"}
+    calls, lost = 0, []
+    for page in (pages[f"{c.page}.html"] for c in book.chapters):
+        for code, names in zip(page.listings, page.names):
+            text = re.sub(r"^#(.*\\\n)*.*", "", NOT_CODE.sub(" ", code), flags=re.M)
+            called = functions & set(re.findall(r"(\w+)\(", text))
+            here = {name for name, (listing, _) in page.anchors.items()
+                    if page.listings[listing] == code}
+            calls += len(called)
+            lost += [f"{page.path.name}: {name}" for name in called - names - here]
+    none(lost, f"{calls} calls in the listings are links")
+
+
 def check_links(pages):
     """Links and what is loaded, for pages by their resolved path."""
     dead, ids = [], {path: set(page.ids) for path, page in pages.items()}
@@ -155,7 +179,7 @@ def check_links(pages):
             target, _, anchor = unquote(link).partition("#")
             file = (path.parent / target).resolve() if target else path
             if link.startswith("/") or not file.is_file() \
-                    or anchor and file.name != "live.html" \
+                    or anchor and file.name != LIVE \
                     and anchor not in ids.get(file, ()):
                 dead.append(f"{path.name}: {link}")
     count = sum(len(page.links) for page in pages.values())
@@ -181,12 +205,36 @@ def check_pages(pages):
          "the style loads nothing from elsewhere")
     none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
          "each figure has a text alternative")
+    none([name for name in drawing.COLOURS if style.count(f" --{name}: #") < 2],
+         "each colour of the figures has a value for light and one for dark")
     none([n for n, p in pages.items() if p.tags.count("main") != 1
           or 'lang="en"' not in p.html or p.headings.count(1) != 1],
          "each page has a language, one main, one title")
+    none([f"{n}: {words.strip()[:60]}" for n, p in pages.items()
+          for words in p.words if re.search(r"(^|\s):::", words)],
+         "no box is left open, none is closed twice")
     none([n for n, p in pages.items()
           if any(b > a + 1 for a, b in zip(p.headings, p.headings[1:]))],
          "no heading skips a level")
+
+
+def check_script(pages, book):
+    """What the search and the pop-up know is in the book."""
+    text = (DOCS / "script.js").read_text(encoding="utf-8")
+    data, code = re.fullmatch(r".*?= (\[\n.*?\n\]);\n(.*)", text, re.DOTALL).groups()
+    found = json.loads(data)
+    places = {f"{name}#{anchor}" for name, page in pages.items()
+              for anchor in page.ids} | set(pages)
+    none([f"{name}: {place}" for _, place, name, *_ in found if place not in places],
+         f"each of the {len(found)} things that can be found leads somewhere")
+    none(sorted(set(book.defined) - {row[2] for row in found if row[5]}),
+         "the pop-up knows all that is defined")
+    terms = {row[2] for row in found if row[0] == "term"}
+    none([name for name in sorted(terms) if f"<dt>{html.escape(name)}" not in
+          pages["terms.html"].html and f">{html.escape(name)}</span></dt>"
+          not in pages["terms.html"].html], f"the index has all {len(terms)} terms")
+    none(re.findall(r"https?:|\bfetch\b|\bimport\b|XMLHttpRequest|\bsrc = ", code),
+         "the script loads nothing")
 
 
 def check_math(pages, book):
@@ -263,14 +311,17 @@ def end():
 
 def main():
     book = weave.Book()
-    pages = {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))}
+    pages = {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))
+             if p.name != LIVE}
     check_coverage(pages, book)
     check_anchors(pages, book)
     check_functions(pages, book)
+    check_calls(pages, book)
     check_picture(book)
     check_links({page.path: page for page in pages.values()})
     check_reached(pages)
     check_pages(pages)
+    check_script(pages, book)
     check_math(pages, book)
     check_font(pages)
     check_balance(book)

@@ -35,6 +35,8 @@ void put(const char *text, int width) {
 void say(bool holds, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
+    if (*format == '\n')
+        putchar(*format++);
     fputs(holds ? "" : "NOT TRUE: ", stdout);
     vprintf(format, arguments);
     putchar('\n');
@@ -171,8 +173,9 @@ void compare(const char *name, Scalar *f, void *context, Mat x, Mat dx,
     printf("%-29s%8s%7s", name, shape, place);
     put_number(*at(dx, i, j) - start, 9, 4);
     put_number(*at(d, i, j), 12, 4);
+    fputs("    ", stdout);
     if (agree == n)
-        printf("    all %3d\n", n);
+        printf("all %3d\n", n);
     else
         say(false, "only %d of %d", agree, n);
 }

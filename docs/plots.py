@@ -2,136 +2,81 @@
 
     python3 docs/plots.py NAME > picture.svg
 
-PLOTS has a function for each name. The first paragraph of its docstring is the
-caption; the rest describes the picture in words. Colours are CSS variables of
-the page; lines and text have the colour of the page's text. The numbers of a
-training run come from runs/, where make.sh puts them.
+PLOTS has a function for each name; flows.py, gradients.py, grids.py and
+pictures.py have those that are drawings. The first paragraph of its docstring is
+the caption; the rest describes the picture in words. A function returns an SVG,
+or several, which a page sets side by side. The numbers of a training run come
+from runs/, where make.sh puts them.
 """
-import csv
 import math
-import os
 import sys
-from html import escape
 
-RUNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runs")
-HEAT, COLD = "var(--heat,#1f5fa8)", "var(--cold,#b5471f)"
-STYLES = {1: ("var(--series-1,#1f5fa8)", "none"),  # colour, dashes
-          2: ("var(--series-2,#b5471f)", "7 3"),
-          3: ("var(--series-3,#2e7d4f)", "2 3"),
-          "dash-dot": ("currentColor", "9 3 2 3"),
-          "plain": ("currentColor", "none")}
+from drawing import (box, frame, heat_map, key, legend, line, number, svg, text,
+                     upright)
+from flows import FLOWS
+from gradients import GRADIENTS
+from grids import GRIDS
+from pictures import PICTURES
+from records import cross_attention, read
 
-
-# ---------------------------------------------------------------- tools
-
-def number(x):
-    """Two decimals at most, and no minus before a zero."""
-    return f"{round(x, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
-
-
-def svg(height, parts, width=720):
-    return ('<svg xmlns="http://www.w3.org/2000/svg" '
-            f'viewBox="0 0 {width} {number(height)}" role="img" '
-            'font-family="sans-serif" font-size="13" fill="currentColor">\n'
-            + "\n".join(parts) + "\n</svg>\n")
-
-
-def text(x, y, words, anchor="middle", more=""):
-    return (f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}"'
-            f'{more}>{escape(words)}</text>')
-
-
-def upright(x, y, words, anchor="middle"):
-    turn = f' transform="rotate(-90 {number(x)} {number(y)})"'
-    return text(x, y, words, anchor, turn)
-
-
-def box(x, y, w, h, more, inside=""):
-    size = f'width="{number(w)}" height="{number(h)}"'
-    return (f'<rect x="{number(x)}" y="{number(y)}" {size} {more}'
-            + (f">{inside}</rect>" if inside else "/>"))
-
-
-FRAME = 'fill="none" stroke="currentColor" stroke-opacity="0.4"'
-
-
-def read(name):
-    with open(os.path.join(RUNS, name), encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-# ---------------------------------------------------------------- two drawings
-
-def heat_map(x, y, w, h, rows, strongest=1):
-    """A grid of numbers from -1 to 1, with cells w × h: opacity is size.
-
-    It goes in steps of 0.05. Equal neighbours in a row are one piece, and all
-    pieces of one shade are one path, which keeps the file small.
-    """
-    shades = {}
-    for i, values in enumerate(rows):
-        steps = [round(20 * v) for v in values]
-        first = 0
-        for j in range(1, len(steps) + 1):
-            if j == len(steps) or steps[j] != steps[first]:
-                across = number((j - first) * w)
-                shades.setdefault(steps[first], []).append(
-                    f"M{number(x + first * w)} {number(y + i * h)}"
-                    f"h{across}v{number(h)}h-{across}z")
-                first = j
-    paths = [f'<path fill="{HEAT if step > 0 else COLD}" fill-opacity='
-             f'"{number(abs(step) / 20 * strongest)}" '
-             f'shape-rendering="crispEdges" d="{"".join(pieces)}"/>'
-             for step, pieces in sorted(shades.items()) if step]
-    return paths + [box(x, y, len(rows[0]) * w, len(rows) * h, FRAME)]
-
-
-def key(x, y, low):
-    """The shades of a heat map, from low (a whole number) to 1."""
-    tenths = range(10 * low, 11)
-    return heat_map(x, y, 18, 14, [[k / 10 for k in tenths]]) + [
-        text(x + (k - tenths[0] + 0.5) * 18, y + 30, str(k // 10))
-        for k in tenths if k % 10 == 0]
+STYLES = {"plain": ("currentColor", None), "grey": ("part", None),  # dashes
+          "long": ("currentColor", "8 4"), "short": ("currentColor", "2 3"),
+          "dash-dot": ("part", "9 3 2 3")}
+LEFT, ACROSS = 52, 288  # where a chart begins, and how wide it is
 
 
 def chart(y, h, title, xticks, yticks, lines, bottom=True, log=False):
-    """Lines over axes that reach from the first tick to the last.
-
-    A line is its style, its points, and its label with the point to put it at.
-    Only the bottom one of several charts has numbers at its x axis.
-    """
-    left, w = 64, 500
+    """Lines over axes that reach from the first tick to the last. A line is its
+    style and its points. Only the bottom one of several charts has numbers at its
+    x axis."""
     scale = math.log10 if log else float
 
     def place(px, py):
         across = (px - xticks[0]) / (xticks[-1] - xticks[0])
         low, high = scale(yticks[0]), scale(yticks[-1])
-        return left + w * across, y + h * (high - scale(py)) / (high - low)
+        return LEFT + ACROSS * across, y + h * (high - scale(py)) / (high - low)
 
     across = [place(t, yticks[0])[0] for t in xticks]
     up = [place(xticks[0], t)[1] for t in yticks]
     grid = "".join([f"M{number(a)} {y}v{h}" for a in across]
-                   + [f"M{left} {number(u)}h{w}" for u in up])
-    parts = [text(left, y - 10, title, "start"),
+                   + [f"M{LEFT} {number(u)}h{ACROSS}" for u in up])
+    parts = [text(LEFT, y - 10, title, "start", bold=True),
              f'<path d="{grid}" stroke="currentColor" stroke-opacity="0.15"/>']
-    parts += [text(left - 8, u + 4, f"{t:.5f}".rstrip("0").rstrip("."), "end")
+    parts += [text(LEFT - 6, u + 4, f"{t:.5f}".rstrip("0").rstrip("."), "end", 11)
               for u, t in zip(up, yticks)]
     if bottom:
-        parts += [text(a, y + h + 18, f"{t:,}") for a, t in zip(across, xticks)]
-        parts.append(text(left + w / 2, y + h + 40, "step"))
-    for style, points, label, label_at in lines:
-        colour, dashes = STYLES[style]
-        path = " ".join(f"{number(a)},{number(u)}"
-                        for a, u in (place(*p) for p in points))
-        parts += [f'<polyline points="{path}" fill="none" stroke="{colour}" '
-                  f'stroke-width="1.75" stroke-dasharray="{dashes}" '
-                  'stroke-linejoin="round"/>',
-                  text(*place(*label_at), label, "start",
-                       f' fill="{colour}"') if label else ""]
-    return parts + [box(left, y, w, h, FRAME)]
+        parts += [text(a, y + h + 16, f"{t:,}", size=11)
+                  for a, t in zip(across, xticks)]
+        parts.append(text(LEFT + ACROSS / 2, y + h + 32, "step", size=11))
+    for style, points in lines:
+        ink, dashes = STYLES[style]
+        parts.append(line([place(*p) for p in points], ink, 1.5, dashes))
+    return parts + [frame(LEFT, y, ACROSS, h)]
 
 
-# ---------------------------------------------------------------- the pictures
+def styles_legend(y, items):
+    """What the styles of lines mean."""
+    def swatch(style):
+        ink, dashes = STYLES[style]
+        return lambda x, y: line([(x - 6, y + 5), (x + 14, y + 5)], ink, 2, dashes)
+
+    return legend(y, [(swatch(style), words) for style, words in items], LEFT + 6)
+
+
+# ---------------------------------------------------------------- heat maps
+
+def weights_map(x, y, w, h, rows, least=0.05):
+    """A heat map with the larger weights in their cells, on strong cells in the
+    colour of the paper."""
+    parts = heat_map(x, y, w, h, rows, "weight")
+    for i, row in enumerate(rows):
+        for j, weight in enumerate(row):
+            if weight >= least:
+                parts.append(text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4,
+                                  f"{weight:.2f}", size=11,
+                                  fill="paper" if weight > 0.5 else None))
+    return parts
+
 
 def positions():
     """The sinusoidal positions for D = 64. Each row is the code of a position.
@@ -145,29 +90,16 @@ def positions():
     and the last columns are stripes that stay as they begin at position 0:
     sines near 0 and cosines near 1.
     """
-    D, T, x, y, w, h = 64, 60, 60, 46, 10, 7
+    D, T, x, y, w, h = 64, 60, 38, 36, 5, 4.5
     table = [[(math.cos if j % 2 else math.sin)(t * 10000 ** (-(j - j % 2) / D))
               for j in range(D)] for t in range(T)]
-    parts = heat_map(x, y, w, h, table) + key(x, y + T * h + 16, -1)
-    parts += [text(x + (j + 0.5) * w, y - 8, str(j)) for j in range(0, D, 8)]
-    parts += [text(x - 8, y + (t + 0.5) * h + 4, str(t), "end")
+    parts = heat_map(x, y, w, h, table) + key(x, y + T * h + 12, -1)
+    parts += [text(x + (j + 0.5) * w, y - 6, j, size=11) for j in range(0, D, 8)]
+    parts += [text(x - 5, y + (t + 0.5) * h + 4, t, "end", 11)
               for t in range(0, T, 10)]
-    parts += [text(x + D * w / 2, 16, "column j"),
-              upright(18, y + T * h / 2, "position t")]
-    return svg(y + T * h + 56, parts)
-
-
-def cross_attention(run="attention"):
-    """{(layer, head): rows of weights}, words written, words looked at."""
-    heads, wrote, looked = {}, {}, {}
-    for r in read(f"{run}.csv"):
-        rows = heads.setdefault((int(r["layer"]), int(r["head"])), {})
-        rows.setdefault(int(r["query"]), []).append(float(r["weight"]))
-        wrote[int(r["query"])] = r["query_token"]
-        looked[int(r["key"])] = r["key_token"]
-    # What a query writes is the next query's own token.
-    return ({head: list(rows.values()) for head, rows in heads.items()},
-            list(wrote.values())[1:] + ["<end>"], list(looked.values()))
+    parts += [text(x + D * w / 2, 13, "column j"),
+              upright(12, y + T * h / 2, "position t")]
+    return svg(y + T * h + 42, parts)
 
 
 def attention():
@@ -185,22 +117,23 @@ def attention():
     same, except that a quarter of the attention of "est" goes to "under".
     """
     heads, wrote, looked = cross_attention()
-    cell, x0, y0 = 15, 64, 70
-    width, height = len(looked) * cell + 12, len(wrote) * cell + 34
-    parts = []
-    for (layer, head), rows in heads.items():
-        x, y = x0 + head * width, y0 + layer * height
-        parts += heat_map(x, y, cell, cell, rows)
-        parts.append(text(x, y + len(rows) * cell + 17,
-                          f"layer {layer}, head {head}", "start"))
-        if head == 0:
-            parts += [text(x - 6, y + (i + 0.5) * cell + 4, word, "end")
-                      for i, word in enumerate(wrote)]
-        if layer == 0:
-            parts += [upright(x + (j + 0.5) * cell + 4, y - 6, word, "start")
-                      for j, word in enumerate(looked)]
-    bottom = y0 + (max(heads)[0] + 1) * height
-    return svg(bottom + 36, parts + key(x0, bottom, 0))
+    cell, x0, y0 = 13.5, 52, 54
+    panels = []
+    for layer in range(2):
+        parts = []
+        for head in range(4):
+            x = x0 + head % 2 * (len(looked) * cell + 14)
+            y = y0 + head // 2 * (len(wrote) * cell + 30)
+            parts += heat_map(x, y, cell, cell, heads[layer, head], "weight")
+            parts.append(text(x, y + len(wrote) * cell + 15,
+                              f"layer {layer}, head {head}", "start", 11.5))
+            parts += [text(x - 5, y + (i + 0.5) * cell + 4, word, "end", 11)
+                      for i, word in enumerate(wrote) if head % 2 == 0]
+            parts += [upright(x + (j + 0.5) * cell + 4, y - 5, word, "start",
+                              size=11) for j, word in enumerate(looked) if head < 2]
+        bottom = y0 + 2 * (len(wrote) * cell + 30)
+        panels.append(svg(bottom + 30, parts + key(x0, bottom, 0, "weight")))
+    return "".join(panels)
 
 
 def attention_large():
@@ -215,49 +148,40 @@ def attention_large():
     where the other heads look.
     """
     heads, wrote, looked = cross_attention()
-    rows = heads[1, 2]
-    x, y, w, h = 78, 34, 63, 34
-    # Numbers have to be legible on the strongest cell: not quite opaque.
-    parts = heat_map(x, y, w, h, rows, strongest=0.6)
-    for j, word in enumerate(looked):
-        parts.append(text(x + (j + 0.5) * w, y - 10, word))
-    for i, word in enumerate(wrote):
-        middle = y + (i + 0.5) * h + 5
-        parts.append(text(x - 10, middle, word, "end"))
-        for j, weight in enumerate(rows[i]):
-            if weight >= 0.05:
-                parts.append(text(x + (j + 0.5) * w, middle, f"{weight:.2f}"))
-            title = escape(f"{word} ← {looked[j]}: {weight:.3f}")
-            parts.append(box(x + j * w, y + i * h, w, h, 'fill-opacity="0"',
-                             f"<title>{title}</title>"))
-    return svg(y + len(rows) * h + 10, parts)
+    x, y, w, h = 52, 48, 30, 27
+    parts = weights_map(x, y, w, h, heads[1, 2])
+    parts += [upright(x + (j + 0.5) * w + 4, y - 6, word, "start", size=11.5)
+              for j, word in enumerate(looked)]
+    parts += [text(x - 6, y + (i + 0.5) * h + 4, word, "end", 11.5)
+              for i, word in enumerate(wrote)]
+    return svg(y + len(wrote) * h + 4, parts)
 
 
 def red_car():
-    """Where the model looks, in its last layer (the mean of four heads): a row for each word it writes, a column for each word it reads.
+    """Where the model looks, in its last layer (the mean of four heads): a row for
+    each word it writes, a column for each word it reads.
 
-    A heat map of cross-attention. The stronger the colour, the larger the weight; weights from 0.05 on
-    are written in their cells. The model writes "la voiture rouge est rapide"
-    for "the red car is fast". For "voiture" it looks at "car" (1.00), and then it
-    goes back to "red" for "rouge" (1.00): adjective and noun change places.
-    "la" looks at "the" (0.76) and at "car" (0.18). The other words look at the
-    word in their own place, with at least 0.95 of their attention.
+    A heat map of cross-attention. The stronger the colour, the larger the weight;
+    weights from 0.05 on are written in their cells. The model writes "la voiture
+    rouge est rapide" for "the red car is fast". For "voiture" it looks at "car"
+    (1.00), and then it goes back to "red" for "rouge" (1.00): adjective and noun
+    change places. "la" looks at "the" (0.76) and at "car" (0.18). The other words
+    look at the word in their own place, with at least 0.95 of their attention.
     """
     heads, wrote, looked = cross_attention("red-car")
     last = [rows for (layer, _), rows in heads.items() if layer == max(heads)[0]]
     means = [[sum(weights) / len(last) for weights in zip(*row)]
              for row in zip(*last)]
-    x, y, w, h = 76, 28, 62, 42
-    parts = heat_map(x, y, w, h, means, strongest=0.6)
-    parts += [text(x + (j + 0.5) * w, y - 9, word)
+    x, y, w, h = 56, 24, 50, 34
+    parts = weights_map(x, y, w, h, means)
+    parts += [text(x + (j + 0.5) * w, y - 8, word)
               for j, word in enumerate(looked)]
-    for i, word in enumerate(wrote):
-        middle = y + (i + 0.5) * h + 5
-        parts.append(text(x - 10, middle, word, "end"))
-        parts += [text(x + (j + 0.5) * w, middle, f"{weight:.2f}")
-                  for j, weight in enumerate(means[i]) if weight >= 0.05]
-    return svg(y + len(wrote) * h + 2, parts, x + len(looked) * w + 2)
+    parts += [text(x - 7, y + (i + 0.5) * h + 4, word, "end")
+              for i, word in enumerate(wrote)]
+    return svg(y + len(wrote) * h + 4, parts)
 
+
+# ---------------------------------------------------------------- training
 
 def learning_rate():
     """The learning rate, relative to its peak, for warm-ups of three lengths. A
@@ -269,87 +193,116 @@ def learning_rate():
     1,600. At step 2,400 the three have come down to 0.29, 0.41 and 0.58. The
     constant schedule rises with that of warm-up 400 and then stays at 1.
     """
-    lines = []
-    for style, w in enumerate((200, 400, 800), 1):
-        points = [(t, t / w if t < w else math.sqrt(w / t))
-                  for t in range(0, 2401, 20)]
-        lines.append((style, points, f"warm-up {w}",
-                      (2430, points[-1][1] - 0.01)))
-    lines.append(("dash-dot", [(0, 0), (400, 1), (2400, 1)],
-                  "constant after 400", (2430, 0.985)))
-    return svg(340, chart(30, 260, "learning rate / peak", range(0, 2401, 400),
-                          (0, 0.25, 0.5, 0.75, 1), lines))
+    lines, names = [], []
+    for style, w in (("plain", 200), ("long", 400), ("short", 800)):
+        lines.append((style, [(t, t / w if t < w else math.sqrt(w / t))
+                              for t in range(0, 2401, 20)]))
+        names.append((style, f"warm-up {w}"))
+    lines.append(("dash-dot", [(0, 0), (400, 1), (2400, 1)]))
+    parts, high = styles_legend(250, names + [("dash-dot", "constant after 400")])
+    return svg(250 + high, parts + chart(
+        28, 180, "learning rate / peak", range(0, 2401, 600),
+        (0, 0.25, 0.5, 0.75, 1), lines))
+
+
+def translations():
+    """What the model makes of a sentence after some of its steps: of a long
+    translation, its first words."""
+    parts, y, line_of, shown = [], 40, 6, 12
+    for row in read("learning.csv"):
+        words = row["translation"].split()
+        lines = [" ".join(words[k:k + line_of])
+                 for k in range(0, min(len(words), shown), line_of)]
+        if len(words) > shown:
+            lines[-1] += f" … ({len(words)} words)"
+        parts.append(text(46, y, f"{int(row['step']):,}", "end", bold=True))
+        parts += [text(58, y + 16 * k, words, "start")
+                  for k, words in enumerate(lines)]
+        y += 16 * len(lines) + 8
+    return svg(y - 8, parts + [text(8, 16, "“the red car is fast” after step",
+                                    "start", bold=True)])
 
 
 def loss():
     """A training run, English to French: the loss, the learning rate and the
-    norm of the gradient. The validation loss lies below the training loss
-    because dropout is on only in training.
+    norm of the gradient, and what the model made of one sentence on its way. The
+    validation loss lies below the training loss because dropout is on only in
+    training.
 
     The training loss (every tenth batch) falls from 5.11 at step 10 to around
     0.02 in the end, and jumps from batch to batch. The validation loss is 2.48
-    at step 117, 0.029 at step 468, and 0.00005 at its best, at step 2,340. The learning rate rises to
-    0.00625 at step 400 and falls to 0.0026. The norm of the gradient lies
-    between 0.06 and 3.5; in 94 of the 235 steps shown it is above 1 and
-    therefore clipped.
+    at step 117, 0.029 at step 468, and 0.00005 at its best, at step 2,340. The
+    learning rate rises to 0.00625 at step 400 and falls to 0.0026. The norm of
+    the gradient lies between 0.06 and 3.5; in 94 of the 235 steps shown it is
+    above 1 and therefore clipped. Before the first step "the red car is fast"
+    becomes 56 words, such as "belles grande grande"; after 100 steps it is "les
+    très petits très petits"; after 400 steps, and at step 2,340, it is "la voiture
+    rouge est rapide".
     """
     def column(name, split):
         return [(int(r["step"]), float(r[name])) for r in log
                 if r["split"] == split]
 
-    log, steps = read("log.csv"), range(0, 2401, 400)
-    parts = chart(30, 250, "loss per token, in nats (logarithmic)", steps,
+    log, steps = read("log.csv"), range(0, 2401, 600)
+    parts = chart(28, 190, "loss per token, in nats (logarithmic)", steps,
                   (0.00001, 0.0001, 0.001, 0.01, 0.1, 1, 10),
-                  [(1, column("loss", "train"), "training", (2430, 0.02)),
-                   (2, column("loss", "valid"), "validation", (2430, 0.0004))],
-                  bottom=False, log=True)
-    parts += chart(320, 90, "learning rate", steps,
-                   (0, 0.002, 0.004, 0.006, 0.008),
-                   [("plain", column("learning_rate", "train"), "", None)],
-                   bottom=False)
-    parts += chart(450, 100, "norm of the gradient, before it is clipped to 1",
-                   steps, (0, 1, 2, 3, 4),
-                   [("plain", column("gradient_norm", "train"), "", None)])
-    return svg(600, parts)
+                  [("grey", column("loss", "train")),
+                   ("plain", column("loss", "valid"))],
+                  log=True)
+    names, high = styles_legend(262, [("grey", "training"), ("plain", "validation")])
+    small = chart(28, 80, "learning rate", steps,
+                  (0, 0.002, 0.004, 0.006, 0.008),
+                  [("plain", column("learning_rate", "train"))], bottom=False)
+    small += chart(142, 80, "norm of the gradient, clipped to 1", steps,
+                   (0, 1, 2, 3, 4),
+                   [("plain", column("gradient_norm", "train"))])
+    return (svg(262 + high, parts + names) + svg(262 + high, small)
+            + translations())
 
 
 def product():
     """Square matrices: five versions of the product on one core, and the last of
-    them on two. The scale is logarithmic.
+    them on two. The scale is logarithmic: from one line to the next the speed is ten
+    times as high.
 
-    There is a bar for each step and size, in billions of floating-point
-    operations a second; the figures are written beside the bars. The
-    definition is slowest everywhere, and slower the larger the matrices are.
-    The order of the loops brings the first large gain, the tile in registers
-    the second. For the smallest matrices the tile is all that is needed; for the
-    largest, packing and blocking are what keeps it fed.
+    A dot for each step and size, in billions of floating-point operations a
+    second, on a scale of 0.1, 1, 10, 100 and 1,000; the figures are written beside
+    the dots. The definition is slowest everywhere, and slower the larger the
+    matrices are. The order of the loops brings the first large gain, the tile in
+    registers the second. For the smallest matrices the tile is all that is needed;
+    for the largest, packing and blocking are what keeps it fed.
     """
-    rows, x, y, parts = read("product.csv"), 130, 26, []
-    sizes = sorted({int(row["size"]) for row in rows})
+    rows, x, top, panels = read("product.csv"), 84, 44, []
 
-    def length(gflops):
-        return 90 * (math.log10(gflops) + 1)
+    def place(gflops):
+        return x + 34 * (math.log10(gflops) + 1)
 
-    for size in sizes:
-        parts.append(text(x, y, f"{size} × {size}", "start", ' font-weight="bold"'))
-        for row in (r for r in rows if int(r["size"]) == size):
-            y += 22
-            gflops = float(row["gflops"])
-            name = row["step"]
-            if name == "threads":
-                name = f"{row['threads']} threads"
-            parts += [text(x - 8, y + 4, name, "end"),
-                      box(x, y - 8, length(gflops), 16, f'fill="{HEAT}"'),
-                      text(x + length(gflops) + 6, y + 4,
-                           f"{gflops:.3g} GFLOP/s", "start")]
-        y += 34
-    return svg(y - 6, parts)
+    for size in sorted({int(row["size"]) for row in rows}):
+        parts = [text(x, 14, f"{size} × {size}", "start", bold=True)]
+        of_size = [row for row in rows if int(row["size"]) == size]
+        for tick in (0.1, 1, 10, 100, 1000):
+            parts += [line([(place(tick), top - 8), (place(tick),
+                                                     top + 24 * len(of_size) - 8)],
+                           "faint", 0.75, opacity=0.5),
+                      text(place(tick), top - 14, f"{tick:,}", size=10.5)]
+        for i, row in enumerate(of_size):
+            y, gflops = top + 24 * i + 4, float(row["gflops"])
+            name = f"{row['threads']} threads" if row["step"] == "threads" \
+                else row["step"]
+            parts += [text(x - 8, y + 4, name, "end", 11.5),
+                      box(place(gflops) - 5, y - 5, 10, 10, "part", radius=5),
+                      text(place(gflops) + 9, y + 4, f"{gflops:.3g}", "start",
+                           11.5)]
+        parts.append(text(x + 68, top + 24 * len(of_size) + 8, "GFLOP/s",
+                          size=10.5))
+        panels.append(svg(top + 24 * len(of_size) + 14, parts, 238))
+    return "".join(panels)
 
 
-PLOTS = {"red-car": red_car, "product": product, "positions": positions,
+PLOTS = {**FLOWS, **GRADIENTS, **GRIDS, **PICTURES, "positions": positions,
          "cross-attention": attention,
-         "cross-attention-large": attention_large, "learning-rate": learning_rate,
-         "loss": loss}
+         "cross-attention-large": attention_large, "red-car": red_car,
+         "learning-rate": learning_rate, "loss": loss, "product": product}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in PLOTS:

@@ -14,7 +14,7 @@ class Broken(Exception):
 # ---------------------------------------------------------------- markers
 
 # What follows the kind of a marker, a line "//@ KIND ARGUMENT".
-MARKERS = {"chapter": r"\w+", "exercise": r"\w+", "end": "", "figure": r"\S+",
+MARKERS = {"chapter": r"\w+", "exercise": r"\w+", "end": "", "figure": r"\S+( instead)?",
            "run": ".+", "deviation": ""}
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Weaves the walkthrough from transformer.c.
 
-    python3 docs/weave.py        writes docs/*.html; `make docs` prepares it
+    python3 docs/weave.py        writes docs/*.html and docs/script.js;
+                                 `make docs` prepares it
 
 transformer.c is cut into chapters; each chapter is prose (lines that begin
 with "//"), code (all other lines) and markers ("//@ ..."). Prose becomes
@@ -9,7 +10,10 @@ Markdown, code becomes listings, markers bring in figures and the output of
 commands. docs/source/ adds boxes and questions to each chapter and has the
 pages that are not chapters. formula.py sets the formulas that the prose writes
 in plain characters; pandoc turns Markdown, TeX and C into HTML; what it makes is
-put into docs/page.tmpl. The Markdown of every page is left in build/docs/.
+put into docs/page.tmpl. Below a drawing in plain characters, "//@ figure NAME
+instead" puts the figure in its place. finding.py links the names in listings and
+makes the index of terms and docs/script.js. The Markdown of every page is left in
+build/docs/.
 
 Places have names, never numbers of lines: a section has its heading's, a
 function its own. So a page changes only if what stands on it changes.
@@ -19,6 +23,7 @@ nobody uses, a formula that cannot be set) stops it with a message.
 """
 
 import csv
+import hashlib
 import html
 import inspect
 import itertools
@@ -30,8 +35,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import breaking
+import drawing
+import finding
 import formula
 import plots
+import records
 import source_file
 
 DOCS = Path(__file__).resolve().parent
@@ -105,6 +114,7 @@ class Chapter:
         else:
             fail(f"the interlude {self.name} has no page")
         trim_code(self)
+        drop_twins(self)
 
 
 def read_chapters(text):
@@ -153,6 +163,23 @@ def trim_code(chapter):
             while block.lines and not block.lines[-1]:
                 block.lines.pop()
     chapter.blocks = [b for b in chapter.blocks if b.lines]
+
+
+def drop_twins(chapter):
+    """"figure NAME instead" stands below a drawing in plain characters, which is
+    for those who read the file; the page has the figure."""
+    for block, figure in zip(chapter.blocks, chapter.blocks[1:]):
+        name, _, instead = figure.text().partition(" ")
+        if figure.kind != "figure" or not instead:
+            continue
+        figure.lines = [name]
+        lines = block.lines
+        while lines and not lines[-1]:
+            lines.pop()
+        if block.kind != "prose" or not "".join(lines[-1:]).startswith("    "):
+            fail(f"transformer.c:{figure.line}: there is no drawing above")
+        while lines and (not lines[-1] or lines[-1].startswith("    ")):
+            lines.pop()
 
 
 FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
@@ -262,6 +289,7 @@ class Book:
         self.declared = {}  # name -> contract of its prototype
         self.deviations = []
         self.figures_used = set()
+        self.outputs = {}  # of commands
         for chapter in self.chapters:
             self.scan(chapter)
         self.numbered = [c for c in self.chapters if c.number is not None]
@@ -278,7 +306,7 @@ class Book:
             if block.kind == "deviation":
                 self.deviations.append((chapter, block.text()))
             if block.kind == "code":
-                text = "\n".join(contract_of(prose)).split("\n\n")[0]
+                text = "\n".join(contract_of(prose))
                 for name, kind, first, last in definitions(block):
                     if kind == "prototype":
                         self.declared[name] = text
@@ -340,8 +368,13 @@ class Book:
         defined = definitions(block)
         captions = ", ".join(self.caption(name, kind)
                              for name, kind, *_ in defined)
-        names = " ".join(f"{name}:{first + 1}" for name, kind, first, _
-                         in defined if kind != "prototype")
+        anchors = [(name, first) for name, kind, first, _ in defined
+                   if kind != "prototype"]
+        for name, first in anchors[:]:
+            if name == "options":
+                anchors += [(f"option-{option}", first + line) for option, line, _
+                            in finding.options(self)]
+        names = " ".join(f"{name}:{line + 1}" for name, line in anchors)
         return (raw(f'<p class="where">{captions}</p>') if defined else "") \
             + f'\n``` {{.c .program names="{names}"}}\n' + block.text() \
             + "\n```\n"
@@ -354,25 +387,22 @@ class Book:
             title, description, svg = plot(name)
         else:
             fail(f"{where}: there is no figure {name}")
+        anchor = "" if name in self.figures_used else f' id="figure-{name}"'
         self.figures_used.add(name)
-        width = re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1]
-        tag = re.sub(r' (width|height|role)="[^"]*"', "",
-                     re.match("<svg[^>]*", svg)[0])
-        svg = f'{tag} role="img" aria-label="{html.escape(description)}" ' \
-            f'style="max-width:{float(width):.0f}px"' \
-            + svg[svg.index(">"):]
-        return raw(f'<figure id="figure-{name}" tabindex="0">\n{svg}\n'
+        picture = f'<div class="panels" role="img" aria-label="' \
+            f'{html.escape(description)}">\n{panels(svg)}\n</div>'
+        return raw(f'<figure{anchor} tabindex="0">\n{picture}\n'
                    f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
 
     def output(self, line, where):
         """A command and its output."""
-        print(f"$ {line}", flush=True)
-        output = command(["sh", "-c", line]).rstrip("\n")
+        if line not in self.outputs:
+            print(f"$ {line}", flush=True)
+            self.outputs[line] = command(["sh", "-c", line]).rstrip("\n")
+        output = self.outputs[line]
         if not output:
             fail(f"{where}: the command prints nothing: {line}")
-        return raw('<figure class="run">\n<figcaption><code>$ '
-                   f"{html.escape(line)}</code></figcaption>\n"
-                   f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+        return printed(line, output)
 
     def run(self, line, where):
         """The same; for an example, with the lines that print it."""
@@ -457,10 +487,44 @@ def function_text(name, path="docs/examples.c"):
     return "\n".join(lines[first:last + 1])
 
 
+def printed(line, output, note=""):
+    """A command above what it has printed."""
+    return raw('<figure class="run">\n<figcaption><code>$ '
+               f"{html.escape(line)}</code>{note}</figcaption>\n"
+               f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+
+
+def broken_lines(name):
+    """What docs/breaking.py breaks, by function: lines as they are, and broken."""
+    functions = itertools.groupby(breaking.plant(name), lambda m: m.function)
+    return "\n\n".join(
+        f"In `{function}`:\n\n``` diff\n" + "\n".join(
+            line for m in mutants for line in breaking.difference(m)) + "\n```"
+        for function, mutants in functions)
+
+
+def outcome(name):
+    """What was written down when they had been broken."""
+    return "".join(printed(line, output.rstrip("\n"), " with the line broken")
+                   for line, output in breaking.recorded(name))
+
+
 # ------------------------------------------------------------------ figures
 
-COLOURS = {"#e8eef7": "blue", "#f7ecd9": "sand", "#e5f3e6": "green",
-           "#f6e3e6": "red"}
+def panels(picture):
+    """The SVGs of a picture, for a page: side by side if there is room, and then
+    a little larger. The figure describes them."""
+    found = re.findall("<svg.*?</svg>", picture, re.DOTALL)
+    widths = [float(re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1])
+              for svg in found]
+    scale = min(1.3, max(1, 700 / sum(widths)))
+    out = []
+    for svg, width in zip(found, widths):
+        tag = re.sub(r' (width|height|role)="[^"]*"', "",
+                     re.match("<svg[^>]*", svg)[0])
+        out.append(f'{tag} aria-hidden="true" style="--width:{width:.0f}px;'
+                   f'--scale:{scale:.2f}"' + svg[svg.index(">"):])
+    return "\n".join(out)
 
 
 def graph(path):
@@ -477,8 +541,13 @@ def graph(path):
     svg = re.sub(r' (id|xlink:\w+|xmlns:xlink)="[^"]*"', "", svg)
     svg = re.sub(r"</?a>\n?", "", svg)
     svg = re.sub(r'(fill|stroke)="(black|#000000)"', r'\1="currentColor"', svg)
-    for colour, name in COLOURS.items():
-        svg = svg.replace(f'fill="{colour}"', f'style="fill:var(--{name})"')
+    for name, colour in drawing.COLOURS.items():
+        for drawn, style in (
+                (f'fill="{colour}" stroke="{colour}"', "fill:{0};stroke:{0}"),
+                (f'fill="{colour}"', "fill:{0};fill-opacity:0.18"),
+                (f'stroke="{colour}"', "stroke:{0}")):
+            style = style.format(f"var(--{name})")
+            svg = svg.replace(drawn, f'style="{style}"')
     left = set(re.findall(r'"(#[0-9a-f]{6})"', svg))
     if left:
         fail(f"{path}: colours without a dark counterpart: {left}")
@@ -496,14 +565,21 @@ def plot(name):
 
 # --------------------------------------------------------------------- HTML
 
-def pandoc(markdown, name):
+def pandoc(markdown, name, book):
+    """Markdown as HTML. What pandoc has made of the same text is made only once."""
     (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
-    body = command(["pandoc", "-f", MARKDOWN, "-t", "html5", "--mathml",
-                    "--section-divs", "--wrap=preserve", "--fail-if-warnings",
-                    f"{name}.md"])
+    argv = ["pandoc", "-f", MARKDOWN, "-t", "html5", "--mathml",
+            "--section-divs", "--wrap=preserve", "--fail-if-warnings",
+            f"{name}.md"]
+    key = hashlib.sha256("\n".join(argv + [markdown]).encode()).hexdigest()
+    made = BUILD / f"{name}.body"
+    old = made.read_text(encoding="utf-8") if made.exists() else ""
+    if not old.startswith(key + "\n"):
+        made.write_text(f"{key}\n{command(argv)}", encoding="utf-8")
+    body = made.read_text(encoding="utf-8").partition("\n")[2]
     if '<span class="math' in body:
         fail(f"{name}: a formula was not converted")
-    return finish(body)
+    return finish(body, book)
 
 
 BOXES = {"tutorial": '<a href="articles.html">Where a tutorial differs</a>',
@@ -511,9 +587,9 @@ BOXES = {"tutorial": '<a href="articles.html">Where a tutorial differs</a>',
          "deviation": '<a href="deviations.html">Different from the paper</a>'}
 
 
-def finish_listing(found):
+def finish_listing(found, book):
     """A listing without pandoc's numbers of lines; what it defines has an
-    anchor at its line."""
+    anchor at its line, and what it uses is a link."""
     names = {}
     for definition in (found[1] or "").split():
         name, line = definition.split(":")
@@ -526,14 +602,46 @@ def finish_listing(found):
 
     code = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"[^>]*></a>', line,
                   found[2])
+    if book:
+        code = finding.link_names(code, book, sum(names.values(), []))
     return f'<div class="sourceCode">{code}</div>'
 
 
-def finish(body):
+DRAWN = re.compile("[\u2500-\u259f\u2571\u2572]")
+TYPED = re.compile(r"\./|--|[#$] |(make|cc|cut|head|mkdir|docker|msgunfmt) |"
+                   r"from \w+ import |.*\);$", re.MULTILINE)
+
+
+def finish_block(found):
+    """A block that is no listing: a drawing, something to type, or data."""
+    text = html.unescape(found[1])
+    kind = "drawing" if DRAWN.search(text) else \
+        "typed" if TYPED.match(text) else "data"
+    return f'<pre class="{kind}"><code>{found[1]}</code></pre>'
+
+
+def permalink(found):
+    """A heading that is a link to itself."""
+    section, level, title = found[1], found[2], found[3]
+    if "<a " in title:
+        return found[0]
+    return found[0].replace(f">{title}</h{level}>",
+                            f'><a href="#{section}">{title}</a></h{level}>')
+
+
+def finish(body, book=None):
     """What pandoc leaves to us: anchors, boxes, folded answers."""
     body = re.sub(r'<div class="sourceCode" id="cb\d+"'
-                  r'(?: data-names="([^"]*)")?>(.*?)</div>', finish_listing,
-                  body, flags=re.DOTALL)
+                  r'(?: data-names="([^"]*)")?>(.*?)</div>',
+                  lambda found: finish_listing(found, book), body,
+                  flags=re.DOTALL)
+    body = re.sub("<pre><code>(.*?)</code></pre>", finish_block, body,
+                  flags=re.DOTALL)
+    body = re.sub(r'<section id="([^"]+)"[^>]*>\s*<h([2-6])[^>]*>(.*?)</h\2>',
+                  permalink, body, flags=re.DOTALL)
+    body = re.sub('<math display="block".*?</math>', '<span class="math" role='
+                  r'"group" aria-label="Formula" tabindex="0">\g<0></span>', body,
+                  flags=re.DOTALL)
     body = re.sub(r"<pre(?=[\s>])", '<pre tabindex="0"', body)
     body = re.sub(r"//@ exercise (\w+)",
                   lambda m: '<a href="exercises.html#exercise-'
@@ -576,39 +684,70 @@ def headings_of(body):
                 re.DOTALL)]
 
 
+START, BESIDE = "index", "articles"  # the first page; the first that is no chapter
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
-         "the page.")
+         "the page,\nor, where a line is broken, by <code>make docs-runs</code>.")
 
 
-def page(title, body, *, name, top, before=None, after=None, base="",
-         footer=WOVEN):
-    """The text of an HTML file. top: highest level of heading in "on this
-    page", 0 for none; before and after: (page, title) of the neighbours; base:
-    where the pages of docs/ are, seen from this one."""
+def navigation(name, names, sections):
+    """All pages, and the sections of this one. Below a width it is folded."""
+    def item(to, title):
+        if to == name:
+            return f'<li><a href="{to}.html" aria-current="page">' \
+                f"{html.escape(title)}</a>{sections}</li>"
+        return f'<li><a href="{to}.html">{html.escape(title)}</a></li>'
+
+    items = [item(*page) for page in names]
+    if items:
+        beside = [to for to, _ in names].index(BESIDE)
+        items.insert(beside, "</ul>\n<ul>")
+    return ('<nav class="contents" aria-label="Contents">\n<details>\n'
+            '<summary>Contents<span class="here"></span></summary>\n'
+            + ("<ul>\n" + "\n".join(items) + "\n</ul>" if items else sections)
+            + "\n</details>\n</nav>")
+
+
+def steps(name, names, label):
+    """Links to the pages before and after this one."""
+    at = [to for to, _ in names].index(name) if names else 0
     links = [f'<a rel="{rel}" href="{to}.html"><span>{word}</span> '
-             f"{html.escape(text)}</a>"
-             for rel, word, (to, text) in
-             [("prev", "Previous:", before or (None, None)),
-              ("next", "Next:", after or (None, None))] if to]
-    toc = contents(headings_of(body), top) if top else ""
+             f"{html.escape(title)}</a>"
+             for rel, word, (to, title) in
+             [("prev", "Previous:", names[at - 1] if at else (None, None)),
+              ("next", "Next:", (*names[at + 1:], (None, None))[0])] if to]
+    return f'<nav class="steps" aria-label="{label}">\n' + "\n".join(links) \
+        + "\n</nav>" if links else ""
+
+
+def page(title, body, *, name, top, names=(), base="", footer=WOVEN):
+    """The text of an HTML file. top: highest level of heading in its contents, 0
+    for none; names: (page, title) of all pages, in their order, if it is one of
+    them; base: where the pages of docs/ are, seen from this one."""
+    sections = contents(headings_of(body), top) if top else ""
+    beside = sections or names and name != START
     template = read("page.tmpl").replace(
         f'<a href="${{base}}{name}.html">',
         f'<a href="${{base}}{name}.html" aria-current="page">')
     return string.Template(template).substitute(
         title=html.escape(title if title == TITLE else f"{title} · {TITLE}"),
         name=name, base=base, body=body, footer=footer,
-        toc=f'<nav class="toc" aria-labelledby="toc"><p id="toc">On this page'
-            f"</p>\n{toc}\n</nav>" if toc else "",
-        steps="\n".join(links))
+        contents=navigation(name, names, sections) if beside else "",
+        before=steps(name, names, "Previous and next page") if beside else "",
+        after=steps(name, names, "Previous and next page, at the end"))
+
+
+def text_of(name):
+    """What page() was given of a page that is woven."""
+    return re.search('<main id="content">\n(.*)\n</main>', read(f"{name}.html"),
+                     re.DOTALL)[1]
 
 
 def functions_page(book):
-    """Every function with its contract, every type with its place."""
-    out = ["# Functions and types"]
-    for kind, title in (("function", "Functions"), ("type", "Types"),
-                        ("table", "Tables"), ("constant", "Constants"),
-                        ("macro", "Macros")):
+    """Every function with its contract and those that use it, every type with
+    its place."""
+    out, users = ["# Functions and types"], finding.users(book)
+    for kind, title in finding.KINDS.items():
         out.append(f"## {title}")
         for name in sorted(book.defined, key=str.lower):
             chapter, its, _, text = book.defined[name]
@@ -618,6 +757,9 @@ def functions_page(book):
             if kind == "function":
                 out.append(":   " + book.link(contract(text))
                            .replace("\n", "\n    "))
+                if name in users:
+                    out += ["", "    Used by " + book.link(", ".join(
+                        f"`{user}`" for user in users[name])) + "."]
             else:
                 out.append(":   " + chapter.title)
             out.append("")
@@ -667,7 +809,7 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-DIRECTIVES = "figure|function|table|file"
+DIRECTIVES = "figure|function|table|file|broken|outcome"
 
 
 def directives(book, text):
@@ -679,6 +821,8 @@ def directives(book, text):
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
+        "broken": broken_lines,
+        "outcome": outcome,
     }
     return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),
                   text, flags=re.MULTILINE)
@@ -779,7 +923,7 @@ def contents_list(book, text):
 
 def translation():
     """What the model of docs/runs/ was given, and what it made of it."""
-    _, _, looked = plots.cross_attention("red-car")
+    _, _, looked = records.cross_attention("red-car")
     written = read("runs/red-car.txt").partition("\n")[0]
     return raw('<dl class="pair">\n<dt>English in</dt> '
                f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
@@ -812,9 +956,9 @@ def articles_page(book):
 
 def pages_of(book):
     """(name, title, Markdown) of every page, in their order."""
-    pages = [("index", TITLE, index_page(book))]
-    pages += [(c.page, c.label, book.chapter_markdown(c))
-              for c in book.chapters]
+    chapters = [(c.page, c.label, book.chapter_markdown(c))
+                for c in book.chapters]
+    pages = [("index", TITLE, index_page(book)), *chapters]
     pages += [("articles", "From your tutorial to the chapters",
                articles_page(book)),
               ("deviations", "Where the program departs from the paper",
@@ -836,21 +980,35 @@ def pages_of(book):
     return pages
 
 
+def woven(book):
+    """(name, title, body) of every page, in their order, and the script."""
+    pages = [(name, title, pandoc(markdown, name, book))
+             for name, title, markdown in pages_of(book)]
+    sections = [(name, title, *heading) for name, title, body in pages
+                for heading in headings_of(body)]
+    terms = finding.read_terms(read("source/terms.md"),
+                               finding.places(book, sections))
+    pages.append(("terms", "Index of terms",
+                  pandoc(finding.terms_page(book, terms), "terms", book)))
+    sections.append(("terms", "", 1, "Index of terms", ""))
+    return pages, finding.script(read("source/script.js"), finding.entries(
+        book, terms, sections, contract))
+
+
 def main():
     check_programs()
-    pages = pages_of(Book())
+    pages, script = woven(Book())
     names = [(name, title) for name, title, _ in pages]
-    names[0] = ("index", "Contents")
-    for i, (name, title, markdown) in enumerate(pages):
-        text = page(title, pandoc(markdown, name), name=name,
-                    top=0 if name in ("index", "deviations") else 2,
-                    before=names[i - 1] if i else None,
-                    after=names[i + 1] if i + 1 < len(names) else None)
-        (DOCS / f"{name}.html").write_text(text, encoding="utf-8")
+    names[0] = (START, "Start page")
+    for name, title, body in pages:
+        top = 0 if name in (START, "deviations", "terms") else 2
+        (DOCS / f"{name}.html").write_text(
+            page(title, body, name=name, top=top, names=names), encoding="utf-8")
+    (DOCS / "script.js").write_text(script, encoding="utf-8")
 
 
 if __name__ == "__main__":
     try:
         main()
-    except source_file.Broken as broken:
-        fail(broken)
+    except (source_file.Broken, breaking.Wrong) as wrong:
+        fail(wrong)

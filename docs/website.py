@@ -72,15 +72,13 @@ def converted(file):
 
 
 def book():
-    """All chapters on one page."""
-    chapters = weave.Book()
-    whole = "\n\n".join(map(chapters.chapter_markdown, chapters.chapters))
-    for c in chapters.chapters:
-        whole = whole.replace(f"]({c.page}.html#", "](#") \
-            .replace(f'href="{c.page}.html#', 'href="#') \
-            .replace(f"]({c.page}.html)", f"](#{c.anchor})")
-    return weave.page("One page", weave.pandoc(whole, "book"), top=1,
-                      name="book")
+    """All chapters on one page: the texts of their pages, one after the other."""
+    chapters = weave.Book().chapters
+    whole = "\n".join(weave.text_of(c.page) for c in chapters)
+    for c in chapters:
+        whole = whole.replace(f'href="{c.page}.html#', 'href="#') \
+            .replace(f'href="{c.page}.html"', f'href="#{c.anchor}"')
+    return weave.page("One page", whole, top=1, name="book")
 
 
 def with_doors(text, file):

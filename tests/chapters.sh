@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every beginning of transformer.c, up to the end of any chapter, is a C program
-# that compiles without a warning: nothing is used before it is explained.
+# that compiles without a warning: nothing is used before it is explained. And
+# the manual is right about the order of the functions and their calls.
 #
 # shellcheck disable=SC2086
 
@@ -35,4 +36,19 @@ refused()
 for flag in -ffast-math -ffinite-math-only -Ofast; do
     check "with $flag it is not built, and says why" refused $flag
 done
+
+# The names of the passes, in their order: none, or the next is its backward.
+pairs()
+{
+    sed -n '/;$/d; s/^[A-Za-z].*[ *]\([a-z_]*ward\)(.*/\1/p' transformer.c |
+        awk '
+        /^transformer_/ { next }
+        open != "" && $0 != open { print open " is missing"; wrong = 1 }
+        { open = "" }
+        sub(/_forward$/, "_backward") { open = $0; count++ }
+        END { exit wrong || open != "" || count < 10 }'
+}
+check "each x_forward is followed by its x_backward" pairs
+check "who calls whom is as the manual says" \
+    awk -f tests/calls.awk transformer.c transformer.c
 totals

@@ -32,7 +32,7 @@ mkdir -m 700 "$folder" || exit 1
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-cp tests/golden/first-edition.safetensors "$folder" || exit 1
+cp tests/golden/first-edition.safetensors docs/using.md "$folder" || exit 1
 cd "$folder" || exit 1
 : > in
 ulimit -t 100 2> /dev/null || : # seconds of processor time: nothing may hang
@@ -253,11 +253,22 @@ explains attention '--target --csv --threads --help'
 explains info '--layers --d-model --heads --d-ff --dropout --norm --positions
     --activation --tie --max-len --batch --vocab --length --help'
 
-run train --help
-same 'the help shows the defaults' '[2] [64] [4] [0.1] [post] [relu] [1]' \
-    "$(for o in layers d-model heads dropout norm activation seed; do
-           awk -v o="--$o" '$1 == o { print $NF }' out
-       done | paste -s -d ' ' -)"
+# COMMAND DEFAULTS: its help shows these, no others
+shows_defaults()
+{
+    run "$1" --help
+    sed -n 's/^  --\([a-z-]*\) .*\[\(.*\)\]$/\1 \2/p' out > shown
+    same "$1 --help shows the defaults" "$(echo $2)" "$(paste -s -d ' ' shown)"
+}
+shows_defaults translate 'beam 1 length-penalty 0.6'
+shows_defaults evaluate 'beam 1 length-penalty 0.6'
+shows_defaults attention ''
+shows_defaults info 'layers 2 d-model 64 heads 4 dropout 0.1 norm post
+    positions sinusoidal activation relu max-len 64 batch 64 vocab 10000 length 20'
+shows_defaults train 'layers 2 d-model 64 heads 4 dropout 0.1 norm post
+    positions sinusoidal activation relu max-len 64 tokens word merges 4000
+    min-count 1 label-smoothing 0 warmup 400 schedule noam clip 1 batch 64
+    epochs 20 seed 1 model model.safetensors'
 works '--help is answered before anything else is done' \
     train nowhere.tsv --model nowhere/x --help
 
@@ -466,7 +477,8 @@ same 'the loss falls' yes \
 # digits, the line to four places.
 works 'a training with twenty intervals of three steps' train pairs.tsv $mini \
     --batch $pairs --lr 0.05 --warmup 1 --steps 60 --model w.safetensors --log w.csv
-sed -n 's,^step \([0-9]*\)/60  loss \([0-9.]*\)  accuracy \([0-9.]*\) %.*,\1 \2 \3,p' err > lines
+sed -n 's,^step \([0-9]*\)/60  loss \([0-9.]*\)  accuracy \([0-9.]*\) %,\1 \2 \3,p' err |
+    sed 's/  lr \([0-9.]*\)  norm \([0-9.]*\)  .*/ \1 \2/' > lines
 same 'the progress line shows the mean since the line before' \
     '20 of 20 lines' "$(awk '
     function off(a, b) { return a > b ? a - b : b - a }
@@ -482,10 +494,36 @@ same 'the progress line shows the mean since the line before' \
         right += off($2, mean) < 0.0001 && off($3, share) < 0.06
     }
     END { print right " of " FNR " lines" }' w.csv lines)"
+same 'and this step'\''s learning rate and gradient norm' '20 of 20 lines' "$(awk '
+    function off(a, b) { return a > b ? a - b : b - a }
+    NR == FNR { split($0, row, ","); rate[row[1]] = row[5]; norm[row[1]] = row[6] }
+    NR > FNR { right += off($4, rate[$1]) <= 0.051 * $4 && off($5, norm[$1]) < 0.006 }
+    END { print right " of " FNR " lines" }' w.csv lines)"
 rm w.safetensors w.csv
 
-works 'no --model is needed' train pairs.tsv $mini --steps 1
+works 'no --model is needed' train pairs.tsv --steps 1
 works 'the model is called model.safetensors' info model.safetensors
+same 'without options a model has the defaults that the help shows' '' "$(awk '
+    NR == FNR { has[$1] = $2; next }
+    $1 != "merges" && $1 != "model" && has[$1] != $2 { print $0 ", not " has[$1] }
+    ' out shown)"
+same '--d-ff is then 4 d-model, and --lr 1/sqrt(d-model warmup)' \
+    'd-ff 256,lr 0.00625' "$(grep -E '^(d-ff|lr) ' out | paste -s -d , -)"
+echo 'd-ff 256' >> shown
+same 'the table of docs/using.md shows the same defaults, 12 of them' '12, wrong: ' "$(
+    sed -n '/^| `--/p' using.md | tr '`' '\n' | awk '
+        NR == FNR { default_[$1] = $2; next }
+        /^--/ {
+            for (i = 1; i < NF; i++)
+                if ($i ~ /^--/ && $(i + 1) ~ /^[0-9]/) {
+                    count++
+                    if (default_[substr($i, 3)] != $(i + 1)) wrong = wrong " " $i
+                }
+        }
+        END { print count ", wrong: " wrong }' shown -)"
+run train pairs.tsv $mini --model w.safetensors
+fits 'without --epochs and --steps there are 20 epochs, here of two steps' \
+    'status 0: done at step 40 after *' "$(last_outcome)"
 
 works 'trained once more, under another name' \
     train pairs.tsv $tiny --steps 200 --model again.safetensors --log again.csv
@@ -604,6 +642,24 @@ else
         '0, done at step 2 *' "$?, $(tail -n 1 err)"
     same_bytes 'two threads give the same bytes as one' threads1 threads2
     same_bytes 'three threads give the same bytes as one' threads1 threads3
+    # Where a folder shows what runs, the threads of a training are counted.
+    if [ -d /proc/self/task ]; then
+        at_work() # OPTIONS…: how many threads work after two steps
+        {
+            rm -f threads.csv
+            "$program" train many.tsv --layers 1 --batch 100 --max-len 20 \
+                --steps 2000000000 --log threads.csv --model threads0 "$@" \
+                < in > out 2> err &
+            until [ "$(wc -l 2> /dev/null < threads.csv || echo 0)" -ge 3 ] ||
+                ! kill -0 $! 2> /dev/null; do :; done
+            # shellcheck disable=SC2012
+            ls /proc/$!/task | wc -l
+            kill $!
+            wait $!
+        }
+        same '--threads 1 works with one thread' 1 "$(at_work --threads 1)"
+        same 'without --threads all processors work' "$(nproc)" "$(at_work)"
+    fi
 fi
 
 # -------------------------------------------------------------------- resume
@@ -636,15 +692,22 @@ interrupt() # OPTIONS…
     done 2> /dev/null
 }
 
-# Other translations than those learned: the loss on them soon begins to rise,
-# so the best model is an early one.
+# Other translations than those learned: the loss on them soon begins to rise, so
+# the best model and the newest are not the same.
 sed 's/chien/x/g; s/chat/chien/g; s/x/chat/g' pairs.tsv > valid.tsv
 long="$mini --lr 0.01 --warmup 10 --steps 3000 --valid valid.tsv"
 works 'a longer training' \
     train pairs.tsv $long --model whole.safetensors --log whole.csv
-same 'its best model is an early one' yes "$(awk -F , '$2 == "valid" &&
-    (best == "" || $3 < best) { best = $3; step = $1 }
-    END { print (step < 500 ? "yes" : step) }' whole.csv)"
+lowest=$(awk -F , '$2 == "valid" && (best == "" || $3 < best) {
+    best = $3; step = $1 } END { print step }' whole.csv)
+same 'the loss on what contradicts the training data is lowest before step 500' \
+    yes "$([ "$lowest" -lt 500 ] && echo yes || echo "at step $lowest")"
+run info whole.safetensors
+same 'the model that is kept is that of the lowest loss' \
+    "steps trained $lowest" "$(grep '^steps trained' out)"
+run info whole.last.safetensors
+same 'and the newest is that of the last step' 'steps trained 3000' \
+    "$(grep '^steps trained' out)"
 interrupt $long --model broken.safetensors --log broken.csv
 fits "stopped by SIG$interrupt it saves, says how to go on and ends with status $interrupted" \
     "status $interrupted: stopped at step *; go on with --resume; broken.last.safetensors; *" "$(last_outcome)"
@@ -1153,6 +1216,12 @@ same 'scores are divided by ((5 + length) / 6)^A' yes "$(paste scores out \
     | awk '{ length_ = NF - 1; d = $1 / $2 - (5 + length_) / 6
              if (d * d > 1e-3 * 1e-3) wrong = $0 }
            END { print (wrong ? wrong : "yes") }')"
+give 'zebra\nthe zebra\nzebra sleeps a the\n'
+run translate good.safetensors --scores --length-penalty 0.6
+mv out expected
+give 'zebra\nthe zebra\nzebra sleeps a the\n'
+run translate good.safetensors --scores
+same_bytes 'without --length-penalty A is 0.6' expected out
 give 'the cat sleeps\n\n'
 run translate good.safetensors --scores
 same 'an empty line has no score' "	" "$(tail -n 1 out)"
@@ -1289,6 +1358,39 @@ same 'which are the vocabulary, with the blank and the special tokens' \
     "source vocabulary $(($(fold -w 1 sources | sort -u | grep -c .) + 4))" \
     "$(grep '^source voc' out)"
 
+# Fewer pieces: a smaller model, and longer sentences.
+sizes() # MODEL: both vocabularies, and the tokens of the pairs
+{
+    run info "$1"
+    sed -n 's/^[st][a-z]* vocabulary //p' out
+    run evaluate "$1" pairs.tsv
+    sed -n 's/^tokens //p' out
+}
+works 'five merges' train pairs.tsv $pieces --merges 5 --steps 1 \
+    --model five.safetensors
+same '--merges 5 is five pieces more than characters, for each language' '5 5' \
+    "$({ sizes none.safetensors; sizes five.safetensors; } | paste -s -d ' ' - |
+        awk '{ print $4 - $1, $5 - $2 }')"
+same 'and their sentences are longer than with 25, shorter than with none' yes \
+    "$({ sizes none.safetensors; sizes five.safetensors; sizes bpe.safetensors; } |
+        paste -s -d ' ' - | awk '{ print ($3 > $6 && $6 > $9 ? "yes" : $0) }')"
+run evaluate good.safetensors pairs.tsv
+grep -E '^(sentences|exact_match|bleu) ' out > expected
+run evaluate bpe.safetensors pairs.tsv
+grep -E '^(sentences|exact_match|bleu) ' out > alone
+same_bytes 'exact matches and BLEU count words, not pieces: they are those of words' \
+    expected alone
+works 'without --merges' train pairs.tsv $pieces --steps 1 --model most.safetensors
+run info most.safetensors
+same 'at most 4000 are learned' 'merges 4000' "$(grep '^merges' out)"
+give 'tach sleet\n'
+works 'new words of known characters' translate bpe.safetensors
+same 'are not unknown' '' "$(cat err)"
+give 'tach ca\303\237 sleet\n'
+run translate bpe.safetensors
+same 'a word with a character that the training data lack is' \
+    'the model does not know 1 of the input'\''s words; the first is "caß"' "$(cat err)"
+
 give 'the cat sleeps\nqqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n'
 run translate bpe.safetensors
 same 'a line of too many pieces says how many it has' \
@@ -1353,6 +1455,11 @@ promises() # CLAIM FILE
         }' "$2")"
 }
 promises 'six tokens' a.csv
+cp out expected
+run attention good.safetensors 'the cat sees a dog' \
+    --target 'le chat voit un chien' --csv b.csv
+same_bytes 'without --target it is the attention to its own translation' a.csv b.csv
+same_bytes 'and the picture of it' expected out
 works '--target: attention to another translation' \
     attention good.safetensors 'the cat sees a dog' --target 'le chat dort' --csv b.csv
 same 'the --target stands above the picture' 'le chat dort' "$(head -n 1 out)"
@@ -1427,6 +1534,21 @@ same 'without options it tells the defaults' \
     'layers 2,d-model 64,heads 4,d-ff 256,dropout 0.1,norm post,positions sinusoidal,activation relu,tie no,max-len 64,batch 64' \
     "$(sed '/vocabulary/,$d' out | paste -s -d , -)"
 
+cp out expected
+run info --vocab 10000 --length 20
+same_bytes 'which are 10000 words and sentences of 20 tokens, too' expected out
+memory() # OPTIONS…: tenths of a megabyte that the forward pass saves
+{
+    run info "$@"
+    sed -n 's/^  saved by the forward pass *\([0-9]*\)\.\([0-9]\) MB/\1\2/p' out
+}
+same '--vocab is the size of both vocabularies' \
+    'source vocabulary 70,target vocabulary 70' \
+    "$(run info --vocab 70; grep vocabulary out | paste -s -d , -)"
+same 'a step needs more memory for longer sentences, and for more of them' yes \
+    "$([ "$(memory --length 40)" -gt "$((2 * $(memory)))" ] &&
+        [ "$(memory --batch 128)" -gt "$(($(memory) * 19 / 10))" ] && echo yes)"
+
 works 'of a model file' info good.safetensors
 same 'it tells how the model was made' \
     'layers 2,d-model 16,heads 2,d-ff 64,dropout 0,norm post,positions sinusoidal,activation relu,tie no,max-len 8,tokens word,merges 0,lowercase no,min-count 1,label-smoothing 0,lr 0.01,warmup 10,schedule noam,clip 1,batch 4,steps 200,seed 1' \
@@ -1435,6 +1557,17 @@ same 'how many words it has and how long it was trained' \
     'source vocabulary 15,target vocabulary 15,steps trained 200' \
     "$(grep -E 'vocabulary|trained' out | paste -s -d , -)"
 fits 'how many parameters it has' '*,parameters 16095' "$(table decoder parameters)"
+# What docs/using.md shows in Python opens a model, without a library.
+if command -v python3 > /dev/null; then
+    mkdir -p python/out
+    cp good.safetensors python/out/model.safetensors
+    sed -n '/^```python/,/^```/{/^```/d;p;}' using.md > python/open.py
+    fits 'Python opens a model as docs/using.md says: its d_model and five numbers' \
+        '16 (*, *, *, *, *)' \
+        "$(cd python && python3 open.py 2>&1 | paste -s -d ' ' -)"
+else
+    skip 'opening a model in Python: there is no python3'
+fi
 works '--length goes with a model, too' info good.safetensors --length 30
 wrong 'what a model has itself cannot be asked for' \
     '--layers: the model in good.safetensors has its own' info good.safetensors --layers 2

@@ -1,6 +1,6 @@
 """Make the golden values that the C tests hold transformer.c against.
 
-    python3 tests/golden.py            write tests/golden/{post,pre,adam}.txt
+    python3 tests/golden.py            write tests/golden/*.txt
     python3 tests/golden.py --check    recompute, compare with the files, exit 1
                                        if any number differs
 
@@ -14,6 +14,11 @@ results and the same gradients: the golden values are PyTorch's own.
     pre.txt    pre-norm, GELU, learned positions, smoothing 0.1, and the target
                embedding tied to the output matrix
     adam.txt   three steps of Adam, one clipped gradient
+    post-dropout.txt, pre-dropout.txt   the models of post.txt and pre.txt in
+               training: the masks that transformer.c draws, whose generator is
+               written out here once more, and what PyTorch makes of them: the
+               values that meet dropout first, the logits, the losses, and the
+               gradients of the embeddings and of all vectors
 
 A file is a list of tensors.  Each is a line `name rows cols`, then `rows` lines
 of `cols` numbers.  A vector is one row, a scalar is 1 1, `#` starts a comment
@@ -25,9 +30,11 @@ query i of head h in attention weights is row (b * heads + h) * length + i.
 All arithmetic is in double precision.
 """
 
+import contextlib
 import math
 import sys
 from pathlib import Path
+from unittest import mock
 
 import torch
 import torch.nn as nn
@@ -46,6 +53,82 @@ PAD = 0  # 1 is start, 2 is end, 3 is unknown
 SOURCE = torch.tensor([[5, 7, 4, 9, 2], [6, 10, 2, PAD, PAD]])
 INPUT = torch.tensor([[1, 8, 5, 12], [1, 6, PAD, PAD]])
 EXPECTED = torch.tensor([[8, 5, 12, 2], [6, 2, PAD, PAD]])
+
+
+# ---- Dropout -----------------------------------------------------------------
+
+RATE = 0.25
+SENTENCES = len(SOURCE)
+
+
+def scramble(x):
+    """The finalizer of SplitMix64."""
+    x = (x + 0x9e3779b97f4a7c15) % 2**64
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 % 2**64
+    x = (x ^ x >> 27) * 0x94d049bb133111eb % 2**64
+    return x ^ x >> 31
+
+
+def scramble32(x):
+    x = (x ^ x >> 16) * 0x7feb352d % 2**32
+    x = (x ^ x >> 15) * 0x846ca68b % 2**32
+    return x ^ x >> 16
+
+
+def places():
+    """Where dropout acts, in the order of the forward pass: name, rows of a
+    sentence, columns."""
+    S, T = SOURCE.shape[1], INPUT.shape[1]
+    for stack, side, rows in [("encoder", "source", S),
+                              ("decoder", "target", T)]:
+        yield side + "_embedded", rows, D
+        for layer in range(LAYERS):
+            name = f"{stack}.{layer}."
+            yield name + "self_attention.weights", rows, rows
+            yield name + "self_attention.output", rows, D
+            if stack == "decoder":
+                yield name + "cross_attention.weights", rows, S
+                yield name + "cross_attention.output", rows, D
+            yield name + "feed_forward.active", rows, INNER
+            yield name + "feed_forward.output", rows, D
+
+
+def draw_masks(noise):
+    """{name: mask}, 0 for what is dropped, else 1. Each place has a key of its
+    own, in attention each head of each sentence has one, and each row."""
+    masks = {}
+    for name, rows, cols in places():
+        noise = scramble(noise)
+        keys = [noise % 2**32 + i for i in range(SENTENCES * rows)]
+        if name.endswith("weights"):
+            heads = range(SENTENCES * HEADS)
+            keys = [scramble32((noise + h) % 2**32) + i
+                    for h in heads for i in range(rows)]
+        masks[name] = torch.tensor([
+            [scramble32(scramble32(key % 2**32) ^ j) >= RATE * 2**32
+             for j in range(cols)] for key in keys]).double()
+    return masks
+
+
+@contextlib.contextmanager
+def given(masks):
+    """PyTorch's dropout takes these, one after the other, and needs them all.
+    None: nothing is dropped."""
+    if masks is None:
+        yield
+        return
+    rest = list(masks.values())
+
+    def dropout(x, *_, **__):
+        return x * rest.pop(0).reshape(x.shape) / (1 - RATE)
+
+    with mock.patch.object(F, "dropout", dropout):
+        yield
+    assert not rest
+
+
+def drop(x):
+    return F.dropout(x, 0.0)  # nothing, unless masks are given
 
 
 # ---- The model ---------------------------------------------------------------
@@ -86,7 +169,7 @@ class Attention(nn.Module):
         scores = q @ k.transpose(-2, -1) / math.sqrt(D // HEADS)
         scores = scores.masked_fill(~seen, -math.inf)
         weights = keep(self, "weights", scores.softmax(-1))
-        merged = (weights @ v).transpose(1, 2).flatten(2)
+        merged = (drop(weights) @ v).transpose(1, 2).flatten(2)
         context = keep(self, "context", merged)
         return keep(self, "output", self.output(context))
 
@@ -100,7 +183,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x):
         inner = keep(self, "inner", self.inner(x))
-        active = keep(self, "active", self.activation(inner))
+        active = keep(self, "active", drop(self.activation(inner)))
         return keep(self, "output", self.outer(active))
 
 
@@ -121,8 +204,8 @@ class Layer(nn.Module):
     def residual(self, name, x, *others):
         sublayer, norm = getattr(self, name), getattr(self, name + "_norm")
         if self.pre_norm:
-            return x + sublayer(norm(x), *others)
-        return norm(x + sublayer(x, *others))
+            return x + drop(sublayer(norm(x), *others))
+        return norm(x + drop(sublayer(x, *others)))
 
     def forward(self, x, seen, memory=None, memory_seen=None):
         x = self.residual("self_attention", x, seen)
@@ -174,21 +257,22 @@ class Transformer(nn.Module):
         for name, parameter in self.named_parameters():
             parameter.data = random_weights(name, parameter.shape)
 
-    def embed(self, source, target):
-        return (self.source_embedding(source) * math.sqrt(D)
-                + self.source_positions(torch.arange(source.shape[1])),
-                self.target_embedding(target) * math.sqrt(D)
-                + self.target_positions(torch.arange(target.shape[1])))
+    def embed_source(self, source):
+        return drop(self.source_embedding(source) * math.sqrt(D)
+                    + self.source_positions(torch.arange(source.shape[1])))
+
+    def embed_target(self, target):
+        return drop(self.target_embedding(target) * math.sqrt(D)
+                    + self.target_positions(torch.arange(target.shape[1])))
 
     def forward(self, source, target):
-        x, y = self.embed(source, target)
-        keep(self, "source_embedded", x)
-        keep(self, "target_embedded", y)
         # True means: may be seen.  The axes are (B, head, query, key).
         source_seen = (source != PAD)[:, None, None, :]
         target_seen = (target != PAD)[:, None, None, :]
         earlier = torch.ones(target.shape[1], target.shape[1]).tril().bool()
+        x = keep(self, "source_embedded", self.embed_source(source))
         memory = self.encoder(x, source_seen)
+        y = keep(self, "target_embedded", self.embed_target(target))
         y = self.decoder(y, target_seen & earlier, memory, source_seen)
         return keep(self, "logits", self.output(y))
 
@@ -232,11 +316,12 @@ def our_names(name):
             for part in ("query", "key", "value")]
 
 
-def compare_with_pytorch(ours, pre_norm, activation, smoothing):
+def compare_with_pytorch(ours, pre_norm, activation, smoothing, masks):
     """Call after ours has run forward and backward."""
-    # It stays in training mode, without dropout: the fast path of evaluation
-    # mode would put zeros into padded rows.
-    theirs = nn.Transformer(D, HEADS, LAYERS, LAYERS, INNER, dropout=0.0,
+    # It stays in training mode: the fast path of evaluation mode would put
+    # zeros into padded rows.
+    theirs = nn.Transformer(D, HEADS, LAYERS, LAYERS, INNER,
+                            dropout=RATE if masks else 0.0,
                             activation=activation, layer_norm_eps=1e-5,
                             batch_first=True, norm_first=pre_norm)
     if not pre_norm:  # nn.Transformer has final norms always, the paper none
@@ -250,12 +335,12 @@ def compare_with_pytorch(ours, pre_norm, activation, smoothing):
 
     # In the masks of nn.Transformer, True means: blocked.
     later = torch.ones(INPUT.shape[1], INPUT.shape[1]).triu(1).bool()
-    x, y = ours.embed(SOURCE, INPUT)
-    memory = theirs.encoder(x, src_key_padding_mask=SOURCE == PAD)
-    y = theirs(x, y, tgt_mask=later,
-               src_key_padding_mask=SOURCE == PAD,
-               tgt_key_padding_mask=INPUT == PAD,
-               memory_key_padding_mask=SOURCE == PAD)
+    with given(masks):
+        memory = theirs.encoder(ours.embed_source(SOURCE),
+                                src_key_padding_mask=SOURCE == PAD)
+        y = theirs.decoder(ours.embed_target(INPUT), memory, tgt_mask=later,
+                           tgt_key_padding_mask=INPUT == PAD,
+                           memory_key_padding_mask=SOURCE == PAD)
     logits = ours.output(y)
 
     gradients = torch.autograd.grad(loss_of(logits, smoothing),
@@ -269,15 +354,17 @@ def compare_with_pytorch(ours, pre_norm, activation, smoothing):
 
 # ---- The files ---------------------------------------------------------------
 
-def model_tensors(seed, pre_norm, activation, learned, tied, smoothing):
+def model_tensors(seed, pre_norm, activation, learned, tied, smoothing,
+                  masks=None):
     torch.manual_seed(seed)
     values.clear()
     model = Transformer(pre_norm, getattr(F, activation), learned, tied)
-    logits = model(SOURCE, INPUT)
+    with given(masks):
+        logits = model(SOURCE, INPUT)
     values["loss"] = loss_of(logits, smoothing)
     values["loss_unsmoothed"] = loss_of(logits, 0.0)
     values["loss"].backward()
-    compare_with_pytorch(model, pre_norm, activation, smoothing)
+    compare_with_pytorch(model, pre_norm, activation, smoothing, masks)
     # A ReLU that is nearly at its kink could go the other way in float.
     assert all(v.abs().min() > 1e-3 for name, v in values.items()
                if name.endswith("inner"))
@@ -294,6 +381,21 @@ def model_tensors(seed, pre_norm, activation, learned, tied, smoothing):
         gradients["gradient." + name] = gradient
     tensors.update(("value." + name, value) for name, value in values.items())
     tensors.update(gradients)
+    return tensors
+
+
+def dropout_tensors(noise, *model):
+    """What changes when the masks of this noise are given."""
+    masks = draw_masks(noise)
+    tensors = {"noise": torch.tensor(noise), "rate": torch.tensor(RATE)}
+    tensors.update(("mask." + name, mask) for name, mask in masks.items())
+    for name, tensor in model_tensors(*model, masks).items():
+        meets = name.startswith("value.") and name.endswith(
+            ("_embedded", "context", "active", "_norm", "coder.output",
+             "logits", "loss"))
+        if meets or name.startswith("gradient.") and (
+                tensor.dim() == 1 or "embedding" in name):
+            tensors[name] = tensor
     return tensors
 
 
@@ -371,13 +473,17 @@ def main():
         sys.exit("usage: python3 tests/golden.py [--check]")
     # Seeds with which no value lies so close to zero that single precision,
     # whose error is a fraction of the numbers summed, would miss it by 1e-4.
+    post = 392, False, "relu", False, False, 0.0
+    pre = 67, True, "gelu", True, True, 0.1
     files = [
         ("post.txt", "post-norm, relu, sinusoidal positions, untied, label"
-         " smoothing 0, 2 heads",
-         model_tensors(392, False, "relu", False, False, 0.0)),
+         " smoothing 0, 2 heads", model_tensors(*post)),
         ("pre.txt", "pre-norm, gelu (erf), learned positions, tied, label"
-         " smoothing 0.1, 2 heads",
-         model_tensors(67, True, "gelu", True, True, 0.1)),
+         " smoothing 0.1, 2 heads", model_tensors(*pre)),
+        ("post-dropout.txt", "the model of post.txt, with dropout",
+         dropout_tensors(24, *post)),
+        ("pre-dropout.txt", "the model of pre.txt, with dropout",
+         dropout_tensors(3, *pre)),
         ("adam.txt", "Adam, betas 0.9 and 0.98, epsilon 1e-9; clipping by norm",
          adam_tensors()),
     ]

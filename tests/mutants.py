@@ -271,13 +271,26 @@ def statements(first, end):
             spans = []
 
 
-def mutants_of(function):
+def body_of(function):
+    """Where the body of a function begins, and where it ends."""
     match = re.search(r"^\w[\w *]*[ *]" + function + r"\([^;{]*\) \{\n", SOURCE,
                       re.MULTILINE)
     if not match:
         sys.exit(f"mutants.py: there is no function {function}")
+    return match.end(), SOURCE.index("\n}\n", match.end())
+
+
+def planted(*mutants):
+    """The file with these mutants in it."""
+    text = SOURCE
+    for m in sorted(mutants, key=lambda m: m.first, reverse=True):
+        text = text[:m.first] + m.new + text[m.end:]
+    return text
+
+
+def mutants_of(function):
     seen = collections.Counter()
-    for s in statements(match.end(), SOURCE.index("\n}\n", match.end())):
+    for s in statements(*body_of(function)):
         done = set()
         for first, last, new in s.changes():
             a, b = s.spans[first][0], s.spans[last - 1][1]
@@ -388,8 +401,7 @@ class Bench:
 
     def verdict(self, m, listed):
         """What is the matter with it. None: it is no C."""
-        (self.folder() / "transformer.c").write_text(
-            SOURCE[:m.first] + m.new + SOURCE[m.end:], "utf-8")
+        (self.folder() / "transformer.c").write_text(planted(m), "utf-8")
         own = CHAPTER[m.function]
         for test in [own] + [t for t in TESTS if t > own]:
             if not self.compiles(test, POISON):

@@ -69,11 +69,16 @@ Mat filled_mat(int rows, int cols, double value) {
     return m;
 }
 
+// to = from, same shape, whatever the strides
+void assign(Mat to, Mat from) {
+    for (int i = 0; i < to.rows; i++)
+        for (int j = 0; j < to.cols; j++)
+            *at(to, i, j) = *at(from, i, j);
+}
+
 Mat copied(Mat m) {
     Mat c = arena_mat(&room, m.rows, m.cols);
-    for (int i = 0; i < m.rows; i++)
-        for (int j = 0; j < m.cols; j++)
-            *at(c, i, j) = *at(m, i, j);
+    assign(c, m);
     return c;
 }
 

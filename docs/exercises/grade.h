@@ -27,7 +27,7 @@
 #define UNTOUCHED 777.25 // what the gaps of the pool are full of
 
 enum { POOL_SIZE = 1 << 16, ARENA_SIZE = 1 << 20, GAP = 64, JUNK = 0xc3 };
-enum { MOST_MADE = 64, MOST_RESULTS = 64, MOST_GUESSES = 32, TEXT = 400 };
+enum { MOST_MADE = 64, MOST_RESULTS = 64, TEXT = 400 };
 enum { WRONG = 1, MISUSED = 2, ENDS_EARLY = 4 }; // exit status
 
 typedef struct {
@@ -40,14 +40,8 @@ typedef struct {
     Name name;
     Mat yours, expected, before; // the call; outside of the pool: PREFILL
     int wrong; // how many elements; -1: it has another shape
-    bool is_word; // its numbers are tokens
+    bool is_whole, is_word; // its numbers are bytes or ints; they are tokens
 } Result;
-
-typedef struct {
-    const char *result; // of which result
-    Mat m;              // what it is then
-    const char *say;
-} Guess;
 
 typedef struct {
     char text[TEXT]; // a result or one of its elements
@@ -57,15 +51,14 @@ static real pool[POOL_SIZE], before[POOL_SIZE]; // now, and before the call
 static real *pool_end;
 static Made made[MOST_MADE];
 static Result results[MOST_RESULTS];
-static Guess guesses[MOST_GUESSES];
-static int made_count, result_count, guess_count, case_count;
+static int made_count, result_count, case_count;
 static const char *case_name = "";
 static char right_before[TEXT]; // names of the cases that are done
 static FILE *results_file;
 static bool comparing;
 static char token[TEXT];
 static char note[TEXT]; // a line more to say when a case is wrong
-static Arena room, aside; // for the student's call; for guesses
+static Arena room;      // for the student's call
 
 // ---------------------------------------------------------------- prepare
 
@@ -133,19 +126,6 @@ static Mat twin(Mat m) {
         for (int j = 0; j < m.cols; j++)
             *at(copied, i, j) = *at(m, i, j);
     return copied;
-}
-
-// If the result `name` is wrong and is like m, `say` is the diagnosis. A NaN in
-// m stands for 0 or NaN; without m, any result fits.
-static void guess(const char *name, Mat m, const char *say) {
-    if (guess_count == MOST_GUESSES)
-        fail("grade.c: too many guesses");
-    guesses[guess_count++] = (Guess){name, m.at ? twin(m) : m, say};
-}
-
-static void guess_number(const char *name, double x, const char *say) {
-    real number = (real)x;
-    guess(name, mat(&number, 1, 1), say);
 }
 
 static bool close_to(double a, double b) {
@@ -254,7 +234,8 @@ static void result(const char *name, Mat m) {
     if (result_count == MOST_RESULTS)
         fail("grade.c: too many results");
     Result *r = &results[result_count++];
-    *r = (Result){join(name, ""), read_result(name), twin(m), m, -1, false};
+    *r = (Result){.name = join(name, ""), .yours = read_result(name),
+                  .expected = twin(m), .before = m, .wrong = -1};
     if (r->yours.rows != m.rows || r->yours.cols != m.cols)
         return;
     Mat snapshot = m;
@@ -278,8 +259,10 @@ static void result_whole(const char *name, const void *x, size_t size, int rows,
         m.at[k] = size == 1 ? ((const unsigned char *)x)[k]
                             : ((const int *)x)[k];
     result(name, m);
-    if (comparing)
-        results[result_count - 1].is_word = size > 1;
+    if (!comparing)
+        return;
+    results[result_count - 1].is_whole = true;
+    results[result_count - 1].is_word = size > 1;
 }
 
 static void result_number(const char *name, double x) {
@@ -305,28 +288,6 @@ static bool untouched(Mat y, Mat b) {
     int junk;
     memset(&junk, JUNK, sizeof junk);
     return same(y, b) || all_are(y, JUNK) || all_are(y, junk);
-}
-
-// Does a result fit a guess?
-static bool is_like(Mat y, Mat m) {
-    if (y.rows != m.rows || y.cols != m.cols)
-        return !m.at;
-    for (int k = 0; k < y.rows * y.cols; k++)
-        if (isnan(m.at[k]) ? !isnan(y.at[k]) && y.at[k] != 0
-                           : !close_to(y.at[k], m.at[k]))
-            return false;
-    return true;
-}
-
-// What the guesses say of a result, or NULL. They are made for bodies that
-// students write; where a bug is to be found, they would tell where it is.
-static const char *guessed(const Result *r) {
-    if (getenv("GRADE_BUG"))
-        return NULL;
-    for (Guess *g = guesses; g < guesses + guess_count && r->wrong > 0; g++)
-        if (strcmp(g->result, r->name.text) == 0 && is_like(r->yours, g->m))
-            return g->say;
-    return NULL;
 }
 
 // The input outside of which a NaN comes from, or NULL. (Not every processor
@@ -394,6 +355,16 @@ static bool right_where_not(Mat y, Mat e, Mat b) {
         if (e.at[k] != b.at[k] && !close_to(y.at[k], e.at[k]))
             return false;
     return true;
+}
+
+// Right to five digits of the largest number?
+static bool is_nearly_right(Mat y, Mat e) {
+    double most = 0, error = 0;
+    for (int k = 0; k < e.rows * e.cols; k++) {
+        most = fmax(most, fabs(e.at[k]));
+        error += fabs(y.at[k] - e.at[k]);
+    }
+    return error < 1e-5 * most;
 }
 
 // Everywhere either e or e + b? (What is padding may be right.)
@@ -488,6 +459,8 @@ static bool diagnose(const Result *r, char *text) {
          ? "never written, or what was added is 0"
          : "unchanged: it holds what it held before the call"},
         {outside, text},
+        {is_nearly_right(y, e), "right to five digits, not to nine: a float "
+         "where real belongs, a function for floats, or too short a constant"},
         {n > 1 && (many || e.rows == 1 || e.cols == 1)
          && (diagnose_ends(y, e, b, "row", text)
              || diagnose_ends(transposed(y), transposed(e), transposed(b),
@@ -527,9 +500,10 @@ static bool diagnose(const Result *r, char *text) {
     if (many && follows(y, e, 1, y.at[0] - e.at[0]))
         return snprintf(text, TEXT, "off by %.7g everywhere",
                         y.at[0] - e.at[0]);
-    if (many && (diagnose_terms(y, e, d, g, "row", text)
-                 || diagnose_terms(transposed(y), transposed(e), transposed(d),
-                                   transposed(g), "column", text)))
+    if (many && !r->is_whole
+        && (diagnose_terms(y, e, d, g, "row", text)
+            || diagnose_terms(transposed(y), transposed(e), transposed(d),
+                              transposed(g), "column", text)))
         return true;
     return many && is_permuted(y, e)
         && snprintf(text, TEXT, "the right numbers in a wrong order");
@@ -599,20 +573,34 @@ static void wrong_shape(const Result *r) {
     stop(WRONG);
 }
 
-// Says what the wrong results look like: a guess, or else up to three causes.
+// Is it made of a wrong result before it? Then its NaN tells nothing.
+static bool follows_wrong(const Result *r) {
+    bool has_nan = false;
+    for (int k = 0; k < r->yours.rows * r->yours.cols; k++)
+        has_nan = has_nan || isnan(r->yours.at[k]);
+    for (const Result *first = results; has_nan && first < r; first++)
+        if (first->wrong > 0)
+            return true;
+    return false;
+}
+
+// Says what the wrong results look like: up to three causes.
 static void print_causes(void) {
     char text[TEXT];
     int said = 0;
-    for (Result *r = results; r < results + result_count; r++)
-        if (guessed(r)) {
-            printf("looks like: %s: %s\n", r->name.text, guessed(r));
-            return;
-        }
     for (Result *r = results; r < results + result_count && said < 3; r++)
-        if (r->wrong > 0 && diagnose(r, text)) {
+        if (r->wrong > 0 && !follows_wrong(r) && diagnose(r, text)) {
             printf("looks like: %s: %s\n", r->name.text, text);
             said++;
         }
+}
+
+// An input that was changed, too, is reported behind them.
+static void print_changed(void) {
+    char line[3 * TEXT] = "";
+    if (fgets(line, sizeof line, results_file)
+        && strncmp(line, "wrong: ", 7) == 0)
+        printf("besides, %s", line + 7);
 }
 
 // Says what is wrong with the results of the case, if anything is.
@@ -638,6 +626,7 @@ static void check_results(void) {
     print_names(false);
     putchar('\n');
     print_causes();
+    print_changed();
     printf("%s", note);
     stop(WRONG);
 }
@@ -675,7 +664,7 @@ static void begin_case(void) {
     for (int k = 0; k < POOL_SIZE; k++)
         pool[k] = UNTOUCHED;
     pool_end = pool;
-    made_count = result_count = guess_count = 0;
+    made_count = result_count = 0;
     *note = 0;
     arena_release(&room, 0);
     memset(arena_take(&room, ARENA_SIZE, 1), JUNK, ARENA_SIZE);

@@ -25,7 +25,7 @@ pages say:
 write   A region between "//@ exercise NAME" and "//@ end" of transformer.c. It
         is taken out of the student's file and set into the reference, which is
         compiled with grade.c: no exercise depends on another one. `refuse:
-        TEXT -> why` may name a text that must not stand in it.
+        TEXT ... -> why` may name texts that must not stand in it.
 bug     A mistake planted in the whole file. `function:` has the line `right:`,
         in whose place the student sees `wrong:` (several lines are joined by
         " ⏎ "). `checks:` names the checks of grade.c that fail with it,
@@ -54,6 +54,7 @@ if os.name == "nt":
              "(https://learn.microsoft.com/windows/wsl/install)")
 
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -62,6 +63,7 @@ import select
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -79,6 +81,7 @@ from source_file import Broken, regions
 ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
+MISTAKES = HERE / "mistakes.txt"
 BUILD = ROOT / "build" / "exercises"
 FLAGS = ("-std=c11 -O1 -ffp-contract=off -Wall -Wno-unused-function "
          "-Werror=implicit-function-declaration -fwhole-program")
@@ -431,7 +434,7 @@ def compile_grader(made, source, program, more=()):
 def reference():
     """The folder with copies of transformer.c and the grader's files, and the
     grader compiled from them; made when the files or the compiler are other ones."""
-    texts = {path.name: read_text(path) for path in (REFERENCE, *GRADER)}
+    texts = {path.name: read_text(path) for path in (REFERENCE, *GRADER, MISTAKES)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
     folder = BUILD / f"reference-{key}"
@@ -448,12 +451,201 @@ def reference():
         status, said = compile_grader(made, made / "transformer.c", made / "grade")
         if status:
             raise Trouble("the reference does not compile with grade.c:\n" + said)
-        try:
-            made.rename(folder)
-        except OSError:
-            if not folder.exists():  # else somebody else was faster
-                raise
+        keep(made, folder)
     return folder
+
+
+def keep(made, folder):
+    """Rename a folder that is complete to where it is looked for."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.exists():  # else somebody else was faster
+            raise
+
+
+# ---------------------------------------------------------------- usual mistakes
+#
+# mistakes.txt has wrong bodies, as students write them, and what to say of each.
+# All those of a region are compiled into one program, each as a function of its
+# own, and run on the cases of the check. If a student's results are the same as
+# those of one of them, so is the cause.
+
+@dataclass
+class Mistake:
+    kind: str    # the mark at the beginning of its line in mistakes.txt
+    region: str
+    say: str
+    body: list
+
+
+def load_mistakes(made):
+    """All of mistakes.txt, with their bodies written out."""
+    ours = regions(read_text(made / "transformer.c"), "transformer.c")
+    found = []
+    for number, line in enumerate(read_text(made / "mistakes.txt").split("\n"), 1):
+        head = re.fullmatch(r"([=~*]) (\w+): (.*)", line)
+        if head and head[2] in ours:
+            found.append(Mistake(*head.groups(), []))
+        elif line[:1] in ("=", "~", "*"):
+            raise Trouble(f"mistakes.txt:{number}: there is no such exercise")
+        elif found:
+            found[-1].body.append(line)
+    for mistake in found:
+        body = ours[mistake.region].body
+        if mistake.body[0].startswith("{"):
+            mistake.body = changed(body, mistake)
+        elif "&" in mistake.body:
+            place = mistake.body.index("&")
+            mistake.body[place:place + 1] = body
+    return found
+
+
+def changed(body, mistake):
+    """The reference's body with the changes {A -> B} of a mistake."""
+    text = "\n".join(body)
+    for change in filter(None, mistake.body):
+        old, _, new = change[1:-1].partition(" -> ")
+        if text.count(old) != 1:
+            raise Trouble(f"mistakes.txt: {mistake.region}: its body does not hold "
+                          f"{old} once")
+        text = text.replace(old, new)
+    return text.split("\n")
+
+
+def with_mistakes(text, region, bodies):
+    """The reference with a function for each body, behind that of the region; which
+    of them is called from there on is said by the environment."""
+    lines = text.split("\n")
+    first = max(i for i in range(region.start)
+                if re.match(r"[A-Za-z].*\w\(", lines[i]))
+    end = lines.index("}", region.end) + 1
+    name = re.search(r"(\w+)\(", lines[first])[1]
+    copies, chosen = [], name
+    for k, body in enumerate(bodies):
+        copy = lines[first:region.start] + ["{", *body, "}"] + lines[region.end:end]
+        copy[0] = copy[0].replace(f"{name}(", f"{name}_{k}(", 1)
+        copies += copy
+        chosen = f"atoi(getenv(\"MISTAKE\")) == {k} ? {name}_{k} : {chosen}"
+    return "\n".join(lines[:end] + copies
+                     + [f"#define {name}(...) ({chosen})(__VA_ARGS__)"] + lines[end:])
+
+
+def make_mistakes(made, name, bodies):
+    """The folder with the results of these wrong bodies, 0, 1, ..."""
+    folder = made / f"mistakes-{name}"
+    if folder.exists():
+        return folder
+    text = read_text(made / "transformer.c")
+    region = regions(text, "transformer.c")[name]
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as beside:
+        results = Path(beside) / "results"
+        results.mkdir()
+        source, program = Path(beside) / "source.c", Path(beside) / "grade"
+        write_text(source, with_mistakes(text, region, bodies))
+        status, said = compile_grader(made, source, program,
+                                      ["-Og", f"-DCHECK={name}"])  # half the time
+        if status:
+            raise Trouble(f"the mistakes of {name} do not compile:\n{said}")
+        for k in range(len(bodies)):
+            write_text(results / str(k), "")
+            run([program, name, "make", results / str(k)], CHECK_SECONDS,
+                folder=beside, given="\n", environment={"MISTAKE": str(k)})
+        keep(results, folder)
+    return folder
+
+
+RESULT = re.compile(r"^result (.*\n-?\d+ -?\d+)((?: [0-9a-f]{1,16})*)\n|^case\n",
+                    re.M)
+
+
+def read_results(path):
+    """What a check has written: for each case a list of (name and shape, numbers).
+    Whatever else the student's code may have written there is left out."""
+    cases = [[]]
+    for found in RESULT.finditer(path.read_text(errors="replace")):
+        if found[1]:
+            numbers = [struct.unpack(">d", bytes.fromhex(bits.zfill(16)))[0]
+                       for bits in found[2].split()]
+            cases[-1].append((found[1], numbers))
+        else:
+            cases.append([])
+    return cases if cases[-1] else cases[:-1]
+
+
+def are_same(x, y):
+    """Two numbers, up to rounding, as grade.h has it."""
+    most = max(abs(x), abs(y))
+    return (x == y or (math.isnan(x) and math.isnan(y))
+            or (most < math.inf and abs(x - y) <= 1e-9 + 1e-7 * most))
+
+
+def same_case(ours, theirs):
+    """Whether all results of a case are the same."""
+    return len(ours) == len(theirs) and all(
+        name == other and len(x) == len(y) and all(map(are_same, x, y))
+        for (name, x), (other, y) in zip(ours, theirs))
+
+
+def agreement(given, theirs):
+    """How many of the first cases are the same."""
+    pairs = enumerate(itertools.zip_longest(given, theirs, fillvalue=[]))
+    return next((i for i, (ours, other) in pairs if not same_case(ours, other)),
+                max(len(given), len(theirs)))
+
+
+FEW = 8  # so many different numbers are not the same by chance
+
+
+def alike(given, right, known):
+    """The texts of those known mistakes, [(text, results)], to which the results of
+    a student are the same for longest: at least up to the first case that is wrong;
+    if that has few different numbers, in all cases."""
+    first = agreement(given, right)
+    if first >= len(given):
+        return []
+    wrong = {str(x) for (_, ours), (_, theirs) in zip(given[first], right[first])
+             for x, y in zip(ours, theirs) if not are_same(x, y)}
+    best, said = first + 1 if len(wrong) >= FEW else len(given), []
+    for text, results in known:
+        count = agreement(given, results)
+        if count > best:
+            best, said = count, []
+        if count == best and text not in said:
+            said.append(text)
+    return said
+
+
+def usual_mistake(made, name, path, case):
+    """What to say of a student's results, of which this case is the first wrong one:
+    the known mistakes that have the same, or what there is to say of the case; or
+    else ""."""
+    mistakes = [m for m in load_mistakes(made) if m.region == name]
+    named = [m for m in mistakes if m.kind == "="]
+    folder = make_mistakes(made, name, [m.body for m in named])
+    known = [(m.say, read_results(folder / str(k))) for k, m in enumerate(named)]
+    said = (alike(read_results(path), right_results(made, name, path.parent), known)
+            or [m.say for m in mistakes if m.kind == "*" and case in m.body])
+    return ", or: ".join(said) + f" ({place(made, name)})" if said else ""
+
+
+def right_results(made, name, folder):
+    path = folder / "right"
+    write_text(path, "")
+    run([made / "grade", name, "make", path], CHECK_SECONDS, given="\n")
+    return read_results(path)
+
+
+def place(made, name):
+    """Where the text tells of a region: its chapter, and the heading above it."""
+    text = read_text(made / "transformer.c")
+    line = regions(text, "transformer.c")[name].start
+    chapter = [c for c in source_file.chapters(text, "transformer.c")
+               if c.start < line][-1]
+    headings = [m[1] for m in (re.match("// ##+ (.*)", text)
+                               for text in chapter.lines[:line - chapter.start]) if m]
+    return ", ".join([f"chapter {chapter.number}"]
+                     + [f"“{heading}”" for heading in headings[-1:]])
 
 
 # ---------------------------------------------------------------- grading
@@ -508,14 +700,14 @@ def judge(ended, compared):
     return "wrong", f"your code ended the program itself (status {ended.status})"
 
 
-def run_check(made, program, name, folder, environment=None):
+def run_check(made, program, name, folder):
     """Run a check with a student's program, and compare its results."""
     results, token = folder / "results", secrets.token_hex(16) + "\n"
     results.write_text("")
     ended = run([program, name, "make", results], CHECK_SECONDS, folder=folder,
-                environment=environment, given=token)
+                given=token)
     compared = run([made / "grade", name, "compare", results], CHECK_SECONDS,
-                   folder=folder, environment=environment, given=token)
+                   folder=folder, given=token)
     return ended, compared
 
 
@@ -553,7 +745,22 @@ def open_braces(text):
             f"there are {abs(extra)} too many {'{' if extra > 0 else '}'}\n")
 
 
-def grade_source(exercise, text, label, names, made, environment=None):
+def likely_cause(made, name, folder, word, compared, said):
+    """The word of a check that is wrong, or a better one: that of a usual mistake,
+    whose guesses are then taken out, or of what the compiler said."""
+    case = re.search("^case: ([^;\n]*)", compared.output, re.M)
+    if compared.status == 1 and case:
+        usual = usual_mistake(made, name, folder / "results", case[1])
+        if usual:
+            compared.output = re.sub("^looks like: .*\n", "", compared.output,
+                                     flags=re.M)
+            return f"wrong: {usual}"
+    if "[-Wreturn-type]" in said:
+        return "wrong: not every way through the function ends with a return"
+    return word
+
+
+def grade_source(exercise, text, label, names, made):
     """Compile a text with grade.c and run checks, up to the first that fails."""
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         folder = Path(folder)
@@ -567,13 +774,15 @@ def grade_source(exercise, text, label, names, made, environment=None):
             if status:
                 return Result(exercise, "wrong", "does not compile",
                               open_braces(text) + said)
-            said = "\n".join(re.findall(rf"^{re.escape(label)}:.*warning:.*", said,
-                                        re.M))
+            said = "\n".join(re.findall(
+                rf"^{re.escape(label)}:.*warning:.*|.*\[-Wreturn-type\]", said, re.M))
         word = ""
         for name in names:
-            ended, compared = run_check(made, program, name, folder, environment)
+            ended, compared = run_check(made, program, name, folder)
             state, word = judge(ended, compared)
             if state != "right":
+                if exercise.kind == "write" and state == "wrong":
+                    word = likely_cause(made, name, folder, word, compared, said)
                 told = {word, word.replace("wrong: ", "looks like: ", 1)}
                 lines = (ended.output.rstrip("\n").split("\n")
                          + compared.output.split("\n"))
@@ -617,8 +826,12 @@ def grade_write(exercise, student, path, made):
     if outside:
         return Result(exercise, "wrong", outside)
     refused, _, why = exercise.refuse.partition(" -> ")
-    if refused and re.search(r"\b" + re.escape(refused), region.code()):
-        return Result(exercise, "wrong", f'wrong: "{refused}": {why}')
+    code = source_file.NOT_CODE.sub(lambda m: m[1] or " ", "\n".join(region.body))
+    found = refused and re.search("|".join(
+        rf"\b{re.escape(text)}" for text in refused.split()),
+        re.sub(r"\s+\(", "(", code))
+    if found:
+        return Result(exercise, "wrong", f'wrong: "{found[0]}": {why}')
     text = read_text(made / "transformer.c")
     ours = regions(text, "transformer.c")[exercise.name]
     if region.body == ours.body:
@@ -626,14 +839,34 @@ def grade_write(exercise, student, path, made):
     else:
         checked, unchecked = check_shapes(region.code())
         text = replace_region(text, ours, [
-            *checked, f'#line {region.start + 1} "{label}"', *region.body,
-            f"    //@ end of {exercise.name}", *unchecked,
+            *checked, "{", f'#line {region.start + 1} "{label}"', *region.body,
+            f"    //@ end of {exercise.name}", "}", *unchecked,
             f'#line {ours.end} "transformer.c"'])
         text = with_preamble(text, GUARD + ['#line NEXT "transformer.c"'])
     result = grade_source(exercise, text, label, [exercise.name], made)
     if result.state == "right":
         remember_passed(exercise, region.code())
+    elif result.word == "does not compile":
+        others = replace_region(read_text(path), region, [])
+        result.word += elsewhere(result.detail, others)
     return result
+
+
+def elsewhere(said, others):
+    """A word on a name that the compiler does not know where it is used, but which
+    stands somewhere else; `others` is the student's file without the region."""
+    ours = set(read_text(REFERENCE).split("\n"))
+    own = [line for line in others.split("\n") if line not in ours]
+    for name in re.findall(r"(?:implicit declaration of function|undeclared function|"
+                           r"undeclared identifier) ['‘](\w+)|"
+                           r"['‘](\w+)['’] undeclared", said):
+        name = name[0] or name[1]
+        if re.search(rf"^(?!//)\S.*\b{name}\b", "\n".join(own), re.M):
+            return (f": {name} stands outside of the region, and only what is between "
+                    "its markers is taken")
+        if re.search(rf"^[A-Za-z].*\b{name}\(", read_text(REFERENCE), re.M):
+            return f": {name} stands further down in transformer.c"
+    return ""
 
 
 PRODUCT = ("void watched_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
@@ -678,7 +911,7 @@ def grade_bug(exercise, student, path, made):
     if not set(names) <= set(every):
         raise Trouble(f"exercise {exercise.number}: grade.c has no check {names[0]}")
     names += [name for name in every if name not in names]
-    result = grade_source(exercise, text, label, names, made, {"GRADE_BUG": "1"})
+    result = grade_source(exercise, text, label, names, made)
     if result.state == "right":
         result.detail = f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
@@ -1118,7 +1351,7 @@ def gradescope(exercises):
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
-    for path in [REFERENCE, *GRADER, HERE / "tool.py",
+    for path in [REFERENCE, *GRADER, MISTAKES, HERE / "tool.py",
                  HERE.parent / "source_file.py",
                  *sorted(HERE.glob("[0-9][0-9]-*.md")), *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes log.csv, attention.csv and red-car.* anew, in two or three minutes:
+# Makes log.csv, learning.csv, attention.csv, vectors.csv and red-car.* anew, in
+# three or four minutes:
 #
 #   sh docs/runs/make.sh          from the root of the repository
 #
@@ -12,6 +13,7 @@ CC=${CC:-cc}
 program=build/runs/transformer
 model=build/runs/model.safetensors
 sentence="the small white cat is under the red chair"
+short="the red car is fast"
 
 mkdir -p build/runs
 $CC -O2 -ffp-contract=off transformer.c -lm -o $program
@@ -21,15 +23,31 @@ $program train data/eng-fra.train.tsv \
     --model $model --log build/runs/log.csv
 $program evaluate $model data/eng-fra.test.tsv
 $program attention $model "$sentence" --csv build/runs/attention.csv
-$program attention $model "the red car is fast" --csv build/runs/red-car.csv \
+$program attention $model "$short" --csv build/runs/red-car.csv \
     > docs/runs/red-car.txt
+
+# One head of it, in the last layer.
+$CC -O2 -ffp-contract=off docs/runs/vectors.c -lm -o build/runs/vectors
+build/runs/vectors $model "$short" 1 2 > docs/runs/vectors.csv
+
+# What the model makes of the sentence on its way. A learning rate of 0 leaves it
+# as it was before the first step; the model kept is that of step 2340.
+echo step,translation > docs/runs/learning.csv
+for step in 0 100 400 2340; do
+    of_step=build/runs/$step.safetensors
+    case $step in
+    0) $program train data/eng-fra.train.tsv --steps 1 --lr 0 --model $of_step ;;
+    2340) of_step=$model ;;
+    *) $program train data/eng-fra.train.tsv --steps $step --model $of_step ;;
+    esac
+    echo "$step,$(echo "$short" | $program translate $of_step)"
+done >> docs/runs/learning.csv
 
 # Every tenth step and all looks at the validation data, without the speed,
 # which is the only column that differs from run to run.
 awk -F, 'NR == 1 || $2 == "valid" || $1 % 10 == 0' build/runs/log.csv |
     cut -d , -f 1-6 > docs/runs/log.csv
 
-# Cross-attention only.
-for file in attention red-car; do
-    awk -F, 'NR == 1 || $1 == "cross"' build/runs/$file.csv > docs/runs/$file.csv
-done
+# Cross-attention only, and for the short sentence the encoder's, too.
+awk -F, 'NR == 1 || $1 == "cross"' build/runs/attention.csv > docs/runs/attention.csv
+awk -F, 'NR == 1 || $1 != "decoder"' build/runs/red-car.csv > docs/runs/red-car.csv

@@ -1,0 +1,165 @@
+"""Drawings of what flows through the model, for the walkthrough: forward,
+backward, and through memory. plots.py says what a picture's function is.
+"""
+from drawing import arrow, box, joint, label, legend, svg, text
+
+# ---------------------------------------------------------------- the whole model
+
+# The middles of the two stacks, half the width of a box, and the tops of boxes.
+ENCODER, DECODER, HALF = 89, 271, 64
+EMBEDDING, SELF, CROSS = 562, 470, 366
+NORMS = {ENCODER: (438, 352), DECODER: (438, 334, 248)}
+FORWARD = {ENCODER: 384, DECODER: 280}
+LINEAR, SOFTMAX, TOP = 188, 128, 60
+
+
+def up(x, *ys):
+    return [(x, y) for y in ys]
+
+
+def around(middle, split, norm):
+    """The residual path, outside of the stack, from a split to a norm."""
+    away = -1 if middle == ENCODER else 1
+    side = middle + away * (HALF + 13)
+    return [(middle, split), (side, split), (side, norm + 10),
+            (middle + away * HALF, norm + 10)]
+
+
+def wires():
+    """All ways through the model, in the direction of the forward pass."""
+    found = []
+    for middle, norms in NORMS.items():
+        found += [up(middle, 614, EMBEDDING + 28), up(middle, EMBEDDING, 516)]
+        found += [[(middle, 534), (middle + dx, 534), (middle + dx, 516)]
+                  for dx in (-40, 40)]
+        found += [around(middle, 534, norms[0]), up(middle, SELF, 458)]
+        feed = FORWARD[middle]
+        found += [up(middle, norms[-2], feed + 26),
+                  around(middle, feed + 41, norms[-1]),
+                  up(middle, feed, norms[-1] + 20)]
+    found += [[(ENCODER + HALF, 362), (180, 362), (180, y), (DECODER - HALF, y)]
+              for y in (380, 398)]
+    return found + [up(DECODER, 438, CROSS + 46), around(DECODER, 425, 334),
+                    up(DECODER, CROSS, 354), up(DECODER, 248, LINEAR + 26),
+                    up(DECODER, LINEAR, SOFTMAX + 26)]
+
+
+def attention(middle, top, name, mask, ports):
+    """A box of attention. A port is the place where q, k or v enters."""
+    parts = [label(middle - HALF, top, 2 * HALF, 46, "", "weight"),
+             text(middle, top + 14, name), text(middle, top + 28, mask, size=10)]
+    for role, (x, y) in zip(("query", "key", "value"), ports):
+        parts.append(text(x, y, role[0], size=12, fill=role, bold=True))
+    return parts
+
+
+def boxes(masks):
+    """The boxes of both stacks; masks are the words in the attentions."""
+    parts = []
+    for middle, name, top in ((ENCODER, "encoder", 344), (DECODER, "decoder", 240)):
+        parts += [box(middle - 84, top, 168, 542 - top, stroke="faint",
+                      dashes="4 3", radius=6),
+                  text(middle - 80, top - 6, f"{name}, × L", "start", bold=True),
+                  label(middle - HALF, EMBEDDING, 2 * HALF, 28,
+                        "embedding + position", size=11)]
+        parts += attention(middle, SELF, "self-attention", masks[name],
+                           [(middle + dx, 511) for dx in (-40, 0, 40)])
+        parts += [label(middle - HALF, y, 2 * HALF, 20, "add, norm")
+                  for y in NORMS[middle]]
+        parts.append(label(middle - HALF, FORWARD[middle], 2 * HALF, 26,
+                           "feed-forward"))
+    edge = DECODER - HALF + 10
+    parts += attention(DECODER, CROSS, "cross-attention", masks["cross"],
+                       [(DECODER, 407), (edge, 384), (edge, 402)])
+    return parts + [label(DECODER - HALF, LINEAR, 2 * HALF, 26, "linear (D,V)")]
+
+
+def model():
+    """The whole model. Keys and values of cross-attention come from the encoder;
+    everything else comes from below.
+
+    Two columns, read from bottom to top. Left, the encoder: the source ids (B,S)
+    go through the source embedding with positions and become (B·S,D); then come
+    L layers of self-attention, add and norm, feed-forward, add and norm, and the
+    output is the memory (B·S,D). Right, the decoder: the input ids (B,T) are
+    embedded the same way and become (B·T,D); then come L layers of
+    self-attention, cross-attention and feed-forward, each followed by add and
+    norm; a linear layer makes logits (B·T,V), and softmax the probabilities of
+    the next words. In both self-attentions q, k and v come from below; in
+    cross-attention q comes from below, k and v come from the memory. A residual
+    path leads around every sub-layer to the addition after it. The source
+    padding mask acts in the encoder's self-attention and in cross-attention, the
+    causal and padding mask in the decoder's self-attention.
+    """
+    parts = [arrow(way) for way in wires() + [up(DECODER, SOFTMAX, 106)]]
+    parts += boxes({"encoder": "mask: padding", "cross": "mask: padding",
+                    "decoder": "mask: causal, padding"})
+    parts.append(label(DECODER - HALF, SOFTMAX, 2 * HALF, 26, "softmax",
+                       "weight"))
+    for x, y, words in ((ENCODER, 556, "(B·S,D)"), (DECODER, 556, "(B·T,D)"),
+                        (DECODER, 233, "(B·T,D)"), (DECODER, 173, "(B·T,V)")):
+        parts.append(text(x + 8, y, words, "start", 10))
+    parts += [text(DECODER - 8, 173, "logits", "end", 10),
+              text(ENCODER, 627, "source ids (B,S)"),
+              text(DECODER, 627, "input ids (B,T)"),
+              text(DECODER, 100, "probabilities of the next words"),
+              text(176, 312, "memory", "end", 10),
+              text(176, 324, "(B·S,D)", "end", 10),
+              arrow([(168, 328), (174, 356)], "faint", 0.75)]
+    keys, _ = legend(TOP, [("weight", "attention, softmax"),
+                           ("part", "other parts of the model")])
+    return svg(638 - TOP, parts + keys, top=TOP - 4)
+
+
+MEETINGS = [  # what meets where, and the places
+    ("feed-forward: dx through it, and around it",
+     [(ENCODER, 425), (DECODER, 321)]),
+    ("cross-attention: dq, and what goes around", [(DECODER, 425)]),
+    ("self-attention: dq, dk, dv, and around",
+     [(ENCODER, 534), (DECODER, 534)]),
+    ("dmemory: dk and dv of all L decoder layers", [(180, 362)]),
+    ("a word's vector: all places where it stands",
+     [(ENCODER, 603), (DECODER, 603)])]
+
+
+def gradient_ways():
+    """The way of the gradient, from the loss down to both embeddings. It goes back
+    along every wire of the forward pass. A circle with a plus is a place where
+    the code says += because something was used more than once.
+
+    The picture of the whole model again, with all arrows reversed: they begin at
+    dlogits, on top of the decoder, and end in the two tables of embeddings. At
+    five kinds of places two or more arrows meet in a numbered circle. 1, below
+    each feed-forward network: what comes through it, and what comes around it
+    on the residual path. 2, below cross-attention: dq, and the residual path.
+    3, below each self-attention: dq, dk and dv, and the residual path. 4, between
+    the stacks: dk and dv of the cross-attention of every decoder layer, added up
+    in dmemory before the encoder begins. 5, in the embeddings: every place in
+    the batch where a word stands.
+    """
+    parts = [arrow(way[::-1], "gradient") for way in wires()]
+    parts += boxes({"encoder": "", "cross": "", "decoder": ""})
+    for n, (_, places) in enumerate(MEETINGS, 1):
+        for x, y in places:
+            side = -13 if x == DECODER else 13
+            parts += [joint(x, y), text(x + side, y - 5 if n < 4 else y + 15, n,
+                                        size=12, fill="gradient", bold=True)]
+    parts += [text(DECODER, 148, "dlogits (B·T,V)", fill="gradient"),
+              text(DECODER + 8, 232, "dhidden", "start", 10, "gradient"),
+              text(170, 330, "dmemory", "end", 10, "gradient"),
+              text(ENCODER, 630, "rows of its table", fill="gradient"),
+              text(DECODER, 630, "rows of its table", fill="gradient")]
+    parts += [arrow([(12, 160), (40, 160)], "gradient"),
+              text(48, 164, "gradient", "start", 11), joint(33, 184),
+              text(48, 188, "+=: two or more meet", "start", 11)]
+    keys = [text(8, 16, "What meets in the places marked +=", "start", bold=True)]
+    for n, (words, _) in enumerate(MEETINGS, 1):
+        keys += [text(14, 18 + 22 * n, n, fill="gradient", bold=True),
+                 text(30, 18 + 22 * n, words, "start")]
+    keys += [text(8, 158, "Within every linear layer, dW and db add up the rows",
+                  "start"),
+             text(8, 174, "of the batch, one for each position.", "start")]
+    return svg(506, parts, top=132) + svg(184, keys)
+
+
+FLOWS = {"model": model, "gradient-ways": gradient_ways}
