@@ -12,6 +12,7 @@
 #   make examples     the examples of the walkthrough: build/examples
 #   make docs-check   weave it, and check its links, lines and names
 #   make site         what belongs on the web: build/site
+#   make live         the page that trains in a browser: docs/live.html
 #   make docs-runs    train anew for the walkthrough's pictures, and what happens
 #                     when a line is broken (minutes)
 #
@@ -201,6 +202,13 @@ docs-check: docs
 .PHONY: site
 site: docs
 	python3 docs/website.py
+
+# The page that trains in a browser.
+.PHONY: live
+live:
+	$(call need,clang,clang lld wasi-libc libclang-rt-dev-wasm32)
+	$(call need,node,nodejs)
+	python3 docs/live/build.py
 
 build/docs/transformer: transformer.c
 	$(call need,$(CC),gcc)

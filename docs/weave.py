@@ -981,6 +981,8 @@ def pages_of(book):
               ("exercises", "Exercises", exercises_page(book)),
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
+              ("lesson", "The live page, in a lesson",
+               directives(book, read("source/lesson.md"))),
               ("own-language", "Your own language",
                book.link(directives(book, read("source/own-language.md")))),
               ("testing", "How it is tested",

@@ -18,6 +18,7 @@ valgrind    | valgrind libc6-dbg               | valgrind         |
 clang       | clang                            | clang            |
 sanitizers  | clang libclang-rt-dev            | compiler-rt      |
 clang-omp   | clang libomp-dev                 | libomp-devel     |
+wasi        | clang lld wasi-libc libclang-rt-dev-wasm32 | wasi-libc-static lld | wasi-libc
 tcc         | tcc libc6-dev                    | tcc              |
 musl-gcc    | musl-tools                       | musl-gcc         |
 torch       | python3-torch python3-numpy      | python3-torch    | pytorch
@@ -29,6 +30,7 @@ matplotlib  | python3-matplotlib               | python3-matplotlib | python-mat
 java        | default-jre-headless             | java-headless    | openjdk
 npm         | npm                              | npm              | node
 node        | nodejs                           | nodejs           | node
+chromium    | chromium                         | chromium         | chromium
 shellcheck  | shellcheck                       | ShellCheck       | shellcheck
 END
 }
@@ -61,6 +63,7 @@ has() # TOOL
     openmp) makes_program ${CC:-cc} -fopenmp ;;
     gcc | clang | tcc | musl-gcc) makes_program "$1" ;;
     sanitizers) makes_program clang -fsanitize=address,undefined ;;
+    wasi) makes_program clang --target=wasm32-wasi --sysroot=/usr ;;
     clang-omp) makes_program clang -fopenmp ;;
     valgrind) valgrind -q true 2> /dev/null ;;
     python38) python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' \

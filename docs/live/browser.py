@@ -1,0 +1,147 @@
+"""Drives Debian's chromium without a window: the DevTools protocol over two
+pipes, and nothing but Python's standard library.
+
+    with Browser() as browser:
+        page = browser.open("file:///…/live.html")
+        page.run("document.title")
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+
+class Browser:
+    def __init__(self):
+        self.folder = tempfile.mkdtemp()
+        to_read, self.to = self.pipe()
+        self.source, to_write = self.pipe()
+        flags = ["--headless", "--no-sandbox", "--disable-gpu",
+                 "--disable-dev-shm-usage", "--remote-debugging-pipe",
+                 "--user-data-dir=" + self.folder, "about:blank"]
+        self.process = subprocess.Popen(
+            ["chromium", *flags], pass_fds=(3, 4),
+            preexec_fn=lambda: (os.dup2(to_read, 3), os.dup2(to_write, 4)),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_read)
+        os.close(to_write)
+        self.count, self.rest, self.events = 0, b"", []
+
+    @staticmethod
+    def pipe():
+        """Two ends whose numbers are clear of 3 and 4."""
+        ends = os.pipe()
+        high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
+        for end in ends:
+            os.close(end)
+        return high
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.to)
+        os.close(self.source)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def message(self):
+        """The next message of the browser."""
+        while b"\0" not in self.rest:
+            part = os.read(self.source, 1 << 16)
+            if not part:
+                raise RuntimeError("chromium has ended")
+            self.rest += part
+        one, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(one)
+
+    def send(self, method, session=None, **parameters):
+        """Calls a method of the protocol, and returns its result."""
+        self.count += 1
+        call = {"id": self.count, "method": method, "params": parameters}
+        if session:
+            call["sessionId"] = session
+        os.write(self.to, json.dumps(call).encode() + b"\0")
+        while True:
+            answer = self.message()
+            if answer.get("id") == self.count:
+                if "error" in answer:
+                    raise RuntimeError(answer["error"]["message"])
+                return answer["result"]
+            self.events.append(answer)
+
+    def open(self, address):
+        return Page(self, address)
+
+
+class Page:
+    def __init__(self, browser, address):
+        self.browser = browser
+        target = browser.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = browser.send("Target.attachToTarget", targetId=target,
+                                    flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
+            self.send(domain + ".enable")
+        self.go(address)
+
+    def send(self, method, **parameters):
+        return self.browser.send(method, self.session, **parameters)
+
+    def go(self, address):
+        self.send("Page.navigate", url="about:blank")
+        self.send("Page.navigate", url=address)
+
+    def run(self, code):
+        """The value of an expression, or of the promise that it gives."""
+        result = self.send("Runtime.evaluate", expression=code,
+                           awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in result:
+            details = result["exceptionDetails"]
+            raise RuntimeError(details.get("exception", details).get(
+                "description", details["text"]))
+        return result["result"].get("value")
+
+    def until(self, code, seconds=120):
+        """Waits until an expression is true; false if it does not become so."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.run(code):
+                return True
+            time.sleep(0.05)
+        return False
+
+    def click(self, selector):
+        self.run(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def text(self, selector):
+        return self.run(
+            f"document.querySelector({json.dumps(selector)}).textContent")
+
+    def choose(self, selector, value):
+        """Gives a field its value, as a user does."""
+        self.run(f"(field => {{ field.value = {json.dumps(value)};"
+                 "for (const type of ['input', 'change']) field.dispatchEvent("
+                 "new Event(type, {bubbles: true})); })"
+                 f"(document.querySelector({json.dumps(selector)}))")
+
+    def give_files(self, selector, *paths):
+        """What a file input would be given."""
+        document = self.send("DOM.getDocument")["root"]["nodeId"]
+        node = self.send("DOM.querySelector", nodeId=document, selector=selector)
+        self.send("DOM.setFileInputFiles", nodeId=node["nodeId"],
+                  files=[str(path) for path in paths])
+
+    def resize(self, width, height):
+        self.send("Emulation.setDeviceMetricsOverride", width=width,
+                  height=height, deviceScaleFactor=1, mobile=width < 500)
+
+    def prefer(self, **features):
+        """prefer(prefers_color_scheme="dark")"""
+        self.send("Emulation.setEmulatedMedia", features=[
+            {"name": name.replace("_", "-"), "value": value}
+            for name, value in features.items()])

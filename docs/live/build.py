@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Builds docs/live.html, the page that trains transformer.c in a browser.
+
+    python3 docs/live/build.py [PAGE]
+
+clang compiles live.c for WebAssembly, Node trains the English-French model with
+it, and all is put into one file: the same bytes on every machine that has the
+same clang and the same C library (Debian 12 has them). What is built on the way
+is in build/live.
+"""
+
+import base64
+import gzip
+import html
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LIVE = Path(__file__).resolve().parent
+ROOT = LIVE.parent.parent
+BUILD = ROOT / "build" / "live"
+FLAGS = """--target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=c11 -O3
+    -msimd128 -ffp-contract=off -DNDEBUG -D_WASI_EMULATED_SIGNAL
+    -fvisibility=hidden -Wall -Wextra -Wpedantic -Wshadow -Werror""".split()
+LINK = """-lm -lwasi-emulated-signal -Wl,--strip-all,--export-dynamic
+    -Wl,--export=malloc,--export=free,--export=finish_output
+    -Wl,-z,stack-size=1048576,--stack-first""".split()
+SCRIPTS = ["engine.js", "main.js", "train.js", "model.js", "look.js", "head.js"]
+DATA = [f"{task}.{part}.tsv" for task in ("reverse", "dates", "eng-fra")
+        for part in ("train", "valid")]
+
+
+def run(*command):
+    if subprocess.run([str(word) for word in command], cwd=ROOT).returncode:
+        sys.exit(1)
+
+
+def compiled(folder, wasm):
+    """The program: live.c, which includes transformer.c."""
+    run("clang", *FLAGS, folder / "live.c", "-o", wasm, *LINK)
+    return wasm.read_bytes()
+
+
+def trained(wasm):
+    """The model; trained anew if the program, or the way of training, is new."""
+    model, made_by = BUILD / "model.safetensors", BUILD / "made-by"
+    script = (LIVE / "pretrain.js").read_bytes()
+    if not made_by.exists() or made_by.read_bytes() != wasm + script:
+        run("node", LIVE / "pretrain.js", BUILD / "live.wasm", ROOT / "data",
+            model)
+        made_by.write_bytes(wasm + script)
+    return model.read_bytes()
+
+
+def packed(name, content):
+    """A file in the page: gzipped, and in base64."""
+    text = base64.b64encode(gzip.compress(content, mtime=0)).decode()
+    return f'<script type="application/gzip" id="{name}">{text}</script>'
+
+
+def colours():
+    """The variables of the book's style sheet, light and dark."""
+    css = (ROOT / "docs" / "style.css").read_text(encoding="utf-8")
+    rules = re.findall(r"^(?:@media[^{]*dark\) \{\n  )?:root \{.*?^\}", css,
+                       re.M | re.S)
+    return "\n".join(rules) + "\n"
+
+
+def quoted(wanted):
+    """A line of transformer.c, without its comment: the only one in the function
+    that contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
+    name, part = wanted[1].split(": ", 1)
+    source = (ROOT / "transformer.c").read_text(encoding="utf-8")
+    body = re.search(rf"^\w[^;{{}}=]*\b{name}\([^;{{}}]*\{{\n(.*?)^\}}", source,
+                     re.M | re.S)
+    found = [line for line in (body[1] if body else "").split("\n")
+             if part in line]
+    if len(found) != 1:
+        sys.exit(f"{LIVE / 'head.js'}: {len(found)} lines of {name} in "
+                 f"transformer.c contain \"{part}\", wanted 1")
+    return json.dumps(found[0].split("//")[0].strip())[1:-1]
+
+
+def text_of(*names):
+    return "\n".join((LIVE / name).read_text(encoding="utf-8")
+                     for name in names)
+
+
+def main(to):
+    BUILD.mkdir(parents=True, exist_ok=True)
+    wasm = compiled(LIVE, BUILD / "live.wasm")
+    files = [packed("live.wasm", wasm),
+             packed("pretrained.safetensors", trained(wasm))]
+    files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
+    parts = {"style": colours() + text_of("live.css"),
+             "worker": text_of("wasi.js", "worker.js"),
+             "script": re.sub(r"\{\{line (.*?)\}\}", quoted, text_of(*SCRIPTS)),
+             "files": "\n".join(files),
+             "licence": html.escape(text_of("LICENSE.txt"), quote=False)}
+    page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
+                  text_of("page.html"))
+    to.write_text(page, encoding="utf-8")
+    print(f"{to}: {len(page.encode()) / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "live.html")

@@ -1,0 +1,130 @@
+// What the page that trains in a browser calls: transformer.c, unchanged, and
+// these functions, compiled to WebAssembly by build.py.
+//
+// An instance of it holds one model: one that is trained (train_new), or one
+// that is looked at (load). What a function answers is printed to stdout as
+// JSON, which wasi.js hands to the page. A mistake ends the instance, by
+// fail(), with the program's own words: so the page tries a new training, or a
+// file that was dropped on it, in an instance of its own.
+
+#define TRANSFORMER_NO_MAIN
+#include "../../transformer.c"
+
+#define EXPORT __attribute__((visibility("default")))
+
+Checkpoint live;    // the model; with a training also gradient and moments
+const char *const model_path = "model.safetensors";
+
+// ---------------------------------------------------------------- JSON
+
+// A number, or null if it is not finite.
+void print_number(double x) {
+    if (isfinite(x))
+        printf("%.9g", x);
+    else
+        printf("null");
+}
+
+// "text", without control characters, which it changes.
+void print_text(char *text) {
+    putchar('"');
+    write_token(stdout, printable(text));
+    putchar('"');
+}
+
+// ["the","red","car"]
+void print_tokens(const Vocab *v, const int *id, int n) {
+    putchar('[');
+    for (int i = 0; i < n; i++) {
+        printf(i ? "," : "");
+        print_text(v->token[id[i]]);
+    }
+    putchar(']');
+}
+
+// [[1,2],[3,4]]
+void print_mat(Mat m) {
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++) {
+            printf(j ? "," : i ? "],[" : "[[");
+            print_number(*at(m, i, j));
+        }
+    printf("]]");
+}
+
+// ------------------------------------------------------- options and models
+
+// All options of a training, from the program's own table.
+EXPORT void list_options(void) {
+    const char *type[] = {[INTEGER] = "integer", [NUMBER] = "number",
+                          [CHOICE] = "choice", [FLAG] = "flag"};
+    const char *separator = "";
+    putchar('[');
+    for (const Option *o = options; o < options + OPTIONS; o++) {
+        if (!o->in_model)
+            continue;
+        printf("%s{\"name\":\"%s\",\"type\":\"%s\",\"choices\":\"%s\","
+               "\"initial\":\"%s\",\"help\":\"%s\",\"least\":%.9g,"
+               "\"most\":%.9g}", separator, o->name, type[o->type], o->choices,
+               o->initial ? o->initial : "", o->help, o->least, o->most);
+        separator = ",";
+    }
+    putchar(']');
+}
+
+// The model's options, its size, and how long it has been trained.
+EXPORT void describe_model(void) {
+    char value[64];
+    putchar('{');
+    for (const Option *o = options; o < options + OPTIONS; o++)
+        if (o->in_model)
+            printf("\"%s\":\"%s\",", o->name,
+                   option_text(value, &live.settings, o));
+    printf("\"step\":%" PRId64 ",\"parameters\":%zu,\"source_vocab\":%d,"
+           "\"target_vocab\":%d}", live.trainer.step, live.trainer.model->count,
+           live.source.count, live.target.count);
+}
+
+// Reads the model from the file at model_path.
+EXPORT void load(void) {
+    checkpoint_free(&live);
+    live = load_checkpoint(model_path, false);
+}
+
+// Writes the model to the file at model_path, without the optimizer's moments.
+EXPORT void save(void) {
+    Checkpoint c = live;
+    c.trainer.m = NULL;
+    save_checkpoint(&c, model_path);
+}
+
+// The ids of a text; fails if it is too long for the model.
+Sentence ids_of(const char *text) {
+    Sentence s;
+    const char *wrong = tokenize_input(text, &live, &live.source, &s);
+    if (wrong)
+        fail("the sentence %s", wrong);
+    return s;
+}
+
+// {"source":["the","car","<end>"],"target":["la","voiture","<end>"],
+//  "text":"la voiture"}
+EXPORT void say(const char *text) {
+    Sentence s = ids_of(text);
+    Sentence *own = translate_all(live.trainer.model, &s, 1, greedy, NULL,
+                                  &live.trainer.arena);
+    char *words = text_of(&live, &live.target, *own);
+    printf("{\"source\":");
+    print_tokens(&live.source, s.id, s.length);
+    printf(",\"target\":");
+    print_tokens(&live.target, own->id, own->length);
+    printf(",\"text\":");
+    print_text(words);
+    putchar('}');
+    free(words);
+    free(s.id);
+    sentences_free(own, 1);
+}
+
+#include "train.c"
+#include "look.c"

@@ -1,0 +1,122 @@
+"use strict";
+// The page: its state, which stands in the address behind #, its tabs, and the
+// files in it.
+
+const $ = id => document.getElementById(id);
+
+// A new element: make("td", {className: "right"}, "some", "children").
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+// The same, for a drawing: drawn("line", {x1: 0, y1: 0}).
+function drawn(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes))
+    element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// ---------------------------------------------------------------- the state
+
+// #tab=look&source=the+red+car&seed=2: what differs from how the page opens.
+const state = new URLSearchParams(location.hash.slice(1));
+
+// Keeps a value in the address, or, if it is how the page opens, takes it out.
+function remember(key, value, initial = "") {
+  if (String(value) === String(initial)) state.delete(key);
+  else state.set(key, value);
+  history.replaceState(null, "", "#" + state);
+}
+
+addEventListener("hashchange", () => location.reload());
+
+// ---------------------------------------------------------------- the files
+
+// A file that build.py has put into the page.
+async function unpacked(name) {
+  const text = atob($(name).textContent);
+  const bytes = Uint8Array.from(text, c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream()
+    .pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function download(name, content, type) {
+  const address = URL.createObjectURL(new Blob([content], {type}));
+  make("a", {href: address, download: name}).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60000);
+}
+
+// ---------------------------------------------------------------- the page
+
+const tabs = [...document.querySelectorAll("[role=tab]")];
+
+function showTab(name) {
+  for (const tab of tabs) {
+    const chosen = tab.dataset.tab === name;
+    tab.setAttribute("aria-selected", chosen);
+    tab.tabIndex = chosen ? 0 : -1;
+    $(tab.getAttribute("aria-controls")).hidden = !chosen;
+  }
+  remember("tab", name, "train");
+  dispatchEvent(new CustomEvent("tab", {detail: name}));
+}
+
+function beginTabs() {
+  tabs.forEach((tab, i) => {
+    tab.onclick = () => showTab(tab.dataset.tab);
+    tab.onkeydown = event => {
+      const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+      if (!step) return;
+      const next = tabs[(i + step + tabs.length) % tabs.length];
+      showTab(next.dataset.tab);
+      next.focus();
+    };
+  });
+  const wanted = tabs.find(tab => tab.dataset.tab === state.get("tab"));
+  showTab((wanted || tabs[0]).dataset.tab);
+}
+
+// One sentence for whoever sees the page, also for a screen reader.
+function report(text, wrong = true) {
+  $("message").textContent = text;
+  $("message").classList.toggle("wrong", wrong);
+}
+
+// What this browser lacks, or "".
+function missing() {
+  if (typeof WebAssembly === "undefined") return "WebAssembly";
+  // a function that returns a vector: (func (result v128) ...)
+  const simd = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
+    10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
+  if (!WebAssembly.validate(new Uint8Array(simd))) return "WebAssembly SIMD";
+  return typeof DecompressionStream === "undefined" ? "DecompressionStream" : "";
+}
+
+let program;   // the compiled module, of which every Engine makes an instance
+
+async function beginPage() {
+  const lacking = missing();
+  if (lacking) {
+    report(`This page needs ${lacking}, which this browser does not have. ` +
+      "A newer Chrome, Edge, Firefox or Safari has it.");
+    return;
+  }
+  program = await WebAssembly.compile(await unpacked("live.wasm"));
+  beginTabs();
+  beginLook();
+  beginHead();
+  await Promise.all([beginTraining(), beginModels()]);
+  for (const name of (state.get("hide") || "").split(","))
+    document.querySelectorAll(`[data-part="${CSS.escape(name)}"]`)
+      .forEach(part => { part.hidden = true; });
+}
+
+addEventListener("load", () =>
+  beginPage().catch(error => report(String(error.message || error))));

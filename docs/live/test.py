@@ -1,0 +1,593 @@
+#!/usr/bin/env python3
+"""Tests docs/live.html, the page that trains in a browser: builds it anew, and
+then uses it in chromium as a reader does. What the page's program computes is
+held against a native build of the same file.
+
+    python3 docs/live/test.py        the last line is "N passed, N failed"
+"""
+
+import csv
+import json
+import math
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import parse_qsl
+from xml.etree import ElementTree
+
+import build
+from browser import Browser
+
+PAGE = build.ROOT / "docs" / "live.html"
+WORK = build.BUILD / "test"
+NATIVE = WORK / "transformer"
+counts = {True: 0, False: 0}
+
+
+def claim(holds, text, found=""):
+    counts[bool(holds)] += 1
+    print(("ok   " if holds else "FAIL ") + text, flush=True)
+    if not holds:
+        print("     |", str(found)[:1500])
+
+
+def native(*arguments, text=None):
+    """What the native program prints."""
+    done = subprocess.run([str(NATIVE), *map(str, arguments)], cwd=WORK,
+                          input=text, encoding="utf-8", check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.stdout if done.returncode == 0 else done.stderr
+
+
+def close(a, b):
+    return len(a) == len(b) > 0 and all(abs(x - y) <= 1e-4 * abs(y)
+                                        for x, y in zip(a, b))
+
+
+# ---------------------------------------------------------------- building
+
+def test_build():
+    """The committed page is what is built, and comments do not matter."""
+    made = WORK / "live.html"
+    build.main(made)
+    claim(made.read_bytes() == PAGE.read_bytes(),
+          "the committed page is what `make live` builds, byte for byte")
+    claim(PAGE.stat().st_size < 1e6, "it has less than a megabyte")
+    wasm = (build.BUILD / "live.wasm").read_bytes()
+    copy = WORK / "copy" / "docs" / "live"
+    copy.mkdir(parents=True, exist_ok=True)
+    text = (build.ROOT / "transformer.c").read_text(encoding="utf-8")
+    (WORK / "copy" / "transformer.c").write_text(
+        "// One line more.\n//\n" + text.replace("\n// ", "\n// x "),
+        encoding="utf-8")
+    for part in build.LIVE.glob("*.c"):
+        (copy / part.name).write_bytes(part.read_bytes())
+    claim(build.compiled(copy, WORK / "copy.wasm") == wasm,
+          "other comments in transformer.c change no byte of the program")
+    subprocess.run(["make", "-s", "PORTABLE=1", "transformer"], cwd=build.ROOT,
+                   check=True, stdout=subprocess.DEVNULL)
+    (build.ROOT / "transformer").rename(NATIVE)
+    (WORK / "data").unlink(missing_ok=True)
+    (WORK / "data").symlink_to(build.ROOT / "data")
+
+
+# ---------------------------------------------------------------- using it
+
+class Live:
+    """The page, opened from its file with a state in the address."""
+
+    def __init__(self, browser, state="", before=""):
+        self.page = browser.open("about:blank")
+        if before:
+            self.page.send("Page.addScriptToEvaluateOnNewDocument", source=before)
+        self.page.go(PAGE.as_uri() + state)
+
+    def __getattr__(self, name):
+        return getattr(self.page, name)
+
+    def ready(self):
+        return self.until("document.querySelector('#model-facts')?.textContent")
+
+    def number(self, selector):
+        return float(self.text(selector).replace(",", "").replace(" %", ""))
+
+    def message(self, part):
+        """Waits for a message that has this part."""
+        return self.until(f"document.querySelector('#message')?.textContent"
+                          f".includes({json.dumps(part)})", 60)
+
+    def trained(self, steps):
+        """Waits until so many steps are done, and the buttons are back."""
+        return self.until(f"current && current.steps >= {steps} && !current.running")
+
+    def again(self):
+        """A new training, of which no step is done."""
+        self.click("#again")
+        return self.until("!beginning && current.steps === 0")
+
+    def downloaded(self, button, name):
+        """Clicks, and waits for the file of that name."""
+        self.browser.send("Browser.setDownloadBehavior", behavior="allow",
+                          downloadPath=str(WORK))
+        file = WORK / name
+        file.unlink(missing_ok=True)
+        self.click(button)
+        end = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        return file
+
+    def press(self, key, code):
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                      windowsVirtualKeyCode=code)
+
+    def losses(self, count):
+        return self.run(f"current.rows.slice(0, {count}).map(row => row[1])")
+
+
+def native_losses(command, steps):
+    """The first losses of the command that the page shows."""
+    words = shlex.split(command)[1:]
+    log = WORK / "log.csv"
+    native(*words, "--steps", steps, "--log", log, "--model", WORK / "n.safetensors")
+    rows = [line.split(",") for line in log.read_text().splitlines()]
+    return [float(row[2]) for row in rows if row[1] == "train"]
+
+
+def test_training(live):
+    began = time.monotonic()
+    live.click("#start")
+    live.until("current && current.steps > 0")
+    first = time.monotonic() - began
+    claim(live.run("document.querySelector('#start').disabled && "
+                   "!document.querySelector('#pause').disabled"),
+          "while it trains, one can pause and not start")
+    live.click("#pause")
+    live.trained(0)
+    steps = live.number("#steps-done")
+    live.click("#step")
+    live.trained(steps + 1)
+    claim(live.number("#steps-done") == steps + 1 < 1000,
+          "it pauses, and One step does one", live.text("#steps-done"))
+    live.click("#start")
+    claim(live.trained(1000), "Start goes on to the last step")
+    claim(live.text("#exact") == "100.0 %",
+          "the reversal of unseen sequences is learned, 100 %",
+          live.text("#exact"))
+    ours = native_losses(live.text("#command"), 20)
+    claim(close(live.losses(20), ours),
+          "its first 20 losses are those of a native build",
+          list(zip(live.losses(20), ours)))
+    claim(f"{live.run('current.rows[999][1]'):.4f}" == live.text("#loss"),
+          "#loss shows the last loss", live.text("#loss"))
+    began = time.monotonic()
+    native_losses(live.text("#command"), 300)
+    print(f"     first step after {first:.1f} s; {1 / live.run('current.pace'):.0f}"
+          f" steps a second, native {300 / (time.monotonic() - began):.0f}")
+
+
+def test_timeline(live):
+    now = live.text("#samples")
+    live.choose("#timeline", "0")
+    claim(live.text("#samples") != now and live.text("#timeline-step") == "step 0",
+          "the timeline shows what the model said before the first step")
+    live.choose("#timeline", live.run("document.querySelector('#timeline').max"))
+    claim(live.text("#samples") == now, "and again what it says now")
+
+
+def test_own_model(live):
+    model = live.downloaded("#download", "model.safetensors")
+    lines = (build.ROOT / "data" / "reverse.test.tsv").read_text().splitlines()
+    sources, targets = zip(*(line.split("\t") for line in lines))
+    said = native("translate", model, text="\n".join(sources) + "\n")
+    claim(said.splitlines() == list(targets),
+          "the native program takes the model: all of reverse.test.tsv is right",
+          said)
+    claim("steps trained 1000" in native("info", model), "it knows its steps")
+    native("train", "data/dates.train.tsv", "--tokens", "char", "--steps", 20,
+           "--layers", 1, "--d-model", 24, "--heads", 3, "--model", model)
+    live.give_files("#load", model)
+    claim(live.until("document.querySelector('#model-facts').textContent"
+                     ".includes('d_model 24, 3 heads')"),
+          "the page takes a model of the native program")
+    text = "Thursday 27 April 2045"
+    ours = native("translate", model, text=text + "\n")[:-1]
+    theirs = live.run(f"viewer.engine.call('say', '{text}').then(a => a.text)")
+    claim(ours == theirs, "and says what the native program says", (ours, theirs))
+    wrong = WORK / "wrong.safetensors"
+    wrong.write_bytes(model.read_bytes()[:-4])
+    live.give_files("#load", wrong)
+    claim(live.message("wrong.safetensors: not a model this program can read: "
+                       "it has"),
+          "a model cut short is refused, with the program's reason",
+          live.text("#message"))
+    claim("d_model 24" in live.text("#model-facts"), "the old one is still there")
+
+
+def test_wrong_data(live):
+    done = live.text("#steps-done")
+    live.choose("#task", "own")
+    for pairs, reason in (
+            ("", "pairs.tsv: the file is empty"),
+            ("a b\tb a\nno tab", "pairs.tsv:2: expected source, tab, target; "
+             "found no tab")):
+        live.choose("#pairs", pairs)
+        live.click("#again")
+        claim(live.message(reason), f"bad pairs are refused: {reason}",
+              live.text("#message"))
+    claim(live.text("#steps-done") == done and live.run("!current.ended"),
+          "the training before is still there")
+    live.choose("#pairs", "\n".join(f"{i} b\tb {i}" for i in range(40)))
+    live.again()
+    live.click("#step")
+    claim(live.trained(1) and live.run("current.facts.pairs") == 38,
+          "good pairs are trained on, every twentieth held out",
+          live.text("#message"))
+
+
+def test_limits(live):
+    live.choose("#option-heads", "3")
+    live.click("#again")
+    claim(live.message("--heads 3 does not divide --d-model"),
+          "wrong options are refused in the program's words",
+          live.text("#message"))
+    for name, value in (("heads", 4), ("d-model", 512), ("layers", 6)):
+        live.choose("#option-" + name, str(value))
+    live.click("#again")
+    claim(live.message("parameters are too many for a browser"),
+          "a model that is too large is refused", live.text("#message"))
+    for name, value in (("d-ff", 512), ("d-model", 128), ("layers", 3)):
+        live.choose("#option-" + name, str(value))
+    live.again()
+    live.click("#step")
+    claim(live.trained(1) and live.run("current.facts.parameters > 1e6"),
+          "a model of a million parameters trains",
+          live.run("current.facts.parameters"))
+
+
+def test_memory(live):
+    live.run("(async () => { for (let n = 2 ** 30; n > 1000; n /= 2)"
+             " for (let i = 0; i < 4; i++)"
+             " await current.engine.call('malloc', n); })()")
+    live.click("#step")
+    claim(live.message("The training has ended at step")
+          and "out of memory" in live.text("#message"),
+          "without memory the training ends, with a reason", live.text("#message"))
+    live.choose("#task", "reverse")
+    live.click("#step")
+    claim(live.until("current.steps === 1 && !current.ended && !current.running"),
+          "and another one can begin", live.text("#message"))
+
+
+def test_state(browser):
+    live = Live(browser, "#task=eng-fra&layers=1&seed=3&step=3&hide=options,break")
+    claim(live.ready() and live.trained(3) and live.text("#steps-done") == "3",
+          "a link with a step trains to that step", live.text("#steps-done"))
+    claim(live.run("[...document.querySelectorAll('[data-part=options], "
+                   "[data-part=break]')].every(part => part.hidden)"),
+          "a link hides the controls that it names")
+    ours = native_losses(live.text("#command"), 3)
+    claim(close(live.losses(3), ours), "its options and seed are the link's",
+          (live.losses(3), ours))
+    live.click("#step")
+    live.trained(4)
+    again = Live(browser, live.run("location.hash"))
+    claim(again.ready() and again.trained(4)
+          and again.losses(4) == live.losses(4),
+          "the address that the page then has gives the same losses, bit for bit")
+
+
+def test_breaks(browser):
+    """What each switch gives, beside the training that is not broken."""
+    exact, held_out, losses = {}, {}, {}
+    names = ["", "mask", "positions", "scale", "warmup", "rate", "dropout"]
+    for pair in (names[i:i + 2] for i in range(0, len(names), 2)):
+        pages = [Live(browser, f"#break={name}&step=600") for name in pair]
+        for name, live in zip(pair, pages):
+            live.ready()
+            live.trained(600)
+            exact[name] = live.number("#exact")
+            held_out[name] = live.number("#held-out")
+            losses[name] = live.run("current.rows.slice(-50)"
+                                    ".reduce((sum, row) => sum + row[1] / 50, 0)")
+    table = [f"{exact[name]:.1f} %,{held_out[name]:.4f},{losses[name]:.2f}"
+             for name in names]
+    rows = (build.ROOT / "docs" / "runs" / "breaks.csv").read_text().splitlines()
+    claim([row.split(",", 1)[1] for row in rows[1:]] == table,
+          "docs/runs/breaks.csv, a table for teachers, says what comes out", table)
+    claim(exact[""] > 90, "unbroken, most unseen sequences are right", exact)
+    claim(losses["mask"] < 1.2 * losses[""] and held_out["mask"] > 3
+          and exact["mask"] < 5,
+          "without the causal mask the loss falls, and nothing is right in use")
+    claim(exact["positions"] < 20 and losses["positions"] > 1,
+          "without positions the order is not learned")
+    claim(held_out["scale"] > 3 * held_out[""], "without the scale it learns late")
+    claim(held_out["warmup"] > 3 * held_out[""], "without warm-up it learns worse")
+    claim(losses["rate"] > 2.5 and exact["rate"] == 0,
+          "with a rate too high it learns nothing")
+    claim(losses["dropout"] == losses[""] and exact["dropout"] < exact[""] - 10,
+          "dropout left on in use costs sequences that were learned")
+
+
+# ---------------------------------------------------------------- looking inside
+
+# All that belongs to the sentence stands in the page.
+SETTLED = """seen.facts && seen.cache?.k.length === seen.facts.input.length && !seen.busy
+    && one.shown?.facts === seen.facts && one.built === one.shown"""
+
+
+def table(live, name):
+    """The numbers of a table of weights, as its cells have them."""
+    return live.run(f"[...document.querySelector('#{name}').tBodies[0].rows].map("
+                    "row => [...row.cells].slice(1).map(cell => "
+                    "cell.classList.contains('masked') ? 0 : Number(cell.title)))")
+
+
+def weights(rows, kind, layer, head):
+    """One head's matrix, from the rows of attention.csv."""
+    found = [row for row in rows if row[:3] == [kind, str(layer), str(head)]]
+    matrix = [[] for _ in range(int(found[-1][3]) + 1)]
+    for row in found:
+        matrix[int(row[3])].append(float(row[5]))
+    return matrix
+
+
+def read_csv(file):
+    with open(file, encoding="utf-8", newline="") as lines:
+        return list(csv.reader(lines))
+
+
+def test_look(browser):
+    live = Live(browser, "#tab=look")
+    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
+    says = "document.querySelector('#translation').textContent === "
+    claim(live.ready() and live.until(says + "'la voiture rouge est rapide'"),
+          "Look inside opens with a sentence and its translation")
+    model, text = build.BUILD / "model.safetensors", "the small dog likes the cat"
+    score, words = native("translate", model, "--scores", "--length-penalty", 0,
+                          text=text + "\n")[:-1].split("\t")
+    live.choose("#source", text)
+    claim(live.until(says + json.dumps(words)) and live.until(SETTLED),
+          "what is typed is translated, as by the native program",
+          live.text("#translation"))
+    test_decoding(live, words.split() + ["<end>"], float(score))
+    test_attention(live, model, text)
+    live.choose("#source", "the red piano")
+    claim(live.until("document.querySelector('#unknown').textContent.includes("
+                     "'does not know “piano” and reads <unknown>')"),
+          "an unknown word is named")
+    live.choose("#source", "the " * 40)
+    claim(live.until("document.querySelector('#unknown').textContent.includes("
+                     "'has 40 tokens; the model takes at most 32')"),
+          "a sentence that is too long is refused in the program's words")
+    live.choose("#source", text)
+    claim(live.until(says + json.dumps(words)), "and costs nothing")
+
+
+def test_decoding(live, words, score):
+    steps = live.run("seen.facts.steps")
+    claim([step[0][0] for step in steps] == words,
+          "the likeliest tokens of the steps make the translation", steps)
+    claim(abs(sum(math.log(step[0][1]) for step in steps) - score) < 1e-4,
+          "their probabilities make its score", score)
+    claim(all(len(step) == 5 and sum(p for _, p in step) < 1.00001
+              and step == sorted(step, key=lambda pair: -pair[1])
+              for step in steps), "each step has five, in order", steps)
+    live.run("document.querySelector('#step-on').focus()")
+    live.press("ArrowRight", 39)
+    live.press("ArrowRight", 39)
+    K = live.run("seen.cache.k[0].length")
+    grown = live.run("['#causal .visible', '#cache .k', '#cache .v'].map("
+                     "cells => document.querySelectorAll(cells).length)")
+    claim(grown == [1 + 2 + 3, 3 * K, 3 * K] and live.text(
+        "#likeliest tr.chosen th") == words[2],
+          "an arrow key goes on by a step: mask and cache grow by a row", grown)
+
+
+def test_attention(live, model, text):
+    native("attention", model, text, "--csv", "native.csv")
+    ours = read_csv(WORK / "native.csv")
+    rows = read_csv(live.downloaded("#save-csv", "attention.csv"))
+    claim([row[:5] + row[6:] for row in rows] == [row[:5] + row[6:] for row in ours]
+          and all(abs(float(a[5]) - float(b[5])) < 1e-4
+                  for a, b in zip(rows[1:], ours[1:])),
+          "attention.csv is that of the native program", rows[:3])
+    live.click("#maps tbody tr:nth-child(2) td:nth-child(4) button")
+    live.until("document.querySelector('#map caption').textContent"
+               ".includes('layer 1, head 2')")
+    claim(table(live, "map") == weights(rows, "cross", 1, 2),
+          "a click on a small map shows its weights, large", table(live, "map"))
+    live.click("#map tbody tr:nth-child(3) button")
+    heads = [weights(rows, "cross", n // 4, n % 4) for n in range(8)]
+    claim(table(live, "word-heads") == [matrix[2] for matrix in heads],
+          "a click on a word shows where all heads look from it")
+    live.click("#map thead th:nth-child(4) button")
+    claim(table(live, "word-heads") == [[row[2] for row in m] for m in heads],
+          "or what they all give it")
+    live.choose("#look select.kind", "decoder")
+    live.until("document.querySelector('#map caption').textContent"
+               ".includes('decoder, layer 1')")
+    claim(table(live, "map") == weights(rows, "decoder", 1, 2),
+          "the decoder's own attention can be chosen")
+    svg = "{http://www.w3.org/2000/svg}"
+    picture = ElementTree.parse(live.downloaded("#save-map", "decoder-1-2.svg"))
+    shown = {word.text for word in picture.iter(svg + "text")}
+    drawn = [part for part in picture.iter(svg + "rect") if part.get("fill-opacity")]
+    claim({"layer 1, head 2", "<start>", "<start> → le"} <= shown and len(drawn)
+          == sum(w > 0.005 for row in weights(rows, "decoder", 1, 2) for w in row),
+          "the map can be had as SVG, with its words", shown)
+
+
+# ---------------------------------------------------------------- one head
+
+def change(live, name, i, j, x):
+    """Changes a number as a reader does, and returns all numbers."""
+    live.run(f"cellAt({{name: '{name}', i: {i}, j: {j}}}).focus()")
+    live.choose("#change-to", str(x))
+    live.until(f"Math.abs(one.numbers.{name}[{i}][{j}] - {x}) < 1e-6")
+    return live.run("one.numbers")
+
+
+def slope(live, name, i, j, last):
+    """How fast out[last][0], of which dout asks, grows with a number."""
+    x, h = live.run(f"one.numbers.{name}[{i}][{j}]"), 0.01
+    low, high = (change(live, name, i, j, round(x + step, 6))["out"][last][0]
+                 for step in (-h, h))
+    change(live, name, i, j, x)
+    return (high - low) / (2 * h)
+
+
+def test_head(browser):
+    live = Live(browser, "#tab=head&kind=decoder&layer=1&head=2")
+    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
+    live.ready() and live.until(SETTLED)
+    first = live.run("one.numbers")
+    quotes = live.run("[...document.querySelectorAll('.matrix-table code')]"
+                      ".map(code => code.textContent)")
+    lines = {line.split("//")[0].strip() for line in
+             (build.ROOT / "transformer.c").read_text(encoding="utf-8").split("\n")}
+    claim(len(quotes) == 18 and set(quotes) <= lines,
+          "each matrix stands with its lines of transformer.c", quotes)
+    claim(first["weights"] == live.run("viewer.engine.call('attention', 1, 1, 2)"),
+          "attention_forward gives, from q and k alone, the model's weights")
+    last = len(first["out"]) - 1
+    for name in ("q", "k", "v"):
+        gradient = first["d" + name]
+        size, i, j = max((abs(x), i, j) for i, row in enumerate(gradient)
+                         for j, x in enumerate(row))
+        found = slope(live, name, i, j, last)
+        claim(size > 1e-3 and abs(found - gradient[i][j]) < 0.01 * size,
+              f"d{name} is how out follows when {name} is changed by hand",
+              (found, gradient[i][j]))
+    test_mask(live, first, last)
+    test_whence(live, first)
+    again = Live(browser, live.run("location.hash"))
+    again.ready() and again.until(SETTLED)
+    claim(again.run("one.numbers") == live.run("one.numbers") != first,
+          "the address keeps what was changed")
+    live.click("#undo")
+    live.until("one.edits.size === 0 && document.querySelector('#undo').disabled")
+    claim(live.run("one.numbers") == first, "and it can all be undone")
+
+
+def test_mask(live, first, last):
+    live.run("cellAt({name: 'mask', i: 0, j: 1}).click()")
+    live.until("one.numbers.mask[0][1] === 1")
+    live.run(f"cellAt({{name: 'mask', i: {last}, j: 0}}).focus()")
+    live.press("Enter", 13)
+    live.until(f"one.numbers.mask[{last}][0] === 0")
+    now = live.run("one.numbers")
+    claim(first["weights"][0][1] == 0 < now["weights"][0][1]
+          and now["weights"][last][0] == now["dscores"][last][0] == 0
+          and all(abs(sum(row) - 1) < 1e-6 for row in now["weights"]),
+          "a cell of the mask that is turned hides or shows a key",
+          now["weights"])
+    live.choose("#scale", "0")
+    live.until("one.numbers.scale === 0")
+    claim(all(abs(w - 1 / last) < 1e-6
+              for w in live.run("one.numbers.weights")[last][1:]),
+          "with a scale of 0 all visible keys weigh the same")
+
+
+def test_whence(live, first):
+    live.run("cellAt({name: 'scores', i: 2, j: 1}).focus()")
+    said, K = live.text("#origin"), len(first["q"][0])
+    claim(said.startswith("scores[2][1] = q[2] · k[1] = ") and said.count("·") == K + 1
+          and live.run("document.querySelectorAll('.marked').length") == 2 * K,
+          "a number that has the focus says where it comes from", said)
+    x, y = live.run("(cell => { cell.scrollIntoView({block: 'center'});"
+                    "const box = cell.getBoundingClientRect();"
+                    "return [box.x + box.width / 2, box.y + box.height / 2]; })"
+                    "(cellAt({name: 'out', i: 1, j: 3}))")
+    live.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    claim(live.until("document.querySelector('#origin').textContent.startsWith("
+                     "'out[1][3] = weights[1] · v[:, 3] = ')", 10),
+          "so does one that is pointed at", live.text("#origin"))
+
+
+def test_links(live):
+    """The links of the book to a state of the page."""
+    text = "".join(path.read_text(encoding="utf-8")
+                   for path in (build.ROOT / "docs" / "source").glob("*.md"))
+    links = [parse_qsl(link) for link in re.findall(r"\(live\.html#(.*?)\)", text)]
+    values = {"tab": {"look", "head"}, "task": set(live.run("Object.keys(TASKS)")),
+              "break": set(live.run("Object.keys(BREAKS)")),
+              "hide": set(live.run("[...document.querySelectorAll('[data-part]')]"
+                                   ".map(part => part.dataset.part)")),
+              "kind": set(live.run("Object.keys(KINDS)"))}
+    free = set(live.run("options.map(option => option.name)")) \
+        | {"step", "source", "layer", "head", "at", "word"}
+    wrong = [(key, value) for link in links for key, value in link
+             if key not in free
+             and not set(value.split(",")) <= values.get(key, set())]
+    claim(links and not wrong, f"the page knows what {len(links)} links of the "
+          "book ask for", wrong)
+
+
+def test_lacking(browser):
+    for what, before in (
+            ("DecompressionStream", "delete globalThis.DecompressionStream"),
+            ("WebAssembly SIMD", "WebAssembly.validate = () => false"),
+            ("WebAssembly", "delete globalThis.WebAssembly")):
+        live = Live(browser, before=before)
+        claim(live.message(f"This page needs {what}, which this browser"),
+              f"a browser without {what} gets a sentence", live.text("#message"))
+
+
+def test_keyboard(live):
+    """What the Tab key reaches."""
+    reached = []
+    live.run("document.activeElement.blur(); scrollTo(0, 0)")
+    for _ in range(60):
+        live.press("Tab", 9)
+        reached.append(live.run("document.activeElement.id"))
+    wanted = {"tab-train", "task", "option-layers", "start", "step", "again",
+              "timeline", "model", "load", "download"}
+    claim(wanted <= set(reached), "the Tab key reaches all controls",
+          wanted - set(reached))
+    live.run("document.querySelector('#tab-train').focus()")
+    live.press("ArrowRight", 39)
+    claim(live.run("document.activeElement.id") == "tab-look"
+          and live.run("!document.querySelector('#look').hidden"),
+          "arrows change between the views")
+
+
+def test_quiet(browser):
+    """All that the browser has noted since it began."""
+    addresses = [event["params"]["request"]["url"] for event in browser.events
+                 if event["method"] == "Network.requestWillBeSent"]
+    far = [a for a in addresses if not a.startswith(("file:", "blob:", "about:"))]
+    claim(addresses and not far, "nothing is asked of any network", far)
+    errors = [event["params"] for event in browser.events if event["method"]
+              in ("Runtime.exceptionThrown", "Log.entryAdded",
+                  "Runtime.consoleAPICalled")]
+    claim(not errors, "the console stays empty", errors)
+
+
+def main():
+    WORK.mkdir(parents=True, exist_ok=True)
+    test_build()
+    with Browser() as browser:
+        live = Live(browser)
+        claim(live.ready(), "the page opens from its file")
+        test_keyboard(live)
+        live.click("#tab-train")
+        for test in (test_training, test_timeline, test_own_model,
+                     test_wrong_data, test_limits, test_memory, test_links):
+            test(live)
+        test_state(browser)
+        test_breaks(browser)
+        test_look(browser)
+        test_head(browser)
+        test_lacking(browser)
+        test_quiet(browser)
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    sys.exit(counts[False] > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,432 @@
+// Training: what is learned and how, the buttons, the curve and the timeline.
+
+const TASKS = {
+  "reverse": {
+    name: "Reversal: j m i b → b i m j",
+    options: {"layers": 1, "d-model": 32, "heads": 2, "d-ff": 64, "steps": 1000,
+      "warmup": 100, "lr": 0.01, "max-len": 16},
+  },
+  "dates": {
+    name: "Dates: 8th of June 2048 → 2048-06-08",
+    options: {"layers": 1, "d-model": 32, "heads": 2, "d-ff": 64, "tokens": "char",
+      "steps": 1200, "warmup": 100, "lr": 0.01, "dropout": 0.05, "max-len": 32},
+  },
+  "eng-fra": {
+    name: "English → French",
+    options: {"d-model": 32, "d-ff": 64, "steps": 800, "warmup": 100, "lr": 0.01,
+      "dropout": 0.05, "max-len": 32},
+  },
+  "own": {
+    name: "Your own pairs",
+    options: {"d-ff": 128, "steps": 800, "warmup": 100, "lr": 0.005,
+      "max-len": 32},
+  },
+};
+
+// The other options are folded.
+const FIRST = ["layers", "d-model", "heads", "dropout", "norm", "positions", "lr",
+  "steps", "seed"];
+
+// What can be broken: by an option, or by a bit that train.c knows.
+const BREAKS = {
+  "mask": {
+    name: "No causal mask in training", bit: 1, options: {},
+    look: "The loss falls sooner than it should, and in use the model is lost: " +
+      "in training, each position sees the token that it is to predict. In use, " +
+      "that token is not there yet.",
+  },
+  "positions": {
+    name: "No positions", bit: 0, options: {"positions": "none"},
+    look: "The encoder sees its tokens without their order. The model says the " +
+      "right tokens, in the wrong places.",
+  },
+  "scale": {
+    name: "No scale: scores are not divided by √K", bit: 2, options: {},
+    look: "The scores are √K times as large, and the softmax gives nearly all " +
+      "to one key before anything has been learned. There its gradient is " +
+      "nearly zero, and learning is slow.",
+  },
+  "warmup": {
+    name: "No warm-up", bit: 0,
+    options: {"warmup": 1, "schedule": "constant"},
+    look: "The rate is never higher than the peak of a training with warm-up. " +
+      "But it is so from the first step, when Adam knows least, and what the " +
+      "first steps break is mended late.",
+  },
+  "rate": {
+    name: "Rate too high", bit: 0, options: {"lr": task => 10 * task.lr},
+    look: "The loss stays where one ends who always guesses the same.",
+  },
+  "dropout": {
+    name: "Dropout left on in use", bit: 4, options: {"dropout": 0.1},
+    look: "The training is the same, but in use, too, one value in ten is " +
+      "dropped: the model is worse than it could be, and says something else " +
+      "each time.",
+  },
+};
+
+let options;          // the program's own table
+let current = null;   // the Training that is seen
+let before = null;    // the one before, whose curve stays for comparison
+let beginning = false;   // a training is being made
+let pairs = new Uint8Array();   // the user's own, as TSV
+
+// ---------------------------------------------------------------- options
+
+const chosenBreaks = () =>
+  Object.keys(BREAKS).filter(name => $("break-" + name).checked);
+
+const valueOf = name => $("option-" + name).value.trim();
+
+function initialOf(option) {
+  const own = TASKS[$("task").value].options[option.name];
+  if (own !== undefined) return String(own);
+  return option.type === "flag" ? "no" : option.initial;
+}
+
+function field(option) {
+  const id = "option-" + option.name, choices = option.choices.split("|");
+  const chosen = option.type === "choice" || option.type === "flag";
+  const input = chosen
+    ? make("select", {id}, ...choices.map(c => make("option", {value: c}, c)))
+    : make("input", {id, type: "text", inputMode: "decimal", size: 6});
+  input.title = option.help;
+  input.onchange = () => {
+    remember(option.name, input.value, initialOf(option));
+    showOptions();
+  };
+  return make("label", {title: option.help}, make("span", {}, option.name), input);
+}
+
+// Sets the fields to what the task, the broken parts and the address say.
+function fillOptions() {
+  const broken = Object.assign({}, ...chosenBreaks().map(name => BREAKS[name].options));
+  for (const option of options) {
+    let value = broken[option.name] ?? initialOf(option);
+    if (typeof value === "function") value = value(TASKS[$("task").value].options);
+    $("option-" + option.name).value = state.get(option.name) ?? value;
+  }
+  showOptions();
+}
+
+// The options as one writes them in a terminal.
+function optionsNow() {
+  const words = [];
+  for (const {name, type, initial} of options) {
+    const value = valueOf(name);
+    if (type === "flag" ? value === "yes" : value && value !== initial)
+      words.push("--" + name, ...(type === "flag" ? [] : [value]));
+  }
+  return words;
+}
+
+const brokenNow = () => chosenBreaks().reduce((sum, name) => sum + BREAKS[name].bit, 0);
+
+function files(folder = "") {
+  const task = $("task").value;
+  return task === "own" ? ["pairs.tsv"]
+    : [`${folder}${task}.train.tsv`, "--valid", `${folder}${task}.valid.tsv`];
+}
+
+const argumentsNow = () => ["train", ...files(), ...optionsNow()].join("\n");
+
+// What follows from the options: the command, and whether they are in use.
+function showOptions() {
+  $("own").hidden = $("task").value !== "own";
+  $("command").textContent =
+    ["./transformer train", ...files("data/"), ...optionsNow()].join(" ");
+  $("changed").hidden = !current || current.steps === 0
+    || current.is(argumentsNow(), brokenNow());
+  $("break-look").replaceChildren(
+    ...chosenBreaks().map(name => make("p", {}, BREAKS[name].look)));
+}
+
+// ---------------------------------------------------------------- a training
+
+class Training {
+  constructor() {
+    this.arguments = argumentsNow();
+    this.broken = brokenNow();
+    this.task = $("task").value;
+    this.engine = new Engine(program);
+    this.steps = 0;
+    this.rows = [];       // step, loss, accuracy, rate, gradient norm, tokens
+    this.points = [];     // of the timeline: what evaluate() said, and the model
+    this.running = this.stopping = false;
+  }
+
+  is(args, broken) { return this.arguments === args && this.broken === broken; }
+
+  // Fails, with the program's words, if data or options are wrong.
+  async begin() {
+    if (this.task === "own")
+      await this.engine.write("pairs.tsv", pairs);
+    else
+      for (const name of ["train", "valid"].map(part => `${this.task}.${part}.tsv`))
+        await this.engine.write(name, await unpacked(name));
+    this.facts = await this.engine.call("train_new", this.arguments, this.broken);
+    this.notes = this.engine.notes;
+    await this.lookBack();
+  }
+
+  // Evaluates the model, and keeps it.
+  async lookBack() {
+    const result = await this.engine.call("evaluate");
+    await this.engine.call("save");
+    const model = await this.engine.read("model.safetensors");
+    this.points.push({...result, step: this.steps, model});
+    const most = Math.max(2, Math.floor(2e8 / model.length));
+    if (this.points.length > most)    // those in between keep what they said
+      this.points[this.points.length - most].model = null;
+  }
+
+  // Some steps, for about a tenth of a second; a look back where one is due.
+  async go(until) {
+    const total = this.facts.steps, interval = Math.max(1, Math.floor(total / 20));
+    const next = Math.min(total, interval * (Math.floor(this.steps / interval) + 1));
+    const began = performance.now();
+    const rows = await this.engine.call("train_steps",
+      Math.min(until, next) - this.steps, 0.1);
+    const seconds = (performance.now() - began) / 1000;
+    this.noteSpeed(rows, seconds);
+    if (rows[rows.length - 1][1] === null)
+      throw new Error(`step ${rows.pop()[0]}: the loss is not a number any more; ` +
+        "try a smaller lr");
+    this.rows.push(...rows);
+    if (rows.length) this.steps = rows[rows.length - 1][0];
+    if (this.steps === next) await this.lookBack();
+  }
+
+  // Seconds a step and tokens a second, of the last second or so.
+  noteSpeed(rows, seconds) {
+    const tokens = rows.reduce((sum, row) => sum + row[5], 0);
+    const mean = (old, now) => old === undefined ? now : 0.9 * old + 0.1 * now;
+    this.pace = mean(this.pace, seconds / rows.length);
+    this.speed = mean(this.speed, tokens / seconds);
+  }
+
+  get last() { return this.points[this.points.length - 1]; }
+}
+
+// Begins anew. What is wrong with data or options costs the old training nothing.
+async function newTraining() {
+  const training = new Training();
+  beginning = true;
+  showButtons();
+  report("");
+  try {
+    await training.begin();
+  } catch (error) {
+    training.engine.end();
+    report(error.message);
+    return false;
+  } finally {
+    beginning = false;
+    showButtons();
+  }
+  report(training.notes, false);
+  if (current) current.engine.end();
+  before = current && current.steps > 1 && current.task === training.task
+    ? current : null;
+  current = training;
+  remember("step", 0, 0);
+  showOptions();
+  showAll();
+  return true;
+}
+
+// Trains for so many steps, or until somebody pauses.
+async function run(steps) {
+  const old = current;
+  const fresh = !old || old.ended || (old.steps === 0
+    && !old.is(argumentsNow(), brokenNow()));
+  if (beginning || old && old.running || fresh && !await newTraining()) return;
+  const training = current;
+  training.running = true;
+  training.stopping = false;
+  showButtons();
+  try {
+    const until = Math.min(training.steps + steps, training.facts.steps);
+    while (!training.stopping && training.steps < until) {
+      await training.go(until);
+      if (training !== current) return;
+      showAll(training.last.step === training.steps);
+    }
+    if (training.last.step < training.steps) await training.lookBack();
+    if (training.steps === training.facts.steps)
+      report(`All ${training.steps} steps are done. Again begins anew.`, false);
+  } catch (error) {
+    if (training !== current) return;
+    training.engine.end();
+    training.ended = true;
+    report(`The training has ended at step ${training.steps}: ${error.message}`);
+  }
+  training.running = false;
+  if (training !== current) return;
+  remember("step", training.steps, 0);
+  showAll();
+}
+
+// ---------------------------------------------------------------- what is seen
+
+function showAll(all = true) {
+  showNumbers();
+  showButtons();
+  if (all) {
+    $("timeline").max = current.points.length - 1;
+    $("timeline").value = current.points.length - 1;
+    showPoint();
+  } else if (!document.hidden && !matchMedia("(prefers-reduced-motion)").matches)
+    drawCurve();
+}
+
+function showButtons() {
+  const running = beginning || Boolean(current && current.running);
+  const done = Boolean(current && !current.ended && current.facts
+    && current.steps >= current.facts.steps);
+  $("start").disabled = $("step").disabled = running || done;
+  $("pause").disabled = !running || beginning;
+  $("again").disabled = beginning;
+}
+
+const time = seconds =>
+  `${Math.floor(seconds / 60)}:${String(Math.round(seconds) % 60).padStart(2, "0")}`;
+
+function showNumbers() {
+  const {rows, steps, facts, speed, pace} = current;
+  const last = rows[rows.length - 1];
+  $("steps-done").textContent = steps;
+  $("steps-total").textContent = facts.steps;
+  $("loss").textContent = last ? last[1].toFixed(4) : "–";
+  $("rate").textContent = last ? last[3].toPrecision(2) : "–";
+  $("speed").textContent = speed ? Math.round(speed).toLocaleString("en") : "–";
+  $("left").textContent = pace ? time((facts.steps - steps) * pace) : "–";
+}
+
+// What the model said at the chosen point of the timeline.
+function showPoint() {
+  const point = current.points[$("timeline").value];
+  $("timeline-step").textContent = `step ${point.step}`;
+  $("held-out").textContent = point.loss === null ? "–" : point.loss.toFixed(4);
+  $("exact").textContent = (100 * point.exact).toFixed(1) + " %";
+  $("samples").replaceChildren(...point.samples.map(s => make("tr", {},
+    make("td", {}, s.source), make("td", {}, s.said),
+    make("td", {}, s.right ? "✓" : "should be: " + s.expected))));
+  drawCurve();
+  if (current.steps > 0 && point.model) quietly(offerTrained(point));
+}
+
+// The mean of each loss with those around it.
+function smooth(rows) {
+  const reach = Math.ceil(rows.length / 100);
+  return rows.map((row, i) => {
+    const near = rows.slice(Math.max(0, i - reach), i + reach + 1);
+    return [row[0], near.reduce((sum, r) => sum + r[1], 0) / near.length];
+  });
+}
+
+// Draws the loss of each step, that on unseen pairs, and the learning rate.
+function drawCurve() {
+  const W = 640, H = 260, LEFT = 34, RIGHT = 8, TOP = 8, BOTTOM = 24;
+  const {rows, points, facts} = current;
+  const shown = before ? [current, before] : [current];
+  const first = Math.max(1, ...shown.map(t => t.points[0].loss || 0));
+  const most = Math.max(...smooth(rows).map(p => p[1]), ...points.map(p => p.loss));
+  const high = Math.ceil(Math.min(2 * first, Math.max(first + 0.2, most)));
+  const peak = Math.max(1e-9, ...rows.map(row => row[3]));
+  const x = step => (LEFT + (W - LEFT - RIGHT) * step / facts.steps).toFixed(1);
+  const y = share =>
+    (H - BOTTOM - (H - TOP - BOTTOM) * Math.min(1, share)).toFixed(1);
+  const line = (list, name) => drawn("polyline", {class: name,
+    points: list.filter(p => p[1] !== null && p[0] <= facts.steps)
+      .map(p => `${x(p[0])},${y(p[1])}`).join(" ")});
+  const losses = (list, name) => line(list.map(p => [p[0], p[1] / high]), name);
+  const label = (text, place) => drawn("text", place, text);
+  const parts = [];
+  for (let loss = 0; loss <= high; loss++)
+    parts.push(drawn("line", {class: "grid", x1: LEFT, x2: W - RIGHT,
+      y1: y(loss / high), y2: y(loss / high)}),
+    label(loss, {x: LEFT - 6, y: Number(y(loss / high)) + 4, "text-anchor": "end"}));
+  for (let k = 0; k <= 4; k++)
+    parts.push(label(Math.round(facts.steps * k / 4), {x: x(facts.steps * k / 4),
+      y: H - 6, "text-anchor": k === 4 ? "end" : "middle"}));
+  if (before) parts.push(losses(smooth(before.rows), "before"));
+  const chosen = points[$("timeline").value] || points[0];
+  parts.push(line(rows.map(row => [row[0], row[3] / peak]), "rate"),
+    losses(rows, "each"), losses(smooth(rows), "loss"),
+    losses(points.map(p => [p.step, p.loss]), "held-out"),
+    drawn("line", {class: "chosen", x1: x(chosen.step), x2: x(chosen.step),
+      y1: TOP, y2: H - BOTTOM}));
+  $("curve").replaceChildren(...parts);
+  $("curve").setAttribute("aria-label", `The loss at step ${current.steps} of ` +
+    `${facts.steps} is ${$("loss").textContent}, on unseen pairs ` +
+    `${$("held-out").textContent}.`);
+  $("legend-rate").textContent = `learning rate, up to ${peak.toPrecision(2)}`;
+  $("legend-before").hidden = !before;
+}
+
+// ---------------------------------------------------------------- begin
+
+function setPairs(bytes, name) {
+  pairs = bytes;
+  const small = bytes.length < 1e6;
+  $("pairs").value = small ? new TextDecoder().decode(bytes) : "";
+  $("pairs").placeholder = small ? "" : name;
+}
+
+async function openPairs(file) {
+  setPairs(new Uint8Array(await file.arrayBuffer()), file.name);
+  $("task").value = "own";
+  remember("task", "own", "reverse");
+  fillOptions();
+  showTab("train");
+  await newTraining();
+}
+
+function beginFields() {
+  for (const [value, {name}] of Object.entries(TASKS))
+    $("task").append(make("option", {value}, name));
+  if (TASKS[state.get("task")]) $("task").value = state.get("task");
+  for (const option of options)
+    $(FIRST.includes(option.name) ? "options" : "more-options").append(field(option));
+  const breaks = (state.get("break") || "").split(",");
+  for (const [key, {name}] of Object.entries(BREAKS)) {
+    const box = make("input", {type: "checkbox", id: "break-" + key,
+      checked: breaks.includes(key)});
+    box.onchange = () => {
+      for (const option of Object.keys(BREAKS[key].options)) remember(option, "");
+      remember("break", chosenBreaks().join(","));
+      fillOptions();
+    };
+    $("breaks").append(make("label", {}, box, " " + name));
+  }
+  $("task").onchange = () => {
+    remember("task", $("task").value, "reverse");
+    for (const {name} of options) remember(name, "");
+    fillOptions();
+  };
+  if (state.has("pairs")) setPairs(new TextEncoder().encode(state.get("pairs")));
+  $("pairs").oninput = () => {
+    pairs = new TextEncoder().encode($("pairs").value);
+    remember("pairs", pairs.length < 3000 ? $("pairs").value : "");
+  };
+  $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
+  $("break").open = state.has("break");
+  fillOptions();
+}
+
+async function beginTraining() {
+  const engine = new Engine(program);
+  options = (await engine.call("list_options"))
+    .filter(({name}) => name !== "epochs");   // steps say it
+  engine.end();
+  const step = Number(state.get("step"));
+  beginFields();
+  $("start").onclick = () => run(Infinity);
+  $("pause").onclick = () => { current.stopping = true; };
+  $("step").onclick = () => run(1);
+  $("again").onclick = newTraining;
+  $("timeline").oninput = showPoint;
+  showButtons();
+  if (step > 0) run(step);
+}
