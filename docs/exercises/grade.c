@@ -1,7 +1,7 @@
 // The graded checks of the exercises: one function for each region
 // "//@ exercise NAME" of transformer.c, in the order of the file.
 //
-//     cc -std=c11 -O1 -ffp-contract=off -DSOURCE='"transformer.c"' grade.c -lm
+//     cc -std=c11 -Og -ffp-contract=off -DSOURCE='"transformer.c"' grade.c -lm
 //     ./grade NAME make FILE < TOKEN       a student's code: writes its results
 //     ./grade NAME compare FILE < TOKEN    the reference: compares them
 //     ./grade list                         the names of all checks

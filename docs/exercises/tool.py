@@ -83,7 +83,7 @@ REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
 MISTAKES = HERE / "mistakes.txt"
 BUILD = ROOT / "build" / "exercises"
-FLAGS = ("-std=c11 -O1 -ffp-contract=off -Wall -Wno-unused-function "
+FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function "
          "-Werror=implicit-function-declaration -fwhole-program")
 SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
 CHECK_SECONDS = 10       # what one check may take
@@ -419,7 +419,7 @@ def compile_grader(made, source, program, more=()):
     grader = made / "grade.c"
     flags = FLAGS.split()
     if any(word.startswith("-O") for word in compiler()):  # CC="cc -O0" is faster
-        flags.remove("-O1")
+        flags.remove("-Og")
     ended = run(compiler() + flags + list(more)
                 + [f'-DSOURCE="{source}"', grader, "-o", program, "-lm"],
                 COMPILE_SECONDS, memory=4 * MEMORY)
@@ -544,13 +544,20 @@ def make_mistakes(made, name, bodies):
         source, program = Path(beside) / "source.c", Path(beside) / "grade"
         write_text(source, with_mistakes(text, region, bodies))
         status, said = compile_grader(made, source, program,
-                                      ["-Og", f"-DCHECK={name}"])  # half the time
+                                      ["-w", f"-DCHECK={name}"])
         if status:
             raise Trouble(f"the mistakes of {name} do not compile:\n{said}")
-        for k in range(len(bodies)):
+
+        def results_of(k):
             write_text(results / str(k), "")
-            run([program, name, "make", results / str(k)], CHECK_SECONDS,
-                folder=beside, given="\n", environment={"MISTAKE": str(k)})
+            return run([program, name, "make", results / str(k)], CHECK_SECONDS,
+                       folder=beside, given="\n", environment={"MISTAKE": str(k)})
+
+        with ThreadPoolExecutor(os.cpu_count()) as jobs:
+            every = list(jobs.map(results_of, range(len(bodies))))
+        for k, ended in enumerate(every):
+            if ended.stopped:  # what is not complete is not kept
+                raise Trouble(f"mistake {k} of {name} is {ended.stopped}")
         keep(results, folder)
     return folder
 
