@@ -23,8 +23,8 @@
 //     if (a)      characters   if␠(a)␊␠␠return␊
 //       return    byte pairs   if ␠(a) ␊␠␠return ␊
 //
-// To get the text back, leave out the blanks and turn the signs back. Nothing is
-// lost but carriage returns; other white space comes back as blanks.
+// To get the text back, leave out the blanks and turn the signs back. Only
+// carriage returns are lost; other white space comes back as blanks.
 
 // The text with these signs; the caller frees it. A character may become four
 // bytes.
