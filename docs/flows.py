@@ -128,7 +128,7 @@ def gradient_ways():
     the code says += because something was used more than once.
 
     The picture of the whole model again, with all arrows reversed: they begin at
-    dlogits, on top of the decoder, and end in the two tables of embeddings. At
+    dlogits, at the top of the decoder, and end in the two tables of embeddings. At
     five kinds of places two or more arrows meet in a numbered circle. 1, below
     each feed-forward network: what comes through it, and what comes around it
     on the residual path. 2, below cross-attention: dq, and the residual path.

@@ -40,8 +40,8 @@ def meeting(title, names, matrices, fills, notes):
 
 def product_gradient():
     """The product c = a b, and its gradients, each at the place of its matrix. A
-    number of a meets a row of b and makes a row of c; its gradient comes back
-    from these two rows. A number of b: the same with columns.
+    number of a multiplies a row of b and enters a row of c; its gradient comes
+    back from these two rows. For a number of b, read columns instead.
 
     Three drawings of one arrangement: a (2,3) on the left, b (3,2) above, and c
     (2,2) where the rows of a meet the columns of b. In the first, a_12 = 3, row
@@ -165,9 +165,9 @@ def gradient_paths():
 
 
 def norm_backward():
-    """The backward pass of a norm, in the numbers worked out above: what is left of
-    dn without its part along 1 (its mean) and its part along n goes on. Below,
-    the three ways from dn to one number of dx.
+    """The backward pass of a norm, in the numbers worked out above: dn loses its part
+    along 1 (its mean) and its part along n, and only the rest goes on. Below, the
+    three ways from dn to one number of dx.
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
     along 1, which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a rest,
@@ -212,8 +212,8 @@ def loss_bars(left, title, targets):
 
 def logits():
     """The gradient of the loss for three logits, word 1 being expected: an arrow of
-    length p - q for each. It points up where the model gives a word too much, and
-    down where it gives too little; a step of training goes the other way. On the
+    length p - q for each. It points up where a word gets too much probability, and
+    down where it gets too little; a step of training goes the other way. On the
     right, with label smoothing 0.1.
 
     Two columns, each with three bars of logits, 1, 2 and 0, and below them three

@@ -164,7 +164,7 @@ def padded_attention():
 
 
 def padding():
-    """Padding makes a rectangle of a batch, and the mask keeps it out of attention:
+    """Padding makes a batch a rectangle, and the mask keeps it out of attention:
     no query sees a pad as its key. The rows of pads are computed, but nobody looks
     at them and the loss leaves them out.
 
@@ -282,7 +282,7 @@ def cache_memory(step=2, room=6):
 def cache():
     """The cache in step 2, when "start la voiture" has been written. A row of the
     causal mask says which keys and values a word needs; all but its own are there
-    already. Rows are P apart from sentence to sentence.
+    already. From one sentence to the next, rows are P apart.
 
     First, a causal mask of six words, with row 2, of "voiture", framed: it sees
     the keys 0, 1 and 2. An arrow leads to the same row of the cache, which has

@@ -63,9 +63,9 @@ def mixed(x, y, w, unit, weights, values):
 
 
 def mixture():
-    """One head of a trained model, about to write "la". Its query, sixteen numbers, is
-    compared with the key of every word; the scores become weights, and the weights
-    mix the values. Each word has one colour; "car" gives the most.
+    """One head of a trained model that is about to write "la". Its query, sixteen
+    numbers, is compared with the key of every word; the scores become weights, and
+    the weights mix the values. Each word has one colour; most comes from "car".
 
     Top left, the query of the position of "start": sixteen numbers, drawn as
     bars up and down. Below it, a row for each of "the red car is fast" and the
@@ -134,7 +134,7 @@ def recorded(kind, layer, head):
 
 def mixture_heads():
     """The weights of one query in the four heads of the last layer, when the model is
-    to write "la". Each head makes a mixture of its own: three take everything from
+    about to write "la". Each head makes a mixture of its own: three take everything from
     "the", and one takes most from "car".
 
     Four bars of length 1, one for each head of cross-attention in the last layer
@@ -148,7 +148,7 @@ def mixture_heads():
 
 def mixture_encoder():
     """Self-attention in the encoder: one head of the second layer reads "the red car
-    is fast". Every word makes a query, and here all but one of them take
+    is fast". Every word makes a query, and here all but "car" itself take
     everything from "car".
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,

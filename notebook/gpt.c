@@ -1,30 +1,30 @@
-// gpt.c: a program that learns a text, and goes on with another.
+// gpt.c: a program that learns a text, and continues another.
 //
 //     gpt train TEXT [--model FILE] [--valid FILE] [--tokens char|bpe] …
 //     gpt generate MODEL ["how it begins"] [--temperature T] [--top-p P] …
 //     gpt --help
 //
 // The model is in gpt.h. Here are the text, the training, the checkpoint and
-// the command line. Another program can use all but the last: define
-// GPT_NO_MAIN and include this file. Messages begin with "transformer:", since
-// it is transformer.c that complains.
+// the command line. Another program can use all but main: define GPT_NO_MAIN
+// and include this file. Messages begin with "transformer:", since they are
+// printed by transformer.c.
 
 #include "lab.h"
 #include "gpt.h"
 
 // ## Text
 //
-// The tokens of chapter 10 are made for sentences: white space of any kind is a
-// blank to characters and nothing to byte pairs. Program text is not like that.
-// So blank, tab and newline are replaced by the signs that Unicode has for them
-// (␠, ␉, ␊) and are then characters like all others. For byte pairs, a blank in
-// front of each white space says where a word begins:
+// The tokens of chapter 10 are made for sentences: to characters, white space
+// of any kind is a blank; to byte pairs it only separates words. In a program
+// it matters. So blank, tab and newline are replaced by the signs that Unicode
+// has for them (␠, ␉, ␊) and are then characters like all others. For byte
+// pairs, a blank in front of each run of white space says where a word begins:
 //
 //     if (a)      characters   if␠(a)␊␠␠return␊
 //       return    byte pairs   if ␠(a) ␊␠␠return ␊
 //
-// To get the text back, leave out blanks, and turn the signs around. Nothing is
-// lost but carriage returns; other white space comes back as blanks.
+// To get the text back, leave out the blanks and turn the signs back. Only
+// carriage returns are lost; other white space comes back as blanks.
 
 // The text with these signs; the caller frees it. A character may become four
 // bytes.
@@ -108,11 +108,11 @@ int characters_in(const char *text) {
 
 // ## Training
 //
-// A step reads B windows of P tokens from random places of the text. Which
-// these are follows from the seed and the number of the step, so that a
-// training that is resumed goes on as if it had not been stopped.
+// A step reads B windows of P tokens from random places of the text. The seed
+// and the number of the step determine which, so that a resumed training goes
+// on as if it had not been stopped.
 
-// B windows, and behind each position the token that is expected there. The
+// B windows, and for each position the token that is expected after it. The
 // text has more than P tokens.
 Batch windows(Arena *arena, Sentence text, int B, int P, uint64_t key) {
     size_t count = checked_product((size_t)B, (size_t)P);
@@ -230,12 +230,12 @@ Checkpoint load_gpt(const char *path, bool moments) {
 
 // ## Generating
 //
-// The model goes on with a text, token by token, until it has written as many
-// as were asked for. It knows P positions. When the cache is full, it is
-// emptied, and the newer half of what it held is read again: the model forgets
-// the older half.
+// The model continues a text, token by token, until it has written as many as
+// were asked for. It knows P positions. When the cache is full, it is emptied,
+// and the newer half of what it held is read again: the model forgets the older
+// half.
 
-// Reads those of n tokens that the cache has not read yet, from *done on -> the
+// Reads those of n tokens that are not in the cache yet, from *done on -> the
 // logits (1,V) of the next token, to be released by the caller.
 Mat read_on(Pass *pass, Cache *cache, const int *id, int *done, int n) {
     int P = pass->config->max_len;
@@ -283,8 +283,8 @@ void write_on(const Checkpoint *c, Sentence prompt, int count, Sampling how,
 //
 // As in chapters 14 and 15, a table says which options there are. Its rows are
 // read by set_option, which counts a field's place from the beginning of the
-// settings; so the settings come first here, and what only a GPT needs behind
-// them.
+// settings; so the settings come first here, and what only a GPT needs comes
+// after them.
 
 enum { GENERATE = TRANSLATE }; // Option.commands, beside TRAIN
 enum { MOST_OPTIONS = 32 };
@@ -305,11 +305,11 @@ const Option gpt_options[] = {
     {"model", STRING, FIELD(settings.model), "FILE", "gpt.safetensors", TRAIN,
      0, "where to save", 0, 0},
     {"valid", STRING, FIELD(settings.valid), "FILE", NULL, TRAIN, 0,
-     "a text to measure progress on", 0, 0},
+     "a held-out text to measure progress on", 0, 0},
     {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, FIXED,
      "cut the text into characters or byte pairs", 0, 0},
     {"merges", INTEGER, FIELD(settings.merges), "N", "1000", TRAIN, FIXED,
-     "pieces that byte pairs learn, at most", 0, 100000},
+     "byte pairs to merge, at most; with bpe", 0, 100000},
     {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, FIXED,
      "layers", 1, 100},
     {"d-model", INTEGER, FIELD(settings.config.d_model), "N", "64", TRAIN,
@@ -323,7 +323,7 @@ const Option gpt_options[] = {
     {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "8", TRAIN, KEPT,
      "windows of the text in a step", 1, 10000},
     {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "2000", TRAIN, KEPT,
-     "steps, in all", 1, 2000000000},
+     "training steps, in all", 1, 2000000000},
     {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.004", TRAIN, KEPT,
      "peak of the learning rate", 0, 1000},
     {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, KEPT,
@@ -333,11 +333,11 @@ const Option gpt_options[] = {
     {"tokens", INTEGER, FIELD(count), "N", "500", GENERATE, 0,
      "tokens to write", 1, 10000000},
     {"temperature", NUMBER, FIELD(how.temperature), "T", "1", GENERATE, 0,
-     "below 1 it is bolder, above 1 wilder; 0 takes the best", 0, 100},
+     "below 1 safer, above 1 wilder; 0 takes the best", 0, 100},
     {"top-k", INTEGER, FIELD(how.top_k), "K", "0", GENERATE, 0,
      "choose from the K best only; 0: from all", 0, 10000000},
     {"top-p", NUMBER, FIELD(how.top_p), "P", "1", GENERATE, 0,
-     "choose from the best that have P together", 1e-6, 1},
+     "choose from the best that sum to P", 1e-6, 1},
     {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", TRAIN | GENERATE,
      KEPT, "of everything random", 0, 2147483647},
     {"help", FLAG, FIELD(settings.help), "no|yes", NULL, TRAIN | GENERATE, 0,
@@ -396,7 +396,7 @@ int read_gpt_option(Request *r, char **argument) {
     return 1 + (o->type != FLAG);
 }
 
-// What is not asked for, but follows from the rest, and what must agree.
+// What follows from the options given, and which of them must agree.
 void complete_request(Request *r) {
     Settings *s = &r->settings;
     Config *c = &s->config;
@@ -498,7 +498,7 @@ Checkpoint begin_training(const Request *r, char *text) {
     return c;
 }
 
-// What is said and saved while a model is trained.
+// What is reported and saved while a model is trained.
 typedef struct {
     Checkpoint *checkpoint;
     const char *model;           // where it is saved
@@ -507,8 +507,8 @@ typedef struct {
     double shown;                // when something was said
 } Progress;
 
-// After each step. A report comes REPORTS times, with a look at the held-out
-// text, and the model is saved; a terminal shows in between how far it is.
+// After each step. REPORTS times in all it reports, evaluates the held-out text
+// and saves the model; in between, a terminal shows how far it has come.
 void report_progress(Progress *p, Loss loss) {
     Trainer *t = &p->checkpoint->trainer;
     int64_t steps = t->recipe.steps;
@@ -519,7 +519,7 @@ void report_progress(Progress *p, Loss loss) {
     if (!report && (!terminal || now() - p->shown < 0.2))
         return;
     p->shown = now();
-    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  %.4f bits a character",
+    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  %.4f bits per character",
             terminal ? "\r" : "", t->step, steps, bits(p->since, p->text));
     if (!report)
         return;

@@ -1,4 +1,4 @@
-// gpt.h: a GPT, made of the parts of transformer.c.
+// gpt.h: a GPT, built from the parts of transformer.c.
 //
 // It reads a text and predicts, at each position, the next token:
 //
@@ -10,11 +10,13 @@
 // mask of chapter 9 tells them apart. So a GPT is an encoder under a causal
 // mask. As in GPT-2 (Radford and others, 2019), norms come before the
 // sub-layers, with one more at the top, the activation is GELU, positions are
-// learned, and the output layer uses the embedding's matrix.
+// learned, and the output layer uses the embedding's matrix. As in
+// transformer.c, and not in GPT-2, embeddings are multiplied by √D, and the
+// output layer has a bias.
 //
 // This file has the model, its step with a cache, and the choice of the next
-// token; gpt.c makes a program of it. It is to be included behind lab.h, and
-// its letters are those of transformer.c: P is the longest context.
+// token; gpt.c makes it a program. Include it after lab.h. Its letters are
+// those of transformer.c: P is the longest context.
 
 // ## The model
 //
@@ -44,7 +46,7 @@ typedef struct {
     Mat hidden; // (B·T,D)
 } GptSaved;
 
-// ids (B·T), T ≤ P -> logits (B·T,V); row i knows of no token behind it
+// ids (B·T), T ≤ P -> logits (B·T,V); no row depends on later tokens
 Mat gpt_forward(Pass *pass, GptSaved *s, const Transformer *t, const int *ids,
                 int T) {
     Mat x = embedding_forward(pass, &s->embedding, t->target_embedding,
@@ -68,8 +70,8 @@ void gpt_backward(Pass *pass, const GptSaved *s, const Transformer *t,
                        dx);
 }
 
-// Forward, loss, backward: the gradients are added to g. Of the batch, input
-// and expected count: B·T tokens each.
+// Forward, loss, backward: the gradients are added to g. Of the batch only
+// input and expected are used, B·T tokens each.
 Loss gpt_gradient(Pass *pass, const Transformer *t, Transformer *g,
                   const Batch *batch) {
     GptSaved saved;
@@ -86,7 +88,7 @@ Loss gpt_gradient(Pass *pass, const Transformer *t, Transformer *g,
 // ## With a cache
 //
 // Chapter 12 keeps the keys and values of all positions, so that a new token
-// costs one position and not all of them. The same is done here, with its
+// costs one position and not all of them. The same is done here, with the same
 // functions. No mask is needed: what is still to come is not in the cache.
 //
 // How to check it: token by token, the logits are those of the forward pass.
@@ -138,20 +140,20 @@ Mat gpt_step(Pass *pass, Cache *c, const int *id) {
 
 // ## The next token
 //
-// Softmax makes probabilities of the logits, and one could draw from them as
-// they are. Three rules change them before, in this order:
+// Softmax turns the logits into probabilities, and one could draw from them as
+// they are. Three rules change them first, in this order:
 //
 //     temperature τ   logits are divided by τ. Below 1, what is probable
 //                     becomes more probable; above 1, all become more alike.
-//                     Towards 0 only the most probable token is left.
+//                     At 0 only the most probable token is left.
 //     top-k           the k most probable tokens are kept
 //     top-p           the fewest tokens are kept, the most probable first,
 //                     whose probabilities sum to p or more
 //
-// What is kept is divided by its sum. Top-k keeps the same number of tokens
-// whether the model is sure or not; top-p (Holtzman and others, 2020) keeps few
-// where it is sure and many where it is not. τ = 1, k = 0 (all) and p = 1
-// change nothing.
+// The probabilities that are kept are divided by their sum. Top-k keeps the
+// same number of tokens whether the model is sure or not; top-p (Holtzman and
+// others, 2020) keeps few where it is sure and many where it is not. τ = 1,
+// k = 0 (all) and p = 1 change nothing.
 
 typedef struct {
     double temperature;
@@ -171,7 +173,7 @@ int compare_candidates(const void *left, const void *right) {
 }
 
 // The distribution that is left of V logits -> how many candidates, of which c
-// has room for V. Special tokens are none: no text contains them.
+// has room for V. Special tokens are not candidates: no text contains them.
 int candidates(Candidate *c, const real *logits, int V, Sampling how) {
     double most = logits[arg_max(logits, FIRST_TOKEN, V)], sum = 0;
     double tau = fmax(how.temperature, 1e-6); // e^(-1/τ) is 0, the best has 1
