@@ -37,8 +37,8 @@ def wires():
         found += [up(middle, norms[-2], feed + 26),
                   around(middle, feed + 41, norms[-1]),
                   up(middle, feed, norms[-1] + 20)]
-    found += [[(ENCODER + HALF, 362), (180, 362), (180, y), (DECODER - HALF, y)]
-              for y in (380, 398)]
+    found += [[(ENCODER, 352), (ENCODER, 324), (180, 324), (180, y),
+               (DECODER - HALF, y)] for y in (380, 398)]
     return found + [up(DECODER, 438, CROSS + 46), around(DECODER, 425, 334),
                     up(DECODER, CROSS, 354), up(DECODER, 248, LINEAR + 26),
                     up(DECODER, LINEAR, SOFTMAX + 26)]
@@ -47,7 +47,7 @@ def wires():
 def attention(middle, top, name, mask, ports):
     """A box of attention. A port is the place where q, k or v enters."""
     parts = [label(middle - HALF, top, 2 * HALF, 46, "", "weight"),
-             text(middle, top + 14, name), text(middle, top + 28, mask, size=10)]
+             text(middle, top + 13, name), text(middle, top + 25, mask, size=10)]
     for role, (x, y) in zip(("query", "key", "value"), ports):
         parts.append(text(x, y, role[0], size=12, fill=role, bold=True))
     return parts
@@ -74,9 +74,15 @@ def boxes(masks):
     return parts + [label(DECODER - HALF, LINEAR, 2 * HALF, 26, "linear (D,V)")]
 
 
+LETTERS = [("q", "query"), ("k", "key"), ("v", "value"),
+           ("B", "sentences in a batch"), ("S", "positions of the source"),
+           ("T", "positions of the target"), ("D", "numbers in a vector"),
+           ("V", "words of the vocabulary"), ("L", "layers of a stack")]
+
+
 def model():
-    """The whole model. Keys and values of cross-attention come from the encoder;
-    everything else comes from below.
+    """The whole model. Keys and values of cross-attention come from the last layer of
+    the encoder, in every layer of the decoder; everything else comes from below.
 
     Two columns, read from bottom to top. Left, the encoder: the source ids (B,S)
     go through the source embedding with positions and become (B·S,D); then come
@@ -101,11 +107,15 @@ def model():
         parts.append(text(x + 8, y, words, "start", 10))
     parts += [text(DECODER - 8, 173, "logits", "end", 10),
               text(ENCODER, 627, "source ids (B,S)"),
-              text(DECODER, 627, "input ids (B,T)"),
+              text(DECODER, 627, "decoder input ids (B,T)"),
               text(DECODER, 100, "probabilities of the next words"),
-              text(176, 312, "memory", "end", 10),
-              text(176, 324, "(B·S,D)", "end", 10),
-              arrow([(168, 328), (174, 356)], "faint", 0.75)]
+              text(14, 290, "memory (B·S,D)", "start", 11, bold=True),
+              text(14, 304, "from the last encoder layer", "start", 10.5),
+              text(14, 317, "to every decoder layer", "start", 10.5)]
+    for i, (letter, meaning) in enumerate(LETTERS):
+        role = meaning if meaning in ("query", "key", "value") else None
+        parts += [text(14, 108 + 17 * i, letter, "start", fill=role, bold=True),
+                  text(28, 108 + 17 * i, meaning, "start", 11)]
     keys, _ = legend(TOP, [("weight", "attention, softmax"),
                            ("part", "other parts of the model")])
     return svg(638 - TOP, parts + keys, top=TOP - 4)

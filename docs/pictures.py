@@ -4,7 +4,7 @@ trains. plots.py says what a picture's function is.
 """
 import math
 
-from drawing import bars, box, decimals, frame, legend, line, svg, text
+from drawing import TINT, bars, box, decimals, frame, legend, line, svg, text
 from records import read
 
 WORDS = "the red car is fast end".split()
@@ -230,7 +230,7 @@ def merge_tree(word, merges, x, bottom, step=28):
     parts += [text(x + step * i, bottom, c, size=14)
               for i, c in enumerate("␣" + word)]
     return parts + [box(at - 5 - 4.5 * len(piece), y - 14, 10 + 9 * len(piece), 20,
-                        "part", 0.2, "part", radius=3) for piece, at, y in pieces]
+                        "part", TINT, "part", radius=3) for piece, at, y in pieces]
 
 
 def merging():
@@ -277,9 +277,10 @@ def beam_steps(wide=2):
 
 
 def beam():
-    """A beam of two. In each step the hypotheses grow by every word, and the two most
-    probable candidates are kept; the others are cut. Greedy decoding would have
-    followed "il" and missed "elle dort".
+    """A beam of two. In each step the hypotheses grow by one word, and the two most
+    probable candidates are kept; the others are cut. A number is the probability of
+    all words since "start": 0.5 for "il" times 0.5 for "dort" after it make 0.25.
+    Greedy decoding would have followed "il" and missed "elle dort".
 
     A tree that grows from left to right, with the probability of each beginning.
     Step 0: "il" 0.50 and "elle" 0.40 are kept, "dort" 0.10 is cut. Step 1: from
@@ -290,7 +291,10 @@ def beam():
     """
     w, h, parts, at = 72, 22, [], {(): (4, 150)}
     parts.append(text(4, 155, "start", "start", bold=True))
-    for t, candidates in enumerate(beam_steps()):
+    steps = beam_steps()
+    finished = max(p for step in steps for words, p, _ in step
+                   if words[-1] == "end")
+    for t, candidates in enumerate(steps):
         x = 60 + 104 * t
         parts.append(text(x + w / 2, 14, f"step {t}", bold=True))
         gap = 250 / len(candidates)
@@ -298,22 +302,26 @@ def beam():
             y = 36 + gap * (i + 0.5)
             from_x, from_y = at[words[:-1]]
             from_x += w if t else 32
+            from_y += 0 if kept else 6
             ended = kept and words[-1] == "end"
             parts.append(line([(from_x, from_y), (x - 14, y), (x, y)],
                               "currentColor" if kept else "faint",
                               1.75 if kept else 0.75, None if kept else "3 3"))
             parts.append(box(x, y - h / 2, w, h, "part" if kept else "paper",
-                             0.5 if ended else 0.2 if kept else 1,
+                             TINT if kept else 1,
                              "currentColor" if ended else "part",
                              None if kept else "3 3", 3, 2 if ended else 1))
+            if ended and p == finished:
+                parts.append(text(x + w / 2, y - h / 2 - 6, "the best", size=11,
+                                  bold=True))
             parts.append(text(x + 5, y + 4, words[-1], "start", 11.5,
                               None if kept else "faint", kept))
-            parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if ended else
+            parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if t > 1 else
                               f"{p:.2f}", "end", 10.5, None if kept else "faint"))
             at[words] = (x, y)
     keys, high = legend(302, [
-        (lambda x, y: box(x, y, 14, 10, "part", 0.2, "part"), "kept"),
-        (lambda x, y: box(x, y, 14, 10, "part", 0.5, "currentColor", width=2),
+        ("part", "kept"),
+        (lambda x, y: box(x, y, 14, 10, "part", TINT, "currentColor", width=2),
          "finished"),
         (lambda x, y: box(x, y, 14, 10, "paper", stroke="faint", dashes="3 3"),
          "cut")], 60)
