@@ -85,7 +85,7 @@ def dnn_mean():
 
 
 def split_gradient():
-    """dn, its parts along 1, 1, 1, 1 and along n, and the rest."""
+    """dn, its parts along (1,1,1,1) and along n, and the rest."""
     ones = [mean(DN)] * 4
     along = [n * dnn_mean() for n in N_ROW]
     return DN, ones, along, [d - a - b for d, a, b in zip(DN, ones, along)]
@@ -94,7 +94,7 @@ def split_gradient():
 def gradient_bars():
     """dn as the sum of three rows of bars, and what becomes of the last."""
     whole, ones, along, rest = split_gradient()
-    parts, w, ones_name = [], 18, "along 1, 1, 1, 1"
+    parts, w, ones_name = [], 18, "along (1,1,1,1)"
     for i, (sign, name, values, fill) in enumerate((
             ("", "dn", whole, "gradient"), ("=", ones_name, ones, "faint"),
             ("+", "along n", along, "faint"), ("+", "rest", rest, "gradient"))):
@@ -105,7 +105,7 @@ def gradient_bars():
         parts += [text(x + (j + 0.5) * w, 152, number(v).replace("-", "−"), size=11)
                   for j, v in enumerate(values)]
     return svg(212, parts + [
-        text(180, 14, "n = " + row_of(N_ROW), bold=True),
+        text(180, 14, f"n = ({row_of(N_ROW)})", bold=True),
         text(180, 31, f"rstd = ½, dn_mean = {number(mean(DN))}, dnn_mean = "
              + number(dnn_mean()), size=11),
         text(132, 170, "dn_mean", size=11), text(222, 170, "n · dnn_mean", size=11),
@@ -136,7 +136,7 @@ def gradient_box():
               arrow(path[2:4], "gradient", 2.5),
               arrow([path[0], path[3]], "gradient", 1.5)]
     middle = [(a + b) / 2 for a, b in zip(path[0], path[3])]
-    parts += [text(path[0][0] + 70, y + 18, "along 1, 1, 1, 1, length "
+    parts += [text(path[0][0] + 70, y + 18, "along (1,1,1,1), length "
                    + number(lengths[0]) + ": removed", size=11),
               text(path[1][0] + 34, path[1][1] - 6, "along n,", "start", 11),
               text(path[1][0] + 34, path[1][1] + 8, "length "
@@ -162,7 +162,7 @@ def gradient_paths():
         parts += [arrow([(180, 20), (x, 50)], "gradient"),
                   label(x - 58, 52, 116, 52, words, "part", size=10.5),
                   arrow([(x, 104), (180 + (x - 180) * 0.07, 144)], "gradient"),
-                  text(180 + (i - 1) * 68 + (8 if i == 1 else 0), 138 - 12 * (i == 1),
+                  text(180 + (i - 1) * 68 + (13 if i == 1 else 0), 138 - 14 * (i == 1),
                        number(value).replace("-", "−"))]
     total = sum(value for *_, value in ways)
     return svg(190, parts + [joint(180, 150),
@@ -173,12 +173,12 @@ def gradient_paths():
 
 def norm_backward():
     """The backward pass of a norm, in the numbers worked out above: what is left of
-    dn without its mean, which is its part along 1, 1, 1, 1, and without its part
+    dn without its mean, which is its part along (1,1,1,1), and without its part
     along n goes on. The box shows the same in space: the parts are at right angles,
     and dn is the diagonal. Below, the three ways from dn to the first number of dx.
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
-    along 1, which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a rest,
+    along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a rest,
     -2 2 -2 2. The first two parts are grey: they are removed. The rest times
     rstd, which is a half, is dx: -1 1 -1 1. Second, the same three parts as edges
     of a box, at right angles to each other and 8, 4 and 4 long, with dn as the

@@ -1,10 +1,10 @@
 """Drawings of rows and columns in memory, for the walkthrough: heads, masks,
 padding, the cache, a training step. plots.py says what a picture's function is.
 """
-from drawing import arrow, box, label, legend, line, svg, text, upright
+from drawing import TINT, arrow, box, label, legend, line, svg, text, upright
 
 
-def swatch(fill, opacity=0.25, dashes=None):
+def swatch(fill, opacity=TINT, dashes=None):
     """A cell in a legend."""
     return lambda x, y: box(x, y, 14, 10, fill or "none", opacity, "faint", dashes)
 
@@ -85,7 +85,7 @@ def mask_grid(title, keys, rows):
         parts += [text(x + (i + 0.5) * cell, y - 6, keys[i], size=11),
                   text(x - 8, y + (i + 0.5) * cell + 4, keys[i], "end", 11)]
         for j, visible in enumerate(row):
-            parts.append(box(x + j * cell, y + i * cell, cell, cell, "weight", 0.25,
+            parts.append(box(x + j * cell, y + i * cell, cell, cell, "weight", TINT,
                              "faint", width=0.75) if visible else
                          hatched(x + j * cell, y + i * cell, cell, cell))
             if visible:
@@ -129,13 +129,13 @@ def padded_batch():
         parts.append(text(x - 8, y + (i + 0.5) * h + 4, f"sentence {i}", "end", 11))
         for j in range(5):
             if j < len(words):
-                parts += [box(x + j * w, y + i * h, w, h, "part", 0.12, "faint",
+                parts += [box(x + j * w, y + i * h, w, h, "part", TINT, "faint",
                               width=0.75),
                           text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4, words[j])]
             else:
                 parts += [hatched(x + j * w, y + i * h, w, h)]
     keys, high = legend(y + 3 * h + 12, [
-        (swatch("part", 0.12), "a token"),
+        (swatch("part", TINT), "a token"),
         (hatched_swatch, "pad: computed, thrown away")], x)
     return svg(y + 3 * h + 12 + high, parts + keys)
 
@@ -149,7 +149,7 @@ def padded_attention():
     for i, name in enumerate(names):
         parts += [text(x + (i + 0.5) * cell, y - 7, name, size=10.5),
                   text(x - 8, y + (i + 0.5) * cell + 4, name, "end", 10.5)]
-        parts += [box(x + j * cell, y + i * cell, cell, cell, "weight", 0.25, "faint",
+        parts += [box(x + j * cell, y + i * cell, cell, cell, "weight", TINT, "faint",
                       width=0.75) if j < 2 else
                   hatched(x + j * cell, y + i * cell, cell, cell) for j in range(5)]
     right = x + 5 * cell + 12
@@ -185,7 +185,7 @@ def places(title, batches):
     for batch in batches:
         for n in batch:
             parts.append(text(14, y + 10, n, "end", 11))
-            parts += [box(20 + j * cell, y, cell - 1, cell - 1, "part", 0.35)
+            parts += [box(20 + j * cell, y, cell - 1, cell - 1, "part", TINT, "part")
                       if j < n else hatched(20 + j * cell, y, cell - 1, cell - 1)
                       for j in range(max(batch))]
             y += cell
@@ -217,49 +217,57 @@ def cache_steps(step=2):
     """The causal mask, and beside it the rows of the cache after that step."""
     cell, x, y, right, wide = 22, 60, 54, 232, 54
     parts = [text(x + 3 * cell, 14, "causal mask", bold=True),
-             text(x + 3 * cell, 30, "a row: what a word sees", size=10.5),
+             text(x + 3 * cell, 30, "a row: the keys that a word sees", size=10.5),
              text(right + wide, 14, "cache", bold=True),
              text(right + wide / 2, 46, "keys", fill="key", bold=True, size=11),
              text(right + 1.5 * wide, 46, "values", fill="value", bold=True, size=11)]
     for i, word in enumerate(WRITTEN):
         top = y + i * cell
         parts += [text(x - 6, top + 15, word, "end", 11, bold=i == step),
+                  text(x + (i + 0.5) * cell, y - 8, i, size=11),
                   text(right - 6, top + 15, i, "end", 11)]
         parts += [box(x + j * cell, top, cell, cell, "weight",
-                      0.6 if i == step else 0.18, "faint", width=0.75)
+                      0.5 if i == step else TINT, "faint", width=0.75)
                   if j <= i else hatched(x + j * cell, top, cell, cell)
                   for j in range(len(WRITTEN))]
         for j, fill in enumerate(("key", "value")):
             known = i <= step
             parts.append(box(right + j * wide, top, wide, cell,
                              fill if known else "none",
-                             (0.6 if i == step else 0.18) if known else 1, "faint",
+                             (0.5 if i == step else TINT) if known else 1, "faint",
                              None if known else "3 3", width=0.75))
         note = "kept" if i < step else "new" if i == step else ""
         parts += [text(right + (j + 0.5) * wide, top + 15, note, size=10.5,
                        bold=i == step) for j in range(2)]
     top = y + step * cell
     parts += [box(x - 1, top, 6 * cell + 2, cell, stroke="currentColor", width=2),
-              arrow([(x + 6 * cell + 4, top + 11), (right - 17, top + 11)])]
+              line([(x + 6 * cell + 1, top + 11), (right - 28, top + 11)]),
+              line([(right - 22, y + 4), (right - 28, y + 4),
+                    (right - 28, top + cell - 4), (right - 22, top + cell - 4)])]
     bottom = y + 6 * cell
-    parts += [text(x, bottom + 20, "Step 2: one query, that of “voiture”. It sees",
+    keys, high = legend(bottom + 12, [
+        ("weight", "seen"), (swatch("weight", 0.5), "seen in step 2"),
+        (hatched_swatch, "hidden: comes later")], 24)
+    low = bottom + 12 + high
+    parts += [text(24, low + 14, "Step 2: one query, that of “voiture”. It sees rows 0",
                    "start"),
-              text(x, bottom + 36, "rows 0 to 2, so only row 2 has to be computed.",
-                   "start")]
-    return svg(bottom + 44, parts)
+              text(24, low + 30, "to 2. Rows 0 and 1 are kept from the steps before,",
+                   "start"),
+              text(24, low + 46, "so only row 2 has to be computed.", "start")]
+    return svg(low + 54, parts + keys)
 
 
 def cache_memory(step=2, room=6):
     """Two sentences in the memory of k."""
     h, x, y, wide = 15, 150, 40, 96
-    parts = [text(8, 14, "in memory: k of a layer, two sentences, P = 6", "start",
+    parts = [text(8, 14, "in memory: k of a layer, P = 6 rows a sentence", "start",
                   bold=True), text(x + wide / 2, 32, "D numbers", size=10.5)]
     for r in range(2 * room):
         b, t = divmod(r, room)
         top = y + r * h + 8 * b
         known = t <= step
         parts += [box(x, top, wide, h, "key" if known else "none",
-                      (0.6 if t == step else 0.18) if known else 1, "faint",
+                      (0.5 if t == step else TINT) if known else 1, "faint",
                       None if known else "3 3", width=0.75),
                   text(x - 8, top + 11.5, f"row {b}·P + {t}", "end", 10.5,
                        bold=t == step)]
@@ -274,20 +282,21 @@ def cache_memory(step=2, room=6):
                           "start", 11))
     bottom = y + 2 * room * h + 8
     keys, high = legend(bottom + 12, [
-        (swatch("key", 0.18), "kept"), (swatch("key", 0.6), "new in this step"),
-        (swatch(None, 1, "3 3"), "not written yet")], 40)
+        (swatch("key", TINT), "kept"), (swatch("key", 0.5), "new in this step"),
+        (swatch(None, 1, "3 3"), "still empty")], 40)
     return svg(bottom + 12 + high, parts + keys)
 
 
 def cache():
     """The cache in step 2, when "start la voiture" has been written. A row of the
     causal mask says which keys and values a word needs; all but its own are there
-    already. Rows are P apart from sentence to sentence.
+    already. A sentence has P rows,
+    and so the new rows lie P rows apart.
 
     First, a causal mask of six words, with row 2, of "voiture", framed: it sees
-    the keys 0, 1 and 2. An arrow leads to the same row of the cache, which has
+    the keys 0, 1 and 2. A bracket leads to rows 0 to 2 of the cache, which has
     columns for keys and values. Rows 0 and 1 are kept from earlier steps, row 2
-    is new, and rows 3 to 5 are not written yet. Second, how the keys of two
+    is new, and rows 3 to 5 are still empty. Second, how the keys of two
     sentences lie in memory: rows 0·P+0 to 0·P+5, then 1·P+0 to 1·P+5, each D
     numbers. In both sentences rows 0 and 1 are kept, row 2 is new, and the others
     are still empty. The two new rows form one matrix (B,D) whose rows are P rows

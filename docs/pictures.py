@@ -279,7 +279,7 @@ def beam_steps(wide=2):
 def beam():
     """A beam of two. In each step the hypotheses grow by one word, and the two most
     probable candidates are kept; the others are cut. A number is the probability of
-    all words since "start": 0.5 for "il" times 0.5 for "dort" after it make 0.25.
+    all words since "start": 0.5 for "il" times 0.5 for "dort" after it is 0.25.
     Greedy decoding would have followed "il" and missed "elle dort".
 
     A tree that grows from left to right, with the probability of each beginning.
@@ -289,13 +289,13 @@ def beam():
     gives 0.324 and from "il dort" 0.225; both are finished, and what "mange" would
     give is cut. The best is "elle dort", end.
     """
-    w, h, parts, at = 72, 22, [], {(): (4, 150)}
+    w, h, parts, at = 78, 22, [], {(): (4, 150)}
     parts.append(text(4, 155, "start", "start", bold=True))
     steps = beam_steps()
     finished = max(p for step in steps for words, p, _ in step
                    if words[-1] == "end")
     for t, candidates in enumerate(steps):
-        x = 60 + 104 * t
+        x = 58 + 112 * t
         parts.append(text(x + w / 2, 14, f"step {t}", bold=True))
         gap = 250 / len(candidates)
         for i, (words, p, kept) in enumerate(candidates):
