@@ -39,8 +39,9 @@ def meeting(title, names, matrices, fills, notes):
 
 
 def product_gradient():
-    """The product c = a b, and its gradients, each at the place of its matrix. A
-    number of a meets a row of b and makes a row of c; its gradient comes back
+    """The product c = a b, and its gradients (red), each at the place of its matrix: da
+    is the gradient of the loss with respect to a. Rows and columns count from 0. A
+    number of a multiplies a row of b and adds to a row of c; its gradient comes back
     from these two rows. A number of b: the same with columns.
 
     Three drawings of one arrangement: a (2,3) on the left, b (3,2) above, and c
@@ -56,14 +57,14 @@ def product_gradient():
     used = {(2, 0): "part", (2, 1): "part"}
     first = meeting("c = a b", "abc", (A, B, times(A, B)),
                     ({(1, 2): "part"}, used, {(1, 0): "part", (1, 1): "part"}),
-                    ["a₁₂ times row 2 of b", "is part of row 1 of c"])
+                    ["a₁₂ times row 2 of b", "is added into row 1 of c"])
     second = meeting("da = dc bᵀ", ("da", "b", "dc"), (da, B, DC),
                      ({(1, 2): "gradient"}, used, row),
-                     ["da₁₂ = row 1 of dc", "· row 2 of b = 0·2 + 2·2 = 4"])
+                     ["da₁₂ = row 1 of dc times", "row 2 of b = 0·2 + 2·2 = 4"])
     third = meeting("db = aᵀ dc", ("a", "db", "dc"), (A, db, DC),
                     ({(0, 2): "part", (1, 2): "part"}, {(2, 1): "gradient"},
                      {(0, 1): "gradient", (1, 1): "gradient"}),
-                    ["db₂₁ = column 2 of a", "· column 1 of dc = 3·0 + 6·2 = 12"])
+                    ["db₂₁ = column 2 of a times", "column 1 of dc = 3·0 + 6·2 = 12"])
     return first + second + third
 
 

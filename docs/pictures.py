@@ -63,8 +63,9 @@ def mixed(x, y, w, unit, weights, values):
 
 
 def mixture():
-    """One head of a trained model, about to write "la". Its query, sixteen numbers, is
-    compared with the key of every word; the scores become weights, and the weights
+    """One head of a trained model. The decoder stands at "start" and is to write "la".
+    Its query, sixteen numbers, is compared with the key of every English word. A score
+    is their dot product, scaled by 1/√16; the scores become weights, and the weights
     mix the values. Each word has one colour; "car" gives the most.
 
     Top left, the query of the position of "start": sixteen numbers, drawn as
@@ -104,11 +105,13 @@ def mixture():
                    bold=True)]
     parts += stacked(50, 297, 308, 18, weights)
     parts += [text(50, 340, "out: the values, mixed in these proportions",
-                   "start", bold=True)]
-    parts += mixed(50, 382, 19.25, 15, weights, values)
-    keys, high = legend(424, [(lambda x, y: box(x, y + 4, 14, 2, "currentColor"),
+                   "start", bold=True),
+              text(50, 356, "drawn four times as high as the values above", "start",
+                   11)]
+    parts += mixed(50, 404, 19.25, 16, weights, values)
+    keys, high = legend(446, [(lambda x, y: box(x, y + 4, 14, 2, "currentColor"),
                                "sum of the contributions")], 50)
-    return svg(424 + high, parts + keys)
+    return svg(446 + high, parts + keys)
 
 
 def mixtures(rows, names, before, left=104):
@@ -134,8 +137,9 @@ def recorded(kind, layer, head):
 
 def mixture_heads():
     """The weights of one query in the four heads of the last layer, when the model is
-    to write "la". Each head makes a mixture of its own: three take everything from
-    "the", and one takes most from "car".
+    to write "la". Each head makes its own mixture: here three take everything from
+    "the", and head 2, the one of chapter 2, takes most from "car".
+    None takes more than a trace from "fast" or the end.
 
     Four bars of length 1, one for each head of cross-attention in the last layer
     when the model is to write "la", coloured by word. Heads 0, 1 and 3 are filled
@@ -148,8 +152,8 @@ def mixture_heads():
 
 def mixture_encoder():
     """Self-attention in the encoder: one head of the second layer reads "the red car
-    is fast". Every word makes a query, and here all but one of them take
-    everything from "car".
+    is fast" and the end. Every word makes a query, and here all but one of them
+    take everything from "car". A share below 0.1 has no number.
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,
     coloured by the word that is looked at. The bars of "the", "red", "is",
@@ -223,7 +227,7 @@ def merge_tree(word, merges, x, bottom, step=28):
             parts += [line([(left_at, left_top - 14), (left_at, y + 21),
                             (at, y + 21), (at, top - 14)], "part"),
                       line([(middle, y + 21), (middle, y + 6)], "part"),
-                      text(middle + 5, y + 18, n, "start", 10.5, "part")]
+                      text(middle + 5, y + 18, n, "start", 12, bold=True)]
             done.append((left + piece, middle, y))
             parts.append(text(middle, y, left + piece, size=14))
         pieces = done
@@ -234,9 +238,9 @@ def merge_tree(word, merges, x, bottom, step=28):
 
 
 def merging():
-    """The five merges learned from "cat cats eat eats cat", applied to three words.
-    Numbers say which merge joins two pieces; the tokens are framed. "seats" is new:
-    only one merge fits.
+    """The five merges learned from "cat cats eat eats cat", applied to three words; ␣
+    is the blank before a word. Numbers say which merge joins two pieces; the tokens
+    are framed. "seats" is new: only one merge fits.
 
     Three trees, to be read from bottom to top, with the blank written as an open
     box. "cats": merge 1 joins a and t, merge 2 the blank and c, merge 3 these two;
@@ -246,10 +250,13 @@ def merging():
     """
     merges = learned_merges(TEXT)
     panels = []
-    for word, note in (("cats", "in the training data"),
-                       ("eats", "in the training data"), ("seats", "a new word")):
-        panels.append(svg(146, merge_tree(word, merges, 18, 118)
-                          + [text(10, 138, note, "start", 11, "faint")], 176))
+    for word, note, top in (("cats", "in the training data", -10),
+                            ("eats", "in the training data", -10),
+                            ("seats", "a new word", 34)):
+        parts = merge_tree(word, merges, 18, 118)
+        panels.append(svg(128 - top, parts + [
+            text(10, top + 12, word, "start", bold=True),
+            text(52, top + 12, note, "start", 11, "faint")], 176, top))
     return "".join(panels)
 
 
@@ -295,7 +302,7 @@ def beam():
     finished = max(p for step in steps for words, p, _ in step
                    if words[-1] == "end")
     for t, candidates in enumerate(steps):
-        x = 58 + 112 * t
+        x = 56 + 110 * t
         parts.append(text(x + w / 2, 14, f"step {t}", bold=True))
         gap = 250 / len(candidates)
         for i, (words, p, kept) in enumerate(candidates):
