@@ -17,6 +17,7 @@ import math
 from html import escape
 
 WIDTH = 360
+TINT = "var(--tint,0.18)"  # how strong a colour is behind words
 COLOURS = {  # name: what it is on white paper, for a picture outside a page
     "query": "#1f5fa8", "key": "#b0601a", "value": "#2b7a3d",
     "weight": "#7a3fa0", "gradient": "#c02942", "part": "#5d6b7a",
@@ -64,7 +65,9 @@ def box(x, y, w, h, fill="none", opacity=1, stroke=None, dashes=None, radius=0,
         width=1, inside=""):
     """A rectangle. A stroke of None draws no line."""
     look = f'fill="{colour(fill)}"'
-    look += f' fill-opacity="{number(opacity)}"' if opacity != 1 else ""
+    if opacity != 1:
+        strong = opacity if opacity == TINT else number(opacity)
+        look += f' fill-opacity="{strong}"'
     if stroke:
         look += f' stroke="{colour(stroke)}" stroke-width="{number(width)}"'
     look += f' stroke-dasharray="{dashes}"' if dashes else ""
@@ -108,7 +111,7 @@ def label(x, y, w, h, words, fill="part", dashes=None, size=None):
     """Words in a box of a tint; a list of them is several lines."""
     lines = [words] if isinstance(words, str) else words
     top = y + h / 2 + 4 - 7 * (len(lines) - 1)
-    return (box(x, y, w, h, fill, 0.18, fill, dashes, radius=3)
+    return (box(x, y, w, h, fill, TINT, fill, dashes, radius=3)
             + "".join(text(x + w / 2, top + 14 * i, words, size=size)
                       for i, words in enumerate(lines)))
 
@@ -132,7 +135,7 @@ def legend(y, items, x=8, room=WIDTH):
         if left > x and left + wide > room:
             left, top = x, top + 18
         parts.append(swatch(left, top) if callable(swatch) else
-                     box(left, top, 14, 10, swatch, 0.5, swatch))
+                     box(left, top, 14, 10, swatch, TINT, swatch))
         parts.append(text(left + 19, top + 9, words, "start", 11))
         left += wide + 10
     return parts, top + 18 - y
@@ -145,7 +148,7 @@ def grid(x, y, cell, rows, fill=None, size=None):
         for j, value in enumerate(row):
             tint = fill(i, j) if fill else None
             parts.append(box(x + j * cell, y + i * cell, cell, cell,
-                             tint or "none", 0.25 if tint else 1,
+                             tint or "none", TINT if tint else 1,
                              "faint", width=0.75))
             parts.append(text(x + (j + 0.5) * cell, y + (i + 0.5) * cell + 4,
                               value, size=size) if value != "" else "")

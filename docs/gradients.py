@@ -3,8 +3,8 @@ the numbers of the examples by hand. plots.py says what a picture's function is.
 """
 import math
 
-from drawing import (arrow, bars, box, decimals, grid, joint, label, legend, line,
-                     number, svg, text)
+from drawing import (TINT, arrow, bars, box, decimals, grid, joint, label, legend,
+                     line, number, svg, text)
 from pictures import softmax
 
 # ---------------------------------------------------------------- the product
@@ -39,9 +39,10 @@ def meeting(title, names, matrices, fills, notes):
 
 
 def product_gradient():
-    """The product c = a b, and its gradients, each at the place of its matrix. A
-    number of a multiplies a row of b and enters a row of c; its gradient comes
-    back from these two rows. For a number of b, read columns instead.
+    """The product c = a b, and its gradients (red), each at the place of its matrix: da
+    is the gradient of the loss with respect to a. Rows and columns count from 0. A
+    number of a multiplies a row of b and adds to a row of c; its gradient comes back
+    from these two rows. A number of b: the same with columns.
 
     Three drawings of one arrangement: a (2,3) on the left, b (3,2) above, and c
     (2,2) where the rows of a meet the columns of b. In the first, a_12 = 3, row
@@ -56,14 +57,14 @@ def product_gradient():
     used = {(2, 0): "part", (2, 1): "part"}
     first = meeting("c = a b", "abc", (A, B, times(A, B)),
                     ({(1, 2): "part"}, used, {(1, 0): "part", (1, 1): "part"}),
-                    ["a₁₂ times row 2 of b", "is part of row 1 of c"])
+                    ["a₁₂ times row 2 of b", "is added into row 1 of c"])
     second = meeting("da = dc bᵀ", ("da", "b", "dc"), (da, B, DC),
                      ({(1, 2): "gradient"}, used, row),
-                     ["da₁₂ = row 1 of dc", "· row 2 of b = 0·2 + 2·2 = 4"])
+                     ["da₁₂ = row 1 of dc times", "row 2 of b = 0·2 + 2·2 = 4"])
     third = meeting("db = aᵀ dc", ("a", "db", "dc"), (A, db, DC),
                     ({(0, 2): "part", (1, 2): "part"}, {(2, 1): "gradient"},
                      {(0, 1): "gradient", (1, 1): "gradient"}),
-                    ["db₂₁ = column 2 of a", "· column 1 of dc = 3·0 + 6·2 = 12"])
+                    ["db₂₁ = column 2 of a times", "column 1 of dc = 3·0 + 6·2 = 12"])
     return first + second + third
 
 
@@ -80,32 +81,40 @@ def row_of(values):
     return ", ".join(number(v).replace("-", "−") for v in values)
 
 
+def dnn_mean():
+    return mean([d * n for d, n in zip(DN, N_ROW)])
+
+
 def split_gradient():
-    """dn, its part along 1, its part along n, and the rest."""
+    """dn, its parts along (1,1,1,1) and along n, and the rest."""
     ones = [mean(DN)] * 4
-    along = [n * mean([d * m for d, m in zip(DN, N_ROW)]) for n in N_ROW]
+    along = [n * dnn_mean() for n in N_ROW]
     return DN, ones, along, [d - a - b for d, a, b in zip(DN, ones, along)]
 
 
 def gradient_bars():
     """dn as the sum of three rows of bars, and what becomes of the last."""
     whole, ones, along, rest = split_gradient()
-    parts, w = [], 15
+    parts, w, ones_name = [], 18, "along (1,1,1,1)"
     for i, (sign, name, values, fill) in enumerate((
-            ("", "dn", whole, "gradient"), ("=", "along 1", ones, "faint"),
+            ("", "dn", whole, "gradient"), ("=", ones_name, ones, "faint"),
             ("+", "along n", along, "faint"), ("+", "rest", rest, "gradient"))):
-        x = 12 + 90 * i
-        parts += [text(x - 8, 70, sign, size=15),
-                  text(x + 30, 14, name, bold=True)]
-        parts += bars(x, 80, values, fill, w, 6)
-        parts += [text(x + (j + 0.5) * w, 112, number(v).replace("-", "−"), size=11)
+        x = 6 + 90 * i
+        parts += [text(x - 9, 112, sign, size=15),
+                  text(x + 36, 54, name, bold=True)]
+        parts += bars(x, 122, values, fill, w, 6)
+        parts += [text(x + (j + 0.5) * w, 152, number(v).replace("-", "−"), size=11)
                   for j, v in enumerate(values)]
-    parts += [line([(102, 124), (102, 129), (252, 129), (252, 124)], "faint"),
-              text(177, 144, "removed: dn_mean and n · dnn_mean", size=11),
-              line([(282, 124), (282, 129), (342, 129), (342, 124)], "gradient"),
-              text(312, 144, "times rstd: dx", size=11, fill="gradient"),
-              text(312, 160, row_of(RSTD * r for r in rest), size=11)]
-    return svg(168, parts)
+    return svg(212, parts + [
+        text(180, 14, f"n = ({row_of(N_ROW)})", bold=True),
+        text(180, 31, f"rstd = ½, dn_mean = {number(mean(DN))}, dnn_mean = "
+             + number(dnn_mean()), size=11),
+        text(132, 170, "dn_mean", size=11), text(222, 170, "n · dnn_mean", size=11),
+        line([(96, 176), (96, 181), (258, 181), (258, 176)], "faint"),
+        text(177, 195, "removed", size=11),
+        line([(276, 160), (276, 165), (348, 165), (348, 160)], "gradient"),
+        text(312, 179, "times rstd = dx:", size=11, fill="gradient"),
+        text(312, 195, row_of(RSTD * r for r in rest), size=11)])
 
 
 def gradient_box():
@@ -128,14 +137,14 @@ def gradient_box():
               arrow(path[2:4], "gradient", 2.5),
               arrow([path[0], path[3]], "gradient", 1.5)]
     middle = [(a + b) / 2 for a, b in zip(path[0], path[3])]
-    parts += [text(path[0][0] + 70, y + 18, "along 1, length "
+    parts += [text(path[0][0] + 70, y + 18, "along (1,1,1,1), length "
                    + number(lengths[0]) + ": removed", size=11),
               text(path[1][0] + 34, path[1][1] - 6, "along n,", "start", 11),
               text(path[1][0] + 34, path[1][1] + 8, "length "
                    + number(lengths[1]) + ":", "start", 11),
               text(path[1][0] + 34, path[1][1] + 22, "removed", "start", 11),
-              text(path[3][0] + 7, path[3][1] + 36, "rest", "start",
-                   fill="gradient", bold=True),
+              text(path[3][0] + 7, path[3][1] + 36, "rest, length "
+                   + number(lengths[2]), "start", fill="gradient", bold=True),
               text(middle[0] - 12, middle[1] - 8, "dn", "end", fill="gradient",
                    bold=True)]
     return svg(150, parts)
@@ -144,33 +153,33 @@ def gradient_box():
 def gradient_paths():
     """The three ways from dn to dx, for the first of four numbers."""
     n = N_ROW[0]
-    ways = [("directly", "rstd · dn", RSTD * DN[0]),
-            ("through μ", "− rstd · dn_mean", -RSTD * mean(DN)),
-            ("through rstd", "− rstd · n · dnn_mean", -RSTD * n * mean(
-                [d * m for d, m in zip(DN, N_ROW)]))]
+    ways = [("directly", "rstd · dn₀", "½ · 0", RSTD * DN[0]),
+            ("through μ", "− rstd · dn_mean", "− ½ · 4", -RSTD * mean(DN)),
+            ("through rstd", "− rstd · n₀ · dnn_mean", "− ½ · (−1) · 2",
+             -RSTD * n * dnn_mean())]
     parts = [text(180, 14, "dn: one row, 0, 4, 4, 8", fill="gradient", bold=True)]
-    for i, (name, formula, value) in enumerate(ways):
+    for i, (*words, value) in enumerate(ways):
         x = 60 + 120 * i
         parts += [arrow([(180, 20), (x, 50)], "gradient"),
-                  label(x - 56, 52, 112, 38, [name, formula], "part", size=10.5),
-                  arrow([(x, 90), (180 + (x - 180) * 0.07, 130)], "gradient"),
-                  text(x + (16 if i == 2 else -16 if i == 0 else 6), 110,
-                       number(value).replace("-", "−"),
-                       "start" if i else "end")]
+                  label(x - 58, 52, 116, 52, words, "part", size=10.5),
+                  arrow([(x, 104), (180 + (x - 180) * 0.07, 144)], "gradient"),
+                  text(180 + (i - 1) * 68 + (13 if i == 1 else 0), 138 - 14 * (i == 1),
+                       number(value).replace("-", "−"))]
     total = sum(value for *_, value in ways)
-    return svg(176, parts + [joint(180, 136),
-                             arrow([(180, 143), (180, 160)], "gradient"),
-                             text(180, 173, f"dx₀ = {number(total)}"
+    return svg(190, parts + [joint(180, 150),
+                             arrow([(180, 157), (180, 174)], "gradient"),
+                             text(180, 187, f"dx₀ = {number(total)}"
                                   .replace("-", "−"), fill="gradient", bold=True)])
 
 
 def norm_backward():
-    """The backward pass of a norm, in the numbers worked out above: dn loses its part
-    along 1 (its mean) and its part along n, and only the rest goes on. Below, the
-    three ways from dn to one number of dx.
+    """The backward pass of a norm, in the numbers worked out above: what is left of
+    dn without its mean, which is its part along (1,1,1,1), and without its part
+    along n goes on. The box shows the same in space: the parts are at right angles,
+    and dn is the diagonal. Below, the three ways from dn to the first number of dx.
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
-    along 1, which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a rest,
+    along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a rest,
     -2 2 -2 2. The first two parts are grey: they are removed. The rest times
     rstd, which is a half, is dx: -1 1 -1 1. Second, the same three parts as edges
     of a box, at right angles to each other and 8, 4 and 4 long, with dn as the
@@ -187,54 +196,54 @@ LOGITS, EXPECTED = [1, 2, 0], 1
 
 
 def loss_bars(left, title, targets):
-    """Logits with the gradient as arrows; below, where these come from."""
-    p, w, step = softmax(LOGITS), 24, 46
-    parts = [text(left, 14, title, "start", bold=True),
-             line([(left, 118), (left + 130, 118)], "faint", 0.75),
-             line([(left, 262), (left + 130, 262)], "faint", 0.75)]
+    """For each word its logit and its probability, with an arrow to the target."""
+    p, w, step, unit = softmax(LOGITS), 24, 46, 110
+    parts = [text(left, 14, title, "start", bold=True)]
+    parts += [line([(left, y), (left + 130, y)], "faint", 0.75)
+              for y in (104, 252)]
     for j, (z, share, q) in enumerate(zip(LOGITS, p, targets)):
-        x, dz = left + 8 + step * j, share - q
-        parts += [box(x, 118 - 34 * z, w, 34 * z, "part", 0.55) if z else "",
-                  text(x + w / 2 - 4, 134, f"z = {z}", size=11),
-                  arrow([(x + w + 5, 118 - 34 * z),
-                         (x + w + 5, 118 - 34 * z - 100 * dz)], "gradient", 2),
-                  text(x + w / 2 + 2, 152, decimals(dz), size=11.5,
-                       fill="gradient", bold=True),
-                  box(x, 262 - 80 * share, w, 80 * share, "weight", 0.6),
-                  line([(x - 4, 262 - 80 * q), (x + w + 4, 262 - 80 * q)],
-                       "currentColor", 2.5),
-                  arrow([(x + w + 9, 262 - 80 * q), (x + w + 9, 262 - 80 * share)],
-                        "gradient", 1.5, head=4),
-                  text(x + w / 2, 278, f"word {j}", size=11),
-                  text(x + w / 2, 292, decimals(share), size=10.5, fill="weight")]
+        x, aim = left + 8 + step * j, 252 - unit * q
+        middle, top = x + w / 2, 252 - unit * share
+        parts += [text(middle, 34, f"word {j}", size=11),
+                  box(x, 104 - 28 * z, w, 28 * z, "part", TINT, "part") if z else "",
+                  text(middle, 119, z, size=11),
+                  box(x, top, w, 252 - top, "weight", TINT, "weight"),
+                  line([(x - 4, aim), (x + w + 4, aim)], width=2.5),
+                  arrow([(x + w + 9, top), (x + w + 9, aim)], "gradient", 1.5,
+                        head=3.5),
+                  text(middle, 269, decimals(share), size=11, fill="weight"),
+                  text(middle, 285, decimals(q), size=11),
+                  text(middle, 301, decimals(share - q), size=11,
+                       fill="gradient", bold=True)]
     return parts
 
 
 def logits():
-    """The gradient of the loss for three logits, word 1 being expected: an arrow of
-    length p - q for each. It points up where a word gets too much probability, and
-    down where it gets too little; a step of training goes the other way. On the
-    right, with label smoothing 0.1.
+    """The gradient of the loss for three logits, word 1 being expected: dz = p − q.
+    The arrows lead from p to q, against the gradient, as a step of training does:
+    it raises the logit of word 1 and lowers the others. On the right, with label
+    smoothing 0.1.
 
     Two columns, each with three bars of logits, 1, 2 and 0, and below them three
-    bars of probabilities p, 0.24, 0.67 and 0.09, with a mark at the target q.
-    Left, without smoothing: q is 0, 1, 0, and the arrows p - q are 0.24, -0.33 and
-    0.09. Right, with smoothing 0.1: q is 0.03, 0.93, 0.03, and the arrows are
-    shorter, 0.21, -0.27 and 0.06. In each column they sum to zero.
+    bars of probabilities p, 0.24, 0.67 and 0.09, with a mark at the target q and
+    an arrow from the end of the bar to the mark. Left, without smoothing: q is 0,
+    1, 0, and dz = p - q is 0.24, -0.33 and 0.09. Right, with smoothing 0.1: q is
+    0.03, 0.93, 0.03, and the arrows are shorter: dz is 0.21, -0.27 and 0.06. In
+    each column the three dz sum to zero.
     """
     hard = [float(j == EXPECTED) for j in range(3)]
     soft = [0.9 * q + 0.1 / 3 for q in hard]
-    parts = loss_bars(36, "q: all on word 1", hard) \
-        + loss_bars(206, "q smoothed, ε = 0.1", soft)
-    parts += [text(30, 90, "logit", "end", 11, "part"),
-              text(30, 152, "dz", "end", 11, "gradient"),
-              text(30, 238, "p", "end", 11, "weight")]
-    keys, high = legend(308, [
+    parts = loss_bars(44, "q: all on word 1", hard) \
+        + loss_bars(212, "q smoothed, ε = 0.1", soft)
+    parts += [text(32, y, name, "end", 11, fill, bold=True) for y, name, fill in (
+        (119, "z", "part"), (269, "p", "weight"), (285, "q", None),
+        (301, "dz", "gradient"))]
+    keys, high = legend(316, [
         ("part", "logit z"), ("weight", "probability p"),
         (lambda x, y: line([(x, y + 5), (x + 14, y + 5)], width=2.5), "target q"),
         (lambda x, y: arrow([(x, y + 5), (x + 14, y + 5)], "gradient", 2),
-         "dz = p − q")], 8)
-    return svg(308 + high, parts + keys)
+         "−dz = q − p")], 8)
+    return svg(316 + high, parts + keys)
 
 
 GRADIENTS = {"product-gradient": product_gradient,

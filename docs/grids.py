@@ -1,22 +1,32 @@
 """Drawings of rows and columns in memory, for the walkthrough: heads, masks,
 padding, the cache, a training step. plots.py says what a picture's function is.
 """
-from drawing import arrow, box, label, legend, line, svg, text, upright
+from drawing import TINT, arrow, box, label, legend, line, svg, text, upright
 
 
-def swatch(fill, opacity=0.25, dashes=None):
+def swatch(fill, opacity=TINT, dashes=None):
     """A cell in a legend."""
     return lambda x, y: box(x, y, 14, 10, fill or "none", opacity, "faint", dashes)
 
 
 def hatched(x, y, w, h):
-    """What is hidden, or only fills up: thin slanted lines."""
+    """What the mask hides: thin slanted lines."""
     parts = [box(x, y, w, h, stroke="faint", width=0.75)]
     for start in range(6, int(w + h), 6):
         a, b = min(start, w), min(start, h)
         parts.append(line([(x + a, y + start - a), (x + start - b, y + b)],
                           "faint", 0.6))
     return "".join(parts)
+
+
+def pad(x, y, w, h, words="", dashes="3 3"):
+    """What only fills up."""
+    return box(x, y, w, h, stroke="faint", dashes=dashes, width=0.75) + (
+        text(x + w / 2, y + h / 2 + 4, words, fill="faint") if words else "")
+
+
+def pad_swatch(x, y):
+    return pad(x, y, 14, 10)
 
 
 def hatched_swatch(x, y):
@@ -37,39 +47,42 @@ def heads():
     makes weights (T,S), and from there to the block of context. The other blocks
     go the same way, each through an attention of its own.
     """
-    w, h = 32, 34
-    parts = [text(2, 60, "sentence 0", "start", 11),
-             text(2, 94, "sentence 1", "start", 11)]
+    w, h = 30, 34
+    parts = [text(2, 68, "sentence 0", "start", 11),
+             text(2, 102, "sentence 1", "start", 11)]
 
     def matrix(x, y, name, shape, block, fill):
-        parts.append(text(x + 1.5 * w, y - 26, name, fill=fill, bold=True))
+        middle, below = x + 1.5 * w, name == "context"
+        parts.append(text(x - 7 if below else middle, y - 10 if below else 12, name,
+                          "end" if below else "middle", fill=fill, bold=True))
         for j in range(3):
-            parts.append(text(x + (j + 0.5) * w, y - 8,
-                              f"head {j}" if name == "context" else j, size=10))
+            parts.append(text(x + (j + 0.5) * w, y + (2 * h + 13 if below else -6), j,
+                              size=10))
         for i in range(2):
             for j in range(3):
                 tint = fill if i == j == 1 else None
                 parts.append(box(x + j * w, y + i * h, w, h, tint or "none", 0.3
                                  if tint else 1, "faint", width=0.75))
-        parts.append(text(x + 1.5 * w, y + 1.5 * h + 4, block, size=10.5))
-        parts.append(text(x + 1.5 * w, y + 2 * h + 14, shape, size=10))
+        parts.append(text(middle, y + 1.5 * h + 4, block, size=10.5))
+        parts.append(text(x - 7 if below else middle, y + 4 if below else 25, shape,
+                          "end" if below else "middle", 10))
 
     for x, name, shape, block, fill in (
             (64, "q", "(B·T,D)", "(T,K)", "query"),
             (163, "k", "(B·S,D)", "(S,K)", "key"),
             (262, "v", "(B·S,D)", "(S,K)", "value")):
-        matrix(x, 38, name, shape, block, fill)
-        parts.append(arrow([(x + 48, 126), (x + 48 + (211 - x - 48) * 0.6, 154)],
+        matrix(x, 46, name, shape, block, fill)
+        parts.append(arrow([(x + 45, 115), (x + 45 + (208 - x - 45) * 0.6, 142)],
                            fill))
-    parts += [label(126, 156, 170, 40, ["attention of head 1,",
+    matrix(163, 214, "context", "(B·T,D)", "(T,K)", None)
+    parts += [label(123, 144, 170, 40, ["attention of head 1,",
                                         "sentence 1: weights (T,S)"], "weight"),
-              arrow([(211, 196), (211, 214)])]
-    w = 44
-    matrix(145, 256, "context", "(B·T,D)", "(T,K)", None)
-    parts.append(box(145 + w, 256 + h, w, h, "part", 0.3))
-    parts += [text(138, 278, "sentence 0", "end", 11),
-              text(138, 312, "sentence 1", "end", 11)]
-    return svg(344, parts)
+              box(163 + w, 214 + h, w, h, "part", TINT),
+              arrow([(208, 184), (208, 214 + h)]),
+              text(57, 40, "head", "end", 10), text(156, 295, "head", "end", 10),
+              text(156, 236, "sentence 0", "end", 11),
+              text(156, 270, "sentence 1", "end", 11)]
+    return svg(304, parts)
 
 
 # ---------------------------------------------------------------- masks
@@ -85,7 +98,7 @@ def mask_grid(title, keys, rows):
         parts += [text(x + (i + 0.5) * cell, y - 6, keys[i], size=11),
                   text(x - 8, y + (i + 0.5) * cell + 4, keys[i], "end", 11)]
         for j, visible in enumerate(row):
-            parts.append(box(x + j * cell, y + i * cell, cell, cell, "weight", 0.25,
+            parts.append(box(x + j * cell, y + i * cell, cell, cell, "weight", TINT,
                              "faint", width=0.75) if visible else
                          hatched(x + j * cell, y + i * cell, cell, cell))
             if visible:
@@ -129,38 +142,40 @@ def padded_batch():
         parts.append(text(x - 8, y + (i + 0.5) * h + 4, f"sentence {i}", "end", 11))
         for j in range(5):
             if j < len(words):
-                parts += [box(x + j * w, y + i * h, w, h, "part", 0.12, "faint",
+                parts += [box(x + j * w, y + i * h, w, h, "part", TINT, "faint",
                               width=0.75),
                           text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4, words[j])]
             else:
-                parts += [hatched(x + j * w, y + i * h, w, h)]
+                parts += [pad(x + j * w, y + i * h, w, h, "pad")]
     keys, high = legend(y + 3 * h + 12, [
-        (swatch("part", 0.12), "a token"),
-        (hatched_swatch, "pad: computed, thrown away")], x)
+        (swatch("part", TINT), "a token"),
+        (pad_swatch, "pad: computed, thrown away")], x)
     return svg(y + 3 * h + 12 + high, parts + keys)
 
 
 def padded_attention():
     """What attention does with the pads of the last sentence."""
-    cell, x, y = 25, 92, 48
+    cell, x, y = 25, 92, 56
     names = SENTENCES[2] + ["pad"] * 3
     parts = [text(8, 14, "the mask of sentence 2: its pads are hidden as keys",
                   "start", bold=True)]
     for i, name in enumerate(names):
         parts += [text(x + (i + 0.5) * cell, y - 7, name, size=10.5),
                   text(x - 8, y + (i + 0.5) * cell + 4, name, "end", 10.5)]
-        parts += [box(x + j * cell, y + i * cell, cell, cell, "weight", 0.25, "faint",
+        parts += [box(x + j * cell, y + i * cell, cell, cell, "weight", TINT, "faint",
                       width=0.75) if j < 2 else
                   hatched(x + j * cell, y + i * cell, cell, cell) for j in range(5)]
     right = x + 5 * cell + 12
-    parts += [text(x + 2.5 * cell, 30, "keys", size=11, fill="key", bold=True),
+    parts += [text(x + 2.5 * cell, 34, "keys", size=11, fill="key", bold=True),
               text(24, y + 66, "queries", size=11, fill="query", bold=True),
               text(right, y + 22, "real words: they", "start", 11),
               text(right, y + 36, "look at real words", "start", 11),
               text(right, y + 82, "rows of pads: what", "start", 11),
               text(right, y + 96, "they see counts", "start", 11),
               text(right, y + 110, "nowhere", "start", 11)]
-    return svg(y + 5 * cell + 8, parts)
+    keys, high = legend(y + 5 * cell + 12, [
+        (swatch("weight"), "visible"), (hatched_swatch, "hidden by the mask")], x)
+    return svg(y + 5 * cell + 12 + high, parts + keys)
 
 
 def padding():
@@ -170,7 +185,7 @@ def padding():
 
     First, a batch of three rows and five columns. Sentence 0 is "the red car" and
     the end, with one pad; sentence 1, "the cat is asleep" and the end, fills its
-    row; sentence 2, "yes" and the end, has three pads. Pads are hatched. Second,
+    row; sentence 2, "yes" and the end, has three pads. Second,
     the mask of sentence 2, a grid of five queries and five keys: in all five rows
     the keys "yes" and "end" are visible and the three pads are hidden. The last
     three rows belong to queries of pads.
@@ -182,24 +197,28 @@ def places(title, batches):
     """Batches of sentences, as rows of tokens and padding; lengths are given."""
     cell, y, parts = 13, 34, [text(20, 14, title, "start", bold=True)]
     filled = sum(max(batch) - n for batch in batches for n in batch)
-    for batch in batches:
+    for i, batch in enumerate(batches):
+        parts.append(text(20, y, f"batch {i}", "start", 11, "faint"))
+        y += 6
         for n in batch:
             parts.append(text(14, y + 10, n, "end", 11))
-            parts += [box(20 + j * cell, y, cell - 1, cell - 1, "part", 0.35)
-                      if j < n else hatched(20 + j * cell, y, cell - 1, cell - 1)
-                      for j in range(max(batch))]
+            parts += [box(20 + j * cell, y, cell - 2, cell - 2, "part", TINT, "part")
+                      if j < n else pad(20 + j * cell, y, cell - 2, cell - 2,
+                                        dashes="2 2") for j in range(max(batch))]
             y += cell
-        y += 10
-    parts.append(text(20, y + 8, f"{filled} pads", "start", bold=True))
-    return svg(y + 14, parts, 172)
+        y += 18
+    parts.append(text(20, y, f"{filled} pads", "start", bold=True))
+    keys, high = legend(y + 10, [("part", "token"), (pad_swatch, "pad")], 20)
+    return svg(y + 10 + high, parts + keys, 172)
 
 
 def bucketing():
     """The same six sentences in two batches of three, in the order of the data and
-    sorted by length. Hatched places are padding: 19 of them, or 4.
+    sorted by length. A number before a row is its length. Empty places are padding: 19
+    of them, or 4.
 
     Six rows of squares, a square for each token, in two groups of three, each
-    group filled up with hatched squares to its longest row. On the left the
+    group filled up with empty squares to its longest row. On the left the
     lengths are 3, 9, 4 and 10, 3, 9; the batches are 9 and 10 long, with 19 pads.
     On the right the sentences are sorted: 3, 3, 4 and 9, 9, 10; the batches are 4
     and 10 long, with 4 pads.
@@ -217,49 +236,57 @@ def cache_steps(step=2):
     """The causal mask, and beside it the rows of the cache after that step."""
     cell, x, y, right, wide = 22, 60, 54, 232, 54
     parts = [text(x + 3 * cell, 14, "causal mask", bold=True),
-             text(x + 3 * cell, 30, "a row: what a word sees", size=10.5),
+             text(x + 3 * cell, 30, "a row: the keys that a word sees", size=10.5),
              text(right + wide, 14, "cache", bold=True),
              text(right + wide / 2, 46, "keys", fill="key", bold=True, size=11),
              text(right + 1.5 * wide, 46, "values", fill="value", bold=True, size=11)]
     for i, word in enumerate(WRITTEN):
         top = y + i * cell
         parts += [text(x - 6, top + 15, word, "end", 11, bold=i == step),
+                  text(x + (i + 0.5) * cell, y - 8, i, size=11),
                   text(right - 6, top + 15, i, "end", 11)]
         parts += [box(x + j * cell, top, cell, cell, "weight",
-                      0.6 if i == step else 0.18, "faint", width=0.75)
+                      0.5 if i == step else TINT, "faint", width=0.75)
                   if j <= i else hatched(x + j * cell, top, cell, cell)
                   for j in range(len(WRITTEN))]
         for j, fill in enumerate(("key", "value")):
             known = i <= step
             parts.append(box(right + j * wide, top, wide, cell,
                              fill if known else "none",
-                             (0.6 if i == step else 0.18) if known else 1, "faint",
+                             (0.5 if i == step else TINT) if known else 1, "faint",
                              None if known else "3 3", width=0.75))
         note = "kept" if i < step else "new" if i == step else ""
         parts += [text(right + (j + 0.5) * wide, top + 15, note, size=10.5,
                        bold=i == step) for j in range(2)]
     top = y + step * cell
     parts += [box(x - 1, top, 6 * cell + 2, cell, stroke="currentColor", width=2),
-              arrow([(x + 6 * cell + 4, top + 11), (right - 17, top + 11)])]
+              line([(x + 6 * cell + 1, top + 11), (right - 28, top + 11)]),
+              line([(right - 22, y + 4), (right - 28, y + 4),
+                    (right - 28, top + cell - 4), (right - 22, top + cell - 4)])]
     bottom = y + 6 * cell
-    parts += [text(x, bottom + 20, "Step 2: one query, that of “voiture”. It sees",
+    keys, high = legend(bottom + 12, [
+        ("weight", "seen"), (swatch("weight", 0.5), "seen in step 2"),
+        (hatched_swatch, "hidden: comes later")], 24)
+    low = bottom + 12 + high
+    parts += [text(24, low + 14, "Step 2: one query, that of “voiture”. It sees rows 0",
                    "start"),
-              text(x, bottom + 36, "rows 0 to 2, so only row 2 has to be computed.",
-                   "start")]
-    return svg(bottom + 44, parts)
+              text(24, low + 30, "to 2. Rows 0 and 1 are kept from the steps before,",
+                   "start"),
+              text(24, low + 46, "so only row 2 has to be computed.", "start")]
+    return svg(low + 54, parts + keys)
 
 
 def cache_memory(step=2, room=6):
     """Two sentences in the memory of k."""
     h, x, y, wide = 15, 150, 40, 96
-    parts = [text(8, 14, "in memory: k of a layer, two sentences, P = 6", "start",
+    parts = [text(8, 14, "in memory: k of a layer, P = 6 rows a sentence", "start",
                   bold=True), text(x + wide / 2, 32, "D numbers", size=10.5)]
     for r in range(2 * room):
         b, t = divmod(r, room)
         top = y + r * h + 8 * b
         known = t <= step
         parts += [box(x, top, wide, h, "key" if known else "none",
-                      (0.6 if t == step else 0.18) if known else 1, "faint",
+                      (0.5 if t == step else TINT) if known else 1, "faint",
                       None if known else "3 3", width=0.75),
                   text(x - 8, top + 11.5, f"row {b}·P + {t}", "end", 10.5,
                        bold=t == step)]
@@ -274,20 +301,21 @@ def cache_memory(step=2, room=6):
                           "start", 11))
     bottom = y + 2 * room * h + 8
     keys, high = legend(bottom + 12, [
-        (swatch("key", 0.18), "kept"), (swatch("key", 0.6), "new in this step"),
-        (swatch(None, 1, "3 3"), "not written yet")], 40)
+        (swatch("key", TINT), "kept"), (swatch("key", 0.5), "new in this step"),
+        (swatch(None, 1, "3 3"), "still empty")], 40)
     return svg(bottom + 12 + high, parts + keys)
 
 
 def cache():
     """The cache in step 2, when "start la voiture" has been written. A row of the
     causal mask says which keys and values a word needs; all but its own are there
-    already. From one sentence to the next, rows are P apart.
+    already. A sentence has P rows,
+    and so the new rows lie P rows apart.
 
     First, a causal mask of six words, with row 2, of "voiture", framed: it sees
-    the keys 0, 1 and 2. An arrow leads to the same row of the cache, which has
+    the keys 0, 1 and 2. A bracket leads to rows 0 to 2 of the cache, which has
     columns for keys and values. Rows 0 and 1 are kept from earlier steps, row 2
-    is new, and rows 3 to 5 are not written yet. Second, how the keys of two
+    is new, and rows 3 to 5 are still empty. Second, how the keys of two
     sentences lie in memory: rows 0·P+0 to 0·P+5, then 1·P+0 to 1·P+5, each D
     numbers. In both sentences rows 0 and 1 are kept, row 2 is new, and the others
     are still empty. The two new rows form one matrix (B,D) whose rows are P rows
@@ -339,7 +367,7 @@ def training_step():
                   text(left - 6, y + 16, call, "end", 10.5)]
         for x, piece, mark in zip(columns, PIECES, marks):
             fill = "gradient" if piece in ("gradient", "scratch") else "part"
-            parts.append(box(x, y, w - 3, h, fill, 0.2) if mark != "-" else "")
+            parts.append(box(x, y, w - 3, h, fill, TINT) if mark != "-" else "")
             parts.append(text(x + w / 2 - 1.5, y + 16, mark, bold=True)
                          if mark not in "-." else "")
     bottom = top + len(CALLS) * h

@@ -4,7 +4,7 @@ trains. plots.py says what a picture's function is.
 """
 import math
 
-from drawing import bars, box, decimals, frame, legend, line, svg, text
+from drawing import TINT, bars, box, decimals, frame, legend, line, svg, text
 from records import read
 
 WORDS = "the red car is fast end".split()
@@ -63,9 +63,10 @@ def mixed(x, y, w, unit, weights, values):
 
 
 def mixture():
-    """One head of a trained model that is about to write "la". Its query, sixteen
-    numbers, is compared with the key of every word; the scores become weights, and
-    the weights mix the values. Each word has one colour; most comes from "car".
+    """One head of a trained model. The decoder stands at "start" and is to write "la".
+    Its query, sixteen numbers, is compared with the key of every English word. A score
+    is their dot product, scaled by 1/√16; the scores become weights, and the weights
+    mix the values. Each word has one colour; "car" gives the most.
 
     Top left, the query of the position of "start": sixteen numbers, drawn as
     bars up and down. Below it, a row for each of "the red car is fast" and the
@@ -104,11 +105,13 @@ def mixture():
                    bold=True)]
     parts += stacked(50, 297, 308, 18, weights)
     parts += [text(50, 340, "out: the values, mixed in these proportions",
-                   "start", bold=True)]
-    parts += mixed(50, 382, 19.25, 15, weights, values)
-    keys, high = legend(424, [(lambda x, y: box(x, y + 4, 14, 2, "currentColor"),
+                   "start", bold=True),
+              text(50, 356, "drawn four times as high as the values above", "start",
+                   11)]
+    parts += mixed(50, 404, 19.25, 16, weights, values)
+    keys, high = legend(446, [(lambda x, y: box(x, y + 4, 14, 2, "currentColor"),
                                "sum of the contributions")], 50)
-    return svg(424 + high, parts + keys)
+    return svg(446 + high, parts + keys)
 
 
 def mixtures(rows, names, before, left=104):
@@ -134,8 +137,9 @@ def recorded(kind, layer, head):
 
 def mixture_heads():
     """The weights of one query in the four heads of the last layer, when the model is
-    about to write "la". Each head makes a mixture of its own: three take everything from
-    "the", and one takes most from "car".
+    to write "la". Each head makes its own mixture: here three take everything from
+    "the", and head 2, the one of chapter 2, takes most from "car".
+    None takes more than a trace from "fast" or the end.
 
     Four bars of length 1, one for each head of cross-attention in the last layer
     when the model is to write "la", coloured by word. Heads 0, 1 and 3 are filled
@@ -148,8 +152,8 @@ def mixture_heads():
 
 def mixture_encoder():
     """Self-attention in the encoder: one head of the second layer reads "the red car
-    is fast". Every word makes a query, and here all but "car" itself take
-    everything from "car".
+    is fast" and the end. Every word makes a query, and here all but one of them
+    take everything from "car". A share below 0.1 has no number.
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,
     coloured by the word that is looked at. The bars of "the", "red", "is",
@@ -223,20 +227,20 @@ def merge_tree(word, merges, x, bottom, step=28):
             parts += [line([(left_at, left_top - 14), (left_at, y + 21),
                             (at, y + 21), (at, top - 14)], "part"),
                       line([(middle, y + 21), (middle, y + 6)], "part"),
-                      text(middle + 5, y + 18, n, "start", 10.5, "part")]
+                      text(middle + 5, y + 18, n, "start", 12, bold=True)]
             done.append((left + piece, middle, y))
             parts.append(text(middle, y, left + piece, size=14))
         pieces = done
     parts += [text(x + step * i, bottom, c, size=14)
               for i, c in enumerate("␣" + word)]
     return parts + [box(at - 5 - 4.5 * len(piece), y - 14, 10 + 9 * len(piece), 20,
-                        "part", 0.2, "part", radius=3) for piece, at, y in pieces]
+                        "part", TINT, "part", radius=3) for piece, at, y in pieces]
 
 
 def merging():
-    """The five merges learned from "cat cats eat eats cat", applied to three words.
-    Numbers say which merge joins two pieces; the tokens are framed. "seats" is new:
-    only one merge fits.
+    """The five merges learned from "cat cats eat eats cat", applied to three words; ␣
+    is the blank before a word. Numbers say which merge joins two pieces; the tokens
+    are framed. "seats" is new: only one merge fits.
 
     Three trees, to be read from bottom to top, with the blank written as an open
     box. "cats": merge 1 joins a and t, merge 2 the blank and c, merge 3 these two;
@@ -246,10 +250,13 @@ def merging():
     """
     merges = learned_merges(TEXT)
     panels = []
-    for word, note in (("cats", "in the training data"),
-                       ("eats", "in the training data"), ("seats", "a new word")):
-        panels.append(svg(146, merge_tree(word, merges, 18, 118)
-                          + [text(10, 138, note, "start", 11, "faint")], 176))
+    for word, note, top in (("cats", "in the training data", -10),
+                            ("eats", "in the training data", -10),
+                            ("seats", "a new word", 34)):
+        parts = merge_tree(word, merges, 18, 118)
+        panels.append(svg(128 - top, parts + [
+            text(10, top + 12, word, "start", bold=True),
+            text(52, top + 12, note, "start", 11, "faint")], 176, top))
     return "".join(panels)
 
 
@@ -277,9 +284,10 @@ def beam_steps(wide=2):
 
 
 def beam():
-    """A beam of two. In each step the hypotheses grow by every word, and the two most
-    probable candidates are kept; the others are cut. Greedy decoding would have
-    followed "il" and missed "elle dort".
+    """A beam of two. In each step the hypotheses grow by one word, and the two most
+    probable candidates are kept; the others are cut. A number is the probability of
+    all words since "start": 0.5 for "il" times 0.5 for "dort" after it is 0.25.
+    Greedy decoding would have followed "il" and missed "elle dort".
 
     A tree that grows from left to right, with the probability of each beginning.
     Step 0: "il" 0.50 and "elle" 0.40 are kept, "dort" 0.10 is cut. Step 1: from
@@ -288,32 +296,39 @@ def beam():
     gives 0.324 and from "il dort" 0.225; both are finished, and what "mange" would
     give is cut. The best is "elle dort", end.
     """
-    w, h, parts, at = 72, 22, [], {(): (4, 150)}
+    w, h, parts, at = 78, 22, [], {(): (4, 150)}
     parts.append(text(4, 155, "start", "start", bold=True))
-    for t, candidates in enumerate(beam_steps()):
-        x = 60 + 104 * t
+    steps = beam_steps()
+    finished = max(p for step in steps for words, p, _ in step
+                   if words[-1] == "end")
+    for t, candidates in enumerate(steps):
+        x = 56 + 110 * t
         parts.append(text(x + w / 2, 14, f"step {t}", bold=True))
         gap = 250 / len(candidates)
         for i, (words, p, kept) in enumerate(candidates):
             y = 36 + gap * (i + 0.5)
             from_x, from_y = at[words[:-1]]
             from_x += w if t else 32
+            from_y += 0 if kept else 6
             ended = kept and words[-1] == "end"
             parts.append(line([(from_x, from_y), (x - 14, y), (x, y)],
                               "currentColor" if kept else "faint",
                               1.75 if kept else 0.75, None if kept else "3 3"))
             parts.append(box(x, y - h / 2, w, h, "part" if kept else "paper",
-                             0.5 if ended else 0.2 if kept else 1,
+                             TINT if kept else 1,
                              "currentColor" if ended else "part",
                              None if kept else "3 3", 3, 2 if ended else 1))
+            if ended and p == finished:
+                parts.append(text(x + w / 2, y - h / 2 - 6, "the best", size=11,
+                                  bold=True))
             parts.append(text(x + 5, y + 4, words[-1], "start", 11.5,
                               None if kept else "faint", kept))
-            parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if ended else
+            parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if t > 1 else
                               f"{p:.2f}", "end", 10.5, None if kept else "faint"))
             at[words] = (x, y)
     keys, high = legend(302, [
-        (lambda x, y: box(x, y, 14, 10, "part", 0.2, "part"), "kept"),
-        (lambda x, y: box(x, y, 14, 10, "part", 0.5, "currentColor", width=2),
+        ("part", "kept"),
+        (lambda x, y: box(x, y, 14, 10, "part", TINT, "currentColor", width=2),
          "finished"),
         (lambda x, y: box(x, y, 14, 10, "paper", stroke="faint", dashes="3 3"),
          "cut")], 60)

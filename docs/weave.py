@@ -545,7 +545,7 @@ def graph(path):
     for name, colour in drawing.COLOURS.items():
         for drawn, style in (
                 (f'fill="{colour}" stroke="{colour}"', "fill:{0};stroke:{0}"),
-                (f'fill="{colour}"', "fill:{0};fill-opacity:0.18"),
+                (f'fill="{colour}"', f"fill:{{0}};fill-opacity:{drawing.TINT}"),
                 (f'stroke="{colour}"', "stroke:{0}")):
             style = style.format(f"var(--{name})")
             svg = svg.replace(drawn, f'style="{style}"')
