@@ -39,8 +39,8 @@ def meeting(title, names, matrices, fills, notes):
 
 
 def product_gradient():
-    """The product c = a b, and its gradients (red), each at the place of its matrix: da
-    is the gradient of the loss with respect to a. Rows and columns count from 0. A
+    """The product c = a b, and its gradients (red), each at the place of its matrix:
+    da is the gradient of the loss with respect to a. Rows and columns count from 0. A
     number of a multiplies a row of b and adds to a row of c; its gradient comes back
     from these two rows. A number of b: the same with columns.
 
@@ -163,7 +163,7 @@ def gradient_paths():
         parts += [arrow([(180, 20), (x, 50)], "gradient"),
                   label(x - 58, 52, 116, 52, words, "part", size=10.5),
                   arrow([(x, 104), (180 + (x - 180) * 0.07, 144)], "gradient"),
-                  text(180 + (i - 1) * 68 + (13 if i == 1 else 0), 138 - 14 * (i == 1),
+                  text((112, 193, 248)[i], (138, 124, 138)[i],
                        number(value).replace("-", "−"))]
     total = sum(value for *_, value in ways)
     return svg(190, parts + [joint(180, 150),
@@ -179,8 +179,8 @@ def norm_backward():
     diagonal. Below, the three ways from dn to the first number of dx.
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
-    along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a rest,
-    -2 2 -2 2. The first two parts are grey: they are removed. The rest times
+    along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a
+    rest, -2 2 -2 2. The first two parts are grey: they are removed. The rest times
     rstd, which is a half, is dx: -1 1 -1 1. Second, the same three parts as edges
     of a box, at right angles to each other and 8, 4 and 4 long, with dn as the
     diagonal; only the upright edge, the rest, is left. Third, three ways from dn

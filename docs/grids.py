@@ -214,8 +214,8 @@ def places(title, batches):
 
 def bucketing():
     """The same six sentences in two batches of three, in the order of the data and
-    sorted by length. A number before a row is its length. Empty places are padding: 19
-    of them, or 4.
+    sorted by length. A number before a row is its length. Empty places are padding:
+    19 of them, or 4.
 
     Six rows of squares, a square for each token, in two groups of three, each
     group filled up with empty squares to its longest row. On the left the
