@@ -237,7 +237,7 @@ function refusal({message}) {
   const hint = message.includes("found no tab")
     ? ". Write a pair as: the red car = la voiture rouge" : "";
   const kept = current && current.steps > 0 && !current.ended
-    ? " — The training before is kept: take the change back, and Start goes on with it."
+    ? ". The old training is kept: take the change back, and Start goes on with it."
     : "";
   return message + hint + kept;
 }
