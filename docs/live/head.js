@@ -30,7 +30,7 @@ const MATRICES = {
   out: {part: "forward", tone: "value", axes: ["query", "number"], formula: " = weights v",
     lines: ["{{line attention_forward: a.dropped, a.v}}"]},
   dout: {part: "backward", tone: "gradient", axes: ["query", "number"], given: true,
-    formula: ": comes from what follows the head; here it is made up",
+    formula: ": the gradient that later layers send back; here, an invented one",
     lines: ["{{line multi_head_backward: linear_backward(d->context}}"]},
   dweights: {part: "backward", tone: "gradient", axes: ["query", "key"],
     formula: " = dout vᵀ",
@@ -180,12 +180,14 @@ function showHead() {
     one.built = one.shown;
   }
   for (const name of Object.keys(MATRICES)) fillTable(name);
-  $("scale").value = Number(one.numbers.scale.toFixed(6));
-  $("undo").disabled = one.edits.size === 0;
+  if (document.activeElement !== $("scale")) showScale();
+  switchOff($("undo"), one.edits.size === 0);
   $("head-sentence").textContent =
     `${seen.facts.source.join(" ")} → ${seen.facts.expected.join(" ")}`;
   showOrigin(one.chosen);
 }
+
+const showScale = () => { $("scale").value = Number(one.numbers.scale.toFixed(6)); };
 
 function fillTable(name) {
   const matrix = one.numbers[name], before = one.unchanged[name];
@@ -235,7 +237,7 @@ const ORIGINS = {
     const row = vector("scaled", "row", i).filter(c => one.numbers.mask[c.i][c.j]);
     const self = {name: "scaled", i, j}, mask = {name: "mask", i, j};
     if (!one.numbers.mask[i][j])
-      return {from: [mask], text: `the mask hides key ${j} from query ${i}: exactly`};
+      return {from: [mask], text: `0: the mask hides key ${j} from query ${i}`, whole: true};
     return {from: [...row, mask],
       text: `e^${numberAt(self)} / (${sum(row.map(cell => "e^" + numberAt(cell)))})`};
   },
@@ -268,7 +270,9 @@ function givenOrigin(name, i, j) {
     k: `number ${j} of the key of “${words[i]}”`,
     v: `number ${j} of the value of “${words[i]}”`,
     dout: `how the loss would change with out[${i}][${j}], made up`,
-    mask: one.numbers.mask[i][j] ? "this query sees this key" : "this query must not see it",
+    mask: (one.numbers.mask[i][j] ? "this query sees this key" : "this query must not see it") +
+      (one.numbers.mask[i].some(Boolean) ? ""
+        : "; it sees none, so its weights are all 0, and do not sum to 1"),
   }[name];
   return {from: [], text: one.edits.has([name, i, j].join())
     ? `${what}; without your change ${short(one.unchanged[name][i][j])}` : what};
@@ -285,14 +289,15 @@ function showOrigin(cell) {
     marked.classList.remove("marked", "pointed");
   if (!cell) {
     $("origin").textContent = "Point at a number, or move to it with Tab and the arrow " +
-      "keys, to see where it comes from. Click on one of q, k, v, mask or dout to change it.";
+      "keys, to see where it comes from. Click on a number of q, k, v or dout and type another; " +
+      "a click turns a cell of the mask.";
     return;
   }
-  const {from, text} = originOf(cell), given = MATRICES[cell.name].given;
+  const {from, text, whole} = originOf(cell), given = MATRICES[cell.name].given;
   for (const part of from) cellAt(part)?.classList.add("marked");
   cellAt(cell).classList.add("pointed");
   $("origin").textContent = given ? `${placeOf(cell)} = ${numberAt(cell)}: ${text}`
-    : `${placeOf(cell)} = ${text} = ${numberAt(cell)}`;
+    : `${placeOf(cell)} = ${text}${whole ? "" : " = " + numberAt(cell)}`;
 }
 
 // ---------------------------------------------------------------- by hand
@@ -311,9 +316,16 @@ function chooseCell(cell) {
   $("change").hidden = !changeable;
   if (changeable) {
     $("change-name").textContent = `Change ${placeOf(cell)}`;
-    $("change-to").value = Number(valueAt(cell).toFixed(6));
+    showChange();
   }
   showOrigin(cell);
+}
+
+const showChange = () => { $("change-to").value = Number(valueAt(one.chosen).toFixed(6)); };
+
+function typeNumber() {
+  $("change-to").focus();
+  $("change-to").select();
 }
 
 function flip({name, i, j}) {
@@ -331,7 +343,7 @@ function onKey(event) {
     if (cell.j + right >= 0 && next) moveTo(event.target, next);
   } else if (["Enter", " "].includes(event.key)) {
     if (cell.name === "mask") flip(cell);
-    else if (!$("change").hidden) $("change-to").focus();
+    else if (!$("change").hidden) typeNumber();
   } else return;
   event.preventDefault();
 }
@@ -355,6 +367,7 @@ function beginTables(part) {
   part.onclick = event => {
     const cell = cellOf(event.target);
     if (cell && cell.name === "mask") flip(cell);
+    else if (cell && !$("change").hidden) typeNumber();
   };
   part.onkeydown = onKey;
 }
@@ -373,7 +386,9 @@ function beginHead() {
   $("change-to").onkeydown = event => {
     if (["Enter", "Escape"].includes(event.key)) cellAt(one.chosen).focus();
   };
-  $("scale").onchange = () => {
+  $("change-to").onblur = () => { if (one.chosen) showChange(); };
+  $("scale").onblur = showScale;
+  $("scale").oninput = () => {
     const x = $("scale").valueAsNumber;
     if (Number.isFinite(x)) edit("scale", 0, 0, x);
   };

@@ -89,7 +89,7 @@ void print_unknown(const char *text) {
 
 // Everything about the last sentence but its matrices.
 void print_looked(Sentence own) {
-    enum { SOME = 12 };
+    enum { SOME = 30 };
     const Vocab *from = &live.source, *to = &live.target;
     const Batch *b = &looked.batch;
     int known[SOME], n = min_int(SOME, from->count - FIRST_TOKEN);

@@ -8,7 +8,8 @@ const KINDS = {
 };
 const MOST_CELLS = 20000;    // that are drawn at once
 const MOST_SIDE = 16;        // of the mask and the cache: the newest positions
-const SENTENCE = "the red car is fast";
+const SENTENCES = ["the red car is fast", "does the small dog like this mouse ?",
+  "are your small flowers blue ?"];
 
 // What is looked at. The facts are what inspect() says of the sentence; of the
 // word that was clicked, side is "row" or "column".
@@ -43,7 +44,7 @@ const list = words => words.map(word => `“${word}”`).join(", ");
 function aboutUnknown({unknown, known}) {
   if (!unknown.length) return "";
   return `This model does not know ${list([...new Set(unknown)])} and reads ` +
-    `<unknown> instead. Some of what it knows: ${known.join(" ")}`;
+    `<unknown> instead. ${known.length} of the tokens that it knows: ${known.join(" ")}`;
 }
 
 // A blank that belongs to a token, as one that can be seen.
@@ -73,11 +74,20 @@ async function inspect() {
   showFacts(facts);
 }
 
-// A sentence that the model can read, as long as nobody has typed one.
+// Sentences that the model can read, to click; the first stands in the field as
+// long as nobody has typed one. What a file can read is not known.
 function suggest() {
-  if (seen.typed) return;
-  $("source").value = $("model").value === "trained" ? current.last.samples[0].source
-    : SENTENCE;
+  const trained = $("model").value === "trained";
+  const sentences = trained ? current.last.samples.map(s => s.source) : SENTENCES;
+  $("examples").hidden = $("model").value === "file";
+  $("examples").replaceChildren("Try: ", ...sentences.map(text =>
+    make("button", {className: "word", onclick: () => typed(text)}, text)));
+  if (!seen.typed) $("source").value = sentences[0];
+}
+
+function typed(text) {
+  $("source").value = text;
+  $("source").dispatchEvent(new Event("input"));
 }
 
 function setBusy(engine) {
@@ -87,7 +97,7 @@ function setBusy(engine) {
 
 function showFacts(facts) {
   $("looked").hidden = $("one-head").hidden = Boolean(facts.wrong);
-  $("translation").textContent = facts.wrong ? "" : facts.text;
+  $("translation").textContent = facts.wrong ? "" : facts.text || NOTHING;
   $("unknown").textContent = facts.wrong
     ? $("source").value.trim() && "This sentence " + facts.wrong : aboutUnknown(facts);
   if (facts.wrong) return;
@@ -233,7 +243,8 @@ function showMap() {
   $("map").classList.toggle("dense", weights[0].length > 16);
   $("map").replaceChildren(
     make("caption", {}, `${seen.kind}, layer ${seen.layer}, head ${seen.head}: ` +
-      "each row sums to 1"),
+      "each row sums to 1" + (spec().rows === "input"
+        ? ". In a row “a → b”, the model has read a and writes b." : "")),
     make("thead", {}, make("tr", {}, make("td"), ...columnNames().map((word, j) =>
       make("th", {scope: "col"}, wordButton("column", j, word))))),
     make("tbody", {}, ...weights.map((row, i) => make("tr", {},
@@ -363,8 +374,8 @@ function showStep() {
   $("step-range").max = last;
   $("step-range").value = step;
   $("step-number").textContent = `${step + 1} of ${last + 1}`;
-  $("step-back").disabled = step === 0;
-  $("step-on").disabled = step === last;
+  switchOff($("step-back"), step === 0);
+  switchOff($("step-on"), step === last);
   $("step-says").replaceChildren(
     ...facts.input.slice(0, step + 1).flatMap(word => [make("span", {}, word), " "]),
     "→ ", make("strong", {}, facts.expected[step]));
@@ -441,7 +452,7 @@ function readState() {
   const [side, index] = (state.get("word") || "").split(",");
   if (["row", "column"].includes(side)) seen.word = {side, index: count(index)};
   seen.typed = state.has("source");
-  $("source").value = state.get("source") ?? SENTENCE;
+  $("source").value = state.get("source") ?? SENTENCES[0];
 }
 
 function beginLook() {
@@ -450,10 +461,10 @@ function beginLook() {
   beginMenus();
   beginDownloads();
   beginDecoding();
-  $("in-numbers").onclick = () => showTab("head");
+  $("in-numbers").onclick = () => goToTab("head");
   $("source").oninput = () => {
     seen.typed = true;
-    remember("source", $("source").value, SENTENCE);
+    remember("source", $("source").value, SENTENCES[0]);
     clearTimeout(timer);
     timer = setTimeout(() => quietly(inspect()), 150);
   };

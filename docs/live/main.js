@@ -83,9 +83,19 @@ function beginTabs() {
   showTab((wanted || tabs[0]).dataset.tab);
 }
 
+// Shows a view from its top, for a button that stands elsewhere.
+function goToTab(name) {
+  showTab(name);
+  $("tab-" + name).focus();
+  scrollTo(0, 0);
+}
+
+// A button that does nothing now keeps the focus.
+const switchOff = (button, off) => button.setAttribute("aria-disabled", off);
+
 // One sentence for whoever sees the page, also for a screen reader.
 function report(text, wrong = true) {
-  $("message").textContent = text;
+  $("message").textContent = text.replace(/ \(see: [^)]*\)/, "");
   $("message").classList.toggle("wrong", wrong);
 }
 

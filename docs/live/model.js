@@ -5,7 +5,7 @@
 //     addEventListener("model", () => viewer.engine.call("say", text)…)
 //
 // viewer.info is what describe_model says: options by name, step, parameters.
-const viewer = {engine: null, info: null, bytes: null, asked: 0};
+const viewer = {engine: null, info: null, bytes: null, training: null, asked: 0};
 
 // The models that can be chosen: value in #model -> {name, bytes}.
 const models = new Map();
@@ -47,7 +47,8 @@ async function choose(key) {
 // A point of the training's timeline. The first one of a training is chosen;
 // then the model follows the timeline for as long as it is.
 async function offerTrained(point) {
-  const first = !models.has("trained");
+  const first = viewer.training !== current;
+  viewer.training = current;
   offer("trained", `yours, step ${point.step}`, point.model);
   if (first || $("model").value === "trained") await choose("trained");
 }
@@ -83,10 +84,14 @@ async function beginModels() {
     if (file) await openModel(file);
     $("load").value = "";
   };
-  $("model").onchange = () => quietly(choose($("model").value));
+  $("model").onchange = () => {
+    seen.typed = false;    // another model may not know what was typed
+    remember("source", "");
+    quietly(choose($("model").value));
+  };
   $("download").onclick = () =>
     download("model.safetensors", viewer.bytes, "application/octet-stream");
-  $("look-inside").onclick = () => showTab("look");
+  $("look-inside").onclick = () => goToTab("look");
   addEventListener("dragover", event => event.preventDefault());
   addEventListener("drop", event => {
     event.preventDefault();

@@ -108,6 +108,9 @@ class Live:
         self.click("#again")
         return self.until("!beginning && current.steps === 0")
 
+    def is_off(self, button):
+        return self.run(f"document.querySelector('{button}').ariaDisabled") == "true"
+
     def downloaded(self, button, name):
         """Clicks, and waits for the file of that name."""
         self.browser.send("Browser.setDownloadBehavior", behavior="allow",
@@ -120,10 +123,10 @@ class Live:
             time.sleep(0.1)
         return file
 
-    def press(self, key, code):
+    def press(self, key, code, text=""):
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                      windowsVirtualKeyCode=code)
+                      windowsVirtualKeyCode=code, text=text)
 
     def losses(self, count):
         return self.run(f"current.rows.slice(0, {count}).map(row => row[1])")
@@ -143,8 +146,7 @@ def test_training(live):
     live.click("#start")
     live.until("current && current.steps > 0")
     first = time.monotonic() - began
-    claim(live.run("document.querySelector('#start').disabled && "
-                   "!document.querySelector('#pause').disabled"),
+    claim(live.is_off("#start") and not live.is_off("#pause"),
           "while it trains, one can pause and not start")
     live.click("#pause")
     live.trained(0)
@@ -221,12 +223,143 @@ def test_wrong_data(live):
               live.text("#message"))
     claim(live.text("#steps-done") == done and live.run("!current.ended"),
           "the training before is still there")
-    live.choose("#pairs", "\n".join(f"{i} b\tb {i}" for i in range(40)))
+    live.choose("#pairs", "\n".join(f"{i} b\tb {i}" for i in range(100)))
     live.again()
     live.click("#step")
-    claim(live.trained(1) and live.run("current.facts.pairs") == 38,
+    claim(live.trained(1) and live.run("current.facts.pairs") == 95,
           "good pairs are trained on, every twentieth held out",
           live.text("#message"))
+    claim("holds some of them out" in live.text("#command-note"),
+          "what the command does with own pairs is said", live.text("#command-note"))
+
+
+def test_few_pairs(browser):
+    """Pairs that were trained on are never called unseen."""
+    live = Live(browser, "#task=own&layers=1&d-model=16&d-ff=16")
+    live.ready()
+    for count, trained, separator in ((10, 8, "\t"), (4, 4, " = ")):
+        lines = [f"{i} b{separator}b {i}" for i in range(count)]
+        live.choose("#pairs", "\n".join(lines))
+        live.again()
+        live.click("#step")
+        live.trained(1)
+        shown = live.run("[...document.querySelectorAll('#samples tr')]"
+                         ".map(row => row.cells[0].textContent)")
+        claim(live.run("current.facts.pairs") == trained and shown == (
+            ["4 b", "9 b"] if count == 10 else ["0 b", "1 b", "2 b"]),
+              f"of {count} pairs, {trained} are trained on", shown)
+    said = live.run("document.querySelector('#train').innerText")
+    claim("it has seen" in said and "Seen pairs right" in said
+          and "not seen" not in said and "Unseen" not in said,
+          "where all pairs are seen, the page says so", said)
+
+
+def test_no_command(browser):
+    live = Live(browser)
+    live.ready()
+    for name in ("mask", "scale", "dropout"):
+        live.click("#break-" + name)
+        claim(live.text("#command") == "" and "No command does the same"
+              in live.text("#command-note"),
+              f"no command is given for what it cannot do: {name}",
+              live.text("#command"))
+        live.click("#break-" + name)
+    live.click("#break-warmup")
+    claim("--schedule constant" in live.text("#command")
+          and live.text("#command-note") == "", "where there is one, it is given")
+
+
+def test_model_follows(browser):
+    """Look inside shows what has just been trained."""
+    live = Live(browser)
+    live.ready()
+    live.click("#step")
+    live.trained(1)
+    live.give_files("#load", build.BUILD / "model.safetensors")
+    live.message("is open")
+    live.again()
+    chosen = "document.querySelector('#model').selectedOptions[0].textContent"
+    for steps in (1, 2):
+        live.click("#step")
+        live.trained(steps)
+        claim(live.until(f"{chosen} === 'yours, step {steps}'", 10),
+              "after a step the model is that of the step", live.run(chosen))
+    live.again()
+    claim(live.until(f"{chosen} === 'yours, step 0'", 10),
+          "after Again it is the new one", live.run(chosen))
+
+
+def test_refused(browser):
+    """An error is seen, and the old training does not go on as if it were new."""
+    live = Live(browser)
+    live.ready()
+    live.resize(390, 800)
+    live.click("#step")
+    live.trained(1)
+    live.run("document.querySelector('#again').scrollIntoView({block: 'start'})")
+    live.choose("#option-layers", "abc")
+    live.click("#again")
+    live.message("layers")
+    claim(live.run("(box => box.top >= 0 && box.bottom <= innerHeight && box.height > 0)"
+                   "(document.querySelector('#message').getBoundingClientRect())"),
+          "at 390 pixels an error is in sight of the buttons")
+    live.click("#step")
+    time.sleep(1)
+    live.until("!beginning && !current.running")
+    claim(live.text("#steps-done") == "1" and "layers" in live.text("#message"),
+          "One step does not go on with the old training", live.text("#steps-done"))
+    live.choose("#option-layers", "1")
+    live.click("#step")
+    claim(live.trained(2) and live.text("#message") == "",
+          "it does when the change is taken back", live.text("#message"))
+    live.click("#start")
+    live.until("current.running")
+    live.choose("#option-heads", "3")
+    live.click("#again")
+    live.message("--heads 3")
+    claim(live.until("!current.running", 10) and live.number("#steps-done") < 1000,
+          "an error pauses a training that runs", live.text("#steps-done"))
+
+
+def test_compared(browser):
+    """The grey line is the last training without a break, and is named."""
+    live = Live(browser)
+    live.ready()
+    for name in ("", "scale", "warmup"):
+        if name:
+            live.click("#break-" + name)
+            live.again()
+        live.click("#step")
+        live.trained(1)
+        live.click("#step")
+        live.trained(2)
+        if name:
+            claim(live.run("before && before.breaks?.length") == 0
+                  and "nothing broken" in live.text("#legend-before"),
+                  f"{name} is compared with what was not broken",
+                  live.text("#legend-before"))
+            live.click("#break-" + name)
+    live.again()
+    claim("No warm-up" in live.text("#legend-before"),
+          "one that is whole is compared with the one before, by name",
+          live.text("#legend-before"))
+
+
+def test_focus(browser):
+    """A button that has been pressed keeps the focus."""
+    live = Live(browser)
+    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
+    live.ready()
+    for button, done in (("step", "current?.steps === 1 && !current.running"),
+                         ("start", "current.steps > 1"),
+                         ("pause", "!current.running")):
+        live.run(f"document.querySelector('#{button}').focus()")
+        live.press("Enter", 13, text="\r")
+        pressed = live.until(done, 10)
+        time.sleep(0.2)    # a browser takes the focus away a little later
+        claim(pressed and live.run("document.activeElement.id") == button,
+              f"Enter on {button}, and the focus stays there",
+              live.run("document.activeElement.id"))
 
 
 def test_limits(live):
@@ -470,7 +603,8 @@ def test_head(browser):
     claim(again.run("one.numbers") == live.run("one.numbers") != first,
           "the address keeps what was changed")
     live.click("#undo")
-    live.until("one.edits.size === 0 && document.querySelector('#undo').disabled")
+    live.until("one.edits.size === 0 && document.querySelector('#undo')"
+               ".ariaDisabled === 'true'")
     claim(live.run("one.numbers") == first, "and it can all be undone")
 
 
@@ -579,6 +713,9 @@ def main():
         for test in (test_training, test_timeline, test_own_model,
                      test_wrong_data, test_limits, test_memory, test_links):
             test(live)
+        for test in (test_few_pairs, test_no_command, test_model_follows,
+                     test_refused, test_compared, test_focus):
+            test(browser)
         test_state(browser)
         test_breaks(browser)
         test_look(browser)

@@ -86,15 +86,16 @@ Arguments arguments_of(char *lines) {
     return read_arguments(count, argument);
 }
 
-// Without a file of its own, every twentieth pair is held out.
+// Without a file of its own, every twentieth pair is held out; of fewer than a
+// hundred, every fifth.
 void hold_out(void) {
-    enum { EACH = 20 };
     Pairs all = data;
+    int each = all.count < 100 ? 5 : 20;
     held_out = (Pairs){allocate((size_t)all.count, sizeof(Sentence)),
                        allocate((size_t)all.count, sizeof(Sentence)), 0, 0};
     data.count = 0;
     for (int i = 0; i < all.count; i++) {
-        Pairs *to = i % EACH == EACH - 1 ? &held_out : &data;
+        Pairs *to = i % each == each - 1 ? &held_out : &data;
         to->source[to->count] = all.source[i];
         to->target[to->count++] = all.target[i];
     }

@@ -27,7 +27,8 @@ const TASKS = {
 const FIRST = ["layers", "d-model", "heads", "dropout", "norm", "positions", "lr",
   "steps", "seed"];
 
-// What can be broken: by an option, or by a bit that train.c knows.
+// What can be broken: by an option, or by a bit that train.c knows; for the latter,
+// no command of the program does the same.
 const BREAKS = {
   "mask": {
     name: "No causal mask in training", bit: 1, options: {},
@@ -49,27 +50,29 @@ const BREAKS = {
   "warmup": {
     name: "No warm-up", bit: 0,
     options: {"warmup": 1, "schedule": "constant"},
-    look: "The rate is never higher than the peak of a training with warm-up. " +
-      "But it is so from the first step, when Adam knows least, and what the " +
-      "first steps break is mended late.",
+    look: "The rate is highest at once, when Adam has seen too few gradients to " +
+      "know how far to step. The damage of the first steps takes long to repair.",
   },
   "rate": {
     name: "Rate too high", bit: 0, options: {"lr": task => 10 * task.lr},
-    look: "The loss stays where one ends who always guesses the same.",
+    look: "The loss stays as high as that of a model that always makes the same guess.",
   },
   "dropout": {
     name: "Dropout left on in use", bit: 4, options: {"dropout": 0.1},
     look: "The training is the same, but in use, too, one value in ten is " +
-      "dropped: the model is worse than it could be, and says something else " +
-      "each time.",
+      "dropped: the model makes mistakes at random, and is worse than it could be.",
   },
 };
 
 let options;          // the program's own table
 let current = null;   // the Training that is seen
-let before = null;    // the one before, whose curve stays for comparison
+let before = null;    // an earlier one, whose curve stays for comparison
+let healthy = null;   // the last one of which nothing was broken
+let refused = false;  // has the last new one failed to begin?
 let beginning = false;   // a training is being made
 let pairs = new Uint8Array();   // the user's own, as TSV
+
+const NOTHING = "(nothing: <end> at once)";    // an empty answer
 
 // ---------------------------------------------------------------- options
 
@@ -91,6 +94,7 @@ function field(option) {
     ? make("select", {id}, ...choices.map(c => make("option", {value: c}, c)))
     : make("input", {id, type: "text", inputMode: "decimal", size: 6});
   input.title = option.help;
+  input.onfocus = () => { $("option-help").textContent = `${option.name}: ${option.help}.`; };
   input.onchange = () => {
     remember(option.name, input.value, initialOf(option));
     showOptions();
@@ -130,13 +134,26 @@ function files(folder = "") {
 
 const argumentsNow = () => ["train", ...files(), ...optionsNow()].join("\n");
 
+// The command that does the same in a terminal, and what one must know of it.
+function showCommand() {
+  const own = $("task").value === "own";
+  const onlyHere = chosenBreaks().filter(name => BREAKS[name].bit);
+  const words = ["./transformer", "train", ...files("data/"), ...optionsNow()];
+  $("command").replaceChildren(...onlyHere.length ? []
+    : words.flatMap((word, i) => [i ? " " : "", make("span", {}, word)]));
+  $("command-note").textContent = onlyHere.length
+    ? "No command does the same. Only this page has " +
+      onlyHere.map(name => `“${BREAKS[name].name}”`).join(" and ") + "."
+    : own ? "Save your pairs as pairs.tsv. The page holds some of them out, " +
+      "but this command trains on all of them." : "";
+}
+
 // What follows from the options: the command, and whether they are in use.
 function showOptions() {
   $("own").hidden = $("task").value !== "own";
-  $("command").textContent =
-    ["./transformer train", ...files("data/"), ...optionsNow()].join(" ");
+  showCommand();
   $("changed").hidden = !current || current.steps === 0
-    || current.is(argumentsNow(), brokenNow());
+    || current.isChosen();
   $("break-look").replaceChildren(
     ...chosenBreaks().map(name => make("p", {}, BREAKS[name].look)));
 }
@@ -147,7 +164,9 @@ class Training {
   constructor() {
     this.arguments = argumentsNow();
     this.broken = brokenNow();
+    this.breaks = chosenBreaks();
     this.task = $("task").value;
+    this.pairs = pairs;
     this.engine = new Engine(program);
     this.steps = 0;
     this.rows = [];       // step, loss, accuracy, rate, gradient norm, tokens
@@ -155,12 +174,17 @@ class Training {
     this.running = this.stopping = false;
   }
 
-  is(args, broken) { return this.arguments === args && this.broken === broken; }
+  // Is it what the fields say now?
+  isChosen() {
+    return this.arguments === argumentsNow() && this.broken === brokenNow()
+      && (this.task !== "own" || this.pairs.length === pairs.length
+        && this.pairs.every((byte, i) => byte === pairs[i]));
+  }
 
   // Fails, with the program's words, if data or options are wrong.
   async begin() {
     if (this.task === "own")
-      await this.engine.write("pairs.tsv", pairs);
+      await this.engine.write("pairs.tsv", this.pairs);
     else
       for (const name of ["train", "valid"].map(part => `${this.task}.${part}.tsv`))
         await this.engine.write(name, await unpacked(name));
@@ -208,40 +232,69 @@ class Training {
   get last() { return this.points[this.points.length - 1]; }
 }
 
-// Begins anew. What is wrong with data or options costs the old training nothing.
+// The words for a training that cannot begin.
+function refusal({message}) {
+  const hint = message.includes("found no tab")
+    ? ". Write a pair as: the red car = la voiture rouge" : "";
+  const kept = current && current.steps > 0 && !current.ended
+    ? ". The old training is kept: take the change back, and Start goes on with it."
+    : "";
+  return message + hint + kept;
+}
+
+// Begins anew. What is wrong with data or options costs the old training nothing:
+// it pauses.
 async function newTraining() {
+  if (beginning) return false;
   const training = new Training();
   beginning = true;
+  if (current) current.stopping = true;
   showButtons();
   report("");
   try {
     await training.begin();
   } catch (error) {
     training.engine.end();
-    report(error.message);
+    refused = true;
+    report(refusal(error));
     return false;
   } finally {
     beginning = false;
     showButtons();
   }
   report(training.notes, false);
-  if (current) current.engine.end();
-  before = current && current.steps > 1 && current.task === training.task
-    ? current : null;
-  current = training;
+  replaceBy(training);
   remember("step", 0, 0);
   showOptions();
   showAll();
   return true;
 }
 
-// Trains for so many steps, or until somebody pauses.
+// The old training leaves its curve: a broken one is compared with the last that
+// was not, and any other with the one before.
+function replaceBy(training) {
+  const old = current;
+  if (old) {
+    old.engine.end();
+    for (const point of old.points) point.model = null;
+    if (old.steps > 1 && !old.breaks.length) healthy = old;
+  }
+  const comparable = t => t && t.steps > 1 && t.task === training.task;
+  const wanted = training.breaks.length ? [healthy, old, before] : [old, before];
+  before = wanted.find(comparable) || null;
+  current = training;
+  refused = false;
+}
+
+// Trains for so many steps, or until somebody pauses. After a change that was
+// refused, it does not go on as if nothing had happened.
 async function run(steps) {
   const old = current;
-  const fresh = !old || old.ended || (old.steps === 0
-    && !old.is(argumentsNow(), brokenNow()));
+  const fresh = !old || old.ended || (refused || old.steps === 0) && !old.isChosen();
   if (beginning || old && old.running || fresh && !await newTraining()) return;
   const training = current;
+  if (refused) report("");
+  refused = false;
   training.running = true;
   training.stopping = false;
   showButtons();
@@ -254,7 +307,8 @@ async function run(steps) {
     }
     if (training.last.step < training.steps) await training.lookBack();
     if (training.steps === training.facts.steps)
-      report(`All ${training.steps} steps are done. Again begins anew.`, false);
+      report(`All ${training.steps} steps are done. Now look inside the model, or press Again ` +
+        "to go back to step 0, with what you have changed.", false);
   } catch (error) {
     if (training !== current) return;
     training.engine.end();
@@ -284,9 +338,10 @@ function showButtons() {
   const running = beginning || Boolean(current && current.running);
   const done = Boolean(current && !current.ended && current.facts
     && current.steps >= current.facts.steps);
-  $("start").disabled = $("step").disabled = running || done;
-  $("pause").disabled = !running || beginning;
-  $("again").disabled = beginning;
+  switchOff($("start"), running || done);
+  switchOff($("step"), running || done);
+  switchOff($("pause"), !running || beginning);
+  switchOff($("again"), beginning);
 }
 
 const time = seconds =>
@@ -296,7 +351,7 @@ function showNumbers() {
   const {rows, steps, facts, speed, pace} = current;
   const last = rows[rows.length - 1];
   $("steps-done").textContent = steps;
-  $("steps-total").textContent = facts.steps;
+  $("steps-total").textContent = facts.steps.toLocaleString("en");
   $("loss").textContent = last ? last[1].toFixed(4) : "–";
   $("rate").textContent = last ? last[3].toPrecision(2) : "–";
   $("speed").textContent = speed ? Math.round(speed).toLocaleString("en") : "–";
@@ -309,11 +364,16 @@ function showPoint() {
   $("timeline-step").textContent = `step ${point.step}`;
   $("held-out").textContent = point.loss === null ? "–" : point.loss.toFixed(4);
   $("exact").textContent = (100 * point.exact).toFixed(1) + " %";
+  const unseen = current.facts.held_out > 0;
+  $("samples-title").textContent = unseen
+    ? "What it says to pairs that it has not seen"
+    : "What it says to pairs that it has seen: five are needed to hold one out";
+  $("exact-title").textContent = (unseen ? "Unseen" : "Seen") + " pairs right";
   $("samples").replaceChildren(...point.samples.map(s => make("tr", {},
-    make("td", {}, s.source), make("td", {}, s.said),
+    make("td", {}, s.source), make("td", {}, s.said || NOTHING),
     make("td", {}, s.right ? "✓" : "should be: " + s.expected))));
   drawCurve();
-  if (current.steps > 0 && point.model) quietly(offerTrained(point));
+  if (point.model) quietly(offerTrained(point));
 }
 
 // The mean of each loss with those around it.
@@ -361,8 +421,12 @@ function drawCurve() {
   $("curve").setAttribute("aria-label", `The loss at step ${current.steps} of ` +
     `${facts.steps} is ${$("loss").textContent}, on unseen pairs ` +
     `${$("held-out").textContent}.`);
-  $("legend-rate").textContent = `learning rate, up to ${peak.toPrecision(2)}`;
+  $("legend-rate").textContent = rows.length
+    ? `learning rate, up to ${peak.toPrecision(2)}` : "learning rate";
   $("legend-before").hidden = !before;
+  if (before)
+    $("legend-before").textContent = "loss of an earlier training: " +
+      (before.breaks.map(name => BREAKS[name].name).join("; ") || "nothing broken");
 }
 
 // ---------------------------------------------------------------- begin
@@ -371,8 +435,12 @@ function setPairs(bytes, name) {
   pairs = bytes;
   const small = bytes.length < 1e6;
   $("pairs").value = small ? new TextDecoder().decode(bytes) : "";
-  $("pairs").placeholder = small ? "" : name;
+  if (!small) $("pairs").placeholder = name;
 }
+
+// What is typed, as TSV: a line without a tab is cut at " = " or ";".
+const typedPairs = text => new TextEncoder().encode(text.split("\n").map(line =>
+  line.includes("\t") ? line : line.replace(/ = |;/, "\t")).join("\n"));
 
 async function openPairs(file) {
   setPairs(new Uint8Array(await file.arrayBuffer()), file.name);
@@ -405,10 +473,11 @@ function beginFields() {
     for (const {name} of options) remember(name, "");
     fillOptions();
   };
-  if (state.has("pairs")) setPairs(new TextEncoder().encode(state.get("pairs")));
+  if (state.has("pairs")) setPairs(typedPairs(state.get("pairs")));
   $("pairs").oninput = () => {
-    pairs = new TextEncoder().encode($("pairs").value);
+    pairs = typedPairs($("pairs").value);
     remember("pairs", pairs.length < 3000 ? $("pairs").value : "");
+    showOptions();
   };
   $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
   $("break").open = state.has("break");
@@ -423,7 +492,7 @@ async function beginTraining() {
   const step = Number(state.get("step"));
   beginFields();
   $("start").onclick = () => run(Infinity);
-  $("pause").onclick = () => { current.stopping = true; };
+  $("pause").onclick = () => { if (current) current.stopping = true; };
   $("step").onclick = () => run(1);
   $("again").onclick = newTraining;
   $("timeline").oninput = showPoint;
