@@ -8,11 +8,13 @@
 #   make clean        remove what was built; your models in out/ stay
 #
 # Read it
-#   make docs         weave the walkthrough; needs pandoc, graphviz, python3
+#   make docs         weave the walkthrough; needs pandoc, python3
 #   make examples     the examples of the walkthrough: build/examples
 #   make docs-check   weave it, and check its links, lines and names
 #   make site         what belongs on the web: build/site
 #   make live         the page that trains in a browser: docs/live.html
+#   make write        the page that compiles and grades in a browser:
+#                     build/site/write.html; needs npm, node, pandoc
 #   make docs-runs    train anew for the walkthrough's pictures, and what happens
 #                     when a line is broken (minutes)
 #
@@ -68,7 +70,11 @@ known = $(shell dir=$$(mktemp -d) && cd "$$dir" && \
         $(CC) $$flag try.c -o try 2> /dev/null && echo $$flag; \
     done; rm -rf "$$dir")
 
-ifdef PORTABLE
+ifeq ($(findstring |$(PORTABLE)|,|| |0| |1|),)
+$(error PORTABLE=$(PORTABLE): it is 0 or 1)
+endif
+
+ifeq ($(PORTABLE),1)
 FLAGS = -O2 -ffp-contract=off $(call known,-fopenmp)
 else
 FLAGS = -O3 $(call known,-march=native -ffp-contract=fast -fno-math-errno \
@@ -191,17 +197,17 @@ PLAIN = $(CC) $(WARNINGS) -O2 -ffp-contract=off
 docs: build/docs/transformer build/docs/build/examples
 	$(call need,python3,python3)
 	ln -sfn ../../data build/docs/data
-	python3 docs/weave.py
+	python3 docs/weaver
 
 docs-check: docs
-	python3 docs/check.py
-	python3 docs/breaking.py --check
+	python3 docs/weaver/check.py
+	python3 docs/weaver/breaking.py --check
 
 # What belongs on the web, in build/site: README, walkthrough, labs, and the
 # book on one page, for printing.
 .PHONY: site
 site: docs
-	python3 docs/website.py
+	python3 docs/weaver/website.py
 
 # The page that trains in a browser.
 .PHONY: live
@@ -210,26 +216,34 @@ live:
 	$(call need,node,nodejs)
 	python3 docs/live/build.py
 
+# The page in which the exercises are written. The compiler in it comes from npm.
+.PHONY: write
+write:
+	$(call need,npm,npm)
+	$(call need,node,nodejs)
+	$(call need,pandoc,pandoc)
+	python3 docs/write/build.py
+
 build/docs/transformer: transformer.c
 	$(call need,$(CC),gcc)
 	$(call need,python3,python3)
 	@mkdir -p build/docs
 	$(PLAIN) transformer.c -o $@ -lm
 
-build/docs/build/examples: docs/examples.c tests/test.h tests/model.h \
-    transformer.c
+build/docs/build/examples: docs/source/examples.c tests/test.h \
+    tests/model.h transformer.c
 	@mkdir -p build/docs/build
-	$(PLAIN) -DTRANSFORMER_DOUBLE docs/examples.c -o $@ -lm
+	$(PLAIN) -DTRANSFORMER_DOUBLE docs/source/examples.c -o $@ -lm
 
 examples: build/examples
 
-build/examples: docs/examples.c tests/test.h tests/model.h transformer.c \
-    build/flags
-	$(COMPILE) -DTRANSFORMER_DOUBLE docs/examples.c -o $@ -lm
+build/examples: docs/source/examples.c tests/test.h tests/model.h \
+    transformer.c build/flags
+	$(COMPILE) -DTRANSFORMER_DOUBLE docs/source/examples.c -o $@ -lm
 
 docs-runs:
 	sh docs/runs/make.sh
-	python3 docs/breaking.py
+	python3 docs/weaver/breaking.py
 
 # ---------------------------------------------------------------- exercises
 
@@ -264,9 +278,14 @@ test-notebooks:
 
 build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
 build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
+build/notebook/01-scaling build/notebook/02-heads build/notebook/07-masks \
+    build/notebook/12-gradient-check build/notebook/12-gradient-check-double \
+    build/notebook/15-classifier-check build/notebook/16-gpt-check: \
+    notebook/measure.h
 build/notebook/15-classifier build/notebook/15-classifier-check: \
     notebook/classifier.c
 build/notebook/gpt build/notebook/16-gpt-check: notebook/gpt.h
+build/notebook/15-classifier-check build/notebook/16-gpt-check: notebook/check.h
 build/notebook/16-gpt: notebook/gpt.c notebook/gpt.h
 
 build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags

@@ -78,6 +78,38 @@ done
 check "CC, CFLAGS, SHELL and N=3 are not" \
     make -n CC=gcc CFLAGS=-O1 SHELL=/bin/sh N=3 transformer
 
+# portable SETTING: make with it builds for any processor
+portable()
+{
+    make -s "$1" --eval='flags: ; @echo $(CFLAGS)' flags > "$work/said" || return
+    cat "$work/said"
+    grep -q -e '-O2 ' "$work/said" && ! grep -q march "$work/said"
+}
+not_portable()
+{
+    ! portable "$1" && grep -q -e '-O3 ' "$work/said"
+}
+check "PORTABLE=1 builds for any processor" portable PORTABLE=1
+for setting in PORTABLE=0 PORTABLE=; do
+    check "$setting does not" not_portable "$setting"
+done
+for setting in PORTABLE=2 PORTABLE=no "PORTABLE=0 1"; do
+    check "$setting is refused" refuses 2 "it is 0 or 1" make -n "$setting"
+done
+
+# one_line STATUS TEXT command...: it is refused in one line
+one_line()
+{
+    refuses "$@" && [ "$(wc -l < "$work/said")" = 1 ]
+}
+for sample in 0 -3 x 2.5; do
+    check "tests/mutants.py --sample $sample is refused" one_line 2 \
+        "$sample is not a number from 1" \
+        timeout 20 python3 tests/mutants.py --list --sample $sample
+done
+check "make mutants SAMPLE=0, too" refuses 2 "0 is not a number from 1" \
+    timeout 20 make -s mutants SAMPLE=0
+
 # A model that somebody has trained stays.
 cleaned()
 {
@@ -87,6 +119,26 @@ cleaned()
 copy "$work-clean"
 check "make clean removes what was built, and keeps out/" \
     in_folder "$work-clean" cleaned
+
+# What is in the place of a folder is neither followed nor removed.
+site_is_a_file()
+{
+    mkdir -p build && echo mine > build/site || return
+    one_line 1 "build/site is not a folder" python3 docs/weaver/website.py \
+        && [ "$(cat build/site)" = mine ]
+}
+site_is_a_link()
+{
+    rm -rf build/site && mkdir -p theirs && echo mine > theirs/index.html \
+        && ln -s ../theirs build/site || return
+    one_line 1 "build/site is not a folder" python3 docs/weaver/website.py \
+        && [ -L build/site ] && [ "$(ls theirs)" = index.html ] \
+        && [ "$(cat theirs/index.html)" = mine ]
+}
+check "make site: a file in its place is kept, and named" \
+    in_folder "$work-clean" site_is_a_file
+check "so is a link, and the folder it leads to" \
+    in_folder "$work-clean" site_is_a_link
 
 # The list of make help and the targets are the same.
 help_is_whole()
@@ -215,6 +267,14 @@ check "make doctor: without Python, what to install" refuses 1 \
     "install python3" with_only cc as ld -- sh tests/doctor.sh
 check "make doctor: here all is well, and an exercise is graded" refuses 0 \
     "ok    an exercise is graded" make -s doctor
+doctor_without_build()
+{
+    rm -rf build && echo mine > build || return
+    refuses 1 "need  a folder build/ that can be written" sh tests/doctor.sh \
+        && ! grep -E "annot|irectory" "$work/said" && [ "$(cat build)" = mine ]
+}
+check "make doctor: no folder build/ can be made, which is said in a line" \
+    in_folder "$work-clean" doctor_without_build
 check "make check leaves out what cannot be done, and says why" refuses 1 \
     "left out: docs, for want of" \
     with_only dirname basename grep tr paste -- sh .ci/run --installed docs
@@ -222,12 +282,12 @@ check "make check leaves out what cannot be done, and says why" refuses 1 \
 # ------------------------------------------------------------ how it is written
 
 check "shellcheck finds nothing in any script" shellcheck -S warning \
-    .ci/* tests/*.sh docs/*.sh docs/runs/*.sh docs/exercises/gradescope/*
+    .ci/* tests/*.sh docs/weaver/*.sh docs/runs/*.sh docs/exercises/gradescope/*
 
 # The brace of a function stands behind its head, as in transformer.c.
 braces()
 {
-    ! grep -n '^{$' transformer.c tests/*.[ch] tests/bench/*.c docs/*.c \
+    ! grep -n '^{$' transformer.c tests/*.[ch] tests/bench/*.c docs/source/*.c \
         docs/exercises/*.c docs/live/*.c data/*.c notebook/*.[ch]
 }
 check "the braces of functions stand alike in every C file" braces
@@ -238,6 +298,61 @@ narrow()
     ! LC_ALL=C.UTF-8 grep -nE '^.{81,}$' transformer.c
 }
 check "no line of transformer.c has more than 80 columns" narrow
+
+# short FILE: no function of it has more than 40 lines or six parameters. Names
+# those that have.
+short()
+{
+    awk '
+        function parameters(head, depth, count, i, c) {
+            sub(/^[^(]*/, "", head)
+            for (i = 1; i <= length(head); i++) {
+                c = substr(head, i, 1)
+                depth += (c == "(") - (c == ")")
+                count += c == "," && depth == 1
+            }
+            return count + (head !~ /^\((void)?\)/)
+        }
+        /^[A-Za-z_].*\(/ && !/;$/ { first = FNR; head = ""; name = $0 }
+        first && head !~ /\{$/ { head = head $0 }
+        first && head ~ /;$/ { first = 0 } # a prototype
+        /^}/ && first {
+            functions++
+            lines = FNR - first + 1
+            count = parameters(head)
+            if (lines > 40 || count > 6) {
+                print FILENAME ":" first ": " lines " lines, " count \
+                    " parameters: " name
+                bad = 1
+            }
+            first = 0
+        }
+        END { print functions " functions"; exit bad || !functions }' "$1"
+}
+check "no function of transformer.c has more than 40 lines or six parameters" \
+    short transformer.c
+
+# not_short MESSAGE: of a function on standard input this is said
+not_short()
+{
+    { cat transformer.c; cat; } > "$work/planted.c"
+    ! short "$work/planted.c" > "$work/said" && cat "$work/said" \
+        && grep -q "$1: int planted" "$work/said"
+}
+check "one of 41 lines is found" not_short "41 lines, 2 parameters" << END
+int planted(int a, int b) {
+$(yes '    a++;' | head -n 38)
+    return a + b;
+}
+END
+check "so is one of seven parameters" not_short "6 lines, 7 parameters" << END
+int planted(int a, int *b(int, int), int c, const char *d, int e,
+            int f,
+            int g) {
+    return a + b(c, *d) + e + f + g;
+
+}
+END
 
 # With Git for Windows' setting the files are the same.
 as_on_windows()

@@ -1,4 +1,4 @@
-// Written by docs/weave.py: what can be found, and below it docs/source/script.js.
+// Written by docs/weaver: what can be found, and below it docs/source/script.js.
 const FOUND = [
 ["term", "00-manual.html#manual-letters", "accumulated gradient", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
 ["term", "00-manual.html#manual-letters", "gradient accumulation", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
@@ -9,6 +9,7 @@ const FOUND = [
 ["term", "08-decoder.html#Saved", "intermediate results", "Saved, chapter 8", "What the forward pass computes and the backward pass still needs.", ""],
 ["term", "11-training.html#adam_step", "Adam", "adam_step, chapter 11", "Moves each parameter by the learning rate times the running mean of its gradients, divided by the root of that of their squares.", ""],
 ["term", "11-training.html#adam_step", "optimizer", "adam_step, chapter 11", "Moves each parameter by the learning rate times the running mean of its gradients, divided by the root of that of their squares.", ""],
+["term", "11-training.html#adam_step", "torch.optim.Adam", "adam_step, chapter 11", "Moves each parameter by the learning rate times the running mean of its gradients, divided by the root of that of their squares.", ""],
 ["term", "01-numbers.html#Arena", "arena", "Arena, chapter 1", "Memory that is taken piece by piece during a step and given back all at once.", ""],
 ["term", "01-numbers.html#Arena", "bump allocator", "Arena, chapter 1", "Memory that is taken piece by piece during a step and given back all at once.", ""],
 ["term", "02-attention.html#Head", "attention head", "Head, chapter 2", "A band of K columns of the queries, keys and values, with attention of its own.", ""],
@@ -16,11 +17,13 @@ const FOUND = [
 ["term", "02-attention.html#softmax_forward", "attention weights", "softmax_forward, chapter 2", "The share of each value that a query fetches; each row sums to 1.", ""],
 ["term", "00-manual.html#manual-how-to-differentiate-a-program", "autograd", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
 ["term", "00-manual.html#manual-how-to-differentiate-a-program", "automatic differentiation", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
+["term", "00-manual.html#manual-how-to-differentiate-a-program", "loss.backward()", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
 ["term", "00-manual.html#manual-how-to-differentiate-a-program", "backpropagation", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
 ["term", "00-manual.html#manual-how-to-differentiate-a-program", "backward pass", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
 ["term", "00-manual.html#manual-how-to-differentiate-a-program", "chain rule", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
 ["term", "09-masks.html#Batch", "batch", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
 ["term", "09-masks.html#Batch", "mini-batch", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
+["term", "09-masks.html#Batch", "DataLoader", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
 ["term", "12-decoding.html#beam_search", "beam search", "beam_search, chapter 12", "Decoding that keeps several unfinished translations in each step, not only the best one.", ""],
 ["term", "12-decoding.html#beam_search", "beam width", "beam_search, chapter 12", "Decoding that keeps several unfinished translations in each step, not only the best one.", ""],
 ["term", "03-multi-head.html#Linear", "bias", "Linear, chapter 3", "The row that a linear layer adds to each row of its output.", ""],
@@ -49,6 +52,8 @@ const FOUND = [
 ["term", "01-numbers.html#Mat", "view", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
 ["term", "01-numbers.html#Mat", "stride", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
 ["term", "01-numbers.html#Mat", "transpose", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
+["term", "01-numbers.html#Mat", "permute", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
+["term", "01-numbers.html#Mat", "reshape", "Mat, chapter 1", "A matrix here is a pointer with two strides, so transposing and splitting heads move no data.", ""],
 ["term", "10-words.html#read_pairs", "corpus", "read_pairs, chapter 10", "A file with a source and a target sentence in each line.", ""],
 ["term", "10-words.html#read_pairs", "data set", "read_pairs, chapter 10", "A file with a source and a target sentence in each line.", ""],
 ["term", "10-words.html#read_pairs", "sentence pairs", "read_pairs, chapter 10", "A file with a source and a target sentence in each line.", ""],
@@ -59,6 +64,7 @@ const FOUND = [
 ["term", "11-training.html#loss_forward", "negative log-likelihood", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
 ["term", "11-training.html#loss_forward", "NLL", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
 ["term", "11-training.html#loss_forward", "criterion", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
+["term", "11-training.html#loss_forward", "nn.CrossEntropyLoss", "loss_forward, chapter 11", "The negative logarithm of the probability given to the expected word.", ""],
 ["term", "05-feed-forward.html#FeedForward", "d_ff", "FeedForward, chapter 5", "The width between the two linear layers of the feed-forward network; four times d_model by default.", ""],
 ["term", "05-feed-forward.html#FeedForward", "inner width", "FeedForward, chapter 5", "The width between the two linear layers of the feed-forward network; four times d_model by default.", ""],
 ["term", "03-multi-head.html#head", "d_k", "head, chapter 3", "The width of one head, d_model divided by the number of heads; the letter is K.", ""],
@@ -82,20 +88,22 @@ const FOUND = [
 ["term", "02-attention.html#attention_backward", "dk", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
 ["term", "02-attention.html#attention_backward", "dv", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
 ["term", "01-numbers.html#dropout", "dropout", "dropout, chapter 1", "Sets numbers to zero at random in training and scales up the rest.", ""],
+["term", "01-numbers.html#dropout", "nn.Dropout", "dropout, chapter 1", "Sets numbers to zero at random in training and scales up the rest.", ""],
 ["term", "01-numbers.html#Dropout", "dropout mask", "Dropout, chapter 1", "Not kept: whether a number is dropped is a function of its place and a key, so the backward pass calls the same function.", ""],
-["term", "11-training.html#validate", "early stopping", "validate, chapter 11", "With --valid, the model with the lowest held-out loss is the one that is kept.", ""],
-["term", "11-training.html#validate", "best checkpoint", "validate, chapter 11", "With --valid, the model with the lowest held-out loss is the one that is kept.", ""],
+["term", "11-training.html#keep_best", "early stopping", "keep_best, chapter 11", "With --valid, the model with the highest held-out token accuracy is the one that is used.", ""],
+["term", "11-training.html#keep_best", "best checkpoint", "keep_best, chapter 11", "With --valid, the model with the highest held-out token accuracy is the one that is used.", ""],
 ["term", "04-embedding.html#embedding_forward", "embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
 ["term", "04-embedding.html#embedding_forward", "token embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
 ["term", "04-embedding.html#embedding_forward", "look-up table", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
+["term", "04-embedding.html#embedding_forward", "nn.Embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
 ["term", "07-encoder.html#encoder_forward", "encoder", "encoder_forward, chapter 7", "The stack that reads the source: self-attention and feed-forward in each layer.", ""],
 ["term", "09-masks.html#END", "EOS", "END, chapter 9", "The token that ends a sentence; the decoder must learn to write it.", ""],
 ["term", "09-masks.html#END", "end token", "END, chapter 9", "The token that ends a sentence; the decoder must learn to write it.", ""],
 ["term", "10-words.html#epoch_order", "epoch", "epoch_order, chapter 10", "One pass through the training data.", ""],
 ["term", "06-residual.html#NORM_EPSILON", "epsilon of layer norm", "NORM_EPSILON, chapter 6", "Added to the variance, so that a constant row divides by something.", ""],
-["term", "12-decoding.html#translate", "evaluation mode", "translate, chapter 12", "Using a trained model, without dropout: here each pass has a dropout rate of its own.", ""],
-["term", "12-decoding.html#translate", "inference", "translate, chapter 12", "Using a trained model, without dropout: here each pass has a dropout rate of its own.", ""],
-["term", "12-decoding.html#translate", "model.eval()", "translate, chapter 12", "Using a trained model, without dropout: here each pass has a dropout rate of its own.", ""],
+["term", "12-decoding.html#translate", "evaluation mode", "translate, chapter 12", "Using a trained model, without dropout: here dropout acts only in a pass whose training is set.", ""],
+["term", "12-decoding.html#translate", "inference", "translate, chapter 12", "Using a trained model, without dropout: here dropout acts only in a pass whose training is set.", ""],
+["term", "12-decoding.html#translate", "model.eval()", "translate, chapter 12", "Using a trained model, without dropout: here dropout acts only in a pass whose training is set.", ""],
 ["term", "12-decoding.html#add_match", "exact match", "add_match, chapter 12", "The share of translations that equal their reference.", ""],
 ["term", "05-feed-forward.html#ffn_forward", "feed-forward network", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
 ["term", "05-feed-forward.html#ffn_forward", "FFN", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
@@ -135,6 +143,7 @@ const FOUND = [
 ["term", "06-residual.html#norm_forward", "layer normalization", "norm_forward, chapter 6", "Gives each row mean 0 and variance 1, then a gain and a bias.", ""],
 ["term", "06-residual.html#norm_forward", "layer norm", "norm_forward, chapter 6", "Gives each row mean 0 and variance 1, then a gain and a bias.", ""],
 ["term", "06-residual.html#norm_forward", "LayerNorm", "norm_forward, chapter 6", "Gives each row mean 0 and variance 1, then a gain and a bias.", ""],
+["term", "06-residual.html#norm_forward", "nn.LayerNorm", "norm_forward, chapter 6", "Gives each row mean 0 and variance 1, then a gain and a bias.", ""],
 ["term", "11-training.html#learning_rate", "learning rate", "learning_rate, chapter 11", "The length of a step: it rises during warm-up, then falls.", ""],
 ["term", "11-training.html#learning_rate", "schedule", "learning_rate, chapter 11", "The length of a step: it rises during warm-up, then falls.", ""],
 ["term", "11-training.html#learning_rate", "scheduler", "learning_rate, chapter 11", "The length of a step: it rises during warm-up, then falls.", ""],
@@ -153,15 +162,19 @@ const FOUND = [
 ["term", "02-attention.html#Mask", "mask", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
 ["term", "02-attention.html#Mask", "masking", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
 ["term", "02-attention.html#Mask", "-inf", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
+["term", "02-attention.html#Mask", "masked_fill", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
 ["term", "01-numbers.html#matmul", "matrix product", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
 ["term", "01-numbers.html#matmul", "matmul", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
 ["term", "01-numbers.html#matmul", "GEMM", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul", "einsum", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul", "bmm", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
 ["term", "08-decoder.html#encode", "memory", "encode, chapter 8", "The last output of the encoder, from which cross-attention takes its keys and values.", ""],
 ["term", "08-decoder.html#encode", "encoder output", "encode, chapter 8", "The last output of the encoder, from which cross-attention takes its keys and values.", ""],
 ["term", "11-training.html#Adam", "moments", "Adam, chapter 11", "Adam's running means of each gradient (m) and of its square (v).", ""],
 ["term", "11-training.html#Adam", "running mean", "Adam, chapter 11", "Adam's running means of each gradient (m) and of its square (v).", ""],
 ["term", "11-training.html#Adam", "momentum", "Adam, chapter 11", "Adam's running means of each gradient (m) and of its square (v).", ""],
 ["term", "03-multi-head.html#multi_head_forward", "multi-head attention", "multi_head_forward, chapter 3", "H attentions side by side, each on K of the D columns, mixed by an output matrix.", ""],
+["term", "03-multi-head.html#multi_head_forward", "nn.MultiheadAttention", "multi_head_forward, chapter 3", "H attentions side by side, each on K of the D columns, mixed by an output matrix.", ""],
 ["term", "01-numbers.html#PARALLEL_FOR", "multithreading", "PARALLEL_FOR, chapter 1", "Loops whose rows several threads share; results do not depend on how many.", ""],
 ["term", "01-numbers.html#PARALLEL_FOR", "OpenMP", "PARALLEL_FOR, chapter 1", "Loops whose rows several threads share; results do not depend on how many.", ""],
 ["term", "01-numbers.html#PARALLEL_FOR", "parallel", "PARALLEL_FOR, chapter 1", "Loops whose rows several threads share; results do not depend on how many.", ""],
@@ -207,6 +220,7 @@ const FOUND = [
 ["term", "06-residual.html#residual_enter", "residual connection", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
 ["term", "06-residual.html#residual_enter", "skip connection", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
 ["term", "06-residual.html#residual_enter", "shortcut", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
+["term", "06-residual.html#residual_enter", "residual stream", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
 ["term", "15-commands.html#resume_checkpoint", "resume", "resume_checkpoint, chapter 15", "Goes on where a training run stopped, bit for bit.", ""],
 ["term", "15-commands.html#resume_checkpoint", "continue training", "resume_checkpoint, chapter 15", "Goes on where a training run stopped, bit for bit.", ""],
 ["term", "01-numbers.html#Mat", "row stride", "Mat, chapter 1", "How far apart in memory two neighbours of a column and of a row are.", ""],
@@ -214,6 +228,7 @@ const FOUND = [
 ["term", "01-numbers.html#Mat", "leading dimension", "Mat, chapter 1", "How far apart in memory two neighbours of a column and of a row are.", ""],
 ["term", "02-attention.html#attention_forward", "scaled dot-product attention", "attention_forward, chapter 2", "softmax(q kᵀ / √K) v: a mean of the values, weighted by how well their keys match.", ""],
 ["term", "02-attention.html#attention_forward", "attention", "attention_forward, chapter 2", "softmax(q kᵀ / √K) v: a mean of the values, weighted by how well their keys match.", ""],
+["term", "02-attention.html#attention_forward", "F.scaled_dot_product_attention", "attention_forward, chapter 2", "softmax(q kᵀ / √K) v: a mean of the values, weighted by how well their keys match.", ""],
 ["term", "02-attention.html#attention_forward", "scale", "attention_forward, chapter 2", "The scores are divided by √K, lest softmax saturate.", ""],
 ["term", "02-attention.html#attention_forward", "1/√d_k", "attention_forward, chapter 2", "The scores are divided by √K, lest softmax saturate.", ""],
 ["term", "02-attention.html#attention_forward", "temperature of attention", "attention_forward, chapter 2", "The scores are divided by √K, lest softmax saturate.", ""],
@@ -239,6 +254,7 @@ const FOUND = [
 ["term", "08-decoder.html#Transformer", "transformer", "Transformer, chapter 8", "Encoder, decoder, embeddings and output layer.", ""],
 ["term", "08-decoder.html#Transformer", "whole model", "Transformer, chapter 8", "Encoder, decoder, embeddings and output layer.", ""],
 ["term", "08-decoder.html#Transformer", "nn.Transformer", "Transformer, chapter 8", "Encoder, decoder, embeddings and output layer.", ""],
+["term", "08-decoder.html#Transformer", "sequence to sequence", "Transformer, chapter 8", "Encoder, decoder, embeddings and output layer.", ""],
 ["term", "10-words.html#utf8_number", "UTF-8", "utf8_number, chapter 10", "How characters are stored as bytes.", ""],
 ["term", "10-words.html#utf8_number", "Unicode", "utf8_number, chapter 10", "How characters are stored as bytes.", ""],
 ["term", "06-residual.html#residual-where-the-norm-stands", "vanishing gradient", "\"Where the norm stands\", chapter 6", "Gradients that shrink or grow from layer to layer; residual connections and clipping help.", ""],
@@ -257,6 +273,52 @@ const FOUND = [
 ["term", "08-decoder.html#initialize", "initialization", "initialize, chapter 8", "Matrices begin with random numbers, uniform between ±√(6/(in+out)).", ""],
 ["term", "11-training.html#train_step", "zero_grad", "train_step, chapter 11", "The gradients are set to zero before each backward pass, because it adds to them.", ""],
 ["term", "11-training.html#train_step", "clearing gradients", "train_step, chapter 11", "The gradients are set to zero before each backward pass, because it adds to them.", ""],
+["term", "13-looking.html#draw_attention", "attention map", "draw_attention, chapter 13", "A picture of the attention weights, in the terminal or from a CSV file; lab 11 plots all layers and heads.", ""],
+["term", "13-looking.html#draw_attention", "heat map", "draw_attention, chapter 13", "A picture of the attention weights, in the terminal or from a CSV file; lab 11 plots all layers and heads.", ""],
+["term", "13-looking.html#draw_attention", "visualization", "draw_attention, chapter 13", "A picture of the attention weights, in the terminal or from a CSV file; lab 11 plots all layers and heads.", ""],
+["term", "06-residual.html#norm_forward", "batch normalization", "norm_forward, chapter 6", "Not here: it normalizes each column over the batch. The Transformer normalizes each row by itself.", ""],
+["term", "../notebook/13-cost.ipynb", "complexity", "lab 13, What attention costs", "Attention compares every position with every other. Lab 13 measures what that costs in time and memory, and from which length on.", ""],
+["term", "../notebook/13-cost.ipynb", "O(n²)", "lab 13, What attention costs", "Attention compares every position with every other. Lab 13 measures what that costs in time and memory, and from which length on.", ""],
+["term", "../notebook/13-cost.ipynb", "quadratic cost", "lab 13, What attention costs", "Attention compares every position with every other. Lab 13 measures what that costs in time and memory, and from which length on.", ""],
+["term", "../notebook/15-classifier.ipynb", "encoder-only", "lab 15, Encoder only: a classifier", "A stack that only reads. Lab 15 builds a classifier on this file's encoder; BERT itself is not here.", ""],
+["term", "../notebook/15-classifier.ipynb", "BERT", "lab 15, Encoder only: a classifier", "A stack that only reads. Lab 15 builds a classifier on this file's encoder; BERT itself is not here.", ""],
+["term", "../notebook/15-classifier.ipynb", "classifier", "lab 15, Encoder only: a classifier", "A stack that only reads. Lab 15 builds a classifier on this file's encoder; BERT itself is not here.", ""],
+["term", "../notebook/15-classifier.ipynb", "sentence classification", "lab 15, Encoder only: a classifier", "A stack that only reads. Lab 15 builds a classifier on this file's encoder; BERT itself is not here.", ""],
+["term", "../notebook/03-positions.ipynb", "extrapolation", "lab 3, Positions", "Lab 3 measures whether it works: at one place beyond the longest sentence a little, further on not at all.", ""],
+["term", "../notebook/03-positions.ipynb", "longer sentences than in training", "lab 3, Positions", "Lab 3 measures whether it works: at one place beyond the longest sentence a little, further on not at all.", ""],
+["term", "gpt.html#what-large-models-do-differently", "flash attention", "\"What large models do differently\", From here to GPT", "Not here: all weights are computed and kept, as the formula says.", ""],
+["term", "gpt.html#what-large-models-do-differently", "sparse attention", "\"What large models do differently\", From here to GPT", "Not here: all weights are computed and kept, as the formula says.", ""],
+["term", "gpt.html#what-large-models-do-differently", "linear attention", "\"What large models do differently\", From here to GPT", "Not here: all weights are computed and kept, as the formula says.", ""],
+["term", "01-numbers.html#numbers-several-threads", "GPU", "\"Several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
+["term", "01-numbers.html#numbers-several-threads", "CUDA", "\"Several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
+["term", "../notebook/08-rnn.ipynb", "LSTM", "lab 8, Why the recurrent network was dropped", "What the paper replaced, so not in transformer.c. Lab 8 trains LSTMs with and without attention beside the transformer, lab 9 compares the time.", ""],
+["term", "../notebook/08-rnn.ipynb", "RNN", "lab 8, Why the recurrent network was dropped", "What the paper replaced, so not in transformer.c. Lab 8 trains LSTMs with and without attention beside the transformer, lab 9 compares the time.", ""],
+["term", "../notebook/08-rnn.ipynb", "recurrent network", "lab 8, Why the recurrent network was dropped", "What the paper replaced, so not in transformer.c. Lab 8 trains LSTMs with and without attention beside the transformer, lab 9 compares the time.", ""],
+["term", "../notebook/08-rnn.ipynb", "Bahdanau attention", "lab 8, Why the recurrent network was dropped", "What the paper replaced, so not in transformer.c. Lab 8 trains LSTMs with and without attention beside the transformer, lab 9 compares the time.", ""],
+["term", "01-numbers.html#numbers-the-number-type", "mixed precision", "\"The number type\", chapter 1", "Not here: a number has 32 bits, in the tests 64.", ""],
+["term", "01-numbers.html#numbers-the-number-type", "half precision", "\"The number type\", chapter 1", "Not here: a number has 32 bits, in the tests 64.", ""],
+["term", "01-numbers.html#numbers-the-number-type", "bfloat16", "\"The number type\", chapter 1", "Not here: a number has 32 bits, in the tests 64.", ""],
+["term", "gpt.html#what-large-models-do-differently", "mixture of experts", "\"What large models do differently\", From here to GPT", "Not here: changes since the paper, each with a sentence and its source in the last chapter.", ""],
+["term", "gpt.html#what-large-models-do-differently", "grouped-query attention", "\"What large models do differently\", From here to GPT", "Not here: changes since the paper, each with a sentence and its source in the last chapter.", ""],
+["term", "gpt.html#what-large-models-do-differently", "GQA", "\"What large models do differently\", From here to GPT", "Not here: changes since the paper, each with a sentence and its source in the last chapter.", ""],
+["term", "gpt.html#what-large-models-do-differently", "SwiGLU", "\"What large models do differently\", From here to GPT", "Not here: changes since the paper, each with a sentence and its source in the last chapter.", ""],
+["term", "gpt.html#what-large-models-do-differently", "quantization", "\"What large models do differently\", From here to GPT", "Not here: changes since the paper, each with a sentence and its source in the last chapter.", ""],
+["term", "11-training.html#evaluate_loss", "no_grad", "evaluate_loss, chapter 11", "Not needed: nothing records the steps. A forward pass saves what its backward pass would need in the arena, and where none follows, that memory is released at once.", ""],
+["term", "11-training.html#evaluate_loss", "inference_mode", "evaluate_loss, chapter 11", "Not needed: nothing records the steps. A forward pass saves what its backward pass would need in the arena, and where none follows, that memory is released at once.", ""],
+["term", "07-encoder.html#encoder-the-stack", "permutation", "\"The stack\", chapter 7", "Without positions, an encoder that reads the same words in another order gives the same rows in that other order.", ""],
+["term", "07-encoder.html#encoder-the-stack", "permutation equivariance", "\"The stack\", chapter 7", "Without positions, an encoder that reads the same words in another order gives the same rows in that other order.", ""],
+["term", "07-encoder.html#encoder-the-stack", "word order", "\"The stack\", chapter 7", "Without positions, an encoder that reads the same words in another order gives the same rows in that other order.", ""],
+["term", "gpt.html#what-large-models-do-differently", "RMSNorm", "\"What large models do differently\", From here to GPT", "Not here: a norm that subtracts no mean. norm_forward is layer normalization.", ""],
+["term", "gpt.html#what-large-models-do-differently", "rotary positions", "\"What large models do differently\", From here to GPT", "Not here: later than the paper. Positions are added to the embeddings.", ""],
+["term", "gpt.html#what-large-models-do-differently", "RoPE", "\"What large models do differently\", From here to GPT", "Not here: later than the paper. Positions are added to the embeddings.", ""],
+["term", "gpt.html#what-large-models-do-differently", "ALiBi", "\"What large models do differently\", From here to GPT", "Not here: later than the paper. Positions are added to the embeddings.", ""],
+["term", "gpt.html#what-large-models-do-differently", "relative positions", "\"What large models do differently\", From here to GPT", "Not here: later than the paper. Positions are added to the embeddings.", ""],
+["term", "../notebook/16-gpt.ipynb", "sampling", "lab 16, Decoder only: a GPT that learns this book", "Not in transformer.c, which takes the most probable word; lab 16 draws the next one at random, and plots these rules.", ""],
+["term", "../notebook/16-gpt.ipynb", "temperature", "lab 16, Decoder only: a GPT that learns this book", "Not in transformer.c, which takes the most probable word; lab 16 draws the next one at random, and plots these rules.", ""],
+["term", "../notebook/16-gpt.ipynb", "top-k", "lab 16, Decoder only: a GPT that learns this book", "Not in transformer.c, which takes the most probable word; lab 16 draws the next one at random, and plots these rules.", ""],
+["term", "../notebook/16-gpt.ipynb", "top-p", "lab 16, Decoder only: a GPT that learns this book", "Not in transformer.c, which takes the most probable word; lab 16 draws the next one at random, and plots these rules.", ""],
+["term", "11-training.html#adam_step", "weight decay", "adam_step, chapter 11", "Not here: this is Adam as it was published, which pulls no parameter towards zero.", ""],
+["term", "11-training.html#adam_step", "AdamW", "adam_step, chapter 11", "Not here: this is Adam as it was published, which pulls no parameter towards zero.", ""],
 ["term", "00-manual.html#manual-letters", "B", "\"Letters\", chapter 0", "Sentences in a batch.", ""],
 ["term", "00-manual.html#manual-letters", "D", "\"Letters\", chapter 0", "Width of the model (d_model).", ""],
 ["term", "00-manual.html#manual-letters", "F", "\"Letters\", chapter 0", "Inner width of the feed-forward network (d_ff).", ""],
@@ -272,14 +334,16 @@ const FOUND = [
 ["option", "14-saving.html#option-d-model", "--d-model", "the options", "width of the vector that stands for a token", ""],
 ["option", "14-saving.html#option-heads", "--heads", "the options", "attention heads; must divide d-model", ""],
 ["option", "14-saving.html#option-d-ff", "--d-ff", "the options", "inner width of the feed-forward network (4 d-model)", ""],
-["option", "14-saving.html#option-dropout", "--dropout", "the options", "share of values dropped in training", ""],
+["option", "14-saving.html#option-dropout", "--dropout", "the options", "share of embeddings and sub-layer outputs dropped", ""],
+["option", "14-saving.html#option-attention-dropout", "--attention-dropout", "the options", "", ""],
+["option", "14-saving.html#option-activation-dropout", "--activation-dropout", "the options", "", ""],
 ["option", "14-saving.html#option-norm", "--norm", "the options", "normalize after or before a sub-layer", ""],
 ["option", "14-saving.html#option-positions", "--positions", "the options", "positional encoding", ""],
 ["option", "14-saving.html#option-activation", "--activation", "the options", "of the feed-forward network", ""],
 ["option", "14-saving.html#option-tie", "--tie", "the options", "one matrix for target embedding and output layer", ""],
 ["option", "14-saving.html#option-max-len", "--max-len", "the options", "longest sentence, in tokens", ""],
 ["option", "14-saving.html#option-tokens", "--tokens", "the options", "cut text into words, characters or byte pairs", ""],
-["option", "14-saving.html#option-merges", "--merges", "the options", "pieces that byte pairs learn, at most", ""],
+["option", "14-saving.html#option-merges", "--merges", "the options", "0", ""],
 ["option", "14-saving.html#option-lowercase", "--lowercase", "the options", "write everything in lower case first", ""],
 ["option", "14-saving.html#option-min-count", "--min-count", "the options", "words that occur less often are unknown", ""],
 ["option", "14-saving.html#option-label-smoothing", "--label-smoothing", "the options", "weight spread evenly over all words", ""],
@@ -291,10 +355,10 @@ const FOUND = [
 ["option", "14-saving.html#option-epochs", "--epochs", "the options", "passes through the data, in all", ""],
 ["option", "14-saving.html#option-steps", "--steps", "the options", "steps, in all; instead of epochs", ""],
 ["option", "14-saving.html#option-seed", "--seed", "the options", "of everything random", ""],
-["option", "14-saving.html#option-model", "--model", "the options", "where to save; with --valid the best so far", ""],
-["option", "14-saving.html#option-valid", "--valid", "the options", "pairs to measure progress on", ""],
+["option", "14-saving.html#option-model", "--model", "the options", "where to save the run", ""],
+["option", "14-saving.html#option-valid", "--valid", "the options", "pairs to measure progress on; the best model is used", ""],
 ["option", "14-saving.html#option-log", "--log", "the options", "write loss and learning rate of each step", ""],
-["option", "14-saving.html#option-resume", "--resume", "the options", "go on where an earlier training stopped", ""],
+["option", "14-saving.html#option-resume", "--resume", "the options", "go on where an earlier run stopped", ""],
 ["option", "14-saving.html#option-beam", "--beam", "the options", "hypotheses to keep while translating; 1 is greedy", ""],
 ["option", "14-saving.html#option-length-penalty", "--length-penalty", "the options", "scores are divided by ((5 + length) / 6)^A", ""],
 ["option", "14-saving.html#option-scores", "--scores", "the options", "print each translation's score, a tab, and the translation", ""],
@@ -309,7 +373,8 @@ const FOUND = [
 ["macro", "00-manual.html#_XOPEN_SOURCE", "_XOPEN_SOURCE", "chapter 0", "", "#define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath"],
 ["type", "01-numbers.html#real", "real", "chapter 1", "", "typedef double real;"],
 ["macro", "01-numbers.html#REAL", "REAL", "chapter 1", "", "#define REAL(function) function // REAL(sqrt)(x) is sqrt(x) in double"],
-["function", "01-numbers.html#printable", "printable", "chapter 1", "Makes a text safe to show on a terminal, in place, and returns it. Text from a file may hold control characters, which could move the cursor or worse. Each is shown as \"?\": those below the space, DEL (7f) and, in two bytes of UTF-8, U+0080 to U+009F. Nothing else changes.", "char *printable(char *text)"],
+["function", "01-numbers.html#control_length", "control_length", "chapter 1", "The number of bytes of the control character that begins here, 0 if none does: those below the space, DEL (7f) and, in two bytes of UTF-8, U+0080 to U+009F.", "int control_length(const char *text)"],
+["function", "01-numbers.html#printable", "printable", "chapter 1", "Makes a text safe to show on a terminal, in place, and returns it. Text from a file may hold control characters, which could move the cursor or worse. Each is shown as \"?\". Nothing else changes.", "char *printable(char *text)"],
 ["function", "01-numbers.html#complain", "complain", "chapter 1", "Prints \"transformer: \" and the formatted reason.", "void complain(const char *format, va_list arguments)"],
 ["function", "01-numbers.html#fail", "fail", "chapter 1", "Complains, and ends the program with status 1.", "_Noreturn void fail(const char *format, ...)"],
 ["function", "01-numbers.html#checked_product", "checked_product", "chapter 1", "The product a · b, of bytes or of elements; fails if it is more than the machine can address.", "size_t checked_product(size_t a, size_t b)"],
@@ -322,7 +387,7 @@ const FOUND = [
 ["constant", "01-numbers.html#NO_POSITIONS", "NO_POSITIONS", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
 ["constant", "01-numbers.html#RELU", "RELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
 ["constant", "01-numbers.html#GELU", "GELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
-["type", "01-numbers.html#Config", "Config", "chapter 1", "", "typedef struct {\n    int layers;       // L: layers of the encoder, and as many of the decoder\n    int d_model;      // D: width of the vector that stands for a token\n    int heads;        // H: attention heads, each D/H = K wide\n    int d_ff;         // F: inner width of the feed-forward network\n    int source_vocab; // V of the source language\n    int target_vocab; // V of the target language\n    int max_len;      // longest sentence in tokens, not counting start and end\n    int norm, positions, activation; // one of the constants above\n    int tie;          // the output layer uses the target embedding's matrix\n    double dropout;   // share of values dropped in training\n} Config;"],
+["type", "01-numbers.html#Config", "Config", "chapter 1", "", "typedef struct {\n    int layers;       // L: layers of the encoder, and as many of the decoder\n    int d_model;      // D: width of the vector that stands for a token\n    int heads;        // H: attention heads, each D/H = K wide\n    int d_ff;         // F: inner width of the feed-forward network\n    int source_vocab; // V of the source language\n    int target_vocab; // V of the target language\n    int max_len;      // longest sentence in tokens, not counting start and end\n    int norm, positions, activation; // one of the constants above\n    int tie;          // the output layer uses the target embedding's matrix\n    double dropout;   // share dropped in training: embeddings, sub-layer outputs\n    double attention_dropout;  // attention weights, chapter 2\n    double activation_dropout; // inside the feed-forward network, chapter 5\n} Config;"],
 ["type", "01-numbers.html#Mat", "Mat", "chapter 1", "", "typedef struct {\n    real *at;\n    int rows, cols;\n    ptrdiff_t row_stride, col_stride;\n} Mat;"],
 ["function", "01-numbers.html#mat", "mat", "chapter 1", "A view of rows × cols numbers that lie row after row in memory.", "Mat mat(real *memory, int rows, int cols)"],
 ["function", "01-numbers.html#at", "at", "chapter 1", "Address of element (i, j), so that *at(m, i, j) reads and writes.", "real *at(Mat m, int i, int j)"],
@@ -377,8 +442,8 @@ const FOUND = [
 ["type", "02-attention.html#Head", "Head", "chapter 2", "", "typedef struct {\n    Mat q, k, v; // (T,K), (S,K), (S,K)\n    Mat weights; // (T,S) softmax(scaled); in d: from ddropped to dscores\n    Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped\n    Mat out;     // (T,K)\n    real scale;  // of the scores: 1/√K\n    Dropout dropout;\n} Head;"],
 ["function", "02-attention.html#attention_forward", "attention_forward", "chapter 2", "out = dropout(softmax(scale · q kᵀ)) v [section 3.2.1, eq. 1]\nGiven: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written: weights and dropped (T,S), out (T,K).", "void attention_forward(Head a, Mask mask)"],
 ["function", "02-attention.html#attention_backward", "attention_backward", "chapter 2", "d.q, d.k and d.v are added to; d.out is given; d.weights is room for the gradient on its way back. a is as the forward pass left it.", "void attention_backward(Head d, Head a)"],
-["type", "03-multi-head.html#Pass", "Pass", "chapter 3", "", "typedef struct {\n    Arena *arena;\n    const Config *config;\n    real dropout;   // rate in force now\n    uint64_t noise; // key of the next dropout\n    int sentences;  // B\n} Pass;"],
-["function", "03-multi-head.html#next_dropout", "next_dropout", "chapter 3", "The dropout of the next place in the model. The forward pass asks for it and saves it for the backward pass.", "Dropout next_dropout(Pass *pass)"],
+["type", "03-multi-head.html#Pass", "Pass", "chapter 3", "", "typedef struct {\n    Arena *arena;\n    const Config *config;\n    bool training;  // dropout acts\n    uint64_t noise; // key of the next dropout\n    int sentences;  // B\n} Pass;"],
+["function", "03-multi-head.html#next_dropout", "next_dropout", "chapter 3", "The dropout of the next place in the model, of that rate in training. The forward pass asks for it and saves it for the backward pass.", "Dropout next_dropout(Pass *pass, double rate)"],
 ["type", "03-multi-head.html#Linear", "Linear", "chapter 3", "", "typedef struct {\n    Mat weight; // (I,O): I inputs, O outputs\n    Mat bias;   // (1,O)\n} Linear;"],
 ["function", "03-multi-head.html#linear_forward", "linear_forward", "chapter 3", "y = x W + b; x (N,I) -> y (N,O)", "Mat linear_forward(Pass *pass, const Linear *w, Mat x)"],
 ["function", "03-multi-head.html#add_column_sums", "add_column_sums", "chapter 3", "The gradient of a bias is a sum over rows. Elsewhere the threads share the rows; here several of them would then add to the same number. So they share the columns, and each sum is made by one thread.\n\ntotal[j] += Σᵢ x[i][j]; x (N,O), total (1,O)", "void add_column_sums(Mat total, Mat x)"],
@@ -386,8 +451,10 @@ const FOUND = [
 ["function", "03-multi-head.html#head", "head", "chapter 3", "Block of head h in sentence b: m (B·rows, D) -> (rows, K)", "Mat head(Mat m, int b, int rows, int h, int K)"],
 ["type", "03-multi-head.html#MultiHead", "MultiHead", "chapter 3", "", "typedef struct {\n    Linear query, key, value, output; // (D,D) each\n} MultiHead;"],
 ["type", "03-multi-head.html#MultiHeadSaved", "MultiHeadSaved", "chapter 3", "", "typedef struct {\n    int sentences, heads; // B, H\n    Mat x, y;             // (B·T,D) for queries, (B·S,D) for keys and values\n    Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)\n    Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head\n    Mat context;          // (B·T,D): the heads' results side by side\n    Dropout dropout;\n} MultiHeadSaved;"],
+["function", "03-multi-head.html#heads_per_key", "heads_per_key", "chapter 3", "How many heads read the same keys and values: as many times as q is wider than k. Here that is 1, since each head has its own. (Many later models save memory by sharing them, which is called grouped-query attention.)", "int heads_per_key(const MultiHeadSaved *s)"],
 ["function", "03-multi-head.html#head_of", "head_of", "chapter 3", "Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of its own, since the same noise must not fall on every head. In the cache of chapter 12 a sentence has room for more keys than the S that are in use.", "Head head_of(const MultiHeadSaved *s, int i)"],
-["function", "03-multi-head.html#attend", "attend", "chapter 3", "Attention in all heads of all sentences: q, k and v become context. Each head reads and writes blocks of its own, so the threads can share them.", "void attend(MultiHeadSaved *s, Mask mask)"],
+["function", "03-multi-head.html#make_keys", "make_keys", "chapter 3", "Keys and values of y (B·S,D): k and v, (B·S,D) each", "void make_keys(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat y)"],
+["function", "03-multi-head.html#attend", "attend", "chapter 3", "Queries of x (B·T,D), compared with the first S keys of their sentence in s, with the mask (B of T,S) -> (B·T,D). Each head reads and writes blocks of its own, so the threads can share them.", "Mat attend(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x, int S,\n           Mask mask)"],
 ["function", "03-multi-head.html#multi_head_forward", "multi_head_forward", "chapter 3", "x (B·T,D), y (B·S,D), mask (B of T,S) -> (B·T,D) [section 3.2.2]", "Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,\n                       Mat x, Mat y, Mask mask)"],
 ["function", "03-multi-head.html#multi_head_backward", "multi_head_backward", "chapter 3", "d->x (B·T,D), d->y (B·S,D) and dw are added to; dout (B·T,D) given. The rest of d is scratch.", "void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,\n                         const MultiHead *w, MultiHead *dw, Mat dout)"],
 ["function", "04-embedding.html#sinusoidal_positions", "sinusoidal_positions", "chapter 4", "table (P,D): row t is the code of position t", "void sinusoidal_positions(Mat table)"],
@@ -438,25 +505,30 @@ const FOUND = [
 ["function", "08-decoder.html#decoder_backward", "decoder_backward", "chapter 8", "dout (B·T,D) -> gradient of the embedded target, (B·T,D); dmemory (B·S,D) and dw are added to", "Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,\n                     Decoder *dw, Mat dmemory, Mat dout)"],
 ["constant", "08-decoder.html#NAME_SIZE", "NAME_SIZE", "chapter 8", "", "enum { NAME_SIZE = 64 };"],
 ["type", "08-decoder.html#Name", "Name", "chapter 8", "", "typedef struct {\n    char text[NAME_SIZE];\n} Name;"],
-["type", "08-decoder.html#Tensor", "Tensor", "chapter 8", "", "typedef struct {\n    Name name;      // dotted: encoder.0.self_attention.query.weight\n    Mat *mat;       // its place in the struct\n    int rows, cols;\n    int init;       // how it is initialized\n} Tensor;"],
+["type", "08-decoder.html#Tensor", "Tensor", "chapter 8", "", "typedef struct {\n    Name name;      // dotted: encoder.0.self_attention.query.weight\n    Mat *mat;       // its place in the model\n    int rows, cols;\n    int init;       // how it is initialized\n} Tensor;"],
 ["constant", "08-decoder.html#INIT_XAVIER", "INIT_XAVIER", "chapter 8", "", "enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };"],
 ["constant", "08-decoder.html#INIT_ZEROS", "INIT_ZEROS", "chapter 8", "", "enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };"],
 ["constant", "08-decoder.html#INIT_ONES", "INIT_ONES", "chapter 8", "", "enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };"],
-["type", "08-decoder.html#Transformer", "Transformer", "chapter 8", "", "typedef struct {\n    Config config;\n    Mat source_embedding;  // (V,D), V of the source language\n    Mat target_embedding;  // (V,D), V of the target language\n    Mat source_positions;  // (P,D), P = max_len + 1; at = NULL: none\n    Mat target_positions;  // (P,D); the 1 is for the start or the end token\n    Encoder encoder;\n    Decoder decoder;\n    Linear output;         // (D,V); tied: the target embedding, transposed\n    Tensor *tensor;        // the list of all the above\n    int tensors;\n    real *values;          // the block with all their numbers\n    size_t count;          // how many\n} Transformer;"],
+["type", "08-decoder.html#TensorList", "TensorList", "chapter 8", "", "typedef struct {\n    Tensor *tensor; // `tensors` of them\n    int tensors;\n    real *values;   // all their numbers, one tensor after the other\n    size_t count;   // how many numbers\n} TensorList;"],
 ["function", "08-decoder.html#join", "join", "chapter 8", "Two strings joined, for the names of tensors; fails if they do not fit.", "Name join(const char *a, const char *b)"],
-["function", "08-decoder.html#list", "list", "chapter 8", "Appends one tensor.", "void list(Transformer *t, Mat *mat, int rows, int cols, int init, Name name)"],
-["function", "08-decoder.html#list_linear", "list_linear", "chapter 8", "What the parts of the model are made of. A linear layer: in × out weights and out biases.", "void list_linear(Transformer *t, Linear *w, int in, int out, Name path)"],
-["function", "08-decoder.html#list_norm", "list_norm", "chapter 8", "A norm: D gains and D biases.", "void list_norm(Transformer *t, Norm *w, Name path)"],
-["function", "08-decoder.html#list_attention", "list_attention", "chapter 8", "Attention: four linear layers, D to D, and the norm of its residual.", "void list_attention(Transformer *t, AttentionSublayer *w, Name path)"],
-["function", "08-decoder.html#list_ffn", "list_ffn", "chapter 8", "The feed-forward network: D to F and back, and the norm of its residual.", "void list_ffn(Transformer *t, FeedForwardSublayer *w, Name path)"],
-["function", "08-decoder.html#list_layers", "list_layers", "chapter 8", "L layers of the encoder, L of the decoder; in pre-norm the two final norms.", "void list_layers(Transformer *t)"],
-["function", "08-decoder.html#list_table", "list_table", "chapter 8", "A table with a row for each of V tokens, or of P positions.", "void list_table(Transformer *t, Mat *table, int rows, const char *name)"],
-["function", "08-decoder.html#list_all", "list_all", "chapter 8", "The order of the list is the order in a saved model (chapter 14).", "void list_all(Transformer *t)"],
-["function", "08-decoder.html#transformer_outline", "transformer_outline", "chapter 8", "The list of tensors alone, without memory for their numbers.", "Transformer *transformer_outline(const Config *config)"],
-["function", "08-decoder.html#transformer_zeros", "transformer_zeros", "chapter 8", "A Transformer in one of its four roles, all numbers zero.", "Transformer *transformer_zeros(const Config *config)"],
+["function", "08-decoder.html#list_tensor", "list_tensor", "chapter 8", "Appends one tensor, without numbers yet.", "void list_tensor(TensorList *l, Mat *mat, int rows, int cols, int init,\n                 Name name)"],
+["function", "08-decoder.html#place_tensors", "place_tensors", "chapter 8", "Takes memory for all numbers, which begin as zeros, and gives each tensor its place in it.", "void place_tensors(TensorList *l)"],
+["function", "08-decoder.html#list_free", "list_free", "chapter 8", "Frees the list and its numbers.", "void list_free(TensorList *l)"],
+["function", "08-decoder.html#initialize", "initialize", "chapter 8", "How a model begins. All zeros would not do: in a product of two matrices each gets its gradient through the other, so both would stay zero forever. Equal numbers would not do either: equal columns get equal gradients and stay equal. So every matrix begins with numbers spread evenly between ±√(6/(in+out)), which keeps the variance of signals about the same from layer to layer, forward and backward. (Glorot and Bengio, 2010; it is called Xavier initialization, after the first author.) Biases begin at 0, gains at 1.", "void initialize(const TensorList *l, uint64_t seed)"],
+["function", "08-decoder.html#list_linear", "list_linear", "chapter 8", "What the parts of a model are made of. A linear layer: in × out weights and out biases.", "void list_linear(TensorList *l, Linear *w, int in, int out, Name path)"],
+["function", "08-decoder.html#list_norm", "list_norm", "chapter 8", "A norm: D gains and D biases.", "void list_norm(TensorList *l, Norm *w, int D, Name path)"],
+["function", "08-decoder.html#list_attention", "list_attention", "chapter 8", "Attention: four linear layers, D to D, and the norm of its residual.", "void list_attention(TensorList *l, AttentionSublayer *w, int D, Name path)"],
+["function", "08-decoder.html#list_ffn", "list_ffn", "chapter 8", "The feed-forward network: D to F and back, and the norm of its residual.", "void list_ffn(TensorList *l, FeedForwardSublayer *w, int D, int F, Name path)"],
+["function", "08-decoder.html#list_encoder", "list_encoder", "chapter 8", "The encoder: L layers and, in pre-norm, a final norm.", "void list_encoder(TensorList *l, Encoder *e, const Config *c)"],
+["function", "08-decoder.html#list_decoder", "list_decoder", "chapter 8", "The decoder: the same with cross-attention.", "void list_decoder(TensorList *l, Decoder *d, const Config *c)"],
+["function", "08-decoder.html#list_table", "list_table", "chapter 8", "A table with a row of D numbers for each of V tokens, or of P positions.", "void list_table(TensorList *l, Mat *table, int rows, int D, const char *name)"],
+["type", "08-decoder.html#Transformer", "Transformer", "chapter 8", "", "typedef struct {\n    Config config;\n    Mat source_embedding;  // (V,D), V of the source language\n    Mat target_embedding;  // (V,D), V of the target language\n    Mat source_positions;  // (P,D), P = max_len + 1; at = NULL: none\n    Mat target_positions;  // (P,D); the 1 is for the start or the end token\n    Encoder encoder;\n    Decoder decoder;\n    Linear output;         // (D,V); tied: the target embedding, transposed\n    TensorList list;       // of all the above\n} Transformer;"],
+["function", "08-decoder.html#transformer_outline", "transformer_outline", "chapter 8", "The model and its list, without memory for the numbers. The order of the list is the order in a saved model (chapter 14).", "Transformer *transformer_outline(const Config *c)"],
+["function", "08-decoder.html#transformer_place", "transformer_place", "chapter 8", "Places the numbers of an outline. A tied output layer is not in the list: it reads the embedding's matrix in the other direction.", "void transformer_place(Transformer *t)"],
+["function", "08-decoder.html#add_sinusoids", "add_sinusoids", "chapter 8", "The table of sines and cosines is not in the list either, since it is not learned. Source and target share it.", "void add_sinusoids(Transformer *t)"],
+["function", "08-decoder.html#transformer_zeros", "transformer_zeros", "chapter 8", "The gradients of all parameters, zero. They have the struct of the model and so the same names: encoder.layer[0] of the one is the gradient of the other's.", "Transformer *transformer_zeros(const Config *config)"],
+["function", "08-decoder.html#transformer_new", "transformer_new", "chapter 8", "A model; its parameters are zero, and wait for initialize.", "Transformer *transformer_new(const Config *config)"],
 ["function", "08-decoder.html#transformer_free", "transformer_free", "chapter 8", "Gives everything back; NULL is fine.", "void transformer_free(Transformer *t)"],
-["function", "08-decoder.html#transformer_new", "transformer_new", "chapter 8", "In the role of the parameters the model also needs its table of sines and cosines, which is not learned; source and target share it.", "Transformer *transformer_new(const Config *config)"],
-["function", "08-decoder.html#initialize", "initialize", "chapter 8", "How a model begins. All zeros would not do: in a product of two matrices each gets its gradient through the other, so both would stay zero forever. Equal numbers would not do either: equal columns get equal gradients and stay equal. So every matrix begins with numbers spread evenly between ±√(6/(in+out)), which keeps the variance of signals about the same from layer to layer, forward and backward. (Glorot and Bengio, 2010; it is called Xavier initialization, after the first author.) Biases begin at 0, gains at 1.", "void initialize(Transformer *t, uint64_t seed)"],
 ["type", "08-decoder.html#Saved", "Saved", "chapter 8", "", "typedef struct {\n    EmbeddingSaved source, target;\n    EncoderSaved encoder;\n    DecoderSaved decoder;\n    Mat memory; // (B·S,D) the encoder's output\n    Mat hidden; // (B·T,D) the decoder's output\n} Saved;"],
 ["function", "08-decoder.html#encode", "encode", "chapter 8", "ids (B·S), source_mask over source keys -> memory (B·S,D)", "Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int S,\n           Mask source_mask)"],
 ["function", "08-decoder.html#decode", "decode", "chapter 8", "ids (B·T), with the memory that encode has left in s -> logits (B·T,V). transformer_forward, which makes the masks and calls both, follows in chapter 9.", "Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,\n           Masks masks)"],
@@ -479,48 +551,49 @@ const FOUND = [
 ["constant", "10-words.html#CHARACTERS", "CHARACTERS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
 ["constant", "10-words.html#BYTE_PAIRS", "BYTE_PAIRS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
 ["type", "10-words.html#Tokenizer", "Tokenizer", "chapter 10", "", "typedef struct {\n    int tokens; // WORDS, CHARACTERS or BYTE_PAIRS\n    int lowercase;\n} Tokenizer;"],
-["function", "10-words.html#is_space", "is_space", "chapter 10", "Whether the character at s is white space. Control characters (up to 1f and from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and U+202F, which French typography puts before ! and ?.", "bool is_space(const char *s)"],
+["function", "10-words.html#is_space", "is_space", "chapter 10", "Whether the character at s is white space. Control characters (up to 1f and from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and U+202F, which French typography puts before ! and ?, and U+3000, which is as wide as a Chinese character.", "bool is_space(const char *s)"],
 ["function", "10-words.html#skip_spaces", "skip_spaces", "chapter 10", "The first place at or after s that is not white space.", "const char *skip_spaces(const char *s)"],
 ["function", "10-words.html#next_token", "next_token", "chapter 10", "The next token of *text: returns its first byte, stores its length in *length and moves *text past it; NULL at the end. No zero byte follows it. Words end at white space and at punctuation, and each punctuation mark is a token. If tokens are characters, any white space becomes \" \". For byte pairs it returns whole words, which are split into pieces later.", "const char *next_token(const char **text, Tokenizer how, int *length)"],
-["type", "10-words.html#Merge", "Merge", "chapter 10", "", "typedef struct {\n    int left, right, joined; // numbers of tokens\n    int64_t count;           // while learning: how often the two occur\n} Merge;"],
+["type", "10-words.html#Merge", "Merge", "chapter 10", "", "typedef struct {\n    int left, right; // numbers of tokens\n    int64_t count;   // while learning: how often the two occur\n} Merge;"],
 ["type", "10-words.html#Merges", "Merges", "chapter 10", "", "typedef struct {\n    Merge *at; // `count` of them\n    int count;\n    int *slot; // `slots` of them: 0, or one more than a place in the list\n    size_t slots;\n} Merges;"],
 ["function", "10-words.html#merges_free", "merges_free", "chapter 10", "Frees what a list of merges holds.", "void merges_free(Merges *m)"],
 ["type", "10-words.html#Vocab", "Vocab", "chapter 10", "", "typedef struct {\n    char **token;  // V strings\n    int count;     // V\n    Merges merges; // of byte pairs, in the order in which they were learned\n} Vocab;"],
-["function", "10-words.html#token_id", "token_id", "chapter 10", "The number of the token of length bytes at token, or UNKNOWN if the vocabulary lacks it. No text can spell a special token: \"<end>\" in a text is a token like any other.\n\nThroughout the search, tokens before low are smaller than the one sought, and tokens from high on are larger. (A longer token that begins with the one sought is larger.)", "int token_id(const Vocab *v, const char *token, int length)"],
+["function", "10-words.html#first_piece", "first_piece", "chapter 10", "The number of the first piece that is made by a merge. Such pieces come last: that of merge k has the number first_piece + k.", "int first_piece(const Vocab *v)"],
+["function", "10-words.html#token_id", "token_id", "chapter 10", "The number of the token of length bytes at token, or UNKNOWN if the vocabulary lacks it. No text can spell a special token: \"<end>\" in a text is a token like any other. (Pieces made by merges are not looked up: the merges make them.)\n\nThroughout the search, tokens before low are smaller than the one sought, and tokens from high on are larger. (A longer token that begins with the one sought is larger.)", "int token_id(const Vocab *v, const char *token, int length)"],
 ["function", "10-words.html#vocab_append", "vocab_append", "chapter 10", "Appends a copy of the token; its number is the count before the call. The memory doubles whenever the count is a power of two, so that appending stays cheap.", "void vocab_append(Vocab *v, const char *token, int length)"],
 ["function", "10-words.html#vocab_new", "vocab_new", "chapter 10", "A vocabulary with only the special tokens.", "Vocab vocab_new(void)"],
-["function", "10-words.html#vocab_free", "vocab_free", "chapter 10", "A vocabulary with only the special tokens.", "void vocab_free(Vocab *v)"],
+["function", "10-words.html#vocab_free", "vocab_free", "chapter 10", "Stands below vocab_new, without a contract of its own.", "void vocab_free(Vocab *v)"],
 ["function", "10-words.html#compare_tokens", "compare_tokens", "chapter 10", "The order for qsort: by bytes.", "int compare_tokens(const void *left, const void *right)"],
 ["function", "10-words.html#vocab_build", "vocab_build", "chapter 10", "A vocabulary of all tokens that occur at least min_count times in the texts. For the 6,000 pairs of make run the list has about 45,000 tokens, of which some 150 are different.", "Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count)"],
 ["function", "10-words.html#slot_of", "slot_of", "chapter 10", "The slot where the search for a pair ends: the pair's own, which holds one more than its place in the list, or the empty one (0) that it would take. The number of slots is a power of two, so \"& last\" is the remainder of a division by it.", "int *slot_of(const Merges *m, int left, int right)"],
 ["function", "10-words.html#find_merge", "find_merge", "chapter 10", "The place of this pair in the list, or the length of the list if it is not there.", "int find_merge(const Merges *m, int left, int right)"],
 ["function", "10-words.html#append_merge", "append_merge", "chapter 10", "Appends a pair that is not in the list yet. The memory doubles whenever the length is a power of two, and then the index is rebuilt.", "void append_merge(Merges *m, Merge new)"],
-["function", "10-words.html#apply_merge", "apply_merge", "chapter 10", "Joins a pair wherever it occurs in n pieces, from left to right. Returns how many pieces are left.", "int apply_merge(int *id, int n, Merge m)"],
-["function", "10-words.html#apply_merges", "apply_merges", "chapter 10", "Applies all merges to n pieces, in the order in which they were learned. Returns how many pieces are left. A word needs few of the thousands of merges, so each step looks for the first one that fits a pair in the word. (The piece that it makes takes part only in later merges, so none is skipped.)", "int apply_merges(int *id, int n, const Merges *m)"],
-["function", "10-words.html#spell", "spell", "chapter 10", "A word of length bytes -> the blank and its characters, one number each. Returns how many there are. A character that the vocabulary lacks is UNKNOWN.", "int spell(int *id, const char *word, int length, const Vocab *v)"],
+["function", "10-words.html#apply_merge", "apply_merge", "chapter 10", "Joins a pair into piece wherever it occurs in n pieces, from left to right. Returns how many pieces are left.", "int apply_merge(int *id, int n, Merge m, int piece)"],
+["function", "10-words.html#apply_merges", "apply_merges", "chapter 10", "Applies all merges to n pieces, in the order in which they were learned. Returns how many pieces are left. A word needs few of the thousands of merges, so each step looks for the first one that fits a pair in the word. (The piece that it makes takes part only in later merges, so none is skipped.)", "int apply_merges(int *id, int n, const Vocab *v)"],
+["function", "10-words.html#spell", "spell", "chapter 10", "A text of length bytes -> its characters, one number each. Returns how many there are. A character that the vocabulary lacks is UNKNOWN.", "int spell(int *id, const char *text, int length, const Vocab *v)"],
 ["type", "10-words.html#Sentence", "Sentence", "chapter 10", "", "typedef struct {\n    int *id;\n    int length; // with END\n} Sentence;"],
-["function", "10-words.html#tokenize", "tokenize", "chapter 10", "text -> its tokens and END. Each word or character has at least one byte, and byte pairs add a blank to each word, so there are at most two tokens for each byte; room that is left over is given back. The caller frees the ids.", "Sentence tokenize(const char *text, const Vocab *v, Tokenizer how)"],
+["constant", "10-words.html#LONGEST_WORD", "LONGEST_WORD", "chapter 10", "", "enum { LONGEST_WORD = 3000 }; // bytes: what is longer is not spelled"],
+["function", "10-words.html#tokenize", "tokenize", "chapter 10", "text -> its tokens and END. Each word or character has at least one byte, and byte pairs add a blank to each word, so there are at most two tokens for each byte; room that is left over is given back. (With byte pairs, a word that is too long is unknown: to join its pieces would take too long, since the time grows with the square of the length.) The caller frees the ids.", "Sentence tokenize(const char *text, const Vocab *v, Tokenizer how)"],
 ["function", "10-words.html#detokenize", "detokenize", "chapter 10", "length tokens, or only those before END -> text: words joined by single spaces, other tokens by nothing. With byte pairs, the blank at the very beginning is left out. The caller frees the text.", "char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how)"],
 ["function", "10-words.html#unknowns", "unknowns", "chapter 10", "How many of n tokens are unknown.", "int unknowns(const int *id, int n)"],
-["function", "10-words.html#sentences_free", "sentences_free", "chapter 10", "How many of n tokens are unknown.", "void sentences_free(Sentence *s, int n)"],
+["function", "10-words.html#sentences_free", "sentences_free", "chapter 10", "Stands below unknowns, without a contract of its own.", "void sentences_free(Sentence *s, int n)"],
 ["function", "10-words.html#spell_words", "spell_words", "chapter 10", "The different words of the texts, spelled, without END; *times receives how often each occurs. There are *count of both, and the first four, at the places of the special tokens, are empty. The caller frees them. *v becomes the alphabet: the characters of the words, and the blank.", "Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,\n                      int *count)"],
 ["function", "10-words.html#count_pairs", "count_pairs", "chapter 10", "Adds times to the count of each pair of a word.", "void count_pairs(Merges *counts, Sentence word, int times)"],
-["function", "10-words.html#merge_word", "merge_word", "chapter 10", "Joins a pair in a word that occurs times times, and keeps the counts right.", "void merge_word(Sentence *word, int times, Merge m, Merges *counts)"],
+["function", "10-words.html#merge_word", "merge_word", "chapter 10", "Joins a pair into piece in a word that occurs times times, and keeps the counts right.", "void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts)"],
 ["function", "10-words.html#most_frequent", "most_frequent", "chapter 10", "The pair that comes next: the one with the highest count. If several share it, the bytes of the left pieces decide, and then those of the right ones.", "Merge most_frequent(const Merges *counts, const Vocab *v)"],
-["function", "10-words.html#vocab_merge", "vocab_merge", "chapter 10", "Appends the merge of two pieces to those of a vocabulary. Returns false if the vocabulary lacks either of them or the joined piece, or already has the merge.", "bool vocab_merge(Vocab *v, const char *left, const char *right)"],
-["function", "10-words.html#vocab_sorted", "vocab_sorted", "chapter 10", "The same vocabulary with its tokens in the order of their bytes.", "Vocab vocab_sorted(const Vocab *from)"],
+["function", "10-words.html#vocab_merge", "vocab_merge", "chapter 10", "Appends a merge of two tokens to a vocabulary, and the piece that it makes.", "void vocab_merge(Vocab *v, int left, int right)"],
 ["function", "10-words.html#learn_merges", "learn_merges", "chapter 10", "A vocabulary of byte pairs: the characters of the texts, the blank, and the pieces made by at most merges merges.", "Vocab learn_merges(char *const *text, int texts, int merges)"],
 ["type", "10-words.html#Text", "Text", "chapter 10", "", "typedef struct {\n    char *contents;         // the file, cut into strings\n    char **source, **target; // `count` of each, pointers into it\n    int count;\n} Text;"],
-["function", "10-words.html#read_file", "read_file", "chapter 10", "The whole of a file, followed by a zero byte, which *size does not count. The caller frees it. It may be a pipe, whose size is not known in advance. Fails if it cannot be read.", "char *read_file(const char *path, size_t *size)"],
+["function", "10-words.html#read_file", "read_file", "chapter 10", "The whole of a file, followed by a zero byte, which *size does not count. The caller frees it. It may be a pipe, whose size is not known in advance. A text has no zero byte, so if one comes, nothing more is read: a device may send zeros for ever. Fails if the file cannot be read.", "char *read_file(const char *path, size_t *size)"],
 ["function", "10-words.html#cut_at", "cut_at", "chapter 10", "Cuts a text at the first sign by putting a zero byte in its place. Returns what follows, or NULL if there is no such sign.", "char *cut_at(char *text, char sign)"],
 ["constant", "10-words.html#LONGEST_LINE", "LONGEST_LINE", "chapter 10", "", "enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer"],
 ["function", "10-words.html#read_line", "read_line", "chapter 10", "Cuts a line of length bytes at its tabs and appends its first two columns to the text. Returns NULL, or what is wrong with the line.", "const char *read_line(Text *t, char *s, size_t length, Tokenizer how)"],
 ["function", "10-words.html#read_pairs", "read_pairs", "chapter 10", "A file of pairs, in lower case if the tokenizer says so. Fails with file name, line and reason if the file is anything else, or empty.", "Text read_pairs(const char *path, Tokenizer how)"],
-["function", "10-words.html#text_free", "text_free", "chapter 10", "A file of pairs, in lower case if the tokenizer says so. Fails with file name, line and reason if the file is anything else, or empty.", "void text_free(Text *t)"],
+["function", "10-words.html#text_free", "text_free", "chapter 10", "Stands below read_pairs, without a contract of its own.", "void text_free(Text *t)"],
 ["function", "10-words.html#max_int", "max_int", "chapter 10", "The larger of two.", "int max_int(int a, int b)"],
 ["type", "10-words.html#Pairs", "Pairs", "chapter 10", "", "typedef struct {\n    Sentence *source, *target; // `count` of each\n    int count;\n    int too_long; // left out\n} Pairs;"],
 ["function", "10-words.html#tokenize_pairs", "tokenize_pairs", "chapter 10", "text -> numbers", "Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,\n                     Tokenizer how, int max_len)"],
-["function", "10-words.html#pairs_free", "pairs_free", "chapter 10", "text -> numbers", "void pairs_free(Pairs *p)"],
+["function", "10-words.html#pairs_free", "pairs_free", "chapter 10", "Stands below tokenize_pairs, without a contract of its own.", "void pairs_free(Pairs *p)"],
 ["constant", "10-words.html#POOL", "POOL", "chapter 10", "", "enum { POOL = 8 }; // batches in a pool"],
 ["function", "10-words.html#shuffle", "shuffle", "chapter 10", "Shuffles n items in place; each item is width numbers. (This is the Fisher-Yates shuffle: from the last to the first, each is swapped with itself or one before it. All n! orders are equally likely, as far as the random numbers allow.) With width 1 it shuffles pairs, with width batch_size whole batches.", "void shuffle(int *item, int n, int width, uint64_t key)"],
 ["function", "10-words.html#sort_by_length", "sort_by_length", "chapter 10", "Sorts n indices of sentences by the lengths of those sentences. Sentences of equal length keep their order, so that sorting by source and then by target orders pairs whose targets are equally long by their sources. It goes through the list once for each length, which takes far less time than training on one batch of that length.", "void sort_by_length(int *index, int n, const Sentence *s)"],
@@ -530,43 +603,40 @@ const FOUND = [
 ["function", "10-words.html#make_batch", "make_batch", "chapter 10", "A batch of the B pairs with these indices, in the arena. The decoder's input is what is expected, moved by one position; it begins with START and has no END (chapter 9). In the padding nothing is expected, so nothing is learned there (chapter 11).", "Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B)"],
 ["type", "11-training.html#Loss", "Loss", "chapter 11", "", "typedef struct {\n    double loss;          // sum over the tokens, as trained (smoothed)\n    double cross_entropy; // sum over the tokens, without smoothing\n    int64_t tokens;       // expected tokens that are not padding\n    int64_t correct;      // whose most probable word is the expected one\n} Loss;"],
 ["function", "11-training.html#add_losses", "add_losses", "chapter 11", "The sums of two parts of a batch, or of two batches.", "Loss add_losses(Loss a, Loss b)"],
+["function", "11-training.html#tokens_expected", "tokens_expected", "chapter 11", "The tokens of a batch that count.", "int64_t tokens_expected(const Batch *batch)"],
 ["function", "11-training.html#arg_max", "arg_max", "chapter 11", "Index of the largest of x[first] … x[n-1]; ties go to the lowest index.", "int arg_max(const real *x, int first, int n)"],
 ["function", "11-training.html#sum_exponentials", "sum_exponentials", "chapter 11", "Σⱼ e^(x[j] - shift), n numbers", "real sum_exponentials(const real *x, real shift, int n)"],
 ["function", "11-training.html#loss_forward", "loss_forward", "chapter 11", "logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown word is never correct.", "Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,\n                  Arena *arena)"],
 ["function", "11-training.html#loss_backward", "loss_backward", "chapter 11", "logits (N,V), lse (N,1) and expected (N) as in loss_forward; tokens: its count. dlogits (N,V) is written, not added to, and may be the logits themselves: each of them is needed just once more, here.", "void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,\n                   double smoothing, int64_t tokens)"],
 ["function", "11-training.html#l2_norm", "l2_norm", "chapter 11", "√Σ x² over n numbers: always in 64 parts, however many threads there are, so that the sum is always the same.", "double l2_norm(const real *x, size_t n)"],
 ["function", "11-training.html#clip_factor", "clip_factor", "chapter 11", "The factor that brings a gradient of the given norm down to clip.", "double clip_factor(double norm, double clip)"],
-["macro", "11-training.html#ADAM_BETA1", "ADAM_BETA1", "chapter 11", "", "#define ADAM_BETA1 0.9"],
-["macro", "11-training.html#ADAM_BETA2", "ADAM_BETA2", "chapter 11", "", "#define ADAM_BETA2 0.98"],
-["macro", "11-training.html#ADAM_EPSILON", "ADAM_EPSILON", "chapter 11", "", "#define ADAM_EPSILON 1e-9"],
-["type", "11-training.html#Adam", "Adam", "chapter 11", "", "typedef struct {\n    real *p, *m, *v;\n    const real *gradient;\n    size_t count;\n} Adam;"],
+["type", "11-training.html#Adam", "Adam", "chapter 11", "", "typedef struct {\n    real *p, *m, *v;\n    const real *gradient;\n    size_t count;\n    double beta1, beta2, epsilon;\n} Adam;"],
+["function", "11-training.html#paper_adam", "paper_adam", "chapter 11", "With the paper's constants. (PyTorch's defaults are 0.9, 0.999 and 1e-8.)", "Adam paper_adam(real *p, real *m, real *v, const real *gradient, size_t count)"],
 ["function", "11-training.html#adam_step", "adam_step", "chapter 11", "Step number t, from 1: p moves, m and v are brought up to date; the gradient is multiplied by factor first.", "void adam_step(Adam a, double factor, double rate, int64_t t)"],
 ["constant", "11-training.html#NOAM", "NOAM", "chapter 11", "", "enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too"],
 ["constant", "11-training.html#CONSTANT", "CONSTANT", "chapter 11", "", "enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too"],
 ["type", "11-training.html#Recipe", "Recipe", "chapter 11", "", "typedef struct {\n    double rate;      // the peak of the learning rate\n    int warmup;       // steps\n    int schedule;\n    double clip;      // largest norm of the gradient\n    double smoothing; // ε\n    int batch;        // sentences\n    int epochs;       // passes through the data, unless `steps` is given\n    int steps;        // steps in all; 0: as many as `epochs` take\n    int seed;\n} Recipe;"],
 ["function", "11-training.html#learning_rate", "learning_rate", "chapter 11", "The rate of step t, which counts from 1.", "double learning_rate(const Recipe *r, int64_t t)"],
-["type", "11-training.html#Trainer", "Trainer", "chapter 11", "", "typedef struct {\n    Recipe recipe;\n    Transformer *model, *gradient, *m, *v; // the four roles\n    Arena arena;\n    int64_t step;   // steps done\n    double best;    // lowest validation loss so far; infinite: none\n} Trainer;"],
-["type", "11-training.html#Step", "Step", "chapter 11", "", "typedef struct {\n    int64_t step;         // its number, from 1\n    Loss loss;            // of its batch\n    double rate;          // learning rate\n    double gradient_norm; // before clipping\n} Step;"],
-["function", "11-training.html#trainer_new", "trainer_new", "chapter 11", "Memory for all four roles; the parameters are not initialized yet. The caller gives it back with trainer_free.", "Trainer trainer_new(const Config *config, const Recipe *recipe)"],
-["function", "11-training.html#trainer_free", "trainer_free", "chapter 11", "Frees the four roles and the arena.", "void trainer_free(Trainer *t)"],
-["function", "11-training.html#train_step", "train_step", "chapter 11", "Forward, loss, backward, clip, Adam. If the loss or the gradient is not a finite number, the parameters and t->step stay as they were.", "Step train_step(Trainer *t, const Batch *batch)"],
+["type", "11-training.html#Trainer", "Trainer", "chapter 11", "", "typedef struct {\n    Recipe recipe;\n    Transformer *model, *gradient;\n    real *m, *v;    // Adam's moments, as many as there are parameters\n    int64_t step;   // steps done\n    Arena arena;\n    real *best;     // the best parameters so far; NULL: none were measured\n    int64_t best_step;\n    double best_accuracy;\n} Trainer;"],
+["type", "11-training.html#Step", "Step", "chapter 11", "", "typedef struct {\n    int64_t step;         // its number, from 1\n    Loss loss;            // of its batch\n    double rate;          // learning rate\n    double gradient_norm; // before clipping\n    int64_t places;       // tokens of the batch on both sides, and padding\n} Step;"],
+["function", "11-training.html#trainer_new", "trainer_new", "chapter 11", "Memory to train a model, which then belongs to the trainer. The caller gives all of it back with trainer_free.", "Trainer trainer_new(Transformer *model, Transformer *gradient,\n                    const Recipe *recipe)"],
+["function", "11-training.html#trainer_free", "trainer_free", "chapter 11", "Stands below trainer_new, without a contract of its own.", "void trainer_free(Trainer *t)"],
+["function", "11-training.html#add_gradient", "add_gradient", "chapter 11", "Forward, loss, backward. The gradient of the batch's summed loss, divided by tokens, is added to t->gradient. noise is the key of all its dropout.", "Loss add_gradient(Trainer *t, const Batch *batch, int64_t tokens,\n                  uint64_t noise)"],
+["function", "11-training.html#update", "update", "chapter 11", "The second half changes the parameters. If the loss or the gradient is not a finite number, they and t->step stay as they were.", "Step update(Trainer *t, Loss loss)"],
+["function", "11-training.html#noise_of_step", "noise_of_step", "chapter 11", "The key of the noise in step t->step + 1.", "uint64_t noise_of_step(const Trainer *t)"],
+["function", "11-training.html#train_step", "train_step", "chapter 11", "The whole step.", "Step train_step(Trainer *t, const Batch *batch)"],
 ["function", "11-training.html#evaluate_loss", "evaluate_loss", "chapter 11", "The sums over all pairs, in batches of batch_size; arena as before.", "Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,\n                   double smoothing, Arena *arena)"],
-["constant", "11-training.html#REPORTS", "REPORTS", "chapter 11", "", "enum { REPORTS = 20 };"],
-["constant", "11-training.html#ROUND", "ROUND", "chapter 11", "", "enum { ROUND = 256, TRIALS = 3 };"],
-["constant", "11-training.html#TRIALS", "TRIALS", "chapter 11", "", "enum { ROUND = 256, TRIALS = 3 };"],
-["function", "11-training.html#now", "now", "chapter 11", "Time in seconds from an arbitrary start; where there is POSIX, by a clock that is never set back.", "double now(void)"],
-["type", "11-training.html#Pace", "Pace", "chapter 11", "", "typedef struct {\n    int all;         // threads available\n    double least[2]; // time per token, the fastest trial: all threads, one\n} Pace;"],
-["function", "11-training.html#set_pace", "set_pace", "chapter 11", "Chooses the threads for step k of this run, from 0. The step before took seconds for a batch of tokens places, padding included.", "void set_pace(Pace *p, int64_t k, double seconds, double tokens)"],
-["type", "11-training.html#Report", "Report", "chapter 11", "", "typedef struct {\n    const Trainer *trainer;\n    Step step;\n    int64_t steps;     // the total aimed at\n    bool milestone;    // time to look and to save: one of the REPORTS\n    Loss valid;        // at such times; tokens = 0: no validation data\n    bool best;         // and it was the lowest loss so far\n} Report;"],
-["type", "11-training.html#Reporter", "Reporter", "chapter 11", "", "typedef bool Reporter(void *context, const Report *report);"],
+["function", "11-training.html#keep_best", "keep_best", "chapter 11", "If the model's accuracy, just measured, is as high as any before, its parameters are kept as the best. Returns whether they are.", "bool keep_best(Trainer *t, double accuracy)"],
 ["function", "11-training.html#total_steps", "total_steps", "chapter 11", "How many steps the recipe asks for with that many pairs.", "int64_t total_steps(const Recipe *r, int pairs)"],
-["function", "11-training.html#validate", "validate", "chapter 11", "A look at the validation data, for the report.", "void validate(Trainer *t, Report *report, const Pairs *valid)"],
-["function", "11-training.html#train", "train", "chapter 11", "Trains up to the recipe's total number of steps, from wherever the trainer is. Returns false if a loss or gradient was not finite; the parameters are then those of the step before. valid may be NULL.", "bool train(Trainer *t, const Pairs *data, const Pairs *valid,\n           Reporter *reporter, void *context)"],
+["type", "11-training.html#Course", "Course", "chapter 11", "", "typedef struct {\n    const Pairs *pairs;\n    int *order;    // as many as there are pairs\n    int64_t epoch; // -1: none yet\n} Course;"],
+["function", "11-training.html#next_batch", "next_batch", "chapter 11", "The batch of the step that follows step steps, in the arena.", "Batch next_batch(Course *c, const Recipe *r, int64_t step, Arena *arena)"],
+["type", "11-training.html#Reporter", "Reporter", "chapter 11", "", "typedef bool Reporter(void *context, const Step *step);"],
+["function", "11-training.html#train", "train", "chapter 11", "Trains up to the recipe's total number of steps, from wherever the trainer is. Returns false if a loss or gradient was not finite; the parameters are then those of the step before.", "bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context)"],
 ["type", "12-decoding.html#LayerCache", "LayerCache", "chapter 12", "", "typedef struct {\n    MultiHeadSaved self;  // k, v (B·P,D): P rows for each sentence, t in use\n    MultiHeadSaved cross; // k, v (B·S,D)\n} LayerCache;"],
 ["type", "12-decoding.html#Cache", "Cache", "chapter 12", "", "typedef struct {\n    const Transformer *model;\n    int length;        // t: positions decoded\n    Mask source_mask;\n    LayerCache *layer; // L of them\n} Cache;"],
+["function", "12-decoding.html#empty_cache", "empty_cache", "chapter 12", "Room for the keys and values of so many positions.", "MultiHeadSaved empty_cache(Arena *arena, const MultiHead *w, int rows)"],
 ["function", "12-decoding.html#decoder_start", "decoder_start", "chapter 12", "Encodes the source and prepares the cache, which lives in the pass's arena. ids (B·S); room for P positions.", "Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,\n                    int S, int P)"],
 ["function", "12-decoding.html#extend_cache", "extend_cache", "chapter 12", "Computes key and value of the new position t of each sentence from x (B,D), and writes them to rows b·P + t of the cache s. A row stride of a whole sentence makes a view of these rows.", "void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,\n                  int t)"],
-["function", "12-decoding.html#attend_to_cache", "attend_to_cache", "chapter 12", "Attention of one new position in each sentence, to the first S keys of the cache. x (B,D), mask (B of 1,S) -> (B,D)", "Mat attend_to_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,\n                    int S, Mask mask)"],
 ["function", "12-decoding.html#decoder_layer_step", "decoder_layer_step", "chapter 12", "One decoder layer for one new position in each sentence: x (B,D) -> (B,D). The same three sub-layers as in chapter 8. Self-attention needs no mask: the cache holds nothing later than x.", "Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,\n                       const Cache *c, Mat x)"],
 ["function", "12-decoding.html#decoder_step", "decoder_step", "chapter 12", "One step of the decoder: the last token of each sentence goes in at position length, and the logits of the next one come out. id (B) -> (B,V). There must be room: after the P steps that decoder_start was asked for, there is none.", "Mat decoder_step(Pass *pass, Cache *c, const int *id)"],
 ["function", "12-decoding.html#longest_output", "longest_output", "chapter 12", "The most tokens that the translation of a source of S tokens can have; both counts include END.", "int longest_output(const Transformer *model, int S)"],
@@ -581,7 +651,7 @@ const FOUND = [
 ["function", "12-decoding.html#finish_hypothesis", "finish_hypothesis", "chapter 12", "Keeps a finished translation of that length if it is the best so far.", "void finish_hypothesis(Beam *b, Hypothesis h, int length, double A)"],
 ["function", "12-decoding.html#beam_step", "beam_step", "chapter 12", "Step t of one sentence: with its logits (N,V), from the hypotheses of this step to those of the next. Returns how many of these are open; they come first.", "int beam_step(Beam *b, int t, Mat logits, double A)"],
 ["function", "12-decoding.html#reorder", "reorder", "chapter 12", "Row r of B now continues row from[r]: copies the n positions that are in use. m (B·P,D) is k or v of a cache.", "void reorder(Arena *arena, Mat m, const int *from, int B, int n)"],
-["function", "12-decoding.html#reorder_cache", "reorder_cache", "chapter 12", "Row r of B now continues row from[r]: copies the n positions that are in use. m (B·P,D) is k or v of a cache.", "void reorder_cache(Arena *arena, Cache *c, const int *from, int B)"],
+["function", "12-decoding.html#reorder_cache", "reorder_cache", "chapter 12", "Stands below reorder, without a contract of its own.", "void reorder_cache(Arena *arena, Cache *c, const int *from, int B)"],
 ["function", "12-decoding.html#write_best", "write_best", "chapter 12", "The best finished translation, from its last token back to its first, and padding up to P -> out (P)", "void write_best(int *out, const Beam *b, int N, int P)"],
 ["function", "12-decoding.html#beam_new", "beam_new", "chapter 12", "A search with N hypotheses of up to P tokens. It begins with one, still empty.", "Beam beam_new(Arena *arena, int N, int P, int longest)"],
 ["function", "12-decoding.html#beam_search", "beam_search", "chapter 12", "Like translate, but with a beam. Each source fills N successive rows of the batch, which has B·N rows. out (B·P), sum (B).", "void beam_search(const Transformer *model, const Batch *batch, Search how,\n                 int *out, double *sum, Arena *arena)"],
@@ -591,7 +661,7 @@ const FOUND = [
 ["function", "12-decoding.html#words_of", "words_of", "chapter 12", "How many words a sentence has, without END.", "int words_of(Sentence s)"],
 ["function", "12-decoding.html#match_runs", "match_runs", "chapter 12", "Adds the runs of n words of s (c words) to m: how many there are (at least one), and how many of them the reference (r words) also has.", "void match_runs(Match *m, const int *s, int c, const int *reference, int r,\n                int n)"],
 ["function", "12-decoding.html#add_match", "add_match", "chapter 12", "Adds one translation and its reference to the counts.", "void add_match(Match *m, Sentence s, Sentence reference)"],
-["function", "12-decoding.html#words_spelled", "words_spelled", "chapter 12", "The pieces of a sentence -> the words that they spell. A word's number is its place in words, to which new ones are appended; a word with an unknown character is UNKNOWN. END stays. The caller frees the ids.", "Sentence words_spelled(Sentence from, const Vocab *v, Vocab *words)"],
+["function", "12-decoding.html#words_spelled", "words_spelled", "chapter 12", "The pieces of a sentence -> the words that they spell. A word ends where a piece begins with a blank. Its number is its place in words, to which new ones are appended; a word with an unknown character is UNKNOWN. END stays. The caller frees the ids.", "Sentence words_spelled(Sentence from, const Vocab *v, Vocab *words)"],
 ["function", "12-decoding.html#add_translation", "add_translation", "chapter 12", "Adds one translation and its reference, given in the tokens of a model. It counts words, or characters if the model writes characters.", "void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,\n                     Tokenizer how)"],
 ["function", "12-decoding.html#bleu", "bleu", "chapter 12", "In percent. 0 if no run of some length matches.", "double bleu(const Match *m)"],
 ["constant", "13-looking.html#ENCODER", "ENCODER", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
@@ -613,7 +683,7 @@ const FOUND = [
 ["function", "13-looking.html#component_of", "component_of", "chapter 13", "The component that a tensor belongs to: the last whose word its name contains (\"cross_attention_norm\" contains three of them), else the output layer.", "int component_of(const char *name)"],
 ["function", "13-looking.html#in_encoder", "in_encoder", "chapter 13", "Whether it is on the encoder's side; the output layer is on the other.", "bool in_encoder(const char *name)"],
 ["function", "13-looking.html#with_commas", "with_commas", "chapter 13", "24034304 as \"24,034,304\"; to needs 32 bytes.", "const char *with_commas(char *to, size_t n)"],
-["function", "13-looking.html#print_parameters", "print_parameters", "chapter 13", "Prints the parameters of both sides by component, with the component's share of its side. Components that a model does not have are left out.", "void print_parameters(FILE *file, const Transformer *t)"],
+["function", "13-looking.html#print_parameters", "print_parameters", "chapter 13", "Prints the parameters of both sides by component, with the component's share of its side. Components that a model does not have are left out.", "void print_parameters(FILE *file, const TensorList *l)"],
 ["function", "13-looking.html#saved_bytes", "saved_bytes", "chapter 13", "Bytes of the arena that the forward pass fills for B sentences of S and T tokens, without the smallest terms; the tests find it right to within 3 %.", "double saved_bytes(const Config *c, double B, double S, double T)"],
 ["macro", "fast.html#WIDER", "WIDER", "the interlude", "", "#define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)"],
 ["constant", "fast.html#VECTOR_BYTES", "VECTOR_BYTES", "the interlude", "", "enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };"],
@@ -653,35 +723,44 @@ const FOUND = [
 ["constant", "14-saving.html#USING", "USING", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
 ["constant", "14-saving.html#KEPT", "KEPT", "chapter 14", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
 ["constant", "14-saving.html#FIXED", "FIXED", "chapter 14", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
-["type", "14-saving.html#Option", "Option", "chapter 14", "", "typedef struct {\n    const char *name;    // as on the command line, without --\n    int type;\n    size_t offset;       // of its field in Settings\n    const char *choices; // separated by |; else what the help calls the value\n    const char *initial; // the default; NULL: zero, or from other options\n    int commands;        // that take it\n    int in_model;        // KEPT in the model, or also FIXED when resuming\n    const char *help;\n    double least, most;  // what a number may be, both included\n} Option;"],
+["type", "14-saving.html#Option", "Option", "chapter 14", "", "typedef struct {\n    const char *name;    // as on the command line, without --\n    int type;\n    size_t offset;       // of its field in Settings\n    const char *choices; // separated by |; else what the help calls the value\n    const char *initial; // the default; NULL: zero, or from other options\n    int commands;        // that take it\n    int in_model;        // KEPT in the model, or also FIXED when resuming\n    const char *help;\n    double least, most;  // what a number may be, both included\n    const char *missing; // what holds for a model without it; NULL: refused\n} Option;"],
 ["macro", "14-saving.html#SETTING", "SETTING", "chapter 14", "", "#define SETTING(field) offsetof(Settings, field)"],
-["table", "14-saving.html#options", "options", "chapter 14", "", "const Option options[] = {\n    {\"layers\", INTEGER, SETTING(config.layers), \"N\", \"2\", TRAIN | INFO, FIXED,\n     \"layers of the encoder, and of the decoder\", 1, 100},\n    {\"d-model\", INTEGER, SETTING(config.d_model), \"N\", \"64\", TRAIN | INFO,\n     FIXED, \"width of the vector that stands for a token\", 1, 65536},\n    {\"heads\", INTEGER, SETTING(config.heads), \"N\", \"4\", TRAIN | INFO, FIXED,\n     \"attention heads; must divide d-model\", 1, 1024},\n    {\"d-ff\", INTEGER, SETTING(config.d_ff), \"N\", NULL, TRAIN | INFO, FIXED,\n     \"inner width of the feed-forward network (4 d-model)\", 1, 262144},\n    {\"dropout\", NUMBER, SETTING(config.dropout), \"P\", \"0.1\", TRAIN | INFO, KEPT,\n     \"share of values dropped in training\", 0, 0.99},\n    {\"norm\", CHOICE, SETTING(config.norm), \"post|pre\", \"post\", TRAIN | INFO,\n     FIXED, \"normalize after or before a sub-layer\", 0, 0},\n    {\"positions\", CHOICE, SETTING(config.positions), \"sinusoidal|learned|none\",\n     \"sinusoidal\", TRAIN | INFO, FIXED, \"positional encoding\", 0, 0},\n    {\"activation\", CHOICE, SETTING(config.activation), \"relu|gelu\", \"relu\",\n…"],
+["table", "14-saving.html#options", "options", "chapter 14", "", "const Option options[] = {\n    {\"layers\", INTEGER, SETTING(config.layers), \"N\", \"2\", TRAIN | INFO, FIXED,\n     \"layers of the encoder, and of the decoder\", 1, 100, NULL},\n    {\"d-model\", INTEGER, SETTING(config.d_model), \"N\", \"64\", TRAIN | INFO,\n     FIXED, \"width of the vector that stands for a token\", 1, 65536, NULL},\n    {\"heads\", INTEGER, SETTING(config.heads), \"N\", \"4\", TRAIN | INFO, FIXED,\n     \"attention heads; must divide d-model\", 1, 1024, NULL},\n    {\"d-ff\", INTEGER, SETTING(config.d_ff), \"N\", NULL, TRAIN | INFO, FIXED,\n     \"inner width of the feed-forward network (4 d-model)\", 1, 262144, NULL},\n    {\"dropout\", NUMBER, SETTING(config.dropout), \"P\", \"0.1\", TRAIN | INFO, KEPT,\n     \"share of embeddings and sub-layer outputs dropped\", 0, 0.99, NULL},\n    {\"attention-dropout\", NUMBER, SETTING(config.attention_dropout), \"P\", NULL,\n     TRAIN | INFO, KEPT, \"of attention weights (as --dropout)\", 0, 0.99, \"\"},\n    {\"activation-dropout\", NUMBER, SETTING(config.activation_dropout), \"P\",\n     NULL, TRAIN | INFO, KEPT, \"of the inner layer (as --dropout)\", 0, 0.99,\n     \"\"},\n…"],
 ["constant", "14-saving.html#OPTIONS", "OPTIONS", "chapter 14", "", "enum { OPTIONS = sizeof options / sizeof *options };"],
 ["function", "14-saving.html#read_number", "read_number", "chapter 14", "Reads a number from least to most into *to. Returns false if the text is anything else, has something after the number, or is too large or too small for a double; *to is then meaningless. Leading blanks are skipped.", "bool read_number(double *to, const char *text, double least, double most)"],
 ["function", "14-saving.html#read_whole", "read_whole", "chapter 14", "The whole number that the text gives, if it is from least to most; else -1. No limit may be below 0. Digits only: no sign, no point, no exponent.", "int64_t read_whole(const char *text, double least, double most)"],
 ["function", "14-saving.html#find_choice", "find_choice", "chapter 14", "Which of the choices \"a|b|c\" the text is, from 0; -1 if it is none.", "int find_choice(const char *choices, const char *text)"],
 ["function", "14-saving.html#set_option", "set_option", "chapter 14", "Puts the value of option o into the settings. Returns false if the text is not allowed: the field is then meaningless, and the caller says what is wrong. For a STRING the pointer is kept, not a copy of the text.", "bool set_option(Settings *s, const Option *o, const char *text)"],
 ["function", "14-saving.html#option_text", "option_text", "chapter 14", "The value of option o as text, which set_option reads back; not for a STRING. to needs 64 bytes and is what is returned. A NUMBER gets as few digits as bring back the same bits: 0.1 stays 0.1, and 1/√3200, which needs all seventeen, gets them.", "const char *option_text(char *to, const Settings *s, const Option *o)"],
-["type", "14-saving.html#Checkpoint", "Checkpoint", "chapter 14", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer; // m, v and gradient may be NULL: enough to use the model\n    int best;        // the state with the lowest validation loss: not to resume\n} Checkpoint;"],
+["function", "14-saving.html#derived_rate", "derived_rate", "chapter 14", "The peak of the learning rate, (D · w)^(-1/2): the paper's formula at step w.", "double derived_rate(const Settings *s)"],
+["function", "14-saving.html#derive_settings", "derive_settings", "chapter 14", "Fills in what was not given.", "void derive_settings(Settings *s)"],
+["function", "14-saving.html#forget_derived", "forget_derived", "chapter 14", "Forgets what was derived, so that it can be derived anew after other settings have changed. (d_ff never changes.)", "void forget_derived(Settings *s)"],
+["function", "14-saving.html#wrong_config", "wrong_config", "chapter 14", "What is wrong with a configuration that the table allows; NULL if nothing is.", "const char *wrong_config(const Config *c)"],
+["type", "14-saving.html#Checkpoint", "Checkpoint", "chapter 14", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer; // to use the model, .model is enough: the rest is zero\n} Checkpoint;"],
 ["function", "14-saving.html#checkpoint_free", "checkpoint_free", "chapter 14", "Frees all that a checkpoint holds, whether loaded or new.", "void checkpoint_free(Checkpoint *c)"],
 ["type", "14-saving.html#NewFile", "NewFile", "chapter 14", "", "typedef struct {\n    const char *path;\n    char *real, *beside; // links followed; the name it has until then\n    FILE *file;\n} NewFile;"],
 ["constant", "14-saving.html#NOTHING", "NOTHING", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
 ["constant", "14-saving.html#REGULAR", "REGULAR", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
 ["constant", "14-saving.html#SPECIAL", "SPECIAL", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
-["function", "14-saving.html#kind_of_file", "kind_of_file", "chapter 14", "What a name stands for: nothing that could be lost (no file, or an empty one), a file, or something that renaming must not replace: a folder, a device, a link that leads nowhere. (Without POSIX, whatever can be opened counts as a file, even an empty one.)", "int kind_of_file(const char *path)"],
+["function", "14-saving.html#kind_of_file", "kind_of_file", "chapter 14", "What a name stands for: nothing that could be lost (no file, or an empty one), a file, or something that renaming must not replace: a directory, a device, a dangling link. (Without POSIX, whatever can be opened counts as a file, even an empty one.)", "int kind_of_file(const char *path)"],
 ["function", "14-saving.html#follow_links", "follow_links", "chapter 14", "The name of the file that path stands for: if that is a link, of the file it leads to. The caller frees it.", "char *follow_links(const char *path)"],
 ["function", "14-saving.html#name_in", "name_in", "chapter 14", "The last part of a path.", "const char *name_in(const char *path)"],
 ["function", "14-saving.html#same_file", "same_file", "chapter 14", "Whether two names stand for one file. Two files that do not exist yet will be one if they have the same name in the same folder.", "bool same_file(const char *a, const char *b)"],
 ["macro", "14-saving.html#EXCLUSIVELY", "EXCLUSIVELY", "chapter 14", "", "#define EXCLUSIVELY \"wb\""],
+["function", "14-saving.html#may_replace", "may_replace", "chapter 14", "Whether a file, if it is there, may be replaced. In a folder with the sticky bit, such as /tmp, everybody may create files, but only the owner of a file or of the folder may rename another over it.", "bool may_replace(const char *path)"],
 ["function", "14-saving.html#new_file", "new_file", "chapter 14", "Opens a new file beside path, or fails with the reason. What is written to .file counts only after commit_file.", "NewFile new_file(const char *path)"],
 ["function", "14-saving.html#discard_file", "discard_file", "chapter 14", "Closes and removes the file: what it was meant to replace stays.", "void discard_file(NewFile *n)"],
 ["function", "14-saving.html#commit_file", "commit_file", "chapter 14", "Completes and renames the file. If any write since it was opened went wrong, it is removed instead, and the program fails with the reason.", "void commit_file(NewFile *n)"],
 ["macro", "14-saving.html#FORMAT", "FORMAT", "chapter 14", "", "#define FORMAT \"transformer.c 1\""],
-["constant", "14-saving.html#PARAMETER", "PARAMETER", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
-["constant", "14-saving.html#FIRST_MOMENT", "FIRST_MOMENT", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
-["constant", "14-saving.html#SECOND_MOMENT", "SECOND_MOMENT", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
-["constant", "14-saving.html#ROLES", "ROLES", "chapter 14", "", "enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, ROLES };"],
-["table", "14-saving.html#role_prefix", "role_prefix", "chapter 14", "", "const char *const role_prefix[ROLES] = {\n    [PARAMETER] = \"\", [FIRST_MOMENT] = \"adam.m.\", [SECOND_MOMENT] = \"adam.v.\"};"],
+["constant", "14-saving.html#USED", "USED", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "14-saving.html#FIRST_MOMENT", "FIRST_MOMENT", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "14-saving.html#SECOND_MOMENT", "SECOND_MOMENT", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "14-saving.html#NEWEST", "NEWEST", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "14-saving.html#ROLES", "ROLES", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["table", "14-saving.html#role_prefix", "role_prefix", "chapter 14", "", "const char *const role_prefix[ROLES] = {\n    [USED] = \"\", [FIRST_MOMENT] = \"adam.m.\", [SECOND_MOMENT] = \"adam.v.\",\n    [NEWEST] = \"newest.\"};"],
+["constant", "14-saving.html#LONGEST_HEADER", "LONGEST_HEADER", "chapter 14", "", "enum { LONGEST_HEADER = 100000000 };"],
+["type", "14-saving.html#Roles", "Roles", "chapter 14", "", "typedef struct {\n    real *block[ROLES];\n} Roles;"],
+["function", "14-saving.html#roles_of", "roles_of", "chapter 14", "Which block of numbers plays which role; NULL: the file has none for it.", "Roles roles_of(const Trainer *t)"],
 ["function", "14-saving.html#write_integer", "write_integer", "chapter 14", "The count lowest bytes of a number, lowest first, whatever this machine's own order is. Errors are found by commit_file.", "void write_integer(FILE *file, uint64_t value, int count)"],
 ["function", "14-saving.html#read_integer", "read_integer", "chapter 14", "The number that these bytes are.", "uint64_t read_integer(const char *from, int count)"],
 ["function", "14-saving.html#metadata_name", "metadata_name", "chapter 14", "The name under which an option is kept: d-model becomes d_model. Returns to, with room for 32 bytes.", "const char *metadata_name(char to[32], const Option *o)"],
@@ -691,7 +770,8 @@ const FOUND = [
 ["function", "14-saving.html#write_vocab", "write_vocab", "chapter 14", "One vocabulary: its tokens joined by newlines.", "void write_vocab(FILE *file, const char *key, const Vocab *v)"],
 ["function", "14-saving.html#write_merges", "write_merges", "chapter 14", "Its merges, joined by newlines: each is left, tab, right.", "void write_merges(FILE *file, const char *key, const Vocab *v)"],
 ["function", "14-saving.html#write_metadata", "write_metadata", "chapter 14", "Everything that is not a tensor.", "void write_metadata(FILE *file, const Checkpoint *c)"],
-["function", "14-saving.html#write_numbers", "write_numbers", "chapter 14", "The numbers of one role: they lie in memory in the order of the list. If one is not finite, nothing is saved.", "void write_numbers(NewFile *n, const Transformer *t)"],
+["function", "14-saving.html#write_entries", "write_entries", "chapter 14", "The entries of one role; its numbers begin at byte begin. Returns where they end.", "size_t write_entries(FILE *file, const TensorList *l, int role, size_t begin)"],
+["function", "14-saving.html#write_numbers", "write_numbers", "chapter 14", "The numbers of one role: they lie in memory in the order of the list. If one is not finite, nothing is saved.", "void write_numbers(NewFile *n, const real *values, size_t count)"],
 ["function", "14-saving.html#save_checkpoint", "save_checkpoint", "chapter 14", "Saves a checkpoint, with the moments if it has them, and replaces what was there; or fails and leaves that as it was. Blanks after the header make its length a multiple of 8, so that the numbers are aligned for a program that maps the file into memory.", "void save_checkpoint(const Checkpoint *c, const char *path)"],
 ["macro", "14-saving.html#fseek", "fseek", "chapter 14", "", "#define fseek _fseeki64"],
 ["macro", "14-saving.html#ftell", "ftell", "chapter 14", "", "#define ftell _ftelli64"],
@@ -705,14 +785,27 @@ const FOUND = [
 ["function", "14-saving.html#read_metadata", "read_metadata", "chapter 14", "{\"__metadata__\":{\"key\":\"value\",…}: all of it, whatever the keys are.", "void read_metadata(Reader *r)"],
 ["function", "14-saving.html#metadata", "metadata", "chapter 14", "The value of a key. A file that has the key twice is refused. If it lacks the key, the value is missing; if that is NULL, the file is refused.", "const char *metadata(const Reader *r, const char *key, const char *missing)"],
 ["function", "14-saving.html#check_metadata", "check_metadata", "chapter 14", "Refuses the file if what was read from this key is not allowed.", "void check_metadata(const Reader *r, const char *key, bool allowed)"],
-["function", "14-saving.html#read_vocab", "read_vocab", "chapter 14", "One vocabulary, from tokens joined by newlines: the special ones first, then the words, each larger than the one before. The order is checked because token_id (chapter 10) finds words by it, and a word that is in the file but cannot be found would be a silent error.", "Vocab read_vocab(const Reader *r, const char *key)"],
-["function", "14-saving.html#read_merges", "read_merges", "chapter 14", "The merges of a vocabulary, at most so many. Each joins two tokens to a third one, and the vocabulary has all three.", "void read_merges(const Reader *r, const char *key, Vocab *v, int most)"],
-["function", "14-saving.html#read_settings", "read_settings", "chapter 14", "Settings, vocabularies, and how far training has come. \"steps\" is 0 if epochs count, which set_option does not accept. The lowest loss is infinite before the first one. Files of the first edition do not say which state they are in, and have no byte pairs.", "void read_settings(const Reader *r, Checkpoint *c)"],
-["function", "14-saving.html#find_tensor", "find_tensor", "chapter 14", "The place of a tensor in a file with all roles: its role times the number of tensors, and its index. -1 if there is none of that name. It looks for the last role first, since the prefix of the first is empty and fits every name.", "int find_tensor(const Transformer *t, const char *name)"],
-["function", "14-saving.html#read_entries", "read_entries", "chapter 14", "The entries of all tensors, to the end of the header. Returns where in the file the numbers of each begin, in the order of find_tensor, or 0 if it is not there; the caller frees it. Each tensor begins where the one before it ends, so none overlap and there are no holes. Either every parameter has its moments or none does.", "size_t *read_entries(Reader *r, const Transformer *t)"],
-["function", "14-saving.html#read_numbers", "read_numbers", "chapter 14", "The numbers of one tensor of that role. Their bytes are read into the place of the numbers and replaced by them from the last to the first, since a real may be larger than a float. Infinities and NaN, which training never writes, are refused: a single one would spread through the whole model. So would the root of a second moment below zero.", "void read_numbers(const Reader *r, const Tensor *t, int role)"],
+["function", "14-saving.html#lines_in", "lines_in", "chapter 14", "The lines of a text; none if it is empty.", "int lines_in(const char *text)"],
+["function", "14-saving.html#find_piece", "find_piece", "chapter 14", "The token that has this text, or UNKNOWN. A piece is found as it is found in a sentence: spelled, and then joined by the merges that are known so far.", "int find_piece(const Vocab *v, const char *text)"],
+["function", "14-saving.html#read_merge", "read_merge", "chapter 14", "One merge of a vocabulary, \"left, tab, right\": two tokens that are there. Returns whether it makes piece, and is new.", "bool read_merge(Vocab *v, char *line, const char *piece)"],
+["function", "14-saving.html#read_word", "read_word", "chapter 14", "A token of a list: larger than the one before, and no control character. Returns whether it is so.", "bool read_word(Vocab *v, const char *token)"],
+["function", "14-saving.html#read_vocab", "read_vocab", "chapter 14", "One vocabulary, from tokens joined by newlines: the special ones first, then the words in their order, and then one piece for each of the merges. The order is checked because token_id (chapter 10) finds words by it, and a word that is in the file but cannot be found would be a silent error.", "Vocab read_vocab(const Reader *r, const char *key, char *merge)"],
+["function", "14-saving.html#read_vocabs", "read_vocabs", "chapter 14", "Both vocabularies; with byte pairs, each has its list of merges.", "void read_vocabs(const Reader *r, Checkpoint *c)"],
+["function", "14-saving.html#read_progress", "read_progress", "chapter 14", "How far training has come, and which of its steps was the best, if it was measured.", "void read_progress(const Reader *r, Trainer *t)"],
+["function", "14-saving.html#read_settings", "read_settings", "chapter 14", "Settings, vocabularies, and how far training has come. \"steps\" is 0 if epochs count, which set_option does not accept.", "void read_settings(const Reader *r, Checkpoint *c)"],
+["function", "14-saving.html#find_tensor", "find_tensor", "chapter 14", "The place of a tensor in a file with all roles: its role times the number of tensors, and its index. -1 if there is none of that name. It looks for the last role first, since the prefix of the first is empty and fits every name.", "int find_tensor(const TensorList *l, const char *name)"],
+["function", "14-saving.html#check_roles", "check_roles", "chapter 14", "Refuses a file that has some tensors of a role and not the others, or not the parameters to use.", "void check_roles(const Reader *r, const TensorList *l, const size_t *begin)"],
+["function", "14-saving.html#read_entries", "read_entries", "chapter 14", "The entries of all tensors, to the end of the header. Returns where in the file the numbers of each begin, in the order of find_tensor, or 0 if it is not there; the caller frees it. Each tensor begins where the one before it ends, so none overlap and there are no holes.", "size_t *read_entries(Reader *r, const TensorList *l)"],
+["function", "14-saving.html#read_numbers", "read_numbers", "chapter 14", "The numbers of one tensor of that role. Their bytes are read into the place of the numbers and replaced by them from the last to the first, since a real may be larger than a float. Infinities and NaN, which training never writes, are refused: a single one would spread through the whole model. So would the root of a second moment below zero.", "void read_numbers(const Reader *r, const Tensor *t, int role, real *to)"],
+["function", "14-saving.html#read_role", "read_role", "chapter 14", "The numbers of all tensors in that role, into a block.", "void read_role(const Reader *r, const TensorList *l, const size_t *begin,\n               int role, real *to)"],
+["constant", "14-saving.html#START_SIZE", "START_SIZE", "chapter 14", "", "enum { START_SIZE = 9 }; // the length of the header, and its first bracket"],
+["function", "14-saving.html#starts_model", "starts_model", "chapter 14", "Whether a file that begins with these bytes may be a model. No text does.", "bool starts_model(const char start[START_SIZE])"],
+["function", "14-saving.html#is_model", "is_model", "chapter 14", "The same for a file. Fails if it cannot be read.", "bool is_model(const char *path)"],
 ["function", "14-saving.html#open_model", "open_model", "chapter 14", "Opens a file and reads its header, and puts a zero byte after it. The length of the header is checked against the size of the file before it is used.", "Reader open_model(const char *path)"],
-["function", "14-saving.html#load_checkpoint", "load_checkpoint", "chapter 14", "Reads a model, with Adam's moments if they are wanted (to train on) and in the file. Fails, with a reason, on anything else. The caller frees the checkpoint. What is not in the file (paths, threads, flags) is zero in its settings.", "Checkpoint load_checkpoint(const char *path, bool moments)"],
+["function", "14-saving.html#close_model", "close_model", "chapter 14", "Stands below open_model, without a contract of its own.", "void close_model(Reader *r)"],
+["function", "14-saving.html#read_training", "read_training", "chapter 14", "The rest of what training needs: the moments and, if the model was measured, the best parameters beside the newest. t->model has those to use. Fails if the file has no moments.", "void read_training(const Reader *r, Trainer *t, const size_t *begin)"],
+["function", "14-saving.html#load_model", "load_model", "chapter 14", "Reads a model: the parameters to use or, for training, all that it takes to go on with the newest. outline says which tensors a model with such settings has. Fails, with a reason, on anything else. The caller frees the checkpoint. What is not in the file (paths, threads, flags) is zero in its settings.", "Checkpoint load_model(const char *path, bool training,\n                      Transformer *outline(const Config *))"],
+["function", "14-saving.html#load_checkpoint", "load_checkpoint", "chapter 14", "The same for a transformer.", "Checkpoint load_checkpoint(const char *path, bool training)"],
 ["type", "15-commands.html#Run", "Run", "chapter 15", "", "typedef void Run(const Arguments *, Checkpoint *);"],
 ["type", "15-commands.html#Command", "Command", "chapter 15", "", "typedef struct {\n    const char *name;\n    int bit;              // TRAIN … INFO\n    Run *run;\n    const char *operands; // for the help\n    int least, most;      // how many of them\n    const char *help;\n} Command;"],
 ["table", "15-commands.html#commands", "commands", "chapter 15", "", "const Command commands[] = {\n    {\"train\", TRAIN, train_command, \"DATA.tsv\", 1, 1,\n     \"learn from pairs of sentences: source, tab, target\"},\n    {\"translate\", TRANSLATE, translate_command, \"MODEL\", 1, 1,\n     \"one source a line on stdin, one target a line on stdout\"},\n    {\"evaluate\", EVALUATE, evaluate_command, \"MODEL DATA.tsv\", 2, 2,\n     \"loss, exact match and BLEU on pairs of sentences\"},\n    {\"attention\", ATTENTION, attention_command, \"MODEL SENTENCE\", 2, 2,\n     \"show which words the model looks at\"},\n    {\"info\", INFO, info_command, \"[MODEL]\", 0, 1,\n     \"configuration and parameters, of a file or of options\"},\n};"],
@@ -724,47 +817,52 @@ const FOUND = [
 ["function", "15-commands.html#find_option", "find_option", "chapter 15", "The command's option of that name; exits with status 2 if there is none.", "const Option *find_option(const Arguments *a, const char *name, size_t length)"],
 ["function", "15-commands.html#was_given", "was_given", "chapter 15", "Whether an option was given on the command line.", "bool was_given(const Arguments *a, const char *name)"],
 ["function", "15-commands.html#read_option", "read_option", "chapter 15", "Reads the option that argument[0] begins; returns whether it also took the next argument. Exits with status 2 if its value is missing or wrong. A value that begins with two dashes must be attached (--log=--odd-name), or --layers --tie would be a model with \"--tie\" layers.", "bool read_option(Arguments *a, char **argument)"],
-["function", "15-commands.html#derived_rate", "derived_rate", "chapter 15", "The peak of the learning rate if none was given: (D · w)^(-1/2), the paper's formula at step w.", "double derived_rate(const Settings *s)"],
-["function", "15-commands.html#complete_settings", "complete_settings", "chapter 15", "Fills in what depends on other settings, and checks that they agree: --merges is for byte pairs only, --min-count for other tokens only, and the heads must divide the width. A model from a file was checked when it was loaded, and resume_checkpoint compares it with what was given.\n\n    d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625", "void complete_settings(Arguments *a)"],
-["function", "15-commands.html#read_arguments", "read_arguments", "chapter 15", "Reads the whole command line, or exits with status 2. With --help no operand is needed. A rate of -1, which no user can ask for, stands for \"not given\".", "Arguments read_arguments(int argc, char **argv)"],
-["function", "15-commands.html#set_threads", "set_threads", "chapter 15", "OpenMP uses all processors unless told otherwise; training then chooses between all of them and one (chapter 11). The results are the same bits with any number of threads. On a busy machine, try --threads 1 with the other commands as well.", "void set_threads(const Arguments *a)"],
+["function", "15-commands.html#complete_settings", "complete_settings", "chapter 15", "Fills in what follows from other settings, and checks that they agree: --merges is for byte pairs only, --min-count for other tokens only, --steps and --epochs exclude each other. A model from a file was checked when it was loaded, and resume_checkpoint compares it with what was given.", "void complete_settings(Arguments *a)"],
+["function", "15-commands.html#read_arguments", "read_arguments", "chapter 15", "Reads the whole command line, or exits with status 2. With --help no operand is needed.", "Arguments read_arguments(int argc, char **argv)"],
+["function", "15-commands.html#set_threads", "set_threads", "chapter 15", "OpenMP uses all processors unless told otherwise; training then chooses between all of them and one (see \"How many threads\"). The results are the same bits with any number of threads. On a busy machine, try --threads 1 with the other commands as well.", "void set_threads(const Arguments *a)"],
 ["function", "15-commands.html#is_terminal", "is_terminal", "chapter 15", "Whether the file is a terminal. Without POSIX the answer is no, to be on the safe side.", "bool is_terminal(FILE *file)"],
-["function", "15-commands.html#remember_signal", "remember_signal", "chapter 15", "The first Ctrl-C asks the training loop to finish its step and save. It only leaves a note, since hardly anything else is allowed in a signal handler; report_step reads the note. SIGTERM, which kill sends, and SIGHUP, which comes when the terminal is closed, are handled in the same way. A signal that is ignored when the program begins (nohup does that) stays ignored.", "void remember_signal(int which)"],
-["function", "15-commands.html#stop_at", "stop_at", "chapter 15", "The first Ctrl-C asks the training loop to finish its step and save. It only leaves a note, since hardly anything else is allowed in a signal handler; report_step reads the note. SIGTERM, which kill sends, and SIGHUP, which comes when the terminal is closed, are handled in the same way. A signal that is ignored when the program begins (nohup does that) stays ignored.", "void stop_at(int which)"],
+["function", "15-commands.html#handle_signals", "handle_signals", "chapter 15", "Gives the three signals to a handler, except those that are ignored.", "void handle_signals(void (*handler)(int))"],
+["function", "15-commands.html#remember_signal", "remember_signal", "chapter 15", "Stands below handle_signals, without a contract of its own.", "void remember_signal(int which)"],
 ["function", "15-commands.html#average", "average", "chapter 15", "The mean cross-entropy per token in nats, the unit of the natural logarithm, without label smoothing. A model that knows nothing has about ln V (9.2 for ten thousand words); one that is always certain and right has 0.", "double average(Loss l)"],
 ["function", "15-commands.html#accuracy", "accuracy", "chapter 15", "The share of tokens whose most probable word is the right one, from 0 to 1. Both are measured with teacher forcing: each word is predicted from the true words before it.", "double accuracy(Loss l)"],
 ["function", "15-commands.html#text_of", "text_of", "chapter 15", "The text of a sentence in one of the model's vocabularies; the caller frees it.", "char *text_of(const Checkpoint *c, const Vocab *v, Sentence s)"],
 ["function", "15-commands.html#number_pairs", "number_pairs", "chapter 15", "A text as pairs in the model's numbers; pairs_free frees them. Says how many pairs are left out because they are too long for the model, and warns if the model does not know most of the tokens. Fails if no pair remains. The text, which came from path, is freed.", "Pairs number_pairs(const char *path, Text text, const Checkpoint *c)"],
 ["function", "15-commands.html#load_pairs", "load_pairs", "chapter 15", "The pairs of a file. Fails if anything is wrong with it.", "Pairs load_pairs(const char *path, const Checkpoint *c)"],
-["type", "15-commands.html#Console", "Console", "chapter 15", "", "typedef struct {\n    const Settings *settings;\n    Checkpoint *checkpoint;\n    const Pairs *samples; // the first of them are translated\n    const char *newest;   // where the newest checkpoint goes\n    FILE *log;            // NULL: none\n    int64_t first_step, reported; // before this run; of the last report, or 0\n    double started, step_started, shown; // times\n    Loss since;           // losses since the last milestone\n    int milestones;\n    bool line_open;       // the terminal's line is going to be rewritten\n} Console;"],
-["function", "15-commands.html#show_progress", "show_progress", "chapter 15", "The progress line. The time left is the mean time of a step in this run, times the steps that are left. A terminal too narrow for the line is told not to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be rewritten.", "void show_progress(Console *c, const Report *r)"],
+["constant", "15-commands.html#ROUND", "ROUND", "chapter 15", "", "enum { ROUND = 256, TRIALS = 3 };"],
+["constant", "15-commands.html#TRIALS", "TRIALS", "chapter 15", "", "enum { ROUND = 256, TRIALS = 3 };"],
+["function", "15-commands.html#now", "now", "chapter 15", "Time in seconds from an arbitrary start; where there is POSIX, by a clock that is never set back.", "double now(void)"],
+["type", "15-commands.html#Pace", "Pace", "chapter 15", "", "typedef struct {\n    int all;         // threads available\n    double least[2]; // time per token, the fastest trial: all threads, one\n} Pace;"],
+["function", "15-commands.html#set_pace", "set_pace", "chapter 15", "Chooses the threads for step k of this run, from 0. The step before took seconds for a batch of tokens places, padding included.", "void set_pace(Pace *p, int64_t k, double seconds, double tokens)"],
+["type", "15-commands.html#Console", "Console", "chapter 15", "", "typedef struct {\n    const Settings *settings;\n    Checkpoint *checkpoint;\n    const Pairs *data, *valid; // valid: NULL if there are none\n    FILE *log;            // NULL: none, or not begun yet\n    int64_t total;        // steps aimed at\n    int64_t first_step, reported; // before this run; of the last report, or 0\n    double started, step_started, shown; // times\n    Pace pace;\n    Loss since;           // losses since the last look\n    int looks;\n    bool line_open;       // the terminal's line is going to be rewritten\n} Console;"],
+["function", "15-commands.html#show_progress", "show_progress", "chapter 15", "The progress line. The time left is the mean time of a step in this run, times the steps that are left. A terminal too narrow for the line is told not to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be rewritten. whole: it will not be.", "void show_progress(Console *c, const Step *s, bool whole)"],
 ["function", "15-commands.html#show_samples", "show_samples", "chapter 15", "Translates three sentences greedily and compares them with the references; fewer if a signal arrives.", "void show_samples(const Console *c)"],
 ["function", "15-commands.html#write_row", "write_row", "chapter 15", "The columns that both kinds of rows have.", "void write_row(FILE *log, const Step *s, const char *split, Loss l)"],
-["function", "15-commands.html#save_models", "save_models", "chapter 15", "Saves the best model, if there is a new one, and then the newest. In the other order, if something happened in between, a resumed run would be past the best model without having saved it.", "void save_models(const Console *c, const Report *r)"],
-["function", "15-commands.html#open_log", "open_log", "chapter 15", "Opens the log for appending, or fails.", "FILE *open_log(const char *path)"],
-["macro", "15-commands.html#LOG_COLUMNS", "LOG_COLUMNS", "chapter 15", "", "#define LOG_COLUMNS \"step,split,loss,accuracy,learning_rate,gradient_norm,\" \\"],
-["function", "15-commands.html#keep_rows", "keep_rows", "chapter 15", "Copies the rows of an old log up to the step of a checkpoint. Later steps, which were logged but not saved before a power cut, will be done again. A power cut can also leave a row without its end, or zero bytes; such torn rows are left out. A whole line that is not a row means that the file is not a log; it is not touched.", "void keep_rows(NewFile *log, const char *old, size_t size, int64_t step)"],
-["function", "15-commands.html#begin_log", "begin_log", "chapter 15", "Begins the log, but only after the first step: if that step fails, an old log stays as it was.", "void begin_log(Console *c)"],
-["function", "15-commands.html#write_log", "write_log", "chapter 15", "Writes the row or rows of one step. If a row cannot be written, the model is saved before the program fails; if the log cannot even be started, it is not.", "void write_log(Console *c, const Report *r)"],
-["function", "15-commands.html#report_step", "report_step", "chapter 15", "The Reporter of chapter 11. Returns whether to go on.", "bool report_step(void *context, const Report *r)"],
-["function", "15-commands.html#last_path", "last_path", "chapter 15", "\"out/m.safetensors\" → \"out/m.last.safetensors\"; for any other name, \".last\" is appended. The caller frees it.", "char *last_path(const char *path)"],
+["macro", "15-commands.html#LOG_HEADER", "LOG_HEADER", "chapter 15", "", "#define LOG_HEADER \"step,split,loss,accuracy,learning_rate,gradient_norm,\" \\"],
+["function", "15-commands.html#keep_rows", "keep_rows", "chapter 15", "Copies the rows of an old log up to the step of a checkpoint. Later steps, which were logged but not saved before a power cut, will be done again; and a row that a power cut has torn is left out. A file that is not a log is not touched.", "void keep_rows(NewFile *log, const char *old, int64_t step)"],
+["function", "15-commands.html#begin_log", "begin_log", "chapter 15", "Begins the log, but only after the first step: if that step fails, an old log stays as it was.", "FILE *begin_log(const char *path, bool resume, int64_t step)"],
+["function", "15-commands.html#write_log", "write_log", "chapter 15", "Writes the row or rows of one step. If a row cannot be written, the model is saved before the program fails; if the log cannot even be started, it is not.", "void write_log(Console *c, const Step *s, double seconds, Loss valid)"],
+["constant", "15-commands.html#LOOKS", "LOOKS", "chapter 15", "", "enum { LOOKS = 20 };"],
+["function", "15-commands.html#time_to_look", "time_to_look", "chapter 15", "Whether to measure and save after this step: twenty times in a run, as evenly as can be; after each step if there are fewer.", "bool time_to_look(int64_t step, int64_t total)"],
+["function", "15-commands.html#report_step", "report_step", "chapter 15", "The Reporter of chapter 11. Returns whether to go on.", "bool report_step(void *context, const Step *s)"],
 ["function", "15-commands.html#new_vocab", "new_vocab", "chapter 15", "The vocabulary of one language.", "Vocab new_vocab(const Settings *s, char *const *text, int texts)"],
 ["function", "15-commands.html#new_model", "new_model", "chapter 15", "A new model with the checkpoint's settings: vocabularies from the training data, which come from path, and random parameters. Fails if no words are left.", "void new_model(Checkpoint *c, const char *path, const Text *text)"],
-["function", "15-commands.html#resume_checkpoint", "resume_checkpoint", "chapter 15", "The model to go on with. What is given on the command line replaces what the model remembers, except for what is FIXED, which must agree. A rate that was derived is derived again, in case the warm-up has changed.", "Checkpoint resume_checkpoint(const Arguments *a, const char *path)"],
-["function", "15-commands.html#same_vocabulary", "same_vocabulary", "chapter 15", "Whether two vocabularies have the same tokens and the same merges.", "bool same_vocabulary(const Vocab *a, const Vocab *b)"],
-["function", "15-commands.html#best_so_far", "best_so_far", "chapter 15", "The validation loss of the best model so far, which a better one must beat. It is measured again, since the data may have changed or the file may be gone. Fails if the file belongs to another training run.", "double best_so_far(const Checkpoint *newest, const char *path,\n                   const Pairs *valid)"],
-["function", "15-commands.html#describe", "describe", "chapter 15", "Says in three lines what is about to happen, and what will be replaced.", "void describe(const Console *console, const Pairs *data)"],
-["function", "15-commands.html#check_paths", "check_paths", "chapter 15", "No file may be both read and written, and each one that will be written must be writable: better to find out now than after an hour. (The log is opened before the first step anyway.)", "void check_paths(const Arguments *a, const char *last)"],
-["function", "15-commands.html#rescue_training", "rescue_training", "chapter 15", "If a step fails (memory may run out), the state before it is saved, provided that this run has reported it. Nothing is saved if the first step of a run fails: a model that is already there is worth more than an untrained one.", "void rescue_training(void)"],
-["function", "15-commands.html#run_training", "run_training", "chapter 15", "Trains, saves if stopped, and says how it ended. Fails if the loss is not a number any more.", "void run_training(Console *c, const Pairs *data, const Pairs *valid)"],
+["function", "15-commands.html#replace_settings", "replace_settings", "chapter 15", "What was given replaces what a model remembers, except for what is FIXED, which must agree: returns the first option that does not, or NULL.", "const Option *replace_settings(Settings *s, const Settings *new,\n                               const Option *table, const bool *given, int n)"],
+["function", "15-commands.html#resume_checkpoint", "resume_checkpoint", "chapter 15", "The model to go on with. What follows from other settings is derived anew, in case they have changed.", "Checkpoint resume_checkpoint(const Arguments *a)"],
+["function", "15-commands.html#measure_again", "measure_again", "chapter 15", "The accuracy that a better model must beat is measured again when a run is resumed, since the validation data may have changed. If the run has not been measured yet, the newest model is the first to beat.", "void measure_again(Trainer *t, const Pairs *valid)"],
+["function", "15-commands.html#describe", "describe", "chapter 15", "Says in three lines what is about to happen, and what will be replaced.", "void describe(const Console *console)"],
+["function", "15-commands.html#check_paths", "check_paths", "chapter 15", "Apart from --resume, no file may be both input and output, and a model may replace nothing but a model. A folder that cannot be written should be noticed now, not after an hour.", "void check_paths(const Arguments *a)"],
+["function", "15-commands.html#rescue_training", "rescue_training", "chapter 15", "If a later step fails, for want of memory, say, the last completed step is saved first. If a run's first step fails, nothing is saved: it would replace a trained model by an untrained one.", "void rescue_training(void)"],
+["function", "15-commands.html#run_training", "run_training", "chapter 15", "Trains, saves if stopped, and says how it ended. Fails if the loss is not a number any more. A pipe that nobody reads any more must not end the program: Ctrl-C also ends the tee behind it, while the last step is still to save.", "void run_training(Console *c)"],
+["function", "15-commands.html#training_data", "training_data", "chapter 15", "The training data, which are read once, since they may come through a pipe. They also make a new model's vocabularies.", "Pairs training_data(const Arguments *a, Checkpoint *c)"],
 ["function", "15-commands.html#train_command", "train_command", "chapter 15", "transformer train DATA.tsv", "void train_command(const Arguments *a, Checkpoint *c)"],
 ["constant", "15-commands.html#LINES", "LINES", "chapter 15", "", "enum { LINES = 64 };"],
-["type", "15-commands.html#Input", "Input", "chapter 15", "", "typedef struct {\n    Checkpoint *checkpoint;\n    const Settings *settings;\n    char *text;           // the line that was read last\n    Sentence line[LINES]; // read, and not yet translated\n    int lines;\n    int line_number;      // of .text, from 1\n    int unknown;          // words that the model does not know\n    char *first_unknown;  // NULL if there are none\n    char bytes[4096];     // of the standard input\n    size_t at, end;       // the next of them, and how many there are\n} Input;"],
+["type", "15-commands.html#Input", "Input", "chapter 15", "", "typedef struct {\n    Checkpoint *checkpoint;\n    const Settings *settings;\n    char *text;           // the line that was read last\n    Sentence line[LINES]; // read, and not yet translated\n    int lines;\n    int line_number;      // of .text, from 1\n    int unknown;          // words that the model does not know\n    char first_unknown[64]; // or its beginning; empty if there are none\n    char bytes[4096];     // of the standard input\n    size_t at, end;       // the next of them, and how many there are\n} Input;"],
 ["function", "15-commands.html#answer", "answer", "chapter 15", "Translates and prints the lines that have been read.", "void answer(Input *in)"],
 ["function", "15-commands.html#next_byte", "next_byte", "chapter 15", "The next byte of standard input, or EOF. Fails if it cannot be read.", "int next_byte(Input *in)"],
 ["function", "15-commands.html#refuse_line", "refuse_line", "chapter 15", "Answers the lines before this one, says what is wrong with it, and fails.", "_Noreturn void refuse_line(Input *in, const char *wrong)"],
 ["function", "15-commands.html#read_input", "read_input", "chapter 15", "Reads the next line of standard input into .text, without its end (LF or CR LF) and, if it is line 1, without a byte order mark; false after the last. Fails if the input cannot be read or is not text. A line may be long, but not without limit, and it is never cut in two, or both halves would be translated as if they were whole.", "bool read_input(Input *in)"],
 ["function", "15-commands.html#tokenize_input", "tokenize_input", "chapter 15", "text → its tokens, which the caller frees. Returns NULL, or what is wrong with the text, to be said after its name.", "const char *tokenize_input(const char *text, const Checkpoint *c,\n                           const Vocab *v, Sentence *s)"],
+["function", "15-commands.html#shorten", "shorten", "chapter 15", "As much of a text as fits into size bytes, whole characters, and \"…\" if it is not all of it.", "void shorten(char *to, size_t size, const char *text)"],
 ["function", "15-commands.html#note_unknown", "note_unknown", "chapter 15", "Counts the words of the line (characters, for a model that reads those) that the model does not know, and keeps the first. A word of pieces is unknown if one of its characters is.", "void note_unknown(Input *in)"],
 ["function", "15-commands.html#translate_command", "translate_command", "chapter 15", "transformer translate MODEL", "void translate_command(const Arguments *a, Checkpoint *c)"],
 ["function", "15-commands.html#evaluate_command", "evaluate_command", "chapter 15", "transformer evaluate MODEL DATA.tsv", "void evaluate_command(const Arguments *a, Checkpoint *c)"],
@@ -792,6 +890,7 @@ const FOUND = [
 ["section", "00-manual.html#manual-contents", "Contents", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-who-calls-whom", "Who calls whom", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-what-it-needs", "What it needs", "0. Manual", "", ""],
+["section", "00-manual.html#manual-measured", "Measured", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-questions", "Questions", "0. Manual", "", ""],
 ["page", "01-numbers.html", "1. Numbers", "", "", ""],
 ["section", "01-numbers.html#numbers-the-number-type", "The number type", "1. Numbers", "", ""],
@@ -809,43 +908,59 @@ const FOUND = [
 ["section", "02-attention.html#attention-what-a-mask-is", "What a mask is", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-softmax", "Softmax", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-attention-forward-and-backward", "Attention, forward and backward", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-by-hand", "By hand", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-break-it", "Break it", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-measured", "Measured", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-questions", "Questions", "2. Scaled dot-product attention", "", ""],
 ["page", "03-multi-head.html", "3. Multi-head attention", "", "", ""],
 ["section", "03-multi-head.html#multi-head-one-pass-through-the-model", "One pass through the model", "3. Multi-head attention", "", ""],
 ["section", "03-multi-head.html#multi-head-a-linear-layer", "A linear layer", "3. Multi-head attention", "", ""],
 ["section", "03-multi-head.html#multi-head-heads-are-slices-of-columns", "Heads are slices of columns", "3. Multi-head attention", "", ""],
+["section", "03-multi-head.html#multi-head-by-hand", "By hand", "3. Multi-head attention", "", ""],
 ["section", "03-multi-head.html#multi-head-break-it", "Break it", "3. Multi-head attention", "", ""],
+["section", "03-multi-head.html#multi-head-measured", "Measured", "3. Multi-head attention", "", ""],
 ["section", "03-multi-head.html#multi-head-questions", "Questions", "3. Multi-head attention", "", ""],
 ["page", "04-embedding.html", "4. Embeddings and positional encoding", "", "", ""],
 ["section", "04-embedding.html#embedding-from-a-token-to-a-vector", "From a token to a vector", "4. Embeddings and positional encoding", "", ""],
 ["section", "04-embedding.html#embedding-where-a-token-stands", "Where a token stands", "4. Embeddings and positional encoding", "", ""],
+["section", "04-embedding.html#embedding-by-hand", "By hand", "4. Embeddings and positional encoding", "", ""],
 ["section", "04-embedding.html#embedding-break-it", "Break it", "4. Embeddings and positional encoding", "", ""],
+["section", "04-embedding.html#embedding-measured", "Measured", "4. Embeddings and positional encoding", "", ""],
 ["section", "04-embedding.html#embedding-questions", "Questions", "4. Embeddings and positional encoding", "", ""],
 ["page", "05-feed-forward.html", "5. The position-wise feed-forward network", "", "", ""],
+["section", "05-feed-forward.html#feed-forward-by-hand", "By hand", "5. The position-wise feed-forward network", "", ""],
 ["section", "05-feed-forward.html#feed-forward-break-it", "Break it", "5. The position-wise feed-forward network", "", ""],
+["section", "05-feed-forward.html#feed-forward-measured", "Measured", "5. The position-wise feed-forward network", "", ""],
 ["section", "05-feed-forward.html#feed-forward-questions", "Questions", "5. The position-wise feed-forward network", "", ""],
 ["page", "06-residual.html", "6. Residual connections and layer normalization", "", "", ""],
 ["section", "06-residual.html#residual-layer-normalization", "Layer normalization", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-the-backward-pass-of-a-norm", "The backward pass of a norm", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-where-the-norm-stands", "Where the norm stands", "6. Residual connections and layer normalization", "", ""],
+["section", "06-residual.html#residual-by-hand", "By hand", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-break-it", "Break it", "6. Residual connections and layer normalization", "", ""],
+["section", "06-residual.html#residual-measured", "Measured", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-questions", "Questions", "6. Residual connections and layer normalization", "", ""],
 ["page", "07-encoder.html", "7. The encoder", "", "", ""],
 ["section", "07-encoder.html#encoder-sub-layers", "Sub-layers", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-an-encoder-layer", "An encoder layer", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-the-stack", "The stack", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-break-it", "Break it", "7. The encoder", "", ""],
+["section", "07-encoder.html#encoder-measured", "Measured", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-questions", "Questions", "7. The encoder", "", ""],
 ["page", "08-decoder.html", "8. The decoder, and the whole model", "", "", ""],
 ["section", "08-decoder.html#decoder-the-stack", "The stack", "8. The decoder, and the whole model", "", ""],
 ["section", "08-decoder.html#decoder-the-whole-model", "The whole model", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-one-list-of-all-parameters", "One list of all parameters", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-what-the-list-says", "What the list says", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-the-model", "The model", "8. The decoder, and the whole model", "", ""],
 ["section", "08-decoder.html#decoder-forward-and-backward-through-everything", "Forward and backward through everything", "8. The decoder, and the whole model", "", ""],
 ["section", "08-decoder.html#decoder-break-it", "Break it", "8. The decoder, and the whole model", "", ""],
+["section", "08-decoder.html#decoder-measured", "Measured", "8. The decoder, and the whole model", "", ""],
 ["section", "08-decoder.html#decoder-questions", "Questions", "8. The decoder, and the whole model", "", ""],
 ["page", "09-masks.html", "9. Masks", "", "", ""],
 ["section", "09-masks.html#masks-a-batch-through-the-model", "A batch through the model", "9. Masks", "", ""],
 ["section", "09-masks.html#masks-break-it", "Break it", "9. Masks", "", ""],
+["section", "09-masks.html#masks-measured", "Measured", "9. Masks", "", ""],
 ["section", "09-masks.html#masks-questions", "Questions", "9. Masks", "", ""],
 ["page", "10-words.html", "10. Words to numbers", "", "", ""],
 ["section", "10-words.html#words-characters", "Characters", "10. Words to numbers", "", ""],
@@ -867,16 +982,18 @@ const FOUND = [
 ["section", "11-training.html#training-one-step", "One step", "11. Training", "", ""],
 ["section", "11-training.html#training-how-good-is-it", "How good is it?", "11. Training", "", ""],
 ["section", "11-training.html#training-the-loop", "The loop", "11. Training", "", ""],
-["section", "11-training.html#training-how-many-threads", "How many threads", "11. Training", "", ""],
-["section", "11-training.html#training-the-loop-itself", "The loop itself", "11. Training", "", ""],
+["section", "11-training.html#training-by-hand", "By hand", "11. Training", "", ""],
 ["section", "11-training.html#training-break-it", "Break it", "11. Training", "", ""],
+["section", "11-training.html#training-measured", "Measured", "11. Training", "", ""],
 ["section", "11-training.html#training-questions", "Questions", "11. Training", "", ""],
 ["page", "12-decoding.html", "12. Decoding", "", "", ""],
 ["section", "12-decoding.html#decoding-the-loop", "The loop", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-beam-search", "Beam search", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-all-sentences", "All sentences", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-is-it-a-good-translation", "Is it a good translation?", "12. Decoding", "", ""],
+["section", "12-decoding.html#decoding-by-hand", "By hand", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-break-it", "Break it", "12. Decoding", "", ""],
+["section", "12-decoding.html#decoding-measured", "Measured", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-questions", "Questions", "12. Decoding", "", ""],
 ["page", "13-looking.html", "13. Looking inside", "", "", ""],
 ["section", "13-looking.html#looking-finding-the-weights", "Finding the weights", "13. Looking inside", "", ""],
@@ -884,6 +1001,7 @@ const FOUND = [
 ["section", "13-looking.html#looking-as-a-picture", "As a picture", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-where-the-parameters-are", "Where the parameters are", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-how-much-memory-a-training-step-takes", "How much memory a training step takes", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-measured", "Measured", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-questions", "Questions", "13. Looking inside", "", ""],
 ["page", "fast.html", "Interlude. The product, made fast", "", "", ""],
 ["section", "fast.html#fast-product-why-three-loops-are-slow", "Why three loops are slow", "Interlude. The product, made fast", "", ""],
@@ -902,12 +1020,14 @@ const FOUND = [
 ["page", "14-saving.html", "14. Saving and loading", "", "", ""],
 ["section", "14-saving.html#saving-settings", "Settings", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-text-to-value-and-back", "Text to value, and back", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-settings-that-follow-from-others", "Settings that follow from others", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-a-checkpoint", "A checkpoint", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-what-this-program-promises-about-files", "What this program promises about files", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-the-file-format", "The file format", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-what-writing-and-reading-share", "What writing and reading share", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-writing", "Writing", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-reading", "Reading", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-measured", "Measured", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-questions", "Questions", "14. Saving and loading", "", ""],
 ["page", "15-commands.html", "15. The command line", "", "", ""],
 ["section", "15-commands.html#commands-what-the-user-asks-for", "What the user asks for", "15. The command line", "", ""],
@@ -916,6 +1036,8 @@ const FOUND = [
 ["section", "15-commands.html#commands-the-terminal-and-ctrl-c", "The terminal, and Ctrl-C", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-what-all-commands-with-a-model-do", "What all commands with a model do", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-train", "train", "15. The command line", "", ""],
+["section", "15-commands.html#commands-how-many-threads", "How many threads", "15. The command line", "", ""],
+["section", "15-commands.html#commands-progress", "Progress", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-the-log", "The log", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-after-each-step", "After each step", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-where-training-begins", "Where training begins", "15. The command line", "", ""],
@@ -1012,12 +1134,14 @@ const FOUND = [
 ["page", "lesson.html", "The live page, in a lesson", "", "", ""],
 ["section", "lesson.html#a-link-is-a-lesson", "A link is a lesson", "The live page, in a lesson", "", ""],
 ["section", "lesson.html#five-links", "Five links", "The live page, in a lesson", "", ""],
+["section", "lesson.html#ninety-minutes-of-c-and-nothing-to-install", "Ninety minutes of C, and nothing to install", "The live page, in a lesson", "", ""],
 ["section", "lesson.html#what-the-switches-give", "What the switches give", "The live page, in a lesson", "", ""],
 ["section", "lesson.html#when-something-goes-wrong", "When something goes wrong", "The live page, in a lesson", "", ""],
 ["page", "own-language.html", "Your own language", "", "", ""],
 ["section", "own-language.html#where-pairs-come-from", "Where pairs come from", "Your own language", "", ""],
 ["section", "own-language.html#one-file-with-two-columns", "One file with two columns", "Your own language", "", ""],
 ["section", "own-language.html#settings-that-worked", "Settings that worked", "Your own language", "", ""],
+["section", "own-language.html#where-to-drop-and-how-fast-to-learn", "Where to drop, and how fast to learn", "Your own language", "", ""],
 ["section", "own-language.html#is-it-overfitting", "Is it overfitting?", "Your own language", "", ""],
 ["section", "own-language.html#when-the-loss-is-fine-and-bleu-is-nothing", "When the loss is fine and BLEU is nothing", "Your own language", "", ""],
 ["page", "testing.html", "How it is tested", "", "", ""],
@@ -1040,8 +1164,8 @@ const FOUND = [
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
-// function where its name is a link, and the section that is being read. Without
-// this script none of it is there, and nothing else is missing.
+// function where its name is a link, blanks for numbers, and the section that is
+// being read. Without this script none of it is there, and nothing else is missing.
 
 "use strict";
 
@@ -1051,7 +1175,7 @@ const ORDER = ["term", "option", "function", "type", "constant", "table", "macro
                "page", "section"];
 const LITTLE = ["a", "an", "are", "do", "does", "for", "how", "in", "is", "it", "of",
                 "the", "what", "where", "which"];
-const MOST = 12; // results that are shown
+const MOST = 8; // results of each kind that are shown
 
 // Neither case nor accents count.
 function plain(text) {
@@ -1105,6 +1229,37 @@ function find(query) {
             || !sentences.has(text) && sentences.add(text));
 }
 
+// -------------------------------------------------------- finding in texts
+
+// What MiniSearch has made of the texts, once they are there.
+let index = null;
+
+function indexTexts() {
+    index = new MiniSearch({ fields: ["title", "text"], processTerm: plain });
+    index.addAll(TEXTS.map(([, title, , text], id) => ({ id, title, text })));
+}
+
+// The sentence of a text that has most of the words.
+function sentenceWith(text, words) {
+    const count = sentence => words.filter(word => plain(sentence).includes(word)).length;
+    return text.split(/(?<=[.:;?!]) | · /).reduce((best, sentence) =>
+        count(sentence) > count(best) ? sentence : best, "");
+}
+
+// Rows as those of FOUND: sections with all words of a query, or with the beginnings
+// of its words, best first; if there is none, such with similar words.
+function findTexts(query) {
+    const words = wordsOf(query).join(" ");
+    const look = { combineWith: "AND", prefix: true, boost: { title: 3 } };
+    let hits = index ? index.search(words, look) : [];
+    if (index && !hits.length)
+        hits = index.search(words, { ...look, fuzzy: 0.2 });
+    return hits.map(hit => {
+        const [address, title, where, text] = TEXTS[hit.id];
+        return ["text", address, title, where, sentenceWith(text, hit.terms)];
+    });
+}
+
 // ------------------------------------------------------------- the pages
 
 // <tag class="name">, with text or elements in it
@@ -1130,17 +1285,27 @@ function addSearch(base) {
     box.hidden = true;
 
     function show() {
-        const rows = find(field.value), more = rows.length - MOST;
+        const rows = find(field.value).slice(0, MOST);
+        const shown = new Set(rows.map(([, address]) => address));
+        const texts = findTexts(field.value).filter(([, address]) => !shown.has(address));
         box.hidden = !field.value.trim();
-        status.textContent = !rows.length ? "Nothing found." : more > 0
-            ? `${rows.length} places, the first ${MOST}:` : `${rows.length} found`;
-        list.replaceChildren(...rows.slice(0, MOST).map(
+        status.textContent = !rows.length && !texts.length ? "Nothing found."
+            : `${rows.length} by name, ${texts.length} in the text`;
+        list.replaceChildren(...[...rows, ...texts.slice(0, MOST)].map(
             ([kind, address, name, where, text]) => {
                 const link = element("a", kind, element("b", "", name), " ",
                     element("span", "", where || kind), element("small", "", text));
                 link.href = base + address;
                 return element("li", "", link);
             }));
+    }
+
+    // The texts are not small: they come when the field is first used.
+    function fetchTexts() {
+        const texts = element("script");
+        texts.src = base + "texts.js";
+        texts.addEventListener("load", () => { indexTexts(); show(); });
+        document.head.append(texts);
     }
 
     // The field and the links below it, for the arrow keys.
@@ -1153,6 +1318,7 @@ function addSearch(base) {
 
     field.addEventListener("input", show);
     field.addEventListener("focus", show);
+    field.addEventListener("focus", fetchTexts, { once: true });
     form.addEventListener("submit", event => {
         event.preventDefault();
         const first = list.querySelector("a");
@@ -1262,6 +1428,72 @@ function addContracts() {
     });
 }
 
+// The number that a text says, such as -1/2 or 0.25; NaN of any other.
+function numberOf(text) {
+    const plainer = text.trim().replace(/[−–]/g, "-").replace(",", ".");
+    const found = /^([-+]?(?:\d+\.?\d*|\.\d+))(?:\/(\d+))?$/.exec(plainer);
+    return found ? found[1] / (found[2] || 1) : NaN;
+}
+
+// Is it the number? A rounded one may differ by one in its last digit.
+function isNumber(typed, number) {
+    const digits = number.includes("/") ? 0 : (number.split(".")[1] || "").length;
+    const room = digits < 2 ? 1e-6 : 1.01 / 10 ** digits;
+    return Math.abs(numberOf(typed) - numberOf(number)) < room;
+}
+
+// What is said of a number that somebody has typed into a blank: "" if it is right.
+function judge(typed, answer, usual) {
+    if (isNumber(typed, answer))
+        return "";
+    const mistake = usual.find(([wrong]) => isNumber(typed, wrong));
+    return mistake ? mistake[1] : Number.isNaN(numberOf(typed))
+        ? "a number is wanted, such as -1/2 or 0.25" : "not yet";
+}
+
+// A blank becomes a field. A right number is accepted as it is typed; a wrong one is
+// answered when the field is left, below the paragraph.
+function addField(blank, said) {
+    const answer = blank.textContent, usual = JSON.parse(blank.dataset.usual);
+    const field = element("input");
+    field.size = 4;
+    field.autocomplete = "off";
+    field.setAttribute("aria-label", "the missing number");
+
+    function check(event) {
+        const typed = field.value.trim(), wrong = typed && judge(typed, answer, usual);
+        field.classList.toggle("right", Boolean(typed) && !wrong);
+        said.textContent = wrong && event.type === "change" ? `${typed}: ${wrong}` : "";
+    }
+
+    field.addEventListener("input", check);
+    field.addEventListener("change", check);
+    blank.dataset.answer = answer;
+    blank.replaceChildren(field);
+}
+
+// The fields of all blanks, and a button that fills in those of a section.
+function addBlanks() {
+    const blanks = [...document.querySelectorAll(".blank")];
+    for (const paragraph of new Set(blanks.map(blank => blank.closest("p")))) {
+        const said = element("p", "said");
+        said.setAttribute("role", "status");
+        paragraph.after(said);
+        for (const blank of paragraph.querySelectorAll(".blank"))
+            addField(blank, said);
+    }
+    for (const section of document.querySelectorAll("section[id$='-by-hand']")) {
+        const button = element("button", "", "Fill in all numbers");
+        button.type = "button";
+        button.addEventListener("click", () => {
+            for (const blank of section.querySelectorAll(".blank"))
+                blank.replaceChildren(blank.dataset.answer);
+            button.remove();
+        });
+        section.append(button);
+    }
+}
+
 // The list of pages is open where it stands beside the text, and else until a
 // link in it is followed. The section that is being read is marked in it.
 function followContents() {
@@ -1315,4 +1547,5 @@ function followContents() {
 document.documentElement.classList.add("scripted");
 addSearch(document.currentScript.src.replace(/[^/]*$/, ""));
 addContracts();
+addBlanks();
 followContents();

@@ -14,30 +14,12 @@
 // same gradient of the query in the middle, half of them have less.
 
 #include "lab.h"
+#include "measure.h"
 
 enum { KEYS = 32, ROWS = 400 };
 
-void random_fill(Mat m, uint64_t *state) {
-    for (int i = 0; i < m.rows; i++)
-        for (int j = 0; j < m.cols; j++)
-            *at(m, i, j) = (real)normal(state);
-}
-
 double mean_square(const real *x, int n) {
     return (double)dot(x, x, n) / n;
-}
-
-double entropy(const real *weight, int n) {
-    double bits = 0;
-    for (int j = 0; j < n; j++)
-        if (weight[j] > 0)
-            bits -= (double)weight[j] * log2((double)weight[j]);
-    return bits;
-}
-
-int compare_doubles(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 void measure(int d_k, bool scaled, Arena *arena) {
@@ -47,15 +29,15 @@ void measure(int d_k, bool scaled, Arena *arena) {
     Mat weights = arena_mat(arena, 1, KEYS);
     Mat upstream = arena_mat(arena, 1, KEYS);
     for (int r = 0; r < ROWS; r++) {
-        random_fill(query, &state);
-        random_fill(key, &state);
-        random_fill(upstream, &state);
+        fill_normal(query, &state);
+        fill_normal(key, &state);
+        fill_normal(upstream, &state);
         matmul(weights, query, transposed(key)); // the scores
         for (int j = 0; scaled && j < KEYS; j++)
             weights.at[j] /= (real)sqrt(d_k);
         spread += mean_square(weights.at, KEYS) / ROWS;
         softmax_row(weights.at, NULL, KEYS);
-        bits += entropy(weights.at, KEYS) / ROWS;
+        bits += entropy(weights.at, weights.at, KEYS) / ROWS;
         largest += (double)max(weights.at, KEYS) / ROWS;
         softmax_backward(upstream, weights);
         square[r] = mean_square(upstream.at, KEYS);

@@ -25,18 +25,23 @@
 //     word        weight of a word (key: which), in fair shares; likewise
 
 #include "lab.h"
+#include "measure.h"
 
 enum { SENTENCES = 200, REACH = 3, PLACES = 10, D = 64, H = 4 };
 
+// One layer with so many heads.
+Config sizes(int heads) {
+    return (Config){.layers = 1, .d_model = D, .heads = heads, .d_ff = 4 * D,
+                    .source_vocab = 5, .target_vocab = 5, .max_len = PLACES};
+}
+
 void print_random(Arena *arena) {
-    Config config = {.layers = 1, .d_model = D, .heads = H, .d_ff = 4 * D,
-                     .source_vocab = 5, .target_vocab = 5, .max_len = PLACES};
+    Config config = sizes(H);
     Transformer *t = transformer_new(&config);
-    initialize(t, 1);
+    initialize(&t->list, 1);
     uint64_t state = random_key(1, FOR_ORDER, 0);
     Mat x = arena_mat(arena, PLACES, D);
-    for (int i = 0; i < PLACES * D; i++)
-        x.at[i] = (real)normal(&state);
+    fill_normal(x, &state);
     Pass pass = {.arena = arena, .config = &config, .sentences = 1};
     MultiHeadSaved s;
     Mask all = {0};
@@ -52,15 +57,16 @@ void print_random(Arena *arena) {
 
 void print_parameters_of(int heads) {
     const char *matrix[] = {"query", "key", "value", "output"};
-    Config config = {.layers = 1, .d_model = D, .heads = heads, .d_ff = 4 * D,
-                     .source_vocab = 5, .target_vocab = 5, .max_len = PLACES};
+    Config config = sizes(heads);
     Transformer *t = transformer_outline(&config);
     for (int m = 0; m < 4; m++) {
         int count = 0;
         Name name = join("encoder.0.self_attention.", matrix[m]);
-        for (int i = 0; i < t->tensors; i++)
-            if (!strncmp(t->tensor[i].name.text, name.text, strlen(name.text)))
-                count += t->tensor[i].rows * t->tensor[i].cols;
+        for (int i = 0; i < t->list.tensors; i++) {
+            const Tensor *one = &t->list.tensor[i];
+            if (!strncmp(one->name.text, name.text, strlen(name.text)))
+                count += one->rows * one->cols;
+        }
         printf("%d,%s,%d\n", heads, matrix[m], count);
     }
     transformer_free(t);
@@ -81,16 +87,6 @@ typedef struct {
     Mean entropy, difference, offset[2 * REACH + 1];
     Mean *token; // one for each word
 } Habits;
-
-// The entropy of the mean of two rows of n weights, in bits.
-double entropy(const real *a, const real *b, int n) {
-    double bits = 0;
-    for (int j = 0; j < n; j++) {
-        double weight = ((double)a[j] + (double)b[j]) / 2;
-        bits -= weight > 0 ? weight * log2(weight) : 0;
-    }
-    return bits;
-}
 
 // Row i of the weights of all heads of a layer: n keys are visible. Of a
 // single key there is nothing to tell.
@@ -173,7 +169,7 @@ void measure(Checkpoint *c, const Pairs *p, int kind, int layer) {
 }
 
 void statistics(const char *model, const char *data) {
-    Checkpoint c = load_checkpoint(model, true);
+    Checkpoint c = load_checkpoint(model, false);
     Pairs pairs = load_pairs(data, &c);
     puts("kind,layer,head,measure,key,value,count");
     for (int kind = 0; kind < KINDS; kind++)

@@ -48,8 +48,7 @@ Trainer trained(int positions, bool reverse, int steps) {
                      .target_vocab = FIRST_TOKEN + LETTERS,
                      .max_len = LONGEST, .positions = positions};
     Recipe recipe = {.rate = 0.004, .warmup = 200, .clip = 1, .seed = 1};
-    Trainer t = trainer_new(&config, &recipe);
-    initialize(t.model, 1);
+    Trainer t = fresh_trainer(transformer_outline, &config, &recipe);
     while (t.step < steps) {
         int length = SHORTEST + (int)(t.step % (TRAINED - SHORTEST + 1));
         Batch batch = letters(&t.arena, 1, (uint64_t)t.step, BATCH, length,
@@ -96,9 +95,7 @@ int main(int argc, char **argv) {
                   : find_choice("sinusoidal|learned|none", argv[2]);
     if (positions < 0)
         return 2;
-#ifdef _OPENMP
-    omp_set_num_threads(1); // products this small are not worth sharing
-#endif
+    use_one_thread();
     bool reverse = !strcmp(argv[1], "reverse");
     char names[64];
     snprintf(names, sizeof names, "%s,%s", argv[1], argv[2]);

@@ -86,8 +86,7 @@ void print_permutation(Transformer *t, Arena *arena, const char *model,
     uint64_t state = random_key(1, FOR_ORDER, 0);
     Mat x = arena_mat(arena, PLACES, D);
     Mat exchanged = arena_mat(arena, PLACES, D);
-    for (int i = 0; i < PLACES * D; i++)
-        x.at[i] = (real)normal(&state);
+    fill_normal(x, &state);
     for (int i = 0; i < PLACES; i++)
         copy(slice_rows(exchanged, i, 1), slice_rows(x, order[i], 1));
     Mat y = through(t, arena, x, positions, layers);
@@ -107,7 +106,7 @@ void permutations(Arena *arena) {
     Config config = {.layers = 4, .d_model = D, .heads = 1, .d_ff = 4 * D,
                      .source_vocab = 5, .target_vocab = 5, .max_len = PLACES};
     Transformer *t = transformer_new(&config);
-    initialize(t, 1);
+    initialize(&t->list, 1);
     puts("model,positions,difference,norm");
     for (int positions = 0; positions < 2; positions++) {
         print_permutation(t, arena, "attention alone", positions, 0);

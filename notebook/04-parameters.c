@@ -24,8 +24,8 @@ Config sizes(int layers, int d_model, int heads, int vocab) {
 void count(const char *model, Config config) {
     Transformer *t = transformer_outline(&config);
     size_t sum[2][COMPONENTS] = {{0}};
-    for (int i = 0; i < t->tensors; i++) {
-        const Tensor *one = &t->tensor[i];
+    for (int i = 0; i < t->list.tensors; i++) {
+        const Tensor *one = &t->list.tensor[i];
         sum[!in_encoder(one->name.text)][component_of(one->name.text)] +=
             (size_t)one->rows * (size_t)one->cols;
     }

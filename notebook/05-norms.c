@@ -30,10 +30,7 @@ typedef struct {
 } Place;
 
 double length_of(Mat m) {
-    double total = 0;
-    for (int i = 0; i < m.rows; i++)
-        total += (double)dot(row(m, i), row(m, i), m.cols);
-    return sqrt(total);
+    return l2_norm(m.at, (size_t)m.rows * (size_t)m.cols);
 }
 
 // The norm of the gradient of all parameters of encoder layer l, from 0.
@@ -41,17 +38,18 @@ double length_of_layer(const Transformer *g, int l) {
     char path[NAME_SIZE];
     double total = 0;
     snprintf(path, sizeof path, "encoder.%d.", l);
-    for (int i = 0; i < g->tensors; i++)
-        if (!strncmp(g->tensor[i].name.text, path, strlen(path)))
-            total += pow(length_of(*g->tensor[i].mat), 2);
+    for (int i = 0; i < g->list.tensors; i++)
+        if (!strncmp(g->list.tensor[i].name.text, path, strlen(path)))
+            total += pow(length_of(*g->list.tensor[i].mat), 2);
     return sqrt(total);
 }
 
 // A random input, or a random gradient; or ones, the gradient of a sum.
 Mat random_mat(Arena *arena, uint64_t key, bool ones) {
     Mat m = arena_mat(arena, B * T, D);
-    for (int i = 0; i < m.rows * m.cols; i++)
-        m.at[i] = ones ? 1 : (real)normal(&key);
+    fill(m, 1);
+    if (!ones)
+        fill_normal(m, &key);
     return m;
 }
 
@@ -62,7 +60,7 @@ void add_model(Place *place, int kind, bool sum, int L, uint64_t seed) {
                      .source_vocab = 5, .target_vocab = 5, .max_len = T,
                      .norm = kind == POST ? POST_NORM : PRE_NORM};
     Transformer *t = transformer_new(&config), *g = transformer_zeros(&config);
-    initialize(t, seed);
+    initialize(&t->list, seed);
     Arena arena = {0};
     Pass pass = {.arena = &arena, .config = &config, .sentences = B};
     EncoderLayerSaved saved[DEEPEST];

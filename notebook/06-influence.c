@@ -35,7 +35,6 @@ enum { NONE, CAUSAL, WINDOW };
 const char *const mask_name[] = {"none", "causal", "window"};
 
 typedef struct {
-    Config config;
     Transformer *model;
     int ids[B * S];
     Arena arena;
@@ -45,8 +44,8 @@ typedef struct {
 
 // PyTorch's numbers instead of those of initialize.
 void start_as_pytorch(Transformer *t) {
-    for (int i = 0; i < t->tensors; i++) {
-        Tensor *tensor = &t->tensor[i];
+    for (int i = 0; i < t->list.tensors; i++) {
+        Tensor *tensor = &t->list.tensor[i];
         int in = tensor->rows, out = tensor->cols;
         double factor = sqrt(1.0 / in) / sqrt(6.0 / (in + out));
         for (int k = 0; tensor->init == INIT_XAVIER && k < in * out; k++)
@@ -58,10 +57,10 @@ void start_as_pytorch(Transformer *t) {
 }
 
 Lab new_lab(bool as_pytorch) {
-    Lab lab = {.config = {.layers = L, .d_model = D, .heads = 4, .d_ff = 4 * D,
-                          .source_vocab = V, .target_vocab = 5, .max_len = S}};
-    lab.model = transformer_new(&lab.config);
-    initialize(lab.model, 1);
+    Config config = {.layers = L, .d_model = D, .heads = 4, .d_ff = 4 * D,
+                     .source_vocab = V, .target_vocab = 5, .max_len = S};
+    Lab lab = {.model = transformer_new(&config)};
+    initialize(&lab.model->list, 1);
     if (as_pytorch)
         start_as_pytorch(lab.model);
     uint64_t state = random_key(1, FOR_ORDER, 0);
@@ -89,7 +88,7 @@ void encode_blanked(Lab *lab, Mat *out, int blank, int sentences) {
     EncoderLayerSaved s;
     const Transformer *t = lab->model;
     pass->arena = &lab->arena;
-    pass->config = &lab->config;
+    pass->config = &t->config;
     pass->sentences = B;
     Mat x = embedding_forward(pass, &e, t->source_embedding,
                               t->source_positions, lab->ids, S);
@@ -146,7 +145,10 @@ void control(void) {
     Mat one[L], two[L];
     double apart[2];
     for (int drop = 0; drop <= 1; drop++) {
-        lab.pass = (Pass){.dropout = drop ? (real)0.1 : 0, .noise = 1};
+        Config *c = &lab.model->config;
+        c->dropout = c->attention_dropout = drop ? 0.1 : 0;
+        c->activation_dropout = c->dropout;
+        lab.pass = (Pass){.training = true, .noise = 1};
         encode_blanked(&lab, one, 0, 0);
         encode_blanked(&lab, two, 0, 0); // the noise has moved on
         apart[drop] = distance(one[L - 1], two[L - 1], 7);

@@ -50,10 +50,10 @@ Head new_head(Arena *arena) {
 Result attention(Arena *arena, Mask mask, real hidden) {
     uint64_t state = random_key(1, FOR_PARAMETERS, 0);
     Head a = new_head(arena), d = new_head(arena);
-    Mat *random[] = {&a.q, &a.k, &a.v, &d.out};
-    for (int n = 0; n < 4; n++)
-        for (int i = 0; i < ROWS * K; i++)
-            random[n]->at[i] = (real)normal(&state);
+    fill_normal(a.q, &state);
+    fill_normal(a.k, &state);
+    fill_normal(a.v, &state);
+    fill_normal(d.out, &state);
     fill(slice_rows(d.out, ROWS - 1, 1), 0);
     attention_forward(a, mask);
     if (hidden < 0) { // the same by hand

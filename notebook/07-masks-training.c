@@ -48,11 +48,10 @@ void step(Trainer *t, const Batch *batch, bool causal) {
     Mat logits = forward(&pass, &saved, t->model, batch, causal);
     Mat lse = arena_mat(&t->arena, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, batch->expected, 0, &t->arena);
-    Transformer *g = t->gradient;
-    memset(g->values, 0, g->count * sizeof(real));
+    clear(t->gradient->list.values, t->gradient->list.count);
     loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
-    transformer_backward(&pass, &saved, t->model, g, logits);
-    take_step(t);
+    transformer_backward(&pass, &saved, t->model, t->gradient, logits);
+    update(t, loss);
 }
 
 // Greedy decoding as one writes it first: for each word, all of what has been
@@ -92,67 +91,73 @@ void report(Trainer *t, const Batch *batch, bool causal, int *out) {
            100.0 * loss.correct / loss.tokens, 100.0 * right / loss.tokens);
 }
 
-void show(FILE *file, const Text *text, const Batch *batch, const int *out,
-          const Vocab *v, bool causal) {
+// What it writes for the first pairs.
+void show(FILE *file, const Checkpoint *c, const Pairs *p, const int *out,
+          int P, bool causal) {
     for (int b = 0; b < SHOWN; b++) {
-        int P = batch->target_length;
-        char *written = detokenize(out + b * P, P, v, (Tokenizer){0});
-        fprintf(file, "%s,%s,%s,%s\n", causal ? "causal" : "none",
-                text->source[b], text->target[b], written);
+        char *source = text_of(c, &c->source, p->source[b]);
+        char *target = text_of(c, &c->target, p->target[b]);
+        char *written = detokenize(out + b * P, P, &c->target,
+                                   c->settings.tokenizer);
+        fprintf(file, "%s,%s,%s,%s\n", causal ? "causal" : "none", source,
+                target, written);
+        free(source);
+        free(target);
         free(written);
     }
+}
+
+// Trains and tests one of the two models.
+void train_one(bool causal, int steps, int every, FILE *file) {
+    const char *path = "data/reverse.train.tsv";
+    Checkpoint c = {.settings = {
+        .config = {.layers = LAYERS, .d_model = WIDTH, .heads = 4,
+                   .d_ff = 2 * WIDTH, .max_len = 16},
+        .recipe = {.rate = 2e-3, .warmup = 100, .clip = 1, .batch = 64,
+                   .seed = 1},
+        .min_count = 1}};
+    Text text = read_pairs(path, c.settings.tokenizer);
+    new_model(&c, path, &text);
+    Trainer *t = &c.trainer;
+    Pairs data = number_pairs(path, text, &c);
+    Pairs unseen = load_pairs("data/reverse.valid.tsv", &c);
+    int *order = allocate((size_t)data.count, sizeof *order);
+    for (int i = 0; i < unseen.count; i++)
+        order[i] = i;
+    Arena arena = {0};
+    Batch test = make_batch(&arena, &unseen, order, unseen.count);
+    int P = test.target_length;
+    int *out = arena_take(&arena, (size_t)(test.sentences * P), sizeof *out);
+    int per_epoch = data.count / t->recipe.batch;
+    report(t, &test, causal, out);
+    while (t->step < steps) {
+        int k = (int)(t->step % per_epoch) * t->recipe.batch;
+        if (k == 0)
+            epoch_order(order, &data, t->recipe.batch, 1, t->step / per_epoch);
+        Batch batch = make_batch(&t->arena, &data, order + k, t->recipe.batch);
+        step(t, &batch, causal);
+        arena_release(&t->arena, 0);
+        if (t->step % every == 0)
+            report(t, &test, causal, out);
+    }
+    show(file, &c, &unseen, out, P, causal);
+    free(order);
+    arena_free(&arena);
+    pairs_free(&data);
+    pairs_free(&unseen);
+    checkpoint_free(&c);
 }
 
 int main(int argc, char **argv) {
     if (argc != 3)
         fail("07-masks-training STEPS EVERY");
-    long steps = atol(argv[1]), every = atol(argv[2]);
-#ifdef _OPENMP
-    omp_set_num_threads(1); // the model is too small for more
-#endif
-    Tokenizer how = {0};
-    Text text = read_pairs("data/reverse.train.tsv", how);
-    Text unseen = read_pairs("data/reverse.valid.tsv", how);
-    Vocab source = vocab_build(text.source, text.count, how, 1);
-    Vocab target = vocab_build(text.target, text.count, how, 1);
-    Pairs data = tokenize_pairs(&text, &source, &target, how, 16);
-    Pairs valid = tokenize_pairs(&unseen, &source, &target, how, 16);
-    Config config = {.layers = LAYERS, .d_model = WIDTH, .heads = 4,
-                     .d_ff = 2 * WIDTH, .source_vocab = source.count,
-                     .target_vocab = target.count, .max_len = 16};
-    Recipe recipe = {.rate = 2e-3, .warmup = 100, .clip = 1, .batch = 64,
-                     .steps = steps, .seed = 1};
-    int *order = allocate((size_t)data.count, sizeof *order);
-    int per_epoch = data.count / recipe.batch;
+    use_one_thread();
     FILE *file = fopen("build/notebook/07-masks-written.csv", "w");
     if (!file)
         fail("cannot write build/notebook/07-masks-written.csv");
     fprintf(file, "mask,source,expected,written\n");
     printf("mask,step,loss,accuracy,written\n");
-    for (int causal = 1; causal >= 0; causal--) {
-        Trainer t = trainer_new(&config, &recipe);
-        Arena arena = {0};
-        initialize(t.model, 1);
-        for (int i = 0; i < valid.count; i++)
-            order[i] = i;
-        Batch test = make_batch(&arena, &valid, order, valid.count);
-        size_t places = (size_t)(test.sentences * test.target_length);
-        int *out = arena_take(&arena, places, sizeof *out);
-        report(&t, &test, causal, out);
-        while (t.step < steps) {
-            int k = (int)(t.step % per_epoch);
-            if (k == 0)
-                epoch_order(order, &data, recipe.batch, 1, t.step / per_epoch);
-            Batch batch = make_batch(&t.arena, &data, order + k * recipe.batch,
-                                     recipe.batch);
-            step(&t, &batch, causal);
-            arena_release(&t.arena, 0);
-            if (t.step % every == 0)
-                report(&t, &test, causal, out);
-        }
-        show(file, &unseen, &test, out, &target, causal);
-        arena_free(&arena);
-        trainer_free(&t);
-    }
+    train_one(true, atoi(argv[1]), atoi(argv[2]), file);
+    train_one(false, atoi(argv[1]), atoi(argv[2]), file);
     fclose(file);
 }

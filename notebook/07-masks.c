@@ -21,28 +21,29 @@
 // largest change when the pad's embedding is replaced by other numbers.
 
 #include "lab.h"
+#include "measure.h"
 
 enum { D = 64, V = 20, LENGTH = 6, MOST_PADS = 10, T = 10 };
 
 typedef struct {
-    Config config;
     Transformer *model;
     Arena arena;
 } Lab;
 
 Lab new_lab(void) {
-    Lab lab = {.config = {.layers = 2, .d_model = D, .heads = 4, .d_ff = 4 * D,
-                          .source_vocab = V, .target_vocab = V,
-                          .max_len = LENGTH + MOST_PADS}};
-    lab.model = transformer_new(&lab.config);
-    initialize(lab.model, 1);
+    Config config = {.layers = 2, .d_model = D, .heads = 4, .d_ff = 4 * D,
+                     .source_vocab = V, .target_vocab = V,
+                     .max_len = LENGTH + MOST_PADS};
+    Lab lab = {.model = transformer_new(&config)};
+    initialize(&lab.model->list, 1);
     return lab;
 }
 
 // One source of S tokens and one target of T through the model -> logits (T,V)
 Mat logits_of(Lab *lab, const int *source, int S, Mask source_mask,
               const int *target, Mask target_mask) {
-    Pass pass = {.arena = &lab->arena, .config = &lab->config, .sentences = 1};
+    Pass pass = {.arena = &lab->arena, .config = &lab->model->config,
+                 .sentences = 1};
     Saved *saved = arena_take(&lab->arena, 1, sizeof *saved);
     Masks masks = {.target = target_mask};
     if (source_mask.row_stride == 0) // a mask over keys serves here, too
@@ -55,21 +56,6 @@ Mat logits_of(Lab *lab, const int *source, int S, Mask source_mask,
 void words(int *ids, int count, int pads) {
     for (int i = 0; i < count + pads; i++)
         ids[i] = i < count ? FIRST_TOKEN + i * 5 % (V - FIRST_TOKEN) : PAD;
-}
-
-// The largest |a - b| in row i.
-double difference(Mat a, Mat b, int i) {
-    double most = 0;
-    for (int j = 0; j < a.cols; j++)
-        most = fmax(most, fabs((double)row(a, i)[j] - (double)row(b, i)[j]));
-    return most;
-}
-
-double difference_of_all(Mat a, Mat b) {
-    double most = 0;
-    for (int i = 0; i < a.rows; i++)
-        most = fmax(most, difference(a, b, i));
-    return most;
 }
 
 void leak(Lab *lab) {
@@ -86,7 +72,8 @@ void leak(Lab *lab) {
             Mat after = logits_of(lab, source, LENGTH, none, target, mask);
             for (int i = 0; i < T; i++)
                 printf("%s,%d,%d,%.6g\n", causal ? "causal" : "none", changed,
-                       i, difference(before, after, i));
+                       i, largest_difference(slice_rows(before, i, 1),
+                                             slice_rows(after, i, 1)));
         }
 }
 
@@ -124,8 +111,8 @@ void padding(Lab *lab) {
             Mat other = logits_of(lab, source, S, mask, target, causal);
             copy(pad, kept);
             printf("%s,%d,%.6g,%.6g\n", name[kind], pads,
-                   difference_of_all(alone, padded),
-                   difference_of_all(padded, other));
+                   largest_difference(alone, padded),
+                   largest_difference(padded, other));
         }
 }
 

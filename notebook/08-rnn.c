@@ -27,16 +27,18 @@
 enum { LETTERS = 18, V = FIRST_TOKEN + LETTERS, PAIRS = 2500, UNSEEN = 500,
        B = 64, LONGEST = 40 };
 
-const double CLIP = 5, RATE = 1e-3;
+const Recipe recipe = {.rate = 1e-3, .clip = 5, .batch = B, .seed = 1};
 
-// A model of either kind, in training. `book` are the lists of tensors, in the
-// four roles: parameters, gradients, Adam's two moments.
+// A model of either kind and its gradients, in training.
 typedef struct {
     bool recurrent;
-    Rnn *rnn[4];
-    Transformer *book[4];
+    Rnn *rnn[2];
+    Transformer *transformer[2];
+    TensorList *list[2]; // of the kind in training
+    Adam adam;
+    Course course;       // through the training data
     int length, epochs;
-    long step;
+    int64_t step;
     Arena arena;
 } Lab;
 
@@ -65,53 +67,55 @@ Lab lab_new(const char *name, int length, int epochs) {
                      .source_vocab = V, .target_vocab = V, .max_len = length};
     RnnConfig rnn = {.vocab = V, .embedding = 64, .hidden = 128};
     rnn.attention = strcmp(name, "attention") == 0 ? 64 : 0;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 2; k++) {
         lab.rnn[k] = rnn_zeros(&rnn);
-        lab.book[k] = lab.recurrent ? &lab.rnn[k]->book
-                                    : transformer_new(&config);
+        lab.transformer[k] = transformer_new(&config);
+        lab.list[k] = lab.recurrent ? &lab.rnn[k]->list
+                                    : &lab.transformer[k]->list;
     }
-    initialize(lab.book[0], 1);
+    initialize(lab.list[0], 1);
+    size_t count = lab.list[0]->count;
+    lab.adam = slow_adam(lab.list[0]->values, allocate(count, sizeof(real)),
+                         allocate(count, sizeof(real)), lab.list[1]->values,
+                         count);
     return lab;
 }
 
 // A step of training. own (T): see rnn_forward.
 Loss step_of(Lab *lab, const Batch *batch, const bool *own) {
     Arena *arena = &lab->arena;
-    Transformer *gradient = lab->book[1];
-    Pass pass = {.arena = arena, .config = &lab->book[0]->config};
+    const Transformer *t = lab->transformer[0];
+    const Adam *adam = &lab->adam;
+    Pass pass = {.arena = arena, .config = &t->config};
     RnnSaved r;
     Saved s;
     Mat logits = lab->recurrent
                    ? rnn_forward(arena, &r, lab->rnn[0], batch, own)
-                   : transformer_forward(&pass, &s, lab->book[0], batch);
+                   : transformer_forward(&pass, &s, t, batch);
     const int *expected = lab->recurrent ? r.expected : batch->expected;
     Mat lse = arena_mat(arena, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, expected, 0, arena);
-    memset(gradient->values, 0, gradient->count * sizeof(real));
+    clear(lab->list[1]->values, adam->count);
     loss_backward(logits, logits, lse, expected, 0, loss.tokens);
     if (lab->recurrent)
         rnn_backward(arena, lab->rnn[1], logits, &r, lab->rnn[0]);
     else
-        transformer_backward(&pass, &s, lab->book[0], gradient, logits);
-    double norm = l2_norm(gradient->values, gradient->count);
-    slow_adam_step(lab->book[0]->values, lab->book[2]->values,
-                   lab->book[3]->values, gradient->values, gradient->count,
-                   clip_factor(norm, CLIP), RATE, ++lab->step);
+        transformer_backward(&pass, &s, t, lab->transformer[1], logits);
+    double norm = l2_norm(adam->gradient, adam->count);
+    adam_step(*adam, clip_factor(norm, recipe.clip), recipe.rate,
+              ++lab->step);
     return loss;
 }
 
 // One epoch -> the loss. The recurrent models are fed the true word with a
 // probability that falls from 1 to 0.2, decided anew for each step of a batch.
-Loss epoch_of(Lab *lab, const Pairs *data, int epoch) {
-    int order[PAIRS];
+Loss epoch_of(Lab *lab, int epoch) {
     Arena *arena = &lab->arena;
     uint64_t coin = random_key(2, FOR_DROPOUT, (uint64_t)epoch);
     double forced = fmax(0.2, 1 - 0.9 * epoch / lab->epochs);
     Loss total = {0};
-    epoch_order(order, data, B, 1, epoch);
     for (int i = 0; i < PAIRS; i += B) {
-        Batch batch = make_batch(arena, data, order + i,
-                                 min_int(B, PAIRS - i));
+        Batch batch = next_batch(&lab->course, &recipe, lab->step, arena);
         bool *own = arena_take(arena, (size_t)lab->length, sizeof *own);
         for (int t = 0; t < lab->length; t++)
             own[t] = uniform(&coin) >= forced;
@@ -127,10 +131,10 @@ void decode_batch(Lab *lab, const Batch *batch, int *out, Mat weights) {
     Arena *arena = &lab->arena;
     int T = lab->length, n = batch->sentences;
     if (!lab->recurrent) {
-        int room = longest_output(lab->book[0], T);
+        int room = longest_output(lab->transformer[0], T);
         int *said = arena_take(arena, (size_t)(n * room), sizeof *said);
         double *sum = arena_take(arena, (size_t)n, sizeof *sum);
-        translate(lab->book[0], batch, said, sum, arena);
+        translate(lab->transformer[0], batch, said, sum, arena);
         for (int i = 0; i < n * T; i++)
             out[i] = said[i / T * room + i % T];
         return;
@@ -186,27 +190,28 @@ void report_test(Lab *lab, const Pairs *test, int epoch) {
 int main(int argc, char **argv) {
     if (argc != 4 || atoi(argv[2]) > LONGEST)
         fail("wanted: model, length of at most %d, epochs", LONGEST);
-#ifdef _OPENMP
-    omp_set_num_threads(1); // several of these run side by side
-#endif
+    use_one_thread();
     Lab lab = lab_new(argv[1], atoi(argv[2]), atoi(argv[3]));
     Pairs train_data = random_pairs(PAIRS, lab.length, 1);
     Pairs test_data = random_pairs(UNSEEN, lab.length, 2);
+    lab.course = (Course){&train_data, (int[PAIRS]){0}, -1};
     printf("measure,epoch,query,key,value\nparameters,0,,,%zu\n",
-           lab.book[0]->count);
+           lab.list[0]->count);
     for (int epoch = 0; epoch < lab.epochs; epoch++) {
         clock_t started = clock();
-        Loss loss = epoch_of(&lab, &train_data, epoch);
+        Loss loss = epoch_of(&lab, epoch);
         double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
         printf("loss,%d,,,%.5f\nseconds,%d,,,%.3f\n", epoch + 1,
                loss.loss / loss.tokens, epoch + 1, seconds);
         if (epoch % 2 == 1 || epoch + 1 == lab.epochs)
             report_test(&lab, &test_data, epoch + 1);
     }
-    for (int k = 0; k < 4; k++) {
-        transformer_free(lab.recurrent ? NULL : lab.book[k]);
+    for (int k = 0; k < 2; k++) {
+        transformer_free(lab.transformer[k]);
         rnn_free(lab.rnn[k]);
     }
+    free(lab.adam.m);
+    free(lab.adam.v);
     arena_free(&lab.arena);
     pairs_free(&train_data);
     pairs_free(&test_data);

@@ -21,7 +21,7 @@ enum { V = 10000, D = 256, HALF = D / 2, LSTM_LAYERS = 2, MOST_LENGTH = 2000 };
 // Both models with gradients, and what a measurement needs.
 typedef struct {
     Transformer *transformer, *transformer_gradient;
-    Transformer book[2];           // the LSTM's tensors, and their gradients
+    TensorList list[2];            // the LSTM's tensors, and their gradients
     Mat embedding[2];              // (V,D)
     BiLstm lstm[2][LSTM_LAYERS];
     int batch, length;
@@ -31,14 +31,13 @@ typedef struct {
 } Lab;
 
 void lstm_new(Lab *lab, int role) {
-    Transformer *book = &lab->book[role];
-    book->config.d_model = D;
-    list_table(book, &lab->embedding[role], V, "embedding");
+    TensorList *list = &lab->list[role];
+    list_table(list, &lab->embedding[role], V, D, "embedding");
     for (int l = 0; l < LSTM_LAYERS; l++) {
-        list_lstm(book, &lab->lstm[role][l].forth, D, HALF, "forth");
-        list_lstm(book, &lab->lstm[role][l].back, D, HALF, "back");
+        list_lstm(list, &lab->lstm[role][l].forth, D, HALF, "forth");
+        list_lstm(list, &lab->lstm[role][l].back, D, HALF, "back");
     }
-    place_tensors(book);
+    place_tensors(list);
 }
 
 // Forward through the encoder, layer by layer; what a layer has saved is
@@ -66,18 +65,18 @@ void transformer_training(Lab *lab) {
     Pass pass = {.arena = &lab->arena, .config = &t->config,
                  .sentences = lab->batch};
     Saved s;
-    Mat none = {0}, out = encode(&pass, &s, t, lab->ids, lab->length,
-                                 (Mask){0});
+    Mat out = encode(&pass, &s, t, lab->ids, lab->length, (Mask){0});
     Mat dx = encoder_backward(&pass, &s.encoder, &t->encoder, &g->encoder, out);
     embedding_backward(&s.source, g->source_embedding, none, dx);
 }
 
 void lstm_forward_only(Lab *lab) {
     Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena, .sentences = lab->batch};
+    Pass pass = {.arena = arena, .config = &without_dropout,
+                 .sentences = lab->batch};
     EmbeddingSaved e;
-    Mat none = {0}, x = embedding_forward(&pass, &e, lab->embedding[0], none,
-                                          lab->ids, lab->length);
+    Mat x = embedding_forward(&pass, &e, lab->embedding[0], none, lab->ids,
+                              lab->length);
     for (int l = 0; l < LSTM_LAYERS; l++) {
         size_t mark = arena->used;
         BiLstmSaved s;
@@ -88,11 +87,12 @@ void lstm_forward_only(Lab *lab) {
 
 void lstm_training(Lab *lab) {
     Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena, .sentences = lab->batch};
+    Pass pass = {.arena = arena, .config = &without_dropout,
+                 .sentences = lab->batch};
     EmbeddingSaved e;
     BiLstmSaved s[LSTM_LAYERS];
-    Mat none = {0}, x = embedding_forward(&pass, &e, lab->embedding[0], none,
-                                          lab->ids, lab->length);
+    Mat x = embedding_forward(&pass, &e, lab->embedding[0], none, lab->ids,
+                              lab->length);
     for (int l = 0; l < LSTM_LAYERS; l++)
         x = bilstm_forward(arena, &s[l], &lab->lstm[0][l], x, lab->batch);
     for (int l = LSTM_LAYERS - 1; l >= 0; l--) {
@@ -139,16 +139,16 @@ void measure(Lab *lab, bool training) {
 
 // Parameters of the LSTM and of the encoder, with their embeddings.
 void print_counts(const Lab *lab) {
-    const Transformer *t = lab->transformer, *book = &lab->book[0];
+    const TensorList *l = &lab->transformer->list;
     size_t words = (size_t)V * D, layers = 0;
-    for (int i = 0; i < t->tensors; i++)
-        if (strncmp(t->tensor[i].name.text, "encoder.", 8) == 0)
-            layers += (size_t)t->tensor[i].rows * (size_t)t->tensor[i].cols;
+    for (const Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
+        if (strncmp(t->name.text, "encoder.", 8) == 0)
+            layers += (size_t)t->rows * (size_t)t->cols;
     printf("model,part,parameters\n");
     printf("transformer,embedding,%zu\n", words);
     printf("transformer,layers,%zu\n", layers);
     printf("BiLSTM,embedding,%zu\nBiLSTM,layers,%zu\n", words,
-           book->count - words);
+           lab->list[0].count - words);
 }
 
 int main(int argc, char **argv) {
@@ -159,8 +159,8 @@ int main(int argc, char **argv) {
                .transformer_gradient = transformer_zeros(&config)};
     lstm_new(&lab, 0);
     lstm_new(&lab, 1);
-    initialize(lab.transformer, 1);
-    initialize(&lab.book[0], 1);
+    initialize(&lab.transformer->list, 1);
+    initialize(&lab.list[0], 1);
     lab.ids = allocate(4 * MOST_LENGTH, sizeof *lab.ids);
     uint64_t state = random_key(1, FOR_PARAMETERS, 9);
     for (int i = 0; i < 4 * MOST_LENGTH; i++)
@@ -169,9 +169,7 @@ int main(int argc, char **argv) {
         print_counts(&lab);
     } else if (argc == 3 && strcmp(argv[1], "time") == 0) {
         lab.runs = atoi(argv[2]);
-#ifdef _OPENMP
-        omp_set_num_threads(1);
-#endif
+        use_one_thread();
         printf("model,what,length,batch,work,chain,seconds\n");
         int length[] = {25, 50, 100, 200, 500, 1000, 2000};
         for (int k = 0; k < 7; k++)
@@ -184,10 +182,8 @@ int main(int argc, char **argv) {
         fail("09-speed parameters | time RUNS");
     transformer_free(lab.transformer);
     transformer_free(lab.transformer_gradient);
-    for (int role = 0; role < 2; role++) {
-        free(lab.book[role].tensor);
-        free(lab.book[role].values);
-    }
+    list_free(&lab.list[0]);
+    list_free(&lab.list[1]);
     free(lab.ids);
     arena_free(&lab.arena);
 }

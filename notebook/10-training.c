@@ -3,7 +3,8 @@
 //     10-training MODEL PAIRS.tsv
 //
 // For each expected token of the pairs, after the true tokens before it, a
-// line of CSV says what the model thinks of it:
+// line of CSV says what the model thinks of it at the end of its run (which may
+// not be the best it ever was):
 //
 //     expected,best,correct
 //
@@ -15,18 +16,16 @@
 
 #include "lab.h"
 
-void print_sentence(const Transformer *t, Sentence source, Sentence target,
-                    Arena *arena) {
+void print_pair(const Transformer *t, const Pairs *pairs, int n, Arena *arena) {
     Pass pass = {.arena = arena, .config = &t->config};
     Saved saved;
-    Pairs one = {&source, &target, 1, 0};
-    Batch batch = make_batch(arena, &one, (const int[]){0}, 1);
+    Batch batch = make_batch(arena, pairs, &n, 1);
     Mat logits = transformer_forward(&pass, &saved, t, &batch);
     for (int i = 0; i < logits.rows; i++) {
         real *p = row(logits, i);
         softmax_row(p, NULL, logits.cols);
         int best = arg_max(p, 0, logits.cols), expected = batch.expected[i];
-        printf("%.6f,%.6f,%d\n", (double)p[expected], (double)p[best],
+        printf("%.9g,%.9g,%d\n", (double)p[expected], (double)p[best],
                best == expected);
     }
     arena_release(arena, 0);
@@ -37,11 +36,9 @@ int main(int argc, char **argv) {
         fail("10-training MODEL PAIRS.tsv");
     Checkpoint c = load_checkpoint(argv[1], true);
     Pairs p = load_pairs(argv[2], &c);
-    Arena arena = {0};
     printf("expected,best,correct\n");
     for (int i = 0; i < p.count; i++)
-        print_sentence(c.trainer.model, p.source[i], p.target[i], &arena);
-    arena_free(&arena);
+        print_pair(c.trainer.model, &p, i, &c.trainer.arena);
     pairs_free(&p);
     checkpoint_free(&c);
 }

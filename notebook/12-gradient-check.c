@@ -19,60 +19,41 @@
 // should catch.
 
 #include "lab.h"
+#include "measure.h"
 
-enum { B = 2, S = 5, T = 4, D = 12, V = 11, STRIDE = 19, STEPS_A_DECADE = 2 };
+enum { D = 12, V = 11, STRIDE = 19, STEPS_A_DECADE = 2 };
 enum { ONE_SIDED, CENTRAL, TWO_STEPS };
 const char *const method_name[] = {"one-sided", "central", "two steps"};
 
-int source[B * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD};
-int input[B * T] = {START, 8, 5, 10, START, 6, PAD, PAD};
-int expected[B * T] = {8, 5, 10, END, 6, END, PAD, PAD};
+Sentence source[] = {{(int[]){5, 7, 4, 8, END}, 5}, {(int[]){6, 4, END}, 3}};
+Sentence target[] = {{(int[]){8, 5, 10, END}, 4}, {(int[]){6, END}, 2}};
+const Pairs pairs = {source, target, 2, 0};
 
 typedef struct {
-    Transformer *model, *gradient;
-    Arena arena;
+    Trainer trainer;
     double loss;
 } Lab;
 
-// The mean loss of the batch; its gradient too, if wanted.
-double loss_of(Lab *lab, bool backward) {
-    const Batch batch = {B, S, T, source, input, expected};
-    size_t mark = lab->arena.used;
-    Pass pass = {.arena = &lab->arena, .config = &lab->model->config};
-    Saved saved;
-    Mat logits = transformer_forward(&pass, &saved, lab->model, &batch);
-    Mat lse = arena_mat(&lab->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, expected, 0, &lab->arena);
-    if (backward) {
-        loss_backward(logits, logits, lse, expected, 0, loss.tokens);
-        transformer_backward(&pass, &saved, lab->model, lab->gradient, logits);
-    }
-    arena_release(&lab->arena, mark);
+// The mean loss of the two pairs.
+double loss_of(Lab *lab) {
+    Loss loss = evaluate_loss(lab->trainer.model, &pairs, pairs.count, 0,
+                              &lab->trainer.arena);
     return loss.loss / loss.tokens;
 }
 
-// Parameters that are all random: gains around 1, no bias zero.
+// A model, and its gradients.
 Lab new_lab(int activation) {
     Config config = {.layers = 2, .d_model = D, .heads = 3, .d_ff = 24,
-                     .source_vocab = V, .target_vocab = V, .max_len = S,
+                     .source_vocab = V, .target_vocab = V, .max_len = 5,
                      .activation = activation};
-    Lab lab = {.model = transformer_new(&config),
-               .gradient = transformer_zeros(&config)};
-    uint64_t state = random_key(1, FOR_PARAMETERS, 0);
-    for (int i = 0; i < lab.model->tensors; i++) {
-        Tensor *t = &lab.model->tensor[i];
-        double mean = t->init == INIT_ONES ? 1 : 0;
-        for (int k = 0; k < t->rows * t->cols; k++)
-            t->mat->at[k] = (real)(mean + 0.3 * normal(&state));
-    }
-    lab.loss = loss_of(&lab, true);
+    Lab lab = {.trainer = fresh_trainer(transformer_outline, &config,
+                                        &(Recipe){0})};
+    Trainer *t = &lab.trainer;
+    randomize(&t->model->list);
+    Batch batch = make_batch(&t->arena, &pairs, (int[]){0, 1}, pairs.count);
+    add_gradient(t, &batch, tokens_expected(&batch), 0);
+    lab.loss = loss_of(&lab);
     return lab;
-}
-
-void lab_free(Lab *lab) {
-    arena_free(&lab->arena);
-    transformer_free(lab->model);
-    transformer_free(lab->gradient);
 }
 
 // The loss with *x moved by h, and by how much it has really moved: x + h is
@@ -81,7 +62,7 @@ double moved(Lab *lab, real *x, double h, double *by) {
     const real kept = *x;
     *x = (real)((double)kept + h);
     *by = (double)*x - (double)kept;
-    double loss = loss_of(lab, false);
+    double loss = loss_of(lab);
     *x = kept;
     return loss;
 }
@@ -100,22 +81,19 @@ double relative_error(double a, double b) {
     return fabs(a - b) / fmax(fmax(fabs(a), fabs(b)), 1e-3);
 }
 
-int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void measure(Lab *lab, const char *activation, int method, double h) {
     int n = 0;
     double caught = 0;
-    double *error = allocate(lab->model->count, sizeof *error);
-    for (size_t i = 0; i < lab->model->count; i += STRIDE) {
-        double found = slope(lab, &lab->model->values[i], h, method);
-        double backward = (double)lab->gradient->values[i];
+    const TensorList *l = &lab->trainer.model->list;
+    const TensorList *g = &lab->trainer.gradient->list;
+    double *error = allocate(l->count, sizeof *error);
+    for (size_t i = 0; i < l->count; i += STRIDE) {
+        double found = slope(lab, &l->values[i], h, method);
+        double backward = (double)g->values[i];
         error[n++] = relative_error(found, backward);
         caught = fmax(caught, relative_error(found, 1.0001 * backward));
     }
-    qsort(error, (size_t)n, sizeof *error, compare);
+    qsort(error, (size_t)n, sizeof *error, compare_doubles);
     printf("%s,%s,%s,%.3g,%.3g,%.3g,%.3g\n",
            sizeof(real) == sizeof(double) ? "double" : "float", activation,
            method_name[method], h, error[n - 1], error[n / 2], caught);
@@ -131,6 +109,6 @@ int main(void) {
             for (int k = -STEPS_A_DECADE; k >= -9 * STEPS_A_DECADE; k--)
                 measure(&lab, name[activation], method,
                         pow(10, (double)k / STEPS_A_DECADE));
-        lab_free(&lab);
+        trainer_free(&lab.trainer);
     }
 }

@@ -43,13 +43,12 @@ Lab lab_new(int d_model, int n) {
                      .max_len = 8};
     Lab lab = {.n = n, .model = transformer_new(&config),
                .gradient = transformer_zeros(&config)};
-    initialize(lab.model, 1);
+    initialize(&lab.model->list, 1);
     Mat *mat[] = {&lab.x, &lab.q, &lab.k, &lab.v, &lab.context, &lab.junk};
     uint64_t state = random_key(1, FOR_PARAMETERS, 0);
     for (int i = 0; i < 6; i++) {
         *mat[i] = arena_mat(&lab.room, n, d_model);
-        for (int j = 0; j < n * d_model; j++)
-            mat[i]->at[j] = (real)normal(&state);
+        fill_normal(*mat[i], &state);
     }
     lab.weights = arena_zeros(&lab.room, HEADS * n, n);
     lab.dweights = arena_zeros(&lab.room, HEADS * n, n);
@@ -161,9 +160,7 @@ int main(int argc, char **argv) {
     bool memory = argc == 2 && strcmp(argv[1], "memory") == 0;
     if (!memory && !(argc == 3 && strcmp(argv[1], "time") == 0))
         fail("13-cost time RUNS | memory");
-#ifdef _OPENMP
-    omp_set_num_threads(1);
-#endif
+    use_one_thread();
     puts(memory ? "d_model,length,part,bytes"
                 : "d_model,length,part,pass,seconds,operations");
     for (int d_model = 128; d_model <= WIDEST; d_model *= 2)

@@ -23,19 +23,18 @@ void print_logits(int sentence, Mat logits) {
 int main(int argc, char **argv) {
     if (argc != 3)
         fail("14-moving-on MODEL PAIRS.tsv");
-    Checkpoint c = load_checkpoint(argv[1], true);
+    Checkpoint c = load_checkpoint(argv[1], false);
     Pairs p = load_pairs(argv[2], &c);
-    Arena arena = {0};
+    Arena *arena = &c.trainer.arena;
     printf("sentence,position,word,logit\n");
     for (int n = 0; n < p.count; n++) {
-        Pass pass = {.arena = &arena, .config = &c.settings.config};
+        Pass pass = {.arena = arena, .config = &c.settings.config};
         Saved saved;
-        Batch batch = make_batch(&arena, &p, &n, 1);
+        Batch batch = make_batch(arena, &p, &n, 1);
         print_logits(n, transformer_forward(&pass, &saved, c.trainer.model,
                                             &batch));
-        arena_release(&arena, 0);
+        arena_release(arena, 0);
     }
-    arena_free(&arena);
     pairs_free(&p);
     checkpoint_free(&c);
 }

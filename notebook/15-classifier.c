@@ -41,49 +41,36 @@ const char *const role_name[] = {"deciding", "before", "after", "question",
                                  "others"};
 
 typedef struct {
-    Trainer trainer;
-    Vocab words, answers;
+    Checkpoint c; // with the two vocabularies
     Pairs train, test;
     bool counted; // padding is
     int on, off, question; // numbers of "on", "off" and "?"
 } Lab;
 
-// The sentences with these indices.
-Examples make_examples(Arena *arena, const Pairs *p, const int *index, int n) {
-    Examples e = {.sentences = n};
-    int *answer = arena_take(arena, (size_t)n, sizeof *answer);
-    for (int b = 0; b < n; b++)
-        answer[b] = p->target[index[b]].id[0];
-    e.ids = pack(arena, p->source, index, n, &e.length);
-    e.answer = answer;
-    return e;
-}
-
 // The masks of a pass: of padding, or none if it counts.
-Hidden hide(const Lab *lab, Arena *arena, const Examples *e) {
+Hidden hide(const Lab *lab, Arena *arena, const Batch *b) {
     if (lab->counted)
         return (Hidden){0};
-    Mask mask = padding_mask(arena, e->ids, e->sentences, e->length);
+    Mask mask = padding_mask(arena, b->source, b->sentences, b->source_length);
     return (Hidden){mask, mask};
 }
 
 // ## Training
 
 // train_step, for a classifier -> the mean loss
-double step(Lab *lab, const Examples *e) {
-    Trainer *t = &lab->trainer;
-    Transformer *g = t->gradient;
+double step(Lab *lab, const Batch *b) {
+    Trainer *t = &lab->c.trainer;
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
-    clear(g->values, g->count);
-    Loss loss = classifier_gradient(&pass, t->model, g, e,
-                                    hide(lab, &t->arena, e));
-    take_step(t);
+    clear(t->gradient->list.values, t->gradient->list.count);
+    Loss loss = classifier_gradient(&pass, t->model, t->gradient, b,
+                                    hide(lab, &t->arena, b));
+    update(t, loss);
     return loss.loss / (double)loss.tokens;
 }
 
 // Trains for so many steps, and prints the loss.
 void train_classifier(Lab *lab, int steps) {
-    Trainer *t = &lab->trainer;
+    Trainer *t = &lab->c.trainer;
     int n = lab->train.count, batches = n / B;
     int *order = allocate((size_t)n, sizeof *order);
     double total = 0;
@@ -91,9 +78,9 @@ void train_classifier(Lab *lab, int steps) {
         if (i % batches == 0)
             epoch_order(order, &lab->train, B,
                         (uint64_t)t->recipe.seed, i / batches);
-        Examples e = make_examples(&t->arena, &lab->train,
-                                   order + i % batches * B, B);
-        total += step(lab, &e);
+        Batch batch = make_batch(&t->arena, &lab->train,
+                                 order + i % batches * B, B);
+        total += step(lab, &batch);
         arena_release(&t->arena, 0);
         if ((i + 1) % EVERY == 0) {
             printf("loss,,,,%d,%.6g\n", i + 1, total / EVERY);
@@ -108,15 +95,16 @@ void train_classifier(Lab *lab, int steps) {
 // One sentence alone, with so many pads behind it -> the most probable answer.
 // s keeps what the pass has computed, until the arena is released.
 int classify(Lab *lab, ClassifierSaved *s, Sentence sentence, int pads) {
-    Arena *arena = &lab->trainer.arena;
-    const Transformer *model = lab->trainer.model;
+    Arena *arena = &lab->c.trainer.arena;
+    const Transformer *model = lab->c.trainer.model;
     int S = sentence.length + pads;
     int *ids = arena_take(arena, (size_t)S, sizeof *ids);
     for (int i = 0; i < S; i++)
         ids[i] = i < sentence.length ? sentence.id[i] : PAD;
-    Examples e = {1, S, ids, NULL};
+    Batch one = {.sentences = 1, .source_length = S, .source = ids};
     Pass pass = {.arena = arena, .config = &model->config};
-    Mat logits = classifier_forward(&pass, s, model, &e, hide(lab, arena, &e));
+    Mat logits = classifier_forward(&pass, s, model, &one,
+                                    hide(lab, arena, &one));
     return arg_max(row(logits, 0), FIRST_TOKEN, logits.cols);
 }
 
@@ -128,11 +116,11 @@ bool is_switch(const Lab *lab, int word) {
 // The role of each word of a sentence, and where the two stand that matter.
 typedef struct {
     int role[LONGEST + 1], deciding, question;
-} Roles;
+} WordRoles;
 
 // The sentence must have a question, and a switch before it.
-Roles roles_of(const Lab *lab, Sentence s) {
-    Roles r = {.question = 0};
+WordRoles word_roles(const Lab *lab, Sentence s) {
+    WordRoles r = {.question = 0};
     while (s.id[r.question] != lab->question)
         r.question++;
     for (int i = 0; i < s.length; i++) {
@@ -164,7 +152,7 @@ void test_words(Lab *lab) {
     ClassifierSaved saved;
     for (int i = 0; i < lab->test.count; i++) {
         Sentence s = lab->test.source[i];
-        Roles r = roles_of(lab, s);
+        WordRoles r = word_roles(lab, s);
         int said = classify(lab, &saved, s, 0);
         bool right = said == lab->test.target[i].id[0];
         tally(&length, s.length - 1, right); // without END
@@ -174,7 +162,7 @@ void test_words(Lab *lab) {
                 tally(&turned, r.role[k], classify(lab, &saved, s, 0) != said);
                 s.id[k] = lab->on + lab->off - s.id[k];
             }
-        arena_release(&lab->trainer.arena, 0);
+        arena_release(&lab->c.trainer.arena, 0);
     }
     for (int n = 0; n <= LONGEST; n++)
         if (length.of[n])
@@ -196,7 +184,7 @@ void test_pads(Lab *lab) {
             int said = classify(lab, &saved, s, pads[k]);
             right += said == lab->test.target[i].id[0];
             changed += said != classify(lab, &saved, s, 0);
-            arena_release(&lab->trainer.arena, 0);
+            arena_release(&lab->c.trainer.arena, 0);
         }
         printf("right,,,,%d,%.6g\n", pads[k], 100.0 * right / n);
         printf("changed,,,,%d,%.6g\n", pads[k], 100.0 * changed / n);
@@ -216,11 +204,11 @@ Mat weights_of(const ClassifierSaved *s, int l, int h) {
 // words alike.
 void look_at_roles(Lab *lab) {
     double weight[MOST_LAYERS][H][ALL_ROLES] = {{{0}}}, alike[ALL_ROLES] = {0};
-    int L = lab->trainer.model->config.layers, n = lab->test.count;
+    int L = lab->c.trainer.model->config.layers, n = lab->test.count;
     for (int i = 0; i < n; i++) {
         Sentence s = lab->test.source[i];
         ClassifierSaved saved;
-        Roles r = roles_of(lab, s);
+        WordRoles r = word_roles(lab, s);
         double share = 100.0 / s.length / n;
         classify(lab, &saved, s, 0);
         for (int k = 0; k < s.length; k++) {
@@ -231,7 +219,7 @@ void look_at_roles(Lab *lab) {
                     *at(weights_of(&saved, l, h), j % s.length, k);
             }
         }
-        arena_release(&lab->trainer.arena, 0);
+        arena_release(&lab->c.trainer.arena, 0);
     }
     for (int k = 0; k < ALL_ROLES; k++) {
         printf("alike,,,,%s,%.6g\n", role_name[k], alike[k]);
@@ -241,85 +229,74 @@ void look_at_roles(Lab *lab) {
     }
 }
 
-// All attention weights of a sentence of one's own.
-void show(Lab *lab, const char *text) {
-    Sentence s = tokenize(text, &lab->words, (Tokenizer){0});
+// A sentence of one's own.
+Sentence read_sentence(const Lab *lab, const char *text) {
+    if (!valid_utf8(text))
+        fail("the sentence is not valid UTF-8");
+    Sentence s = tokenize(text, &lab->c.source, lab->c.settings.tokenizer);
     if (s.length > LONGEST + 1)
         fail("the sentence has more than %d words", LONGEST);
+    return s;
+}
+
+// All attention weights of a sentence.
+void show(Lab *lab, Sentence s) {
     ClassifierSaved saved;
     classify(lab, &saved, s, 0);
-    for (int l = 0; l < lab->trainer.model->config.layers; l++)
+    for (int l = 0; l < lab->c.trainer.model->config.layers; l++)
         for (int h = 0; h < H; h++)
             for (int i = 0; i < s.length; i++)
                 for (int k = 0; k < s.length; k++)
                     printf("weight,%d,%d,%d,%d,%.5f\n", l + 1, h + 1, i, k,
                            (double)*at(weights_of(&saved, l, h), i, k));
-    arena_release(&lab->trainer.arena, 0);
-    free(s.id);
+    arena_release(&lab->c.trainer.arena, 0);
 }
 
 // ## All together
 
-// A file of pairs as numbers.
-Pairs load(const char *path, const Lab *lab) {
-    Text text = read_pairs(path, (Tokenizer){0});
-    Pairs p = tokenize_pairs(&text, &lab->words, &lab->answers, (Tokenizer){0},
-                             LONGEST);
-    text_free(&text);
-    return p;
-}
-
-// Vocabularies, data and a fresh model in its four roles.
+// Vocabularies, data and a fresh model.
 Lab lab_new(int layers, int positions, int seed) {
-    Lab lab = {.trainer.recipe = {.rate = 2e-3, .warmup = 100, .clip = 1,
-                                  .seed = seed}};
-    Text text = read_pairs("data/lamp.train.tsv", (Tokenizer){0});
-    lab.words = vocab_build(text.source, text.count, (Tokenizer){0}, 1);
-    lab.answers = vocab_build(text.target, text.count, (Tokenizer){0}, 1);
-    text_free(&text);
-    lab.train = load("data/lamp.train.tsv", &lab);
-    lab.test = load("data/lamp.test.tsv", &lab);
-    lab.on = token_id(&lab.words, "on", 2);
-    lab.off = token_id(&lab.words, "off", 3);
-    lab.question = token_id(&lab.words, "?", 1);
+    const char *path = "data/lamp.train.tsv";
+    Lab lab = {.c.settings = {.config.max_len = LONGEST, .min_count = 1}};
+    Checkpoint *c = &lab.c;
+    Text text = read_pairs(path, c->settings.tokenizer);
+    c->source = new_vocab(&c->settings, text.source, text.count);
+    c->target = new_vocab(&c->settings, text.target, text.count);
+    lab.train = number_pairs(path, text, c);
+    lab.test = load_pairs("data/lamp.test.tsv", c);
+    for (int i = 0; i < lab.train.count; i++)
+        lab.train.target[i].length = 1; // the answer, without END
+    lab.on = token_id(&c->source, "on", 2);
+    lab.off = token_id(&c->source, "off", 3);
+    lab.question = token_id(&c->source, "?", 1);
     Config config = {.layers = layers, .d_model = D, .heads = H, .d_ff = 4 * D,
-                     .source_vocab = lab.words.count,
-                     .target_vocab = lab.answers.count,
+                     .source_vocab = c->source.count,
+                     .target_vocab = c->target.count,
                      .max_len = LONGEST + MOST_PADS, .positions = positions};
-    lab.trainer.model = classifier_new(&config);
-    lab.trainer.gradient = classifier_zeros(&config);
-    lab.trainer.m = classifier_zeros(&config);
-    lab.trainer.v = classifier_zeros(&config);
-    initialize(lab.trainer.model, (uint64_t)seed);
+    Recipe recipe = {.rate = 2e-3, .warmup = 100, .clip = 1, .seed = seed};
+    c->trainer = fresh_trainer(classifier_outline, &config, &recipe);
     return lab;
-}
-
-// Gives it all back.
-void lab_free(Lab *lab) {
-    trainer_free(&lab->trainer);
-    vocab_free(&lab->words);
-    vocab_free(&lab->answers);
-    pairs_free(&lab->train);
-    pairs_free(&lab->test);
 }
 
 int main(int argc, char **argv) {
     if (argc != 7 || atoi(argv[2]) > MOST_LAYERS)
         fail("15-classifier PADDING LAYERS POSITIONS STEPS SEED SENTENCE, with "
              "at most %d layers", MOST_LAYERS);
-#ifdef _OPENMP
-    omp_set_num_threads(1); // several of these run side by side
-#endif
+    use_one_thread();
     Lab lab = lab_new(atoi(argv[2]),
                       strcmp(argv[3], "none") ? SINUSOIDAL : NO_POSITIONS,
                       atoi(argv[5]));
+    Sentence own = read_sentence(&lab, argv[6]);
     lab.counted = !strcmp(argv[1], "counted");
     printf("measure,layer,head,query,key,value\nparameters,,,,,%zu\n",
-           lab.trainer.model->count);
+           lab.c.trainer.model->list.count);
     train_classifier(&lab, atoi(argv[4]));
     test_words(&lab);
     test_pads(&lab);
     look_at_roles(&lab);
-    show(&lab, argv[6]);
-    lab_free(&lab);
+    show(&lab, own);
+    free(own.id);
+    checkpoint_free(&lab.c);
+    pairs_free(&lab.train);
+    pairs_free(&lab.test);
 }

@@ -26,11 +26,10 @@
 #define GPT_NO_MAIN
 #include "gpt.c"
 
-enum { LAYERS = 3, HEADS = 4, CONTEXT = 64, WINDOWS = 8, MERGES = 1000,
-       HALVES = 6 };
+enum { HALVES = 6 };
 
-// Whether to look at the model after so many of the steps.
-bool time_to_look(int64_t step, int64_t steps) {
+// Whether to measure the model after so many of the steps.
+bool time_to_measure(int64_t step, int64_t steps) {
     bool now = false;
     for (int k = 0; k < HALVES; k++)
         now = now || (step == steps >> k && step > 0);
@@ -38,7 +37,7 @@ bool time_to_look(int64_t step, int64_t steps) {
 }
 
 // Prints how good the model is now, and saves it.
-void look_at(Checkpoint *c, Loss since, const GptText *train,
+void measure(Checkpoint *c, Loss since, const GptText *train,
              const GptText *held_out, const char *prefix) {
     Trainer *t = &c->trainer;
     char path[256];
@@ -50,43 +49,39 @@ void look_at(Checkpoint *c, Loss since, const GptText *train,
         save_checkpoint(c, path);
 }
 
-// train TOKENS D_MODEL STEPS SEED PREFIX
+// train TOKENS D_MODEL STEPS SEED PREFIX, otherwise with gpt's defaults
 void train_lab(char **argument) {
-    int d_model = atoi(argument[1]);
-    Request r = {.settings = {
-        .config = {.layers = LAYERS, .d_model = d_model, .heads = HEADS,
-                   .max_len = CONTEXT},
-        .recipe = {.rate = 4e-3, .warmup = 100, .batch = WINDOWS,
-                   .steps = atoi(argument[2]), .seed = atoi(argument[3])},
-        .merges = MERGES}};
-    r.byte_pairs = !strcmp(argument[0], "bpe");
-    complete_request(&r);
-    char *text = read_text("data/book.train.txt");
-    char *unseen = read_text("data/book.valid.txt");
+    char *words[] = {"gpt", "train", "data/book.train.txt", "--tokens",
+                     argument[0], "--d-model", argument[1], "--steps",
+                     argument[2], "--seed", argument[3]};
+    Request r = read_request(sizeof words / sizeof *words, words);
+    char *text = read_text(words[2]);
     Checkpoint c = begin_training(&r, text);
     Trainer *t = &c.trainer;
-    GptText train = number_text("data/book.train.txt", text, &c, CONTEXT);
-    GptText held_out = number_text("data/book.valid.txt", unseen, &c, 1);
+    int V = c.target.count, P = c.settings.config.max_len;
+    GptText train = number_text(words[2], text, &c, P);
+    GptText held_out = number_text("data/book.valid.txt",
+                                   read_text("data/book.valid.txt"), &c, 1);
     Loss since = {0};
     printf("measure,step,value\nparameters,,%zu\nembedding,,%d\ntokens,,%d\n"
-           "kinds,,%d\n", t->model->count, c.target.count * (d_model + 1),
-           train.tokens.length, c.target.count);
+           "kinds,,%d\n", t->model->list.count,
+           V * (c.settings.config.d_model + 1), train.tokens.length, V);
     while (t->step < t->recipe.steps) {
-        since = add_losses(since, gpt_train_step(t, train.tokens));
-        if (time_to_look(t->step, t->recipe.steps)) {
-            look_at(&c, since, &train, &held_out, argument[4]);
+        since = add_losses(since, gpt_train_step(t, train.tokens).loss);
+        if (time_to_measure(t->step, t->recipe.steps)) {
+            measure(&c, since, &train, &held_out, argument[4]);
             since = (Loss){0};
         }
     }
     free(train.tokens.id);
     free(held_out.tokens.id);
-    free(text);
-    free(unseen);
     checkpoint_free(&c);
 }
 
 // next MODEL PROMPT TEMPERATURE TOP_K TOP_P
 void next_lab(char **argument) {
+    if (wrong_prompt(argument[1]))
+        fail("the prompt is %s", wrong_prompt(argument[1]));
     Checkpoint c = load_gpt(argument[0], false);
     Arena arena = {0};
     Pass pass = {.arena = &arena, .config = &c.trainer.model->config,
@@ -110,9 +105,7 @@ void next_lab(char **argument) {
 }
 
 int main(int argc, char **argv) {
-#ifdef _OPENMP
-    omp_set_num_threads(1); // several of these run side by side
-#endif
+    use_one_thread();
     if (argc == 7 && !strcmp(argv[1], "train"))
         train_lab(argv + 2);
     else if (argc == 7 && !strcmp(argv[1], "next"))

@@ -14,37 +14,23 @@
 
 // ## Parameters
 //
-// A classifier is a Transformer without its decoder: the same struct in the
-// same four roles, but a list that leaves the decoder and the target's tables
-// out. What goes through the list (initialize, Adam's flat loops,
-// transformer_free) need not know the difference.
+// A classifier is a Transformer without its decoder: the same struct, but a
+// list that leaves the decoder and the target's tables out. What goes through
+// the list (initialize, Adam's flat loops, transformer_free) need not know the
+// difference.
 
-// The source embedding, the encoder, the output layer.
-void list_classifier(Transformer *t) {
-    const Config *c = &t->config;
-    list_table(t, &t->source_embedding, c->source_vocab, "source_embedding");
+// The source embedding, the encoder, the output layer, without memory for the
+// numbers.
+Transformer *classifier_outline(const Config *c) {
+    int D = c->d_model;
+    Transformer *t = encoder_outline(c);
+    TensorList *l = &t->list;
+    list_table(l, &t->source_embedding, c->source_vocab, D, "source_embedding");
     if (c->positions == LEARNED)
-        list_table(t, &t->source_positions, c->max_len + 1,
+        list_table(l, &t->source_positions, c->max_len + 1, D,
                    "source_positions");
-    list_encoder(t);
-    list_linear(t, &t->output, c->d_model, c->target_vocab, join("output", ""));
-}
-
-// A classifier in one of its four roles, all numbers zero. The caller gives it
-// back with transformer_free.
-Transformer *classifier_zeros(const Config *config) {
-    return encoder_zeros(config, list_classifier);
-}
-
-// In the role of the parameters, with the table of sines and cosines.
-Transformer *classifier_new(const Config *config) {
-    Transformer *t = classifier_zeros(config);
-    if (config->positions == SINUSOIDAL) {
-        int P = config->max_len + 1, D = config->d_model;
-        real *table = allocate((size_t)P * (size_t)D, sizeof(real));
-        t->source_positions = mat(table, P, D);
-        sinusoidal_positions(t->source_positions);
-    }
+    list_encoder(l, &t->encoder, c);
+    list_linear(l, &t->output, D, c->target_vocab, join("output", ""));
     return t;
 }
 
@@ -93,13 +79,6 @@ void mean_backward(Mat dx, Mat weights, Mat dmean) {
 
 // ## The whole model
 
-// Some sentences and the answer to each.
-typedef struct {
-    int sentences, length; // B, S
-    const int *ids;        // (B·S) words, end, padding
-    const int *answer;     // (B) words of the target vocabulary
-} Examples;
-
 // Where padding is hidden. For comparison it need not be.
 typedef struct {
     Mask attention; // (B of S,S): keys of the encoder
@@ -113,20 +92,21 @@ typedef struct {
     Mat mean;    // (B,D)
 } ClassifierSaved;
 
-// examples -> logits (B,V)
+// The sources are the sentences; one word is expected for each, the answer
+// -> logits (B,V)
 Mat classifier_forward(Pass *pass, ClassifierSaved *s, const Transformer *t,
-                       const Examples *examples, Hidden hidden) {
-    pass->sentences = examples->sentences;
+                       const Batch *batch, Hidden hidden) {
+    pass->sentences = batch->sentences;
     Mat x = embedding_forward(pass, &s->embedding, t->source_embedding,
-                              t->source_positions, examples->ids,
-                              examples->length);              // (1) words
+                              t->source_positions, batch->source,
+                              batch->source_length);          // (1) words
     x = encoder_forward(pass, &s->encoder, &t->encoder, x,
                         hidden.attention);                    // (2) encoder
     s->mean = mean_forward(pass, &s->weights, x, hidden.mean); // (3) mean
     return linear_forward(pass, &t->output, s->mean);         // (4) answer
 }
 
-// dlogits (B,V) -> all gradients, added to g, which classifier_zeros has made
+// dlogits (B,V) -> all gradients, added to g
 void classifier_backward(Pass *pass, const ClassifierSaved *s,
                          const Transformer *t, Transformer *g, Mat dlogits) {
     int B = s->weights.rows, S = s->weights.cols, D = s->mean.cols;
@@ -146,12 +126,12 @@ void classifier_backward(Pass *pass, const ClassifierSaved *s,
 // Forward, loss, backward: the gradients are added to g. The loss is a sum over
 // the sentences, the gradient that of their mean.
 Loss classifier_gradient(Pass *pass, const Transformer *t, Transformer *g,
-                         const Examples *examples, Hidden hidden) {
+                         const Batch *batch, Hidden hidden) {
     ClassifierSaved saved;
-    Mat logits = classifier_forward(pass, &saved, t, examples, hidden);
+    Mat logits = classifier_forward(pass, &saved, t, batch, hidden);
     Mat lse = arena_mat(pass->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, examples->answer, 0, pass->arena);
-    loss_backward(logits, logits, lse, examples->answer, 0, loss.tokens);
+    Loss loss = loss_forward(lse, logits, batch->expected, 0, pass->arena);
+    loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
     classifier_backward(pass, &saved, t, g, logits);
     return loss;
 }

@@ -60,24 +60,32 @@ char *spaces_for_signs(char *text) {
     return text;
 }
 
+enum { MEGABYTES = 64 }; // the largest text
+
 // A text file; the caller frees it. Fails if it is empty, too large, or not a
-// text.
+// text. It may be a pipe without an end: no more is read than may be used.
 char *read_text(const char *path) {
-    enum { MEGABYTES = 64 };
-    size_t size;
-    char *text = read_file(path, &size), *c = text;
+    enum { MOST = MEGABYTES * 1000000 };
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail("cannot open %s: %s", path, strerror(errno));
+    char *text = allocate(MOST + 2, 1), *c = text;
+    size_t size = fread(text, 1, MOST + 1, file);
+    if (ferror(file))
+        fail("cannot read %s: %s", path, strerror(errno));
+    fclose(file);
     int line = 1;
     for (; *c && utf8_length(c); c += utf8_length(c))
         line += *c == '\n';
     if (size == 0)
         fail("%s: the file is empty", path);
-    if (size > MEGABYTES * 1000000)
+    if (size > MOST)
         fail("%s: more than %d MB", path, MEGABYTES);
     if (*c)
         fail("%s:%d: not valid UTF-8", path, line);
     if (c < text + size)
         fail("%s:%d: a zero byte: this is not a text file", path, line);
-    return text;
+    return reallocate(text, size + 1, 1);
 }
 
 // A text as tokens, without an end; the caller frees them.
@@ -87,23 +95,6 @@ Sentence tokens_of(const char *text, const Vocab *v, Tokenizer how) {
     s.length--;
     free(signs);
     return s;
-}
-
-// The vocabulary of a text: its characters, or the pieces learned from it.
-Vocab vocab_of(char *text, Tokenizer how, int merges) {
-    char *signs = signs_for_spaces(text, how);
-    Vocab v = how.tokens == BYTE_PAIRS ? learn_merges(&signs, 1, merges)
-                                       : vocab_build(&signs, 1, how, 1);
-    free(signs);
-    return v;
-}
-
-// The number of characters.
-int characters_in(const char *text) {
-    int n = 0;
-    for (; *text; text += utf8_length(text))
-        n++;
-    return n;
 }
 
 // ## Training
@@ -130,19 +121,17 @@ Batch windows(Arena *arena, Sentence text, int B, int P, uint64_t key) {
 }
 
 // train_step, for a GPT.
-Loss gpt_train_step(Trainer *t, Sentence text) {
+Step gpt_train_step(Trainer *t, Sentence text) {
     const Config *config = &t->model->config;
     uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
-    Pass pass = {.arena = &t->arena, .config = config,
-                 .dropout = (real)config->dropout,
-                 .noise = random_key(seed, FOR_DROPOUT, number)};
+    Pass pass = {.arena = &t->arena, .config = config, .training = true,
+                 .noise = noise_of_step(t)};
     Batch batch = windows(&t->arena, text, t->recipe.batch, config->max_len,
                           random_key(seed, FOR_ORDER, number));
-    clear(t->gradient->values, t->gradient->count);
-    Loss loss = gpt_gradient(&pass, t->model, t->gradient, &batch);
-    take_step(t);
+    clear(t->gradient->list.values, t->gradient->list.count);
+    Step step = update(t, gpt_gradient(&pass, t->model, t->gradient, &batch));
     arena_release(&t->arena, 0);
-    return loss;
+    return step;
 }
 
 // The loss of a text of two tokens or more, each of which, but the first, is
@@ -170,61 +159,21 @@ Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
     return total;
 }
 
-// A fresh training: the model in its four roles. The settings say everything
-// but the size of the vocabulary.
-Trainer gpt_trainer(const Settings *s, int vocabulary) {
-    Config config = s->config;
-    config.source_vocab = FIRST_TOKEN;
-    config.target_vocab = vocabulary;
-    Trainer t = {.recipe = s->recipe, .best = INFINITY,
-                 .model = gpt_zeros(&config), .gradient = gpt_zeros(&config),
-                 .m = gpt_zeros(&config), .v = gpt_zeros(&config)};
-    initialize(t.model, (uint64_t)s->recipe.seed);
-    return t;
-}
-
 // ## The checkpoint
 //
 // It is that of chapter 14, with other tensors: save_checkpoint writes whatever
 // the list names. The target's vocabulary is the only one; the source's holds
-// nothing but the special tokens. Reading goes through the same five steps.
+// nothing but the special tokens.
 
-// Refuses a model of another kind.
-void check_gpt(const Reader *r, const Config *c) {
-    if (c->norm != PRE_NORM || c->positions != LEARNED || c->activation != GELU
-        || !c->tie)
-        refuse(r, "it is a model of transformer.c, but not a GPT");
-}
-
-// load_checkpoint, for a GPT: with Adam's moments if training goes on.
-Checkpoint load_gpt(const char *path, bool moments) {
-    Checkpoint c = {0};
-    Trainer *t = &c.trainer;
-    Transformer **role[] = {&t->model, &t->m, &t->v};
-    Reader r = open_model(path);
-    read_metadata(&r);
-    read_settings(&r, &c);
-    check_gpt(&r, &c.settings.config);
-    Transformer *outline = encoder_outline(&c.settings.config, list_gpt);
-    size_t *begin = read_entries(&r, outline);
-    int n = outline->tensors;
-    transformer_free(outline);
-    if (moments && !begin[n])
-        fail("%s: without the optimizer's state it cannot be resumed", path);
-    for (int k = 0; k < (moments ? ROLES : 1); k++) {
-        *role[k] = gpt_zeros(&c.settings.config);
-        for (int i = 0; i < n; i++) {
-            if (fseek(r.file, (ptrdiff_t)begin[k * n + i], SEEK_SET) != 0)
-                fail("cannot read %s: %s", path, strerror(errno));
-            read_numbers(&r, &(*role[k])->tensor[i], k);
-        }
-    }
-    t->recipe = c.settings.recipe;
-    t->gradient = moments ? gpt_zeros(&c.settings.config) : NULL;
-    fclose(r.file);
-    free(begin);
-    free(r.metadata);
-    free(r.header);
+// load_checkpoint, for a GPT that has something to say.
+Checkpoint load_gpt(const char *path, bool training) {
+    Checkpoint c = load_model(path, training, gpt_outline);
+    const Config *m = &c.settings.config;
+    if (m->norm != PRE_NORM || m->positions != LEARNED || m->activation != GELU
+        || !m->tie)
+        fail("%s is a model of transformer.c, but not a GPT", path);
+    if (m->target_vocab == FIRST_TOKEN)
+        fail("%s: its vocabulary has no tokens but the special ones", path);
     return c;
 }
 
@@ -303,45 +252,45 @@ typedef struct {
 
 const Option gpt_options[] = {
     {"model", STRING, FIELD(settings.model), "FILE", "gpt.safetensors", TRAIN,
-     0, "where to save", 0, 0},
+     0, "where to save the run", 0, 0, NULL},
     {"valid", STRING, FIELD(settings.valid), "FILE", NULL, TRAIN, 0,
-     "a held-out text to measure progress on", 0, 0},
+     "a held-out text to measure progress on", 0, 0, NULL},
     {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, FIXED,
-     "cut the text into characters or byte pairs", 0, 0},
-    {"merges", INTEGER, FIELD(settings.merges), "N", "1000", TRAIN, FIXED,
-     "byte pairs to merge, at most; with bpe", 0, 100000},
+     "cut the text into characters or byte pairs", 0, 0, NULL},
+    {"merges", INTEGER, FIELD(settings.merges), "N", NULL, TRAIN, FIXED,
+     "byte pairs to merge, at most; with bpe (1000)", 0, 100000, NULL},
     {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, FIXED,
-     "layers", 1, 100},
+     "layers", 1, 100, NULL},
     {"d-model", INTEGER, FIELD(settings.config.d_model), "N", "64", TRAIN,
-     FIXED, "width of the vector that stands for a token", 1, 65536},
+     FIXED, "width of the vector that stands for a token", 1, 65536, NULL},
     {"heads", INTEGER, FIELD(settings.config.heads), "N", "4", TRAIN, FIXED,
-     "attention heads; must divide d-model", 1, 1024},
+     "attention heads; must divide d-model", 1, 1024, NULL},
     {"context", INTEGER, FIELD(settings.config.max_len), "N", "64", TRAIN,
-     FIXED, "tokens that the model sees at once", 1, 100000},
+     FIXED, "tokens that the model sees at once", 1, 100000, NULL},
     {"dropout", NUMBER, FIELD(settings.config.dropout), "P", "0", TRAIN, KEPT,
-     "share of values dropped in training", 0, 0.99},
+     "share of values dropped in training", 0, 0.99, NULL},
     {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "8", TRAIN, KEPT,
-     "windows of the text in a step", 1, 10000},
+     "windows of the text in a step", 1, 10000, NULL},
     {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "2000", TRAIN, KEPT,
-     "training steps, in all", 1, 2000000000},
+     "training steps, in all", 1, 2000000000, NULL},
     {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.004", TRAIN, KEPT,
-     "peak of the learning rate", 0, 1000},
+     "peak of the learning rate", 0, 1000, NULL},
     {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, KEPT,
-     "steps until the learning rate reaches its peak", 1, 10000000},
+     "steps until the learning rate reaches its peak", 1, 10000000, NULL},
     {"resume", FLAG, FIELD(settings.resume), "no|yes", NULL, TRAIN, 0,
-     "go on where an earlier training stopped", 0, 0},
+     "go on where an earlier run stopped", 0, 0, NULL},
     {"tokens", INTEGER, FIELD(count), "N", "500", GENERATE, 0,
-     "tokens to write", 1, 10000000},
+     "tokens to write", 1, 10000000, NULL},
     {"temperature", NUMBER, FIELD(how.temperature), "T", "1", GENERATE, 0,
-     "below 1 safer, above 1 wilder; 0 takes the best", 0, 100},
+     "below 1 safer, above 1 wilder; 0 takes the best", 0, 100, NULL},
     {"top-k", INTEGER, FIELD(how.top_k), "K", "0", GENERATE, 0,
-     "choose from the K best only; 0: from all", 0, 10000000},
+     "choose from the K best only; 0: from all", 0, 10000000, NULL},
     {"top-p", NUMBER, FIELD(how.top_p), "P", "1", GENERATE, 0,
-     "choose from the best that sum to P", 1e-6, 1},
+     "choose from the best that sum to P", 1e-6, 1, NULL},
     {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", TRAIN | GENERATE,
-     KEPT, "of everything random", 0, 2147483647},
+     KEPT, "of everything random", 0, 2147483647, NULL},
     {"help", FLAG, FIELD(settings.help), "no|yes", NULL, TRAIN | GENERATE, 0,
-     "show this help", 0, 0},
+     "show this help", 0, 0, NULL},
 };
 
 enum { GPT_OPTIONS = sizeof gpt_options / sizeof *gpt_options };
@@ -373,26 +322,23 @@ void print_gpt_help(void) {
 
 // Reads the option that argument[0] begins; returns how many arguments it took.
 int read_gpt_option(Request *r, char **argument) {
-    const char *value = argument[1];
-    int i = 0;
-    while (i < GPT_OPTIONS && (strcmp(argument[0] + 2, gpt_options[i].name)
-                               || !(gpt_options[i].commands & r->command)))
-        i++;
-    if (i == GPT_OPTIONS)
+    const Option *o = gpt_options, *end = o + GPT_OPTIONS;
+    while (o < end && (strcmp(argument[0] + 2, o->name)
+                       || !(o->commands & r->command)))
+        o++;
+    if (o == end)
         wrong_use("there is no option %s", argument[0]);
-    const Option *o = &gpt_options[i];
-    char allowed[64];
-    snprintf(allowed, sizeof allowed, "a %snumber from %.10g to %.10g",
-             o->type == INTEGER ? "whole " : "", o->least, o->most);
-    if (o->type == FLAG)
-        value = "yes";
-    if (!value)
+    const char *value = o->type == FLAG ? "yes" : argument[1];
+    if (!value || !*value)
         wrong_use("%s needs a value", argument[0]);
-    if (!set_option(&r->settings, o, value))
-        wrong_use("%s: \"%s\" is not %s", argument[0], value,
-                  o->type == INTEGER || o->type == NUMBER ? allowed
-                                                          : o->choices);
-    r->given[i] = true;
+    bool right = set_option(&r->settings, o, value);
+    if (!right && (o->type == INTEGER || o->type == NUMBER))
+        wrong_use("%s: \"%s\" is not a %snumber from %.10g to %.10g",
+                  argument[0], value, o->type == INTEGER ? "whole " : "",
+                  o->least, o->most);
+    if (!right)
+        wrong_use("%s: \"%s\" is not %s", argument[0], value, o->choices);
+    r->given[o - gpt_options] = true;
     return 1 + (o->type != FLAG);
 }
 
@@ -404,26 +350,21 @@ void complete_request(Request *r) {
     c->positions = LEARNED;
     c->activation = GELU;
     c->tie = s->min_count = s->recipe.epochs = 1;
-    c->d_ff = 4 * c->d_model;
     s->recipe.clip = 1;
     s->tokenizer.tokens = r->byte_pairs ? BYTE_PAIRS : CHARACTERS;
-    for (int i = 0; i < GPT_OPTIONS; i++)
-        if (r->given[i] && gpt_options[i].in_model == FIXED && s->resume)
-            wrong_use("--%s: the model has its own", gpt_options[i].name);
-        else if (r->given[i] && !strcmp(gpt_options[i].name, "merges")
-                 && !r->byte_pairs)
-            wrong_use("--merges needs --tokens bpe");
-    if (!r->byte_pairs)
-        s->merges = 0;
-    if (c->d_model % c->heads)
-        wrong_use("--heads %d does not divide --d-model %d", c->heads,
-                  c->d_model);
+    derive_settings(s);
+    if (!r->byte_pairs && s->merges >= 0)
+        wrong_use("--merges needs --tokens bpe");
+    s->merges = !r->byte_pairs ? 0 : s->merges < 0 ? 1000 : s->merges;
+    if (wrong_config(c))
+        wrong_use("%s", wrong_config(c));
 }
 
 // Reads the whole command line, or exits with status 2.
 Request read_request(int argc, char **argv) {
-    Request r = {.operand = {NULL, "\n"}};
+    Request r = {.settings = not_given, .operand = {NULL, "\n"}};
     const char *command = argc > 1 ? argv[1] : "";
+    r.settings.merges = -1; // not given
     r.settings.help = find_choice("help|--help|-h", command) >= 0;
     r.command = !strcmp(command, "train") ? TRAIN
               : !strcmp(command, "generate") ? GENERATE : 0;
@@ -445,7 +386,7 @@ Request read_request(int argc, char **argv) {
     if (!r.operands)
         wrong_use(r.command == TRAIN ? "train needs a text"
                                      : "generate needs a model");
-    if (r.command == TRAIN)
+    if (r.command == TRAIN && !r.settings.resume)
         complete_request(&r);
     return r;
 }
@@ -459,100 +400,113 @@ typedef struct {
     int characters;
 } GptText;
 
-// Reads it in the model's tokens; it must have more than `least`.
-GptText number_text(const char *path, const char *text, const Checkpoint *c,
+// A text in the model's tokens; it must have more than `least`. Frees the text,
+// which came from `path`.
+GptText number_text(const char *path, char *text, const Checkpoint *c,
                     int least) {
-    GptText t = {tokens_of(text, &c->target, c->settings.tokenizer),
-                 characters_in(text)};
+    GptText t = {tokens_of(text, &c->target, c->settings.tokenizer), 0};
+    for (const char *next = text; *next; next += utf8_length(next))
+        t.characters++;
     if (t.tokens.length <= least)
         fail("%s: only %d tokens; more than %d are needed", path,
              t.tokens.length, least);
+    free(text);
     return t;
 }
 
 // The loss of one or more tokens of this text in bits per character.
 double bits(Loss l, const GptText *t) {
-    return l.cross_entropy / (double)l.tokens / log(2) * t->tokens.length
-         / t->characters;
+    return average(l) / log(2) * t->tokens.length / t->characters;
 }
 
-// A new training, or the one to go on with.
-Checkpoint begin_training(const Request *r, char *text) {
-    const Settings *s = &r->settings;
-    Checkpoint c = {.settings = *s};
-    if (!s->resume) {
-        c.source = vocab_new();
-        c.target = vocab_of(text, s->tokenizer, s->merges);
-        c.trainer = gpt_trainer(s, c.target.count);
-        return c;
-    }
-    c = load_gpt(s->model, true);
-    for (int i = 0; i < GPT_OPTIONS; i++)
-        if (r->given[i] && gpt_options[i].in_model == KEPT) {
-            char value[64];
-            set_option(&c.settings, &gpt_options[i],
-                       option_text(value, s, &gpt_options[i]));
-        }
+// The model to go on with, as in chapter 15.
+Checkpoint resume_gpt(const Request *r) {
+    Checkpoint c = load_gpt(r->settings.model, true);
+    Request kept = {.settings = c.settings};
+    kept.byte_pairs = c.settings.tokenizer.tokens == BYTE_PAIRS;
+    forget_derived(&kept.settings);
+    const Option *other = replace_settings(&kept.settings, &r->settings,
+                                           gpt_options, r->given, GPT_OPTIONS);
+    if (other)
+        wrong_use("--%s: the model in %s has %s", other->name,
+                  r->settings.model,
+                  option_text((char[64]){0}, &kept.settings, other));
+    derive_settings(&kept.settings);
+    c.settings = kept.settings;
     c.trainer.recipe = c.settings.recipe;
-    c.trainer.model->config.dropout = c.settings.config.dropout;
+    c.trainer.model->config = c.settings.config;
+    return c;
+}
+
+// A new run, whose vocabulary comes from the text, or the one to go on with.
+Checkpoint begin_training(const Request *r, char *text) {
+    if (r->settings.resume)
+        return resume_gpt(r);
+    Checkpoint c = {.settings = r->settings, .source = vocab_new()};
+    Config *config = &c.settings.config;
+    char *signs = signs_for_spaces(text, c.settings.tokenizer);
+    c.target = new_vocab(&c.settings, &signs, 1);
+    config->source_vocab = c.source.count;
+    config->target_vocab = c.target.count;
+    c.trainer = fresh_trainer(gpt_outline, config, &c.settings.recipe);
+    free(signs);
     return c;
 }
 
 // What is reported and saved while a model is trained.
 typedef struct {
     Checkpoint *checkpoint;
-    const char *model;           // where it is saved
-    const GptText *text, *valid; // valid may be NULL
-    Loss since;                  // of the steps since the last report
-    double shown;                // when something was said
+    const char *model;   // where it is saved
+    GptText text, valid; // valid may be empty
+    Loss since;          // of the steps since the last report
+    double shown;        // when something was said
 } Progress;
 
-// After each step. REPORTS times in all it reports, evaluates the held-out text
+// After each step. Twenty times in all it reports, evaluates the held-out text
 // and saves the model; in between, a terminal shows how far it has come.
 void report_progress(Progress *p, Loss loss) {
     Trainer *t = &p->checkpoint->trainer;
     int64_t steps = t->recipe.steps;
-    bool terminal = is_terminal(stderr);
-    bool report = t->step == steps
-               || t->step % (steps > REPORTS ? steps / REPORTS : 1) == 0;
+    bool terminal = is_terminal(stderr), report = time_to_look(t->step, steps);
     p->since = add_losses(p->since, loss);
     if (!report && (!terminal || now() - p->shown < 0.2))
         return;
     p->shown = now();
     fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  %.4f bits per character",
-            terminal ? "\r" : "", t->step, steps, bits(p->since, p->text));
+            terminal ? "\r" : "", t->step, steps, bits(p->since, &p->text));
     if (!report)
         return;
-    if (p->valid) {
-        Loss held_out = gpt_evaluate(t->model, p->valid->tokens, &t->arena);
-        fprintf(stderr, ", held out %.4f", bits(held_out, p->valid));
+    if (p->valid.characters) {
+        Loss held_out = gpt_evaluate(t->model, p->valid.tokens, &t->arena);
+        fprintf(stderr, ", held out %.4f", bits(held_out, &p->valid));
     }
     fputc('\n', stderr);
     p->since = (Loss){0};
     save_checkpoint(p->checkpoint, p->model);
 }
 
-// Trains until the last step or until Ctrl-C, with all threads or with one,
-// whichever is faster (chapter 11).
+// Trains until the last step or until a signal, with all threads or with one,
+// whichever is faster (chapter 15).
 void run_gpt_training(Progress *p) {
     Trainer *t = &p->checkpoint->trainer;
-    double seconds = 0;
+    int64_t first = t->step;
     Pace pace = {.all = 1};
 #ifdef _OPENMP
     pace.all = omp_get_max_threads();
 #endif
-    if (t->step >= t->recipe.steps)
-        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
-                "more --steps\n", t->step);
-    for (int64_t k = 0; t->step < t->recipe.steps && !stop_signal; k++) {
-        set_pace(&pace, k, seconds, 1);
+#ifdef SIGPIPE
+    signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
+#endif
+    handle_signals(remember_signal);
+    set_pace(&pace, 0, 0, 1);
+    while (t->step < t->recipe.steps && !stop_signal) {
         double started = now();
-        Loss loss = gpt_train_step(t, p->text->tokens);
-        seconds = now() - started;
-        if (!isfinite(loss.loss))
-            fail("step %" PRId64 ": the loss is not a number any more; try a "
-                 "smaller --lr", t->step);
-        report_progress(p, loss);
+        Step step = gpt_train_step(t, p->text.tokens);
+        if (t->step != step.step)
+            fail("step %" PRId64 ": the loss or its gradient is not finite any "
+                 "more; try a smaller --lr", step.step);
+        set_pace(&pace, t->step - first, now() - started, 1);
+        report_progress(p, step.loss);
     }
     if (stop_signal) {
         save_checkpoint(p->checkpoint, p->model);
@@ -561,47 +515,62 @@ void run_gpt_training(Progress *p) {
     }
 }
 
+// No file may be both input and output, and a model may replace nothing but a
+// model. A folder that cannot be written is noticed now, not after an hour.
+void check_files(const Settings *s, const char *text) {
+    if (same_file(s->model, text)
+        || (s->valid && same_file(s->model, s->valid)))
+        wrong_use("%s would be overwritten", s->model);
+    NewFile trial = new_file(s->model);
+    discard_file(&trial);
+    if (kind_of_file(s->model) == REGULAR && !is_model(s->model))
+        fail("%s is not a model, and is not replaced by one: choose another "
+             "name", s->model);
+}
+
 // gpt train TEXT
 void gpt_train(const Request *r) {
     const Settings *s = &r->settings;
     const char *path = r->operand[0];
-    if (same_file(s->model, path)
-        || (s->valid && same_file(s->model, s->valid)))
-        wrong_use("%s would be overwritten", s->model);
-    char *text = read_text(path), *held_out = NULL;
-    NewFile trial = new_file(s->model); // better to find out now
-    discard_file(&trial);
+    check_files(s, path);
+    char *text = read_text(path);
     Checkpoint c = begin_training(r, text);
+    const Trainer *t = &c.trainer;
     const Config *m = &c.settings.config;
-    GptText train = number_text(path, text, &c, m->max_len), valid = {0};
+    Progress p = {.checkpoint = &c, .model = s->model, .shown = now(),
+                  .text = number_text(path, text, &c, m->max_len)};
     if (s->valid)
-        valid = number_text(s->valid, held_out = read_text(s->valid), &c, 1);
+        p.valid = number_text(s->valid, read_text(s->valid), &c, 1);
     char number[32];
     fprintf(stderr, "%d characters, %d tokens of %d kinds; %s parameters in %d "
-            "layers\n", train.characters, train.tokens.length, c.target.count,
-            with_commas(number, c.trainer.model->count), m->layers);
+            "layers\n", p.text.characters, p.text.tokens.length, c.target.count,
+            with_commas(number, t->model->list.count), m->layers);
     if (!s->resume && kind_of_file(s->model) == REGULAR)
         fprintf(stderr, "%s is there already and will be replaced; --resume "
                 "would go on with it\n", s->model);
-    stop_at(SIGINT);
-    stop_at(SIGTERM);
-    Progress progress = {.checkpoint = &c, .model = s->model, .text = &train,
-                         .valid = s->valid ? &valid : NULL, .shown = now()};
-    run_gpt_training(&progress);
-    free(train.tokens.id);
-    free(valid.tokens.id);
-    free(text);
-    free(held_out);
+    if (t->step >= t->recipe.steps)
+        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
+                "more --steps\n", t->step);
+    run_gpt_training(&p);
+    free(p.text.tokens.id);
+    free(p.valid.tokens.id);
     checkpoint_free(&c);
 }
 
 // ### generate
 
+// What is wrong with a prompt; NULL if nothing is. Carriage returns are no
+// tokens.
+const char *wrong_prompt(const char *text) {
+    return !valid_utf8(text) ? "not valid UTF-8"
+         : !text[strspn(text, "\r")] ? "empty" : NULL;
+}
+
 // gpt generate MODEL [PROMPT]
 void gpt_generate(const Request *r) {
-    const char *text = r->operand[1];
-    if (!*text || !valid_utf8(text))
-        wrong_use("the prompt is %s", *text ? "not valid UTF-8" : "empty");
+    const char *text = r->operand[1], *wrong = wrong_prompt(text);
+    if (wrong)
+        wrong_use("the prompt is %s", wrong);
     Checkpoint c = load_gpt(r->operand[0], false);
     Sentence prompt = tokens_of(text, &c.target, c.settings.tokenizer);
     int unknown = unknowns(prompt.id, prompt.length);
@@ -619,6 +588,9 @@ void gpt_generate(const Request *r) {
 #ifndef GPT_NO_MAIN
 int main(int argc, char **argv) {
     open_closed_streams();
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+#endif
     Request r = read_request(argc, argv);
     if (r.settings.help)
         print_gpt_help();

@@ -23,20 +23,17 @@
 // All of it: the list of tensors, and a forward and a backward pass of three
 // lines each.
 
-// The embedding, positions, the layers. The output layer has only a bias.
-void list_gpt(Transformer *t) {
-    const Config *c = &t->config;
-    list_table(t, &t->target_embedding, c->target_vocab, "embedding");
-    list_table(t, &t->target_positions, c->max_len, "positions");
-    list_encoder(t);
-    list(t, &t->output.bias, 1, c->target_vocab, INIT_ZEROS,
-         join("output", ".bias"));
-}
-
-// A GPT in one of its four roles, all numbers zero; transformer_free frees it.
-Transformer *gpt_zeros(const Config *config) {
-    Transformer *t = encoder_zeros(config, list_gpt);
-    t->output.weight = transposed(t->target_embedding);
+// The embedding, positions, the layers; the output layer has only a bias.
+// Without memory for the numbers; transformer_place ties it to the embedding.
+Transformer *gpt_outline(const Config *c) {
+    Transformer *t = encoder_outline(c);
+    TensorList *l = &t->list;
+    list_table(l, &t->target_embedding, c->target_vocab, c->d_model,
+               "embedding");
+    list_table(l, &t->target_positions, c->max_len, c->d_model, "positions");
+    list_encoder(l, &t->encoder, c);
+    list_tensor(l, &t->output.bias, 1, c->target_vocab, INIT_ZEROS,
+                join("output", ".bias"));
     return t;
 }
 
@@ -56,8 +53,8 @@ Mat gpt_forward(Pass *pass, GptSaved *s, const Transformer *t, const int *ids,
     return linear_forward(pass, &t->output, s->hidden);       // (3) logits
 }
 
-// dlogits (B·T,V) -> all gradients, added to g, which gpt_zeros has made. The
-// embedding's matrix is used twice, and gets a gradient from (3) and from (1).
+// dlogits (B·T,V) -> all gradients, added to g. The embedding's matrix is used
+// twice, and gets a gradient from (3) and from (1).
 void gpt_backward(Pass *pass, const GptSaved *s, const Transformer *t,
                   Transformer *g, Mat dlogits) {
     Mat dx = arena_zeros(pass->arena, s->hidden.rows, s->hidden.cols);
@@ -95,13 +92,13 @@ Loss gpt_gradient(Pass *pass, const Transformer *t, Transformer *g,
 
 // An empty cache with room for P positions of B texts.
 Cache gpt_cache(Arena *arena, const Transformer *t, int B) {
-    int L = t->config.layers, P = t->config.max_len, D = t->config.d_model;
+    int L = t->config.layers;
     Cache c = {.model = t};
     c.layer = arena_take(arena, (size_t)L, sizeof *c.layer);
     for (int l = 0; l < L; l++)
-        c.layer[l].self = (MultiHeadSaved){
-            .sentences = B, .heads = t->config.heads,
-            .k = arena_mat(arena, B * P, D), .v = arena_mat(arena, B * P, D)};
+        c.layer[l].self = empty_cache(
+            arena, &t->encoder.layer[l].self_attention.multi_head,
+            B * t->config.max_len);
     return c;
 }
 
@@ -114,8 +111,7 @@ Mat gpt_layer_step(Pass *pass, const EncoderLayer *w, MultiHeadSaved *cache,
     // (1) self-attention
     Mat h = residual_enter(pass, &r, &self->norm, x);
     extend_cache(pass, cache, &self->multi_head, h, t);
-    Mat y = attend_to_cache(pass, cache, &self->multi_head, h, t + 1,
-                            (Mask){0});
+    Mat y = attend(pass, cache, &self->multi_head, h, t + 1, (Mask){0});
     x = residual_leave(pass, &r, &self->norm, x, y);
     // (2) feed-forward network
     return ffn_sublayer_forward(pass, &f, &w->feed_forward, x);

@@ -18,6 +18,12 @@
 // transformer.c it is row b·T + t.) Block t of a matrix is the rows t·B …
 // t·B+B-1. All sentences of a batch have the same length: there is no padding.
 
+// What a Pass must know of a model: here, only that nothing is dropped.
+const Config without_dropout = {0};
+
+// No positions, or no first state.
+const Mat none = {0};
+
 // Block t, of B rows.
 Mat block(Mat m, int t, int B) {
     return slice_rows(m, t * B, B);
@@ -152,7 +158,6 @@ void lstm_inputs(Arena *arena, Mat gates, const Lstm *w, Mat x) {
 // before is one large product over all steps.
 Mat lstm_forward(Arena *arena, LstmSaved *s, const Lstm *w, Mat x, int B) {
     int T = x.rows / B;
-    Mat none = {0};
     lstm_start(arena, s, w, B, T, none, none);
     lstm_inputs(arena, s->gates, w, x);
     for (int t = 0; t < T; t++)
@@ -462,60 +467,39 @@ typedef struct {
     Lstm decoder;       // E to H, with attention E+H to H
     Additive attention; // if A > 0
     Linear output;      // (H,V), with attention (2H,V)
-    Transformer book;   // of it only the list of tensors and their numbers
+    TensorList list;    // of all the above
 } Rnn;
 
-// The names and shapes, in the list of a Transformer, so that list, initialize
-// and whatever else goes through such a list serves here too.
-void list_lstm(Transformer *book, Lstm *w, int I, int H, const char *name) {
-    list_linear(book, &w->input, I, 4 * H, join(name, ".input"));
-    list(book, &w->recurrent, H, 4 * H, INIT_XAVIER, join(name, ".recurrent"));
+void list_lstm(TensorList *l, Lstm *w, int I, int H, const char *name) {
+    list_linear(l, &w->input, I, 4 * H, join(name, ".input"));
+    list_tensor(l, &w->recurrent, H, 4 * H, INIT_XAVIER,
+                join(name, ".recurrent"));
 }
 
-void list_rnn(Rnn *r) {
-    int V = r->config.vocab, E = r->config.embedding, H = r->config.hidden;
-    int A = r->config.attention, context = A > 0 ? H : 0;
-    Transformer *book = &r->book;
-    list_table(book, &r->source_embedding, V, "source_embedding");
-    list_table(book, &r->target_embedding, V, "target_embedding");
-    list_lstm(book, &r->encoder, E, H, "encoder");
-    list_lstm(book, &r->decoder, E + context, H, "decoder");
-    if (A > 0) {
-        list(book, &r->attention.memory, H, A, INIT_XAVIER,
-             join("attention", ".memory"));
-        list(book, &r->attention.query, H, A, INIT_XAVIER,
-             join("attention", ".query"));
-        list(book, &r->attention.score, 1, A, INIT_XAVIER,
-             join("attention", ".score"));
-    }
-    list_linear(book, &r->output, H + context, V, join("output", ""));
-}
-
-// Gives each tensor of a list its place in one block of zeros.
-void place_tensors(Transformer *book) {
-    book->values = allocate(book->count, sizeof(real));
-    real *next = book->values;
-    for (int i = 0; i < book->tensors; i++) {
-        Tensor *tensor = &book->tensor[i];
-        *tensor->mat = mat(next, tensor->rows, tensor->cols);
-        next += (size_t)tensor->rows * (size_t)tensor->cols;
-    }
-}
-
-// In one of its four roles (parameters, gradients, Adam's two moments), all
-// numbers zero; initialize(&r->book, seed) makes a start. Freed by rnn_free.
+// A model or its gradients, all numbers zero; initialize(&r->list, seed) makes
+// a start. Freed by rnn_free.
 Rnn *rnn_zeros(const RnnConfig *config) {
+    int V = config->vocab, E = config->embedding, H = config->hidden;
+    int A = config->attention, context = A > 0 ? H : 0;
     Rnn *r = allocate(1, sizeof *r);
+    TensorList *l = &r->list;
     r->config = *config;
-    r->book.config.d_model = config->embedding;
-    list_rnn(r);
-    place_tensors(&r->book);
+    list_table(l, &r->source_embedding, V, E, "source_embedding");
+    list_table(l, &r->target_embedding, V, E, "target_embedding");
+    list_lstm(l, &r->encoder, E, H, "encoder");
+    list_lstm(l, &r->decoder, E + context, H, "decoder");
+    if (A > 0) {
+        list_table(l, &r->attention.memory, H, A, "attention.memory");
+        list_table(l, &r->attention.query, H, A, "attention.query");
+        list_table(l, &r->attention.score, 1, A, "attention.score");
+    }
+    list_linear(l, &r->output, H + context, V, join("output", ""));
+    place_tensors(l);
     return r;
 }
 
 void rnn_free(Rnn *r) {
-    free(r->book.tensor);
-    free(r->book.values);
+    list_free(&r->list);
     free(r);
 }
 
@@ -547,7 +531,6 @@ void decoder_step_forward(Pass *pass, RnnSaved *s, const Rnn *w, Mat logits,
     int B = s->B, E = w->config.embedding, H = w->config.hidden;
     Mat x = block(s->target_x, t, B), features = block(s->features, t, B);
     EmbeddingSaved here;
-    Mat none = {0};
     copy(slice_cols(x, 0, E),                                // (1) word
          embedding_forward(pass, &here, w->target_embedding, none,
                            s->input + t * B, 1));
@@ -565,15 +548,14 @@ void decoder_step_forward(Pass *pass, RnnSaved *s, const Rnn *w, Mat logits,
 }
 
 // batch -> logits (T·B,V), step by step. own (T): whether the model's own word
-// goes in at step t instead of the true one; with all true this is greedy
-// decoding, and batch->expected is not looked at.
+// goes in at step t instead of the true one; NULL: at every step, which is
+// greedy decoding and does not look at batch->expected.
 Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
                 const bool *own) {
     int B = batch->sentences, S = batch->source_length;
     int T = batch->target_length, E = w->config.embedding, H = w->config.hidden;
     int context = w->config.attention > 0 ? H : 0;
-    Pass pass = {.arena = arena, .sentences = B};
-    Mat none = {0};
+    Pass pass = {.arena = arena, .config = &without_dropout, .sentences = B};
     *s = (RnnSaved){.B = B, .S = S, .T = T};
     s->source = by_time(arena, batch->source, B, S);
     s->expected = by_time(arena, batch->expected, B, T);
@@ -592,7 +574,7 @@ Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
     s->features = arena_mat(arena, T * B, H + context);
     Mat logits = arena_mat(arena, T * B, w->config.vocab);
     for (int t = 0; t < T; t++) {                            // (4) decoder
-        choose_input(s, logits, t, own[t]);
+        choose_input(s, logits, t, !own || own[t]);
         decoder_step_forward(&pass, s, w, logits, t);
     }
     return logits;
@@ -602,10 +584,7 @@ Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
 void rnn_translate(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
                    int *out) {
     int B = batch->sentences, T = batch->target_length;
-    bool *own = arena_take(arena, (size_t)T, sizeof *own);
-    for (int t = 0; t < T; t++)
-        own[t] = true;
-    Mat logits = rnn_forward(arena, s, w, batch, own);
+    Mat logits = rnn_forward(arena, s, w, batch, NULL);
     for (int i = 0; i < B * T; i++)
         out[i % B * T + i / B] = arg_max(row(logits, i), 0, logits.cols);
 }
@@ -638,7 +617,6 @@ void decoder_backward_steps(Arena *arena, LstmFlow *d, AdditiveFlow *a, Rnn *dw,
 void rnn_backward(Arena *arena, Rnn *dw, Mat dlogits, const RnnSaved *s,
                   const Rnn *w) {
     int E = w->config.embedding, N = s->T * s->B;
-    Mat none = {0};
     Mat dfeatures = arena_zeros(arena, N, s->features.cols);
     linear_backward(dfeatures, &dw->output, dlogits, s->features, &w->output);
     LstmFlow d = lstm_flow(arena, &s->decoder, &w->decoder); // (4) decoder
@@ -675,16 +653,7 @@ void rnn_backward(Arena *arena, Rnn *dw, Mat dlogits, const RnnSaved *s,
 // lab 8 learn, jump back to where they began, and learn again. (The paper's
 // rate falls, and its gradients are those of larger batches.)
 
-// adam_step with PyTorch's numbers.
-void slow_adam_step(real *p, real *m, real *v, const real *gradient, size_t n,
-                    double factor, double rate, long t) {
-    const real beta2 = (real)0.999, rest2 = (real)0.001;
-    real step = (real)(rate / (1 - pow(0.9, (double)t)));
-    real root = (real)(1 / sqrt(1 - pow(0.999, (double)t)));
-    for (size_t i = 0; i < n; i++) {
-        real g = gradient[i] * (real)factor;
-        m[i] = (real)0.9 * m[i] + (real)0.1 * g;
-        v[i] = beta2 * v[i] + rest2 * g * g;
-        p[i] -= step * m[i] / (REAL(sqrt)(v[i]) * root + (real)1e-8);
-    }
+// With PyTorch's numbers, for adam_step.
+Adam slow_adam(real *p, real *m, real *v, const real *gradient, size_t count) {
+    return (Adam){p, m, v, gradient, count, 0.9, 0.999, 1e-8};
 }

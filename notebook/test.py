@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Tests of make.py and lab.py with small labs that need no training, and of the
-program gpt with a small model.
+"""Tests of make.py and lab.py with small labs that need no training, of the
+program gpt with a small model, and of what labs 15 and 16 do with a text of
+one's own.
 
     python3 notebook/test.py
 
 Each test states its claim. The last line is "N passed, N failed".
 """
+import json
 import os
 import random
+import re
+import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -36,6 +41,8 @@ LABS = {
     "05-trained": "lab.learned('a', 1, within=0.1)",
     "10-missing": "lab.exact('a', 1)\nif OFF == 0: lab.exact('b', 1)",
 }
+ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
+SMALL = ("--d-model", 8, "--heads", 2, "--layers", 1, "--context", 16)
 count = {True: 0, False: 0}
 
 
@@ -176,11 +183,15 @@ def text_of(folder, name):
         return file.read().split('"outputs"')[-1]
 
 
-def gpt(folder, *words):
+def program(name, words):
+    return [f"{ROOT}/build/notebook/{name}",
+            *(word if isinstance(word, bytes) else str(word) for word in words)]
+
+
+def gpt(folder, *words, **how):
     return subprocess.run(
-        [f"{ROOT}/build/notebook/gpt", *map(str, words)], cwd=folder,
-        capture_output=True, check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"})
+        program("gpt", words), cwd=folder, capture_output=True, check=False,
+        env=ALONE, **how)
 
 
 def refused(done, status, *words):
@@ -201,12 +212,10 @@ def write(folder, name, content):
 
 
 def test_gpt_use(folder):
-    subprocess.run(["make", "-s", "build/notebook/gpt"], cwd=ROOT, check=True)
     text = "".join(f"line {k}:\tüber {k * k % 97}\n" for k in range(400))
     write(folder, "text", text.encode())
-    small = ("--d-model", 8, "--heads", 2, "--layers", 1, "--context", 16)
     for tokens in ("char", "bpe"):
-        done = gpt(folder, "train", "text", "--tokens", tokens, *small,
+        done = gpt(folder, "train", "text", "--tokens", tokens, *SMALL,
                    "--steps", 40, "--valid", "text", "--model", tokens)
         claim(f"gpt learns a text of its own ({tokens})", done.returncode == 0
               and b"step 40/40" in done.stderr, done.stderr)
@@ -219,11 +228,18 @@ def test_gpt_use(folder):
                     "--seed", 2)
         claim("one seed gives one text, another seed another",
               done.stdout == again.stdout != other.stdout)
-    gpt(folder, "train", "text", *small, "--steps", 17, "--model", "two")
-    gpt(folder, "train", "text", "--resume", "--steps", 40, "--model", "two")
-    gpt(folder, "train", "text", *small, "--steps", 40, "--model", "one")
-    claim("a training that is resumed ends in the same bytes",
-          bytes_of(folder, "one") == bytes_of(folder, "two"))
+    gpt(folder, "train", "text", *SMALL, "--steps", 40, "--model", "one")
+    for more in ((), SMALL):
+        gpt(folder, "train", "text", *SMALL, "--steps", 17, "--model", "two")
+        done = gpt(folder, "train", "text", *more, "--resume", "--steps", 40,
+                   "--model", "two")
+        claim(f"a run that is resumed with {len(more)} words more of its command "
+              "ends in the same bytes",
+              bytes_of(folder, "one") == bytes_of(folder, "two"), done.stderr)
+    done = gpt(folder, "train", "text", "--resume", "--dropout", 0.5, "--steps",
+               41, "--model", "two")
+    claim("a new --dropout holds everywhere", done.returncode == 0
+          and bytes_of(folder, "two").count(b'dropout":"0.5"') == 3, done.stderr)
     with subprocess.Popen([f"{ROOT}/build/notebook/gpt", "train", "text",
                            "--steps", "1000000", "--model", "stopped"],
                           cwd=folder, stderr=subprocess.PIPE) as process:
@@ -247,7 +263,9 @@ def test_gpt_refuses(folder):
                   ("train", "text", "--merges", 5),
                   ("train", "text", "--model", "text"),
                   ("train", "text", "--tokens", "word"),
-                  ("train", "text", "--resume", "--layers", 2),
+                  ("train", "text", "--model", "char", "--resume", "--layers", 2),
+                  ("train", "text", "--model", ""), ("generate", "char", "\r"),
+                  ("generate", "char", b"\xff"),
                   ("generate", "char", "--top-p", 0),
                   ("generate", "char", "a", "--top-k", "x"),
                   ("generate", "char", "--steps", 5), ("generate", "char", "")):
@@ -270,10 +288,152 @@ def test_gpt_refuses(folder):
     claim("100 damaged models are refused in one line each", not wrong, wrong)
 
 
+def started(folder, *words):
+    """gpt, training, after its first line."""
+    process = subprocess.Popen(program("gpt", ("train", "text", *words)),
+                               cwd=folder, stderr=subprocess.PIPE, env=ALONE)
+    process.stderr.readline()
+    time.sleep(0.3)
+    return process
+
+
+def ended(process, within):
+    """Its status; None if it has to be killed."""
+    try:
+        return process.wait(within)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return None
+    finally:
+        process.stderr.close()
+
+
+def test_gpt_ends(folder):
+    long = ("--steps", 1000000, "--model")
+    for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = started(folder, *SMALL, *long, which.name)
+        process.send_signal(which)
+        status = ended(process, 60)
+        claim(f"{which.name} ends a run after it was saved",
+              status == 128 + which
+              and gpt(folder, "generate", which.name).returncode == 0, status)
+    process = started(folder, "--batch", 2000, *long, "long")
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    status = ended(process, 3)
+    claim("another signal behind it ends it at once", status == -signal.SIGINT,
+          status)
+    process = started(folder, *SMALL, *long, "unread")
+    process.stderr.close()
+    process.send_signal(signal.SIGINT)
+    status = ended(process, 60)
+    claim("nobody reads its messages any more: it saves all the same",
+          status == 130 and gpt(folder, "generate", "unread").returncode == 0,
+          status)
+    before = bytes_of(folder, "one")
+    done = gpt(folder, "train", "text", *SMALL, "--steps", 1, "--model", "one",
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                     (4096, 4096)))
+    claim("a file that may not grow so large: it is said, and the old one stays",
+          done.returncode == 1 and b"cannot write one: " in done.stderr
+          and bytes_of(folder, "one") == before, (done.returncode, done.stderr))
+
+
+def changed(model, change):
+    """The bytes of a model after change(metadata, tensors), where tensors are
+    {name: (shape, numbers)}."""
+    end = 8 + int.from_bytes(model[:8], "little")
+    header = json.loads(model[8:end])
+    metadata = header.pop("__metadata__")
+    tensors = {}
+    for name, entry in header.items():
+        first, last = (end + place for place in entry["data_offsets"])
+        tensors[name] = (entry["shape"], list(struct.unpack(
+            f"<{(last - first) // 4}f", model[first:last])))
+    change(metadata, tensors)
+    header, data = {"__metadata__": metadata}, b""
+    for name, (shape, values) in tensors.items():
+        first = len(data)
+        data += struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [first, len(data)]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def speechless(metadata, tensors):
+    """Nothing but the special tokens."""
+    metadata["target_vocabulary"] = "<pad>\n<start>\n<end>\n<unknown>"
+    for name, (shape, values) in tensors.items():
+        if re.fullmatch(r"(adam\..\.)?(embedding\.weight|output\.bias)", name):
+            width = shape[1] if len(shape) == 2 else 1
+            tensors[name] = [4, *shape[1:]], values[:4 * width]
+
+
+def steep(_, tensors):
+    """A loss that is finite, and a gradient whose norm is not."""
+    for name, (shape, values) in tensors.items():
+        factor = {"encoder.norm.gain": 1e25, "embedding.weight": 1e-30}
+        tensors[name] = shape, [x * factor.get(name, 1) for x in values]
+
+
+def test_gpt_models(folder):
+    model = bytes_of(folder, "one")
+    claim("the tests can write a model",
+          changed(model, lambda *_: None)[8:].replace(b" ", b"")
+          == model[8:].replace(b" ", b""))
+    write(folder, "speechless", changed(model, speechless))
+    done = gpt(folder, "generate", "speechless")
+    claim("a model of special tokens alone is refused",
+          refused(done, 1, "speechless", "special"), done.stderr)
+    write(folder, "steep", changed(model, steep))
+    before = bytes_of(folder, "steep")
+    done = gpt(folder, "train", "text", "--resume", "--steps", 50, "--model",
+               "steep")
+    claim("a gradient that is not finite ends a run; nothing is saved",
+          done.returncode == 1 and b"step 41: " in done.stderr
+          and bytes_of(folder, "steep") == before, done.stderr)
+    before = bytes_of(folder, "text")
+    done = gpt(folder, "train", "one", "--model", "text")
+    claim("a file that is no model is not replaced by one",
+          refused(done, 1, "text is not a model")
+          and bytes_of(folder, "text") == before, done.stderr)
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as yes:
+        done = gpt(folder, "train", "/dev/stdin", stdin=yes.stdout,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                         (2**30, 2**30)))
+        yes.kill()
+    claim("a text without an end is refused when 64 MB are read",
+          refused(done, 1, "/dev/stdin", "more than 64 MB"), done.stderr)
+
+
+def test_labs_refuse(folder):
+    for name, words, wrong in (
+            ("15-classifier", ("hidden", 0, "none", 0, 1, b"off \xff"), "UTF-8"),
+            ("16-gpt", ("next", f"{folder}/char", b"\xff", 1, 0, 1), "UTF-8"),
+            ("16-gpt", ("next", f"{folder}/char", "", 1, 0, 1), "empty")):
+        try:
+            done = subprocess.run(program(name, words), cwd=ROOT, timeout=60,
+                                  capture_output=True, check=False)
+        except subprocess.TimeoutExpired:
+            claim(f"{name} comes to its end: {words[-1]}", False)
+            continue
+        claim(f"{name} refuses {words}", refused(done, 1, wrong),
+              (done.returncode, done.stderr))
+
+
 def main():
+    subprocess.run(["make", "-s", *(f"build/notebook/{name}" for name in
+                                    ("gpt", "15-classifier", "16-gpt"))],
+                   cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory() as folder:
         test_gpt_use(folder)
         test_gpt_refuses(folder)
+        test_gpt_ends(folder)
+        test_gpt_models(folder)
+        test_labs_refuse(folder)
     with tempfile.TemporaryDirectory() as folder:
         project(folder)
         test_numbers(folder)

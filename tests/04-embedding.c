@@ -12,7 +12,7 @@ typedef struct {
 
 Mat forward(const Case *c, EmbeddingSaved *s) {
     Config config = {.d_model = D};
-    Pass pass = {&room, &config, (real)c->rate, 11, B};
+    Pass pass = pass_dropping(&config, c->rate, 11, B);
     return embedding_forward(&pass, s, c->table, c->positions, ids, T);
 }
 

@@ -12,7 +12,7 @@ typedef struct {
 } Case;
 
 Mat forward(Case *c, Pass *pass, FeedForwardSaved *s) {
-    *pass = (Pass){&room, &c->config, (real)c->rate, 3, 1};
+    *pass = pass_dropping(&c->config, c->rate, 3, 1);
     return ffn_forward(pass, s, &c->w, c->x);
 }
 

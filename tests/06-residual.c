@@ -14,7 +14,7 @@ typedef struct {
 double norm_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
-    Pass pass = {&room, &c->config, 0, 0, 1};
+    Pass pass = pass_dropping(&c->config, 0, 0, 1);
     NormSaved s;
     double value = project(norm_forward(&pass, &s, &c->w, c->x), c->upstream);
     arena_release(&room, mark);
@@ -101,7 +101,7 @@ void test_by_hand(void) {
 
 // A residual around the sub-layer y(h) = h ⊙ h (squares), whose derivative is 2h.
 Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h) {
-    *pass = (Pass){&room, &c->config, (real)c->rate, 17, 1};
+    *pass = pass_dropping(&c->config, c->rate, 17, 1);
     *h = residual_enter(pass, s, &c->w, c->x);
     Mat y = arena_mat(&room, N, D);
     for (int i = 0; i < N * D; i++)

@@ -10,7 +10,7 @@ typedef struct {
 } Case;
 
 Mat forward(Case *c, Pass *pass, EncoderSaved *s) {
-    *pass = (Pass){&room, &c->model->config, (real)c->rate, 31, B};
+    *pass = pass_dropping(&c->model->config, c->rate, 31, B);
     Mask mask = padding_mask(&room, source_ids, B, S);
     return encoder_forward(pass, s, &c->model->encoder, c->x, mask);
 }

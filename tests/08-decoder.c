@@ -10,7 +10,7 @@ typedef struct {
 } Case;
 
 Mat forward(Case *c, Pass *pass, DecoderSaved *s) {
-    *pass = (Pass){&room, &c->model->config, 0, 31, B};
+    *pass = pass_dropping(&c->model->config, 0, 31, B);
     Masks masks = {padding_mask(&room, source_ids, B, S),
                    causal_padding_mask(&room, input_ids, B, T)};
     return decoder_forward(pass, s, &c->model->decoder, c->x, c->memory,
@@ -65,16 +65,17 @@ void test_list(void) {
     Transformer *t = transformer_outline(&config);
     size_t encoder = 0, listed = 0;
     bool unique = true;
-    for (int i = 0; i < t->tensors; i++) {
-        size_t size = (size_t)t->tensor[i].rows * (size_t)t->tensor[i].cols;
+    for (int i = 0; i < t->list.tensors; i++) {
+        const Tensor *tensor = &t->list.tensor[i];
+        const char *name = tensor->name.text;
+        size_t size = (size_t)tensor->rows * (size_t)tensor->cols;
         listed += size;
-        encoder += in_encoder(t->tensor[i].name.text) ? size : 0;
+        encoder += in_encoder(name) ? size : 0;
         for (int j = 0; j < i; j++)
-            unique = unique && strcmp(t->tensor[i].name.text,
-                                      t->tensor[j].name.text);
+            unique = unique && strcmp(name, t->list.tensor[j].name.text);
     }
     CLAIM(encoder == 24034304, "the article's encoder has 24,034,304 parameters");
-    CLAIM(listed == t->count, "count is the sum of all sizes");
+    CLAIM(listed == t->list.count, "count is the sum of all sizes");
     CLAIM(unique, "no two tensors have the same name");
     transformer_free(t);
 }
@@ -85,17 +86,22 @@ void test_memory(void) {
     config.norm = PRE_NORM;
     config.positions = LEARNED;
     Transformer *t = transformer_new(&config);
-    for (int i = 0; i < t->tensors; i++)
-        fill(*t->tensor[i].mat, 1);
+    for (int i = 0; i < t->list.tensors; i++)
+        fill(*t->list.tensor[i].mat, 1);
     double total = 0;
-    for (size_t k = 0; k < t->count; k++)
-        total += t->values[k];
-    CLAIM(total == (double)t->count, "the tensors fill their block without gap or "
-          "overlap");
+    for (size_t k = 0; k < t->list.count; k++)
+        total += t->list.values[k];
+    CLAIM(total == (double)t->list.count,
+          "the tensors fill their block without gap or overlap");
     *at(t->target_embedding, 6, 3) = 42;
     CLAIM(*at(t->output.weight, 3, 6) == 42,
           "tied: the output matrix is the target embedding, transposed");
     transformer_free(t);
+}
+
+bool same_values(const Transformer *a, const Transformer *b) {
+    return !memcmp(a->list.values, b->list.values,
+                   a->list.count * sizeof(real));
 }
 
 void test_start(void) {
@@ -103,13 +109,12 @@ void test_start(void) {
     config.d_model = 120;
     config.d_ff = 480;
     Transformer *t = transformer_new(&config), *same = transformer_new(&config);
-    initialize(t, 3);
-    initialize(same, 3);
-    CLAIM(!memcmp(t->values, same->values, t->count * sizeof(real)),
-          "the same seed gives the same model");
+    initialize(&t->list, 3);
+    initialize(&same->list, 3);
+    CLAIM(same_values(t, same), "the same seed gives the same model");
     bool as_written = true;
-    for (int i = 0; i < t->tensors; i++) {
-        const Tensor *tensor = &t->tensor[i];
+    for (int i = 0; i < t->list.tensors; i++) {
+        const Tensor *tensor = &t->list.tensor[i];
         uint64_t state = random_key(3, FOR_PARAMETERS, (uint64_t)i);
         double limit = sqrt(6. / (tensor->rows + tensor->cols));
         for (int k = 0; k < tensor->rows * tensor->cols; k++) {
@@ -120,12 +125,10 @@ void test_start(void) {
         }
     }
     CLAIM(as_written, "each tensor has a sequence of its own, by its number");
-    initialize(same, 4);
-    CLAIM(memcmp(t->values, same->values, t->count * sizeof(real)),
-          "another seed another one");
-    initialize(same, 3);
-    CLAIM(!memcmp(t->values, same->values, t->count * sizeof(real)),
-          "whatever the model held before");
+    initialize(&same->list, 4);
+    CLAIM(!same_values(t, same), "another seed another one");
+    initialize(&same->list, 3);
+    CLAIM(same_values(t, same), "whatever the model held before");
     Mat w = t->encoder.layer[0].feed_forward.network.inner.weight;
     double limit = sqrt(6. / (120 + 480)), square = 0, most = 0;
     for (int k = 0; k < w.rows * w.cols; k++) {
@@ -149,35 +152,39 @@ void test_start(void) {
     transformer_free(same);
 }
 
-// The places of dropout in the model, in a list.
+// The places of dropout in the model, in a list, and whether each has the rate
+// that belongs there.
 typedef struct {
+    const Config *config;
     Dropout place[64];
     int count;
+    bool right;
 } Places;
 
-void add_place(Places *p, Dropout d) {
+void add_place(Places *p, Dropout d, double rate) {
     p->place[p->count++] = d;
+    p->right = p->right && d.rate == (real)rate;
 }
 
 void places_of_attention(Places *p, const AttentionSublayerSaved *s) {
-    add_place(p, s->multi_head.dropout);
-    add_place(p, s->residual.dropout);
+    add_place(p, s->multi_head.dropout, p->config->attention_dropout);
+    add_place(p, s->residual.dropout, p->config->dropout);
 }
 
 void places_of_ffn(Places *p, const FeedForwardSublayerSaved *s) {
-    add_place(p, s->network.dropout);
-    add_place(p, s->residual.dropout);
+    add_place(p, s->network.dropout, p->config->activation_dropout);
+    add_place(p, s->residual.dropout, p->config->dropout);
 }
 
 void test_dropout(void) {
     Config config = small_config();
-    ModelCase c = {random_transformer(&config), small_batch(), 0.5, 0};
+    ModelCase c = {random_transformer(&config), small_batch(), true, 0};
     Pass pass;
     Saved s;
-    Places p = {.count = 0};
+    Places p = {.config = &config, .right = true};
     model_logits(&c, &pass, &s);
-    add_place(&p, s.source.dropout);
-    add_place(&p, s.target.dropout);
+    add_place(&p, s.source.dropout, config.dropout);
+    add_place(&p, s.target.dropout, config.dropout);
     for (int l = 0; l < config.layers; l++) {
         places_of_attention(&p, &s.encoder.layer[l].self_attention);
         places_of_ffn(&p, &s.encoder.layer[l].feed_forward);
@@ -185,13 +192,12 @@ void test_dropout(void) {
         places_of_attention(&p, &s.decoder.layer[l].cross_attention);
         places_of_ffn(&p, &s.decoder.layer[l].feed_forward);
     }
-    bool rates = true, keys = true;
-    for (int i = 0; i < p.count; i++) {
-        rates = rates && p.place[i].rate == (real)0.5;
+    bool keys = true;
+    for (int i = 0; i < p.count; i++)
         for (int j = 0; j < i; j++)
             keys = keys && p.place[i].key != p.place[j].key;
-    }
-    CLAIM(rates, "all %d places of dropout have the rate of the pass", p.count);
+    CLAIM(p.right, "of %d places of dropout, attention weights have one rate, "
+          "inner layers another, all others the third", p.count);
     CLAIM(keys, "and each has noise of its own");
     transformer_free(c.model);
 }

@@ -100,7 +100,7 @@ int main(void) {
         const char *name = norm == POST_NORM ? "post-norm" : "pre-norm";
         Config config = small_config();
         config.norm = norm;
-        ModelCase c = {random_transformer(&config), small_batch(), 0, 0};
+        ModelCase c = {random_transformer(&config), small_batch(), false, 0};
         test_no_leak(&c, name);
         test_alone(&c, name);
         test_padding(&c, name);

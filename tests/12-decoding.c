@@ -9,7 +9,7 @@ void test_teacher_forced(int norm, int positions) {
     config.norm = norm;
     config.positions = positions;
     config.heads = norm == PRE_NORM ? 6 : 3; // more and less than their width
-    ModelCase c = {random_transformer(&config), small_batch(), 0, 0};
+    ModelCase c = {random_transformer(&config), small_batch(), false, 0};
     Pass pass;
     Saved s;
     Mat whole = model_logits(&c, &pass, &s);
@@ -248,6 +248,202 @@ void test_wide_beam(double A) {
           lengths[2], lengths[3]);
 }
 
+// A beam search without caches, stops and other cleverness, for up to three
+// hypotheses of up to seven tokens.
+enum { WIDEST = 3, TOKENS = 9 };
+
+typedef struct {
+    int token[TOKENS], length;
+    double sum; // of the logarithms of their probabilities
+} Beginning;
+
+// The larger sum first; of equal ones the one that was there first.
+int by_sum(const void *left, const void *right) {
+    const Beginning *a = left, *b = right;
+    return a->sum < b->sum ? 1 : a->sum > b->sum ? -1
+         : a < b ? -1 : 1;
+}
+
+// All that continue the beginning, in the order of their tokens: z (V)
+int continuations(Beginning *to, const Beginning *from, const real *z, int V) {
+    double sum = 0;
+    for (int j = 0; j < V; j++)
+        sum += exp(z[j]);
+    for (int j = END; j < V; j++, to++) {
+        *to = *from;
+        to->token[to->length++] = j;
+        to->sum += z[j] - log(sum);
+    }
+    return V - END;
+}
+
+// Sorts the candidates, and takes the first N: those that end go to `finished`,
+// the others are open. Returns how many are; *ended counts those that end.
+int keep_first(Beginning *open, Beginning *all, int count, int N,
+              Beginning *finished, int *ended) {
+    int opened = 0;
+    qsort(all, (size_t)count, sizeof *all, by_sum);
+    for (int i = 0; i < N && i < count; i++) {
+        int last = all[i].token[all[i].length - 1];
+        if (last == END || all[i].length == TOKENS)
+            finished[(*ended)++] = all[i];
+        else
+            open[opened++] = all[i];
+    }
+    return opened;
+}
+
+// Runs the whole decoder over each open hypothesis in each step, tries every
+// token, and stops when none is open. Returns how many have finished.
+int naive_beam(const Transformer *t, Sentence source, int N,
+               Beginning *finished) {
+    Beginning open[WIDEST] = {{.length = 0}}, all[WIDEST * TARGET_V];
+    int opened = 1, ended = 0;
+    while (opened > 0) {
+        int count = 0;
+        for (int r = 0; r < opened; r++) {
+            size_t mark = room.used;
+            int input[TOKENS + 1] = {START}, n = open[r].length;
+            memcpy(input + 1, open[r].token, sizeof(int) * (size_t)n);
+            Pass pass = {.arena = &room, .config = &t->config};
+            Saved s;
+            Batch batch = {1, source.length, n + 1, source.id, input, NULL};
+            Mat logits = transformer_forward(&pass, &s, t, &batch);
+            count += continuations(all + count, &open[r], row(logits, n),
+                                   TARGET_V);
+            arena_release(&room, mark);
+        }
+        opened = keep_first(open, all, count, N, finished, &ended);
+    }
+    return ended;
+}
+
+// The best of those that finished, the first if there are two; *score is its
+// score.
+const Beginning *best_finished(const Beginning *finished, int ended, double A,
+                               double *score) {
+    const Beginning *best = finished;
+    *score = -INFINITY;
+    for (const Beginning *f = finished; f < finished + ended; f++) {
+        double own = f->sum / pow((5 + f->length) / 6., A);
+        if (own > *score) {
+            best = f;
+            *score = own;
+        }
+    }
+    return best;
+}
+
+// What the naive search has found for a source.
+typedef struct {
+    Beginning finished[WIDEST * TOKENS];
+    int ended;
+} Naive;
+
+typedef struct {
+    int same, of, shortest, longest;
+} Compared;
+
+// Translations of n sources, found together, against those of the naive search.
+void compare_beams(Compared *c, const Transformer *t, const Sentence *source,
+                   const Naive *naive, int n, Search how) {
+    double score[3], best_score;
+    Sentence *own = translate_all(t, source, n, how, score, &room);
+    for (int i = 0; i < n; i++) {
+        const Beginning *best = best_finished(naive[i].finished, naive[i].ended,
+                                              how.length_penalty, &best_score);
+        c->same += own[i].length == best->length
+            && !memcmp(own[i].id, best->token,
+                       sizeof(int) * (size_t)best->length)
+            && fabs(score[i] - best_score) < 1e-9;
+        c->of++;
+        c->shortest = min_int(c->shortest, best->length);
+        c->longest = max_int(c->longest, best->length);
+    }
+    sentences_free(own, n);
+}
+
+// Models that end early, late and never.
+void test_naive_beam(int beam) {
+#ifdef TRANSFORMER_MALLOC
+    enum { MODELS = 6 }; // Valgrind takes its time
+#else
+    enum { MODELS = 240 };
+#endif
+    const double end[] = {-1000, 0, 0.5, 1, 1.5, 2};
+    Config config = small_config();
+    config.layers = 1;
+    config.max_len = TOKENS - 1;
+    Compared c = {.shortest = TOKENS};
+    Sentence *source = short_sources(3);
+    Naive naive[3];
+    for (int trial = 0; trial < MODELS; trial++) {
+        config.norm = trial % 2;
+        Transformer *t = random_transformer(&config);
+        t->output.bias.at[END] += (real)end[trial % 6];
+        for (int i = 0; i < 3; i++)
+            naive[i].ended = naive_beam(t, source[i], beam, naive[i].finished);
+        for (int A = 0; A <= 3; A++) {
+            compare_beams(&c, t, source, naive, 3, (Search){beam, A});
+            for (int i = 0; i < 3; i++)
+                compare_beams(&c, t, source + i, naive + i, 1,
+                              (Search){beam, A});
+        }
+        transformer_free(t);
+    }
+    CLAIM(c.same == c.of && c.shortest == 1 && c.longest == TOKENS,
+          "beam %d: %d random models, penalties 0 to 3, one source and three: "
+          "%d of %d translations and scores are those of a search that decodes "
+          "each hypothesis anew in each step (%d to %d tokens)", beam, MODELS,
+          c.same, c.of, c.shortest, c.longest);
+}
+
+// Whether hypothesis i of step t, followed back, is this beginning.
+bool same_hypothesis(const Beam *b, int N, int t, int i, const Beginning *own) {
+    Hypothesis h = b->step[t * N + i];
+    bool same = own->length == t && fabs(h.sum - own->sum) < 1e-9;
+    for (int k = t - 1; same && k >= 0; k--) {
+        same = h.token == own->token[k];
+        h = b->step[k * N + h.row];
+    }
+    return same;
+}
+
+// Which hypotheses a step keeps, in which order: random logits, and a penalty
+// so large that there is hope to the end.
+void test_kept_hypotheses(int N) {
+    enum { A = 300 };
+    int same = 0, of = 0, fewer = 0;
+    for (int trial = 0; trial < 50; trial++) {
+        Beginning open[WIDEST] = {{.length = 0}}, all[WIDEST * TARGET_V];
+        Beginning finished[WIDEST * TOKENS];
+        Beam b = beam_new(&room, N, TOKENS, TOKENS);
+        int opened = 1, ended = 0;
+        for (int t = 0; t < TOKENS && opened > 0; t++) {
+            Mat logits = random_mat(N, TARGET_V);
+            int count = 0;
+            for (int r = 0; r < N; r++) {
+                *at(logits, r, END) += 1;
+                if (r < opened)
+                    count += continuations(all + count, &open[r],
+                                           row(logits, r), TARGET_V);
+            }
+            opened = keep_first(open, all, count, N, finished, &ended);
+            bool equal = beam_step(&b, t, logits, A) == opened;
+            for (int i = 0; i < N; i++)
+                equal = equal
+                    && (i < opened ? same_hypothesis(&b, N, t + 1, i, &open[i])
+                                   : b.step[(t + 1) * N + i].sum == -INFINITY);
+            same += equal;
+            of++;
+            fewer += opened > 0 && opened < N && t > 0;
+        }
+    }
+    CLAIM(same == of && fewer > 9, "a beam of %d: after %d of %d steps the open "
+          "hypotheses, their sums and their order are those that sorting all "
+          "candidates gives (%d times some had finished)", N, same, of, fewer);
+}
+
 void test_log_sum_exp(void) {
     real high[] = {2000, 1999, 1998}, first[] = {2000, -2000, -2000};
     double sum = log(1 + exp(-1) + exp(-2));
@@ -456,6 +652,10 @@ void test_cut_off(void) {
     memset(out, 0, sizeof *out * B * P);
     beam_search(t, &batch, (Search){2, 0.6}, out, sum, &room);
     CLAIM(cut_in_place(out, P), "and of two");
+    Sentence source = {source_ids, S};
+    Sentence *all = translate_all(t, &source, 1, greedy, NULL, &room);
+    CLAIM(all->length == P, "and one of many: %d tokens", all->length);
+    sentences_free(all, 1);
     transformer_free(t);
 }
 
@@ -498,11 +698,37 @@ void test_bleu(void) {
     CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");
 }
 
-// Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats"
+// BLEU of more than one sentence, by hand: one translation is too long by two
+// words, others are too short by two.
+void test_bleu_of_corpus(void) {
+    int a[] = {4, 5, 6, 7, 8, END}, longer[] = {4, 5, 6, 7, 8, 9, 10, END};
+    int b[] = {11, 12, 13, 14, 15, 16, 17, END};
+    Match m = {0};
+    add_match(&m, (Sentence){longer, 8}, (Sentence){a, 6});
+    double first = bleu(&m);
+    CLAIM(fabs(first - 100 * pow(5. / 7 * 4 / 6 * 3 / 5 * 2 / 4, .25)) < 1e-9,
+          "too long by two words: no penalty, and no reward");
+    add_match(&m, (Sentence){b, 5}, (Sentence){b, 8});
+    CLAIM(fabs(bleu(&m) - 100 * pow(10. / 12 * 8 / 10 * 6 / 8 * 4 / 6, .25)) < 1e-9,
+          "one too long and one too short by as much: runs are added up before "
+          "they are divided, and there is no penalty");
+    add_match(&m, (Sentence){b, 5}, (Sentence){b, 8});
+    double shares = 15. / 17 * 12 / 14 * 9 / 11 * 6 / 8;
+    CLAIM(fabs(bleu(&m) - 100 * pow(shares, .25) * exp(1 - 19. / 17)) < 1e-9,
+          "the penalty is that of all words: 17, where the references have 19");
+    m = (Match){0};
+    add_match(&m, (Sentence){a, 4}, (Sentence){(int[]){4, 5, 6, 9, END}, 5});
+    CLAIM(m.matched[2] == 1 && m.matched[3] == 0 && bleu(&m) == 0,
+          "if no run of four words matches BLEU is 0, whatever shorter ones do");
+    add_match(&m, (Sentence){a, 6}, (Sentence){a, 6});
+    CLAIM(bleu(&m) > 0, "but one that matches in another sentence is enough");
+}
+
+// Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats", 10 " <unknown>"
 void test_bleu_of_pieces(void) {
     char *piece[] = {"<pad>", "<start>", "<end>", "<unknown>", " l", "a", " la",
-                     "c", " ch", "ats"};
-    Vocab v = {.token = piece, .count = 10};
+                     "c", " ch", "ats", " <unknown>"};
+    Vocab v = {.token = piece, .count = 11};
     Tokenizer pieces = {.tokens = BYTE_PAIRS}, words = {.tokens = WORDS};
     Sentence one = {(int[]){4, 5, 8, 9, END}, 5};    // la chats
     Sentence other = {(int[]){6, 8, 9, END}, 4};     // the same
@@ -524,6 +750,11 @@ void test_bleu_of_pieces(void) {
     add_translation(&m, unknown, unknown, &v, pieces);
     CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
           "a word with an unknown character never matches");
+    Sentence text = {(int[]){6, 10, END}, 3}; // "la <unknown>", all of it known
+    m = (Match){0};
+    add_translation(&m, text, text, &v, pieces);
+    CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
+          "a word that only looks like the unknown one does");
 }
 
 int main(void) {
@@ -550,7 +781,12 @@ int main(void) {
     test_longest();
     test_cut_off();
     test_bleu();
+    test_bleu_of_corpus();
     test_bleu_of_pieces();
+    for (int beam = 2; beam <= WIDEST; beam++) {
+        test_naive_beam(beam);
+        test_kept_hypotheses(beam);
+    }
     arena_free(&room);
     return claims_end();
 }

@@ -107,7 +107,7 @@ typedef struct {
     bool well_formed;
 } CsvLine;
 
-CsvLine next_line(const char **text) {
+CsvLine next_csv_line(const char **text) {
     CsvLine line = {.well_formed = true};
     char field[64], *to[] = {line.kind, field, field, field, field,
                              line.weight, line.query, line.key};
@@ -133,7 +133,7 @@ void compare_head(CsvCount *n, const char **text, const Saved *s, int kind,
     Mat weights = attention_of(s, kind, l, h, H);
     for (int i = 0; i < weights.rows; i++)
         for (int j = 0; j < weights.cols; j++) {
-            CsvLine line = next_line(text);
+            CsvLine line = next_csv_line(text);
             const long place[4] = {l, h, i, j};
             double w = *at(weights, i, j);
             n->lines++;
@@ -414,7 +414,7 @@ void test_parameters(void) {
         config.positions = k / 4;
         Transformer *t = transformer_outline(&config);
         FILE *file = fopen(FILE_NAME, "wb");
-        print_parameters(file, t);
+        print_parameters(file, &t->list);
         fclose(file);
         size_t size;
         char *contents = read_file(FILE_NAME, &size), *text = contents;
@@ -423,7 +423,8 @@ void test_parameters(void) {
         bool good = side_is_right(&text, &config, true, &total);
         good = side_is_right(&text, &config, false, &total) && good;
         good = read_count(&text, "parameters", &count, &share) && good;
-        right += good && count == total && (size_t)count == t->count && !*text;
+        right += good && count == total && !*text
+              && (size_t)count == t->list.count;
         free(contents);
         transformer_free(t);
     }
@@ -441,9 +442,9 @@ size_t bytes_taken(const Config *config, int sentences, int source, int target) 
     int *input = ids + sentences * source;
     Batch batch = {sentences, source, target, ids, input, input};
     Transformer *t = transformer_new(config);
-    initialize(t, 1);
+    initialize(&t->list, 1);
     Arena arena = {0};
-    Pass pass = {&arena, config, (real)config->dropout, 1, 0};
+    Pass pass = {&arena, config, true, 1, 0};
     Saved s;
     transformer_forward(&pass, &s, t, &batch);
     size_t used = arena.used;
@@ -468,7 +469,9 @@ void test_memory(void) {
     check_memory(c, 16, 20, 20, "without dropout");
     check_memory(c, 16, 10, 40, "a long target");
     check_memory(c, 16, 40, 10, "a long source");
-    c.dropout = 0.1;
+    c.dropout = c.activation_dropout = 0.1;
+    check_memory(c, 16, 20, 20, "dropout, but not of attention weights");
+    c.attention_dropout = 0.1;
     check_memory(c, 16, 20, 20, "with dropout");
     check_memory(c, 4, 60, 60, "with dropout, long sentences");
     c.norm = PRE_NORM;
@@ -480,7 +483,7 @@ void test_memory(void) {
 
 int main(void) {
     Config config = small_config();
-    config.dropout = 0.5; // must make no difference here
+    drop_everywhere(&config, 0.5); // must make no difference here
     Transformer *t = random_transformer(&config);
     Pass pass = {.arena = &room, .config = &t->config};
     Saved s;

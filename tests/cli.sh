@@ -243,15 +243,15 @@ explains()
 for help in help 'help train' '--help train' 'train -h' 'train x -h'; do
     works "$help is understood" $help
 done
-explains train '--layers --d-model --heads --d-ff --dropout --norm --positions
-    --activation --tie --max-len --tokens --merges --lowercase --min-count
+explains train '--layers --d-model --heads --d-ff --dropout
+    --attention-dropout --activation-dropout --norm --positions --activation --tie --max-len --tokens --merges --lowercase --min-count
     --label-smoothing --lr --warmup --schedule --clip --batch --epochs --steps
     --seed --model --valid --log --resume --threads --help'
 explains translate '--beam --length-penalty --scores --threads --help'
 explains evaluate '--beam --length-penalty --threads --help'
 explains attention '--target --csv --threads --help'
-explains info '--layers --d-model --heads --d-ff --dropout --norm --positions
-    --activation --tie --max-len --batch --vocab --length --help'
+explains info '--layers --d-model --heads --d-ff --dropout
+    --attention-dropout --activation-dropout --norm --positions --activation --tie --max-len --batch --vocab --length --help'
 
 # COMMAND DEFAULTS: its help shows these, no others
 shows_defaults()
@@ -314,6 +314,8 @@ wrong 'an option with one dash is not taken for a file' \
 wrong 'nor is it taken for one with two' \
     'train has no option -steps' train pairs.tsv -steps 2
 
+wrong 'a name that is empty' '--model: the value is empty' train a --model ''
+wrong 'so is one behind an equals sign' '--log: the value is empty' train a --log=
 wrong 'a last option without its value' \
     '--steps needs a value: a whole number from 1 to 2000000000' train a --steps
 wrong 'an option where a value should be' \
@@ -331,10 +333,11 @@ for flag in tie lowercase resume help; do
 done
 wrong '--steps and --epochs exclude each other' \
     '--steps and --epochs exclude each other' train pairs.tsv --steps 5 --epochs 5
-wrong 'heads must divide d-model' '--heads 3 does not divide --d-model 64' \
+wrong 'heads must divide d-model' \
+    '3 heads cannot share a d-model of 64: it must be a multiple' \
     train pairs.tsv --heads 3
 wrong 'info: heads must divide d-model' \
-    '--heads 5 does not divide --d-model 32' \
+    '5 heads cannot share a d-model of 32: it must be a multiple' \
     info --d-model 32 --heads 5
 
 run info --layers=7 --norm=pre --tie
@@ -426,6 +429,8 @@ number() # OPTION LEAST MOST VALUES TO REFUSE…
     no_complaints "$option takes numbers from $least to $most, nothing else"
 }
 number --dropout 0 0.99 1 0.991
+number --attention-dropout 0 0.99 1 -0.1
+number --activation-dropout 0 0.99 1 nan
 number --label-smoothing 0 0.99 1 0.991
 number --lr 0 1000 1000.1 1e-400
 number --clip 1e-09 1000000000 0 1e-10 2e9
@@ -584,19 +589,27 @@ works 'with validation data' train pairs.tsv $tiny --lr 0.05 --steps 40 \
 same 'the log has validation rows, without norm and speed' 20 \
     "$(awk -F , '$2 == "valid" && $1 % 2 == 0 && $3 > 0 && $4 >= 0 && $5 > 0 &&
            $6 == "" && $7 == "" && NF == 7 { n++ } END { print n + 0 }' v.csv)"
-run info v.last.safetensors
-same 'the last model is beside it' 'steps trained 40' "$(grep '^steps trained' out)"
+absent 'one run is one file' v.last.safetensors
+# LOG: the step of the highest accuracy, of equal ones the newest; in percent
+most_accurate()
+{
+    awk -F , '$2 == "valid" && $4 >= best { best = $4; step = $1 }
+        END { printf "best step %d,best accuracy %.2f\n", step, 100 * best }' "$1"
+}
 run info v.safetensors
-same 'the model is the one with the lowest validation loss' \
-    "steps trained $(awk -F , '$2 == "valid" && (best == "" || $3 < best) {
-                         best = $3; step = $1 } END { print step }' v.csv)" \
-    "$(grep '^steps trained' out)"
+same 'the model to use is the most accurate, and info says which step that was' \
+    "steps trained 40,$(most_accurate v.csv)" \
+    "$(grep -E '^(steps trained|best)' out | paste -s -d , -)"
 works 'another ending of the name is possible' \
     train pairs.tsv $mini --steps 1 --valid valid.tsv --model plain
-works 'a name that does not end in .safetensors gets .last behind it' \
-    info plain.last
-run train pairs.tsv $mini --steps 1 --valid valid.tsv --model plain.bin
-works 'so does a name with another ending' info plain.bin.last
+works 'and makes no difference' info plain
+for steps in 39 59; do
+    run train pairs.tsv $mini --steps $steps --valid valid.tsv \
+        --model uneven.safetensors --log v.csv
+    same "$steps steps are looked at twenty times" "20, the last at $steps" \
+        "$(awk -F , '$2 == "valid" { n++; last = $1 }
+            END { print n ", the last at " last }' v.csv)"
+done
 run train pairs.tsv $mini --steps 45 --model uneven.safetensors
 works 'steps that are no multiple of twenty' info uneven.safetensors
 same 'the last step is saved, too' 'steps trained 45' "$(grep '^steps trained' out)"
@@ -692,34 +705,34 @@ interrupt() # OPTIONS…
     done 2> /dev/null
 }
 
-# Other translations than those learned: the loss on them soon begins to rise, so
-# the best model and the newest are not the same.
+# Other translations than those learned: the accuracy on them soon begins to
+# fall, so the best model and the newest are not the same.
 sed 's/chien/x/g; s/chat/chien/g; s/x/chat/g' pairs.tsv > valid.tsv
 long="$mini --lr 0.01 --warmup 10 --steps 3000 --valid valid.tsv"
 works 'a longer training' \
     train pairs.tsv $long --model whole.safetensors --log whole.csv
-lowest=$(awk -F , '$2 == "valid" && (best == "" || $3 < best) {
-    best = $3; step = $1 } END { print step }' whole.csv)
-same 'the loss on what contradicts the training data is lowest before step 500' \
-    yes "$([ "$lowest" -lt 500 ] && echo yes || echo "at step $lowest")"
+best=$(most_accurate whole.csv | sed 's/best step \([0-9]*\),.*/\1/')
+same 'on what contradicts the training data the accuracy is highest before the end' \
+    yes "$([ "$best" -lt 3000 ] && echo yes || echo "at step $best")"
 run info whole.safetensors
-same 'the model that is kept is that of the lowest loss' \
-    "steps trained $lowest" "$(grep '^steps trained' out)"
-run info whole.last.safetensors
-same 'and the newest is that of the last step' 'steps trained 3000' \
-    "$(grep '^steps trained' out)"
+same 'the model that is kept is the most accurate' \
+    "steps trained 3000,$(most_accurate whole.csv)" \
+    "$(grep -E '^(steps trained|best)' out | paste -s -d , -)"
+run evaluate whole.safetensors valid.tsv
+same 'it is the model that evaluate and the other commands use' \
+    "$(awk -F , -v step="$best" '$1 == step && $2 == "valid" {
+        printf "%.2f\n", 100 * $4 }' whole.csv)" \
+    "$(awk '$1 == "token_accuracy" { printf "%.2f\n", $2 }' out)"
 interrupt $long --model broken.safetensors --log broken.csv
 fits "stopped by SIG$interrupt it saves, says how to go on and ends with status $interrupted" \
-    "status $interrupted: stopped at step *; go on with --resume; broken.last.safetensors; *" "$(last_outcome)"
-absent 'no temporary file is left' broken.last.safetensors.1.new
+    "status $interrupted: stopped at step *; go on with --resume; broken.safetensors; *" "$(last_outcome)"
+absent 'no temporary file is left' broken.safetensors.1.new
 same 'the log ends with the step that was saved' \
     "$(sed -n 's/^stopped at step \([0-9]*\) .*/\1/p' err)" \
     "$(tail -n 1 broken.csv | cut -d , -f 1)"
 works 'the stopped training is resumed' \
     train pairs.tsv $long --resume --model broken.safetensors --log broken.csv
 same_bytes 'stopped and resumed it ends in the same bytes as if not stopped' \
-    whole.last.safetensors broken.last.safetensors
-same_bytes 'the best model is the same as if not stopped' \
     whole.safetensors broken.safetensors
 cut -d , -f 1-6 whole.csv > whole.columns
 cut -d , -f 1-6 broken.csv > broken.columns
@@ -729,7 +742,7 @@ same_bytes 'the log is the same as if not stopped, but for the speed' \
 interrupt $mini --steps 2000000000 --valid valid.tsv --model broken.safetensors \
     --log broken.csv
 same 'stopped before the first report it names a file that is there' \
-    "status $interrupted, broken.last.safetensors exists" \
+    "status $interrupted, broken.safetensors exists" \
     "status $status, $(sed -n 's/.*--resume; \([^;]*\);.*/\1/p' err |
         while read -r name; do [ -f "$name" ] && echo "$name exists" ||
             echo "$name does not exist"; done)"
@@ -779,6 +792,8 @@ cp r.safetensors r4.safetensors
 run train pairs.tsv --resume --epochs 4 --model r.safetensors
 fits 'if all is done, there is nothing to do' 'status 0: done at step 8*' "$(last_outcome)"
 same_bytes 'if all is done, the model stays as it is' r4.safetensors r.safetensors
+run train pairs.tsv --resume --epochs 4 --model r.safetensors --log none.csv
+absent 'and no log is begun' none.csv
 wrong 'another --d-model than the model has is refused' \
     '--d-model 32: the model in r.safetensors has 8' \
     train pairs.tsv --resume --d-model 32 --model r.safetensors
@@ -798,56 +813,35 @@ run train pairs.tsv --layers 1 --d-model 9 --heads 3 --steps 1 \
     --model h.safetensors
 works 'three heads, which the model has, are no conflict' \
     train pairs.tsv --resume --heads 3 --steps 2 --model h.safetensors
-# The best model is not the newest: a training does not go on from it.
+# A run that was measured goes on to be measured: else its best would be lost.
 cp whole.safetensors best.safetensors
-wrong 'resumed without --valid, the best model is refused' \
-    'best.safetensors is the best model of a training with --valid, not the newest: give --valid again' \
+wrong 'resumed without --valid, a run that was measured is refused' \
+    'the best model of the run in best.safetensors was found with --valid: give --valid again' \
     train pairs.tsv --resume --steps 4000 --model best.safetensors
 same_bytes 'and stays as it is' whole.safetensors best.safetensors
-cp whole.last.safetensors n.safetensors
-works 'the newest may go on without --valid' \
-    train pairs.tsv --resume --steps 3001 --model n.safetensors
+run train pairs.tsv --resume --steps 3000 --valid valid.tsv --model best.safetensors
+fits 'nothing to do: the last line names the file' \
+    'status 0: done at step 3000 *; best.safetensors; *' "$(last_outcome)"
+same_bytes 'which stays as it is, too' whole.safetensors best.safetensors
 # Best is what the file holds, measured on the data that are given now.
 cp pairs.tsv other.tsv
 cp whole.safetensors o.safetensors
-cp whole.last.safetensors o.last.safetensors
 run train pairs.tsv --resume --steps 3020 --valid other.tsv --model o.safetensors
 fits 'other validation data: the newest model is better on them' \
     '*(best so far)*' "$(cat err)"
 run info o.safetensors
-fits 'and is kept' 'steps trained 30[0-9]*' "$(grep trained out)"
-cp whole.last.safetensors g.last.safetensors
-run train pairs.tsv --resume --steps 3000 --valid valid.tsv --model g.safetensors
-fits 'nothing to do, and the best is gone: the last line names what is there' \
-    'status 0: done at step 3000 *; g.last.safetensors; *' "$(last_outcome)"
-run train pairs.tsv --resume --steps 3020 --valid valid.tsv --model g.safetensors
-fits 'the best is gone: the next look makes one' \
-    'status 0: done at step 3020 *; g.safetensors; *' "$(last_outcome)"
-works 'there it is' info g.safetensors
-cp good.safetensors g.safetensors
-fails 'the best is of another training' \
-    'g.safetensors is not the best model of the training to resume' \
-    train pairs.tsv --resume --steps 3040 --valid valid.tsv --model g.safetensors
-same_bytes 'and is not replaced' good.safetensors g.safetensors
-# another TEXT OPTIONS…: a best model that differs in this is of another training
-another()
-{
-    text=$1
-    shift
-    sed "$text" pairs.tsv > other.tsv
-    run train other.tsv $mini "$@" --steps 1 --model g.safetensors
-    fails "the best is of another training: $text $*" \
-        'g.safetensors is not the best model of the training to resume' \
-        train pairs.tsv --resume --steps 3040 --valid valid.tsv \
-        --model g.safetensors
-}
-another 's/the/one/g'
-another 's/dort/dors/g'
-another 's/x/x/' --max-len 9
+fits 'and is kept' 'best step 30[0-9]*' "$(grep '^best step' out)"
+# A run may begin to be measured; what another run left in the file is gone.
+run train pairs.tsv $mini --seed 2 --steps 4 --model g.safetensors
+cp g.safetensors g2.safetensors
+works 'a run without --valid goes on with it' \
+    train pairs.tsv --resume --steps 5 --valid valid.tsv --model g.safetensors
+run info g.safetensors
+fits 'and is measured from then on' 'best step [45]' "$(grep '^best step' out)"
 cp whole.safetensors g.safetensors
-cp whole.safetensors g.last.safetensors
-works 'the best, put in the place of the newest, is resumed' \
-    train pairs.tsv --resume --steps 3000 --valid valid.tsv --model g.safetensors
+run train pairs.tsv $mini --seed 2 --steps 4 --model g.safetensors
+same_bytes 'a new run replaces all of an old one that was measured' \
+    g2.safetensors g.safetensors
 
 # A rate that was derived stays derived, one that was given stays given.
 rate() # of the model w
@@ -862,6 +856,20 @@ same 'resumed with --warmup 100 it is derived anew' 0.035355 "$(rate)"
 run train pairs.tsv --resume --steps 3 --lr 0.5 --model w.safetensors
 run train pairs.tsv --resume --steps 4 --warmup 400 --model w.safetensors
 same 'a rate that was given stays' 0.500000 "$(rate)"
+
+# The same holds for the two rates of dropout that follow the first.
+rates() # of the model w
+{
+    run info w.safetensors
+    awk '/dropout/ { print $2 }' out | paste -s -d ' ' -
+}
+run train pairs.tsv $mini --steps 1 --dropout 0.2 --model w.safetensors
+same 'without the other two, --dropout is all three' '0.2 0.2 0.2' "$(rates)"
+run train pairs.tsv --resume --steps 2 --dropout 0.3 --model w.safetensors
+same 'also when it changes' '0.3 0.3 0.3' "$(rates)"
+run train pairs.tsv --resume --steps 3 --attention-dropout 0 --model w.safetensors
+run train pairs.tsv --resume --steps 4 --dropout 0.1 --model w.safetensors
+same 'one that was given stays' '0.1 0 0.1' "$(rates)"
 
 # What is changed when a training is resumed is used, too, not only saved: from
 # which step on, and in which column, the log differs from the log without it.
@@ -894,6 +902,8 @@ changes --clip 0.01 6 loss # only what follows the shorter step
 changes --batch 2 5 loss
 changes --label-smoothing 0.5 5 loss
 changes --dropout 0 5 loss
+changes --attention-dropout 0 5 loss
+changes --activation-dropout 0 5 loss
 rm u.csv w.csv
 
 # What --resume would have kept is named before it is replaced.
@@ -911,30 +921,42 @@ rm w.safetensors w.csv
 
 # The log: what is torn is left out, what is whole is kept.
 cp r2.safetensors p.safetensors
-{ sed 2q r2.csv; printf '2,tra\000\000\0001,3\n'; tail -n +3 r2.csv; } > p.csv
-works 'zero bytes in the log, as a power cut leaves them' \
+{ cat r2.csv; printf '5,tra\000\000\000'; } > p.csv
+works 'zero bytes at the end of the log, as a power cut leaves them' \
     train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
 cut -d , -f 1-6 p.csv > p.columns
-same_bytes 'the rows after them are kept' f.columns p.columns
-cp r2.safetensors p.safetensors
+same_bytes 'the rows before them are kept' f.columns p.columns
+# no_log CLAIM LINE: p.csv is refused as a log, and stays as it is
+no_log()
+{
+    cp r2.safetensors p.safetensors
+    cp p.csv list
+    fails_late "$1" "$2 of a log" \
+        train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
+    same_bytes "$1: it stays as it is" list p.csv
+}
+first='line 1 of p.csv is not the header'
 sed 1d r2.csv > p.csv
-works 'the header of the log is missing' \
-    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
-cut -d , -f 1-6 p.csv > p.columns
-same_bytes 'no row is lost' f.columns p.columns
-cp r2.safetensors p.safetensors
+no_log 'a log without its header' "$first"
 printf 'step,split\nmilk\neggs\n' > p.csv
-cp p.csv list
-fails_late 'a file that is no log' 'line 2 of p.csv is not a row of a log' \
-    train pairs.tsv --resume --epochs 4 --model p.safetensors --log p.csv
-same_bytes 'stays as it is' list p.csv
+no_log 'a file that is no log' "$first"
+printf 'milk' > p.csv
+no_log 'a line without an end' "$first"
+printf '\377\376m\000i\000l\000k\000\n\000' > p.csv
+no_log 'a text in UTF-16' "$first"
+printf '\000\000\000\000' > p.csv
+no_log 'zeros' "$first"
+printf 's\nst\nstep\n' > p.csv
+no_log 'lines that are beginnings of the header' "$first"
+{ cat r2.csv; echo milk; } > p.csv
+no_log 'a log with a line of something else' 'line 6 of p.csv is not a row'
 absent 'nothing is left beside it' p.csv.1.new
 
 fails 'without a model there is nothing to resume' \
     "cannot open none.safetensors: $gone" \
     train pairs.tsv --resume --model none.safetensors
-fails 'with --valid it is the last model that is missed' \
-    "cannot open none.last.safetensors: $gone" \
+fails 'with --valid it is the same' \
+    "cannot open none.safetensors: $gone" \
     train pairs.tsv --resume --valid valid.tsv --model none.safetensors
 
 # ------------------------------------------------------------------ bad data
@@ -1267,6 +1289,11 @@ same 'the loss is small, and the perplexity its exponential' yes \
            d = exp(value["loss"]) - value["perplexity"]
            print (value["loss"] < 0.1 && d < 1e-4 && d > -1e-4 ? "yes" : "no") }' out)"
 same 'nothing is said on stderr' '' "$(cat err)"
+awk 'BEGIN { while (n++ < 100000) printf "é"; print "" }' > in
+run translate good.safetensors
+fits 'of a word of 200,000 bytes the beginning is shown' \
+    'the model does not know 1 of the input'\''s words; the first is "ééé*é…"' "$(cat err)"
+same 'which is short' yes "$([ "$(wc -c < err)" -lt 150 ] && echo yes)"
 printf 'the cat sleeps\tle zebra dort\n' > unknown.tsv
 run evaluate good.safetensors unknown.tsv
 same 'an unknown word is never right' 'exact_match 0.00' "$(grep exact_match out)"
@@ -1531,7 +1558,7 @@ same 'before a sub-layer there is one norm more at the end' '224 320' \
     "$(awk '$1 == "norms" { printf "%s%s", n++ ? " " : "", $2 }' out)"
 run info
 same 'without options it tells the defaults' \
-    'layers 2,d-model 64,heads 4,d-ff 256,dropout 0.1,norm post,positions sinusoidal,activation relu,tie no,max-len 64,batch 64' \
+    'layers 2,d-model 64,heads 4,d-ff 256,dropout 0.1,attention-dropout 0.1,activation-dropout 0.1,norm post,positions sinusoidal,activation relu,tie no,max-len 64,batch 64' \
     "$(sed '/vocabulary/,$d' out | paste -s -d , -)"
 
 cp out expected
@@ -1551,7 +1578,7 @@ same 'a step needs more memory for longer sentences, and for more of them' yes \
 
 works 'of a model file' info good.safetensors
 same 'it tells how the model was made' \
-    'layers 2,d-model 16,heads 2,d-ff 64,dropout 0,norm post,positions sinusoidal,activation relu,tie no,max-len 8,tokens word,merges 0,lowercase no,min-count 1,label-smoothing 0,lr 0.01,warmup 10,schedule noam,clip 1,batch 4,steps 200,seed 1' \
+    'layers 2,d-model 16,heads 2,d-ff 64,dropout 0,attention-dropout 0,activation-dropout 0,norm post,positions sinusoidal,activation relu,tie no,max-len 8,tokens word,merges 0,lowercase no,min-count 1,label-smoothing 0,lr 0.01,warmup 10,schedule noam,clip 1,batch 4,steps 200,seed 1' \
     "$(sed '/vocabulary/,$d' out | grep -v '^epochs' | paste -s -d , -)"
 same 'how many words it has and how long it was trained' \
     'source vocabulary 15,target vocabulary 15,steps trained 200' \
@@ -1569,6 +1596,15 @@ else
     skip 'opening a model in Python: there is no python3'
 fi
 works '--length goes with a model, too' info good.safetensors --length 30
+step_of() # OPTIONS…: what a training step of the model needs
+{
+    run info good.safetensors "$@"
+    grep '^a training step' out
+}
+same 'so does --batch' 'a training step with 32 sentences of 20 tokens' \
+    "$(step_of --batch 32)"
+same 'without it the batch is the model'\''s own' \
+    'a training step with 4 sentences of 20 tokens' "$(step_of)"
 wrong 'what a model has itself cannot be asked for' \
     '--layers: the model in good.safetensors has its own' info good.safetensors --layers 2
 wrong 'not its heads either, although 3 would not divide the default d-model' \
@@ -1594,9 +1630,12 @@ status=$?
 fits 'a pipe is no file' \
     'status 1: transformer: cannot read /dev/stdin: *seek' "$(outcome)"
 cp pairs.tsv text.safetensors
-fails 'train --resume: a text file' \
-    'text.safetensors: not a model this program can read: *' \
+fails 'train --resume: a text file' 'text.safetensors* not a model*' \
     train pairs.tsv --resume --model text.safetensors
+fails 'train: a text file is not replaced by a model' \
+    'text.safetensors is not a model, and is not replaced by one*' \
+    train pairs.tsv $mini --model text.safetensors
+same_bytes 'and stays as it is' pairs.tsv text.safetensors
 
 # CLAIM PATTERN: bad.safetensors is refused, by every way to read a model
 refused()
@@ -1745,7 +1784,7 @@ refused 'nonsense, deeply nested' "$not_a_model *"
 
 keys='format layers d_model heads d_ff dropout norm positions activation tie
     max_len tokens lowercase min_count label_smoothing lr warmup schedule clip
-    batch epochs steps seed step best source_vocabulary target_vocabulary'
+    batch epochs steps seed step source_vocabulary target_vocabulary'
 complaints=
 for key in $keys; do
     edited "s/\"$key\":/\"x$key\":/"
@@ -1761,7 +1800,8 @@ complaints=
 for value in layers=0 layers=two d_model=-16 heads=0 d_ff=1.5 dropout=1 norm=both \
     positions=1 activation= tie=1 max_len=0 tokens=bytes lowercase=maybe \
     min_count=0 label_smoothing=nan lr=-1 warmup=0 schedule=x clip=0 batch=0 \
-    epochs=0 steps=-1 seed=x step=-1 step=x step=1x step= best=x best= best=nan state=x state=; do
+    epochs=0 steps=-1 seed=x step=-1 step=x step=1x step= attention_dropout=1 \
+    activation_dropout=x; do
     key=${value%%=*} value=${value#*=}
     edited "s/\"$key\":\"[^\"]*\"/\"$key\":\"$value\"/"
     run info bad.safetensors
@@ -1773,7 +1813,7 @@ for value in layers=0 layers=two d_model=-16 heads=0 d_ff=1.5 dropout=1 norm=bot
 done
 no_complaints 'values of the metadata that are not allowed are refused, with name and value'
 edited 's/"heads":"2"/"heads":"3"/'
-refused 'heads that do not divide d_model' "$not_a_model heads 3 do not divide d_model 16*"
+refused 'heads that do not divide d_model' "$not_a_model 3 heads cannot share a d-model of 16: it must be a multiple*"
 edited 's/"layers":"2"/"layers":"3"/'
 refused 'settings that ask for more than there is' \
     "$not_a_model the tensor encoder.2.self_attention.query.weight is missing*"
@@ -1831,11 +1871,14 @@ fails 'evaluate: a loss that is not a number is said' \
     'bad.safetensors: its loss on pairs.tsv is not a number' \
     evaluate bad.safetensors pairs.tsv
 
-cp good.safetensors h.last.safetensors
-cp bad.safetensors h.safetensors
-run train pairs.tsv --resume --steps 202 --valid valid.tsv --model h.safetensors
-fits 'a best model whose loss is not a number is no best' '*(best so far)*' \
-    "$(cat err)"
+for how in '' '--beam 4' '--beam 4 --scores'; do
+    cp sources in
+    fails "translate $how: it is said that its numbers are not finite" \
+        "*the model's numbers are not finite" translate bad.safetensors $how
+done
+fails 'attention: so it is' "*the model's numbers are not finite" \
+    attention bad.safetensors 'the cat' --csv bad.csv
+absent 'no CSV is written of them' bad.csv
 
 # What is harmless is read.
 sed 's/":/" :	/g; s/},/} , /g' good.header > bad.header
@@ -1862,19 +1905,16 @@ section 'writing'
 
 fails 'a model into a folder that is not there, before training starts' \
     "cannot write nowhere/m*: $gone" train pairs.tsv $mini --model nowhere/m
-mkdir folder folder.last
+mkdir folder
 fails 'a folder as model' 'cannot write folder: it is not a regular file' \
     train pairs.tsv $mini --model folder
 rmdir folder
-fails 'a folder in the place of the last model, before training starts' \
-    'cannot write folder.last: it is not a regular file' \
-    train pairs.tsv $mini --valid valid.tsv --model folder
 fails 'a device as model' 'cannot write /dev/null: it is not a regular file' \
     train pairs.tsv $mini --model /dev/null
 fails 'a log into a folder that is not there' \
     "cannot write nowhere/log: $gone" \
     train pairs.tsv $mini --log nowhere/log --model w.safetensors
-fails 'a folder as log' 'cannot write .: Is a directory' \
+fails_late 'a folder as log' 'cannot write .: *' \
     train pairs.tsv $mini --log . --model w.safetensors
 absent 'nothing was trained in all these cases' w.safetensors
 
@@ -1889,7 +1929,7 @@ if (: > /dev/full) 2> /dev/null && ! (echo > /dev/full) 2> /dev/null; then
             "cannot write the output: $full" $command
     done
     fails_late 'the log goes to a full disk: the model is saved all the same' \
-        "cannot write /dev/full: $full (the model of step 1 is saved in w.safetensors)" \
+        "cannot write /dev/full: $full (step 1 is saved in w.safetensors, but not in the log)" \
         train pairs.tsv $mini --steps 100 --log /dev/full --model w.safetensors
     run info w.safetensors
     same 'the saved model has the step that was trained' 'steps trained 1' "$(grep trained out)"
@@ -1955,19 +1995,8 @@ protects 'attention: the model as CSV, through a link' c.safetensors c.link \
     attention c.safetensors a --csv c.link
 wrong 'model and log are one file that is not there yet' 'way/x would be overwritten' \
     train pairs.tsv $mini --model sub/x --log way/x
-cp good.safetensors b.safetensors
-ln -sf b.safetensors b.last.safetensors
-wrong 'the best and the newest are one file' \
-    'b.last.safetensors would be overwritten' \
-    train pairs.tsv $mini --valid d.tsv --model b.safetensors
-same_bytes 'and stay as they are' good.safetensors b.safetensors
-rm b.safetensors
-fails 'the newest is a link to the best, which is not there yet' \
-    'cannot write b.last.safetensors: it is not a regular file' \
-    train pairs.tsv $mini --valid d.tsv --model b.safetensors
 works 'two names in different folders are two files' \
     train pairs.tsv $mini --steps 1 --model x --log sub/x
-rm -f b.last.safetensors
 
 # A file is written under a name that nobody has.
 cp pairs.tsv t.new
@@ -2071,6 +2100,29 @@ END
 stopped HUP sh nohup.sh
 fits 'a signal that is ignored when it begins stays ignored' \
     'status 143: stopped at step *' "$(last_outcome)"
+
+# As with `train | tee` after Ctrl-C: whoever reads its messages goes first.
+mkfifo said.pipe log.pipe
+head -n 1 said.pipe > /dev/null &
+"$program" train pairs.tsv $mini --steps 400 --threads 1 \
+    --model broken.safetensors < in 2> said.pipe
+status=$?
+wait $!
+run info broken.safetensors
+same 'nobody reads its messages any more: it trains and saves all the same' \
+    'status 0, steps trained 400' "status $status, $(grep '^steps trained' out)"
+head -n 3 log.pipe > /dev/null &
+"$program" train pairs.tsv $mini --steps 40000 --threads 1 \
+    --model broken.safetensors --log log.pipe < in > out 2> err
+status=$?
+wait $!
+fits 'nobody reads its log any more: it saves, and says so' \
+    'status 1: transformer: cannot write log.pipe: Broken pipe (step * is saved in broken.safetensors, but not in the log)' \
+    "$(last_outcome)"
+step=$(sed -n 's/.*(step \([0-9]*\) is saved.*/\1/p' err)
+run info broken.safetensors
+same 'that step is there' "steps trained $step" "$(grep '^steps trained' out)"
+rm said.pipe log.pipe
 
 cp good.safetensors w.safetensors
 (ulimit -S -f 16

@@ -20,7 +20,7 @@ typedef struct {
 // The mean loss of the batch; the logits' largest size goes to *most.
 double loss_of(Case *c, double *most) {
     size_t mark = room.used;
-    Pass pass = {&room, &c->model->config, (real)c->dropout, 23, 1};
+    Pass pass = pass_dropping(&c->model->config, c->dropout, 23, 1);
     Saved s;
     Mat logits = transformer_forward(&pass, &s, c->model, &c->batch);
     Mat lse = arena_mat(&room, logits.rows, 1);
@@ -41,10 +41,10 @@ double mean_loss(void *context) {
 // All gradients, added to PREFILL.
 Transformer *gradient_of(Case *c) {
     Transformer *g = transformer_zeros(&c->model->config);
-    for (size_t k = 0; k < g->count; k++)
-        g->values[k] = (real)PREFILL;
+    for (size_t k = 0; k < g->list.count; k++)
+        g->list.values[k] = (real)PREFILL;
     size_t mark = room.used;
-    Pass pass = {&room, &c->model->config, (real)c->dropout, 23, 1};
+    Pass pass = pass_dropping(&c->model->config, c->dropout, 23, 1);
     Saved s;
     Mat logits = transformer_forward(&pass, &s, c->model, &c->batch);
     Mat lse = arena_mat(&room, logits.rows, 1);
@@ -61,8 +61,8 @@ Transformer *model_of(int D, int H, int words, int norm) {
                      .source_vocab = WORD + words, .target_vocab = WORD + words,
                      .max_len = 40, .norm = norm};
     Transformer *t = transformer_new(&config);
-    for (size_t k = 0; k < t->count; k++)
-        t->values[k] = (real)(0.3 * normal(&test_state));
+    for (size_t k = 0; k < t->list.count; k++)
+        t->list.values[k] = (real)(0.3 * normal(&test_state));
     return t;
 }
 
@@ -70,10 +70,10 @@ Transformer *model_of(int D, int H, int words, int norm) {
 void check_gradients(Case c, const char *what) {
     Transformer *g = gradient_of(&c);
     double worst = 0;
-    for (int i = 0; i < g->tensors; i++)
+    for (int i = 0; i < g->list.tensors; i++)
         worst = fmax(worst, gradient_error(mean_loss, &c,
-                                           *c.model->tensor[i].mat,
-                                           *g->tensor[i].mat));
+                                           *c.model->list.tensor[i].mat,
+                                           *g->list.tensor[i].mat));
     CLAIM(worst < 1e-6, "%s: every gradient agrees with finite differences: "
           "%.1e", what, worst);
     transformer_free(g);
@@ -159,8 +159,8 @@ void check_scores(double size) {
 void test_huge_weights(void) {
     for (double size = 1e10; size < 1e38; size *= 1e9) {
         Transformer *t = model_of(4, 2, 2, POST_NORM);
-        for (size_t k = 0; k < t->count; k++)
-            t->values[k] *= (real)size;
+        for (size_t k = 0; k < t->list.count; k++)
+            t->list.values[k] *= (real)size;
         enum { P = 41 }; // longest_output
         int source[] = {WORD, END}, out[P] = {0}, good = 0;
         Batch batch = {.sentences = 1, .source_length = 2, .source = source};
@@ -232,9 +232,10 @@ bool train_a_little(Trainer *t, double dropout, double rate) {
                      .steps = 30, .seed = 1};
     Config config = {.layers = 1, .d_model = 4, .heads = 1, .d_ff = 4,
                      .source_vocab = WORD + 2, .target_vocab = WORD + 2,
-                     .max_len = 40, .dropout = dropout};
-    *t = trainer_new(&config, &recipe);
-    initialize(t->model, 1);
+                     .max_len = 40};
+    drop_everywhere(&config, dropout);
+    *t = trainer_of(&config, &recipe);
+    initialize(&t->model->list, 1);
     int order[] = {0, 1, 2};
     bool finite = true;
     for (int i = 0; i < 30; i++) {
@@ -278,9 +279,9 @@ void test_limits(void) {
     trainer_free(&t);
     bool finite = train_a_little(&t, 0, 0);
     Transformer *fresh = transformer_zeros(&t.model->config);
-    initialize(fresh, 1);
-    CLAIM(finite && !memcmp(fresh->values, t.model->values,
-                            fresh->count * sizeof(real)),
+    initialize(&fresh->list, 1);
+    CLAIM(finite && !memcmp(fresh->list.values, t.model->list.values,
+                            fresh->list.count * sizeof(real)),
           "learning rate 0: thirty steps change not one bit");
     transformer_free(fresh);
     trainer_free(&t);

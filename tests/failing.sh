@@ -60,7 +60,7 @@ mkdir base whole now
 "$program" $train --steps 2 2> /dev/null && mv ./*.safetensors l.csv base
 "$program" $train --steps 5 2> /dev/null && mv ./*.safetensors l.csv whole
 columns whole/l.csv > whole/columns
-[ -s whole/m.safetensors ] && [ -s whole/m.last.safetensors ] || exit 1
+[ -s whole/m.safetensors ] || exit 1
 cp pairs.tsv now
 cd now || exit 1
 
@@ -111,10 +111,8 @@ heal() # LOG: yes if the log must be whole, too
 {
     "$program" $train --resume --steps 5 2> ../err ||
         complain "cannot be resumed: $(tail -n 1 ../err)"
-    cmp -s m.last.safetensors ../whole/m.last.safetensors ||
-        complain 'resumed it ends in other bytes'
     cmp -s m.safetensors ../whole/m.safetensors ||
-        complain 'the best model is not the best'
+        complain 'resumed it ends in other bytes'
     [ "$1" = no ] || [ "$(columns l.csv)" = "$(cat ../whole/columns)" ] ||
         complain 'the log lacks something'
 }
@@ -135,8 +133,7 @@ again="$train --resume --steps 5"
 
 complaints=
 count $again || complaints='the training fails without a fault'
-cmp -s m.last.safetensors ../whole/m.last.safetensors &&
-    cmp -s m.safetensors ../whole/m.safetensors ||
+cmp -s m.safetensors ../whole/m.safetensors ||
     complaints="$complaints the training ends in other bytes without a fault"
 holds "a training: memory is asked $memory times, the disk $disk times" \
     "$complaints"
@@ -155,8 +152,8 @@ train_through()
         'int 130 '* | 'int 0 '*) ;;
         "fail 1 transformer: out of memory: "* | 'short 0 '*) ;;
         'fail 0 '* | 'full 0 '*)
-            [ "$1" = disk ] && cmp -s m.last.safetensors \
-                ../whole/m.last.safetensors || complain 'it was not done' ;;
+            [ "$1" = disk ] && cmp -s m.safetensors ../whole/m.safetensors ||
+                complain 'it was not done' ;;
         'fail 1 transformer: cannot '* | 'full 1 transformer: cannot '*)
             [ "$1" = disk ] || complain 'another message' ;;
         *) complain 'no clear end' ;;
@@ -185,12 +182,11 @@ train_through memory kill yes \
     'killed at each request for memory: resumed it loses nothing'
 train_through disk kill yes 'killed at each access to the disk: the same'
 train_through disk power no \
-    'the power fails at each access to the disk: both models are whole'
+    'the power fails at each access to the disk: the model is whole'
 
-# Between two milestones, which are five steps apart, memory runs out: what was
-# reported is saved. (While a milestone is evaluated and saved, the checkpoint
-# before it stays: the step is done, but neither the log nor the best model
-# knows of it.)
+# Between two looks, which are five steps apart, memory runs out: what was
+# reported is saved. (While a model is measured and saved, the checkpoint before
+# it stays: the step is done, but the log does not know of it.)
 complaints=
 again="$train --resume --steps 100"
 count $again || complaints='the training fails without a fault'
@@ -203,7 +199,7 @@ while [ "$n" -lt "$memory" ]; do
     "1 transformer: out of memory: "* | "1 transformer: a batch of "*) ;;
     *) complain 'no clear end' ;;
     esac
-    trained=$("$program" info m.last.safetensors | sed -n 's/^steps trained //p')
+    trained=$("$program" info m.safetensors | sed -n 's/^steps trained //p')
     logged=$(tail -n 1 l.csv | cut -d , -f 1)
     [ "$trained" = "$logged" ] || [ $(((logged + 1) % 5)) -le 1 ] ||
         complain "step $trained is saved, step $logged was done"
@@ -220,7 +216,7 @@ while [ "$n" -le "$disk" ]; do
     fault="disk $n power-late"
     begin
     run $again
-    [ -s m.safetensors ] && [ -s m.last.safetensors ] || lost=$((lost + 1))
+    [ -s m.safetensors ] || lost=$((lost + 1))
     n=$((n + 1))
 done
 complaints=
@@ -247,16 +243,13 @@ random_moments() # SIGNAL
         'KILL 137' | 'INT 124' | 'INT 130' | 'TERM 124' | 'TERM 143' | *' 0') ;;
         *) complain 'no clear end' ;;
         esac
-        "$program" info m.last.safetensors > /dev/null 2> ../err &&
-            "$program" info m.safetensors > /dev/null 2> ../err ||
+        "$program" info m.safetensors > /dev/null 2> ../err ||
             complain "does not load: $(cat ../err)"
         "$program" $train --resume --steps 300 2> /dev/null
-        cmp -s m.last.safetensors ../long/m.last.safetensors ||
-            complain 'resumed it ends in other bytes'
         cmp -s m.safetensors ../long/m.safetensors ||
-            complain 'the best model is not the best'
+            complain 'resumed it ends in other bytes'
     done
-    holds "SIG$1 at 25 random moments: both models load and go on, same bytes" \
+    holds "SIG$1 at 25 random moments: the model loads and goes on, same bytes" \
         "$complaints"
 }
 unset FAULT
@@ -345,15 +338,13 @@ holds 'a reader that goes away is said' "$complaints"
 
 complaints= fault='a log that is the model'
 begin
-for name in m.safetensors m.last.safetensors; do
-    "$program" $again --log $name 2> ../err
-    status=$? last=$(cat ../err)
-    case "$status $last" in
-    "2 transformer: $name would be overwritten "*) ;;
-    *) complain 'not refused' ;;
-    esac
-    cmp -s $name ../base/$name || complain 'it is overwritten'
-done
+"$program" $again --log m.safetensors 2> ../err
+status=$? last=$(cat ../err)
+case "$status $last" in
+"2 transformer: m.safetensors would be overwritten "*) ;;
+*) complain 'not refused' ;;
+esac
+cmp -s m.safetensors ../base/m.safetensors || complain 'it is overwritten'
 holds 'a log is not written over a model' "$complaints"
 
 complaints= fault='standard output closed'

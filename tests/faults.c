@@ -30,7 +30,7 @@
 
 enum { MEMORY, DISK, THINGS, FILES = 256 };
 const char *const thing_name[THINGS] = {"memory", "disk"};
-long counts[THINGS], fault_number;
+long requested[THINGS], fault_number;
 int fault_thing;
 char fault_kind[16];
 bool disk_is_full;
@@ -51,7 +51,7 @@ void write_counts(void) {
     FILE *file = fopen(getenv("COUNTS"), "w");
     if (!file)
         abort();
-    fprintf(file, "%ld %ld\n", counts[MEMORY], counts[DISK]);
+    fprintf(file, "%ld %ld\n", requested[MEMORY], requested[DISK]);
     fclose(file);
 }
 
@@ -86,7 +86,7 @@ void cut_power(void) {
 // that its caller sees to.
 bool goes_wrong(int thing) {
     read_fault();
-    if (++counts[thing] != fault_number || thing != fault_thing)
+    if (++requested[thing] != fault_number || thing != fault_thing)
         return false;
     if (!strncmp(fault_kind, "power", 5))
         cut_power();
@@ -118,7 +118,7 @@ bool disk_fails(void) {
 }
 
 ssize_t disk_read(void *cookie, char *to, size_t size) {
-    long before = counts[DISK];
+    long before = requested[DISK];
     if (disk_fails())
         return -1;
     bool now = before + 1 == fault_number && fault_thing == DISK;

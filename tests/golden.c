@@ -224,8 +224,9 @@ Transformer *golden_model(Config config) {
     config.heads = 2;
     config.max_len = 5;
     Transformer *t = transformer_new(&config);
-    for (int i = 0; i < t->tensors; i++)
-        copy(*t->tensor[i].mat, expected("parameter.", t->tensor[i].name.text));
+    for (int i = 0; i < t->list.tensors; i++)
+        copy(*t->list.tensor[i].mat,
+             expected("parameter.", t->list.tensor[i].name.text));
     return t;
 }
 
@@ -253,10 +254,10 @@ void check_pass(Pass pass, const Transformer *t, const Batch *batch,
     Transformer *g = transformer_zeros(&t->config);
     loss_backward(logits, logits, lse, batch->expected, smoothing, loss.tokens);
     transformer_backward(&pass, &s, t, g, logits);
-    for (int i = 0; i < g->tensors; i++) {
-        const char *name = g->tensor[i].name.text;
-        if (pass.dropout == 0 || find("gradient.", name))
-            note(&gradients, name, largest_error(*g->tensor[i].mat,
+    for (int i = 0; i < g->list.tensors; i++) {
+        const char *name = g->list.tensor[i].name.text;
+        if (!pass.training || find("gradient.", name))
+            note(&gradients, name, largest_error(*g->list.tensor[i].mat,
                                                  expected("gradient.", name)));
     }
     transformer_free(g);
@@ -275,7 +276,8 @@ void check_model(const char *path, const char *dropped_path, Config config,
           path, gradients.error, gradients.name);
 
     read_golden(dropped_path);
-    pass.dropout = expected("", "rate").at[0];
+    drop_everywhere(&t->config, expected("", "rate").at[0]);
+    pass.training = true;
     pass.noise = (uint64_t)expected("", "noise").at[0];
     check_pass(pass, t, &batch, smoothing);
     CLAIM(masks.error < limit && masks.compared == count_of("mask."),
@@ -301,8 +303,8 @@ void check_adam(void) {
     for (int t = 1; t <= 3; t++) {
         char number[4];
         snprintf(number, sizeof number, "%d", t);
-        Adam all = {p.at, m.at, v.at, expected("gradient.", number).at,
-                    (size_t)p.cols};
+        const real *gradient = expected("gradient.", number).at;
+        Adam all = paper_adam(p.at, m.at, v.at, gradient, (size_t)p.cols);
         adam_step(all, 1, expected("learning_rate.", number).at[0], t);
         worst = fmax(worst, largest_error(p, expected("parameter.", number)));
     }

@@ -3,9 +3,9 @@
 
 #include "test.h"
 
-bool no_report(void *context, const Report *report) {
+bool no_report(void *context, const Step *step) {
     (void)context;
-    (void)report;
+    (void)step;
     return true;
 }
 
@@ -14,7 +14,8 @@ double learn(const char *name, int layers, int steps) {
     char path[80];
     Settings s = {.min_count = 1};
     s.config = (Config){.layers = layers, .d_model = 64, .heads = 4, .d_ff = 128,
-                        .max_len = 32, .dropout = 0.1};
+                        .max_len = 32};
+    drop_everywhere(&s.config, 0.1);
     s.recipe = (Recipe){.rate = 3e-3, .warmup = 100, .clip = 1, .batch = 64,
                         .steps = steps, .seed = 1};
     snprintf(path, sizeof path, "data/%s.train.tsv", name);
@@ -24,8 +25,8 @@ double learn(const char *name, int layers, int steps) {
     c.target = vocab_build(text.target, text.count, s.tokenizer, 1);
     c.settings.config.source_vocab = c.source.count;
     c.settings.config.target_vocab = c.target.count;
-    c.trainer = trainer_new(&c.settings.config, &s.recipe);
-    initialize(c.trainer.model, 1);
+    c.trainer = trainer_of(&c.settings.config, &s.recipe);
+    initialize(&c.trainer.model->list, 1);
     Pairs data = tokenize_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
     text_free(&text);
 
@@ -34,7 +35,7 @@ double learn(const char *name, int layers, int steps) {
     Pairs test = tokenize_pairs(&text, &c.source, &c.target, s.tokenizer, 32);
     text_free(&text);
 
-    train(&c.trainer, &data, NULL, no_report, NULL);
+    train(&c.trainer, &data, no_report, NULL);
     Arena arena = {0};
     Sentence *result = translate_all(c.trainer.model, test.source, test.count, greedy,
                                      NULL, &arena);

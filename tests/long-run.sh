@@ -8,10 +8,9 @@
 # A model of 1.8 million parameters ("small" of the benchmark) is trained twice
 # for the same number of steps: once without a break, and once in many parts. A
 # part ends at a random moment by Ctrl-C, by a request to end, or by a kill, as
-# when the power fails; the next one resumes. Then both models, best and newest,
-# must be the same files, and both logs the same but for the speed. Memory must
-# be flat: it does not grow within the training without a break, nor from part
-# to part.
+# when the power fails; the next one resumes. Then both models must be the same
+# files, and both logs the same but for the speed. Memory must be flat: it does
+# not grow within the training without a break, nor from part to part.
 #
 # TRANSFORMER names another program than ./transformer. It uses one thread.
 
@@ -129,7 +128,7 @@ count_steps()
 # The model is the one that is meant.
 is_small()
 {
-    "$program" info "$work/speed.last.safetensors" > "$work/info" &&
+    "$program" info "$work/speed.safetensors" > "$work/info" &&
         grep -q '^source vocabulary 1000$' "$work/info" &&
         grep -q '^target vocabulary 1000$' "$work/info" &&
         grep -q '^parameters  *1,773,544$' "$work/info"
@@ -166,7 +165,7 @@ moments()
 part()
 {
     resume=
-    [ ! -f "$work/parts.last.safetensors" ] || resume=--resume
+    [ ! -f "$work/parts.safetensors" ] || resume=--resume
     # shellcheck disable=SC2086
     start parts --steps "$steps" $resume
     watch "$1"
@@ -237,10 +236,8 @@ check "the same steps in parts, each stopped and resumed" in_parts
 parts=$((stopped + asked + killed + 1))
 echo "     $parts parts: $stopped stopped, $asked asked to end, $killed killed"
 check "there was each kind of interruption" [ "$killed" -ge 1 ]
-check "the best model is the same file" \
+check "the model, best and newest, is the same file" \
     cmp "$work/whole.safetensors" "$work/parts.safetensors"
-check "the newest model is the same file" \
-    cmp "$work/whole.last.safetensors" "$work/parts.last.safetensors"
 check "the log is the same, but for the speed" same_log
 if [ -n "$whole_peak" ]; then
     first=$(half head) later=$(half tail)

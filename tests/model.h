@@ -22,14 +22,15 @@ Batch small_batch(void) {
 Config small_config(void) {
     return (Config){.layers = 2, .d_model = D, .heads = H, .d_ff = F,
                     .source_vocab = SOURCE_V, .target_vocab = TARGET_V,
-                    .max_len = 6, .dropout = 0.3};
+                    .max_len = 6, .dropout = 0.3, .attention_dropout = 0.2,
+                    .activation_dropout = 0.4};
 }
 
 // Parameters that are all random: gains around 1, no bias zero.
 Transformer *random_transformer(const Config *config) {
     Transformer *t = transformer_new(config);
-    for (int i = 0; i < t->tensors; i++) {
-        Tensor *tensor = &t->tensor[i];
+    for (int i = 0; i < t->list.tensors; i++) {
+        Tensor *tensor = &t->list.tensor[i];
         bool norm = tensor->init == INIT_ONES;
         for (int k = 0; k < tensor->rows * tensor->cols; k++)
             tensor->mat->at[k] = (real)((norm ? 1 : 0)
@@ -42,11 +43,12 @@ Transformer *random_transformer(const Config *config) {
 typedef struct {
     Transformer *model;
     Batch batch;
-    double dropout, smoothing;
+    bool training; // with dropout
+    double smoothing;
 } ModelCase;
 
 Mat model_logits(ModelCase *c, Pass *pass, Saved *s) {
-    *pass = (Pass){&room, &c->model->config, (real)c->dropout, 23, B};
+    *pass = (Pass){&room, &c->model->config, c->training, 23, B};
     return transformer_forward(pass, s, c->model, &c->batch);
 }
 
@@ -65,8 +67,8 @@ double model_loss(void *context) {
 // All gradients, added to PREFILL.
 Transformer *model_gradient(ModelCase *c) {
     Transformer *g = transformer_zeros(&c->model->config);
-    for (size_t k = 0; k < g->count; k++)
-        g->values[k] = (real)PREFILL;
+    for (size_t k = 0; k < g->list.count; k++)
+        g->list.values[k] = (real)PREFILL;
     size_t mark = room.used;
     Pass pass;
     Saved s;
@@ -78,4 +80,22 @@ Transformer *model_gradient(ModelCase *c) {
     transformer_backward(&pass, &s, c->model, g, logits);
     arena_release(&room, mark);
     return g;
+}
+
+// A few made-up pairs: the target is the source backwards.
+Pairs made_up_pairs(int count) {
+    Pairs p = {.count = count};
+    p.source = allocate((size_t)count, sizeof *p.source);
+    p.target = allocate((size_t)count, sizeof *p.target);
+    for (int i = 0; i < count; i++) {
+        int n = 1 + i % 4;
+        p.source[i] = (Sentence){allocate((size_t)n + 1, sizeof(int)), n + 1};
+        p.target[i] = (Sentence){allocate((size_t)n + 1, sizeof(int)), n + 1};
+        for (int k = 0; k < n; k++) {
+            int word = FIRST_TOKEN + (int)(uniform(&test_state) * 5);
+            p.source[i].id[k] = p.target[i].id[n - 1 - k] = word;
+        }
+        p.source[i].id[n] = p.target[i].id[n] = END;
+    }
+    return p;
 }

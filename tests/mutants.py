@@ -51,28 +51,30 @@ FUNCTIONS = {
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_forward attention_backward""",
     "03-multi-head": """next_dropout linear_forward add_column_sums
-        linear_backward head head_of attend multi_head_forward
-        multi_head_backward""",
+        linear_backward head heads_per_key head_of make_keys attend
+        multi_head_forward multi_head_backward""",
     "04-embedding": "embedding_backward",
     "05-feed-forward": "normal_below activation_backward ffn_backward",
     "06-residual": """norm_backward residual_leave_backward
         residual_enter_backward""",
     "07-encoder": """attention_sublayer_backward ffn_sublayer_backward
         encoder_layer_backward encoder_backward""",
-    "08-decoder": """decoder_layer_backward decoder_backward list list_table
-        initialize transformer_backward""",
+    "08-decoder": """decoder_layer_backward decoder_backward list_tensor
+        place_tensors list_table initialize transformer_backward""",
     "09-masks": """padding_mask causal_mask causal_padding_mask
         transformer_forward""",
-    "10-words": """find_merge merge_word apply_merge apply_merges spell
-        count_pairs most_frequent pack make_batch""",
-    "11-training": """add_losses arg_max loss_forward loss_backward l2_norm
-        clip_factor adam_step learning_rate train_step evaluate_loss set_pace
-        total_steps validate train""",
-    "12-decoding": """decoder_start extend_cache attend_to_cache
+    "10-words": """first_piece find_merge merge_word apply_merge apply_merges
+        spell count_pairs most_frequent vocab_merge pack make_batch""",
+    "11-training": """add_losses tokens_expected arg_max loss_forward
+        loss_backward l2_norm clip_factor adam_step learning_rate add_gradient
+        update noise_of_step train_step evaluate_loss keep_best total_steps
+        next_batch train""",
+    "12-decoding": """empty_cache decoder_start extend_cache
         decoder_layer_step decoder_step longest_output tokens_in log_sum_exp
         translate length_penalty best_candidates finish_hypothesis beam_step
         reorder reorder_cache write_best beam_new beam_search
         translate_all""",
+    "15-commands": "set_pace time_to_look measure_again",
 }
 CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
 
@@ -96,8 +98,7 @@ SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias,
     length room,
     tokens correct, first last, true false, PAD START END UNKNOWN,
     INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, RELU GELU,
-    SINUSOIDAL LEARNED, NOAM CONSTANT,
-    ADAM_BETA1 ADAM_BETA2"""
+    SINUSOIDAL LEARNED, NOAM CONSTANT"""
 NEXT = {name: names[(i + 1) % len(names)]
         for names in map(str.split, SIBLINGS.split(","))
         for i, name in enumerate(names)}
@@ -492,16 +493,29 @@ def run(bench, chosen, reasons, jobs):
     return counts, failed
 
 
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def count(text):
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", text):
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
+    return int(text)
+
+
 def main():
-    parser = argparse.ArgumentParser(description="breaks transformer.c")
-    parser.add_argument("--sample", type=int, help="only so many mutants")
+    parser = Parser(description="breaks transformer.c")
+    parser.add_argument("--sample", type=count, help="only so many mutants")
     parser.add_argument("--seed", type=int, help="of the sample; else the date",
                         default=int(f"{datetime.date.today():%Y%m%d}"))
     parser.add_argument("--function", choices=CHAPTER, action="append",
                         help="only in this one (and this one …)")
     parser.add_argument("--list", action="store_true", help="run nothing")
     parser.add_argument("--csv", type=pathlib.Path, help="write the table")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=count, default=os.cpu_count())
     options = parser.parse_args()
 
     every = [m for function in CHAPTER for m in mutants_of(function)]

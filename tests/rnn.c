@@ -281,16 +281,16 @@ double rnn_loss(void *context) {
 Rnn *random_rnn(int attention) {
     RnnConfig config = {V, E, H, attention};
     Rnn *r = rnn_zeros(&config);
-    for (size_t k = 0; k < r->book.count; k++)
-        r->book.values[k] = (real)(0.7 * normal(&test_state));
+    for (size_t k = 0; k < r->list.count; k++)
+        r->list.values[k] = (real)(0.7 * normal(&test_state));
     return r;
 }
 
 void check_rnn(int attention, bool own, const char *name) {
     RnnCase c = {random_rnn(attention), {own, own, own}};
     Rnn *g = rnn_zeros(&c.model->config);
-    for (size_t k = 0; k < g->book.count; k++)
-        g->book.values[k] = (real)PREFILL;
+    for (size_t k = 0; k < g->list.count; k++)
+        g->list.values[k] = (real)PREFILL;
     Batch batch = rnn_batch();
     RnnSaved s;
     Mat logits = rnn_forward(&room, &s, c.model, &batch, c.own);
@@ -298,10 +298,10 @@ void check_rnn(int attention, bool own, const char *name) {
     Loss loss = loss_forward(lse, logits, s.expected, 0, &room);
     loss_backward(logits, logits, lse, s.expected, 0, loss.tokens);
     rnn_backward(&room, g, logits, &s, c.model);
-    for (int i = 0; i < g->book.tensors; i++)
-        CLAIM_GRADIENT(rnn_loss, &c, *c.model->book.tensor[i].mat,
-                       *g->book.tensor[i].mat, "%s: %s", name,
-                       g->book.tensor[i].name.text);
+    for (int i = 0; i < g->list.tensors; i++)
+        CLAIM_GRADIENT(rnn_loss, &c, *c.model->list.tensor[i].mat,
+                       *g->list.tensor[i].mat, "%s: %s", name,
+                       g->list.tensor[i].name.text);
     rnn_free(c.model);
     rnn_free(g);
 }
@@ -312,9 +312,9 @@ void test_inputs(void) {
     Rnn *r = random_rnn(A);
     Batch batch = rnn_batch();
     RnnSaved s;
-    bool none[T] = {false}, mixed[T] = {false, true, false};
+    bool forced[T] = {false}, mixed[T] = {false, true, false};
     bool all[T] = {true, true, true};
-    rnn_forward(&room, &s, r, &batch, none);
+    rnn_forward(&room, &s, r, &batch, forced);
     CLAIM(s.input[0] == START && s.input[1] == START && s.input[2] == 8
               && s.input[3] == 6 && s.input[4] == 5 && s.input[5] == 6,
           "teacher forcing feeds START and the true words before");
@@ -341,7 +341,7 @@ void test_inputs(void) {
 void test_slow_adam(void) {
     real p[2] = {0}, m[2] = {0}, v[2] = {0}, g[2] = {3, -300};
     for (int t = 1; t <= 10; t++)
-        slow_adam_step(p, m, v, g, 2, 0.5, 0.01, t);
+        adam_step(slow_adam(p, m, v, g, 2), 0.5, 0.01, t);
     CLAIM(fabs((double)p[0] + 0.1) < 1e-6 && fabs((double)p[1] - 0.1) < 1e-6,
           "a constant gradient, of any size, moves a parameter by the rate");
     CLAIM(fabs((double)v[0] / (2.25 * (1 - pow(0.999, 10))) - 1) < 1e-5,
@@ -350,33 +350,34 @@ void test_slow_adam(void) {
 
 // A few steps of Adam on one batch: the loss goes to zero.
 void test_learning(int attention) {
-    Rnn *r[4];
     RnnConfig config = {V, E, H, attention};
-    for (int k = 0; k < 4; k++)
-        r[k] = rnn_zeros(&config);
-    initialize(&r[0]->book, 1);
+    Rnn *r = rnn_zeros(&config), *g = rnn_zeros(&config);
+    size_t count = r->list.count;
+    real *m = allocate(count, sizeof(real)), *v = allocate(count, sizeof(real));
+    initialize(&r->list, 1);
     Batch batch = rnn_batch();
     double loss = 0;
     for (int step = 1; step <= 150; step++) {
         size_t mark = room.used;
         bool own[T] = {false};
         RnnSaved s;
-        Mat logits = rnn_forward(&room, &s, r[0], &batch, own);
+        Mat logits = rnn_forward(&room, &s, r, &batch, own);
         Mat lse = arena_mat(&room, logits.rows, 1);
         Loss l = loss_forward(lse, logits, s.expected, 0, &room);
         loss = l.loss / l.tokens;
         loss_backward(logits, logits, lse, s.expected, 0, l.tokens);
-        memset(r[1]->book.values, 0, r[1]->book.count * sizeof(real));
-        rnn_backward(&room, r[1], logits, &s, r[0]);
-        Adam all = {r[0]->book.values, r[2]->book.values, r[3]->book.values,
-                    r[1]->book.values, r[0]->book.count};
-        adam_step(all, 1, 0.03, step);
+        clear(g->list.values, count);
+        rnn_backward(&room, g, logits, &s, r);
+        adam_step(paper_adam(r->list.values, m, v, g->list.values, count), 1,
+                  0.03, step);
         arena_release(&room, mark);
     }
     CLAIM(loss < 0.01, "%s attention: a batch is learned by heart: loss %.4f",
           attention ? "with" : "without", loss);
-    for (int k = 0; k < 4; k++)
-        rnn_free(r[k]);
+    rnn_free(r);
+    rnn_free(g);
+    free(m);
+    free(v);
 }
 
 int main(void) {

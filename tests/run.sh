@@ -12,6 +12,8 @@
 #   commands      every command of the program, watched in the same way
 #   chapters      every beginning of the file compiles
 #   cli           the command line of ./transformer
+#   options       what each of its options does
+#   sequences     its commands one after another, and what is then in which file
 #   failing       a machine that fails
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
@@ -31,7 +33,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- memory failing cli commands float double chapters
+    [ $# -gt 0 ] || set -- memory failing sequences cli options commands float double chapters
     for group in "$@"; do
         case $group in
         double | float | memory) listed "$group" | sed "s|^|$group/|" ;;
@@ -125,7 +127,7 @@ job()
     case $1 in
     double/* | float/* | memory/*) "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | cli) sh "tests/$1.sh" ;;
+    chapters | cli | options | sequences) sh "tests/$1.sh" ;;
     failing) EVERY=${EVERY:-3} sh tests/failing.sh ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac

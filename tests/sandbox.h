@@ -14,14 +14,14 @@
 // Stands before each piece of memory that transformer.c has.
 typedef union Piece {
     struct {
-        union Piece *before, *behind; // a ring, in which `pieces` is the first
+        union Piece *before, *behind; // a ring, in which `ring` is the first
         size_t size;
         bool inside; // allocated while exit() comes back
     } is;
     max_align_t aligned[2];
 } Piece;
 
-Piece pieces = {.is = {&pieces, &pieces, 0, false}};
+Piece ring = {.is = {&ring, &ring, 0, false}};
 size_t memory_now, memory_peak; // bytes
 size_t memory_limit = SIZE_MAX; // who takes more is aborted
 bool exit_returns;
@@ -50,11 +50,11 @@ void *unlinked(void *memory) {
 void *linked(Piece *p, size_t size) {
     if (!p)
         return NULL;
-    p->is.before = &pieces;
-    p->is.behind = pieces.is.behind;
+    p->is.before = &ring;
+    p->is.behind = ring.is.behind;
     p->is.size = size;
     p->is.inside = exit_returns;
-    p->is.behind->is.before = pieces.is.behind = p;
+    p->is.behind->is.before = ring.is.behind = p;
     memory_now += size;
     if (memory_now > memory_peak)
         memory_peak = memory_now;
@@ -127,7 +127,7 @@ void sandbox_begin(void) {
 
 // Frees and closes what is left; returns 0 or what exit() was given.
 int sandbox_end(void) {
-    for (Piece *p = pieces.is.behind, *next; p != &pieces; p = next) {
+    for (Piece *p = ring.is.behind, *next; p != &ring; p = next) {
         next = p->is.behind;
         if (p->is.inside)
             sandbox_free(p + 1);

@@ -116,6 +116,25 @@ bool same_bits(Mat a, Mat b) {
     return true;
 }
 
+// The same dropout in all places of a model.
+void drop_everywhere(Config *config, double rate) {
+    config->dropout = rate;
+    config->attention_dropout = config->activation_dropout = rate;
+}
+
+// A pass of training that drops all that can be dropped at this rate; at rate 0,
+// a pass without dropout.
+Pass pass_dropping(Config *config, double rate, uint64_t noise, int sentences) {
+    drop_everywhere(config, rate);
+    return (Pass){&room, config, rate > 0, noise, sentences};
+}
+
+// A trainer of a new model, whose parameters are zero.
+Trainer trainer_of(const Config *config, const Recipe *recipe) {
+    return trainer_new(transformer_new(config), transformer_zeros(config),
+                       recipe);
+}
+
 // The key of the first dropout of a pass whose noise is this.
 uint32_t first_key(uint64_t noise) {
     return (uint32_t)scramble(noise);

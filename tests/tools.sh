@@ -24,13 +24,13 @@ musl-gcc    | musl-tools                       | musl-gcc         |
 torch       | python3-torch python3-numpy      | python3-torch    | pytorch
 nltk        | python3-nltk                     | python3-nltk     |
 pandoc      | pandoc                           | pandoc           | pandoc
-dot         | graphviz fonts-dejavu-core       | graphviz         | graphviz
 nbclient    | python3-nbclient python3-ipykernel | python3-nbclient |
 matplotlib  | python3-matplotlib               | python3-matplotlib | python-matplotlib
 java        | default-jre-headless             | java-headless    | openjdk
 npm         | npm                              | npm              | node
 node        | nodejs                           | nodejs           | node
 chromium    | chromium                         | chromium         | chromium
+firefox-esr | firefox-esr                      | firefox          |
 shellcheck  | shellcheck                       | ShellCheck       | shellcheck
 END
 }

@@ -46,6 +46,13 @@ static Mask picture(const char *text, int sentence_stride, int row_stride) {
 static const Mask everything = {0};
 static const Mat no_mat = {0};
 
+// A pass of training with this dropout everywhere; at rate 0, one without.
+static Pass pass_dropping(Config *config, double rate) {
+    config->dropout = rate;
+    config->attention_dropout = config->activation_dropout = rate;
+    return (Pass){&room, config, rate > 0, 5, B};
+}
+
 // ---- chapter 1: numbers
 
 static void grade_matmul_definition(void) {
@@ -332,7 +339,7 @@ static void grade_ffn_backward(void) {
     for (int c = 0; c < 3; c++) {
         Config config = {.activation = c == 1 ? GELU : RELU};
         Dropout d = {(real)(c == 2 ? 0.4 : 0), 31};
-        Pass pass = {&room, &config, d.rate, 5, B};
+        Pass pass = pass_dropping(&config, d.rate);
         FeedForward w = {linear_of(input("W1", D, F), input("b1", 1, F)),
                          linear_of(input("W2", F, D), input("b2", 1, D))};
         FeedForward dw = {linear_of(output("dW1", D, F), output("db1", 1, F)),
@@ -387,7 +394,7 @@ static double variance_of(Mat x, int i) {
 
 static void grade_norm_forward(void) {
     Config config = {0};
-    Pass pass = {&room, &config, 0, 5, B};
+    Pass pass = pass_dropping(&config, 0);
     for (int c = 0; c < 3; c++) {
         Mat x = norm_input(c);
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
@@ -428,7 +435,7 @@ static void note_sums(const NormSaved *s) {
 
 static void grade_norm_backward(void) {
     Config config = {0};
-    Pass pass = {&room, &config, 0, 5, B};
+    Pass pass = pass_dropping(&config, 0);
     for (int c = 0; c < 3; c++) {
         NormSaved s = norm_saved(norm_input(c));
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
@@ -458,7 +465,7 @@ static const struct {
 static void grade_residual_leave(void) {
     for (int c = 0; c < 4; c++) {
         Config config = {.norm = residual_case[c].norm};
-        Pass pass = {&room, &config, (real)residual_case[c].dropout, 5, B};
+        Pass pass = pass_dropping(&config, residual_case[c].dropout);
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         Mat x = input("x", B * T, D), y = scratch("y", B * T, D);
         ResidualSaved s = {0};
@@ -475,7 +482,7 @@ static void grade_residual_leave_backward(void) {
     for (int c = 0; c < 4; c++) {
         Config config = {.norm = residual_case[c].norm};
         real rate = (real)residual_case[c].dropout;
-        Pass pass = {&room, &config, rate, 5, B};
+        Pass pass = pass_dropping(&config, rate);
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         Norm dw = {output("dgain", 1, D), output("dbias", 1, D)};
         ResidualSaved s = {norm_saved(input("sum", B * T, D)), {rate, 31}};
@@ -504,26 +511,26 @@ static Config config_of(int norm) {
 
 static Transformer *random_model(Config config, uint64_t seed) {
     Transformer *t = transformer_new(&config);
-    for (size_t k = 0; k < t->count; k++)
-        t->values[k] = (real)(0.4 * normal(&seed));
+    for (size_t k = 0; k < t->list.count; k++)
+        t->list.values[k] = (real)(0.4 * normal(&seed));
     return t;
 }
 
 static Transformer *gradients_of(const Transformer *t) {
     Transformer *g = transformer_zeros(&t->config);
-    for (size_t k = 0; k < g->count; k++)
-        g->values[k] = PREFILL;
+    for (size_t k = 0; k < g->list.count; k++)
+        g->list.values[k] = PREFILL;
     return g;
 }
 
 // The gradients of the decoder's tensors whose names begin so, as results.
 static void result_gradients(const Transformer *g, const char *prefix) {
     Name path = join("decoder.0.", prefix);
-    for (int i = 0; i < g->tensors; i++) {
-        const char *name = g->tensor[i].name.text;
+    for (int i = 0; i < g->list.tensors; i++) {
+        const char *name = g->list.tensor[i].name.text;
         if (strncmp(name, path.text, strlen(path.text)) == 0)
             result(join("gradient of ", name + strlen("decoder.0.")).text,
-                   *g->tensor[i].mat);
+                   *g->list.tensor[i].mat);
     }
 }
 
@@ -541,7 +548,7 @@ static void grade_attention_sublayer_backward(void) {
                                      : &layer->self_attention;
         AttentionSublayer *dw = cross ? &dlayer->cross_attention
                                       : &dlayer->self_attention;
-        Pass pass = {&room, &t->config, (real)(c == 1 || c == 2 ? 0.3 : 0), 5, B};
+        Pass pass = pass_dropping(&t->config, c == 1 || c == 2 ? 0.3 : 0);
         Mat x = input("x", B * T, D), dout = input("dout", B * T, D);
         Mat memory = cross ? input("memory", B * S, D) : no_mat;
         Mat dmemory = cross ? output("dmemory", B * S, D) : no_mat;
@@ -562,7 +569,7 @@ static void grade_attention_sublayer_backward(void) {
 static void grade_encoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
-        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5, B};
+        Pass pass = pass_dropping(&t->config, residual_case[c].dropout);
         Mat x = input("x", B * S, D);
         EncoderLayerSaved s;
         memset(&s, 0, sizeof s);
@@ -580,7 +587,7 @@ static void grade_encoder_layer_forward(void) {
 static void grade_decoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
-        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5, B};
+        Pass pass = pass_dropping(&t->config, residual_case[c].dropout);
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
         DecoderLayerSaved s;
         memset(&s, 0, sizeof s);
@@ -604,7 +611,7 @@ static void grade_decoder_layer_backward(void) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
         Transformer *g = gradients_of(t);
         DecoderLayer *w = &t->decoder.layer[0], *dw = &g->decoder.layer[0];
-        Pass pass = {&room, &t->config, (real)residual_case[c].dropout, 5, B};
+        Pass pass = pass_dropping(&t->config, residual_case[c].dropout);
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
         Mat dmemory = output("dmemory", B * S, D);
         Mat dout = input("dout", B * T, D);
@@ -713,7 +720,7 @@ static void grade_loss_forward(void) {
                               &room);
         result("lse", lse);
         result_number("loss", l.loss);
-        result_number("plain", l.cross_entropy);
+        result_number("cross_entropy", l.cross_entropy);
         result_number("tokens", l.tokens);
         result_number("correct", l.correct);
         finish();
@@ -780,8 +787,8 @@ static void grade_adam_step(void) {
             v.at[k] = cases[c].t > 1 ? 0.1 * fabs(v.at[k]) : 0;
         }
         start(cases[c].name);
-        adam_step((Adam){p.at, m.at, v.at, gradient.at, 9}, cases[c].factor,
-                  0.25, cases[c].t);
+        adam_step(paper_adam(p.at, m.at, v.at, gradient.at, 9),
+                  cases[c].factor, 0.25, cases[c].t);
         result("m", m);
         result("v", v);
         result("p", p);
@@ -816,7 +823,7 @@ static void grade_decoder_layer_step(void) {
     for (int c = 0; c < 3; c++) {
         Transformer *t = random_model(config_of(c == 1 ? POST_NORM : PRE_NORM),
                                       42);
-        Pass pass = {&room, &t->config, 0, 5, B};
+        Pass pass = pass_dropping(&t->config, 0);
         MultiHeadSaved empty = {.sentences = B, .heads = H};
         LayerCache layer = {empty, empty};
         layer.self.k = scratch("self.k", B * ROOM, D);
@@ -846,8 +853,8 @@ static void grade_translate(void) {
                           "the last word of the vocabulary is the best"};
     const double end[] = {-99, 0, 99, -99};
     for (int c = 0; c < 4; c++) {
-        // 171: the three translations differ, and so do their lengths
-        Transformer *t = random_model(config_of(PRE_NORM), 171);
+        // 4155: the three translations differ, and so do their lengths
+        Transformer *t = random_model(config_of(PRE_NORM), 4155);
         for (int k = 0; k < V * D; k++) // what was read counts for more
             t->target_embedding.at[k] *= 3;
         fill(t->decoder.norm.gain, 1);

@@ -41,7 +41,7 @@ static double distance(Mat a, Mat b) {
 
 static Transformer *started(const Config *config) {
     Transformer *t = transformer_new(config);
-    initialize(t, 1);
+    initialize(&t->list, 1);
     return t;
 }
 
@@ -51,8 +51,8 @@ static Transformer *started(const Config *config) {
 static double count_of(const Config *config, const char *part) {
     Transformer *t = transformer_outline(config);
     double total = 0;
-    for (int i = 0; i < t->tensors; i++) {
-        const Tensor *tensor = &t->tensor[i];
+    for (int i = 0; i < t->list.tensors; i++) {
+        const Tensor *tensor = &t->list.tensor[i];
         const char *name = tensor->name.text;
         bool is_ours = strncmp(name, "encoder", 7) == 0
                     || strncmp(name, "source", 6) == 0;

@@ -12,6 +12,7 @@ group of claims; two groups run at a time.
 
 import ast
 import builtins
+import fcntl
 import json
 import os
 import re
@@ -28,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "docs" / "exercises"
 TOOL = HERE / "tool.py"
 WORK = ROOT / "build" / "test-exercises"
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "weaver")]
 sys.dont_write_bytecode = True
 import source_file
 import tool
@@ -263,7 +264,7 @@ def mistakes(g):
 
 # ----------------------------------------------------------- find the bug
 
-def mended(page, path):
+def fixed(page, path):
     """Puts the right line back; whether that gives the reference."""
     lines = path.read_text(encoding="utf-8").split("\n")
     ours = [line for line in REFERENCE.split("\n")
@@ -284,15 +285,15 @@ def bugs(g):
     for page in of_kind("bug"):
         n, path = page.number, g.desk / "bugs" / f"{page.slug}.c"
         g.says(f"bug {n}: the exercise does not tell what its check says", 0,
-               "a check fails until it is mended", "exercise", f"N={n}")
+               "a check fails until it is fixed", "exercise", f"N={n}")
         g.says(f"bug {n} fails with its diagnosis: {page.diagnosis}", 1,
                page.diagnosis, "grade", f"N={page.name}", "CC=cc -O0")
         g.holds(f"bug {n}: the check fails",
                 re.search(rf"^FAIL {n} .* 0/", g.output, re.M))
         g.holds(f"bug {n}: no usual mistake is named", "(chapter " not in g.output)
         g.holds(f"bug {n}: the right line in place of the wrong one gives "
-                "transformer.c", mended(page, path))
-    g.says("all bugs, mended, get full marks", 0, "score: ", "grade",
+                "transformer.c", fixed(page, path))
+    g.says("all bugs, fixed, get full marks", 0, "score: ", "grade",
            numbers_of(of_kind("bug")), "CC=cc -O0")
     g.holds("a bug's file has no exercise markers", not any(
         re.search("//@ (exercise|end)", path.read_text(encoding="utf-8"))
@@ -300,7 +301,7 @@ def bugs(g):
 
 
 def bugs_elsewhere(g):
-    """two_answers, mended in the wrong place."""
+    """two_answers, fixed in the wrong place."""
     path = g.desk / "bugs" / "two-answers.c"
     path.parent.mkdir()
     for claim, function, right, wrong in (
@@ -439,6 +440,100 @@ def broken_files(g):
     path.write_bytes(b"// caf\351\n")
     g.says("so is one that is not UTF-8", 2, "broken.c:1: this is not UTF-8",
            "grade", source)
+
+
+def results_elsewhere(g):
+    """JSON= and SRC= replace no file but results, and the student's own one."""
+    copy = project(g)
+    mine = copy / "exercises" / "transformer.c"
+    mine.parent.mkdir()
+    student(mine, {"softmax_row": "    ;\n&\n"})
+    (copy / "mine.json").write_bytes(mine.read_bytes())
+    (copy / "list.json").write_text("[]")
+    (copy / "link.json").symlink_to("transformer.c")
+    (copy / "link.c").symlink_to("transformer.c")
+
+    def files():
+        return {path: path.read_bytes() for path in copy.rglob("*")
+                if path.is_file() and "build" not in path.parts}
+
+    def kept(claim, what, *arguments):
+        before = files()
+        done = subprocess.run(
+            [sys.executable, "docs/exercises/tool.py", *arguments], cwd=str(copy),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+            env=ENVIRONMENT)
+        g.holds(f"{claim} is refused in one line: {what}", done.returncode == 2
+                and what in done.stdout and done.stdout.startswith("error: ")
+                and done.stdout.count("\n") == 1, done.stdout)
+        g.holds("and no file is another one then", files() == before)
+
+    source, suffix = "SRC=exercises/transformer.c", "does not end in .json"
+    kept("JSON=, the same file as SRC=,", suffix, "grade", "N=3", source,
+         "JSON=exercises/transformer.c")
+    kept("JSON=, the same file as SRC=, whatever its name,", "has no results",
+         "grade", "N=3", "SRC=mine.json", "JSON=mine.json")
+    kept("JSON=, the student's file,", suffix, "grade", "N=3",
+         "JSON=exercises/transformer.c")
+    for name in "transformer.c", "docs/exercises/grade.c", "link.json":
+        kept(f"JSON={name}", "is the project's", "grade", "N=3", f"JSON={name}")
+    kept("JSON=, other JSON,", "has no results", "grade", "N=3", "JSON=list.json")
+    kept("JSON=, a new file among the project's,", "is the project's", "grade",
+         "N=3", "JSON=docs/results.json")
+    for name in "transformer.c", "link.c":
+        kept(f"reset with SRC={name}", "transformer.c is the project's", "reset",
+             "N=3", f"SRC={name}")
+    kept("the project's folder as the student's", "transformer.c is the project's",
+         "exercises", "FOLDER=.", "FORCE=1")
+    result = g.folder / "results.json"
+    for claim in "a new file of results is written", "results are replaced":
+        g.says(claim, 0, "score: 10/10", "grade", "N=3", f"SRC={mine}",
+               f"JSON={result}")
+        g.holds("and are whole", list(g.graded(result)) == ["softmax_row"])
+        result.write_text(json.dumps({"tests": []}))
+
+
+def state(g):
+    """The tool's own file, .hints."""
+    path = g.desk / ".hints"
+    deep = "[" * 200000
+    for what, text in (("no JSON", b"hints"), ("no UTF-8", b"\377"),
+                       ("a list", b"[1]"), ("a number", b"1"),
+                       ("nested deeply", deep.encode()),
+                       ("lists in an object", b'{"hints": [], "passed": []}'),
+                       ("text for a number", b'{"hints": {"softmax_row": "x"}}'),
+                       ("empty", b"")):
+        path.write_bytes(text)
+        g.says(f".hints, {what}: all exercises are listed", 0, "softmax_row",
+               "exercise")
+        g.says("none has passed", 1, "has not passed yet", "solution", "N=3")
+        g.holds("it is not touched by that", path.read_bytes() == text)
+        g.says("hints begin anew, which is said", 0, "Hint 1 of 3", "hint", "N=3")
+        g.holds("once", g.output.count(".hints is broken: it begins anew\n") == 1)
+        copies = list(g.desk.glob("backup/.hints.*"))
+        g.holds("the broken one is kept", [c.read_bytes() for c in copies] == [text])
+        g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", "N=3")
+        g.holds("and not spoken of", ".hints" not in g.output)
+        shutil.rmtree(g.desk / "backup", ignore_errors=True)
+    path.unlink()
+    path.mkdir()
+    g.says("a folder of this name is an error", 2, ".hints is not a file", "hint",
+           "N=3")
+    path.rmdir()
+
+    path.write_text(json.dumps({"hints": {"head": 1}}))
+    folder = os.open(g.desk, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    process = g.start("hint", "N=3")
+    time.sleep(3)
+    waits = process.poll() is None
+    path.write_text(json.dumps({"hints": {"head": 2}}))
+    os.close(folder)
+    g.output = process.communicate(timeout=60)[0]
+    g.holds("the tool waits until another one has written", waits)
+    g.holds("and loses nothing of what it wrote", json.loads(path.read_text())
+            ["hints"] == {"head": 2, "softmax_row": 1}, path.read_text())
+    g.holds("no other file is left", list(g.desk.iterdir()) == [path])
 
 
 # --------------------------------------------------------------- bad students
@@ -759,6 +854,11 @@ def commands(g):
            "there is no exercise 99", "grade", "N=99")
     g.says("so is a list that ends after the last", 2, "there is no exercise 40-99",
            "grade", "N=40-99")
+    source = f"SRC={g.folder / 'mine.c'}"
+    total = sum(page.worth for page in PAGES[:3])
+    for numbers, points in ("3,3", PAGES[2].worth), ("1-3,2,softmax_row,2-3", total):
+        g.says(f"an exercise named twice counts once: N={numbers}", 0,
+               f"score: {points}/{points}\n", "grade", f"N={numbers}", source)
     g.says("a name that does not exist is an error", 2,
            "there is no exercise nothing", "hint", "N=nothing")
     g.says("a hint to no exercise is an error", 2, "which exercise?", "hint")
@@ -811,6 +911,7 @@ def gradescope(g):
     packed = g.folder / "gradescope.zip"
     (ROOT / "build" / "gradescope.zip").rename(packed)
     files = {"full": {"my-transformer.c": REFERENCE,
+                      ".hints": "[1]",
                       "bugs/training-and-use.c": REFERENCE,
                       "overfit.options": "--dropout 0 --lr 3e-3 --warmup 20\n"},
              "none": {},
@@ -882,13 +983,20 @@ def chapters(g):
 
 # ------------------------------------------------------ one more exercise
 
-def another_exercise(g):
-    """One added in the middle: its page, and other file names for those after it."""
+def project(g):
+    """A copy of what the tool needs of the project."""
     copy = g.folder / "copy"
     shutil.copytree(HERE, copy / "docs" / "exercises",
                     ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "transformer.c", copy)
-    shutil.copy(HERE.parent / "source_file.py", copy / "docs")
+    (copy / "docs" / "weaver").mkdir()
+    shutil.copy(HERE.parent / "weaver" / "source_file.py", copy / "docs" / "weaver")
+    return copy
+
+
+def another_exercise(g):
+    """One added in the middle: its page, and other file names for those after it."""
+    copy = project(g)
     old = next(page for page in PAGES if page.name == "slow_learner")
 
     def path(number, slug):
@@ -947,7 +1055,7 @@ runpy.run_path({!r}, run_name="__main__")"""
 
 
 def other_machines(g):
-    for path in TOOL, HERE.parent / "source_file.py":
+    for path in TOOL, HERE.parent / "weaver" / "source_file.py":
         tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
         used = {getattr(node, key, None) for node in ast.walk(tree)
                 for key in ("attr", "arg") if not isinstance(node, ast.arg)}
@@ -980,8 +1088,9 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, reference, single_stubs, trainings, gradescope,
-          bugs_elsewhere, commands, cheats, interrupted, broken_files, watch, stub,
-          numbers, chapters, another_exercise, other_machines]
+          bugs_elsewhere, commands, cheats, interrupted, broken_files, state,
+          results_elsewhere, watch, stub, numbers, chapters, another_exercise,
+          other_machines]
 
 
 def run_group(g):

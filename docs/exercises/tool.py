@@ -53,6 +53,8 @@ if os.name == "nt":
     sys.exit("tool.py does not run on Windows itself: use WSL "
              "(https://learn.microsoft.com/windows/wsl/install)")
 
+import contextlib
+import fcntl
 import hashlib
 import itertools
 import json
@@ -74,7 +76,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent))
+sys.path.append(str(HERE.parent / "weaver"))
 import source_file
 from source_file import Broken, regions
 
@@ -82,6 +84,8 @@ ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
 MISTAKES = HERE / "mistakes.txt"
+PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
+                                    "tests")]
 BUILD = ROOT / "build" / "exercises"
 FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function "
          "-Werror=implicit-function-declaration -fwhole-program")
@@ -117,22 +121,37 @@ def read_text(path):
     return text.replace("\r\n", "\n")
 
 
-def write_text(path, text):
-    """Write a file beside its place and rename it: never half a file."""
-    path = Path(path).resolve()
+def writable(path):
+    """The file that a path leads to, if it may be replaced."""
+    path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
         raise Trouble(f"{shown(path)} is not a file")
+    if any(folder in path.parents for folder in PROJECT) \
+            or (path.exists() and path.samefile(REFERENCE)):
+        raise Trouble(f"{shown(path)} is the project's: it is not replaced")
+    return path
+
+
+def write_text(path, text):
+    """Write a file beside its place and rename it: never half a file."""
+    path = writable(path)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_bytes(text.encode("utf-8"))
-        os.replace(beside, path)
+        try:
+            beside.write_bytes(text.encode("utf-8"))
+            os.replace(beside, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                beside.unlink()
+            raise
     except OSError as error:
         raise Trouble(f"cannot write {shown(path)}: {error.strerror}")
 
 
 def back_up(path):
     """Copy a student's file to backup/ before it is changed."""
+    writable(path)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     folder = student_folder() / "backup"
     try:
@@ -157,19 +176,61 @@ def student_folder():
     return Path(SETTINGS.get("FOLDER") or ROOT / "exercises").absolute()
 
 
-def notes():
-    """What the tool remembers of the student: hints seen, exercises passed."""
+# What the tool remembers of the student, in the file .hints, each by name: how
+# many hints were seen, a digest of what has passed, and of the files written.
+KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str}
+
+
+def read_notes():
+    """What the file .hints says; None if it is broken."""
+    path = student_folder() / ".hints"
+    if not path.is_file():
+        return {}
     try:
-        return json.loads((student_folder() / ".hints").read_text())
-    except (OSError, ValueError):
-        return {"hints": {}, "passed": {}, "stub": ""}
+        memory = json.loads(path.read_bytes())
+        whole = all(isinstance(value, type_of_value)
+                    for kind, type_of_value in KINDS_OF_NOTES.items()
+                    for value in memory.get(kind, {}).values())
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    return memory if whole else None
+
+
+def notes(kind):
+    return (read_notes() or {}).get(kind, {})
 
 
 def remember(kind, name, value):
-    memory = notes()
-    if memory[kind].get(name) != value:
-        memory[kind][name] = value
-        write_text(student_folder() / ".hints", json.dumps(memory, indent=1))
+    folder = student_folder()
+    with locked(folder):
+        memory = read_notes()
+        if memory is None:
+            print(f"{shown(folder / '.hints')} is broken: it begins anew")
+            back_up(folder / ".hints")
+            memory = {}
+        if memory.setdefault(kind, {}).get(name) != value:
+            memory[kind][name] = value
+            write_text(folder / ".hints", json.dumps(memory, indent=1))
+
+
+LOCK = threading.Lock()
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """No other thread and no other tool is in here for this folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise Trouble(f"cannot write to {shown(folder)}: {error.strerror}")
+    try:
+        with LOCK:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(opened, fcntl.LOCK_EX)
+            yield
+    finally:
+        os.close(opened)
 
 
 def digest(*parts):
@@ -209,7 +270,7 @@ def choose(exercises, wanted):
         if not found or (span and len(found) != last - first + 1):
             raise Trouble(f"there is no exercise {part}; "
                           "`make exercise` lists them")
-        chosen += found
+        chosen += [e for e in found if e not in chosen]
     return chosen
 
 
@@ -1085,15 +1146,13 @@ def grade_train(exercise, student, path, made):
 
 GRADE = {"write": grade_write, "bug": grade_bug, "number": grade_number,
          "train": grade_train}
-LOCK = threading.Lock()
 
 
 def remember_passed(exercise, what):
-    with LOCK:
-        try:
-            remember("passed", exercise.name, digest(what))
-        except Trouble:  # a folder that cannot be written to is graded all the same
-            pass
+    try:
+        remember("passed", exercise.name, digest(what))
+    except Trouble:  # a folder that cannot be written to is graded all the same
+        pass
 
 
 def grade_one(exercise, student, path, made):
@@ -1144,6 +1203,19 @@ def print_result(result, in_detail):
         elif result.state == "todo":
             print(f"      the task: make exercise N={e.number}")
     sys.stdout.flush()
+
+
+def check_json(path):
+    """JSON=FILE may name a new file, or one with the results of a grading."""
+    if writable(path).suffix != ".json":
+        raise Trouble(f"JSON={path} does not end in .json, as in JSON=results.json")
+    text = read_text(path) if os.path.exists(path) else ""
+    try:
+        whole = not text or "tests" in dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise Trouble(f"JSON={path} has no results in it: it is not replaced")
 
 
 def write_json(path, results, message):
@@ -1205,7 +1277,7 @@ def make_exercises(exercises):
                       for e in numbers)
     if numbers:
         answers = ANSWERS.format(first=numbers[0].number) + answers
-    written = notes().get("written", {})
+    written = notes("written")
     for name, text in [("transformer.c", make_stub()), ("answers.txt", answers)]:
         path = folder / name
         if path.exists() and path.is_file():
@@ -1218,16 +1290,14 @@ def make_exercises(exercises):
                     continue
                 back_up(path)
         write_text(path, text)
-        memory = notes()
-        memory.setdefault("written", {})[name] = digest(text)
-        write_text(folder / ".hints", json.dumps(memory, indent=1))
+        remember("written", name, digest(text))
         print(f"{shown(path)} is written")
     return 1 if kept else 0
 
 
 def state_of(exercise, student):
     """A word for the list of exercises."""
-    passed = notes()["passed"].get(exercise.name)
+    passed = notes("passed").get(exercise.name)
     if exercise.kind == "write" and exercise.name in student:
         code = student[exercise.name].code()
         if is_stub(exercise.name, student[exercise.name]):
@@ -1260,7 +1330,7 @@ def exercise(exercises):
     elif e.kind == "bug":
         if not bug_file(e).exists():
             write_text(bug_file(e), plant_bug(e))
-        print(f"edit   {shown(bug_file(e))}; a check fails until it is mended")
+        print(f"edit   {shown(bug_file(e))}; a check fails until it is fixed")
     elif e.kind == "number":
         print(f"edit   {shown(student_folder() / 'answers.txt')}: "
               + ", ".join(f"{name} = ..." for name in wanted_answers(e)))
@@ -1276,7 +1346,7 @@ def exercise(exercises):
 
 def hint(exercises):
     e = the_one(exercises)
-    seen = min(notes()["hints"].get(e.name, 0) + 1, len(e.hints))
+    seen = min(notes("hints").get(e.name, 0) + 1, len(e.hints))
     for k in range(seen):
         print(f"Hint {k + 1} of {len(e.hints)}\n\n{e.hints[k]}\n")
     if seen < len(e.hints):
@@ -1289,7 +1359,7 @@ def hint(exercises):
 
 def solution(exercises):
     e = the_one(exercises)
-    if not SETTINGS.get("SHOW") and e.name not in notes()["passed"]:
+    if not SETTINGS.get("SHOW") and e.name not in notes("passed"):
         print(f"exercise {e.number} has not passed yet (make grade N={e.number}); "
               "SHOW=1 shows its solution all the same")
         return 1
@@ -1359,7 +1429,7 @@ def gradescope(exercises):
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
     for path in [REFERENCE, *GRADER, MISTAKES, HERE / "tool.py",
-                 HERE.parent / "source_file.py",
+                 HERE.parent / "weaver" / "source_file.py",
                  *sorted(HERE.glob("[0-9][0-9]-*.md")), *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)
     target = ROOT / "build" / "gradescope.zip"
@@ -1398,6 +1468,8 @@ def main(arguments):
             return 2
         SETTINGS[key] = "" if key in ("FORCE", "SHOW") and value == "0" else value
     try:
+        if SETTINGS.get("JSON"):
+            check_json(SETTINGS["JSON"])
         status = COMMANDS[command](load_exercises())
         if status and "MAKELEVEL" in os.environ:
             what = "not full marks yet" if command == "grade" else "nothing was done"
@@ -1410,6 +1482,11 @@ def main(arguments):
     except (KeyboardInterrupt, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 130
+    except OSError as error:
+        sys.stdout.flush()
+        where = f"{shown(error.filename)}: " if error.filename else ""
+        sys.stderr.write(f"error: {where}{error.strerror}\n")
+        return 2
 
 
 def interrupted(number, frame):

@@ -3,10 +3,10 @@
 
     python3 docs/live/build.py [PAGE]
 
-clang compiles live.c for WebAssembly, Node trains the English-French model with
-it, and all is put into one file: the same bytes on every machine that has the
-same clang and the same C library (Debian 12 has them). What is built on the way
-is in build/live.
+clang compiles live.c for WebAssembly, Node trains the book's English-French model
+by pretrain.c, and all is put into one file: the same bytes on every machine that
+has the same clang and the same C library (Debian 12 has them). What is built on
+the way is in build/live.
 """
 
 import base64
@@ -27,7 +27,9 @@ FLAGS = """--target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=c11 -O3
 LINK = """-lm -lwasi-emulated-signal -Wl,--strip-all,--export-dynamic
     -Wl,--export=malloc,--export=free,--export=finish_output
     -Wl,-z,stack-size=1048576,--stack-first""".split()
-SCRIPTS = ["engine.js", "main.js", "train.js", "model.js", "look.js", "head.js"]
+SCRIPTS = ["engine.js", "main.js", "train.js", "model.js", "look.js", "head.js",
+           "stages.js", "flow.js", "picture.js", "matrices.js",
+           "number.js", "pulls.js"]
 DATA = [f"{task}.{part}.tsv" for task in ("reverse", "dates", "eng-fra")
         for part in ("train", "valid")]
 
@@ -37,20 +39,20 @@ def run(*command):
         sys.exit(1)
 
 
-def compiled(folder, wasm):
-    """The program: live.c, which includes transformer.c."""
-    run("clang", *FLAGS, folder / "live.c", "-o", wasm, *LINK)
+def compiled(source, wasm, *flags):
+    """A program that includes transformer.c."""
+    run("clang", *FLAGS, *flags, source, "-o", wasm, *LINK)
     return wasm.read_bytes()
 
 
-def trained(wasm):
+def trained():
     """The model; trained anew if the program, or the way of training, is new."""
     model, made_by = BUILD / "model.safetensors", BUILD / "made-by"
-    script = (LIVE / "pretrain.js").read_bytes()
-    if not made_by.exists() or made_by.read_bytes() != wasm + script:
-        run("node", LIVE / "pretrain.js", BUILD / "live.wasm", ROOT / "data",
-            model)
-        made_by.write_bytes(wasm + script)
+    wasm = BUILD / "pretrain.wasm"
+    now = compiled(LIVE / "pretrain.c", wasm) + (LIVE / "pretrain.js").read_bytes()
+    if not made_by.exists() or made_by.read_bytes() != now:
+        run("node", LIVE / "pretrain.js", wasm, ROOT / "data", model)
+        made_by.write_bytes(now)
     return model.read_bytes()
 
 
@@ -62,25 +64,39 @@ def packed(name, content):
 
 def colours():
     """The variables of the book's style sheet, light and dark."""
-    css = (ROOT / "docs" / "style.css").read_text(encoding="utf-8")
+    css = (ROOT / "docs" / "source" / "style.css").read_text(encoding="utf-8")
     rules = re.findall(r"^(?:@media[^{]*dark\) \{\n  )?:root \{.*?^\}", css,
                        re.M | re.S)
     return "\n".join(rules) + "\n"
+
+
+def source_of(name):
+    """A function of transformer.c, as a match: its body, and where it stands."""
+    source = (ROOT / "transformer.c").read_text(encoding="utf-8")
+    return re.search(rf"^\w[^;{{}}=]*\b{name}\([^;{{}}]*\{{\n(.*?)^\}}", source,
+                     re.M | re.S)
 
 
 def quoted(wanted):
     """A line of transformer.c, without its comment: the only one in the function
     that contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
     name, part = wanted[1].split(": ", 1)
-    source = (ROOT / "transformer.c").read_text(encoding="utf-8")
-    body = re.search(rf"^\w[^;{{}}=]*\b{name}\([^;{{}}]*\{{\n(.*?)^\}}", source,
-                     re.M | re.S)
+    body = source_of(name)
     found = [line for line in (body[1] if body else "").split("\n")
              if part in line]
     if len(found) != 1:
-        sys.exit(f"{LIVE / 'head.js'}: {len(found)} lines of {name} in "
-                 f"transformer.c contain \"{part}\", wanted 1")
+        sys.exit(f"{LIVE}: {len(found)} lines of {name} in transformer.c contain "
+                 f"\"{part}\", wanted 1")
     return json.dumps(found[0].split("//")[0].strip())[1:-1]
+
+
+def linked(wanted):
+    """Where the book has a function. {{link attention_forward}}"""
+    body = source_of(wanted[1])
+    if not body:
+        sys.exit(f"{LIVE}: transformer.c has no function {wanted[1]}")
+    chapters = re.findall(r"^//@ chapter (\w+)", body.string[:body.start()], re.M)
+    return f"{len(chapters) - 1:02}-{chapters[-1].replace('_', '-')}.html#{wanted[1]}"
 
 
 def text_of(*names):
@@ -88,15 +104,26 @@ def text_of(*names):
                      for name in names)
 
 
+def script():
+    text = re.sub(r"\{\{line (.*?)\}\}", quoted, text_of(*SCRIPTS))
+    text = re.sub(r"\{\{link (\w+)\}\}", linked, text)
+    if "{{" in text:
+        line = next(line for line in text.split("\n") if "{{" in line)
+        sys.exit(f"{LIVE}: what does this ask for? {line.strip()}")
+    return text
+
+
 def main(to):
     BUILD.mkdir(parents=True, exist_ok=True)
-    wasm = compiled(LIVE, BUILD / "live.wasm")
-    files = [packed("live.wasm", wasm),
-             packed("pretrained.safetensors", trained(wasm))]
+    live = LIVE / "live.c"
+    files = [packed("live.wasm", compiled(live, BUILD / "live.wasm")),
+             packed("double.wasm", compiled(live, BUILD / "double.wasm",
+                                            "-DTRANSFORMER_DOUBLE")),
+             packed("pretrained.safetensors", trained())]
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
     parts = {"style": colours() + text_of("live.css"),
              "worker": text_of("wasi.js", "worker.js"),
-             "script": re.sub(r"\{\{line (.*?)\}\}", quoted, text_of(*SCRIPTS)),
+             "script": script(),
              "files": "\n".join(files),
              "licence": html.escape(text_of("LICENSE.txt"), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],

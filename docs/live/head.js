@@ -8,10 +8,13 @@ const MOST_SHOWN = 24;    // rows, and columns, of a matrix that are shown
 const MATRICES = {
   q: {part: "forward", tone: "query", axes: ["query", "number"], given: true,
     formula: ": the queries of this head",
-    lines: ["{{line multi_head_forward: s->q = linear_forward}}"]},
+    lines: ["{{line attend: s->q = linear_forward}}"]},
   k: {part: "forward", tone: "key", axes: ["key", "number"], given: true,
     formula: ": its keys",
-    lines: ["{{line multi_head_forward: s->k = linear_forward}}"]},
+    lines: ["{{line make_keys: s->k = linear_forward}}"]},
+  v: {part: "forward", tone: "value", axes: ["key", "number"], given: true,
+    formula: ": the values of this head",
+    lines: ["{{line make_keys: s->v = linear_forward}}"]},
   scores: {part: "forward", tone: "weight", axes: ["query", "key"], formula: " = q kᵀ",
     lines: ["{{line attention_forward: a.q, transposed(a.k)}}"]},
   scaled: {part: "forward", tone: "weight", axes: ["query", "key"],
@@ -24,9 +27,6 @@ const MATRICES = {
     formula: " = softmax(scaled), over what is visible",
     lines: ["{{line attention_forward: softmax_forward(}}",
       "{{line softmax_row: exponential(}}", "{{line softmax_row: *= share}}"]},
-  v: {part: "forward", tone: "value", axes: ["key", "number"], given: true,
-    formula: ": the values of this head",
-    lines: ["{{line multi_head_forward: s->v = linear_forward}}"]},
   out: {part: "forward", tone: "value", axes: ["query", "number"], formula: " = weights v",
     lines: ["{{line attention_forward: a.dropped, a.v}}"]},
   dout: {part: "backward", tone: "gradient", axes: ["query", "number"], given: true,
@@ -158,6 +158,13 @@ function matrixTable(name) {
   return table;
 }
 
+// A matrix in its place: the style sheet knows it by its name.
+function frameOf(name) {
+  const frame = make("div", {className: "table"}, matrixTable(name));
+  frame.style.gridArea = name;
+  return frame;
+}
+
 function captionOf(name) {
   const {formula, lines} = MATRICES[name], matrix = one.numbers[name];
   const [rows, columns] = [matrix.length, matrix[0].length];
@@ -176,7 +183,7 @@ function showHead() {
     for (const part of ["forward", "backward"])
       $(part).replaceChildren(...Object.keys(MATRICES)
         .filter(name => MATRICES[name].part === part)
-        .map(name => make("div", {className: "table"}, matrixTable(name))));
+        .map(frameOf));
     one.built = one.shown;
   }
   for (const name of Object.keys(MATRICES)) fillTable(name);
@@ -374,8 +381,10 @@ function beginTables(part) {
 
 function beginHead() {
   for (const pair of (state.get("edits") || "").split(";").filter(Boolean)) {
-    const parts = pair.split(",");
-    one.edits.set(parts.slice(0, 3).join(","), Number(parts[3]));
+    const [name, i, j, x] = pair.split(",");
+    if ((name === "scale" || keyIn(MATRICES, name) && MATRICES[name].given)
+        && x && Number.isFinite(Number(x)))
+      one.edits.set([name, countIn(i), countIn(j)].join(","), Number(x));
   }
   beginTables($("forward"));
   beginTables($("backward"));

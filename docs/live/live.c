@@ -81,8 +81,9 @@ EXPORT void describe_model(void) {
             printf("\"%s\":\"%s\",", o->name,
                    option_text(value, &live.settings, o));
     printf("\"step\":%" PRId64 ",\"parameters\":%zu,\"source_vocab\":%d,"
-           "\"target_vocab\":%d}", live.trainer.step, live.trainer.model->count,
-           live.source.count, live.target.count);
+           "\"target_vocab\":%d}", live.trainer.step,
+           live.trainer.model->list.count, live.source.count,
+           live.target.count);
 }
 
 // Reads the model from the file at model_path.
@@ -94,7 +95,7 @@ EXPORT void load(void) {
 // Writes the model to the file at model_path, without the optimizer's moments.
 EXPORT void save(void) {
     Checkpoint c = live;
-    c.trainer.m = NULL;
+    c.trainer.m = c.trainer.v = NULL;
     save_checkpoint(&c, model_path);
 }
 
@@ -128,3 +129,4 @@ EXPORT void say(const char *text) {
 
 #include "train.c"
 #include "look.c"
+#include "flow.c"

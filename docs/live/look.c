@@ -202,7 +202,8 @@ const MultiHeadSaved *multi_head_of(int kind, int layer) {
 }
 
 // Copies a head of the model. The gradient of its result is made up: it asks
-// for one number, the first of the last query.
+// for one number, the first of the first query; where the causal mask leaves
+// that query nothing to choose from, of the last.
 EXPORT void take_head(int kind, int layer, int h) {
     Head from = head_of(multi_head_of(kind, layer), h);
     int T = from.q.rows, S = from.k.rows, K = from.q.cols;
@@ -214,7 +215,7 @@ EXPORT void take_head(int kind, int layer, int h) {
     copy(one.a.q, from.q);
     copy(one.a.k, from.k);
     copy(one.a.v, from.v);
-    *at(one.d.out, T - 1, 0) = 1;
+    *at(one.d.out, kind == DECODER ? T - 1 : 0, 0) = 1;
     Mat *own[] = {&one.mask, &one.scores, &one.scaled, &one.dweights,
                   &one.dscaled};
     for (int i = 0; i < 5; i++)

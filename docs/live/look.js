@@ -14,7 +14,7 @@ const SENTENCES = ["the red car is fast", "does the small dog like this mouse ?"
 // What is looked at. The facts are what inspect() says of the sentence; of the
 // word that was clicked, side is "row" or "column".
 const seen = {
-  facts: null, kind: "cross", layer: 0, head: 0, step: 0, word: null,
+  facts: null, kind: "cross", layer: 1, head: 2, step: 0, word: null,
   weights: new Map(),        // "layer.head" -> matrix
   typed: false,              // is the sentence the user's own?
   busy: null, newer: false,  // the engine that reads a sentence; is there a newer?
@@ -76,13 +76,14 @@ async function inspect() {
 
 // Sentences that the model can read, to click; the first stands in the field as
 // long as nobody has typed one. What a file can read is not known.
+const sentences = () => $("model").value === "trained"
+  ? current.last.samples.map(sample => sample.source) : SENTENCES;
+
 function suggest() {
-  const trained = $("model").value === "trained";
-  const sentences = trained ? current.last.samples.map(s => s.source) : SENTENCES;
   $("examples").hidden = $("model").value === "file";
-  $("examples").replaceChildren("Try: ", ...sentences.map(text =>
+  $("examples").replaceChildren("Try: ", ...sentences().map(text =>
     make("button", {className: "word", onclick: () => typed(text)}, text)));
-  if (!seen.typed) $("source").value = sentences[0];
+  if (!seen.typed) [$("source").value] = sentences();
 }
 
 function typed(text) {
@@ -124,8 +125,8 @@ function chooseHead(chosen) {
 
 function rememberHead() {
   remember("kind", seen.kind, "cross");
-  remember("layer", seen.layer, 0);
-  remember("head", seen.head, 0);
+  remember("layer", seen.layer, 1);
+  remember("head", seen.head, 2);
   remember("word", seen.word ? `${seen.word.side},${seen.word.index}` : "");
 }
 
@@ -445,12 +446,11 @@ function clampHead() {
 }
 
 function readState() {
-  if (KINDS[state.get("kind")]) seen.kind = state.get("kind");
-  const count = text => Math.max(0, Math.floor(Number(text)) || 0);
+  seen.kind = keyIn(KINDS, state.get("kind")) || seen.kind;
   for (const [name, key] of [["layer", "layer"], ["head", "head"], ["step", "at"]])
-    seen[name] = count(state.get(key));
+    if (state.has(key)) seen[name] = countIn(state.get(key));
   const [side, index] = (state.get("word") || "").split(",");
-  if (["row", "column"].includes(side)) seen.word = {side, index: count(index)};
+  if (["row", "column"].includes(side)) seen.word = {side, index: countIn(index)};
   seen.typed = state.has("source");
   $("source").value = state.get("source") ?? SENTENCES[0];
 }

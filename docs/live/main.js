@@ -34,6 +34,11 @@ function remember(key, value, initial = "") {
   history.replaceState(null, "", "#" + state);
 }
 
+// What the address says may be anything: a whole number from 0, or a key of a
+// table. What is neither is 0, or "".
+const countIn = text => Math.min(1e9, Math.max(0, Math.floor(Number(text)) || 0));
+const keyIn = (table, text) => Object.hasOwn(table, text ?? "") ? text : "";
+
 addEventListener("hashchange", () => location.reload());
 
 // ---------------------------------------------------------------- the files
@@ -55,6 +60,7 @@ function download(name, content, type) {
 
 // ---------------------------------------------------------------- the page
 
+const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
 function showTab(name) {
@@ -64,7 +70,7 @@ function showTab(name) {
     tab.tabIndex = chosen ? 0 : -1;
     $(tab.getAttribute("aria-controls")).hidden = !chosen;
   }
-  remember("tab", name, "train");
+  remember("tab", name, "flow");
   dispatchEvent(new CustomEvent("tab", {detail: name}));
 }
 
@@ -79,7 +85,10 @@ function beginTabs() {
       next.focus();
     };
   });
-  const wanted = tabs.find(tab => tab.dataset.tab === state.get("tab"));
+  // A link to a training need not say that it is one.
+  const training = [...state.keys()].some(key => !SENTENCE_KEYS.includes(key));
+  const name = state.get("tab") ?? (training ? "train" : "flow");
+  const wanted = tabs.find(tab => tab.dataset.tab === name);
   showTab((wanted || tabs[0]).dataset.tab);
 }
 
@@ -122,6 +131,7 @@ async function beginPage() {
   beginTabs();
   beginLook();
   beginHead();
+  beginFlow();
   await Promise.all([beginTraining(), beginModels()]);
   for (const name of (state.get("hide") || "").split(","))
     document.querySelectorAll(`[data-part="${CSS.escape(name)}"]`)

@@ -73,7 +73,7 @@ function openFile(file) {
 
 // The choice of the model stands below a training, and above what is looked at.
 addEventListener("tab", ({detail}) => {
-  if (detail === "train") $("train").append($("models"));
+  if (["train", "flow"].includes(detail)) $(detail).append($("models"));
   else $(detail).querySelector("h2").after($("models"));
   $("look-inside").hidden = detail !== "train";
 });
@@ -86,7 +86,7 @@ async function beginModels() {
   };
   $("model").onchange = () => {
     seen.typed = false;    // another model may not know what was typed
-    remember("source", "");
+    for (const key of ["source", "sentence", "target"]) remember(key, "");
     quietly(choose($("model").value));
   };
   $("download").onclick = () =>

@@ -2,19 +2,18 @@
 // be broken in them, built of the same parts. Included by live.c.
 
 // What the page can break, beside what an option does.
-enum { NO_CAUSAL_MASK = 1, NO_SCALE = 2, DROPOUT_IN_USE = 4 };
+enum { NO_CAUSAL_MASK = 1, NO_SCALE = 2, DROPOUT_IN_USE = 4, NO_WARM_UP = 8 };
 
 int broken;              // the sum of what is
 Pairs data, held_out;
-int *order;              // of the pairs in this epoch
-int64_t epoch = -1;
+Course course = {.pairs = &data, .epoch = -1};
 
 // Without the scale, queries are √K times as large, since the program will
 // divide by √K. So between two steps the model is one that all of it can use.
 void scale_queries(Transformer *t, double factor) {
-    for (int i = 0; i < t->tensors; i++)
-        if (strstr(t->tensor[i].name.text, ".query."))
-            scale_by(*t->tensor[i].mat, (real)factor);
+    for (int i = 0; i < t->list.tensors; i++)
+        if (strstr(t->list.tensor[i].name.text, ".query."))
+            scale_by(*t->list.tensor[i].mat, (real)factor);
 }
 
 double root_of_width(void) {
@@ -22,54 +21,24 @@ double root_of_width(void) {
     return broken & NO_SCALE ? sqrt((double)c->d_model / c->heads) : 1;
 }
 
-// transformer_forward, except that the causal mask may be missing.
-Mat broken_forward(Pass *pass, Saved *s, const Batch *batch) {
-    const Transformer *t = live.trainer.model;
+// add_gradient, except that the decoder sees all of what it is to predict.
+Loss gradient_without_mask(Trainer *t, const Batch *batch) {
+    Arena *arena = &t->arena;
     int B = batch->sentences, S = batch->source_length;
     int T = batch->target_length;
-    Masks masks = {
-        .source = padding_mask(pass->arena, batch->source, B, S),
-        .target = broken & NO_CAUSAL_MASK
-                ? padding_mask(pass->arena, batch->input, B, T)
-                : causal_padding_mask(pass->arena, batch->input, B, T),
-    };
-    pass->sentences = B;
-    encode(pass, s, t, batch->source, S, masks.source);
-    return decode(pass, s, t, batch->input, T, masks);
-}
-
-// train_step, with this forward pass, and with queries that are scaled outside
-// of what Adam sees.
-Step broken_step(Trainer *t, const Batch *batch) {
-    Transformer *model = t->model, *gradient = t->gradient;
-    const Recipe *r = &t->recipe;
-    Step step = {.step = t->step + 1};
-    Pass pass = {.arena = &t->arena, .config = &model->config,
-                 .dropout = (real)model->config.dropout,
-                 .noise = random_key((uint64_t)r->seed, FOR_DROPOUT,
-                                     (uint64_t)step.step)};
+    double smoothing = t->recipe.smoothing;
+    Pass pass = {.arena = arena, .config = &t->model->config, .training = true,
+                 .noise = noise_of_step(t), .sentences = B};
+    Masks masks = {padding_mask(arena, batch->source, B, S),
+                   padding_mask(arena, batch->input, B, T)};
     Saved saved;
-    Mat logits = broken_forward(&pass, &saved, batch);
-    Mat lse = arena_mat(&t->arena, logits.rows, 1);
-    step.loss = loss_forward(lse, logits, batch->expected, r->smoothing,
-                             &t->arena);
-    clear(gradient->values, gradient->count);
-    loss_backward(logits, logits, lse, batch->expected, r->smoothing,
-                  step.loss.tokens);
-    transformer_backward(&pass, &saved, model, gradient, logits);
-    scale_queries(gradient, root_of_width());
-    step.gradient_norm = l2_norm(gradient->values, gradient->count);
-    step.rate = learning_rate(r, step.step);
-    if (!isfinite(step.gradient_norm) || !isfinite(step.loss.loss))
-        return step;
-    Adam all = {model->values, t->m->values, t->v->values, gradient->values,
-                model->count};
-    scale_queries(model, 1 / root_of_width());
-    adam_step(all, clip_factor(step.gradient_norm, r->clip), step.rate,
-              step.step);
-    scale_queries(model, root_of_width());
-    t->step = step.step;
-    return step;
+    encode(&pass, &saved, t->model, batch->source, S, masks.source);
+    Mat logits = decode(&pass, &saved, t->model, batch->input, T, masks);
+    Mat lse = arena_mat(arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, batch->expected, smoothing, arena);
+    loss_backward(logits, logits, lse, batch->expected, smoothing, loss.tokens);
+    transformer_backward(&pass, &saved, t->model, t->gradient, logits);
+    return loss;
 }
 
 // ---------------------------------------------------------- a new training
@@ -86,19 +55,57 @@ Arguments arguments_of(char *lines) {
     return read_arguments(count, argument);
 }
 
+// Compares two pairs by their tokens.
+int compare_pairs(const void *left, const void *right) {
+    int a = *(const int *)left, b = *(const int *)right;
+    const Sentence *sides[] = {data.source, data.target};
+    for (int k = 0; k < 2; k++) {
+        Sentence x = sides[k][a], y = sides[k][b];
+        int order = x.length != y.length ? x.length - y.length
+                  : memcmp(x.id, y.id, sizeof *x.id * (size_t)x.length);
+        if (order)
+            return order;
+    }
+    return 0;
+}
+
+// For each pair the number of the first that equals it.
+void find_first(int *first, int n) {
+    int *sorted = allocate((size_t)n, sizeof *sorted);
+    for (int i = 0; i < n; i++)
+        sorted[i] = i;
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_pairs);
+    for (int i = 0, j; i < n; i = j) {
+        int least = sorted[i];
+        for (j = i; j < n && !compare_pairs(&sorted[i], &sorted[j]); j++)
+            least = min_int(least, sorted[j]);
+        while (i < j)
+            first[sorted[i++]] = least;
+    }
+    free(sorted);
+}
+
 // Without a file of its own, every twentieth pair is held out; of fewer than a
-// hundred, every fifth.
+// hundred, every fifth. A pair that stands twice counts once: it is never both
+// held out and trained on.
 void hold_out(void) {
     Pairs all = data;
-    int each = all.count < 100 ? 5 : 20;
+    int each = all.count < 100 ? 5 : 20, different = 0;
+    int *first = allocate((size_t)all.count, sizeof *first);
+    bool *held = allocate((size_t)all.count, sizeof *held);
+    find_first(first, all.count);
     held_out = (Pairs){allocate((size_t)all.count, sizeof(Sentence)),
                        allocate((size_t)all.count, sizeof(Sentence)), 0, 0};
     data.count = 0;
     for (int i = 0; i < all.count; i++) {
-        Pairs *to = i % each == each - 1 ? &held_out : &data;
+        held[i] = first[i] < i ? held[first[i]]
+                               : different++ % each == each - 1;
+        Pairs *to = held[i] ? &held_out : &data;
         to->source[to->count] = all.source[i];
         to->target[to->count++] = all.target[i];
     }
+    free(first);
+    free(held);
 }
 
 // Refuses what would take all of a browser's memory, or minutes for a step.
@@ -112,10 +119,10 @@ void check_size(const Text *text, const Settings *s) {
     Transformer *outline = transformer_outline(&config);
     double bytes = saved_bytes(&config, s->recipe.batch, config.max_len,
                                config.max_len);
-    if (outline->count > MOST)
+    if (outline->list.count > MOST)
         fail("%zu parameters are too many for a browser: at most %d; take "
-             "fewer layers, a smaller d-model or less text", outline->count,
-             MOST);
+             "fewer layers, a smaller d-model or less text",
+             outline->list.count, MOST);
     if (bytes > 1.5e9)
         fail("a step may need %.0f MB, too many for a browser; take a smaller "
              "batch or max-len", bytes / 1e6);
@@ -138,26 +145,42 @@ EXPORT void train_new(char *arguments, int what_is_broken) {
         held_out = load_pairs(a.settings.valid, &live);
     else
         hold_out();
-    order = allocate((size_t)data.count, sizeof *order);
+    course.order = allocate((size_t)data.count, sizeof *course.order);
     printf("{\"pairs\":%d,\"held_out\":%d,\"steps\":%" PRId64 ","
-           "\"parameters\":%zu}", data.count, held_out.count,
+           "\"parameters\":%zu,\"target_vocab\":%d,"
+           "\"dropout\":%.9g}", data.count, held_out.count,
            total_steps(&live.trainer.recipe, data.count),
-           live.trainer.model->count);
+           live.trainer.model->list.count, live.target.count,
+           live.settings.config.dropout);
 }
 
-// The next step of train(): the same batches in the same order.
+// update(), without what is broken. Queries are scaled outside of what Adam
+// sees. Without warm-up, the rate is at its peak until the warm-up would end;
+// later it is what it would have been.
+Step broken_update(Trainer *t, Loss loss) {
+    Recipe given = t->recipe;
+    if (broken & NO_WARM_UP && t->step < given.warmup) {
+        t->recipe.warmup = 1;
+        t->recipe.schedule = CONSTANT;
+    }
+    scale_queries(t->gradient, root_of_width());
+    scale_queries(t->model, 1 / root_of_width());
+    Step step = update(t, loss);
+    scale_queries(t->model, root_of_width());
+    t->recipe = given;
+    return step;
+}
+
+// The next step of train(), of the same batch.
 Step next_step(void) {
     Trainer *t = &live.trainer;
-    int size = t->recipe.batch, per_epoch = batches_in_epoch(data.count, size);
-    if (t->step / per_epoch != epoch) {
-        epoch = t->step / per_epoch;
-        epoch_order(order, &data, size, (uint64_t)t->recipe.seed, epoch);
-    }
-    int first = (int)(t->step % per_epoch) * size;
-    Batch batch = make_batch(&t->arena, &data, order + first,
-                             min_int(size, data.count - first));
-    Step step = broken & (NO_CAUSAL_MASK | NO_SCALE) ? broken_step(t, &batch)
-                                                     : train_step(t, &batch);
+    Batch batch = next_batch(&course, &t->recipe, t->step, &t->arena);
+    clear(t->gradient->list.values, t->gradient->list.count);
+    Loss loss = broken & NO_CAUSAL_MASK
+              ? gradient_without_mask(t, &batch)
+              : add_gradient(t, &batch, tokens_expected(&batch),
+                             noise_of_step(t));
+    Step step = broken_update(t, loss);
     arena_release(&t->arena, 0);
     return step;
 }
@@ -190,8 +213,7 @@ EXPORT void train_steps(int most, double seconds) {
 Pass pass_in_use(void) {
     Trainer *t = &live.trainer;
     return (Pass){.arena = &t->arena, .config = &t->model->config,
-                  .dropout = broken & DROPOUT_IN_USE
-                           ? (real)t->model->config.dropout : 0,
+                  .training = broken & DROPOUT_IN_USE,
                   .noise = (uint64_t)t->step};
 }
 

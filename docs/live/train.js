@@ -48,10 +48,10 @@ const BREAKS = {
       "nearly zero, and learning is slow.",
   },
   "warmup": {
-    name: "No warm-up", bit: 0,
-    options: {"warmup": 1, "schedule": "constant"},
-    look: "The rate is highest at once, when Adam has seen too few gradients to " +
-      "know how far to step. The damage of the first steps takes long to repair.",
+    name: "No warm-up", bit: 8, options: {},
+    look: "The rate is at its peak from the first step, when Adam has seen too few " +
+      "gradients to know how far to step; after the steps of the warm-up it is what it " +
+      "would have been. The damage of the first steps takes long to repair.",
   },
   "rate": {
     name: "Rate too high", bit: 0, options: {"lr": task => 10 * task.lr},
@@ -148,10 +148,20 @@ function showCommand() {
       "but this command trains on all of them." : "";
 }
 
+// The first pair of the task, before anything is trained.
+async function showPair() {
+  const task = $("task").value;
+  const bytes = task === "own" ? pairs : await unpacked(`${task}.train.tsv`);
+  if (task !== $("task").value) return;
+  const [line] = new TextDecoder().decode(bytes.subarray(0, 1000)).split("\n");
+  $("pair").textContent = line ? "The first pair: " + line.replace("\t", " → ") : "";
+}
+
 // What follows from the options: the command, and whether they are in use.
 function showOptions() {
   $("own").hidden = $("task").value !== "own";
   showCommand();
+  quietly(showPair());
   $("changed").hidden = !current || current.steps === 0
     || current.isChosen();
   $("break-look").replaceChildren(
@@ -356,6 +366,10 @@ function showNumbers() {
   $("rate").textContent = last ? last[3].toPrecision(2) : "–";
   $("speed").textContent = speed ? Math.round(speed).toLocaleString("en") : "–";
   $("left").textContent = pace ? time((facts.steps - steps) * pace) : "–";
+  const V = facts.target_vocab;
+  $("guess").textContent = `A blind guess among the ${V} tokens of this vocabulary costs ` +
+    `ln ${V} = ${Math.log(V).toFixed(1)}; on unseen pairs, nearly 0 is perfect.`;
+  $("with-dropout").hidden = !(facts.dropout > 0);
 }
 
 // What the model said at the chosen point of the timeline.
@@ -454,7 +468,7 @@ async function openPairs(file) {
 function beginFields() {
   for (const [value, {name}] of Object.entries(TASKS))
     $("task").append(make("option", {value}, name));
-  if (TASKS[state.get("task")]) $("task").value = state.get("task");
+  $("task").value = keyIn(TASKS, state.get("task")) || "reverse";
   for (const option of options)
     $(FIRST.includes(option.name) ? "options" : "more-options").append(field(option));
   const breaks = (state.get("break") || "").split(",");
@@ -479,6 +493,14 @@ function beginFields() {
     remember("pairs", pairs.length < 3000 ? $("pairs").value : "");
     showOptions();
   };
+  $("pairs").onpaste = event => {
+    const text = event.clipboardData.getData("text");
+    if (text.length < 1e6) return;
+    event.preventDefault();
+    setPairs(typedPairs(text), `${text.split("\n").length.toLocaleString("en")} lines pasted`);
+    remember("pairs", "");
+    showOptions();
+  };
   $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
   $("break").open = state.has("break");
   fillOptions();
@@ -489,7 +511,7 @@ async function beginTraining() {
   options = (await engine.call("list_options"))
     .filter(({name}) => name !== "epochs");   // steps say it
   engine.end();
-  const step = Number(state.get("step"));
+  const step = countIn(state.get("step"));
   beginFields();
   $("start").onclick = () => run(Infinity);
   $("pause").onclick = () => { if (current) current.stopping = true; };

@@ -1,6 +1,6 @@
 // What the pages do beyond showing themselves: a search, the contract of a
-// function where its name is a link, and the section that is being read. Without
-// this script none of it is there, and nothing else is missing.
+// function where its name is a link, blanks for numbers, and the section that is
+// being read. Without this script none of it is there, and nothing else is missing.
 
 "use strict";
 
@@ -10,7 +10,7 @@ const ORDER = ["term", "option", "function", "type", "constant", "table", "macro
                "page", "section"];
 const LITTLE = ["a", "an", "are", "do", "does", "for", "how", "in", "is", "it", "of",
                 "the", "what", "where", "which"];
-const MOST = 12; // results that are shown
+const MOST = 8; // results of each kind that are shown
 
 // Neither case nor accents count.
 function plain(text) {
@@ -64,6 +64,37 @@ function find(query) {
             || !sentences.has(text) && sentences.add(text));
 }
 
+// -------------------------------------------------------- finding in texts
+
+// What MiniSearch has made of the texts, once they are there.
+let index = null;
+
+function indexTexts() {
+    index = new MiniSearch({ fields: ["title", "text"], processTerm: plain });
+    index.addAll(TEXTS.map(([, title, , text], id) => ({ id, title, text })));
+}
+
+// The sentence of a text that has most of the words.
+function sentenceWith(text, words) {
+    const count = sentence => words.filter(word => plain(sentence).includes(word)).length;
+    return text.split(/(?<=[.:;?!]) | · /).reduce((best, sentence) =>
+        count(sentence) > count(best) ? sentence : best, "");
+}
+
+// Rows as those of FOUND: sections with all words of a query, or with the beginnings
+// of its words, best first; if there is none, such with similar words.
+function findTexts(query) {
+    const words = wordsOf(query).join(" ");
+    const look = { combineWith: "AND", prefix: true, boost: { title: 3 } };
+    let hits = index ? index.search(words, look) : [];
+    if (index && !hits.length)
+        hits = index.search(words, { ...look, fuzzy: 0.2 });
+    return hits.map(hit => {
+        const [address, title, where, text] = TEXTS[hit.id];
+        return ["text", address, title, where, sentenceWith(text, hit.terms)];
+    });
+}
+
 // ------------------------------------------------------------- the pages
 
 // <tag class="name">, with text or elements in it
@@ -89,17 +120,27 @@ function addSearch(base) {
     box.hidden = true;
 
     function show() {
-        const rows = find(field.value), more = rows.length - MOST;
+        const rows = find(field.value).slice(0, MOST);
+        const shown = new Set(rows.map(([, address]) => address));
+        const texts = findTexts(field.value).filter(([, address]) => !shown.has(address));
         box.hidden = !field.value.trim();
-        status.textContent = !rows.length ? "Nothing found." : more > 0
-            ? `${rows.length} places, the first ${MOST}:` : `${rows.length} found`;
-        list.replaceChildren(...rows.slice(0, MOST).map(
+        status.textContent = !rows.length && !texts.length ? "Nothing found."
+            : `${rows.length} by name, ${texts.length} in the text`;
+        list.replaceChildren(...[...rows, ...texts.slice(0, MOST)].map(
             ([kind, address, name, where, text]) => {
                 const link = element("a", kind, element("b", "", name), " ",
                     element("span", "", where || kind), element("small", "", text));
                 link.href = base + address;
                 return element("li", "", link);
             }));
+    }
+
+    // The texts are not small: they come when the field is first used.
+    function fetchTexts() {
+        const texts = element("script");
+        texts.src = base + "texts.js";
+        texts.addEventListener("load", () => { indexTexts(); show(); });
+        document.head.append(texts);
     }
 
     // The field and the links below it, for the arrow keys.
@@ -112,6 +153,7 @@ function addSearch(base) {
 
     field.addEventListener("input", show);
     field.addEventListener("focus", show);
+    field.addEventListener("focus", fetchTexts, { once: true });
     form.addEventListener("submit", event => {
         event.preventDefault();
         const first = list.querySelector("a");
@@ -221,6 +263,72 @@ function addContracts() {
     });
 }
 
+// The number that a text says, such as -1/2 or 0.25; NaN of any other.
+function numberOf(text) {
+    const plainer = text.trim().replace(/[−–]/g, "-").replace(",", ".");
+    const found = /^([-+]?(?:\d+\.?\d*|\.\d+))(?:\/(\d+))?$/.exec(plainer);
+    return found ? found[1] / (found[2] || 1) : NaN;
+}
+
+// Is it the number? A rounded one may differ by one in its last digit.
+function isNumber(typed, number) {
+    const digits = number.includes("/") ? 0 : (number.split(".")[1] || "").length;
+    const room = digits < 2 ? 1e-6 : 1.01 / 10 ** digits;
+    return Math.abs(numberOf(typed) - numberOf(number)) < room;
+}
+
+// What is said of a number that somebody has typed into a blank: "" if it is right.
+function judge(typed, answer, usual) {
+    if (isNumber(typed, answer))
+        return "";
+    const mistake = usual.find(([wrong]) => isNumber(typed, wrong));
+    return mistake ? mistake[1] : Number.isNaN(numberOf(typed))
+        ? "a number is wanted, such as -1/2 or 0.25" : "not yet";
+}
+
+// A blank becomes a field. A right number is accepted as it is typed; a wrong one is
+// answered when the field is left, below the paragraph.
+function addField(blank, said) {
+    const answer = blank.textContent, usual = JSON.parse(blank.dataset.usual);
+    const field = element("input");
+    field.size = 4;
+    field.autocomplete = "off";
+    field.setAttribute("aria-label", "the missing number");
+
+    function check(event) {
+        const typed = field.value.trim(), wrong = typed && judge(typed, answer, usual);
+        field.classList.toggle("right", Boolean(typed) && !wrong);
+        said.textContent = wrong && event.type === "change" ? `${typed}: ${wrong}` : "";
+    }
+
+    field.addEventListener("input", check);
+    field.addEventListener("change", check);
+    blank.dataset.answer = answer;
+    blank.replaceChildren(field);
+}
+
+// The fields of all blanks, and a button that fills in those of a section.
+function addBlanks() {
+    const blanks = [...document.querySelectorAll(".blank")];
+    for (const paragraph of new Set(blanks.map(blank => blank.closest("p")))) {
+        const said = element("p", "said");
+        said.setAttribute("role", "status");
+        paragraph.after(said);
+        for (const blank of paragraph.querySelectorAll(".blank"))
+            addField(blank, said);
+    }
+    for (const section of document.querySelectorAll("section[id$='-by-hand']")) {
+        const button = element("button", "", "Fill in all numbers");
+        button.type = "button";
+        button.addEventListener("click", () => {
+            for (const blank of section.querySelectorAll(".blank"))
+                blank.replaceChildren(blank.dataset.answer);
+            button.remove();
+        });
+        section.append(button);
+    }
+}
+
 // The list of pages is open where it stands beside the text, and else until a
 // link in it is followed. The section that is being read is marked in it.
 function followContents() {
@@ -274,4 +382,5 @@ function followContents() {
 document.documentElement.classList.add("scripted");
 addSearch(document.currentScript.src.replace(/[^/]*$/, ""));
 addContracts();
+addBlanks();
 followContents();

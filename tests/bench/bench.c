@@ -56,6 +56,7 @@ int compare_doubles(const void *left, const void *right) {
 Config config_of(const Size *s) {
     return (Config){.layers = s->layers, .d_model = s->d_model,
                     .heads = s->heads, .d_ff = s->d_ff, .dropout = 0.1,
+                    .attention_dropout = 0.1, .activation_dropout = 0.1,
                     .source_vocab = s->vocab, .target_vocab = s->vocab,
                     .max_len = s->length};
 }
@@ -65,8 +66,9 @@ double measure(const Size *s, size_t *peak) {
     enum { STEPS = 201 };
     Config config = config_of(s);
     Recipe recipe = {.rate = 1e-4, .warmup = 100, .clip = 1, .batch = s->batch};
-    Trainer t = trainer_new(&config, &recipe);
-    initialize(t.model, 1);
+    Trainer t = trainer_new(transformer_new(&config),
+                            transformer_zeros(&config), &recipe);
+    initialize(&t.model->list, 1);
     int count = s->batch * s->length;
     int *id = allocate((size_t)count * 3, sizeof *id);
     Batch batch = {s->batch, s->length, s->length, id, id + count, id + 2 * count};
@@ -82,7 +84,7 @@ double measure(const Size *s, size_t *peak) {
         arena_release(&t.arena, 0);
     }
     qsort(second, (size_t)steps, sizeof *second, compare_doubles);
-    *peak = t.arena.peak + 4 * t.model->count * sizeof(real);
+    *peak = t.arena.peak + 4 * t.model->list.count * sizeof(real);
     free(id);
     trainer_free(&t);
     return second[steps / 2];
@@ -128,7 +130,7 @@ void measure_decoding(int threads) {
     Config config = config_of(s);
     config.max_len = LENGTH - 1;
     Transformer *model = transformer_new(&config);
-    initialize(model, 1);
+    initialize(&model->list, 1);
     model->output.bias.at[END] = -(real)INFINITY;
     int id[SENTENCES * LENGTH];
     uint64_t state = 1;

@@ -1,0 +1,377 @@
+// One sentence, all the way: every stage from words to loss and back, in double
+// precision, computed by transformer.c in an engine of its own.
+
+const flow = {
+  engine: null, stale: true, busy: false,
+  facts: null,           // the words, and the list of tensors
+  stages: new Map(),     // name -> stage, in the order of the program
+  computed: null,        // loss, correct
+  steps: [], at: 0,      // {way, name}: what is shown one after the other
+  head: 0,
+  chosen: null,          // the number that was clicked: {name, i, j}
+  edits: new Map(),      // "name,i,j" -> number
+  cache: new Map(),      // name -> {value, gradient}, as last computed
+  timer: 0, turn: 0, reading: 0,
+};
+
+// ---------------------------------------------------------------- the stages
+
+const SUBLAYERS = {self_attention: "self-attention", cross_attention: "cross-attention",
+  feed_forward: "feed-forward"};
+
+const kindOf = name => name.slice(name.lastIndexOf(".") + 1);
+const pathOf = name => name.slice(0, name.lastIndexOf("."));
+const beside = (name, kind) => `${pathOf(name)}.${kind}`;
+
+// "Decoder, layer 1, cross-attention"
+function placeName(path) {
+  const [side, layer, part] = path.split(".");
+  const whole = {source: "Encoder, its input", target: "Decoder, its input", output: "Output",
+    encoder: "Encoder, final norm", decoder: "Decoder, final norm"};
+  return part ? `${side === "encoder" ? "Encoder" : "Decoder"}, layer ${layer}, ${SUBLAYERS[part]}`
+    : whole[side];
+}
+
+const isHidden = name => ["mean", "rstd", "mask"].includes(kindOf(name));
+const perHead = name => ["scores", "scaled", "weights"].includes(kindOf(name));
+
+// Forward, backward, and Adam at last.
+function listSteps() {
+  const names = [...flow.stages.keys()].filter(name => !isHidden(name));
+  const back = names.filter(name => flow.stages.get(name).pulls).reverse();
+  flow.steps = [...names.map(name => ({way: "forward", name})),
+    ...back.map(name => ({way: "backward", name})), {way: "adam", name: "adam"}];
+}
+
+const stepNow = () => flow.steps[flow.at];
+
+// ---------------------------------------------------------------- computing
+
+// The model that is looked at, in double precision.
+async function beginSentence() {
+  flow.stale = false;
+  if (!state.has("sentence")) $("flow-source").value = sentences()[0];
+  if (!state.has("target")) $("flow-target").value = "";
+  if (flow.engine) flow.engine.end();
+  const engine = flow.engine = new Engine(await doubleProgram());
+  await engine.write("model.safetensors", viewer.bytes);
+  await engine.call("load");
+  if (engine === flow.engine) await readSentence();
+}
+
+// A page with another program in it has that one in single precision alone.
+let compiledDouble;
+const doubleProgram = async () => compiledDouble ??= $("double.wasm")
+  ? await WebAssembly.compile(await unpacked("double.wasm")) : program;
+
+// Reads both sentences anew; of what is typed, only the last is shown.
+async function readSentence() {
+  if (!flow.engine) return;
+  const reading = ++flow.reading, facts = await flow.engine.call("flow_begin", $("flow-source").value,
+    $("flow-target").value.trim());
+  if (reading !== flow.reading) return;
+  $("flow-wrong").textContent = facts.wrong ? "This sentence " + facts.wrong : "";
+  $("flow-body").hidden = Boolean(facts.wrong);
+  if (facts.wrong) return;
+  flow.facts = visibleWords(facts);
+  flow.chosen = null;
+  for (const [place, x] of flow.edits) await sendEdit(place, x);
+  await computeSentence();
+}
+
+function visibleWords(facts) {
+  for (const name of ["source", "input", "expected", "target_words"])
+    facts[name] = facts[name].map(token => token.replaceAll(" ", "␣"));
+  return facts;
+}
+
+const sendEdit = (place, x) => {
+  const [name, i, j] = place.split(",");
+  return flow.engine.call("flow_change", name, Number(i), Number(j), x);
+};
+
+async function computeSentence() {
+  const {reading} = flow, computed = await flow.engine.call("flow_compute");
+  if (reading !== flow.reading) return;
+  flow.computed = computed;
+  flow.stages = new Map(flow.computed.stages.map(stage => [stage.name, stage]));
+  flow.cache.clear();
+  const step = stepNow();
+  listSteps();
+  if (step) flow.at = Math.max(0, flow.steps.findIndex(({way, name}) =>
+    way === step.way && name === step.name));
+  else flow.at = stepInAddress();
+  flow.head = Math.min(flow.head, sizeOf("heads") - 1);
+  fillParts();
+  await showSentence();
+}
+
+function stepInAddress() {
+  const way = state.get("way") || "forward";
+  const at = flow.steps.findIndex(step => step.way === way
+    && (step.name === state.get("stage") || way === "adam"));
+  return Math.max(0, at);
+}
+
+async function matrixOf(name) {
+  if (!flow.cache.has(name)) flow.cache.set(name, await flow.engine.call("flow_matrix", name));
+  return flow.cache.get(name);
+}
+
+// Changes a number of a stage, of the mask, or a parameter; all after it follows.
+async function changeNumber({name, i, j}, x) {
+  const place = `${name},${i},${j}`;
+  flow.edits.set(place, x);
+  await sendEdit(place, x);
+  rememberChanges();
+  await computeSentence();
+}
+
+// Back to the model's own numbers.
+async function undoChanges() {
+  flow.edits.clear();
+  rememberChanges();
+  await beginSentence();
+}
+
+const rememberChanges = () =>
+  remember("changes", [...flow.edits].map(pair => pair.join(",")).join(";"));
+
+// Expects, in the middle, the word that the model holds to be second: so there is
+// something to learn.
+async function expectAnother() {
+  const {value} = await matrixOf("output.probabilities"), {expected} = flow.facts;
+  const words = expected.slice(0, -1), n = Math.floor(words.length / 2);
+  const [first, second] = upTo(value[n].length).slice(4).sort((a, b) => value[n][b] - value[n][a]);
+  const names = flow.facts.target_words;
+  words[n] = words[n] === names[first] ? names[second] : names[first];
+  const text = words.join(viewer.info.tokens === "word" ? " " : "").replaceAll("␣", " ").trim();
+  $("flow-target").value = text;
+  $("flow-target").dispatchEvent(new Event("input"));
+}
+
+// ---------------------------------------------------------------- a step
+
+async function goToStep(at) {
+  flow.at = Math.max(0, Math.min(at, flow.steps.length - 1));
+  flow.chosen = null;
+  const {way, name} = stepNow();
+  remember("way", way, "forward");
+  remember("stage", name, flow.steps[0].name);
+  await showSentence();
+}
+
+// The first step of a part, on the way that is being gone.
+function goToPart(path) {
+  const way = stepNow().way === "backward" ? "backward" : "forward";
+  const find = way => flow.steps.findIndex(step => step.way === way && pathOf(step.name) === path);
+  quietly(goToStep(find(way) >= 0 ? find(way) : find("forward")));
+}
+
+// The parts of the way, to jump to.
+function fillParts() {
+  const parts = [];
+  flow.steps.forEach(({way, name}, n) => {
+    const key = way === "adam" ? "Adam's step" : `${way}: ${placeName(pathOf(name))}`;
+    if (!parts.length || parts[parts.length - 1][1] !== key) parts.push([n, key]);
+  });
+  $("flow-part").replaceChildren(...parts.map(([value, text]) => make("option", {value}, text)));
+}
+
+async function showSentence() {
+  const turn = ++flow.turn, {way, name} = stepNow(), last = flow.steps.length - 1;
+  await matrixOf("output.probabilities");
+  if (way !== "adam") for (const part of shownWith(name)) await matrixOf(part);
+  if (turn !== flow.turn) return;
+  $("flow-step").max = last;
+  $("flow-step").value = flow.at;
+  $("flow-count").textContent = `${flow.at + 1} of ${last + 1}`;
+  const parts = [...$("flow-part").options].map(option => Number(option.value));
+  $("flow-part").value = Math.max(...parts.filter(n => n <= flow.at));
+  switchOff($("flow-back"), flow.at === 0);
+  switchOff($("flow-next"), flow.at === last);
+  switchOff($("flow-undo"), flow.edits.size === 0);
+  $("flow-loss").textContent = `The model says: ${said()}. The loss is ${exact(flow.computed.loss)}` +
+    " a token" + (flow.edits.size ? ", with your changes." : ".");
+  if (way === "adam") showAdam();
+  else showStage(way, name);
+  await showPicture();
+}
+
+const shownWith = name =>
+  [...(STAGES[kindOf(name)].shows || []).map(kind => beside(name, kind)), name];
+
+// Three digits at least.
+function exact(x) {
+  if (x === null) return "not finite";
+  const size = Math.abs(x);
+  const text = size === 0 ? "0" : size >= 0.1 ? x.toFixed(4) : size < 1e-6 ? x.toExponential(2)
+    : x.toFixed(2 - Math.floor(Math.log10(size)));
+  return text.replaceAll("-", "−");
+}
+
+// The likeliest word in each row.
+function said() {
+  const words = flow.facts.target_words;
+  return flow.cache.get("output.probabilities").value
+    .map(row => words[row.indexOf(Math.max(...row))]).join(" ");
+}
+
+// What a stage is, with the model's own activation.
+function aboutStage(name) {
+  const about = STAGES[kindOf(name)];
+  return viewer.info.activation === "gelu" && about.gelu ? {...about, ...about.gelu} : about;
+}
+
+function showStage(way, name) {
+  const about = aboutStage(name), back = way === "backward";
+  const isMemory = flow.stages.get("decoder.0.cross_attention.k").from === name;
+  $("flow-title").textContent = `${back ? "Back: " : ""}${placeName(pathOf(name))}: ` +
+    about.title + (isMemory ? ". This is the memory" : "");
+  $("flow-says").textContent = back ? about.back : about.says;
+  $("flow-formula").textContent = back ? about.backFormula : about.formula;
+  $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
+    .map(line => make("code", {}, line)));
+  showLink(back ? about.backOf : about.of);
+  $("flow-users").textContent = back ? usersOf(name) : "";
+  $("flow-head-label").hidden = !perHead(name);
+  $("flow-matrices").hidden = false;
+  $("flow-matrices").replaceChildren(...shownWith(name)
+    .flatMap(part => tablesOf(part, back && part === name)));
+  $("flow-parameter").hidden = true;
+  $("flow-whence").hidden = false;
+  showNumber();
+}
+
+function showLink(address) {
+  $("flow-link").href = address;
+  $("flow-link").textContent = `${address.split("#")[1]} in the book`;
+}
+
+// Who sends back a gradient to this stage.
+function usersOf(name) {
+  const users = [...flow.stages.values()].filter(stage =>
+    stage.pulls && (stage.from === name || stage.other === name)).map(stage => stage.name);
+  if (users.length < 2) return "";
+  return `This gradient is the sum of what ${users.length} stages send back: ` +
+    users.map(user => `${kindOf(user)} of ${placeName(pathOf(user))}`).join("; ") + ".";
+}
+
+// ---------------------------------------------------------------- begin
+
+function play() {
+  if (flow.timer) {
+    clearInterval(flow.timer);
+    flow.timer = 0;
+  } else
+    flow.timer = setInterval(() => {
+      if (flow.at === flow.steps.length - 1) play();
+      else quietly(goToStep(flow.at + 1));
+    }, 1200);
+  $("flow-play").textContent = flow.timer ? "Pause" : "Play";
+}
+
+// Arrows move in a table; elsewhere in the view they go a step on or back.
+function onFlowKey(event) {
+  const cell = event.target.closest("td"), row = cell?.parentElement;
+  const [down, right] = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
+    ArrowRight: [0, 1]}[event.key] || [0, 0];
+  if (cell?.place) {
+    const next = row.parentElement.rows[row.sectionRowIndex + down]?.cells[cell.cellIndex + right];
+    if ((down || right) && next?.place) moveTo(cell, next);
+    else if (["Enter", " "].includes(event.key)) turnOrType(cell.place);
+    else return;
+    event.preventDefault();
+  } else if (right && !["INPUT", "SELECT"].includes(event.target.tagName)) {
+    event.preventDefault();
+    quietly(goToStep(flow.at + right));
+  }
+}
+
+// A cell of the mask turns; another number can be typed.
+function turnOrType(place) {
+  if (kindOf(place.name) === "mask")
+    quietly(matrixOf(place.name).then(({value}) =>
+      changeNumber(place, 1 - value[place.i][place.j])));
+  else if (isChangeable(place.name)) {
+    $("flow-change").focus();
+    $("flow-change").select();
+  }
+}
+
+function beginChanges() {
+  for (const pair of (state.get("changes") || "").split(";").filter(Boolean)) {
+    const [name, i, j, x] = pair.split(",");
+    if (isChangeable(name) && x && Number.isFinite(Number(x)))
+      flow.edits.set([name, countIn(i), countIn(j)].join(","), Number(x));
+  }
+  $("flow-change").onchange = () => {
+    const x = $("flow-change").valueAsNumber;
+    if (Number.isFinite(x) && flow.chosen) quietly(changeNumber(flow.chosen, x));
+  };
+  $("flow-parameter-value").onchange = () => {
+    const x = $("flow-parameter-value").valueAsNumber;
+    if (Number.isFinite(x)) quietly(changeNumber(parameterNow(), x));
+  };
+  $("flow-undo").onclick = () => quietly(undoChanges());
+  $("flow-check").onclick = () => quietly(checkNumber(flow.chosen, "flow-slope-says"));
+}
+
+function beginParameters() {
+  $("flow-tensor").onchange = () => {
+    $("flow-row").value = "";
+    quietly(showParameter());
+  };
+  $("flow-row").oninput = $("flow-column").oninput = () => quietly(showParameter());
+  $("flow-parameter-check").onclick = () => quietly(showParameter().then(known =>
+    known && checkNumber(parameterNow(), "flow-adam")));
+  $("flow-take-step").onclick = () => quietly(showParameter().then(known => known && takeStep()));
+}
+
+function beginFlow() {
+  $("flow-source").value = state.get("sentence") ?? SENTENCES[0];
+  $("flow-target").value = state.get("target") ?? "";
+  let timer;
+  for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
+    ["flow-target", "target", ""]])
+    $(id).oninput = () => {
+      remember(key, $(id).value, initial);
+      clearTimeout(timer);
+      timer = setTimeout(() => quietly(readSentence()), 300);
+    };
+  $("flow-back").onclick = () => quietly(goToStep(flow.at - 1));
+  $("flow-next").onclick = () => quietly(goToStep(flow.at + 1));
+  $("flow-play").onclick = play;
+  $("flow-train").onclick = () => goToTab("train");
+  $("flow-other").onclick = () => quietly(expectAnother());
+  $("flow-step").oninput = () => quietly(goToStep(Number($("flow-step").value)));
+  $("flow-part").onchange = () => quietly(goToStep(Number($("flow-part").value)));
+  $("flow-head").onchange = () => {
+    flow.head = Number($("flow-head").value);
+    flow.chosen = null;
+    quietly(showSentence());
+  };
+  $("flow").onkeydown = onFlowKey;
+  const choose = event => {
+    const place = event.target.closest("td")?.place;
+    if (place) quietly(chooseNumber(place));
+    return place;
+  };
+  $("flow-matrices").addEventListener("focusin", choose);
+  $("flow-matrices").onclick = event => {
+    const place = event.target.closest("td")?.place;
+    if (place && kindOf(place.name) === "mask") turnOrType(place);
+  };
+  beginChanges();
+  beginParameters();
+  const wake = () => {
+    if (!$("flow").hidden && viewer.bytes && flow.stale) quietly(beginSentence());
+  };
+  addEventListener("model", () => {
+    if (flow.facts) flow.edits.clear();
+    flow.stale = true;
+    $("flow-head").replaceChildren(...upTo(sizeOf("heads")).map(n => make("option", {}, n)));
+    wake();
+  });
+  addEventListener("tab", wake);
+}

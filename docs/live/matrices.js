@@ -1,0 +1,71 @@
+// The matrices of One sentence, as tables.
+
+const MOST_COLUMNS = 512;    // of a matrix that are shown
+
+// What a stage's rows and columns stand for.
+function axesOf(name) {
+  const {source, input, expected, target_words: words} = flow.facts, [side] = name.split(".");
+  const queries = ["encoder", "source"].includes(side) ? source
+    : side === "output" ? input.map((token, i) => `${token} → ${expected[i]}`) : input;
+  const kind = kindOf(name), cross = name.includes("cross_attention");
+  const keys = cross ? source : queries;
+  if (perHead(name) || kind === "mask") return [queries, keys];
+  if (["logits", "probabilities"].includes(kind)) return [queries, words];
+  return [["k", "v"].includes(kind) ? keys : queries, null];
+}
+
+// The first row of the chosen head, for a matrix that has rows for each head.
+const firstRow = name => perHead(name)
+  ? flow.head * flow.stages.get(name).rows / sizeOf("heads") : 0;
+
+function tablesOf(name, back) {
+  const {value, gradient} = flow.cache.get(name);
+  const tables = [sentenceTable(name, value, "value")];
+  if (back && gradient) tables.push(sentenceTable(name, gradient, "gradient"));
+  return tables;
+}
+
+// The columns in the order in which they stand: of words, those that are expected,
+// and the likeliest.
+function columnsOf(name, matrix) {
+  const all = upTo(matrix[0].length), {value} = flow.cache.get("output.probabilities");
+  if (["logits", "probabilities"].includes(kindOf(name))) {
+    const most = all.map(j => Math.max(...value.map(row => row[j])) +
+      flow.facts.expected.includes(flow.facts.target_words[j]));
+    all.sort((a, b) => most[b] - most[a]);
+  }
+  return all.slice(0, MOST_COLUMNS);
+}
+
+function sentenceTable(name, matrix, what) {
+  const [rows, names] = axesOf(name), first = firstRow(name), kind = kindOf(name);
+  const columns = columnsOf(name, matrix), part = matrix.slice(first, first + rows.length);
+  const most = Math.max(1e-30, ...part.flat().map(x => Math.abs(x ?? 0)));
+  const label = what === "gradient" ? "d" + kind : kind;
+  const table = make("table", {className: "matrix-table tone-" +
+      (what === "gradient" ? "gradient" : (STAGES[kind] || {tone: "weight"}).tone)},
+  make("caption", {}, make("b", {}, label),
+    ` (${part.length},${matrix[0].length})${perHead(name) ? `, head ${flow.head}` : ""}` +
+    (names && names === flow.facts.target_words ? ", the expected and the likeliest words first" : "") +
+    (columns.length < matrix[0].length ? `; ${columns.length} columns are shown` : "")),
+  make("thead", {}, make("tr", {}, make("td"), ...columns.map(j =>
+    make("th", {scope: "col"}, names ? names[j] : String(j))))),
+  make("tbody", {}, ...part.map((row, i) => make("tr", {},
+    make("th", {scope: "row"}, rows[i]), ...columns.map((j, n) =>
+      sentenceCell({name, i: first + i, j}, row[j], most, i || n ? -1 : 0))))));
+  table.dataset.name = name;
+  table.setAttribute("role", "grid");
+  return make("div", {className: "table"}, table);
+}
+
+function sentenceCell(place, x, most, tabIndex) {
+  const {name, i, j} = place, kind = kindOf(name);
+  const cell = make("td", {tabIndex, title: x === null ? "" : String(x)},
+    kind === "mask" ? String(x) : short(x));
+  cell.place = place;
+  tint(cell, 0.45 * Math.abs(x ?? 0) / most);
+  if (flow.edits.has(`${name},${i},${j}`)) cell.classList.add("changed");
+  if (flow.chosen && flow.chosen.name === name && flow.chosen.i === i && flow.chosen.j === j)
+    cell.classList.add("pointed");
+  return cell;
+}

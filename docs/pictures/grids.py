@@ -1,0 +1,379 @@
+"""Drawings of rows and columns in memory, for the walkthrough: heads, masks,
+padding, the cache, a training step. gallery.py says what a picture's function is.
+"""
+from drawing import TINT, arrow, box, label, legend, line, svg, text, upright
+
+
+def swatch(fill, opacity=TINT, dashes=None):
+    """A cell in a legend."""
+    return lambda x, y: box(x, y, 14, 10, fill or "none", opacity, "faint", dashes)
+
+
+def hatched(x, y, w, h):
+    """What the mask hides: thin slanted lines."""
+    parts = [box(x, y, w, h, stroke="faint", width=0.75)]
+    for start in range(6, int(w + h), 6):
+        a, b = min(start, w), min(start, h)
+        parts.append(line([(x + a, y + start - a), (x + start - b, y + b)],
+                          "faint", 0.6))
+    return "".join(parts)
+
+
+def pad(x, y, w, h, words="", dashes="3 3"):
+    """What only fills up."""
+    return box(x, y, w, h, stroke="faint", dashes=dashes, width=0.75) + (
+        text(x + w / 2, y + h / 2 + 4, words, fill="faint") if words else "")
+
+
+def pad_swatch(x, y):
+    return pad(x, y, 14, 10)
+
+
+def hatched_swatch(x, y):
+    return hatched(x, y, 14, 10)
+
+
+# ---------------------------------------------------------------- heads
+
+def heads():
+    """Heads are bands of K columns, sentences are bands of rows. Head 1 of sentence 1
+    takes its blocks of q, k and v and writes its block of context.
+
+    Four matrices: q (B·T,D), k and v (B·S,D) in a row, and context (B·T,D) below.
+    Each is drawn with two bands of rows, for sentences 0 and 1, and three bands
+    of K columns, for heads 0, 1 and 2. One block of each is coloured, head 1 of
+    sentence 1: (T,K) numbers of q, (S,K) of k and of v, (T,K) of context. Arrows
+    lead from the blocks of q, k and v down to the attention of this head, which
+    makes weights (T,S), and from there to the block of context. The other blocks
+    go the same way, each through an attention of its own.
+    """
+    w, h = 30, 34
+    parts = [text(2, 68, "sentence 0", "start", 11),
+             text(2, 102, "sentence 1", "start", 11)]
+
+    def matrix(x, y, name, shape, block, fill):
+        middle, below = x + 1.5 * w, name == "context"
+        parts.append(text(x - 7 if below else middle, y - 10 if below else 12, name,
+                          "end" if below else "middle", fill=fill, bold=True))
+        for j in range(3):
+            parts.append(text(x + (j + 0.5) * w, y + (2 * h + 13 if below else -6), j,
+                              size=10))
+        for i in range(2):
+            for j in range(3):
+                tint = fill if i == j == 1 else None
+                parts.append(box(x + j * w, y + i * h, w, h, tint or "none", 0.3
+                                 if tint else 1, "faint", width=0.75))
+        parts.append(text(middle, y + 1.5 * h + 4, block, size=10.5))
+        parts.append(text(x - 7 if below else middle, y + 4 if below else 25, shape,
+                          "end" if below else "middle", 10))
+
+    for x, name, shape, block, fill in (
+            (64, "q", "(B·T,D)", "(T,K)", "query"),
+            (163, "k", "(B·S,D)", "(S,K)", "key"),
+            (262, "v", "(B·S,D)", "(S,K)", "value")):
+        matrix(x, 46, name, shape, block, fill)
+        parts.append(arrow([(x + 45, 115), (x + 45 + (208 - x - 45) * 0.6, 142)],
+                           fill))
+    matrix(163, 214, "context", "(B·T,D)", "(T,K)", None)
+    parts += [label(123, 144, 170, 40, ["attention of head 1,",
+                                        "sentence 1: weights (T,S)"], "weight"),
+              box(163 + w, 214 + h, w, h, "part", TINT),
+              arrow([(208, 184), (208, 214 + h)]),
+              text(57, 40, "head", "end", 10), text(156, 295, "head", "end", 10),
+              text(156, 236, "sentence 0", "end", 11),
+              text(156, 270, "sentence 1", "end", 11)]
+    return svg(304, parts)
+
+
+# ---------------------------------------------------------------- masks
+
+def mask_grid(title, keys, rows):
+    """Rows are queries, columns keys; 1 and a tint where the key is visible."""
+    cell, x, y = 24, 30, 50
+    parts = [text(x, 14, title, "start", bold=True),
+             text(x + cell * len(keys) / 2, 31, "keys", size=10.5, fill="key"),
+             upright(11, y + cell * len(rows) / 2, "queries", size=10.5,
+                     fill="query")]
+    for i, row in enumerate(rows):
+        parts += [text(x + (i + 0.5) * cell, y - 6, keys[i], size=11),
+                  text(x - 8, y + (i + 0.5) * cell + 4, keys[i], "end", 11)]
+        for j, visible in enumerate(row):
+            parts.append(box(x + j * cell, y + i * cell, cell, cell, "weight", TINT,
+                             "faint", width=0.75) if visible else
+                         hatched(x + j * cell, y + i * cell, cell, cell))
+            if visible:
+                parts.append(text(x + (j + 0.5) * cell, y + (i + 0.5) * cell + 4, 1))
+    return svg(y + len(rows) * cell + 4, parts, 160)
+
+
+def masks():
+    """The three masks. A row for each query, a column for each key: 1, and a colour,
+    where the query may see the key; hatched where it may not.
+
+    Three grids with queries as rows and keys as columns. Source padding, for the
+    ids 5 7 2 0 0: in every one of the five rows the first three keys are visible
+    and the last two hidden, so no query sees the two pads. Causal, for four
+    words: row 0 has one visible key, row 1 two, row 2 three and row 3 four, so a
+    query sees itself and what comes before it. Causal and padding, for the ids
+    1 6 0 0: row 0 has one visible key, and the three other rows have two, so a
+    query sees no key after it and no pad.
+    """
+    ids, target = [5, 7, 2, 0, 0], [1, 6, 0, 0]
+    return (mask_grid("source padding", ids, [[k != 0 for k in ids]] * 5)
+            + mask_grid("causal", range(4), [[j <= i for j in range(4)]
+                                             for i in range(4)])
+            + mask_grid("causal and padding", target,
+                        [[j <= i and target[j] != 0 for j in range(4)]
+                         for i in range(4)]))
+
+
+# ---------------------------------------------------------------- padding
+
+SENTENCES = ["the red car end".split(), "the cat is asleep end".split(),
+             "yes end".split()]
+
+
+def padded_batch():
+    """A batch: three sentences as a rectangle."""
+    w, h, x, y = 52, 28, 92, 34
+    parts = [text(x, 14, "a batch: as long as its longest sentence", "start",
+                  bold=True)]
+    for i, words in enumerate(SENTENCES):
+        parts.append(text(x - 8, y + (i + 0.5) * h + 4, f"sentence {i}", "end", 11))
+        for j in range(5):
+            if j < len(words):
+                parts += [box(x + j * w, y + i * h, w, h, "part", TINT, "faint",
+                              width=0.75),
+                          text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4, words[j])]
+            else:
+                parts += [pad(x + j * w, y + i * h, w, h, "pad")]
+    keys, high = legend(y + 3 * h + 12, [
+        (swatch("part", TINT), "a token"),
+        (pad_swatch, "pad: computed, thrown away")], x)
+    return svg(y + 3 * h + 12 + high, parts + keys)
+
+
+def padded_attention():
+    """What attention does with the pads of the last sentence."""
+    cell, x, y = 25, 92, 56
+    names = SENTENCES[2] + ["pad"] * 3
+    parts = [text(8, 14, "the mask of sentence 2: its pads are hidden as keys",
+                  "start", bold=True)]
+    for i, name in enumerate(names):
+        parts += [text(x + (i + 0.5) * cell, y - 7, name, size=10.5),
+                  text(x - 8, y + (i + 0.5) * cell + 4, name, "end", 10.5)]
+        parts += [box(x + j * cell, y + i * cell, cell, cell, "weight", TINT, "faint",
+                      width=0.75) if j < 2 else
+                  hatched(x + j * cell, y + i * cell, cell, cell) for j in range(5)]
+    right = x + 5 * cell + 12
+    parts += [text(x + 2.5 * cell, 34, "keys", size=11, fill="key", bold=True),
+              text(24, y + 66, "queries", size=11, fill="query", bold=True),
+              text(right, y + 22, "real words: they", "start", 11),
+              text(right, y + 36, "look at real words", "start", 11),
+              text(right, y + 82, "rows of pads: what", "start", 11),
+              text(right, y + 96, "they see counts", "start", 11),
+              text(right, y + 110, "nowhere", "start", 11)]
+    keys, high = legend(y + 5 * cell + 12, [
+        (swatch("weight"), "visible"), (hatched_swatch, "hidden by the mask")], x)
+    return svg(y + 5 * cell + 12 + high, parts + keys)
+
+
+def padding():
+    """Padding makes a batch a rectangle, and the mask keeps it out of attention:
+    no query sees a pad as its key. The rows of pads are computed, but nobody looks
+    at them and the loss leaves them out.
+
+    First, a batch of three rows and five columns. Sentence 0 is "the red car" and
+    the end, with one pad; sentence 1, "the cat is asleep" and the end, fills its
+    row; sentence 2, "yes" and the end, has three pads. Second,
+    the mask of sentence 2, a grid of five queries and five keys: in all five rows
+    the keys "yes" and "end" are visible and the three pads are hidden. The last
+    three rows belong to queries of pads.
+    """
+    return padded_batch() + padded_attention()
+
+
+def places(title, batches):
+    """Batches of sentences, as rows of tokens and padding; lengths are given."""
+    cell, y, parts = 13, 34, [text(20, 14, title, "start", bold=True)]
+    filled = sum(max(batch) - n for batch in batches for n in batch)
+    for i, batch in enumerate(batches):
+        parts.append(text(20, y, f"batch {i}", "start", 11, "faint"))
+        y += 6
+        for n in batch:
+            parts.append(text(14, y + 10, n, "end", 11))
+            parts += [box(20 + j * cell, y, cell - 2, cell - 2, "part", TINT, "part")
+                      if j < n else pad(20 + j * cell, y, cell - 2, cell - 2,
+                                        dashes="2 2") for j in range(max(batch))]
+            y += cell
+        y += 18
+    parts.append(text(20, y, f"{filled} pads", "start", bold=True))
+    keys, high = legend(y + 10, [("part", "token"), (pad_swatch, "pad")], 20)
+    return svg(y + 10 + high, parts + keys, 172)
+
+
+def bucketing():
+    """The same six sentences in two batches of three, in the order of the data and
+    sorted by length. A number before a row is its length. Empty places are padding:
+    19 of them, or 4.
+
+    Six rows of squares, a square for each token, in two groups of three, each
+    group filled up with empty squares to its longest row. On the left the
+    lengths are 3, 9, 4 and 10, 3, 9; the batches are 9 and 10 long, with 19 pads.
+    On the right the sentences are sorted: 3, 3, 4 and 9, 9, 10; the batches are 4
+    and 10 long, with 4 pads.
+    """
+    return (places("as they come", [[3, 9, 4], [10, 3, 9]])
+            + places("sorted by length", [[3, 3, 4], [9, 9, 10]]))
+
+
+# ---------------------------------------------------------------- the cache
+
+WRITTEN = ["start", "la", "voiture", "rouge", "est", "rapide"]
+
+
+def cache_steps(step=2):
+    """The causal mask, and beside it the rows of the cache after that step."""
+    cell, x, y, right, wide = 22, 60, 54, 232, 54
+    parts = [text(x + 3 * cell, 14, "causal mask", bold=True),
+             text(x + 3 * cell, 30, "a row: the keys that a word sees", size=10.5),
+             text(right + wide, 14, "cache", bold=True),
+             text(right + wide / 2, 46, "keys", fill="key", bold=True, size=11),
+             text(right + 1.5 * wide, 46, "values", fill="value", bold=True, size=11)]
+    for i, word in enumerate(WRITTEN):
+        top = y + i * cell
+        parts += [text(x - 6, top + 15, word, "end", 11, bold=i == step),
+                  text(x + (i + 0.5) * cell, y - 8, i, size=11),
+                  text(right - 6, top + 15, i, "end", 11)]
+        parts += [box(x + j * cell, top, cell, cell, "weight",
+                      0.5 if i == step else TINT, "faint", width=0.75)
+                  if j <= i else hatched(x + j * cell, top, cell, cell)
+                  for j in range(len(WRITTEN))]
+        for j, fill in enumerate(("key", "value")):
+            known = i <= step
+            parts.append(box(right + j * wide, top, wide, cell,
+                             fill if known else "none",
+                             (0.5 if i == step else TINT) if known else 1, "faint",
+                             None if known else "3 3", width=0.75))
+        note = "kept" if i < step else "new" if i == step else ""
+        parts += [text(right + (j + 0.5) * wide, top + 15, note, size=10.5,
+                       bold=i == step) for j in range(2)]
+    top = y + step * cell
+    parts += [box(x - 1, top, 6 * cell + 2, cell, stroke="currentColor", width=2),
+              line([(x + 6 * cell + 1, top + 11), (right - 28, top + 11)]),
+              line([(right - 22, y + 4), (right - 28, y + 4),
+                    (right - 28, top + cell - 4), (right - 22, top + cell - 4)])]
+    bottom = y + 6 * cell
+    keys, high = legend(bottom + 12, [
+        ("weight", "seen"), (swatch("weight", 0.5), "seen in step 2"),
+        (hatched_swatch, "hidden: comes later")], 24)
+    low = bottom + 12 + high
+    parts += [text(24, low + 14, "Step 2: one query, that of “voiture”. It sees rows 0",
+                   "start"),
+              text(24, low + 30, "to 2. Rows 0 and 1 are kept from the steps before,",
+                   "start"),
+              text(24, low + 46, "so only row 2 has to be computed.", "start")]
+    return svg(low + 54, parts + keys)
+
+
+def cache_memory(step=2, room=6):
+    """Two sentences in the memory of k."""
+    h, x, y, wide = 15, 150, 40, 96
+    parts = [text(8, 14, "in memory: k of a layer, P = 6 rows a sentence", "start",
+                  bold=True), text(x + wide / 2, 32, "D numbers", size=10.5)]
+    for r in range(2 * room):
+        b, t = divmod(r, room)
+        top = y + r * h + 8 * b
+        known = t <= step
+        parts += [box(x, top, wide, h, "key" if known else "none",
+                      (0.5 if t == step else TINT) if known else 1, "faint",
+                      None if known else "3 3", width=0.75),
+                  text(x - 8, top + 11.5, f"row {b}·P + {t}", "end", 10.5,
+                       bold=t == step)]
+    middles = [y + (b * room + step + 0.5) * h + 8 * b for b in range(2)]
+    parts += [line([(x + wide + 4, middles[0]), (x + wide + 22, middles[0]),
+                    (x + wide + 22, middles[1]), (x + wide + 4, middles[1])]),
+              text(x + wide + 30, middles[0] + 40, "one matrix (B,D),", "start", 11),
+              text(x + wide + 30, middles[0] + 54, "whose rows are", "start", 11),
+              text(x + wide + 30, middles[0] + 68, "P rows apart", "start", 11)]
+    for b in range(2):
+        parts.append(text(8, y + (b * room + 0.5) * h + 8 * b + 4, f"sentence {b}",
+                          "start", 11))
+    bottom = y + 2 * room * h + 8
+    keys, high = legend(bottom + 12, [
+        (swatch("key", TINT), "kept"), (swatch("key", 0.5), "new in this step"),
+        (swatch(None, 1, "3 3"), "still empty")], 40)
+    return svg(bottom + 12 + high, parts + keys)
+
+
+def cache():
+    """The cache in step 2, when "start la voiture" has been written. A row of the
+    causal mask says which keys and values a word needs; all but its own are there
+    already. A sentence has P rows,
+    and so the new rows lie P rows apart.
+
+    First, a causal mask of six words, with row 2, of "voiture", framed: it sees
+    the keys 0, 1 and 2. A bracket leads to rows 0 to 2 of the cache, which has
+    columns for keys and values. Rows 0 and 1 are kept from earlier steps, row 2
+    is new, and rows 3 to 5 are still empty. Second, how the keys of two
+    sentences lie in memory: rows 0·P+0 to 0·P+5, then 1·P+0 to 1·P+5, each D
+    numbers. In both sentences rows 0 and 1 are kept, row 2 is new, and the others
+    are still empty. The two new rows form one matrix (B,D) whose rows are P rows
+    apart.
+    """
+    return cache_steps() + cache_memory()
+
+
+# ---------------------------------------------------------------- a training step
+
+PIECES = ["model", "gradient", "m", "v", "batch", "saved", "scratch"]
+CALLS = [  # and for each piece: "-" is not there, "." is there and left alone
+    ("make_batch", "....W--"), ("transformer_forward", "R...RW-"),
+    ("loss_forward", "....RU-"), ("clear", ".0....-"),
+    ("loss_backward", "....RU-"), ("transformer_backward", "R+..RRW"),
+    ("l2_norm, clip_factor", ".R....."), ("adam_step", "URUU..."),
+    ("arena_release(mark)", ".....××"), ("arena_release(0)", "....×--")]
+
+
+def training_step():
+    """One training step through memory. Time runs downwards; a column is coloured
+    while its memory is in use. The four roles stay. What is in the arena is given
+    back, most of the scratch layer by layer within transformer_backward.
+
+    A table: the columns are pieces of memory, the rows are the calls of one step in
+    order. Four columns stay coloured from top to bottom: model, gradient, m and v.
+    Three are in the arena: the batch, what the forward pass saves, and the scratch
+    of the backward pass. make_batch writes the batch; in step 1 transformer_forward
+    reads the model and the batch and writes what is saved, and loss_forward reads
+    the batch and the logits and writes lse. In step 2 clear empties the gradient,
+    loss_backward reads the batch and turns the logits into dlogits, and
+    transformer_backward reads the model, the batch and what was saved, writes
+    scratch, and adds to the gradient. In step 3 l2_norm and clip_factor read the
+    gradient, and adam_step reads it and updates m, v and the model. At the end
+    arena_release(mark) gives back what was saved and the scratch, and
+    arena_release(0) the batch.
+    """
+    left, w, h, top = 150, 28, 24, 84
+    columns = [left + w * i + (10 if i > 3 else 0) for i in range(len(PIECES))]
+    parts = [text(left + 2 * w, 14, "four roles", bold=True),
+             text(left + 5.5 * w + 10, 14, "arena", bold=True)]
+    parts += [upright(x + w / 2 + 4, top - 8, piece, "start", size=11.5)
+              for x, piece in zip(columns, PIECES)]
+    steps = {"transformer_forward": "(1)", "clear": "(2)",
+             "l2_norm, clip_factor": "(3)"}
+    for i, (call, marks) in enumerate(CALLS):
+        y = top + i * h
+        parts += [text(2, y + 16, steps.get(call, ""), "start", 11, "faint"),
+                  text(left - 6, y + 16, call, "end", 10.5)]
+        for x, piece, mark in zip(columns, PIECES, marks):
+            fill = "gradient" if piece in ("gradient", "scratch") else "part"
+            parts.append(box(x, y, w - 3, h, fill, TINT) if mark != "-" else "")
+            parts.append(text(x + w / 2 - 1.5, y + 16, mark, bold=True)
+                         if mark not in "-." else "")
+    bottom = top + len(CALLS) * h
+    keys = ["R read, W write, U update, + add, 0 clear, × give back"]
+    return svg(bottom + 28, parts + [text(180, bottom + 20, *keys, size=11.5)])
+
+
+GRIDS = {"heads": heads, "masks": masks, "padding": padding,
+         "bucketing": bucketing, "cache": cache, "training-step": training_step}

@@ -1,0 +1,378 @@
+"""Drawings of attention, byte pairs and a beam, for the walkthrough, in numbers
+that can be checked by hand or are those of the model that docs/runs/make.sh
+trains. gallery.py says what a picture's function is.
+"""
+import math
+
+from drawing import TINT, arrow, bars, box, decimals, frame, legend, line, svg, text
+from records import read
+
+WORDS = "the red car is fast end".split()
+
+
+def softmax(z):
+    shares = [math.exp(x - max(z)) for x in z]
+    return [share / sum(shares) for share in shares]
+
+
+# ---------------------------------------------------------------- attention
+
+def stacked(x, y, w, h, weights):
+    """Weights that sum to 1, as one bar in the colours of the words."""
+    parts = []
+    for j, weight in enumerate(weights):
+        parts.append(box(x, y, w * weight, h, f"word-{j}"))
+        if weight >= 0.1:
+            parts.append(text(x + w * weight / 2, y + h / 2 + 4, decimals(weight),
+                              size=11, fill="paper", bold=True))
+        x += w * weight
+    return parts
+
+
+def words_legend(y):
+    def swatch(j):
+        return lambda x, y: box(x, y, 14, 10, f"word-{j}")
+
+    return legend(y, [(swatch(j), word) for j, word in enumerate(WORDS)])
+
+
+def vectors():
+    """{matrix: rows of numbers} of one head, from vectors.csv."""
+    found = {}
+    for r in read("vectors.csv"):
+        rows = found.setdefault(r["matrix"], {})
+        rows.setdefault(int(r["row"]), []).append(float(r["value"]))
+    return {name: list(rows.values()) for name, rows in found.items()}
+
+
+def mixed(x, y, w, unit, weights, values):
+    """What each word contributes to each number of the mixed value, on top of
+    each other; a black mark is their sum."""
+    parts = [line([(x, y), (x + w * len(values[0]), y)], "faint", 0.75)]
+    for column in range(len(values[0])):
+        ends = {True: y, False: y}
+        for j, weight in enumerate(weights):
+            high = weight * values[j][column] * unit
+            end = ends[high > 0]
+            parts.append(box(x + column * w + 1, min(end, end - high), w - 2,
+                             abs(high), f"word-{j}"))
+            ends[high > 0] = end - high
+        total = ends[True] + ends[False] - y
+        parts.append(box(x + column * w, total - 1, w, 2, "currentColor"))
+    return parts
+
+
+def mixture():
+    """One head of a trained model. The decoder has read only "start" and must now
+    write "la". Its query, sixteen numbers, is compared with the key of every English
+    word. A score is their dot product, scaled by 1/√16; the scores become weights, and
+    the weights mix the values. Each word has one colour; "car" gives the most.
+
+    Top left, the query of the position of "start": sixteen numbers, drawn as
+    bars up and down. Below it, a row for each of "the red car is fast" and the
+    end: its key, sixteen bars; the score, the dot product of query and key times
+    the scale; the weight, a bar; and the value, sixteen bars. The weights are
+    0.05 for "the", 0.04 for "red", 0.72 for "car", 0.18 for "is" and 0 for the
+    last two; put side by side they fill one bar of length 1. At the bottom, the
+    result: in each of its sixteen numbers, what each word contributes is drawn on
+    top of each other in the word's colour, most of it in that of "car", and a
+    black mark is the sum.
+    """
+    found = vectors()
+    query, keys, values = found["query"][0], found["key"], found["value"]
+    scores = [sum(a * b for a, b in zip(query, key)) / math.sqrt(len(query))
+              for key in keys]
+    weights = softmax(scores)
+    parts = [text(50, 14, "query of “start”", "start", fill="query", bold=True),
+             text(156, 42, "which is to write “la”", "start")]
+    parts += bars(50, 38, query, "query", 6, 3)
+    for x, words, fill, anchor in ((50, "keys", "key", "start"),
+                                   (180, "scaled", None, "end"),
+                                   (196, "weights", "weight", "start"),
+                                   (262, "values", "value", "start")):
+        parts.append(text(x, 76, words, anchor, fill=fill, bold=True))
+    parts.append(text(180, 63, "scores,", "end", bold=True))
+    for j, word in enumerate(WORDS):
+        y, fill = 98 + 30 * j, f"word-{j}"
+        parts.append(text(44, y + 4, word, "end", fill=fill, bold=True))
+        parts += bars(50, y, keys[j], fill, 6, 3)
+        parts.append(text(180, y + 4, decimals(scores[j]), "end"))
+        parts += [box(196, y - 8, 30 * weights[j], 16, fill),
+                  text(200 + 30 * weights[j], y + 4, decimals(weights[j]),
+                       "start", 11)]
+        parts += bars(262, y, values[j], fill, 6, 4)
+    parts += [text(50, 290, "all weights together: 1", "start", fill="weight",
+                   bold=True)]
+    parts += stacked(50, 297, 308, 18, weights)
+    parts += [text(50, 340, "out: the values, mixed in these proportions",
+                   "start", bold=True),
+              text(50, 356, "drawn four times as high as the values above", "start",
+                   11)]
+    parts += mixed(50, 404, 19.25, 16, weights, values)
+    keys, high = legend(446, [(lambda x, y: box(x, y + 4, 14, 2, "currentColor"),
+                               "sum of the contributions")], 50)
+    return svg(446 + high, parts + keys)
+
+
+def mixtures(rows, names, before, left=104):
+    """Several mixtures of the same words below each other."""
+    parts, high = words_legend(2)
+    parts.append(text(left - 6, high + 16, before, "end", 11, "faint"))
+    for i, (name, weights) in enumerate(zip(names, rows)):
+        y = high + 24 + 28 * i
+        parts.append(text(left - 6, y + 14, name, "end"))
+        parts += stacked(left, y, 356 - left, 20, weights)
+        parts.append(frame(left, y, 356 - left, 20))
+    return svg(high + 24 + 28 * len(rows), parts)
+
+
+def recorded(kind, layer, head):
+    """Rows of weights, from red-car.csv."""
+    rows = {}
+    for r in read("red-car.csv"):
+        if (r["kind"], r["layer"], r["head"]) == (kind, str(layer), str(head)):
+            rows.setdefault(int(r["query"]), []).append(float(r["weight"]))
+    return list(rows.values())
+
+
+def mixture_heads():
+    """The weights of one query in the four heads of the last layer, when the model is
+    to write "la". Each head makes its own mixture: here three take everything from
+    "the", and head 2, the one of chapter 2, takes most from "car".
+    None takes more than a trace from "fast" or the end.
+
+    Four bars of length 1, one for each head of cross-attention in the last layer
+    when the model is to write "la", coloured by word. Heads 0, 1 and 3 are filled
+    by "the", with 1.00. Head 2 has 0.05 "the", 0.04 "red", 0.72 "car" and 0.18
+    "is".
+    """
+    return mixtures([recorded("cross", 1, h)[0] for h in range(4)],
+                    [f"head {h}" for h in range(4)], "", 60)
+
+
+def mixture_encoder():
+    """Self-attention in the encoder: one head of the second layer reads "the red car
+    is fast" and the end. Every word makes a query, and here all but one of them
+    take everything from "car". A share below 0.1 has no number.
+
+    Six bars of length 1, one for each word of "the red car is fast" and the end,
+    coloured by the word that is looked at. The bars of "the", "red", "is",
+    "fast" and the end are filled by "car", with 1.00. The bar of "car" is "red"
+    (0.69) and "is" (0.31).
+    """
+    return mixtures(recorded("encoder", 1, 1), WORDS, "query of", 60)
+
+
+def mixture_decoder():
+    """Cross-attention while the translation is written: each French word is made
+    from a mixture of English ones. Means of the four heads of the last layer.
+
+    Six bars of length 1, from top to bottom for "la", "voiture", "rouge", "est",
+    "rapide" and the end, coloured by the English word that is looked at. "la" is
+    made from "the" (0.76) and "car" (0.18), "voiture" from "car" alone, "rouge"
+    from "red" alone; "est", "rapide" and the end from "is", "fast" and the end.
+    """
+    heads = [recorded("cross", 1, h) for h in range(4)]
+    means = [[sum(weights) / 4 for weights in zip(*rows)] for rows in zip(*heads)]
+    return mixtures(means, "la voiture rouge est rapide end".split(), "to write",
+                    70)
+
+
+# ---------------------------------------------------------------- byte pairs
+
+TEXT = "cat cats eat eats cat"
+
+
+def joined(pieces, pair):
+    """The pieces with a pair joined wherever it stands."""
+    out = []
+    for piece in pieces:
+        if out and (out[-1], piece) == pair:
+            out[-1] += piece
+        else:
+            out.append(piece)
+    return out
+
+
+def learned_merges(words):
+    """The pairs of chapter 10, in the order in which they are joined."""
+    spelled, merges = [["␣"] + list(word) for word in words.split()], []
+    while True:
+        counts = {}
+        for pieces in spelled:
+            for pair in zip(pieces, pieces[1:]):
+                counts[pair] = counts.get(pair, 0) + 1
+        # among equals, the first in the order of bytes, where the blank is first
+        best = min(counts, key=lambda pair: (
+            -counts[pair], [piece.replace("␣", " ") for piece in pair]))
+        if counts[best] < 2:
+            return merges
+        merges.append(best)
+        spelled = [joined(pieces, best) for pieces in spelled]
+
+
+def merge_tree(word, merges, x, bottom, step=28):
+    """A word's characters, and above them the pieces that they become. A number
+    is that of the merge."""
+    pieces = [(c, x + step * i, bottom) for i, c in enumerate("␣" + word)]
+    parts = []
+    for n, pair in enumerate(merges, 1):
+        done = []
+        for piece, at, top in pieces:
+            if not done or (done[-1][0], piece) != pair:
+                done.append((piece, at, top))
+                continue
+            left, left_at, left_top = done.pop()
+            middle, y = (left_at + at) / 2, min(top, left_top) - 44
+            parts += [line([(left_at, left_top - 14), (left_at, y + 21),
+                            (at, y + 21), (at, top - 14)], "part"),
+                      line([(middle, y + 21), (middle, y + 6)], "part"),
+                      text(middle + 5, y + 18, n, "start", 12, bold=True)]
+            done.append((left + piece, middle, y))
+            parts.append(text(middle, y, left + piece, size=14))
+        pieces = done
+    parts += [text(x + step * i, bottom, c, size=14)
+              for i, c in enumerate("␣" + word)]
+    return parts + [box(at - 5 - 4.5 * len(piece), y - 14, 10 + 9 * len(piece), 20,
+                        "part", TINT, "part", radius=3) for piece, at, y in pieces]
+
+
+def merging():
+    """The five merges learned from "cat cats eat eats cat", applied to three words; ␣
+    is the blank before a word. Numbers say which merge joins two pieces; the tokens
+    are framed. "seats" is new: only one merge fits.
+
+    Three trees, to be read from bottom to top, with the blank written as an open
+    box. "cats": merge 1 joins a and t, merge 2 the blank and c, merge 3 these two;
+    the tokens are blank-cat and s. "eats": merge 1 joins a and t, merge 4 the
+    blank and e, merge 5 these two; the tokens are blank-eat and s. "seats": merge
+    1 joins a and t; the tokens are blank, s, e, at and s.
+    """
+    merges = learned_merges(TEXT)
+    panels = []
+    for word, note, top in (("cats", "in the training data", -10),
+                            ("eats", "in the training data", -10),
+                            ("seats", "a new word", 34)):
+        parts = merge_tree(word, merges, 18, 118)
+        panels.append(svg(128 - top, parts + [
+            text(10, top + 12, word, "start", bold=True),
+            text(52, top + 12, note, "start", 11, "faint")], 176, top))
+    return "".join(panels)
+
+
+# ---------------------------------------------------------------- the beam
+
+NEXT = {(): {"il": 0.5, "elle": 0.4, "dort": 0.1},  # those of the example below
+        ("il",): {"dort": 0.5, "mange": 0.4, "end": 0.1},
+        ("elle",): {"dort": 0.9, "mange": 0.1},
+        ("elle", "dort"): {"end": 0.9, "mange": 0.1},
+        ("il", "dort"): {"end": 0.9, "mange": 0.1}}
+
+
+def beam_steps(wide=2):
+    """For each step its candidates, (words, probability, kept), grouped by what
+    they continue."""
+    steps, beam = [], {(): 1.0}
+    while beam:
+        found = {words + (word,): p * q for words, p in beam.items()
+                 for word, q in NEXT[words].items()}
+        best = sorted(found, key=found.get, reverse=True)[:wide]
+        steps.append([(words, p, words in best) for words, p in found.items()])
+        beam = {words: p for words, p in found.items()
+                if words in best and words[-1] != "end"}
+    return steps
+
+
+def beam():
+    """A beam of two. In each step the hypotheses grow by one word, and the two most
+    probable candidates are kept; the others are cut. A number is the probability of
+    all words since "start": 0.5 for "il" times 0.5 for "dort" after it is 0.25.
+    Greedy decoding would have followed "il" and missed "elle dort".
+
+    A tree that grows from left to right, with the probability of each beginning.
+    Step 0: "il" 0.50 and "elle" 0.40 are kept, "dort" 0.10 is cut. Step 1: from
+    "il", "dort" 0.25 is kept, "mange" 0.20 and the end 0.05 are cut; from "elle",
+    "dort" 0.36 is kept and "mange" 0.04 is cut. Step 2: from "elle dort", the end
+    gives 0.324 and from "il dort" 0.225; both are finished, and what "mange" would
+    give is cut. The best is "elle dort", end.
+    """
+    w, h, parts, at = 78, 22, [], {(): (4, 150)}
+    parts.append(text(4, 155, "start", "start", bold=True))
+    steps = beam_steps()
+    finished = max(p for step in steps for words, p, _ in step
+                   if words[-1] == "end")
+    for t, candidates in enumerate(steps):
+        x = 56 + 110 * t
+        parts.append(text(x + w / 2, 14, f"step {t}", bold=True))
+        gap = 250 / len(candidates)
+        for i, (words, p, kept) in enumerate(candidates):
+            y = 36 + gap * (i + 0.5)
+            from_x, from_y = at[words[:-1]]
+            from_x += w if t else 32
+            from_y += 0 if kept else 6
+            ended = kept and words[-1] == "end"
+            parts.append(line([(from_x, from_y), (x - 14, y), (x, y)],
+                              "currentColor" if kept else "faint",
+                              1.75 if kept else 0.75, None if kept else "3 3"))
+            parts.append(box(x, y - h / 2, w, h, "part" if kept else "paper",
+                             TINT if kept else 1,
+                             "currentColor" if ended else "part",
+                             None if kept else "3 3", 3, 2 if ended else 1))
+            if ended and p == finished:
+                parts.append(text(x + w / 2, y - h / 2 - 6, "the best", size=11,
+                                  bold=True))
+            parts.append(text(x + 5, y + 4, words[-1], "start", 11.5,
+                              None if kept else "faint", kept))
+            parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if t > 1 else
+                              f"{p:.2f}", "end", 10.5, None if kept else "faint"))
+            at[words] = (x, y)
+    keys, high = legend(302, [
+        ("part", "kept"),
+        (lambda x, y: box(x, y, 14, 10, "part", TINT, "currentColor", width=2),
+         "finished"),
+        (lambda x, y: box(x, y, 14, 10, "paper", stroke="faint", dashes="3 3"),
+         "cut")], 60)
+    return svg(302 + high, parts + keys)
+
+
+def back_pointers():
+    """How a beam remembers. Of each hypothesis there is only its last word, and the row
+    of the one it continues: an arrow. When the search is over, the best one is read
+    from its end back to the start (thick).
+
+    The same beam of two as above, in columns for the start and steps 0 to 2, and two
+    rows. Step 0: row 0 "il" and row 1 "elle", both with an arrow to the start. Step 1:
+    row 0 "dort" with an arrow to row 1, "elle"; row 1 "dort" with an arrow to row 0,
+    "il". Step 2: the end, with an arrow to row 0, and another, finished as well, to row
+    1. The thick way leads from the first end over "dort" in row 0 and "elle" in row 1
+    to the start.
+    """
+    w, h, rows, parts = 62, 28, {(): 0}, []
+    steps = [[((), 1.0)]] + [sorted(
+        ((words, p) for words, p, kept in step if kept), reverse=True,
+        key=lambda candidate: candidate[1]) for step in beam_steps()]
+    best = max((c for step in steps for c in step if c[0][-1:] == ("end",)),
+               key=lambda candidate: candidate[1])[0]
+    for t, kept in enumerate(steps):
+        x = 22 + 86 * t
+        parts.append(text(x + w / 2, 14, f"step {t - 1}" if t else "start", bold=True))
+        before, rows = rows, {words: i for i, (words, *_) in enumerate(kept)}
+        for words, row in rows.items():
+            y, on = 30 + 58 * row, words == best[:len(words)]
+            if words:
+                parts.append(arrow([(x - 1, y + h / 2),
+                                    (x - 86 + w + 1, 30 + 58 * before[words[:-1]] + h / 2)],
+                                   width=2.5 if on else 1, head=6 if on else 5))
+            parts += [box(x, y, w, h, "part", TINT, "currentColor" if on else "part",
+                          radius=3, width=2 if on else 1),
+                      text(x + w / 2, y + h / 2 + 4, words[-1] if words else "start",
+                           bold=on)]
+    parts += [text(14, 30 + 58 * i + h / 2 + 4, i, "end", 10.5, "faint")
+              for i in range(2)]
+    return svg(122, parts)
+
+
+MIXTURES = {"mixture": mixture, "mixture-heads": mixture_heads,
+            "mixture-encoder": mixture_encoder,
+            "mixture-decoder": mixture_decoder, "merging": merging, "beam": beam,
+            "back-pointers": back_pointers}

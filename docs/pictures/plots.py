@@ -1,0 +1,299 @@
+"""Charts of recorded numbers, for the walkthrough. gallery.py says what a picture's
+function is.
+"""
+import math
+
+from drawing import (box, frame, heat_map, key, legend, line, number, svg, text,
+                     upright)
+from records import cross_attention, read
+
+STYLES = {"plain": ("currentColor", None), "grey": ("part", None),  # dashes
+          "long": ("currentColor", "8 4"), "short": ("currentColor", "2 3"),
+          "dash-dot": ("part", "9 3 2 3"), "dots": ("currentColor", None)}
+LEFT, ACROSS = 52, 288  # where a chart begins, and how wide it is
+
+
+def chart(y, h, title, xticks, yticks, lines, bottom=True, log=False):
+    """Lines over axes that reach from the first tick to the last. A line is its
+    style and its points. Only the bottom one of several charts has numbers at its
+    x axis."""
+    scale = math.log10 if log else float
+
+    def place(px, py):
+        across = (px - xticks[0]) / (xticks[-1] - xticks[0])
+        low, high = scale(yticks[0]), scale(yticks[-1])
+        return LEFT + ACROSS * across, y + h * (high - scale(py)) / (high - low)
+
+    across = [place(t, yticks[0])[0] for t in xticks]
+    up = [place(xticks[0], t)[1] for t in yticks]
+    grid = "".join([f"M{number(a)} {y}v{h}" for a in across]
+                   + [f"M{LEFT} {number(u)}h{ACROSS}" for u in up])
+    parts = [text(LEFT, y - 10, title, "start", bold=True),
+             f'<path d="{grid}" stroke="currentColor" stroke-opacity="0.15"/>']
+    parts += [text(LEFT - 6, u + 4, f"{t:.5f}".rstrip("0").rstrip("."), "end", 11)
+              for u, t in zip(up, yticks)]
+    if bottom:
+        parts += [text(a, y + h + 16, f"{t:,}", size=11)
+                  for a, t in zip(across, xticks)]
+        parts.append(text(LEFT + ACROSS / 2, y + h + 32, "step", size=11))
+    for style, points in lines:
+        ink, dashes = STYLES[style]
+        parts.append(line([place(*p) for p in points], ink, 1.5, dashes))
+        if style == "dots":
+            parts += [box(a - 2.5, u - 2.5, 5, 5, ink, radius=2.5)
+                      for a, u in (place(*p) for p in points)]
+    return parts + [frame(LEFT, y, ACROSS, h)]
+
+
+def styles_legend(y, items):
+    """What the styles of lines mean."""
+    def swatch(style):
+        ink, dashes = STYLES[style]
+        return lambda x, y: line([(x - 6, y + 5), (x + 14, y + 5)], ink, 2, dashes)
+
+    return legend(y, [(swatch(style), words) for style, words in items], LEFT + 6)
+
+
+# ---------------------------------------------------------------- heat maps
+
+def weights_map(x, y, w, h, rows, least=0.05):
+    """A heat map with the larger weights in their cells, on strong cells in the
+    colour of the paper."""
+    parts = heat_map(x, y, w, h, rows, "weight")
+    for i, row in enumerate(rows):
+        for j, weight in enumerate(row):
+            if weight >= least:
+                parts.append(text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4,
+                                  f"{weight:.2f}", size=11,
+                                  fill="paper" if weight > 0.5 else None))
+    return parts
+
+
+def positions():
+    """The sinusoidal positions for D = 64. Each row is the code of a position.
+    The columns on the left change from row to row, those on the right hardly
+    at all.
+
+    One colour is for positive and one for negative numbers; the stronger the
+    colour, the nearer the number is to 1 or -1. On the left the colours change
+    from row to row: columns 0 and 1 come round once in 6.3 positions. Farther
+    right they change ever more slowly. From column 26 on nothing is negative,
+    and the last columns are stripes that stay as they begin at position 0:
+    sines near 0 and cosines near 1.
+    """
+    D, T, x, y, w, h = 64, 60, 38, 36, 5, 4.5
+    table = [[(math.cos if j % 2 else math.sin)(t * 10000 ** (-(j - j % 2) / D))
+              for j in range(D)] for t in range(T)]
+    parts = heat_map(x, y, w, h, table) + key(x, y + T * h + 12, -1)
+    parts += [text(x + (j + 0.5) * w, y - 6, j, size=11) for j in range(0, D, 8)]
+    parts += [text(x - 5, y + (t + 0.5) * h + 4, t, "end", 11)
+              for t in range(0, T, 10)]
+    parts += [text(x + D * w / 2, 13, "column j"),
+              upright(12, y + T * h / 2, "position t")]
+    return svg(y + T * h + 42, parts)
+
+
+def attention():
+    """Cross-attention of a trained model: two layers with four heads each. A
+    row is a word that it writes, a column a word that it looks at. In layer 1
+    three heads look at the word that they translate, and so cross over where
+    French puts the colour after the noun.
+
+    The model writes "le petit chat blanc est sous la chaise rouge" for "the
+    small white cat is under the red chair". A strong colour is a large weight.
+    In layer 0 many rows are spread over several words. In layer 1, heads 0 and
+    3 give at least 0.98 of the attention of every French word to its English
+    one, down the diagonal except for two crossings: "chat", "blanc" looks at
+    "cat", "white", and "chaise", "rouge" at "chair", "red". Head 1 does the
+    same, except that a quarter of the attention of "est" goes to "under".
+    """
+    heads, wrote, looked = cross_attention()
+    cell, x0, y0 = 13.5, 52, 54
+    panels = []
+    for layer in range(2):
+        parts = []
+        for head in range(4):
+            x = x0 + head % 2 * (len(looked) * cell + 14)
+            y = y0 + head // 2 * (len(wrote) * cell + 30)
+            parts += heat_map(x, y, cell, cell, heads[layer, head], "weight")
+            parts.append(text(x, y + len(wrote) * cell + 15,
+                              f"layer {layer}, head {head}", "start", 11.5))
+            parts += [text(x - 5, y + (i + 0.5) * cell + 4, word, "end", 11)
+                      for i, word in enumerate(wrote) if head % 2 == 0]
+            parts += [upright(x + (j + 0.5) * cell + 4, y - 5, word, "start",
+                              size=11) for j, word in enumerate(looked) if head < 2]
+        bottom = y0 + 2 * (len(wrote) * cell + 30)
+        panels.append(svg(bottom + 30, parts + key(x0, bottom, 0, "weight")))
+    return "".join(panels)
+
+
+def attention_large():
+    """One head of the cross-attention (layer 1, head 2). To write "petit" it
+    looks at "cat" rather than at "small", and to write "la" at "chair": in
+    French, articles and adjectives take the gender of the noun.
+
+    Weights of 0.05 and more are written in their cells. This head looks at the
+    nouns more than the other heads do. For "petit" it looks at "cat" (0.79)
+    rather than at "small" (0.16); for "la" at "chair" (0.98), not at "the"; for
+    "le" at "cat" (0.46) and at "small" (0.43). For the remaining words it looks
+    where the other heads look.
+    """
+    heads, wrote, looked = cross_attention()
+    x, y, w, h = 52, 48, 30, 27
+    parts = weights_map(x, y, w, h, heads[1, 2])
+    parts += [upright(x + (j + 0.5) * w + 4, y - 6, word, "start", size=11.5)
+              for j, word in enumerate(looked)]
+    parts += [text(x - 6, y + (i + 0.5) * h + 4, word, "end", 11.5)
+              for i, word in enumerate(wrote)]
+    return svg(y + len(wrote) * h + 4, parts)
+
+
+def red_car():
+    """Where the model looks, in its last layer (the mean of four heads): a row for
+    each word it writes, a column for each word it reads.
+
+    A heat map of cross-attention. The stronger the colour, the larger the weight;
+    weights from 0.05 on are written in their cells. The model writes "la voiture
+    rouge est rapide" for "the red car is fast". For "voiture" it looks at "car"
+    (1.00), and then it goes back to "red" for "rouge" (1.00): adjective and noun
+    change places. "la" looks at "the" (0.76) and at "car" (0.18). The other words
+    look at the word in their own place, with at least 0.95 of their attention.
+    """
+    heads, wrote, looked = cross_attention("red-car")
+    last = [rows for (layer, _), rows in heads.items() if layer == max(heads)[0]]
+    means = [[sum(weights) / len(last) for weights in zip(*row)]
+             for row in zip(*last)]
+    x, y, w, h = 56, 24, 50, 34
+    parts = weights_map(x, y, w, h, means)
+    parts += [text(x + (j + 0.5) * w, y - 8, word)
+              for j, word in enumerate(looked)]
+    parts += [text(x - 7, y + (i + 0.5) * h + 4, word, "end")
+              for i, word in enumerate(wrote)]
+    return svg(y + len(wrote) * h + 4, parts)
+
+
+# ---------------------------------------------------------------- training
+
+def learning_rate():
+    """The learning rate, relative to its peak, for warm-ups of three lengths. A
+    longer warm-up also delays the fall.
+
+    Each line rises straight to 1 at the end of its warm-up, after 200, 400 or
+    800 steps. Then it falls with the inverse square root, to a half at four
+    times the warm-up: warm-up 200 is there at step 800, warm-up 400 at step
+    1,600. At step 2,400 the three have come down to 0.29, 0.41 and 0.58. The
+    constant schedule rises with that of warm-up 400 and then stays at 1.
+    """
+    lines, names = [], []
+    for style, w in (("plain", 200), ("long", 400), ("short", 800)):
+        lines.append((style, [(t, t / w if t < w else math.sqrt(w / t))
+                              for t in range(0, 2401, 20)]))
+        names.append((style, f"warm-up {w}"))
+    lines.append(("dash-dot", [(0, 0), (400, 1), (2400, 1)]))
+    parts, high = styles_legend(250, names + [("dash-dot", "constant after 400")])
+    return svg(250 + high, parts + chart(
+        28, 180, "learning rate / peak", range(0, 2401, 600),
+        (0, 0.25, 0.5, 0.75, 1), lines))
+
+
+def translations():
+    """What the model makes of a sentence after some of its steps: of a long
+    translation, its first words."""
+    parts, y, line_of, shown = [], 40, 6, 12
+    for row in read("learning.csv"):
+        words = row["translation"].split()
+        lines = [" ".join(words[k:k + line_of])
+                 for k in range(0, min(len(words), shown), line_of)]
+        if len(words) > shown:
+            lines[-1] += f" … ({len(words)} words)"
+        parts.append(text(46, y, f"{int(row['step']):,}", "end", bold=True))
+        parts += [text(58, y + 16 * k, words, "start")
+                  for k, words in enumerate(lines)]
+        y += 16 * len(lines) + 8
+    return svg(y - 8, parts + [text(8, 16, "“the red car is fast” after step",
+                                    "start", bold=True)])
+
+
+def loss():
+    """A training run, English to French: the loss, the learning rate and the
+    norm of the gradient, and what the model made of one sentence on its way. The
+    validation loss lies below the training loss because dropout is on only in
+    training: with dropout, six tokens in a thousand are still wrong at the
+    end; without it, at most one. So small a loss moves a long way on
+    this scale: its last step up is from 0.00014 to 0.0004.
+
+    The training loss (every tenth batch) falls from 5.11 at step 10 to around
+    0.02 in the end, and jumps from batch to batch. The validation loss is 2.42
+    at step 118, 0.023 at step 470, and 0.0001 at its best, at step 1,998. The
+    learning rate rises to 0.00625 at step 400 and falls to 0.0026. The norm of
+    the gradient lies between 0.06 and 3.5; in 94 of the 235 steps shown it is
+    above 1 and therefore clipped. Before the first step "the red car is fast"
+    becomes 56 words, such as "belles grande grande"; after 100 steps it is "les
+    très petits très petits"; after 400 steps, and at step 2,340, it is "la voiture
+    rouge est rapide".
+    """
+    def column(name, split):
+        return [(int(r["step"]), float(r[name])) for r in log
+                if r["split"] == split]
+
+    log, steps = read("log.csv"), range(0, 2401, 600)
+    parts = chart(28, 160, "loss per token, in nats (logarithmic)", steps,
+                  (0.00001, 0.0001, 0.001, 0.01, 0.1, 1, 10),
+                  [("grey", column("loss", "train")),
+                   ("dots", column("loss", "valid"))],
+                  log=True)
+    names, high = styles_legend(232, [("grey", "training"), ("dots", "validation")])
+    small = chart(28, 68, "learning rate", steps,
+                  (0, 0.002, 0.004, 0.006, 0.008),
+                  [("plain", column("learning_rate", "train"))], bottom=False)
+    small += chart(126, 68, "norm of the gradient before clipping", steps,
+                   (0, 1, 2, 3, 4),
+                   [("grey", column("gradient_norm", "train")),
+                    ("long", [(0, 1), (2400, 1)])])
+    limit, _ = styles_legend(232, [("long", "clipped to this norm, 1")])
+    return (svg(232 + high, parts + names) + svg(232 + high, small + limit)
+            + translations())
+
+
+def product():
+    """Square matrices: five versions of the product on one core, and the last of
+    them on two. The scale is logarithmic: from one line to the next the speed is ten
+    times as high.
+
+    A dot for each step and size, in billions of floating-point operations a
+    second, on a scale of 0.1, 1, 10, 100 and 1,000; the figures are written beside
+    the dots. The definition is slowest everywhere, and slower the larger the
+    matrices are. The order of the loops brings the first large gain, the tile in
+    registers the second. For the smallest matrices the tile is all that is needed;
+    for the largest, packing and blocking are what keeps it fed.
+    """
+    rows, x, top, panels = read("product.csv"), 84, 44, []
+
+    def place(gflops):
+        return x + 34 * (math.log10(gflops) + 1)
+
+    for size in sorted({int(row["size"]) for row in rows}):
+        parts = [text(x, 14, f"{size} × {size}", "start", bold=True)]
+        of_size = [row for row in rows if int(row["size"]) == size]
+        for tick in (0.1, 1, 10, 100, 1000):
+            parts += [line([(place(tick), top - 8), (place(tick),
+                                                     top + 24 * len(of_size) - 8)],
+                           "faint", 0.75, opacity=0.5),
+                      text(place(tick), top - 14, f"{tick:,}", size=10.5)]
+        for i, row in enumerate(of_size):
+            y, gflops = top + 24 * i + 4, float(row["gflops"])
+            name = f"{row['threads']} threads" if row["step"] == "threads" \
+                else row["step"]
+            parts += [text(x - 8, y + 4, name, "end", 11.5),
+                      box(place(gflops) - 5, y - 5, 10, 10, "part", radius=5),
+                      text(place(gflops) + 9, y + 4, f"{gflops:.3g}", "start",
+                           11.5)]
+        parts.append(text(x + 68, top + 24 * len(of_size) + 8, "GFLOP/s",
+                          size=10.5))
+        panels.append(svg(top + 24 * len(of_size) + 14, parts, 238))
+    return "".join(panels)
+
+
+PLOTS = {"positions": positions, "cross-attention": attention,
+         "cross-attention-large": attention_large, "red-car": red_car,
+         "learning-rate": learning_rate, "loss": loss, "product": product}

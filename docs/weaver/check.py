@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+"""Checks the woven pages, docs/*.html, against transformer.c and each other.
+website.py checks the links of its pages by what stands here.
+
+    python3 docs/weaver/check.py        the last line is "N passed, N failed"
+"""
+
+import html
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from fractions import Fraction
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import blanks
+import formula
+from book import Book
+from common import DOCS, ROOT
+from figures import drawing
+from source_file import NOT_CODE
+
+counts = {True: 0, False: 0}
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
+LATER = "texts.js"  # what the script loads when the search is first used
+LIVE = "live.html"  # has a script and a test of its own
+
+
+def claim(holds, text, found=()):
+    counts[bool(holds)] += 1
+    print(("ok   " if holds else "FAIL ") + text)
+    for one in list(found)[:10]:
+        print("     |", one)
+
+
+def none(found, text):
+    """A claim that nothing was found which should not be."""
+    claim(not found, text, found)
+
+
+class Page(HTMLParser):
+    """What the checks ask about one page."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+        self.ids, self.links, self.tags, self.headings = [], [], [], []
+        self.listings = []      # the program's text
+        self.names = []         # names in each that are links
+        self.anchors = {}       # id -> its listing, and its line there
+        self.words = []         # text that a reader sees
+        self.math_text = ""     # what of it is in formulas, without words
+        self.loaded, self.unnamed, self.math = [], [], 0
+        self.open = []          # tags that are open
+        self.depth = None       # of the listing that is open
+        self.html = path.read_text(encoding="utf-8")
+        self.feed(self.html)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        a = dict(attributes)
+        self.tags.append(tag)
+        if "id" in a:
+            self.ids.append(a["id"])
+        if tag == "a" and "href" in a:
+            self.links.append(a["href"])
+            if self.depth is not None:
+                self.names[-1].add(a["href"].partition("#")[2])
+        elif "src" in a or tag in ("link", "object"):
+            file = a.get("src") or a.get("href") or a.get("data") or ""
+            if not file.startswith("data:"):
+                self.loaded.append(file)
+        if a.get("role") == "img" and len(a.get("aria-label", "")) <= 40 \
+                or tag == "svg" and a.get("aria-hidden") != "true":
+            self.unnamed.append(str(a))
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        self.math += tag == "math" and a.get("display") == "block"
+        if tag == "pre" and "program" in a.get("class", "").split():
+            self.depth = len(self.open)
+            self.listings.append("")
+            self.names.append(set())
+        elif self.depth is not None and "id" in a:
+            self.anchors[a["id"]] = (len(self.listings) - 1,
+                                     self.listings[-1].count("\n"))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        self.open.pop()
+        if len(self.open) == self.depth:
+            self.depth = None
+
+    def handle_data(self, data):
+        if self.depth is not None:
+            self.listings[-1] += data
+        elif not {"style", "annotation", "pre", "code"} & set(self.open):
+            self.words.append(data)
+            if "math" in self.open and "mtext" not in self.open:
+                self.math_text += data
+
+
+def check_coverage(pages, book):
+    """Every line of code once, in order, byte for byte; the rest is prose."""
+    shown = [text for c in book.chapters
+             for text in pages[f"{c.page}.html"].listings]
+    first = book.source.index("//@ chapter ")
+    pieces = re.split(r"^(?://.*\n)+", book.source[first:], flags=re.MULTILINE)
+    code = [piece.strip("\n") for piece in pieces if piece.strip("\n")]
+    claim(len(code) > 300 and shown == code,
+          f"the {len(shown)} listings of the chapters are transformer.c without "
+          "its prose, each line once, in the file's order",
+          [f"{a[:60]!r} is not {b[:60]!r}" for a, b in zip(shown, code)
+           if a != b])
+
+
+def check_anchors(pages, book):
+    """A name's address leads to the line that says the name."""
+    lost = []
+    for name, (chapter, _, lines, _) in book.defined.items():
+        page = pages[f"{chapter.page}.html"]
+        listing, line = page.anchors.get(name, (None, 0))
+        if listing is None or \
+                page.listings[listing].split("\n")[line:][:len(lines)] != lines:
+            lost.append(f"{page.path.name}#{name}")
+    none(lost, f"the addresses of {len(book.defined)} functions, types and so on "
+         "lead to them")
+    none([f"{p.path.name}: {m}" for p in pages.values() for m in
+          re.findall(r"(?:id=\"|#)(?:L|cb)?\d+(?:-\d+)?\"", p.html)],
+         "no address is the number of a line")
+
+
+def check_functions(pages, book):
+    """What the compiler finds in the file has a contract in the book."""
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        subprocess.run(["cc", "-std=c11", "-O0", "-DTRANSFORMER_NO_MAIN", "-c",
+                        str(ROOT / "transformer.c"), "-o", file.name],
+                       check=True)
+        names = subprocess.run(["nm", "-g", file.name], check=True,
+                               capture_output=True, text=True).stdout
+    functions = set(re.findall(r" T (\w+)", names))
+    known = {n for n, d in book.defined.items() if d[1] == "function"}
+    claim(len(functions) > 200, f"transformer.c has {len(functions)} functions")
+    none(sorted(functions - known), "each of them is in the index of functions")
+    none(sorted(n for n in functions
+                if len(" ".join(book.defined[n][3]).split()) < 3),
+         "each has a contract above it")
+    text = pages["functions.html"].html
+    none(sorted(n for n in functions if f"<code>{n}</code>" not in text),
+         "each is on the page of functions")
+
+
+def check_calls(pages, book):
+    """Calls in listings, but those in macros, lead to the function, unless it
+    stands in the same listing."""
+    functions = {n for n, d in book.defined.items() if d[1] == "function"}
+    calls, lost = 0, []
+    for page in (pages[f"{c.page}.html"] for c in book.chapters):
+        for code, names in zip(page.listings, page.names):
+            text = re.sub(r"^#(.*\\\n)*.*", "", NOT_CODE.sub(" ", code), flags=re.M)
+            called = functions & set(re.findall(r"(\w+)\(", text))
+            here = {name for name, (listing, _) in page.anchors.items()
+                    if page.listings[listing] == code}
+            calls += len(called)
+            lost += [f"{page.path.name}: {name}" for name in called - names - here]
+    none(lost, f"{calls} calls in the listings are links")
+
+
+def check_links(pages):
+    """Links and what is loaded, for pages by their resolved path."""
+    dead, ids = [], {path: set(page.ids) for path, page in pages.items()}
+    for path, page in pages.items():
+        for link in page.links + page.loaded:
+            if link in page.links and re.match("(https?|mailto):", link):
+                continue
+            target, _, anchor = unquote(link).partition("#")
+            file = (path.parent / target).resolve() if target else path
+            if link.startswith("/") or not file.is_file() \
+                    or anchor and file.name != LIVE \
+                    and anchor not in ids.get(file, ()):
+                dead.append(f"{path.name}: {link}")
+    count = sum(len(page.links) for page in pages.values())
+    none(dead, f"each of {count} links leads somewhere, by a relative path")
+    none([path.name for path, page in pages.items()
+          if len(page.ids) != len(set(page.ids))],
+         "no address is used twice on a page")
+
+
+def check_reached(pages):
+    reached = {link.partition("#")[0] for p in pages.values() for link in p.links}
+    none(sorted(set(pages) - reached), "each page is linked from another")
+
+
+def check_pages(pages):
+    none([f"{n}: {file}" for n, p in pages.items() for file in p.loaded
+          if file not in SHARED], f"pages load {' and '.join(sorted(SHARED))} "
+         "beside them and nothing else")
+    style = (DOCS / "style.css").read_text(encoding="utf-8")
+    none([file for file in re.findall(r"url\([\"']?(.*?)[\"']?\)", style)
+          if not file.startswith("data:") and not (DOCS / file).is_file()]
+         + re.findall("@import.*", style),
+         "the style loads nothing from elsewhere")
+    none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
+         "each figure has a text alternative")
+    none([name for name in drawing.COLOURS if style.count(f" --{name}: #") < 2],
+         "each colour of the figures has a value for light and one for dark")
+    none([f"{n}: {colour}" for n, p in pages.items() for colour in
+          re.findall(r'\b(?:fill|stroke)="([^"]*)"', p.html)
+          if not re.match(r"var\(--|(currentColor|none)$", colour)],
+         "figures have no other colours")
+    none([n for n, p in pages.items() if p.tags.count("main") != 1
+          or 'lang="en"' not in p.html or p.headings.count(1) != 1],
+         "each page has a language, one main, one title")
+    none([f"{n}: {words.strip()[:60]}" for n, p in pages.items()
+          for words in p.words if re.search(r"(^|\s):::", words)],
+         "no box is left open, none is closed twice")
+    none([n for n, p in pages.items()
+          if any(b > a + 1 for a, b in zip(p.headings, p.headings[1:]))],
+         "no heading skips a level")
+
+
+def read_rows(name):
+    """A script of docs/ that begins with a list: its rows, and the code below."""
+    data, code = re.fullmatch(r".*?= (\[\n.*?\n\]);\n(.*)", (DOCS / name).read_text(
+        encoding="utf-8"), re.DOTALL).groups()
+    return json.loads(data), code
+
+
+def check_script(pages, book):
+    """What the search and the pop-up know is in the book."""
+    found, code = read_rows("script.js")
+    texts, _ = read_rows(LATER)
+    places = {f"{name}#{anchor}" for name, page in pages.items()
+              for anchor in page.ids} | set(pages)
+    none([place for place in [row[1] for row in found] + [row[0] for row in texts]
+          if place not in places and ("#" in place or not (DOCS / place).is_file())],
+         f"each of the {len(found)} things that can be found leads somewhere, and "
+         f"so do {len(texts)} texts")
+    none(sorted(set(pages) - {row[0].partition("#")[0] for row in texts}
+                - {"functions.html", "terms.html"}), "the text of each page can be found")
+    none(sorted(set(book.defined) - {row[2] for row in found if row[5]}),
+         "the pop-up knows all that is defined")
+    terms = {row[2] for row in found if row[0] == "term"}
+    none([name for name in sorted(terms) if f"<dt>{html.escape(name)}" not in
+          pages["terms.html"].html and f">{html.escape(name)}</span></dt>"
+          not in pages["terms.html"].html], f"the index has all {len(terms)} terms")
+    loads = r"\bfetch\(|\bimport\(|XMLHttpRequest|\bsrc = [^;]*"
+    claim(re.findall(loads, code) == [f'src = base + "{LATER}"'],
+          f"the script loads {LATER} beside it and nothing else")
+
+
+def check_math(pages, book):
+    tex = re.compile(r"\\[A-Za-z]{3,}|\$\$")
+    none([f"{n}: {w.strip()[:60]}" for n, p in pages.items()
+          for w in p.words if tex.search(w)], "no TeX is left in the text")
+    written = len(re.findall(r"^// \$\$", book.source, re.MULTILINE))
+    shown = sum(pages[f"{c.page}.html"].math for c in book.chapters)
+    blocks = [block.splitlines() for block in
+              re.findall(r"(?:^//     .*\n)+", book.source, re.MULTILINE)]
+    blocks = [block for block in blocks if formula.is_formula(block)]
+    claim(shown >= written + len(blocks) > 30,
+          f"all {written} formulas of the file and its {len(blocks)} blocks "
+          f"are MathML ({shown} with those of boxes and questions)")
+    lines = sum(map(len, blocks))
+    rows = sum(pages[f"{c.page}.html"].tags.count("mtr") for c in book.chapters)
+    claim(rows == lines > 40, f"the {lines} lines of these blocks are {rows} "
+          "rows")
+    none([f"{c.page}: {text[:60]!r}" for c in book.chapters for text in
+          re.findall(r"<pre[^>]*><code>(.*?)</code></pre>",
+                     pages[f"{c.page}.html"].html, re.DOTALL)
+          if formula.is_formula(html.unescape(text).splitlines())],
+         "no block of a chapter that is a formula is shown as it was typed")
+
+
+def check_font(pages):
+    """The font in the style sheet has what formulas are made of."""
+    style = (DOCS / "style.css").read_text(encoding="utf-8")
+    codes = re.findall(r"U\+(\w+)(?:-(\w+))?",
+                       re.search("unicode-range: (.*);", style)[1])
+    has = {chr(code) for first, last in codes
+           for code in range(int(first, 16), int(last or first, 16) + 1)}
+    none([f"{n}: {sorted(missing)}" for n, p in pages.items()
+          if (missing := set(p.math_text) - has - {"\n"})],
+         f"the font has all signs of the formulas, {len(has)} in all")
+
+
+def check_balance(book):
+    """No long function without a comment; few markers."""
+    bare = [f"{name}, {len(lines)} lines"
+            for name, (_, kind, lines, _) in book.defined.items()
+            if kind == "function" and len(lines) > 35
+            and not any("//" in line for line in lines)]
+    none(bare, "no function of more than 35 lines is without a comment")
+    lines = book.source.split("\n")
+    markers = sum(l.lstrip().startswith("//@") for l in lines)
+    claim(markers < 0.03 * len(lines), f"markers are {markers} of "
+          f"{len(lines)} lines")
+
+
+def check_blanks():
+    """Numbers to type, and what is said of wrong ones."""
+    mistakes = (DOCS / "exercises" / "mistakes.txt").read_text(encoding="utf-8")
+    known = set(re.findall(r"^[=~] (\w+: .+)$", mistakes, re.MULTILINE))
+    found = [(path.stem, *blanks.parts(text))
+             for path in sorted((DOCS / "source").glob("*.md"))
+             for text in blanks.BLANK.findall(path.read_text(encoding="utf-8"))]
+    numbers = r"-?\d+(\.\d+|/\d+)?"
+    none([f"{page}: {number}" for page, answer, usual in found
+          for number in [answer, *(wrong for wrong, *_ in usual)]
+          if not re.fullmatch(numbers, number)],
+         f"the {len(found)} blanks want numbers")
+    none([f"{page}: {answer}" for page, answer, usual in found
+          if len({Fraction(n) for n in [answer, *(wrong for wrong, *_ in usual)]})
+          <= len(usual)], "no wrong number is named twice or right")
+    none([f"{page}: {region}: {sentence}" for page, _, usual in found
+          for _, region, sentence in usual
+          if region and f"{region}: {sentence}" not in known],
+         "what they quote of the exercises' grader it says")
+
+
+def check_claims():
+    """Where a text quotes claims of a test, `tests/…`: "…", the test makes them."""
+    quotes = re.compile(r'`tests/([\w./-]+)`:((?:,?\s+"[^"]+")+)')
+    found = [(path.name, file, " ".join(words.split()))
+             for path in sorted((DOCS / "source").glob("*.md"))
+             for file, said in quotes.findall(path.read_text(encoding="utf-8"))
+             for words in re.findall('"([^"]+)"', said)]
+    none([f"{page}: {file}: {words}" for page, file, words in found
+          if not claims(ROOT / "tests" / file, words)],
+         f"the {len(found)} claims that are quoted are made by the tests")
+
+
+def claims(test, words):
+    """Does the test make a claim of these words, or one that begins so? Its own may
+    have places for numbers and names."""
+    strings = re.sub(r'"\s*"', "", test.read_text(encoding="utf-8"))
+    return any(words in text or "%" in text and re.match(
+        re.sub("%[.0-9]*[a-z]+", ".+", re.escape(text)), words)
+        for text in re.findall(r'"((?:[^"\\]|\\.)+)"', strings))
+
+
+def shows(text, lines):
+    """Do these lines begin lines of a text, one below the other?"""
+    there = text.split("\n")
+    return any(all(a.startswith(b) for a, b in zip(there[i:], lines))
+               for i in range(len(there) - len(lines) + 1))
+
+
+def check_picture(book):
+    """The small picture of attention is everywhere that of the same run."""
+    run = (DOCS / "runs" / "red-car.txt").read_text(encoding="utf-8")
+    picture = run[run.rindex("heads\n\n"):].rstrip().split("\n")[2:]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    claim(len(picture) > 8 and shows(readme, picture)
+          and shows(book.source, ["//     " + line for line in picture])
+          and run.split("\n")[0] in readme,
+          f"README.md and chapter 13 show the {len(picture)} lines of the picture "
+          "in docs/runs/red-car.txt")
+
+
+def end():
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    sys.exit(counts[False] > 0)
+
+
+def main():
+    book = Book()
+    pages = {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))
+             if p.name != LIVE}
+    check_coverage(pages, book)
+    check_anchors(pages, book)
+    check_functions(pages, book)
+    check_calls(pages, book)
+    check_picture(book)
+    check_blanks()
+    check_claims()
+    check_links({page.path: page for page in pages.values()})
+    check_reached(pages)
+    check_pages(pages)
+    check_script(pages, book)
+    check_math(pages, book)
+    check_font(pages)
+    check_balance(book)
+    end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What all parts of the weaver share: where things are, and how it stops."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent.parent
+ROOT = DOCS.parent
+BUILD = ROOT / "build" / "docs"  # `make docs` has built the programs in here
+ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80")
+
+
+def fail(message):
+    sys.exit(f"weaver: {message}")
+
+
+def check_programs():
+    if not shutil.which("pandoc"):
+        fail("pandoc not found: apt-get install pandoc (Debian), brew install "
+             "pandoc (macOS)")
+
+
+def labs():
+    """{number: (address, title, path of the source)} of the labs."""
+    found = {}
+    for path in sorted((ROOT / "notebook").glob("[0-9][0-9]-*.md")):
+        number, title = re.search(r"^# Lab (\d+)\. (.+)$", path.read_text(
+            encoding="utf-8"), re.MULTILINE).groups()
+        found[number] = (f"../notebook/{path.stem}.ipynb", title, path)
+    return found
+
+
+def read(path):
+    """A file of docs/."""
+    return (DOCS / path).read_text(encoding="utf-8")
+
+
+def command(argv, text=None, cwd=BUILD):
+    """The output of a program; its failure is ours."""
+    done = subprocess.run(argv, input=text, capture_output=True, text=True,
+                          cwd=cwd, env=ENVIRONMENT)
+    if done.returncode:
+        fail(f"{' '.join(argv)}: status {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+RAW = "\n~~~~~~~~~~"  # begins what is HTML already
+
+
+def raw(text):
+    return f"{RAW}{{=html}}\n{text}{RAW}\n"

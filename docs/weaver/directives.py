@@ -1,0 +1,107 @@
+"""What "@figure NAME" and so on in the files of docs/source/ stand for, and
+"//@ run COMMAND" in transformer.c.
+"""
+
+import csv
+import html
+import itertools
+import re
+
+import breaking
+from common import DOCS, ROOT, command, fail, raw
+from figures import figure
+
+
+def output(book, line, where):
+    """A command and its output."""
+    if line not in book.outputs:
+        print(f"$ {line}", flush=True)
+        book.outputs[line] = command(["sh", "-c", line]).rstrip("\n")
+    if not book.outputs[line]:
+        fail(f"{where}: the command prints nothing: {line}")
+    return printed(line, book.outputs[line])
+
+
+def run(book, line, where):
+    """The same; for an example, with the lines that print it."""
+    out = output(book, line, where)
+    example = re.fullmatch(r"build/examples (\w+)", line)
+    if example:
+        name = "example_" + example[1]
+        out += raw("<details>\n<summary>The function that prints this: "
+                   f"<code>{name}</code></summary>") \
+            + f"\n``` c\n{function_text(name)}\n```\n" + raw("</details>")
+    return out
+
+
+def function_text(name, path="docs/source/examples.c"):
+    """A function of another C file, with the comment above it."""
+    lines = (ROOT / path).read_text(encoding="utf-8").split("\n")
+    heads = [i for i, l in enumerate(lines)
+             if re.match(rf"[A-Za-z][\w ]* {name}\(.*[^;]$", l)]
+    if len(heads) != 1:
+        fail(f"{path} has no function {name}")
+    first = last = heads[0]
+    while lines[first - 1].startswith("//"):
+        first -= 1
+    while lines[last] != "}":
+        last += 1
+    return "\n".join(lines[first:last + 1])
+
+
+def printed(line, output, note=""):
+    """A command above what it has printed."""
+    return raw('<figure class="run">\n<figcaption><code>$ '
+               f"{html.escape(line)}</code>{note}</figcaption>\n"
+               f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
+
+
+def broken_lines(name):
+    """What breaking.py breaks, by function: lines as they are, and broken."""
+    functions = itertools.groupby(breaking.plant(name), lambda m: m.function)
+    return "\n\n".join(
+        f"In `{function}`:\n\n``` diff\n" + "\n".join(
+            line for m in mutants for line in breaking.difference(m)) + "\n```"
+        for function, mutants in functions)
+
+
+def outcome(name):
+    """What was written down when they had been broken."""
+    return "".join(printed(line, output.rstrip("\n"), " with the line broken")
+                   for line, output in breaking.recorded(name))
+
+
+def table(name):
+    """docs/runs/NAME.csv as a table; numbers stand on the right."""
+    with open(DOCS / "runs" / f"{name}.csv", encoding="utf-8", newline="") as f:
+        rows = list(csv.reader(f))
+    if len(rows) < 2:
+        fail(f"docs/runs/{name}.csv has no rows")
+    numeric = [all(re.match(r"[\d.,:]+( \S+)?$", row[i]) for row in rows[1:])
+               for i in range(len(rows[0]))]
+    rows.insert(1, ["--:" if n else ":--" for n in numeric])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+DIRECTIVES = "figure|function|program|lab|table|file|broken|outcome"
+
+
+def directives(book, text):
+    """What "@figure NAME" and so on in the files of docs/source/ stand for."""
+    make = {
+        "figure": lambda name: figure(book, name, "docs/source"),
+        "function": lambda name: "``` c\n" + function_text(
+            name, "tests/bench/product.c") + "\n```",
+        "program": lambda name: "``` c\n" + "\n".join(
+            line for line in book.defined[name][2] if "//@" not in line)
+        + "\n```",
+        "lab": lambda name: "``` c\n" + function_text(
+            name, "notebook/gpt.h") + "\n```",
+        "table": table,
+        "file": lambda name: "```\n" + (ROOT / name).read_text(
+            encoding="utf-8") + "```",
+        "broken": broken_lines,
+        "outcome": outcome,
+    }
+    return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),
+                  text, flags=re.MULTILINE)

@@ -1,0 +1,134 @@
+"""Markdown as HTML: pandoc's, with the anchors, boxes and folded answers that it
+leaves to us.
+"""
+
+import hashlib
+import html
+import re
+
+import link
+from common import BUILD, DOCS, command, fail
+
+OFF = ("smart raw_html citations subscript superscript fancy_lists "
+       "example_lists line_blocks implicit_figures").split()
+MARKDOWN = "-".join(["markdown"] + OFF)
+
+
+def pandoc(markdown, name, book):
+    """Markdown as HTML. What pandoc has made of the same text is made only once."""
+    (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
+    argv = ["pandoc", "-f", MARKDOWN, "-t", "html5", "--mathml",
+            "--section-divs", "--wrap=preserve", "--fail-if-warnings",
+            f"{name}.md"]
+    key = hashlib.sha256("\n".join(argv + [markdown]).encode()).hexdigest()
+    made = BUILD / f"{name}.body"
+    old = made.read_text(encoding="utf-8") if made.exists() else ""
+    if not old.startswith(key + "\n"):
+        made.write_text(f"{key}\n{command(argv)}", encoding="utf-8")
+    body = made.read_text(encoding="utf-8").partition("\n")[2]
+    if '<span class="math' in body:
+        fail(f"{name}: a formula was not converted")
+    return finish(body, book)
+
+
+BOXES = {"tutorial": '<a href="articles.html">Where a tutorial differs</a>',
+         "elsewhere": "Where other programs differ",
+         "deviation": '<a href="deviations.html">Different from the paper</a>'}
+
+
+def finish_listing(found, book):
+    """A listing without pandoc's numbers of lines; what it defines has an
+    anchor at its line, and what it uses is a link."""
+    names = {}
+    for definition in (found[1] or "").split():
+        name, line = definition.split(":")
+        names.setdefault(line, []).append(name)
+
+    def line(m):
+        first, *others = names.get(m[1], [""])
+        return (f'<span id="{first}">' if first else "<span>") + "".join(
+            f'<span id="{name}"></span>' for name in others)
+
+    code = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"[^>]*></a>', line,
+                  found[2])
+    if book:
+        code = link.link_names(code, book, sum(names.values(), []))
+    return f'<div class="sourceCode">{code}</div>'
+
+
+DRAWN = re.compile("[\u2500-\u259f\u2571\u2572]")
+
+TYPED = re.compile(r"\./|--|[#$] |(make|cc|cut|head|mkdir|docker|msgunfmt) |"
+                   r"from \w+ import |.*\);$", re.MULTILINE)
+
+
+def finish_block(found):
+    """A block that is no listing: a drawing, something to type, or data."""
+    text = html.unescape(found[1])
+    kind = "drawing" if DRAWN.search(text) else \
+        "typed" if TYPED.match(text) else "data"
+    return f'<pre class="{kind}"><code>{found[1]}</code></pre>'
+
+
+def permalink(found):
+    """A heading that is a link to itself."""
+    section, level, title = found[1], found[2], found[3]
+    if "<a " in title:
+        return found[0]
+    return found[0].replace(f">{title}</h{level}>",
+                            f'><a href="#{section}">{title}</a></h{level}>')
+
+
+def finish(body, book=None):
+    """What pandoc leaves to us: anchors, boxes, folded answers."""
+    body = re.sub(r'<div class="sourceCode" id="cb\d+"'
+                  r'(?: data-names="([^"]*)")?>(.*?)</div>',
+                  lambda found: finish_listing(found, book), body,
+                  flags=re.DOTALL)
+    body = re.sub("<pre><code>(.*?)</code></pre>", finish_block, body,
+                  flags=re.DOTALL)
+    body = re.sub(r'<section id="([^"]+)"[^>]*>\s*<h([2-6])[^>]*>(.*?)</h\2>',
+                  permalink, body, flags=re.DOTALL)
+    body = re.sub('<math display="block".*?</math>', '<span class="math" role='
+                  r'"group" aria-label="Formula" tabindex="0">\g<0></span>', body,
+                  flags=re.DOTALL)
+    body = re.sub(r"<pre(?=[\s>])", '<pre tabindex="0"', body)
+    body = re.sub(r"//@ exercise (\w+)",
+                  lambda m: '<a href="exercises.html#exercise-'
+                  f'{m[1].replace("_", "-")}">{m[0]}</a>'
+                  if list((DOCS / "exercises").glob(
+                      f"??-{m[1].replace('_', '-')}.md")) else m[0], body)
+    for name, label in BOXES.items():
+        body = body.replace(f'<div class="{name}">',
+                            f'<div class="box {name}" role="note">'
+                            f'<p class="label">{label}</p>')
+    body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',
+                  r"<details><summary>Answer</summary>\1</details></li>",
+                  body, flags=re.DOTALL)
+    body = re.sub(r"<(br|col|hr|img)\b([^>]*?) ?/>", r"<\1\2>", body)
+    # an option such as --tie stays on one line
+    body = re.sub("<code>[^<]*</code>", lambda code: re.sub(
+        r"(?<![\w-])--?[a-z][\w-]*", r'<span class="whole">\g<0></span>',
+        code[0]), body)
+    return re.sub("<table[^>]*>", '<div class="table" role="group" '
+                  'aria-label="Table" tabindex="0"><table>', body) \
+        .replace("</table>", "</table></div>")
+
+
+def contents(headings, top):
+    """A nested list of links to the headings of levels top and top + 1."""
+    items = [h for h in headings if top <= h[0] <= top + 1]
+    out = ["<ul>"]
+    for (level, title, anchor), after in zip(items, items[1:] + [(top, "", "")]):
+        out.append(f'<li><a href="#{anchor}">{html.escape(title)}</a>')
+        out.append("<ul>" if after[0] > level
+                   else "</li>" + "</ul></li>" * (level - after[0]))
+    return "\n".join(out + ["</ul>"])
+
+
+def headings_of(body):
+    """(level, title, anchor) of the sections pandoc has made."""
+    return [(int(level), html.unescape(re.sub("<[^>]+>", "", title)), anchor)
+            for anchor, level, title in re.findall(
+                r'<section id="([^"]+)"[^>]*>\s*<h(\d)[^>]*>(.*?)</h\2>', body,
+                re.DOTALL)]

@@ -1,0 +1,152 @@
+"""All pages that are not chapters, and the order of all."""
+
+import re
+
+import finding
+import link
+import source_file
+import texts
+from chapters import chapter_markdown, last_chapter
+from common import DOCS, raw, read
+from cut import LAST
+from directives import directives
+from figures import check_used
+from finish import headings_of, pandoc
+from page import TITLE
+from prose import contract
+from start import index_page
+
+
+POINTS_UP = re.compile(r"(The same|Both|Its)\b|.*\. Both\b")
+
+
+def points_up(book, name, text):
+    """What a contract speaks of that begins with "The same": the one above it."""
+    names = [other for other, its in book.defined.items() if its[1] == "function"]
+    if not POINTS_UP.match(" ".join(text)):
+        return []
+    above = names[names.index(name) - 1]
+    return ["", f"    (Above it: [`{above}`]({book.place(above)}). "
+            + book.link(contract(book.defined[above][3])).replace("\n", "\n    ")
+            + ")"]
+
+
+def functions_page(book):
+    """Every function with its contract and those that use it, every type with
+    its place."""
+    out, users = ["# Functions and types"], link.users(book)
+    for kind, title in finding.KINDS.items():
+        out.append(f"## {title}")
+        for name in sorted(book.defined, key=str.lower):
+            chapter, its, _, text = book.defined[name]
+            if its != kind:
+                continue
+            out.append(f"[`{name}`]({book.place(name)}) {chapter.reference}")
+            if kind == "function":
+                out.append(":   " + book.link(contract(text))
+                           .replace("\n", "\n    "))
+                out += points_up(book, name, text)
+                if name in users:
+                    out += ["", "    Used by " + book.link(", ".join(
+                        f"`{user}`" for user in users[name])) + "."]
+            else:
+                out.append(":   " + chapter.title)
+            out.append("")
+    return "\n".join(out)
+
+
+def deviations_page(book):
+    out = ["# Where the program departs from the paper", "",
+           "Collected from the chapters, each with its reason.", "",
+           "| chapter | what is different, and why |", "|:--|:------------|"]
+    for chapter, text in book.deviations:
+        cell = book.link(" ".join(text.split()).replace("|", "\\|"))
+        out.append(f"| [{chapter.label}]({chapter.page}.html) | {cell} |")
+    return "\n".join(out)
+
+
+KINDS = {"write": "Write it", "bug": "Find the bug",
+         "number": "The tutorials' exercises", "train": "Train it"}
+
+
+def exercises():
+    return source_file.pages(DOCS / "exercises",
+                             lambda path: path.read_text(encoding="utf-8"))
+
+
+def exercises_page(book):
+    """All pages of docs/exercises/, with their hints folded."""
+    out, kind = [read("source/exercises.md")], ""
+    for page in exercises():
+        if kind != page.kind:
+            kind = page.kind
+            out.append(f"## {KINDS[kind]}")
+        out += [f"### {page.number:02}. {page.title} {{#exercise-{page.slug}}}",
+                f"`make exercise N={page.number}`, {page.points} points, "
+                f"chapter {page.chapter}", book.prose(page.text)]
+        for n, hint in enumerate(page.hints, 1):
+            out += [raw(f"<details><summary>Hint {n}</summary>"),
+                    book.prose(hint), raw("</details>")]
+    return "\n\n".join(out)
+
+
+NUMBERED = "| lab | exercise |"  # ends the head of a table
+
+
+def articles_page(book):
+    """In the map's tables the first column names what is in the tutorial; the numbers
+    of labs and exercises, in columns of their own, are links."""
+    slugs = {str(page.number): page.slug for page in exercises()}
+    links = {2: lambda m: f"[{m[0]}]({book.labs[m[0]][0]})",
+             3: lambda m: f"[{m[0]}](exercises.html#exercise-{slugs[m[0]]})"}
+    out, numbered = [], False
+    for line in read("source/articles.md").split("\n"):
+        numbered = line.endswith(NUMBERED) or numbered and line.startswith("|")
+        first, *cells = line[1:-1].split("|") if line.startswith("|") else [line]
+        cells = [re.sub(r"\d+", links[i], cell) if numbered and i in links
+                 else book.link(cell) for i, cell in enumerate(cells, 1)]
+        out.append("|".join(["", first, *cells, ""]) if cells else book.link(line))
+    return "\n".join(out)
+
+
+
+def pages_of(book):
+    """(name, title, Markdown) of every page, in their order."""
+    pages = [("index", TITLE, index_page(book))]
+    pages += [(c.page, c.label, chapter_markdown(book, c))
+              for c in book.chapters]
+    pages += [(*LAST, last_chapter(book)),
+              ("articles", "From your tutorial to the chapters",
+               articles_page(book)),
+              ("deviations", "Where the program departs from the paper",
+               deviations_page(book)),
+              ("exercises", "Exercises", exercises_page(book)),
+              ("teacher", "For teachers",
+               book.prose(read("exercises/teacher.md"))),
+              ("lesson", "The live page, in a lesson",
+               directives(book, read("source/lesson.md"))),
+              ("own-language", "Your own language",
+               book.link(directives(book, read("source/own-language.md")))),
+              ("testing", "How it is tested",
+               book.link(directives(book, read("source/testing.md")))),
+              ("functions", "Functions and types", functions_page(book))]
+    check_used(book)
+    return pages
+
+
+def woven(book):
+    """(name, title, body) of every page, in their order, and {name: text} of the
+    scripts."""
+    pages = [(name, title, pandoc(markdown, name, book))
+             for name, title, markdown in pages_of(book)]
+    sections = [(name, title, *heading) for name, title, body in pages
+                for heading in headings_of(body)]
+    terms = finding.read_terms(read("source/terms.md"),
+                               finding.places(book, sections))
+    pages.append(("terms", "Index of terms",
+                  pandoc(finding.terms_page(book, terms), "terms", book)))
+    sections.append(("terms", "", 1, "Index of terms", ""))
+    return pages, {
+        "script.js": finding.script(read("source/script.js"), finding.entries(
+            book, terms, sections, contract)),
+        "texts.js": texts.script(pages)}

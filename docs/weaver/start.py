@@ -1,0 +1,55 @@
+"""The start page: docs/source/index.md, with its routes and contents."""
+
+import html
+import re
+
+from chapters import last_chapter
+from common import fail, raw, read
+from cut import LAST
+from directives import directives, output
+from figures import records
+from routes import WORDS, chapter_minutes, route, to_five
+
+
+def contents_list(book, text):
+    """The chapters, each with what it promises and the minutes it takes. The
+    text has a line "PAGE: promise" for each."""
+    promises = dict(line.split(": ", 1) for line in text.splitlines())
+    rows = [("" if c.number is None else c.number, c.page,
+             c.label if c.number is None else c.title, chapter_minutes(c))
+            for c in book.chapters]
+    words = last_chapter(book, figures=False).split()
+    rows.append(("", *LAST, len(words) / WORDS))
+    if list(promises) != [page for _, page, *_ in rows]:
+        fail("source/index.md: @contents needs one promise for each chapter, "
+             "in the order of the chapters")
+    items = [f'<li><span class="number">{number}</span> '
+             f'<a href="{name}.html">{html.escape(title)}</a> '
+             f'<span class="promise">{html.escape(promises[name])}</span> '
+             f'<span class="minutes">{to_five(duration)} min</span></li>'
+             for number, name, title, duration in rows]
+    return raw('<ul class="chapters">\n' + "\n".join(items) + "\n</ul>")
+
+
+def translation():
+    """What the model of docs/runs/ was given, and what it made of it."""
+    _, _, looked = records.cross_attention("red-car")
+    written = read("runs/red-car.txt").partition("\n")[0]
+    return raw('<dl class="pair">\n<dt>English in</dt> '
+               f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
+               '<dt>French out</dt> '
+               f'<dd lang="fr">{html.escape(written)}</dd>\n</dl>')
+
+
+def index_page(book):
+    """The first page: what it is, for whom, ways through it, the chapters."""
+    make = {
+        r"run (.+)": lambda m: output(book, m[1], "source/index.md"),
+        r"translation": lambda m: translation(),
+        r"route (forward|all)(.*(?:\n +\S.*)*)": lambda m: route(book, m[1], m[2]),
+        r"contents\n((?:\d*.+: .+\n)+)": lambda m: contents_list(book, m[1]),
+    }
+    text = read("source/index.md")
+    for pattern, made in make.items():
+        text = re.sub(f"^@{pattern}$", made, text, flags=re.MULTILINE)
+    return book.link(directives(book, text))

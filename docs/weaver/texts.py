@@ -1,0 +1,74 @@
+"""What the search looks through besides names: the text of every section, of
+docs/using.md and of the labs. It and MiniSearch, which ranks it, are a script of
+their own, which a page loads when its search is first used.
+"""
+
+import json
+import re
+from html.parser import HTMLParser
+
+from common import DOCS, labs, read
+
+ELSEWHERE = {"functions", "terms"}  # pages whose lines are found by their names
+LEFT_OUT = {"pre", "math", "svg", "script", "summary"}
+GAPS = {"p", "dt", "div", "br", "figcaption"}
+ITEMS = {"li", "td", "th", "dd"}  # a dot sets them off
+
+
+class Sections(HTMLParser):
+    """The sections of a page: [anchor, heading, text] of each."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.found, self.heading, self.skipped = [], False, 0
+        self.feed(body)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "section":
+            self.found.append([dict(attributes)["id"], "", ""])
+        self.heading |= bool(re.fullmatch("h[1-6]", tag))
+        self.skipped += tag in LEFT_OUT
+        if tag in GAPS | ITEMS:
+            self.handle_data(" · " if tag in ITEMS else " ")
+
+    def handle_endtag(self, tag):
+        self.heading &= not re.fullmatch("h[1-6]", tag)
+        self.skipped -= tag in LEFT_OUT
+
+    def handle_data(self, data):
+        if self.found and not self.skipped:
+            self.found[-1][1 if self.heading else 2] += data
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def of_page(name, title, body):
+    """[address, heading, where, text] of each section of a page."""
+    return [[f"{name}.html#{anchor}", one_line(heading), title, one_line(text)]
+            for anchor, heading, text in Sections(body).found if text.strip()]
+
+
+def of_markdown(address, where, text):
+    """The same of a file, as one section, without its code."""
+    text = re.sub(r"\A---\n.*?^---\n|^(```|~~~).*?^\1$|^\|[-:|]+\|$", "", text,
+                  flags=re.DOTALL | re.MULTILINE)
+    title = re.search(r"^# (.+)", text, re.MULTILINE)[1]
+    text = re.sub(r"!?\[(.*?)\]\(.*?\)", r"\1", text)
+    text = re.sub(r"^#+ .*|[`*]", "", text, flags=re.MULTILINE)
+    return [address, title, where, one_line(text.replace("|", " · "))]
+
+
+def script(pages):
+    """The script, from (name, title, body) of all pages."""
+    rows = [row for name, title, body in pages if name not in ELSEWHERE
+            for row in of_page(name, title, body)]
+    rows.append(of_markdown("using.md", "docs", read("using.md")))
+    rows += [of_markdown(address, "a lab", path.read_text(encoding="utf-8"))
+             for address, _, path in labs().values()]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return ("// Written by docs/weaver: the text that can be searched, and below it "
+            f"MiniSearch,\n// docs/source/minisearch.js.\nconst TEXTS = [\n{lines}\n"
+            "];\n\n" + (DOCS / "source" / "minisearch.js").read_text(encoding="utf-8"))

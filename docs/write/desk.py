@@ -1,0 +1,370 @@
+"""The grader of the terminal, docs/exercises/tool.py, where there is no terminal:
+in the page, and when the page is built.
+
+tool.py runs programs: the compiler, the checks. A browser can run them too, but
+not while Python waits. So whatever tool.py wants to run is a question:
+
+    answer({"do": "grade", "name": "softmax_row", "text": ...}, {})
+
+gives {"need": question}, or {"result": ...}. Whoever asked finds the answer, puts it
+to the others under the question's key, and asks again. tool.py then begins anew, and
+comes further. The questions, by their "ask":
+
+compile   the source, and flags: {"status", "said"}
+check     names: {name: {"ended", "compared", "results"}}, of the first check, and of
+          those after it up to the first that is not right
+make      a name: the reference's own results
+mistakes  a name, and a count: the results of the wrong bodies of mistakes.txt
+"""
+
+import base64
+import contextlib
+import functools
+import io
+import json
+import re
+import shutil
+import signal
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "exercises"))
+
+import tool
+from source_file import Broken
+
+MADE = tool.BUILD / "made"  # tool.py's folder with copies of the files, and results
+
+
+class Needed(Exception):
+    """A question that has no answer yet."""
+
+
+answers = {}
+
+
+def ask(what, name="", **more):
+    key = f"{what} {name}"
+    if key not in answers:
+        raise Needed({"key": key, "ask": what, "name": name, **more})
+    return answers[key]
+
+
+# ------------------------------------------------- what has changed in the file
+
+# The head of a function that other files can call: those are compiled beforehand.
+HEAD = re.compile(r"^(?!static\b|ALWAYS_INLINE\b|typedef\b)"
+                  r"(\w[^;{}=#]*?\b(\w+)\([^;{}]*\)) \{\n", re.M)
+END = re.compile(r"^\}$", re.M)
+
+
+def without_comments(text):
+    return tool.source_file.NOT_CODE.sub(lambda m: m[1] or " ", text)
+
+
+def end_of(text, start):
+    """Where the function ends whose body begins here: at the first } that stands
+    alone in its line and closes all braces; if there is none, at the first one."""
+    ends = [m.end() for m in END.finditer(text, start, start + 20000)]
+    for end in ends:
+        code = without_comments(text[start:end])
+        if code.count("}") > code.count("{"):
+            return end
+    return ends[0] if ends else len(text)
+
+
+def replaced(text, work, known={}):
+    """The text with work(name, head, body) in the place of each function; None
+    leaves it as it is. Those that are `known` are found faster."""
+    done, at = [], 0
+    while True:
+        m = HEAD.search(text, at)
+        if not m:
+            return "".join(done) + text[at:]
+        head, body = known.get(m[2], ("", ""))
+        if head == m[1] and text.startswith(body, m.end()):
+            end = m.end() + len(body)
+        else:
+            end = end_of(text, m.end())
+        new = work(m[2], m[1], text[m.end():end])
+        done += [text[at:m.start()], text[m.start():end] if new is None else new]
+        at = end
+
+
+def functions(text):
+    """{name: (head, body)} of a C file."""
+    found = {}
+    replaced(text, lambda name, head, body: found.update({name: (head, body)}))
+    return found
+
+
+def skeleton(text, ours):
+    """The file without the bodies of its functions, preamble, comments and blanks:
+    types, macros, variables, heads."""
+    bare = replaced(text, lambda name, head, body:
+                    "" if name == "exercise_todo" else head + ";", ours)
+    bare = re.sub(r"^#(if defined __GNUC__ && !defined __TINYC__( //.*)?\n"
+                  r"(#pragma GCC (diagnostic|poison) .*\n)+#endif|line .*)$", "", bare,
+                  flags=re.M)
+    return "".join(without_comments(re.sub("^ *//.*\n", "", bare, flags=re.M)).split())
+
+
+class Reference:
+    """transformer.c as it is, against which others are held."""
+
+    def __init__(self, text):
+        self.functions = functions(text)
+        self.skeleton = skeleton(text, self.functions)
+
+    def outline(self, text):
+        """A text without the bodies of the functions that are as they were, line for
+        line."""
+        def shortened(name, head, body):
+            if self.functions.get(name) == (head, body):
+                return head + ";" + "\n" * (body.count("\n") + 1)
+
+        return replaced(text, shortened, self.functions)
+
+    def part_to_compile(self, text):
+        """What of a changed file must be compiled: the functions that are not as they
+        were, with the heads of the others; or, if more than functions has changed,
+        all of it. And whether it is all."""
+        whole = skeleton(text, self.functions) != self.skeleton
+        return text if whole else self.outline(text), whole
+
+
+@functools.lru_cache(maxsize=None)
+def reference():
+    return Reference(tool.read_text(tool.REFERENCE))
+
+
+# ------------------------------------------------------- in the place of programs
+
+def run(command, seconds, memory=0, folder=None, environment=None, given=""):
+    """Instead of tool.run: the compiler, or the reference's own results."""
+    words = [str(word) for word in command]
+    if words[0] == "clang":
+        if any("sanitize" in word for word in words):
+            return tool.Ended(1, "", "")
+        source = next(word for word in words if word.startswith("-DSOURCE="))[9:-1]
+        text = Path(source.strip('"')).read_text()
+        part, whole = reference().part_to_compile(text)
+        answer = ask("compile", source=part, whole=whole,
+                     flags=[w for w in words if re.match("-(W|w$)", w)])
+        return tool.Ended(answer["status"], answer["said"], "")
+    name, do, path = words[1:]
+    assert do == "make" and words[0] == str(MADE / "grade")
+    Path(path).write_text(ask("make", name))
+    return tool.Ended(0, "", "")
+
+
+def make_mistakes(made, name, bodies):
+    """Instead of tool.make_mistakes: the results of programs made beforehand."""
+    folder = made / f"mistakes-{name}"
+    if not folder.exists():
+        results = ask("mistakes", name, count=len(bodies))
+        folder.mkdir()
+        for k, text in enumerate(results):
+            (folder / str(k)).write_text(text)
+    return folder
+
+
+class Checks:
+    """The checks that one program has come through, each made once."""
+
+    def __init__(self, names):
+        self.names, self.done = names, {}
+
+    def run_check(self, made, program, name, folder):
+        if name not in self.done:
+            rest = [n for n in self.names if n != name and n not in self.done]
+            self.done.update(ask("check", name, names=[name] + rest,
+                                 reference=Path(program) == MADE / "grade"))
+        check = self.done[name]
+        (folder / "results").write_text(check["results"])
+        return ended(*check["ended"]), ended(*check["compared"])
+
+
+def ended(status, output, stopped):
+    """A program's end, with the words of a system for its signal."""
+    if isinstance(status, str):
+        status = -signal.Signals[status]
+    text = "".join(c if c in "\n\t" or c.isprintable() else "?"
+                   for c in output.replace("\r", "\n"))
+    return tool.Ended(int(status), text, stopped)
+
+
+tool.run = run
+tool.compiler = lambda: ["clang"]
+tool.make_mistakes = make_mistakes
+tool.reference = lambda: MADE
+
+
+# ------------------------------------------------------------------- the student
+
+exercises = {}
+
+
+def begin(folder):
+    """The student's folder, which is empty; and the limits of a program."""
+    tool.SETTINGS["FOLDER"] = folder
+    exercises.update((e.name, e) for e in tool.load_exercises())
+    tool.BUILD.mkdir(parents=True, exist_ok=True)
+    reference()
+    with contextlib.redirect_stdout(io.StringIO()):
+        tool.make_exercises(list(exercises.values()))
+    return json.dumps({"seconds": tool.CHECK_SECONDS, "output": tool.MOST_OUTPUT,
+                       "kept": tool.KEPT_OUTPUT})
+
+
+def put(name, text):
+    """What the student has written: the body of a region, the whole file of a bug,
+    or the lines of answers.txt."""
+    e = exercises[name]
+    if e.kind == "write":
+        path = tool.student_file()
+        whole = tool.read_text(path)
+        region = tool.regions(whole, tool.shown(path))[name]
+        tool.write_text(path, tool.replace_region(whole, region, text.split("\n")))
+    elif e.kind == "bug":
+        tool.write_text(tool.student_folder() / "bugs" / f"{e.slug}.c", text)
+    else:
+        path = tool.student_folder() / "answers.txt"
+        names = "|".join(tool.wanted_answers(e))
+        kept = re.sub(rf"^ *({names}) *=.*\n", "", tool.read_text(path), flags=re.M)
+        tool.write_text(path, kept + text.rstrip("\n") + "\n")
+
+
+def status():
+    """The word for each exercise, as `make exercise` lists it, and tool.py's notes."""
+    student = tool.student_regions(tool.student_file())
+    return {"states": {name: tool.state_of(e, student)
+                       for name, e in exercises.items()},
+            "notes": tool.read_notes() or {}}
+
+
+# ------------------------------------------------------------------------- tasks
+
+def restore(work, notes):
+    """What was kept: the texts of exercises, and tool.py's notes."""
+    for name, text in work.items():
+        put(name, text)
+    if notes:
+        tool.write_text(tool.student_folder() / ".hints", json.dumps(notes, indent=1))
+    return status()
+
+
+def grade(name, text):
+    e = exercises[name]
+    every = list(tool.reference_regions()) if e.kind == "bug" else []
+    tool.run_check = Checks(every).run_check
+    put(name, text)
+    path = tool.student_file()
+    student = tool.student_regions(path) if e.kind == "write" else {}
+    result = tool.grade_one(e, student, path, MADE)
+    return {"state": result.state, "word": result.word, "detail": result.detail,
+            **status()}
+
+
+def seen(name, count):
+    """So many hints have been read."""
+    tool.remember("hints", name, count)
+    return status()
+
+
+def solution(name):
+    tool.SETTINGS.update(N=name, SHOW="1")
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        tool.solution(list(exercises.values()))
+    return said.getvalue()
+
+
+def packed(work):
+    """The folder exercises/ of the terminal, as a zip file in base64."""
+    for name, text in work.items():
+        put(name, text)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as to:
+        for path in sorted(tool.student_folder().rglob("*")):
+            if path.is_file() and "backup" not in path.parts:
+                to.write(path, "exercises/" + str(path.relative_to(
+                    tool.student_folder())))
+    return base64.b64encode(archive.getvalue()).decode()
+
+
+def file(work):
+    """The student's transformer.c, in base64."""
+    for name, text in work.items():
+        put(name, text)
+    return base64.b64encode(tool.student_file().read_bytes()).decode()
+
+
+def opened(name, content):
+    """The work in a file: transformer.c, or what packed() made."""
+    files = {"exercises/transformer.c": base64.b64decode(content)}
+    if name.endswith(".zip"):
+        try:
+            with zipfile.ZipFile(io.BytesIO(base64.b64decode(content))) as archive:
+                files = {entry: archive.read(entry) for entry in archive.namelist()}
+        except (zipfile.BadZipFile, zlib.error):
+            raise Broken(f"{name}: this is not a zip file, or it is damaged")
+    folder = Path("/opened")
+    shutil.rmtree(folder, ignore_errors=True)
+    for entry, data in files.items():
+        found = re.fullmatch(r"(?:.*/)?(transformer\.c|answers\.txt|\.hints|bugs/[\w-]+\.c)",
+                             entry)
+        if found:
+            (folder / found[1]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / found[1]).write_bytes(data)
+    return read_work(folder, name)
+
+
+def read_work(folder, name):
+    """The texts of exercises in a student's folder, and the notes."""
+    work, source = {}, folder / "transformer.c"
+    if not source.exists():
+        raise Broken(f"{name}: there is no transformer.c in it")
+    found = tool.regions(tool.read_text(source), name, tool.reference_regions())
+    if not found:
+        raise Broken(f"{name}: it has no exercises: no line begins with //@ exercise")
+    for e in exercises.values():
+        bug = folder / "bugs" / f"{e.slug}.c"
+        if e.kind == "write" and e.name in found:
+            work[e.name] = "\n".join(found[e.name].body)
+        elif e.kind == "bug" and bug.exists():
+            work[e.name] = tool.read_text(bug)
+        elif e.kind == "number" and (folder / "answers.txt").exists():
+            names = "|".join(tool.wanted_answers(e))
+            lines = re.findall(rf"^ *(?:{names}) *=.*$",
+                               tool.read_text(folder / "answers.txt"), re.M)
+            work[e.name] = "\n".join(lines)
+    try:
+        notes = json.loads((folder / ".hints").read_text())
+    except (OSError, ValueError):
+        notes = None
+    return {"work": work, "notes": notes}
+
+
+def patch(text):
+    """What of an edited transformer.c is to be compiled."""
+    source, whole = reference().part_to_compile(text)
+    return {"source": source, "whole": whole}
+
+
+TASKS = {f.__name__: f for f in (restore, grade, seen, solution, packed, file, opened,
+                                patch)}
+
+
+def answer(request, given):
+    """The result of a task, or what it needs to know. JSON, both ways."""
+    global answers
+    answers, task = json.loads(given), json.loads(request)
+    try:
+        return json.dumps({"result": TASKS[task.pop("do")](**task)})
+    except Needed as needed:
+        return json.dumps({"need": needed.args[0]})
+    except Broken as trouble:
+        return json.dumps({"trouble": str(trouble)})

@@ -1,0 +1,132 @@
+// Grades: Python says what is to be compiled and run, and what comes of it.
+
+import {unzipped} from "./shared.js";
+import {Service} from "./service.js";
+
+let clang, python, judge, limits;
+let student = null;        // the worker in which the student's programs run
+
+// What build.py has put into the page: a text in base64, of gzipped bytes. It is
+// used once, so the page need not keep it.
+function take(...names) {
+  return Object.fromEntries(names.map(name => {
+    const element = document.getElementById(name), text = element.textContent;
+    element.remove();
+    return [name, text];
+  }));
+}
+
+// Loads everything, in the background; `progress` hears a share of 1.
+export async function begin(progress) {
+  clang = new Service("clang-worker", progress);
+  python = new Service("python-worker");
+  judge = new Service("run-worker");
+  const compiler = clang.call("begin", take("llvm.core.wasm", "llvm.core2.wasm",
+    "llvm.core3.wasm", "llvm.core4.wasm", "llvm-resources.tar", "commands.json",
+    "sources.json", "grade.o", "live.o"));
+  const packed = take("pyodide.asm.wasm", "python_stdlib.zip", "project.zip", "grade.wasm");
+  const {["grade.wasm"]: grade, ...rest} = packed;
+  const [about, module] = await Promise.all([python.call("begin", rest),
+    unzipped(grade).then(bytes => WebAssembly.compile(bytes)), compiler]);
+  limits = JSON.parse(about);
+  reference = module;
+}
+
+let reference;             // grade.c with transformer.c as it is
+let program;               // with the student's functions, compiled last
+
+// Runs what a student has written: it is stopped after some seconds.
+export async function runStudent(module, words, options = {}) {
+  student ??= new Service("run-worker");
+  const mine = student;
+  let late;
+  const timer = setTimeout(() => {
+    student = null;
+    late = true;
+    mine.end();
+  }, 1000 * limits.seconds);
+  try {
+    return await mine.call("run", module, words,
+      {most: limits.output, kept: limits.kept, ...options});
+  } catch (error) {
+    if (!late) throw error;
+    return {ended: [1, "", `stopped after ${limits.seconds} seconds`], results: ""};
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const token = () => [...crypto.getRandomValues(new Uint8Array(16))]
+  .map(byte => byte.toString(16).padStart(2, "0")).join("") + "\n";
+
+// A check: the student's program makes results, the reference compares them.
+async function check(name, module) {
+  const given = token();
+  const made = await runStudent(module, ["grade", name, "make", "results"], {given});
+  const compared = await judge.call("run", reference,
+    ["grade", name, "compare", "results"], {given, results: made.results});
+  return {ended: made.ended, compared: compared.ended, results: made.results};
+}
+
+// The results of all known wrong bodies of a region.
+async function mistakes({name, count}) {
+  const {wasm} = await clang.call("link", take(`mistakes-${name}.o`));
+  const module = await WebAssembly.compile(wasm), results = [];
+  for (let k = 0; k < count; k++) {
+    const made = await runStudent(module, ["grade", name, "make", "results"],
+      {given: "\n", environment: [`MISTAKE=${k}`]});
+    results.push(made.results);
+  }
+  return results;
+}
+
+const answering = {
+  async compile({source, whole, flags}) {
+    const {status, said, wasm} = await clang.call("build", "grade", source, whole, flags);
+    if (!status) program = await WebAssembly.compile(wasm);
+    return {status, said};
+  },
+  async make({name}) {
+    const made = await judge.call("run", reference,
+      ["grade", name, "make", "results"], {given: "\n"});
+    return made.results;
+  },
+  mistakes,
+  async check({names, reference: itself}) {
+    const done = {};
+    for (const name of names) {
+      done[name] = await check(name, itself ? reference : program);
+      if (done[name].compared[0] !== 0) break;
+    }
+    return done;
+  },
+};
+
+// The result of a task of desk.py: {"do": "grade", "name": ..., "text": ...}
+let last = Promise.resolve();
+export function done(task) {
+  last = last.catch(() => {}).then(async () => {
+    const answers = {};
+    for (;;) {
+      const {need, result, trouble} = JSON.parse(await python.call("answer",
+        JSON.stringify(task), JSON.stringify(answers)));
+      if (trouble !== undefined) throw new Error(trouble);
+      if (!need) return result;
+      answers[need.key] = await answering[need.ask](need);
+    }
+  });
+  return last;
+}
+
+// Compiles and runs a program that includes transformer.c: {said, output}.
+export async function runProgram(source, file) {
+  const {status, said, wasm} = await clang.call("program", `#line 1 "${file}"\n${source}`);
+  if (status) return {said, output: ""};
+  const {ended: [code, output, stopped]} =
+    await runStudent(await WebAssembly.compile(wasm), ["program"]);
+  const end = stopped || (typeof code === "string" ? `it crashes (${code})`
+    : code ? `it ends with status ${code}` : "");
+  return {said, output: output + (end && `\n${end}\n`)};
+}
+
+export const buildLive = (source, whole) => clang.call("build", "live", source, whole, []);

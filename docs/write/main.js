@@ -1,0 +1,88 @@
+// The page: its tabs, and what stands in its address behind #.
+//
+//     #exercise=softmax_row    an exercise
+//     #own                     your own transformer.c
+//     #break=no_scale          the same, with a line broken that the book breaks
+
+import {$, report} from "./shared.js";
+import * as grader from "./grader.js";
+import {beginExercises, showExercise, editors} from "./exercises.js";
+import {beginOwn, showOwn, trainings} from "./own.js";
+
+export {editors, grader, trainings};  // for the tests: page.editors
+
+// What this browser lacks, or "".
+function missing() {
+  if (typeof WebAssembly === "undefined") return "WebAssembly";
+  // a function that returns a vector: (func (result v128) ...)
+  const simd = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
+    10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
+  if (!WebAssembly.validate(new Uint8Array(simd))) return "WebAssembly SIMD";
+  return typeof DecompressionStream === "undefined" ? "DecompressionStream" : "";
+}
+
+function show(view) {
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const chosen = tab.getAttribute("aria-controls") === `view-${view}`;
+    tab.setAttribute("aria-selected", chosen);
+    tab.tabIndex = chosen ? 0 : -1;
+    $(tab.getAttribute("aria-controls")).hidden = !chosen;
+  }
+}
+
+function follow() {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const own = wanted.has("own") || wanted.has("break");
+  show(own ? "own" : "exercises");
+  report("");
+  document.body.classList.toggle("at-work", own || wanted.has("exercise"));
+  if (own) showOwn(wanted.get("break"));
+  else showExercise(wanted.get("exercise"));
+}
+
+function beginTabs() {
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  tabs.forEach((tab, i) => {
+    tab.onclick = () => {
+      location.hash = tab.id === "tab-own" ? "own" : "";
+    };
+    tab.onkeydown = event => {
+      const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+      if (!step) return;
+      const next = tabs[(i + step + tabs.length) % tabs.length];
+      next.click();
+      next.focus();
+    };
+  });
+}
+
+async function begin() {
+  const lacking = missing();
+  if (lacking) {
+    report(`This page needs ${lacking}, which this browser does not have. ` +
+      "A newer Chrome, Edge, Firefox or Safari has it.");
+    return;
+  }
+  let ready;
+  const loaded = new Promise((resolve, reject) => { ready = {resolve, reject}; });
+  loaded.catch(error => report(`The compiler does not start: ${error.message}`));
+  beginTabs();
+  await Promise.all([beginExercises(loaded), beginOwn(loaded)]);
+  addEventListener("hashchange", follow);
+  follow();
+  await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
+  $("loading").textContent = "Loading the compiler …";
+  try {
+    await grader.begin(share => {
+      $("loading").textContent = share < 1
+        ? `Loading the compiler: ${Math.round(100 * share)} %` : "Starting the compiler …";
+    });
+    ready.resolve();
+    $("loading").textContent = "The compiler is ready";
+  } catch (error) {
+    $("loading").textContent = "";
+    ready.reject(error);
+  }
+}
+
+addEventListener("load", () => begin().catch(error => report(String(error.message || error))));

@@ -1,0 +1,290 @@
+// The reader's own transformer.c: the whole file, built into the live page's
+// program, and trained beside the file as it is.
+
+import {$, make, json, text, unzipped, toBase64, download, report, switchOff, isOff, kept, keep,
+  difference, changed} from "./shared.js";
+import {Editor, messagesIn, goToFunctions} from "./editor.js";
+import {Engine} from "live-engine";
+import * as grader from "./grader.js";
+import {editors} from "./exercises.js";
+
+const {version, breaks, tasks, options} = json("broken-json");
+const FILE = "transformer.c";
+
+let loaded, reference, editor, live;
+let engines = [];          // those that train
+let built = null;          // the reader's program, built last
+
+// ---------------------------------------------------------------- the file
+
+const broken = name => breaks[name].edits.reduceRight(
+  (text, [from, until, after]) => text.slice(0, from) + after + text.slice(until), reference);
+
+function save() {
+  const change = difference(reference, editor.text);
+  keep("own", {version, change, name: $("break").value});
+  showChanges();
+}
+
+function showChanges() {
+  const [from, until, middle] = difference(reference, editor.text);
+  if (from === until && !middle) {
+    $("changes").textContent = "Nothing is changed.";
+    return;
+  }
+  const number = at => reference.slice(0, at).split("\n").length;
+  const first = number(from), last = number(until);
+  $("changes").replaceChildren(first === last ? `Changed: line ${first}. `
+    : `Changed: between lines ${first} and ${last}. `,
+  make("button", {className: "word", onclick: () => editor.goTo(first)}, "Show it"));
+}
+
+function openText(text, line = 0) {
+  editor.open(text);
+  save();
+  if (line) editor.goTo(line);
+}
+
+function isMine() {
+  const mine = editor.text;
+  return mine !== reference && !Object.keys(breaks).some(name => broken(name) === mine);
+}
+
+function openBreak(name) {
+  if (isMine() && !confirm("What you have changed is lost. Go on?")) return;
+  $("break").value = name;
+  if (!name) {
+    openText(reference);
+    return;
+  }
+  const {edits, task, options} = breaks[name];
+  const line = reference.slice(0, edits[0][0]).split("\n").length;
+  if (task) {
+    $("own-task").value = task;
+    $("own-options").value = options;
+  }
+  openText(broken(name), line);
+}
+
+// ---------------------------------------------------------------- training
+
+const fileIn = id => live.getElementById(id).textContent;
+
+class Training {
+  constructor(module) {
+    this.engine = new Engine(module);
+    this.rows = [];
+  }
+
+  async begin(task, options) {
+    for (const part of ["train", "valid"]) {
+      const name = `${task}.${part}.tsv`;
+      await this.engine.write(name, await unzipped(fileIn(name)));
+    }
+    const words = ["train", `${task}.train.tsv`, "--valid", `${task}.valid.tsv`,
+      ...options.trim().split(/\s+/)];
+    this.facts = await this.engine.call("train_new", words.join("\n"), 0);
+  }
+
+  async go() {
+    while (this.rows.length < this.facts.steps) {
+      const rows = await this.engine.call("train_steps",
+        this.facts.steps - this.rows.length, 0.2);
+      if (rows.at(-1)[1] === null) {
+        this.rows.push(...rows.slice(0, -1));
+        this.broke = `step ${rows.at(-1)[0]}: the loss is not a number any more`;
+        break;
+      }
+      this.rows.push(...rows);
+      drawCurve();
+    }
+    this.result = await this.engine.call("evaluate");
+  }
+}
+
+// Means of so many losses, so that both lines can be seen.
+function smooth(rows) {
+  const size = Math.max(1, Math.ceil(rows.length / 100)), points = [];
+  for (let i = 0; i + size <= rows.length; i += size) {
+    const part = rows.slice(i, i + size);
+    points.push([part.at(-1)[0], part.reduce((sum, row) => sum + row[1], 0) / size]);
+  }
+  return points;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function drawn(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+let pair = [];             // the trainings: the reader's, and as it is
+export const trainings = () => pair;
+
+function drawCurve() {
+  const W = 640, H = 260, LEFT = 40, BOTTOM = 28, TOP = 10, RIGHT = 10;
+  const steps = pair[1].facts.steps;
+  const curves = pair.map(({rows}) => smooth(rows));
+  const most = Math.max(0.1, ...curves.flat().map(([, loss]) => loss));
+  const x = step => LEFT + (W - LEFT - RIGHT) * step / steps;
+  const y = loss => H - BOTTOM - (H - BOTTOM - TOP) * loss / most;
+  const parts = [];
+  for (let k = 0; k <= 4; k++) {
+    const loss = most * k / 4;
+    parts.push(drawn("line", {class: "grid", x1: LEFT, x2: W - RIGHT, y1: y(loss), y2: y(loss)}),
+      drawn("text", {x: LEFT - 6, y: y(loss) + 4, "text-anchor": "end"}, loss.toFixed(1)),
+      drawn("text", {x: x(steps * k / 4), y: H - 8, "text-anchor": k === 4 ? "end" : "middle"},
+        String(Math.round(steps * k / 4))));
+  }
+  ["before", "loss"].forEach((name, k) => parts.push(drawn("polyline", {class: name,
+    points: curves[1 - k].map(([step, loss]) => `${x(step)},${y(loss)}`).join(" ")})));
+  $("curve").replaceChildren(...parts);
+  const last = curves.map(curve => curve.length ? curve.at(-1)[1].toFixed(3) : "–");
+  $("curve").setAttribute("aria-label", `The loss of your file is ${last[0]} at step ` +
+    `${pair[0].rows.length} of ${steps}; of the file as it is ${last[1]}`);
+}
+
+const percent = share => `${(100 * share).toFixed(1)} %`;
+
+function showCompared() {
+  const cell = ({result, broke}, show) => make("td", {}, result ? show(result) : broke || "–");
+  const rows = [["loss on unseen pairs", r => r.loss === null ? "not a number" : r.loss.toFixed(3)],
+    ["unseen pairs right", r => percent(r.exact)],
+    ...pair[1].result.samples.map(({source}, i) => [source,
+      r => (r.samples[i].right ? "✓ " : "✗ ") + (r.samples[i].said || "(nothing)")])];
+  $("compared").replaceChildren(...rows.map(([name, show]) => make("tr", {},
+    make("th", {scope: "row"}, name), ...pair.map(one => cell(one, show)))));
+}
+
+function say(words, wrong = false, more = "") {
+  $("own-result").replaceChildren(make("p", {className: wrong ? "verdict wrong" : ""}, words),
+    ...more ? [make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"}, more)] : []);
+}
+
+async function build() {
+  const mine = editor.text;
+  await loaded;
+  say("Compiling …");
+  const {source, whole} = await grader.done({do: "patch", text: mine});
+  if (whole) say("Compiling. More than functions has changed, so the whole file is compiled: " +
+    "this takes some 20 seconds …");
+  const {status, said, wasm} = await grader.buildLive(`#line 1 "${FILE}"\n${source}`, whole);
+  const messages = messagesIn(said, FILE);
+  editor.say(messages);
+  if (status) {
+    const error = messages.find(({severity}) => severity === "error");
+    if (error) editor.goTo(error.line);
+    say("✗ It does not compile", true, said);
+    return null;
+  }
+  return wasm;
+}
+
+function end() {
+  for (const engine of engines) engine.end();
+  engines = [];
+}
+
+async function train() {
+  if (isOff($("build"))) return;
+  switchOff($("build"), true);
+  end();
+  try {
+    const wasm = await build();
+    if (!wasm) return;
+    built = wasm;
+    const modules = await Promise.all([wasm, await unzipped(fileIn("live.wasm"))]
+      .map(bytes => WebAssembly.compile(bytes)));
+    const trainings = modules.map(module => new Training(module));
+    engines = trainings.map(({engine}) => engine);
+    const names = ["Your file", "The file as it is"];
+    const named = (work, k) => work.catch(error => {
+      if (error.message === "ended") throw error;
+      throw new Error(`${names[k]}: ${error.message}`);
+    });
+    say("Training …");
+    await Promise.all(trainings.map((one, k) =>
+      named(one.begin($("own-task").value, $("own-options").value), k)));
+    pair = trainings;
+    $("trained").hidden = false;
+    $("compared").replaceChildren();
+    $("stop").hidden = false;
+    await Promise.all(pair.map((one, k) => named(one.go(), k)));
+    drawCurve();
+    showCompared();
+    say(pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.");
+  } catch (error) {
+    if (error.message === "ended") say("Stopped.");
+    else say(`✗ ${error.message}`, true);
+  } finally {
+    end();
+    $("stop").hidden = true;
+    switchOff($("build"), false);
+  }
+}
+
+// The live page, with the reader's program in the place of its own, which is also
+// there in double precision.
+async function lookInside() {
+  const packed = new Blob([built]).stream().pipeThrough(new CompressionStream("gzip"));
+  const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
+  const page = (await text("live.html")).replace(
+    /(<script type="application\/gzip" id="live.wasm">)[^<]*/,
+    (_, tag) => tag + toBase64(bytes))
+    .replace(/<script type="application\/gzip" id="double.wasm">[^<]*<\/script>/, "");
+  const address = URL.createObjectURL(new Blob([page], {type: "text/html"}));
+  $("live").hidden = false;
+  $("live").src = address + "#hide=intro";
+  $("live").scrollIntoView();
+}
+
+// ---------------------------------------------------------------- begin
+
+export async function showOwn(name) {
+  if (!editor.opened) {
+    editor.opened = true;
+    const own = kept("own");
+    const mine = own && own.version === version ? own : null;
+    $("break").value = mine ? mine.name : "";
+    openText(mine ? changed(reference, mine.change) : reference);
+  }
+  if (name && !breaks[name]) report(`The book breaks nothing that has the name ${name}.`);
+  else if (name && editor.text !== broken(name)) openBreak(name);
+  scrollTo(0, 0);
+}
+
+export async function beginOwn(promise) {
+  loaded = promise;
+  loaded.catch(() => {});
+  reference = await text("transformer.c");
+  live = new DOMParser().parseFromString(await text("live.html"), "text/html");
+  for (const name of Object.keys(breaks))
+    $("break").append(make("option", {value: name}, name.replaceAll("_", " ")));
+  for (const [value, name] of Object.entries(tasks))
+    $("own-task").append(make("option", {value}, name));
+  $("own-options").value = options;
+  $("functions").append(...[...reference.matchAll(/^\w[^;{}=#]*?\b(\w+)\([^;{}]*\) \{$/gm)]
+    .map(([, value]) => make("option", {value})));
+  let timer;
+  editor = new Editor($("own-editor"), {label: "transformer.c", changed: () => {
+    clearTimeout(timer);
+    timer = setTimeout(save, 300);
+  }});
+  editors.own = editor;
+  addEventListener("pagehide", () => { if (editor.opened) save(); });
+  $("break").onchange = () => openBreak($("break").value);
+  $("own-search").onclick = () => editor.search();
+  goToFunctions($("function"), editor);
+  $("open-own").onchange = async () => {
+    const [file] = $("open-own").files;
+    if (file) openText((await file.text()).replaceAll("\r\n", "\n"));
+    $("open-own").value = "";
+  };
+  $("save-own").onclick = () => download(FILE, editor.text, "text/x-c");
+  $("build").onclick = train;
+  $("stop").onclick = end;
+  $("look").onclick = lookInside;
+}

@@ -1,0 +1,21 @@
+// Python with the terminal's grader, in a worker of its own.
+
+import {put, read, answerCalls} from "./serve.js";
+import {loadPyodide} from "pyodide";
+import createPyodideModule from "pyodide/pyodide.asm.mjs";
+import {info} from "pyodide/pyodide-lock.json";
+
+let desk;
+
+answerCalls({
+  async begin(packed) {
+    put(packed);
+    const python = await loadPyodide({createPyodideModule, indexURL: "file:///",
+      lockFileContents: {info, packages: {}}});
+    python.unpackArchive(await read("project.zip"), "zip", {extractDir: "/project"});
+    python.runPython("import sys; sys.path.append('/project/docs/write')");
+    desk = python.pyimport("desk");
+    return desk.begin("/project/exercises");
+  },
+  answer: (task, answers) => desk.answer(task, answers),
+});

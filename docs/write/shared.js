@@ -1,0 +1,77 @@
+// Small things that the views of the page share.
+
+export const $ = id => document.getElementById(id);
+
+// make("td", {className: "right"}, "some", "children")
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+export const json = id => JSON.parse($(id).textContent);
+
+export const toBase64 = bytes =>
+  btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""));
+export const fromBase64 = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
+
+// The bytes of a text in base64, of gzipped bytes.
+export async function unzipped(text) {
+  const stream = new Blob([fromBase64(text)]).stream()
+    .pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// A text that build.py has put into the page.
+export const text = async name =>
+  new TextDecoder().decode(await unzipped($(name).textContent));
+
+export function download(name, content, type) {
+  const address = URL.createObjectURL(new Blob([content], {type}));
+  make("a", {href: address, download: name}).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60000);
+}
+
+export function report(words, wrong = true) {
+  $("message").textContent = words;
+  $("message").classList.toggle("wrong", wrong);
+}
+
+// A button that does nothing now keeps the focus.
+export const switchOff = (button, off) => button.setAttribute("aria-disabled", off);
+export const isOff = button => button.getAttribute("aria-disabled") === "true";
+
+// What is kept in the browser; some do not keep anything of a file.
+let keeps = true;
+
+export function kept(key) {
+  try {
+    return JSON.parse(localStorage.getItem("transformer.c/" + key));
+  } catch {
+    keeps = false;
+    return null;
+  }
+}
+
+export function keep(key, value) {
+  try {
+    localStorage.setItem("transformer.c/" + key, JSON.stringify(value));
+    keeps = true;
+  } catch {
+    keeps = false;
+  }
+  return keeps;
+}
+
+// A change of a long text as what differs: [from, until, what stands there].
+export function difference(before, after) {
+  let from = 0, rest = 0;
+  const shorter = Math.min(before.length, after.length);
+  while (from < shorter && before[from] === after[from]) from++;
+  while (rest < shorter - from
+      && before[before.length - 1 - rest] === after[after.length - 1 - rest]) rest++;
+  return [from, before.length - rest, after.slice(from, after.length - rest)];
+}
+
+export const changed = (before, [from, until, middle]) =>
+  before.slice(0, from) + middle + before.slice(until);

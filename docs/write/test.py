@@ -1,0 +1,547 @@
+#!/usr/bin/env python3
+"""Tests write.html, the page in which the exercises are written: builds it, and uses
+it in chromium as a student does, from its file. What it says is held against what
+the terminal's tool says of the same.
+
+    python3 docs/write/test.py           in short, as CI does
+    python3 docs/write/test.py --all     all known mistakes, not a sample of them
+
+The last line is "N passed, N failed".
+"""
+
+import base64
+import importlib.util
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import build
+import site_pages as site
+from build import ROOT, desk, tool
+from browser import Browser
+from firefox import Firefox
+
+PAGE = build.PAGE
+WORK = build.BUILD / "test"
+SPEC = importlib.util.spec_from_file_location("exercises_test",
+                                              build.EXERCISES / "test.py")
+terminal = importlib.util.module_from_spec(SPEC)  # its cheats, and bad students
+SPEC.loader.exec_module(terminal)
+SAMPLE, SEED = 60, 1
+counts = {True: 0, False: 0}
+
+
+def claim(holds, text, found=""):
+    counts[bool(holds)] += 1
+    print(("ok   " if holds else "FAIL ") + text, flush=True)
+    if not holds:
+        print("     |", str(found)[:1500].replace("\n", "\n     | "))
+
+
+# ---------------------------------------------------------------- using it
+
+class Write:
+    """The page, opened from its file with a state in the address."""
+
+    def __init__(self, browser, state="", size=(1366, 768)):
+        self.page = browser.open("about:blank")
+        self.page.resize(*size)
+        self.page.go(PAGE.as_uri() + state)
+
+    def __getattr__(self, name):
+        return getattr(self.page, name)
+
+    def ready(self):
+        return self.until("document.querySelector('#loading')?.dataset.ready"
+                          " === 'yes'", 300)
+
+    def show(self, state):
+        self.run(f"location.hash = {json.dumps(state)}")
+        self.until("new Promise(done => setTimeout(done, 50)).then(() => true)")
+
+    def grade(self, name, text):
+        """What the page's grader says, and after how many seconds."""
+        began = time.monotonic()
+        said = self.run("page.grader.done({do: 'grade', name: " + json.dumps(name)
+                        + ", text: " + json.dumps(text) + "})")
+        return said, time.monotonic() - began
+
+    def write(self, text):
+        self.run(f"page.editors.code.replace({json.dumps(text)})")
+
+    def press(self, selector):
+        """Presses a button of an exercise, and gives what the page says."""
+        self.run("delete document.querySelector('#result').dataset.seconds")
+        self.click(selector)
+        self.until("document.querySelector('#result').dataset.seconds", 60)
+        return self.run("document.querySelector('#result').innerText")
+
+    def downloaded(self, button, name):
+        self.browser.send("Browser.setDownloadBehavior", behavior="allow",
+                          downloadPath=str(WORK))
+        file = WORK / name
+        file.unlink(missing_ok=True)
+        self.click(button)
+        end = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        return file
+
+
+PAGES = tool.load_exercises()
+REGIONS = tool.reference_regions()
+REFERENCE = tool.read_text(tool.REFERENCE)
+
+
+def of_kind(kind):
+    return [page for page in PAGES if page.kind == kind]
+
+
+# ---------------------------------------------------------------- verdicts
+
+def test_reference(page):
+    """Each body as it is, but for a comment, so that it is compiled."""
+    times, wrong = [], []
+    for name, region in REGIONS.items():
+        said, seconds = page.grade(name, "\n".join(["    ; // mine", *region.body]))
+        times.append(seconds)
+        if said["state"] != "right":
+            wrong.append((name, said["word"], said["detail"]))
+    claim(not wrong, f"the reference's bodies are right, {len(REGIONS)} of "
+          f"{len(REGIONS)}", wrong)
+    print(f"     verdicts after {min(times):.1f} to {max(times):.1f} s, "
+          f"on average {sum(times) / len(times):.1f} s")
+    passed = page.run("page.grader.done({do: 'restore', work: {}, notes: null})")
+    claim(all(passed["states"][name] == "passed" for name in REGIONS),
+          "all of them have then passed", passed)
+    wrong = [name for name, region in REGIONS.items() if page.grade(
+        name, "\n".join(tool.stub_body(name, region)))[0]["state"] != "todo"]
+    claim(not wrong, "what is not written yet is not wrong", wrong)
+
+
+def without_marks(text):
+    return "\n".join(line for line in text.split("\n")
+                     if not re.match(r"\s*//@ (exercise|end)\b", line))
+
+
+def test_bugs(page):
+    for e in of_kind("bug"):
+        said, _ = page.grade(e.name, tool.plant_bug(e))
+        claim(said["state"] == "wrong" and e.diagnosis in said["word"] + said["detail"],
+              f"{e.name}: the terminal's diagnosis, {e.diagnosis}", said)
+        said, seconds = page.grade(e.name, without_marks(REFERENCE))
+        claim(said["state"] == "right", f"{e.name}: fixed, it is right "
+              f"({seconds:.1f} s)", said)
+
+
+def test_numbers(page):
+    for e in of_kind("number"):
+        wanted = tool.wanted_answers(e)
+        right = "".join(f"{name} = {value!r}\n" for name, (value, _) in wanted.items())
+        said, _ = page.grade(e.name, right)
+        claim(said["state"] == "right", f"{e.name}: the answers are right", said)
+        said, _ = page.grade(e.name, right.replace(" = ", " = 1", 1))
+        claim(said["state"] == "wrong" and "too " in said["word"],
+              f"{e.name}: another one is wrong", said)
+    name = of_kind("number")[0].name
+    page.show(f"exercise={name}")
+    page.write('#define TRANSFORMER_NO_MAIN\n#include "../transformer.c"\n'
+               "int main(void) {\n    Config c = {.d_model = 64, .heads = 2};\n"
+               '    printf("%d %zu\\n", c.d_model / c.heads, sizeof(real));\n}\n')
+    page.click("#run")
+    page.until("!document.querySelector('#printed').hidden", 30)
+    claim(page.text("#printed") == "32 8\n", "a program that includes transformer.c "
+          "is compiled and run", page.text("#printed"))
+
+
+def test_mistakes(page, every):
+    """The page's words are the terminal's: of a sample those that the test of the
+    exercises holds the terminal to; of all of them those that it says."""
+    known = [m for m in tool.load_mistakes(build.MADE) if m.kind != "*"]
+    tried = known if every else random.Random(SEED).sample(known, SAMPLE)
+    if every:
+        with Terminals() as ask, ThreadPoolExecutor(2) as jobs:
+            theirs = list(jobs.map(lambda m: ask(m.region, m.body), tried))
+    else:
+        theirs = [{"state": "wrong", "say": m.say} for m in tried]
+    same_state, same_name, odd, times = 0, 0, [], []
+    for m, their in zip(tried, theirs):
+        said, seconds = page.grade(m.region, "\n".join(m.body))
+        times.append(seconds)
+        alike = said["state"] == their["state"]
+        same_state += alike
+        alike = alike and (said["word"] == their["word"] if "word" in their
+                           else their["say"] in said["word"] + said["detail"])
+        same_name += alike
+        if not alike:
+            odd.append(f"{m.region}: {m.say}\n  terminal: {their}"
+                       f"\n  page: {said['state']} {said['word']}")
+    n = len(tried)
+    claim(same_state == n, f"known mistakes: {same_state} of {n} have the terminal's "
+          "verdict", "\n".join(odd))
+    claim(same_name >= 0.99 * n, f"known mistakes: {same_name} of {n} have the "
+          "terminal's words", "\n".join(odd))
+    for text in odd[:20]:
+        print("     |", text.replace("\n", "\n     | ")[:600])
+    print(f"     verdicts after {min(times):.1f} to {max(times):.1f} s, "
+          f"on average {sum(times) / n:.1f} s")
+
+
+class Terminals:
+    """Two processes of the terminal's tool: desk.py has put other functions into the
+    one that is imported here."""
+
+    def __enter__(self):
+        self.code = """
+import json, sys
+sys.path.insert(0, "docs/exercises")
+import tool
+tool.SETTINGS["FOLDER"] = sys.argv[1]
+reference = tool.read_text(tool.REFERENCE)
+regions = tool.reference_regions()
+pages = {e.name: e for e in tool.load_exercises()}
+made = tool.reference()
+for line in sys.stdin:
+    name, body = json.loads(line)
+    text = tool.replace_region(reference, regions[name], body)
+    e = pages[name]
+    path = tool.Path(sys.argv[1]) / "transformer.c"
+    tool.write_text(path, text)
+    r = tool.grade_one(e, tool.student_regions(path), path, made)
+    print(json.dumps({"state": r.state, "word": r.word, "detail": r.detail}), flush=True)
+"""
+        self.processes = []
+        for k in range(2):
+            folder = WORK / f"desk-{k}"
+            folder.mkdir(parents=True, exist_ok=True)
+            self.processes.append(subprocess.Popen(
+                [sys.executable, "-c", self.code, str(folder)], cwd=str(ROOT), text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        self.free = list(self.processes)
+        return self.ask
+
+    def ask(self, name, body):
+        process = self.free.pop()
+        process.stdin.write(json.dumps([name, body]) + "\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        self.free.append(process)
+        return answer
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.stdin.close()
+            process.wait()
+
+
+def body_of(text, name):
+    """As terminal.student has it: "&" is the reference's body."""
+    body = text.replace("&\n", "\n".join(REGIONS[name].body) + "\n")
+    return body.replace("NAME", name).rstrip("\n")
+
+
+def test_cheats(page):
+    for name, what, body, _ in terminal.CHEATS:
+        said, _ = page.grade(name, body_of(body, name))
+        claim(said["state"] == "wrong", f"a body that {what} gets nothing", said)
+
+
+# Other words: there are no processes and no signals in WebAssembly, null that is
+# volatile can be written to, and nothing stands outside of what the page shows.
+ELSEWHERE = {"attention_backward", "sinusoidal_positions", "make_batch", "loss_forward",
+             "embedding_backward", "encoder_layer_forward"}
+
+
+def test_bad_students(page):
+    for name, (what, body, word, *more) in terminal.BAD.items():
+        said, seconds = page.grade(name, body_of(body, name))
+        whole = said["word"] + said["detail"]
+        claim(said["state"] == "wrong" and seconds < 20
+              and (name in ELSEWHERE or word in whole),
+              f"{what}: {said['word'][:70]}", said)
+    said, _ = page.grade("softmax_row", """\
+    for (int i = 0; i < 128; i++) {
+        char *p = malloc(1 << 24);
+        p[0] = 1;
+    }""")
+    claim("it uses memory that is not there" in said["word"],
+          "so is a body that takes 2 GB of memory", said)
+    said, _ = page.grade("softmax_row", "\n".join(["    ;", *REGIONS["softmax_row"].body]))
+    claim(said["state"] == "right", "after all of them right is right", said)
+
+
+# ---------------------------------------------------------------- a student
+
+def test_student(browser):
+    """Reads, writes, checks, takes a hint, passes, and comes back."""
+    page = Write(browser)
+    claim(page.until("document.querySelectorAll('.list a').length", 30)
+          and page.run("document.querySelectorAll('.list a').length")
+          == len(PAGES) - len(of_kind("train")), "the list has all exercises")
+    page.click(".list a[href='#exercise=softmax_row']")
+    page.until("!document.querySelector('#one').hidden")
+    claim("Softmax turns a row of scores" in page.text("#task"),
+          "an exercise is opened with its task, while the compiler is being loaded")
+    claim(page.ready(), "the compiler is loaded", page.text("#message"))
+    said = page.press("#check")
+    claim("Not written yet" in said, "Check says that nothing is written yet", said)
+    page.click("#hint")
+    claim(page.run("document.querySelectorAll('.hint-box').length") == 1,
+          "a hint is shown, one by one")
+    page.write("    int i = ;")
+    said = page.press("#check")
+    claim("does not compile" in said and page.run(
+        "document.querySelectorAll('.cm-lint-marker-error').length") == 1,
+        "an error of the compiler stands at its line", said)
+    body = "\n".join(REGIONS["softmax_row"].body)
+    page.run("page.editors.code.view.dispatch({changes: {from: 0, insert: 'x'}})")
+    claim(page.run("page.editors.code.view.state.doc.toString()").startswith("//"),
+          "what stands around the region cannot be changed")
+    page.write(body)
+    said = page.press("#check")
+    claim("Right: 10 of 10 points" in said, "the right body is right", said)
+    page.click("#solution")
+    page.until("document.querySelector('#answer').textContent", 30)
+    claim("exponential" in page.text("#answer"), "then the solution is shown")
+    kept = page.downloaded("#save-all", "exercises.zip")
+    archive = zipfile.ZipFile(kept)
+    archive.extractall(WORK / "unpacked")
+    folder = WORK / "unpacked" / "exercises"
+    said = in_the_terminal("grade", "N=softmax_row", f"FOLDER={folder}")
+    claim("ok " in said and "score: 10/10" in said,
+          "the terminal's make grade takes exercises.zip", said)
+    said = in_the_terminal("exercise", f"FOLDER={folder}")
+    claim(re.search("softmax_row +passed", said), "and knows what has passed", said)
+    again = Write(browser)
+    again.ready()
+    claim("Score: 10 of" in again.text("#score"), "the work is still there when the "
+          "page is opened again", again.text("#score"))
+    again.run("localStorage.clear()")
+    other = Write(browser)
+    other.ready()
+    other.give_files("#open-work", kept)
+    claim(other.until("document.querySelector('#score').textContent.includes('Score: 10')",
+                      30), "a file that was downloaded is opened again",
+          other.text("#score"))
+    wrong = WORK / "wrong.c"
+    wrong.write_text("int main(void) { return 0; }\n")
+    other.run("window.confirm = () => true")
+    other.give_files("#open-work", wrong)
+    claim(other.until("document.querySelector('#message').textContent.includes("
+                      "'wrong.c: it has no exercises')", 30),
+          "a file without exercises is refused in words", other.text("#message"))
+
+
+def in_the_terminal(*arguments):
+    """What the terminal's tool prints."""
+    return subprocess.run([sys.executable, "docs/exercises/tool.py", *arguments],
+                          cwd=str(ROOT), text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT).stdout
+
+
+# ---------------------------------------------------------------- one's own file
+
+def trained(page):
+    page.click("#build")
+    done = page.until("/Trained|✗|Stopped/.test(document.querySelector('#own-result')"
+                      ".textContent)", 300)
+    return done and page.text("#own-result")
+
+
+LOSSES = "page.trainings().map(({rows}) => rows.map(row => row[1]))"
+
+
+def test_own(page):
+    page.ready()
+    page.run("window.confirm = () => true")
+    page.choose("#own-options", build.breaking.REVERSE.options.replace("1000", "60"))
+    began = time.monotonic()
+    said = trained(page)
+    ours, theirs = page.run(LOSSES)
+    claim(said == "Trained." and len(ours) == len(theirs) == 60
+          and all(abs(a - b) < 1e-4 * b for a, b in zip(ours[:20], theirs)),
+          f"unchanged it learns as the file as it is ({time.monotonic() - began:.0f} s)",
+          (said, ours[:3], theirs[:3]))
+    page.show("break=no_residual")
+    page.choose("#own-options", "--layers 4 --d-model 32 --dropout 0 --steps 60 --norm pre")
+    said = trained(page)
+    ours, theirs = page.run(LOSSES)
+    claim(said == "Trained." and ours[-1] > theirs[-1] + 0.05,
+          "pre-norm without its residual learns worse, beside the file as it is: "
+          f"{ours[-1]:.2f} and {theirs[-1]:.2f}", said)
+    claim(page.run("document.querySelectorAll('#curve polyline').length") == 2
+          and page.run("document.querySelectorAll('#compared tr').length") == 5,
+          "both stand in one picture, and in a table")
+    page.run("page.editors.own.open(page.editors.own.text.replace("
+             "'int min_int(', 'int min_inf('))")
+    said = trained(page)
+    claim("does not compile" in said and page.run(
+        "document.querySelectorAll('.cm-lint-marker-error').length") > 0,
+        "what does not compile is said, and shown at its line", said)
+    page.show("break=no_scale")
+    page.click("#build")
+    page.until("document.querySelector('#own-result').textContent.startsWith('Training')",
+               60)
+    page.click("#stop")
+    claim(page.until("document.querySelector('#own-result').textContent === 'Stopped.'"),
+          "a training can be stopped")
+    page.click("#look")
+    frame = page.until("document.querySelector('#live').src.startsWith('blob:')", 60)
+    claim(frame, "Look inside opens the live page")
+
+
+def test_whole(page):
+    """More than functions is changed: all of the file is compiled, in the browser."""
+    page.show("own")
+    page.run("page.editors.own.open(page.editors.own.text.replace("
+             "'#define NORM_EPSILON 1e-5', '#define NORM_EPSILON 1e5'))")
+    page.choose("#own-options", "--layers 1 --d-model 32 --steps 60")
+    said = trained(page)
+    ours, theirs = page.run(LOSSES)
+    claim(said == "Trained." and ours[-1] > theirs[-1],
+          "a file of which a macro has changed is built whole, and trained", said)
+
+
+def test_breaks(page):
+    wrong = []
+    for name in build.breaking.BROKEN:
+        page.show(f"break={name}")
+        text = REFERENCE
+        for m in sorted(build.breaking.plant(name), key=lambda m: -m.first):
+            text = text[:m.first] + m.new + text[m.end:]
+        if page.run("page.editors.own.text") != text:
+            wrong.append(name)
+    claim(not wrong, f"{len(build.breaking.BROKEN)} lines that the book breaks open "
+          "with the line changed", wrong)
+
+
+# ---------------------------------------------------------------- for everybody
+
+def axe(page):
+    """What the accessibility checker finds."""
+    if not page.run("typeof axe === 'object'"):
+        page.run((build.MODULES / "axe-core" / "axe.min.js").read_text() + "; 1")
+    return page.run("axe.run(document, {resultTypes: ['violations']}).then(found => "
+                    "found.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3)"
+                    ".map(n => n.target + ' ' + n.failureSummary).join(' | ')))")
+
+
+def test_seen(browser):
+    """In both sizes, light and dark."""
+    page = Write(browser)
+    page.ready()
+    for size in ((1366, 768), (390, 844)):
+        page.resize(*size)
+        for scheme in ("light", "dark"):
+            page.prefer(prefers_color_scheme=scheme)
+            for state in ("", "exercise=softmax_row", "exercise=slow_learner",
+                          "exercise=parameter_counts", "own"):
+                page.show(state)
+                if state == "exercise=softmax_row":
+                    page.write("    x[0] = 1;\n    int i;")
+                    page.press("#check")
+                found = axe(page)
+                wide = page.run("document.documentElement.scrollWidth")
+                claim(not found and wide <= size[0], f"{size[0]}×{size[1]}, {scheme}, "
+                      f"#{state}: axe finds nothing, nothing sticks out",
+                      (wide, found))
+                shot = page.send("Page.captureScreenshot")["data"]
+                (WORK / f"{size[0]}-{scheme}-{state or 'list'}.png").write_bytes(
+                    base64.b64decode(shot))
+
+
+def test_firefox():
+    """The same page in another browser."""
+    if not shutil.which("firefox-esr"):
+        if os.environ.get("CI") == "true":
+            claim(False, "firefox-esr is installed")
+        else:
+            print("skip firefox-esr is not installed")
+        return
+    with Firefox() as page:
+        page.go(PAGE.as_uri())
+        claim(page.until("document.querySelector('#loading').dataset.ready === 'yes'"),
+              "Firefox opens the page from its file")
+        states = page.run("(async () => { const found = {}; for (const [name, text] of "
+                          + json.dumps([[name, "\n".join(["    ; // mine", *region.body])]
+                                        for name, region in REGIONS.items()])
+                          + ") found[name] = (await page.grader.done({do: 'grade', name, "
+                          "text})).word; return found; })()")
+        claim(len(states) == len(REGIONS) and all(
+            word.startswith("right: ") for word in states.values()),
+            f"there, too, {len(REGIONS)} of {len(REGIONS)} bodies are right", states)
+        said = page.run("page.grader.done({do: 'grade', name: 'softmax_row', text: "
+                        "'    for (volatile int i = 0;;)\\n        i++;'})")
+        claim("stopped after 10 seconds" in said["word"],
+              "and a loop without end is stopped", said)
+
+
+def test_quiet(browser):
+    """All that the browser has noted since it began."""
+    addresses = [event["params"]["request"]["url"] for event in browser.events
+                 if event["method"] == "Network.requestWillBeSent"]
+    far = [a for a in addresses if not a.startswith(("file:", "blob:", "about:", "data:"))]
+    claim(addresses and not far, "nothing is asked of any network", far)
+    errors = [event["params"] for event in browser.events if event["method"]
+              in ("Runtime.exceptionThrown", "Log.entryAdded",
+                  "Runtime.consoleAPICalled")]
+    claim(not errors, "the console stays empty", errors)
+
+
+def test_links():
+    """The site's links from the lines that the book breaks."""
+    names, found = site.broken(), []
+    for path in (build.DOCS).glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        found += re.findall("<a href=\"write.html#break=(\\w+)",
+                            site.linked(text, "write.html", names))
+    claim(sorted(found) == sorted(build.breaking.BROKEN),
+          f"the book's {len(found)} broken lines lead to the page", found)
+
+
+def test_build():
+    lock = json.loads((build.WRITE / "package-lock.json").read_text())
+    packages = [p for name, p in lock["packages"].items() if name]
+    claim(packages and all(p.get("integrity") for p in packages),
+          "every package has its checksum")
+    claim("resolved" not in json.dumps(lock), "no address is written down")
+    build.main()
+    claim(PAGE.stat().st_size < 50e6, "the page is below 50 MB")
+
+
+def main(arguments):
+    WORK.mkdir(parents=True, exist_ok=True)
+    test_build()
+    test_links()
+    with Browser() as browser:
+        began = time.monotonic()
+        page = Write(browser)
+        claim(page.ready(), "the page opens from its file")
+        print(f"     loaded after {time.monotonic() - began:.1f} s")
+        for test in (test_reference, test_bugs, test_numbers, test_cheats,
+                     test_bad_students):
+            test(page)
+        test_mistakes(page, "--all" in arguments)
+        test_student(browser)
+        own = Write(browser, "#own")
+        test_own(own)
+        test_breaks(own)
+        if "--all" in arguments:
+            test_whole(own)
+        test_seen(browser)
+        test_quiet(browser)
+    test_firefox()
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    sys.exit(counts[False] > 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
