@@ -7691,14 +7691,10 @@ void rescue_training(void) {
 }
 
 // Trains, saves if stopped, and says how it ended. Fails if the loss is not a
-// number any more. A pipe that nobody reads any more must not end the program:
-// Ctrl-C also ends the `tee` behind it, while the last step is still to save.
+// number any more.
 void run_training(Console *c) {
     Trainer *t = &c->checkpoint->trainer;
     const char *path = c->settings->model;
-#ifdef SIGPIPE
-    signal(SIGPIPE, SIG_IGN);
-#endif
     handle_signals(remember_signal);
     rescued = c;
     rescue = rescue_training;
@@ -7732,9 +7728,15 @@ Pairs training_data(const Arguments *a, Checkpoint *c) {
 }
 
 // transformer train DATA.tsv
+//
+// A pipe that nobody reads any more must not end the program: Ctrl-C also ends
+// the `tee` behind it, while the last step is still to save.
 void train_command(const Arguments *a, Checkpoint *c) {
     const Settings *s = &a->settings;
     Trainer *t = &c->trainer;
+#ifdef SIGPIPE
+    signal(SIGPIPE, SIG_IGN);
+#endif
     check_paths(a);
     *c = s->resume ? resume_checkpoint(a) : (Checkpoint){.settings = *s};
     Pairs data = training_data(a, c), valid = {0};

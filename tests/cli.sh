@@ -2103,14 +2103,15 @@ fits 'a signal that is ignored when it begins stays ignored' \
 
 # As with `train | tee` after Ctrl-C: whoever reads its messages goes first.
 mkfifo said.pipe log.pipe
+rm -f broken.*
 head -n 1 said.pipe > /dev/null &
 "$program" train pairs.tsv $mini --steps 400 --threads 1 \
     --model broken.safetensors < in 2> said.pipe
-status=$?
+trained=$?
 wait $!
 run info broken.safetensors
 same 'nobody reads its messages any more: it trains and saves all the same' \
-    'status 0, steps trained 400' "status $status, $(grep '^steps trained' out)"
+    'status 0, steps trained 400' "status $trained, $(grep '^steps trained' out)"
 head -n 3 log.pipe > /dev/null &
 "$program" train pairs.tsv $mini --steps 40000 --threads 1 \
     --model broken.safetensors --log log.pipe < in > out 2> err
