@@ -179,6 +179,7 @@
 //           │  └─ transformer_backward: all of the above, reversed        8
 //           └─ update ─ l2_norm, clip_factor, adam_step                  11
 //
+//@ plumbing the headers, and what is used only where it exists
 // ## What it needs
 //
 // The C11 standard library. Three more things are used where they exist, but
@@ -233,6 +234,7 @@ infinities and NaN mean something here"
 // chapter 2. From "Memory" you need to know only that `arena_mat` returns a
 // fresh matrix and `arena_zeros` a matrix of zeros.
 //
+//@ plumbing numbers are float, and double in the tests
 // ## The number type
 //
 // Training runs in single precision, as is usual. The tests compile this file
@@ -248,6 +250,7 @@ typedef float real;
 #define REAL(function) function##f // and sqrtf(x) in float
 #endif
 
+//@ plumbing one line on the standard error stream, and stop
 // ## When something is wrong
 //
 // There is one way to fail: say why in one line on the standard error stream,
@@ -408,6 +411,7 @@ Mat slice_cols(Mat m, int first, int count) {
 
 //@ run build/examples views
 
+//@ plumbing SHAPE, which checks that a matrix has the shape its comment gives
 // A function whose comment says "q (T,K)" relies on it, so it also begins with
 // `SHAPE(q, T, K)`. In the builds of the tests and the exercises, and with
 // -DTRANSFORMER_DEBUG, a matrix of another shape ends the program in words: "dk
@@ -428,6 +432,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
              m.cols, rows, cols);
 }
 
+//@ plumbing loops that are shared among threads, always with the same bits
 // ## Several threads
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
@@ -452,6 +457,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 #define SIMD(operation, result)
 #endif
 
+//@ plumbing fill, copy, add, scale, clear, sum and dot
 // ## Loops over whole matrices
 //
 // Small tools that the chapters share. They expect rows whose numbers lie side
@@ -582,6 +588,7 @@ void matmul(Mat c, Mat a, Mat b) {
     matmul_add(c, a, b);
 }
 
+//@ plumbing an arena: memory that is given back all at once
 // ## Memory
 //
 // A training step needs memory for everything the forward pass leaves for the
@@ -702,6 +709,7 @@ void arena_free(Arena *arena) {
     *arena = (Arena){0};
 }
 
+//@ plumbing random numbers as functions of the seed and of a place
 // ## Random numbers
 //
 // Everything random is a function of the seed and of a place: "the noise of
@@ -755,6 +763,7 @@ typedef struct {
     uint32_t key; // which numbers
 } Dropout;
 
+//@ plumbing 32 bits that look random
 // 32 bits that look random, from a counter, by multiplying and shifting, which
 // a processor can do to many numbers at once. (Constants by Chris Wellons.)
 uint32_t scramble32(uint32_t x) {
@@ -763,6 +772,7 @@ uint32_t scramble32(uint32_t x) {
     return x ^ (x >> 16);
 }
 
+//@ core
 // x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
 // backward. Each row has a key of its own, made from key + i; number j is
 // dropped if scrambling that key, with the bits of j flipped (^), gives less
@@ -879,9 +889,10 @@ void dropout(Mat x, Dropout d) {
 // scaled_dot_product_attention has it this way.) Chapter 9 decides which keys
 // are hidden; here the decision is only obeyed.
 //
-// A mask for a batch has three dimensions: sentence, query, key. Often it is
-// the same along one of them. The strides say so, like those of a Mat: a
-// stride of 0 stays where it is, and one row of bytes serves all queries.
+//@ plumbing how a mask lies in memory
+// A mask for a batch has three dimensions: sentence, query, key. Often it does
+// not vary along one of them. That stride is then 0, as it may be in a Mat, and
+// one row of bytes serves every query.
 
 typedef struct {
     const unsigned char *visible; // NULL: everything is visible
@@ -1181,12 +1192,12 @@ void attention_backward(Head d, Head a) {
 //@ chapter multi_head
 // # 3. Multi-head attention
 //
-// One attention makes one mixture for each query. But a word may want several
+// A single head gives each query a single mixture. But a word may want several
 // things at once. To write "la", the model must know that an article is due,
 // and that its noun is feminine: in the last layer of our model, one attention
 // gives the weights of chapter 2, with 0.72 for "car", and each of three others
-// gives 1.00 to "the". So the model runs H attentions, or *heads*, side by
-// side, each on vectors of K = D/H numbers, and joins their results.
+// gives 1.00 to "the". So the model runs H attentions side by side, its *heads*,
+// each on vectors of K = D/H numbers, and joins their results.
 // [section 3.2.2]
 //
 //@ figure mixture-heads
@@ -1207,6 +1218,7 @@ void attention_backward(Head d, Head a) {
 // is the number of attention weights, T·S for each head, and the work of
 // softmax on them. And each head compares only D/H numbers.
 //
+//@ plumbing what every step is given: memory, sizes, noise
 // ## One pass through the model
 //
 // Here is what every step needs to know: where to put its results, the sizes,
@@ -1251,6 +1263,7 @@ Mat linear_forward(Pass *pass, const Linear *w, Mat x) {
     return y;
 }
 
+//@ plumbing the sum of each column, shared among threads
 // The gradient of a bias is a sum over rows. Elsewhere the threads share the
 // rows; here several of them would then add to the same number. So they share
 // the columns, and each sum is made by one thread.
@@ -1270,6 +1283,7 @@ void add_column_sums(Mat total, Mat x) {
     }
 }
 
+//@ core
 // Now the backward pass of a linear layer. The letters of its derivation:
 //
 //     i, p, j      for a row, an input of the layer, an output of the layer
@@ -1336,6 +1350,7 @@ typedef struct {
     Linear query, key, value, output; // (D,D) each
 } MultiHead;
 
+//@ plumbing what is kept for the backward pass, and the views of one head
 // What the forward pass leaves for the backward pass. T and S are the lengths
 // on the side of the queries and of the keys. As with a head, a second such
 // struct holds the gradients of the same things.
@@ -1375,6 +1390,7 @@ Head head_of(const MultiHeadSaved *s, int i) {
     };
 }
 
+//@ core
 // The forward pass has two halves, because chapter 12 keeps the first one's
 // results and runs the second again and again.
 
@@ -1452,6 +1468,10 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 //
 //     dx_00 = -3 log 3 + 4                      through k and v
 //     dx_10 = 3 log 3 + 3 log 3 + 12            through q, k and v
+//
+// The gradient of W_k is xᵀ dk: each word adds its x, times its dk. For column
+// 0, word 0 adds -3 log 3 times (0, 1) and word 1 adds 3 log 3 times (1, 0), so
+// the column is (3 log 3, -3 log 3).
 //
 // How to check it: the tests compute the paper's form, with separate matrices
 // for each head, and find the same numbers; and they compare all eight tensors
@@ -1570,6 +1590,7 @@ void sinusoidal_positions(Mat table) {
 
 //@ figure positions
 
+//@ plumbing what is kept for the backward pass
 // What the backward pass needs to know.
 typedef struct {
     const int *ids; // (B·T) tokens
@@ -1577,6 +1598,7 @@ typedef struct {
     Dropout dropout;
 } EmbeddingSaved;
 
+//@ core
 // x = dropout(√D · table[id] + positions[t])
 //
 // ids (B·T), table (V,D), positions (P,D) with P ≥ T, or at = NULL for none
@@ -1861,8 +1883,18 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // ### The backward pass of a norm
 //
 // It has a bad reputation, because μ and σ² depend on every x of the row, so
-// that every y depends on every x. Taken one path at a time, it is not hard.
-// These are the symbols, for one row:
+// that every y depends on every x. But its result fits into a sentence. A norm
+// ignores two changes of a row: adding the same number to every x, and
+// stretching all deviations from the mean. So the loss cannot depend on these
+// changes, and dx has no part in either direction, neither in that of the
+// vector 1 = (1, 1, …, 1) nor in that of n, the normalized row. Let dn be the
+// gradient that reaches n. Then dx is what remains of dn when its parts along 1
+// and along n have been taken away, divided by σ.
+//
+//@ figure norm-backward
+//
+// Taken one path at a time, the derivation is not hard either. These are the
+// symbols, for one row:
 //
 //     j           for a column, and p where a sum runs over all columns
 //     μ, σ²       for mean and variance of the row
@@ -1931,12 +1963,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //     dx_3     = 1/2 (8 - 4 - 2) = 1
 //     dgain    = [0, -4, 1, 4]               since dgain_j = dy_j n_j
 //
-//@ figure norm-backward
-//
-// How to check it: the dx of a row sum to zero, because adding a constant to x
-// changes nothing; and Σ dx_j n_j is nearly zero (exactly zero if ε were 0),
-// because stretching x changes nothing: that makes Σ dx_j x_j zero, and with
-// Σ dx_j = 0 also Σ dx_j (x_j - μ). The two subtracted terms achieve just that.
+// How to check it: the dx of a row sum to zero, and Σ dx_j n_j is nearly zero
+// (exactly zero if ε were 0). The two subtracted terms achieve just that.
 //
 // A warning if you write such a test yourself: a check of dx with the loss Σ y
 // and gain 1 does not notice that the last term is missing, or even that the
@@ -2406,6 +2434,7 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // of their own, and tying is an option that joins target embedding and output.
 // The paper has one vocabulary for both languages and shares all three.
 
+//@ plumbing a list of all tensors, and their numbers in one block
 // ## One list of all parameters
 //
 // Much has to go through all parameters: counting them, placing them in memory,
@@ -2476,6 +2505,7 @@ void list_free(TensorList *l) {
     free(l->values);
 }
 
+//@ core
 // How a model begins. All zeros would not do: in a product of two matrices each
 // gets its gradient through the other, so both would stay zero forever. Equal
 // numbers would not do either: equal columns get equal gradients and stay
@@ -2526,6 +2556,7 @@ void initialize(const TensorList *l, uint64_t seed) {
 // · 2048 + 2048 + 512) = 12,598,272, its norms 12 · 2 · 512 = 12,288.
 // `transformer info` prints such a table for any configuration.
 
+//@ plumbing the tensors of each part, in the order of a saved model
 // What the parts of a model are made of. A linear layer: in × out weights and
 // out biases.
 void list_linear(TensorList *l, Linear *w, int in, int out, Name path) {
@@ -2605,6 +2636,7 @@ typedef struct {
     TensorList list;       // of all the above
 } Transformer;
 
+//@ plumbing memory for a model and for its gradients
 // The model and its list, without memory for the numbers. The order of the list
 // is the order in a saved model (chapter 14).
 Transformer *transformer_outline(const Config *c) {
@@ -2887,6 +2919,7 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // read only the last two sections, on choosing and packing batches, and go on
 // to chapter 11. [section 5.1]
 //
+//@ plumbing UTF-8: what is valid, and what is a lower-case letter
 // ## Characters
 //
 // Files are UTF-8. Each character has a number and is encoded in one to four
@@ -3069,6 +3102,7 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // With min_count 2, tokens that occur only once are unknown as well, and little
 // is lost, since little can be learned from one occurrence.
 //
+//@ plumbing the lists, how a token is found in them, how they are built
 // Byte pairs are made by merges, which the next section explains. A vocabulary
 // of byte pairs also keeps the list of its merges; in any other that list is
 // empty.
@@ -3240,6 +3274,7 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 //
 // How to check it: every text of known characters comes back.
 
+//@ plumbing how a pair is found among thousands, and a word spelled
 // Where in a list is a given pair? We are going to ask this millions of times,
 // and a *hash table* answers without searching the list. It has at least twice
 // as many slots as there are pairs. A pair goes into the slot that its
@@ -3393,6 +3428,7 @@ void sentences_free(Sentence *s, int n) {
     free(s);
 }
 
+//@ plumbing the most frequent pair is joined, again and again
 // ## Learning byte pairs
 //
 // Merges are learned from a list of the words in the training data and of how
@@ -3515,6 +3551,7 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 
 //@ run build/examples byte_pairs
 
+//@ plumbing a file is read, checked and cut into pairs of sentences
 // ## Files of sentence pairs
 //
 // Each line is a pair: source, tab, target. Further columns, which often hold
@@ -3890,6 +3927,7 @@ typedef struct {
     int64_t correct;      // whose most probable word is the expected one
 } Loss;
 
+//@ plumbing sums over tokens, the largest logit, the sum of exponentials
 // The sums of two parts of a batch, or of two batches.
 Loss add_losses(Loss a, Loss b) {
     return (Loss){a.loss + b.loss, a.cross_entropy + b.cross_entropy,
@@ -3922,6 +3960,7 @@ real sum_exponentials(const real *x, real shift, int n) {
     return total;
 }
 
+//@ core
 // logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown
 // word is never correct.
 Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
@@ -3959,13 +3998,24 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 //
 //     ∂lse/∂z_j = e^(z_j) / Σ_k e^(z_k) = p_j
 //
-//     dz_j = p_j - q_j = p_j - (1-ε) 1[j=y] - ε/V
+// The loss is a mean; with n for the number of its tokens,
 //
-// It is what the model says minus what it should say, divided by the number of
-// tokens, because the loss is their mean. In the example above, without
-// smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against this gradient
-// raises the second logit and lowers the others, each in proportion to the
-// probability it has taken away.
+//     dz_j = 1/n (p_j - q_j) = 1/n (p_j - (1-ε) 1[j=y] - ε/V)
+//
+// It is what the model says minus what it should say. In the example above, one
+// token without smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against
+// this gradient raises the second logit and lowers the others, each in
+// proportion to the probability it has taken away.
+//
+// The softmax_backward of chapter 2 leads to the same place. Without smoothing
+// the loss is -log p_y, so its weights p have the gradients dw_y = -1/p_y and,
+// for all other words, 0. Their mean Σ_k dw_k p_k is -1, and
+//
+//     dz_j = p_j (dw_j + 1)
+//
+// is p_j for the other words and p_y (-1/p_y + 1) = p_y - 1 for the right one.
+// But on that way -1/p_y overflows when p_y is very small; here it cancels
+// before it is computed.
 //
 //@ figure logits
 //
@@ -4015,6 +4065,7 @@ void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,
 // The gradient is clipped to a global norm, as in many training programs. The
 // training that the paper describes, in its section 5, has no such step.
 
+//@ plumbing the norm, always summed in the same order
 // √Σ x² over n numbers: always in 64 parts, however many threads there are, so
 // that the sum is always the same.
 double l2_norm(const real *x, size_t n) {
@@ -4032,6 +4083,7 @@ double l2_norm(const real *x, size_t n) {
     return sqrt(total);
 }
 
+//@ core
 // The factor that brings a gradient of the given norm down to `clip`.
 double clip_factor(double norm, double clip) {
     //@ exercise clip_factor
@@ -4061,8 +4113,15 @@ double clip_factor(double norm, double clip) {
 //     v̂ = v/(1-β₂ᵗ)
 //     p ← p - rate · m̂ / (√v̂ + epsilon)
 //
-// m and v start at zero and would be too small at first; dividing by 1-βᵗ makes
-// up for that (*bias correction*). [section 5.3]
+// m and v start at zero and are too small at first. How much too small? If
+// every gradient were g, the first three values of m would be
+//
+//     (1-β₁) g
+//     (1-β₁) (1 + β₁) g = (1-β₁²) g
+//     (1-β₁) (1 + β₁ + β₁²) g = (1-β₁³) g
+//
+// and after t steps (1-β₁ᵗ) g. Dividing by 1-β₁ᵗ gives g back, and in the same
+// way 1-β₂ᵗ gives g² (*bias correction*). [section 5.3]
 //
 // Follow one parameter whose gradient is always 3. After the first step m =
 // 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
@@ -4083,6 +4142,11 @@ typedef struct {
 Adam paper_adam(real *p, real *m, real *v, const real *gradient, size_t count) {
     return (Adam){p, m, v, gradient, count, 0.9, 0.98, 1e-9};
 }
+
+// Both corrections are the same for all parameters, so they are computed once:
+// `step` is rate/(1-β₁ᵗ), and `root` is 1/√(1-β₂ᵗ). The root belongs to v. Some
+// programs move it to the other side and multiply the rate by √(1-β₂ᵗ) instead.
+// Then epsilon weighs 1/√(1-β₂ᵗ) times as much: seven times in the first step.
 
 // Step number t, from 1: p moves, m and v are brought up to date; the gradient
 // is multiplied by `factor` first.
@@ -4131,6 +4195,7 @@ void adam_step(Adam a, double factor, double rate, int64_t t) {
 
 enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too
 
+//@ plumbing the hyperparameters, in one struct
 // How to train: the *hyperparameters*, which are chosen and not learned. (The
 // sizes in Config are such choices, too.) The table in chapter 14 has the
 // defaults.
@@ -4146,6 +4211,7 @@ typedef struct {
     int seed;
 } Recipe;
 
+//@ core
 // The rate of step t, which counts from 1.
 double learning_rate(const Recipe *r, int64_t t) {
     //@ exercise learning_rate
@@ -4165,6 +4231,7 @@ double learning_rate(const Recipe *r, int64_t t) {
 //
 //@ figure training-step
 //
+//@ plumbing the four blocks of numbers, and what is known of a step
 // For each parameter four numbers are kept, in four blocks of the same order:
 // the parameter itself, its gradient, and Adam's two moments.
 
@@ -4207,6 +4274,7 @@ void trainer_free(Trainer *t) {
     arena_free(&t->arena);
 }
 
+//@ core
 // A step has two halves. The first finds the gradient of a batch. It adds to
 // the gradients that are there, and the caller says by how many tokens to
 // divide: so a batch that is too large for the memory, or that is shared by
@@ -4272,6 +4340,7 @@ Step train_step(Trainer *t, const Batch *batch) {
 // held-out data it tells whether the model has learned the language or only the
 // sentences it has seen (*overfitting*).
 
+//@ plumbing the loss of all pairs, batch by batch
 // The sums over all pairs, in batches of batch_size; arena as before.
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
                    double smoothing, Arena *arena) {
@@ -4295,6 +4364,7 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
     return total;
 }
 
+//@ core
 // Which of the models that a run passes through should be used? If the run is
 // measured from time to time, the best of them: the one whose most probable
 // token is most often the right one on the validation data. The validation loss
@@ -4324,6 +4394,7 @@ bool keep_best(Trainer *t, double accuracy) {
 // interrupted and resumed ends in the same bits as one that is not, and the
 // tests check that.
 
+//@ plumbing which batch comes next
 // How many steps the recipe asks for with that many pairs.
 int64_t total_steps(const Recipe *r, int pairs) {
     if (r->steps > 0)
@@ -4350,6 +4421,7 @@ Batch next_batch(Course *c, const Recipe *r, int64_t step, Arena *arena) {
                       min_int(r->batch, count - first));
 }
 
+//@ core
 // After each step the loop reports to its caller, which decides what to print,
 // measure and save (chapter 15), and whether to continue.
 typedef bool Reporter(void *context, const Step *step);
@@ -4410,6 +4482,7 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 // The cache is exact, not an approximation. The tests decode step by step and
 // compare each step's logits with those of the whole sentence at once.
 
+//@ plumbing room for keys and values
 // Room for P positions is taken at the start. Row b·P + t of the cache belongs
 // to position t of sentence b; rows that are not written yet are never read.
 
@@ -4453,6 +4526,7 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     return c;
 }
 
+//@ core
 // Computes key and value of the new position t of each sentence from x (B,D),
 // and writes them to rows b·P + t of the cache s. A row stride of a whole
 // sentence makes a view of these rows.
@@ -4529,6 +4603,7 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 // A model that has learned little may never say *end*. So a translation is cut
 // off when it has 50 tokens more than its source [section 6.1], or max_len.
 
+//@ plumbing lengths, and the logarithm of a probability
 // The most tokens that the translation of a source of S tokens can have; both
 // counts include END.
 int longest_output(const Transformer *model, int S) {
@@ -4555,6 +4630,7 @@ double log_sum_exp(const real *z, int V) {
     return largest + log(sum_exponentials(z, (real)largest, V));
 }
 
+//@ core
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
 // S), receives the tokens, then END (unless it was cut off), then PAD; sum (B)
 // receives the logarithm of each translation's probability. The model never
@@ -4638,7 +4714,14 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // which gives it the largest divisor. If even then the best open hypothesis
 // could not beat the best finished one, none can, and the search is over.
 // Hypotheses that reach the maximum length are cut off there and compete as
-// they are.
+// they are. With A = 0.6 and room for 20 tokens, for example:
+//
+//     finished, 5 tokens, logarithm -2     score -2 / (10/6)^0.6 = -1.47
+//     open, so far -3                      at best -3 / (25/6)^0.6 = -1.27
+//     open, so far -4                      at best -4 / (25/6)^0.6 = -1.70
+//
+// As long as the first of the two open ones is there, the search goes on. The
+// other alone could not win.
 //
 // How to check it: in a tiny model, a beam that is wide enough finds the same
 // translation as trying all sentences; each score agrees with the loss of
@@ -4729,6 +4812,7 @@ int beam_step(Beam *b, int t, Mat logits, double A) {
     return open;
 }
 
+//@ plumbing keys and values follow their hypotheses; the search of a batch
 // Each hypothesis has a row of the batch, and rows of the cache. When it is
 // continued in another row, or in two, its keys and values have to follow:
 //
@@ -4822,6 +4906,7 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
 
 //@ run build/examples beam
 
+//@ plumbing sentences of similar length are translated together
 // ## All sentences
 //
 // At most 64 rows are decoded at once: 64 sentences, or 16 with a beam of four.
@@ -4938,6 +5023,7 @@ void add_match(Match *m, Sentence s, Sentence reference) {
         match_runs(m, s.id, c, reference.id, r, n);
 }
 
+//@ plumbing models of pieces are compared by the words that they spell
 // Models of words and models of pieces are compared by their words. Two ways to
 // spell a word give the same word, so pieces are put together first.
 
@@ -4984,6 +5070,7 @@ void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
     vocab_free(&words);
 }
 
+//@ core
 // In percent. 0 if no run of some length matches.
 double bleu(const Match *m) {
     double logs = 0;
@@ -5052,6 +5139,7 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
 //
 //@ run build/examples look
 
+//@ plumbing the weights as CSV
 // ## As a file
 //
 // The file has one line for each weight, in the tidy form that pandas, R and
@@ -5823,6 +5911,7 @@ _Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
                && CONSTANT == 1,
                "choices are listed in the order of their constants");
 
+//@ plumbing set_option reads a value, option_text writes it
 // ### Text to value, and back
 //
 // A value has one form as text, wherever it is read or written. Two functions
@@ -5910,6 +5999,7 @@ const char *option_text(char *to, const Settings *s, const Option *o) {
     return to;
 }
 
+//@ plumbing defaults that are computed
 // ### Settings that follow from others
 //
 // Four settings have no default of their own. Unless they are given, they
@@ -6032,6 +6122,7 @@ void checkpoint_free(Checkpoint *c) {
 // be checked: one file under two names is not noticed, and on Windows two
 // programs that save at the same moment may choose the same .new name.)
 
+//@ plumbing a file that replaces another when it is complete
 // A file is written in three steps, and errors are checked only once, at the
 // end, since C remembers that a write has gone wrong (ferror):
 //
@@ -6262,6 +6353,7 @@ const char *const role_prefix[ROLES] = {
 // A header of more bytes is refused, as it is by the format's own library.
 enum { LONGEST_HEADER = 100000000 };
 
+//@ plumbing numbers as bytes, names of settings, the entry of a tensor
 // ### What writing and reading share
 //
 // Four things have to be the same in both directions: the roles of a run's
@@ -6322,6 +6414,7 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     return to;
 }
 
+//@ plumbing the header, then the numbers
 // ### Writing
 //
 // From front to back: eight zeros in place of the length, which is not known
@@ -6481,6 +6574,7 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // the file to its last byte. That is why no file can make the program read
 // beyond its end, or ask for much more memory than the file has bytes.
 //
+//@ plumbing a reader that trusts nothing
 // The moments and the newest parameters are needed only for training. Every
 // other command skips them, so that only the parameters to use take memory.
 
@@ -7002,6 +7096,7 @@ void finish_output(void) {
         fail("cannot write the output: %s", strerror(errno));
 }
 
+//@ plumbing the help, made from the two tables
 // ### Help
 //
 // The text comes from the two tables, so it cannot disagree with what the
@@ -7036,6 +7131,7 @@ void print_command_help(const Command *c) {
 
 //@ run ./transformer train --help
 
+//@ plumbing options and operands, and what is wrong with them
 // ### Reading the command line
 //
 // An option is written `--name value` or `--name=value`, before or after the
@@ -7174,6 +7270,7 @@ void set_threads(const Arguments *a) {
 #endif
 }
 
+//@ plumbing Ctrl-C leaves a note, and the step is finished
 // ## The terminal, and Ctrl-C
 
 // Whether the file is a terminal. Without POSIX the answer is no, to be on the
@@ -7217,6 +7314,7 @@ void remember_signal(int which) {
     handle_signals(SIG_DFL);
 }
 
+//@ plumbing pairs of a file as numbers; mean loss and accuracy
 // ## What all commands with a model do
 
 // The mean cross-entropy per token in nats, the unit of the natural logarithm,
@@ -7296,6 +7394,7 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 // Every fifth time, three sentences (one is shown here) are translated, so that
 // you can watch the model learn; "(not yet)" follows a wrong one.
 //
+//@ plumbing all threads or one, whichever is faster
 // ### How many threads
 //
 // Two threads are not always faster than one. Where another program keeps a
@@ -7341,6 +7440,7 @@ void set_pace(Pace *p, int64_t k, double seconds, double tokens) {
 #endif
 }
 
+//@ plumbing the progress line, and three sentences now and then
 // ### Progress
 
 // What has to be remembered from one report to the next.
@@ -7410,6 +7510,7 @@ void show_samples(const Console *c) {
 //     200,train,1.19789,0.69469,0.003125,1.2243,544
 //     200,valid,0.738754,0.80184,0.003125,,
 //
+//@ plumbing rows are written, and kept when a run is resumed
 // Rows are flushed one by one, so you can plot while the model trains. The
 // speed is the only column that differs when the same training run is repeated.
 
@@ -7488,6 +7589,7 @@ void write_log(Console *c, const Step *s, double seconds, Loss valid) {
     }
 }
 
+//@ plumbing measure, log, print, save
 // ### After each step
 //
 // The order matters: first the log, then the checkpoint. So no step of a
@@ -7537,6 +7639,7 @@ bool report_step(void *context, const Step *s) {
     return !stop_signal;
 }
 
+//@ plumbing a new model, or one to go on with
 // ### Where training begins
 
 // The vocabularies of a new model come from the training data alone. A word
@@ -7661,6 +7764,7 @@ void check_paths(const Arguments *a) {
              "name", s->model);
 }
 
+//@ plumbing train, from its arguments to its last message
 // ### The command
 
 // Unless a file cannot be written, a run ends with one of these messages:
@@ -7782,6 +7886,7 @@ void train_command(const Arguments *a, Checkpoint *c) {
 // times as long. With --scores the score of chapter 12 and a tab come before
 // each translation: the closer the score is to zero, the surer the model is.
 
+//@ plumbing lines are read, up to 64 together, and answered before waiting
 // Lines may come from a person, a file or a program that waits for each answer.
 // Up to 64 lines are taken together, which is several times faster than one by
 // one; but before the program has to wait for more input, it answers what it
@@ -7989,6 +8094,7 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 // match is a harsh measure for sentences that can be translated in two ways,
 // but a fair one for dates or reversed words.
 
+//@ plumbing the command
 // transformer evaluate MODEL DATA.tsv
 void evaluate_command(const Arguments *a, Checkpoint *c) {
     enum { TOGETHER = 64 };
@@ -8042,6 +8148,7 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 // It has learned where an article comes from ("la" looks at "the"); for the
 // other words it still looks at several at once.
 
+//@ plumbing the command
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
@@ -8110,6 +8217,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // Most of the parameters of a layer are in the feed-forward network, not in the
 // attention that gave the paper its name.
 
+//@ plumbing the command
 // The table is counted from the list of tensors in chapter 8, not computed from
 // a formula, so it is right for every combination of options. The second part
 // is an estimate by the formula in chapter 13; `train` prints the true peak

@@ -1,4 +1,5 @@
-// Written by docs/weaver: what can be found, and below it docs/source/script.js.
+// Written by docs/weaver: what can be found, the stops of a route, and below them
+// docs/source/script.js.
 const FOUND = [
 ["term", "00-manual.html#manual-letters", "accumulated gradient", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
 ["term", "00-manual.html#manual-letters", "gradient accumulation", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
@@ -852,9 +853,9 @@ const FOUND = [
 ["function", "15-commands.html#describe", "describe", "chapter 15", "Says in three lines what is about to happen, and what will be replaced.", "void describe(const Console *console)"],
 ["function", "15-commands.html#check_paths", "check_paths", "chapter 15", "Apart from --resume, no file may be both input and output, and a model may replace nothing but a model. A folder that cannot be written should be noticed now, not after an hour.", "void check_paths(const Arguments *a)"],
 ["function", "15-commands.html#rescue_training", "rescue_training", "chapter 15", "If a later step fails, for want of memory, say, the last completed step is saved first. If a run's first step fails, nothing is saved: it would replace a trained model by an untrained one.", "void rescue_training(void)"],
-["function", "15-commands.html#run_training", "run_training", "chapter 15", "Trains, saves if stopped, and says how it ended. Fails if the loss is not a number any more. A pipe that nobody reads any more must not end the program: Ctrl-C also ends the tee behind it, while the last step is still to save.", "void run_training(Console *c)"],
+["function", "15-commands.html#run_training", "run_training", "chapter 15", "Trains, saves if stopped, and says how it ended. Fails if the loss is not a number any more.", "void run_training(Console *c)"],
 ["function", "15-commands.html#training_data", "training_data", "chapter 15", "The training data, which are read once, since they may come through a pipe. They also make a new model's vocabularies.", "Pairs training_data(const Arguments *a, Checkpoint *c)"],
-["function", "15-commands.html#train_command", "train_command", "chapter 15", "transformer train DATA.tsv", "void train_command(const Arguments *a, Checkpoint *c)"],
+["function", "15-commands.html#train_command", "train_command", "chapter 15", "transformer train DATA.tsv\n\nA pipe that nobody reads any more must not end the program: Ctrl-C also ends the tee behind it, while the last step is still to save.", "void train_command(const Arguments *a, Checkpoint *c)"],
 ["constant", "15-commands.html#LINES", "LINES", "chapter 15", "", "enum { LINES = 64 };"],
 ["type", "15-commands.html#Input", "Input", "chapter 15", "", "typedef struct {\n    Checkpoint *checkpoint;\n    const Settings *settings;\n    char *text;           // the line that was read last\n    Sentence line[LINES]; // read, and not yet translated\n    int lines;\n    int line_number;      // of .text, from 1\n    int unknown;          // words that the model does not know\n    char first_unknown[64]; // or its beginning; empty if there are none\n    char bytes[4096];     // of the standard input\n    size_t at, end;       // the next of them, and how many there are\n} Input;"],
 ["function", "15-commands.html#answer", "answer", "chapter 15", "Translates and prints the lines that have been read.", "void answer(Input *in)"],
@@ -1161,6 +1162,19 @@ const FOUND = [
 ["section", "functions.html#constants", "Constants", "Functions and types", "", ""],
 ["section", "functions.html#macros", "Macros", "Functions and types", "", ""],
 ["page", "terms.html", "Index of terms", "", "", ""]
+];
+
+const STOPS = [
+[0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture"],
+[1.2333333333333334, "Attention", "02-attention.html?forward"],
+[13.386666666666667, "Several heads", "03-multi-head.html?forward"],
+[21.64, "A norm, and where it stands", "06-residual.html?forward#chapter-residual"],
+[29.413333333333334, "A layer of the encoder", "07-encoder.html?forward#figure-encoder-layer"],
+[30.413333333333334, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder"],
+[34.10666666666667, "The whole model", "08-decoder.html?forward#decoder-the-whole-model"],
+[34.88, "The loss", "11-training.html?forward#training-the-loss"],
+[41.29333333333334, "A translation, word by word", "12-decoding.html?forward#decoding-the-loop"],
+[46.34666666666667, "One sentence, all the way", "live.html"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
@@ -1544,8 +1558,120 @@ function followContents() {
     mark();
 }
 
+// ----------------------------------------------------------- the editions
+
+const EDITIONS = ["forward", "short", "full"];
+
+// What an edition folds.
+const FOLDED = {
+    forward: ".fold, .box:is(.tutorial, .elsewhere, .deviation)",
+    short: ".fold.plumbing, .box:is(.tutorial, .elsewhere, .deviation)",
+    full: ".nothing",
+};
+
+// The edition that the address asks for, or else the one that was chosen last.
+function editionAsked() {
+    const asked = location.search.slice(1);
+    let kept = null;
+    try {
+        kept = localStorage.getItem("edition");
+    } catch (refused) {
+        // a browser may keep nothing: the address tells
+    }
+    return [asked, kept].find(name => EDITIONS.includes(name)) || "full";
+}
+
+// What the address leads to is unfolded.
+function unfoldTarget() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const target = name && document.getElementById(name);
+    if (!target)
+        return;
+    for (let box = target; box; box = box.parentElement)
+        if (box.matches("details.fold, details.box"))
+            box.open = true;
+    target.scrollIntoView();
+}
+
+// Folds what the edition leaves out. The links to other pages lead to the same
+// edition.
+function showEdition(edition) {
+    for (const box of document.querySelectorAll("details:is(.fold, .box)"))
+        box.open = !box.matches(FOLDED[edition]);
+    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a)"))
+        if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
+            link.search = edition === "full" ? "" : edition;
+    document.documentElement.dataset.edition = edition;
+    for (const button of document.querySelectorAll(".editions button"))
+        button.setAttribute("aria-pressed", button.value === edition);
+}
+
+// The buttons at the top of a page.
+function addEditions() {
+    const group = element("div", "editions");
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Edition");
+    for (const edition of EDITIONS) {
+        const button = element("button", "", edition[0].toUpperCase() + edition.slice(1));
+        button.type = "button";
+        button.value = edition;
+        button.addEventListener("click", () => {
+            try {
+                localStorage.setItem("edition", edition);
+            } catch (refused) {
+                // then the address is all that remembers it
+            }
+            history.replaceState(null, "", `?${edition}${location.hash}`);
+            showEdition(edition);
+        });
+        group.append(button);
+    }
+    document.querySelector("header nav").after(group);
+    showEdition(editionAsked());
+    unfoldTarget();
+    window.addEventListener("hashchange", unfoldTarget);
+}
+
+// On the shortest route a line at the bottom of the window says at which stop one is,
+// and leads to the next.
+function addRoute(base) {
+    const page = location.pathname.split("/").pop();
+    const here = STOPS.map(([, , address], stop) => ({ stop, address }))
+        .filter(({ address }) => address.split("?")[0] === page);
+    if (!here.length)
+        return;
+    const bar = element("nav", "way");
+    bar.setAttribute("aria-label", "The model in an hour");
+    document.body.append(bar);
+
+    function show() {
+        const passed = here.filter(({ address }) => {
+            const place = document.getElementById(address.split("#")[1]);
+            return !place || place.getBoundingClientRect().top < window.innerHeight / 2;
+        });
+        const stop = (passed.pop() || here[0]).stop;
+        if (bar.dataset.stop === String(stop))
+            return;
+        bar.dataset.stop = stop;
+        const links = [["Back", STOPS[stop - 1]], ["Next", STOPS[stop + 1]]]
+            .filter(([, row]) => row).map(([word, [minute, title, address]]) => {
+                const link = element("a", "", `${word}: ${title}`);
+                link.href = base + address;
+                return link;
+            });
+        bar.replaceChildren(element("span", "", `The model in an hour, minute ${
+            Math.floor(STOPS[stop][0])}: ${STOPS[stop][1]}`), ...links);
+    }
+
+    document.addEventListener("scroll", show, { passive: true });
+    show();
+}
+
+const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
-addSearch(document.currentScript.src.replace(/[^/]*$/, ""));
+addSearch(BASE);
+addEditions();
+addRoute(BASE);
 addContracts();
 addBlanks();
 followContents();

@@ -258,6 +258,9 @@ void test_by_hand(void) {
           && dw.key.bias.at[0] == 0
           && relative_error(dw.value.bias.at[0], 16) < 1e-6,
           "by hand: column 0 of dq, dk and dv sums to 3, 0 and 16");
+    real column[4] = {(real)(3 * unit), 0, (real)(-3 * unit), 0};
+    CLAIM(largest_error(dw.key.weight, mat(column, 2, 2)) < 1e-6,
+          "by hand: column 0 of dW_k adds up both words");
     CLAIM(dw.query.bias.at[1] == 0 && dw.key.bias.at[1] == 0
           && dw.value.bias.at[1] == 0,
           "by hand: head 1 has no part in it, and column 1 stays 0");

@@ -576,6 +576,11 @@ void test_when_to_stop(void) {
     b = beam_new(&room, 2, 8, 7);
     CLAIM(beam_step(&b, 0, logits, 1) == 1,
           "with one token more there would be hope");
+    CLAIM(fabs(-2 / length_penalty(5, 0.6) + 1.47) < 0.005
+          && fabs(-3 / length_penalty(20, 0.6) + 1.27) < 0.005
+          && fabs(-4 / length_penalty(20, 0.6) + 1.70) < 0.005,
+          "by hand: of -3 and -4 with room for 20 tokens, only -3 can beat -2 "
+          "with 5");
 }
 
 void test_beam_step(void) {

@@ -51,7 +51,7 @@ const BREAKS = {
     name: "No warm-up", bit: 8, options: {},
     look: "The rate is at its peak from the first step, when Adam has seen too few " +
       "gradients to know how far to step; after the steps of the warm-up it is what it " +
-      "would have been. The damage of the first steps takes long to repair.",
+      "would have been. The damage of the first steps takes a long time to undo.",
   },
   "rate": {
     name: "Rate too high", bit: 0, options: {"lr": task => 10 * task.lr},

@@ -116,7 +116,7 @@ def model():
     parts += [text(DECODER - 8, 147, "logits", "end", 10),
               text(ENCODER, 643, "source ids (B,S)"),
               text(DECODER, 643, "decoder input ids (B,T)"),
-              text(DECODER, 74, "probabilities of the next words"),
+              text(DECODER, 74, "probability of each word"),
               text(14, 278, "memory (B·S,D)", "start", 11, bold=True),
               text(14, 292, "from the last encoder layer", "start", 10.5),
               text(14, 305, "to every decoder layer", "start", 10.5)]

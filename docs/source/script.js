@@ -379,8 +379,120 @@ function followContents() {
     mark();
 }
 
+// ----------------------------------------------------------- the editions
+
+const EDITIONS = ["forward", "short", "full"];
+
+// What an edition folds.
+const FOLDED = {
+    forward: ".fold, .box:is(.tutorial, .elsewhere, .deviation)",
+    short: ".fold.plumbing, .box:is(.tutorial, .elsewhere, .deviation)",
+    full: ".nothing",
+};
+
+// The edition that the address asks for, or else the one that was chosen last.
+function editionAsked() {
+    const asked = location.search.slice(1);
+    let kept = null;
+    try {
+        kept = localStorage.getItem("edition");
+    } catch (refused) {
+        // a browser may keep nothing: the address tells
+    }
+    return [asked, kept].find(name => EDITIONS.includes(name)) || "full";
+}
+
+// What the address leads to is unfolded.
+function unfoldTarget() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const target = name && document.getElementById(name);
+    if (!target)
+        return;
+    for (let box = target; box; box = box.parentElement)
+        if (box.matches("details.fold, details.box"))
+            box.open = true;
+    target.scrollIntoView();
+}
+
+// Folds what the edition leaves out. The links to other pages lead to the same
+// edition.
+function showEdition(edition) {
+    for (const box of document.querySelectorAll("details:is(.fold, .box)"))
+        box.open = !box.matches(FOLDED[edition]);
+    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a)"))
+        if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
+            link.search = edition === "full" ? "" : edition;
+    document.documentElement.dataset.edition = edition;
+    for (const button of document.querySelectorAll(".editions button"))
+        button.setAttribute("aria-pressed", button.value === edition);
+}
+
+// The buttons at the top of a page.
+function addEditions() {
+    const group = element("div", "editions");
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Edition");
+    for (const edition of EDITIONS) {
+        const button = element("button", "", edition[0].toUpperCase() + edition.slice(1));
+        button.type = "button";
+        button.value = edition;
+        button.addEventListener("click", () => {
+            try {
+                localStorage.setItem("edition", edition);
+            } catch (refused) {
+                // then the address is all that remembers it
+            }
+            history.replaceState(null, "", `?${edition}${location.hash}`);
+            showEdition(edition);
+        });
+        group.append(button);
+    }
+    document.querySelector("header nav").after(group);
+    showEdition(editionAsked());
+    unfoldTarget();
+    window.addEventListener("hashchange", unfoldTarget);
+}
+
+// On the shortest route a line at the bottom of the window says at which stop one is,
+// and leads to the next.
+function addRoute(base) {
+    const page = location.pathname.split("/").pop();
+    const here = STOPS.map(([, , address], stop) => ({ stop, address }))
+        .filter(({ address }) => address.split("?")[0] === page);
+    if (!here.length)
+        return;
+    const bar = element("nav", "way");
+    bar.setAttribute("aria-label", "The model in an hour");
+    document.body.append(bar);
+
+    function show() {
+        const passed = here.filter(({ address }) => {
+            const place = document.getElementById(address.split("#")[1]);
+            return !place || place.getBoundingClientRect().top < window.innerHeight / 2;
+        });
+        const stop = (passed.pop() || here[0]).stop;
+        if (bar.dataset.stop === String(stop))
+            return;
+        bar.dataset.stop = stop;
+        const links = [["Back", STOPS[stop - 1]], ["Next", STOPS[stop + 1]]]
+            .filter(([, row]) => row).map(([word, [minute, title, address]]) => {
+                const link = element("a", "", `${word}: ${title}`);
+                link.href = base + address;
+                return link;
+            });
+        bar.replaceChildren(element("span", "", `The model in an hour, minute ${
+            Math.floor(STOPS[stop][0])}: ${STOPS[stop][1]}`), ...links);
+    }
+
+    document.addEventListener("scroll", show, { passive: true });
+    show();
+}
+
+const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
-addSearch(document.currentScript.src.replace(/[^/]*$/, ""));
+addSearch(BASE);
+addEditions();
+addRoute(BASE);
 addContracts();
 addBlanks();
 followContents();

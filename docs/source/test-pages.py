@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Uses the search and the blanks of a page in chromium, as a reader would.
+"""Uses the search, the blanks and the editions of a page in chromium, as a reader
+would.
 
     python3 docs/source/test-pages.py        after `make docs`; the last line is
                                              "N passed, N failed"
@@ -74,13 +75,54 @@ def test_blanks(page):
           "a button fills in all numbers")
 
 
+def ready(browser, address):
+    page = browser.open((DOCS / "02-attention.html").as_uri() + address)
+    page.until("document.readyState === 'complete' && window.TEXTS === undefined "
+               f"&& document.querySelector('{SEARCH}') !== null")
+    return page
+
+
+def folded(page, kind):
+    """How many boxes of that kind are folded, and how many there are."""
+    return page.run(f"""[...document.querySelectorAll('details.{kind}')].reduce(
+        ([folded, all], box) => [folded + !box.open, all + 1], [0, 0])""")
+
+
+def test_editions(browser):
+    page = ready(browser, "")
+    claim(folded(page, "fold")[0] == 0 and folded(page, "box")[0] == 0,
+          "the full edition folds nothing")
+    page.click(".editions button[value=short]")
+    plumbing, backward = folded(page, "plumbing"), folded(page, "backward")
+    claim(plumbing[0] == plumbing[1] > 0 and backward[0] == 0 < backward[1],
+          "the short edition folds plumbing, but no backward pass",
+          (plumbing, backward))
+    claim(folded(page, "box")[0] == folded(page, "box")[1] > 0, "and boxes")
+    claim(page.run("location.search") == "?short", "the address says so")
+    claim(page.run("document.querySelector('.steps a').search") == "?short",
+          "so do the links to other pages")
+    page = ready(browser, "")
+    claim(folded(page, "plumbing")[0] > 0, "the choice is remembered")
+    page = ready(browser, "?forward#softmax_backward")
+    backward = folded(page, "backward")
+    claim(backward[0] == backward[1] - 1,
+          "in the edition without backward passes one unfolds if the address leads "
+          "into it", backward)
+    claim(page.run("getComputedStyle(document.querySelector('nav.way')).display")
+          == "flex" and page.text("nav.way a:last-child") == "Next: Several heads",
+          "a line at the bottom leads along the route", page.text("nav.way"))
+    page.click(".editions button[value=full]")
+    claim(folded(page, "fold")[0] == 0 and page.run(
+        "getComputedStyle(document.querySelector('nav.way')).display") == "none",
+        "the full edition unfolds all, and has no such line")
+
+
 def main():
     with Browser() as browser:
-        page = browser.open((DOCS / "02-attention.html").as_uri())
-        page.until("document.readyState === 'complete' && window.TEXTS === undefined "
-                   f"&& document.querySelector('{SEARCH}') !== null")
+        page = ready(browser, "")
         test_search(page)
         test_blanks(page)
+        test_editions(browser)
     print(f"{counts[True]} passed, {counts[False]} failed")
     sys.exit(counts[False] > 0)
 

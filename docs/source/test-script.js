@@ -11,7 +11,8 @@ const fs = require("fs"), path = require("path"), vm = require("vm");
 const any = new Proxy(function () {}, {
     get: () => any, set: () => true, apply: () => any, construct: () => any,
 });
-const page = vm.createContext({ document: any, window: any });
+const page = vm.createContext({ document: any, window: any,
+    location: { search: "", hash: "", pathname: "/index.html", origin: "" } });
 for (const name of ["script.js", "texts.js"])
     vm.runInContext(fs.readFileSync(path.join(__dirname, "..", name), "utf8"), page);
 const FOUND = vm.runInContext("FOUND", page), MOST = vm.runInContext("MOST", page);

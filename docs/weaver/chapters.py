@@ -7,6 +7,7 @@ from common import DOCS, fail, read
 from cut import LAST
 from directives import DIRECTIVES, directives, run
 from figures import figure
+from folds import END, folds, is_heading
 from prose import anchor_of, contract, contract_of, set_formulas
 
 
@@ -31,38 +32,53 @@ def boxes(book, chapter):
     return found
 
 
+def prose_markdown(book, block, below, beside):
+    """A block of prose without its heading; `beside` stands below it, and what is a
+    contract of the code below comes last."""
+    lines, last = block.lines[:], []
+    if is_heading(block):
+        lines[0] = ""
+    if below and below.kind == "code" and below.touches:
+        last = contract_of(block.lines)
+        lines = lines[:len(lines) - len(last)]
+    out = [book.prose("\n".join(set_formulas(lines, block.line))),
+           book.prose(beside)]
+    if last:
+        out.append("::: contract\n" + book.prose("\n".join(set_formulas(
+            contract(last).split("\n"), block.line + len(lines)))) + "\n:::")
+    return "\n\n".join(out)
+
+
+def block_markdown(book, block, below, beside):
+    where = f"transformer.c:{block.line}"
+    make = {
+        "prose": lambda: prose_markdown(book, block, below, beside),
+        "deviation": lambda: "::: deviation\n" + book.link(block.text()) + "\n:::",
+        "figure": lambda: figure(book, block.text(), where),
+        "run": lambda: run(book, block.text(), where),
+        "code": lambda: book.listing(block),
+    }
+    return make.get(block.kind, str)()  # a mark is not shown
+
+
 def chapter_markdown(book, chapter):
     added = boxes(book, chapter)
-    headings, section, out = iter(chapter.headings), None, []
+    headings, section, out, open_fold = iter(chapter.headings), None, [], None
     following = chapter.blocks[1:] + [None]
-    for block, below in zip(chapter.blocks, following):
-        where = f"transformer.c:{block.line}"
-        if block.kind == "prose":
-            lines = block.lines[:]
-            if lines[0].startswith("#"):
-                out.append(book.prose(added.get(f"after {section}", "")))
-                _, section, anchor = next(headings)
-                out.append(f"{lines[0]} {{#{anchor}}}")
-                lines[0] = ""
-            last = []
-            if lines and below and below.kind == "code" and below.touches:
-                last = contract_of(block.lines)
-                lines = lines[:len(lines) - len(last)]
-            out.append(book.prose("\n".join(set_formulas(lines, block.line))))
-            if block.lines[0].startswith("#"):
-                out.append(book.prose(added.get(f"with {section}", "")))
-            if last:
-                out.append("::: contract\n" + book.prose("\n".join(
-                    set_formulas(contract(last).split("\n"),
-                                 block.line + len(lines)))) + "\n:::")
-        elif block.kind == "deviation":
-            out.append("::: deviation\n" + book.link(block.text()) + "\n:::")
-        elif block.kind == "figure":
-            out.append(figure(book, block.text(), where))
-        elif block.kind == "run":
-            out.append(run(book, block.text(), where))
-        else:
-            out.append(book.listing(block))
+    for block, fold, below in zip(chapter.blocks, folds(chapter), following):
+        if open_fold and fold is not open_fold:
+            out.append(END)
+        beside = ""
+        if is_heading(block):
+            out.append(book.prose(added.get(f"after {section}", "")))
+            _, section, anchor = next(headings)
+            out.append(f"{block.lines[0]} {{#{anchor}}}")
+            beside = added.get(f"with {section}", "")
+        if fold and fold is not open_fold:
+            out.append(fold.begin())
+        open_fold = fold
+        out.append(block_markdown(book, block, below, beside))
+    out += [END] if open_fold else []
     out.append(book.prose(added.get(f"after {section}", "")))
     if "byhand" in added:
         out.append(f"## By hand {{#{anchor_of(chapter, 'By hand')}}}\n"

@@ -26,6 +26,7 @@ counts = {True: 0, False: 0}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
 LATER = "texts.js"  # what the script loads when the search is first used
+EDITION = re.compile(r"\?(forward|short|full)(?=#|$)")  # of a page, in a link
 LIVE = "live.html"  # has a script and a test of its own
 
 
@@ -178,7 +179,7 @@ def check_links(pages):
         for link in page.links + page.loaded:
             if link in page.links and re.match("(https?|mailto):", link):
                 continue
-            target, _, anchor = unquote(link).partition("#")
+            target, _, anchor = EDITION.sub("", unquote(link)).partition("#")
             file = (path.parent / target).resolve() if target else path
             if link.startswith("/") or not file.is_file() \
                     or anchor and file.name != LIVE \

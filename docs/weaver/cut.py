@@ -9,7 +9,8 @@ from common import fail
 
 
 class Block:
-    """Lines of one kind: prose, code, deviation, figure or run."""
+    """Lines of one kind: prose, code, deviation, figure or run; or a mark, plumbing
+    or core, which says what the lines behind it are."""
 
     def __init__(self, kind, line, text=None):
         self.kind, self.line, self.lines = kind, line, [text] if text else []
@@ -58,8 +59,8 @@ def read_blocks(found):
             return blocks[-1]
 
         kind, argument = source_file.marker(line, f"transformer.c:{number}")
-        if kind in ("figure", "run", "deviation"):
-            block = begin(kind, argument)
+        if kind in ("figure", "run", "deviation", "plumbing", "core"):
+            block = begin(kind, "core" if kind == "core" else argument)
             block = block if kind == "deviation" else None
         elif line.startswith("//"):
             if not re.match("// |//$", line):

@@ -31,9 +31,10 @@ def pandoc(markdown, name, book):
     return finish(body, book)
 
 
-BOXES = {"tutorial": '<a href="articles.html">Where a tutorial differs</a>',
-         "elsewhere": "Where other programs differ",
-         "deviation": '<a href="deviations.html">Different from the paper</a>'}
+BOXES = {"tutorial": ("Where a tutorial differs", "articles.html", "the map"),
+         "elsewhere": ("Where other programs differ", "", ""),
+         "deviation": ("Different from the paper", "deviations.html",
+                       "all departures")}
 
 
 def finish_listing(found, book):
@@ -79,6 +80,25 @@ def permalink(found):
                             f'><a href="#{section}">{title}</a></h{level}>')
 
 
+def boxes(body, name):
+    """The divs of that class as boxes that can be folded."""
+    label, to, more = BOXES[name]
+    link = f' <a href="{to}">({more})</a>' if to else ""
+    begin = f'<div class="{name}">'
+    while begin in body:
+        before, _, rest = body.partition(begin)
+        depth, end = 1, 0
+        while depth:
+            tag = re.compile("<(/?)div").search(rest, end)
+            depth += -1 if tag[1] else 1
+            end = tag.end()
+        inside, after = rest[:tag.start()], rest[tag.end() + 1:]
+        inside = re.sub("</p>\\s*$", f"{link}</p>\n", inside) if link else inside
+        body = f'{before}<details class="box {name}" open><summary>{label}' \
+            f"</summary>\n{inside}</details>{after}"
+    return body
+
+
 def finish(body, book=None):
     """What pandoc leaves to us: anchors, boxes, folded answers."""
     body = re.sub(r'<div class="sourceCode" id="cb\d+"'
@@ -98,10 +118,8 @@ def finish(body, book=None):
                   f'{m[1].replace("_", "-")}">{m[0]}</a>'
                   if list((DOCS / "exercises").glob(
                       f"??-{m[1].replace('_', '-')}.md")) else m[0], body)
-    for name, label in BOXES.items():
-        body = body.replace(f'<div class="{name}">',
-                            f'<div class="box {name}" role="note">'
-                            f'<p class="label">{label}</p>')
+    for name in BOXES:
+        body = boxes(body, name)
     body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',
                   r"<details><summary>Answer</summary>\1</details></li>",
                   body, flags=re.DOTALL)

@@ -14,7 +14,7 @@ from figures import check_used
 from finish import headings_of, pandoc
 from page import TITLE
 from prose import contract
-from start import index_page
+from start import index_page, shortest_route
 
 
 POINTS_UP = re.compile(r"(The same|Both|Its)\b|.*\. Both\b")
@@ -109,7 +109,6 @@ def articles_page(book):
     return "\n".join(out)
 
 
-
 def pages_of(book):
     """(name, title, Markdown) of every page, in their order."""
     pages = [("index", TITLE, index_page(book))]
@@ -148,5 +147,5 @@ def woven(book):
     sections.append(("terms", "", 1, "Index of terms", ""))
     return pages, {
         "script.js": finding.script(read("source/script.js"), finding.entries(
-            book, terms, sections, contract)),
+            book, terms, sections, contract), shortest_route(book)),
         "texts.js": texts.script(pages)}

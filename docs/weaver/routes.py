@@ -1,10 +1,11 @@
 """How long it takes to read a chapter, and ways through the book."""
 
 import html
+import re
 
 from blanks import BLANK
 from common import fail, raw, read
-from cut import definitions
+from folds import is_heading, of_edition
 
 WORDS, LINES = 150, 10  # read in a minute: words of prose, lines of code
 
@@ -17,10 +18,13 @@ def minutes(blocks):
     return words / WORDS + lines / LINES
 
 
-def chapter_minutes(chapter):
-    """The same of a chapter with its boxes, blanks and questions."""
-    more = BLANK.sub("number", read(f"source/{chapter.page}.md")).split()
-    return minutes(chapter.blocks) + len(more) / WORDS
+def chapter_minutes(chapter, edition="full"):
+    """The same of a chapter with its blanks and questions and, in the full edition,
+    its boxes."""
+    more = BLANK.sub("number", read(f"source/{chapter.page}.md"))
+    if edition != "full":
+        more = re.sub(r"^(:+) \w+\n.*?^\1$", "", more, flags=re.DOTALL | re.MULTILINE)
+    return minutes(of_edition(chapter, edition)) + len(more.split()) / WORDS
 
 
 def to_five(duration):
@@ -28,54 +32,60 @@ def to_five(duration):
     return 5 * max(1, round(duration / 5))
 
 
-def section_blocks(chapter, anchor):
-    """The blocks of a section, without those of the sections within it."""
+def section_blocks(chapter, anchor, blocks):
+    """Those of the blocks that stand in a section, without the sections within it."""
     headings, here, found = iter(chapter.headings), None, []
     for block in chapter.blocks:
-        if block.kind == "prose" and block.lines[0].startswith("#"):
+        if is_heading(block):
             here = next(headings)[2]
         if here == anchor:
             found.append(block)
     if not found:
         fail(f"source/index.md: {chapter.page} has no section {anchor}")
-    return found
+    return [block for block in found if block in blocks]
 
 
-def forward_only(blocks):
-    """Blocks without the backward passes and what derives them: the prose
-    between the code before and such a function, in one section."""
-    kept, backward = [], False
-    for block in reversed(blocks):
-        heading = block.kind == "prose" and block.lines[0].startswith("#")
-        if block.kind == "code":
-            backward = any(name.endswith("_backward")
-                           for name, *_ in definitions(block))
-        if not backward or heading:
-            kept.append(block)
-        backward = backward and not heading
-    return kept
+def place_minutes(book, place, edition):
+    """How long PAGE, PAGE#SECTION or PAGE#figure-NAME takes in an edition. A picture
+    takes a minute, and so does a page that is not a chapter."""
+    page, _, anchor = place.partition("#")
+    chapter = {c.page: c for c in book.chapters}.get(page)
+    if not chapter or anchor.startswith("figure-"):
+        return 1
+    if not anchor and edition != "forward":
+        return chapter_minutes(chapter, edition)
+    blocks = of_edition(chapter, edition)
+    return minutes(section_blocks(chapter, anchor, blocks) if anchor else blocks)
 
 
-def route(book, kind, places):
-    """A way through the book: how long it takes, and a link to each chapter on
-    it. A place is PAGE or PAGE#SECTION; without any, it is the whole book.
-    "forward" leaves out backward passes, boxes and questions; "all" does not."""
-    chapters, total, stops = {c.page: c for c in book.chapters}, 0, {}
-    for place in places.split() or chapters:
-        page, _, section = place.partition("#")
-        if page not in chapters:
-            fail(f"source/index.md: there is no chapter {page}")
-        chapter = chapters[page]
-        blocks = section_blocks(chapter, section) if section else chapter.blocks
-        if kind == "forward":
-            total += minutes(forward_only(blocks))
-        else:
-            total += minutes(blocks) if section else chapter_minutes(chapter)
-        to = f"{page}.html" + (f"#{section}" if section else "")
-        name = "+" if chapter.number is None else chapter.number
-        stops.setdefault(page, f'<a href="{to}" aria-label="'
-                         f'{html.escape(chapter.label)}">{name}</a>')
-    hours = f"{round(total / 60)} hours" if total > 90 else \
-        f"{to_five(total)} minutes"
-    return raw(f'<p class="stops"><span class="minutes">{hours}</span>\n'
-               + "\n".join(stops.values()) + "</p>")
+def address(book, place, edition):
+    page, _, anchor = place.partition("#")
+    shown = f"?{edition}" if page in [c.page for c in book.chapters] else ""
+    return f"{page}.html{shown}" + (f"#{anchor}" if anchor else "")
+
+
+def stops_of(book, edition, text):
+    """(minute, title, address) of the stops of a route, and how long it takes. Each
+    line of the text is a stop: "PLACE…: title"."""
+    stops, total = [], 0
+    for line in text.strip().splitlines():
+        places, _, title = line.strip().partition(": ")
+        stops.append((total, title, address(book, places.split()[0],
+                                               edition)))
+        total += sum(place_minutes(book, place, edition)
+                     for place in places.split())
+    return stops, total
+
+
+def route(book, edition, text):
+    """A way through the book in an edition: how long it takes, and its stops, each
+    with the minute at which it is reached. Without stops it is the whole book."""
+    stops, total = stops_of(book, edition, text)
+    if not stops:
+        total = sum(chapter_minutes(c, edition) for c in book.chapters)
+    whole = f"{round(total / 60)} hours" if total > 90 else f"{round(total)} minutes"
+    items = [f'<li><a href="{html.escape(to)}">{html.escape(title)}</a> '
+             f'<span class="minutes">{int(at) // 60}:{int(at) % 60:02}</span></li>'
+             for at, title, to in stops]
+    return raw(f'<p class="minutes">{whole}</p>\n' + (
+        '<ol class="stops">\n' + "\n".join(items) + "\n</ol>" if items else ""))

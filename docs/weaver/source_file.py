@@ -15,7 +15,7 @@ class Broken(Exception):
 
 # What follows the kind of a marker, a line "//@ KIND ARGUMENT".
 MARKERS = {"chapter": r"\w+", "exercise": r"\w+", "end": "", "figure": r"\S+( instead)?",
-           "run": ".+", "deviation": ""}
+           "run": ".+", "deviation": "", "plumbing": ".+", "core": ""}
 
 
 def marker(line, place):

@@ -8,7 +8,7 @@ from common import fail, raw, read
 from cut import LAST
 from directives import directives, output
 from figures import records
-from routes import WORDS, chapter_minutes, route, to_five
+from routes import WORDS, chapter_minutes, route, stops_of, to_five
 
 
 def contents_list(book, text):
@@ -16,18 +16,19 @@ def contents_list(book, text):
     text has a line "PAGE: promise" for each."""
     promises = dict(line.split(": ", 1) for line in text.splitlines())
     rows = [("" if c.number is None else c.number, c.page,
-             c.label if c.number is None else c.title, chapter_minutes(c))
+             c.label if c.number is None else c.title,
+             [to_five(chapter_minutes(c, edition)) for edition in ("short", "full")])
             for c in book.chapters]
     words = last_chapter(book, figures=False).split()
-    rows.append(("", *LAST, len(words) / WORDS))
+    rows.append(("", *LAST, [to_five(len(words) / WORDS)]))
     if list(promises) != [page for _, page, *_ in rows]:
         fail("source/index.md: @contents needs one promise for each chapter, "
              "in the order of the chapters")
     items = [f'<li><span class="number">{number}</span> '
              f'<a href="{name}.html">{html.escape(title)}</a> '
              f'<span class="promise">{html.escape(promises[name])}</span> '
-             f'<span class="minutes">{to_five(duration)} min</span></li>'
-             for number, name, title, duration in rows]
+             f'<span class="minutes">{", ".join(map(str, durations))} min</span></li>'
+             for number, name, title, durations in rows]
     return raw('<ul class="chapters">\n' + "\n".join(items) + "\n</ul>")
 
 
@@ -41,12 +42,20 @@ def translation():
                f'<dd lang="fr">{html.escape(written)}</dd>\n</dl>')
 
 
+ROUTE = r"@route (forward|short|full)((?:\n +\S.*)*)"
+
+
+def shortest_route(book):
+    """(minute, title, address) of the stops of the first route."""
+    return stops_of(book, *re.search(ROUTE, read("source/index.md")).groups())[0]
+
+
 def index_page(book):
     """The first page: what it is, for whom, ways through it, the chapters."""
     make = {
         r"run (.+)": lambda m: output(book, m[1], "source/index.md"),
         r"translation": lambda m: translation(),
-        r"route (forward|all)(.*(?:\n +\S.*)*)": lambda m: route(book, m[1], m[2]),
+        ROUTE[1:]: lambda m: route(book, m[1], m[2]),
         r"contents\n((?:\d*.+: .+\n)+)": lambda m: contents_list(book, m[1]),
     }
     text = read("source/index.md")

@@ -119,6 +119,10 @@ refused "a formula in a sentence that cannot be read" \
 
 in_chapter '// See chapter 16.'
 refused "a chapter that does not exist" "there is no chapter 16"
+in_chapter '//@ core'
+refused "an end of plumbing that has not begun" "where nothing is plumbing"
+in_chapter '//@ plumbing'
+refused "plumbing that nobody says what it does" "unknown marker: //@ plumbing"
 in_chapter '// ## Letters'
 refused "two sections of one name in a chapter" "two sections named"
 plant
