@@ -143,7 +143,9 @@ def gradient_box():
               text(path[1][0] + 34, path[1][1] + 8, "length "
                    + number(lengths[1]) + ":", "start", 11),
               text(path[1][0] + 34, path[1][1] + 22, "removed", "start", 11),
-              text(path[3][0] + 7, path[3][1] + 36, "rest, length "
+              text(path[3][0] + 7, path[3][1] + 30, "rest,", "start",
+                   fill="gradient", bold=True),
+              text(path[3][0] + 7, path[3][1] + 44, "length "
                    + number(lengths[2]), "start", fill="gradient", bold=True),
               text(middle[0] - 12, middle[1] - 8, "dn", "end", fill="gradient",
                    bold=True)]
@@ -173,7 +175,7 @@ def gradient_paths():
 
 
 def norm_backward():
-    """The backward pass of a norm, in the numbers worked out above. From dn its mean
+    """The backward pass of a norm, in the numbers worked out below. From dn its mean
     is taken, which is its part along (1,1,1,1), and its part along n; the rest goes
     on. The box shows the same in space: the parts are at right angles, and dn is the
     diagonal. Below, the three ways from dn to the first number of dx.

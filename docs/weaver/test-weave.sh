@@ -119,7 +119,9 @@ refused "a formula in a sentence that cannot be read" \
 
 in_chapter '// See chapter 16.'
 refused "a chapter that does not exist" "there is no chapter 16"
-in_chapter '//@ core'
+plant
+awk '{ print } /^\/\/ ## Dropout$/ { print "//\n//@ core" }' "$root/transformer.c" \
+    > "$copy/transformer.c"
 refused "an end of plumbing that has not begun" "where nothing is plumbing"
 in_chapter '//@ plumbing'
 refused "plumbing that nobody says what it does" "unknown marker: //@ plumbing"

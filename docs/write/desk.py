@@ -243,7 +243,7 @@ def status():
     student = tool.student_regions(tool.student_file())
     return {"states": {name: tool.state_of(e, student)
                        for name, e in exercises.items()},
-            "notes": tool.read_notes() or {}}
+            "notes": {"hints": {}, **(tool.read_notes() or {})}}
 
 
 # ------------------------------------------------------------------------- tasks

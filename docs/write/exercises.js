@@ -134,7 +134,7 @@ function openEditor() {
 }
 
 function showHints() {
-  const count = (notes && notes.hints[page.name]) || 0;
+  const count = notes?.hints[page.name] || 0;
   $("hints").replaceChildren(...page.hints.slice(0, count).map((html, k) => {
     const box = make("section", {className: "hint-box"}, make("h3", {}, `Hint ${k + 1} of ${page.hints.length}`));
     box.insertAdjacentHTML("beforeend", html);
@@ -242,8 +242,8 @@ function check() {
 
 async function moreHints() {
   if (isOff($("hint"))) return;
-  const count = ((notes && notes.hints[page.name]) || 0) + 1;
-  notes = notes || {hints: {}, passed: {}, stub: ""};
+  const count = (notes?.hints[page.name] || 0) + 1;
+  notes ??= {hints: {}};
   notes.hints[page.name] = count;
   keep("notes", notes);
   showHints();
