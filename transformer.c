@@ -831,6 +831,7 @@ void dropout(Mat x, Dropout d) {
 // key and value (chapter 3). In this chapter these are given.
 //
 //@ figure mixture
+//@ panel stage=decoder.1.cross_attention.weights&flow-head=1
 //
 // (This example will return in later chapters. Its numbers come from the model
 // of chapter 13, which did not see this sentence in training. The picture on
@@ -1201,6 +1202,7 @@ void attention_backward(Head d, Head a) {
 // [section 3.2.2]
 //
 //@ figure mixture-heads
+//@ panel stage=decoder.1.cross_attention.joined
 //
 // $$ c_h = \operatorname{attention}(x W_h^Q, y W_h^K, y W_h^V) $$
 //
@@ -1525,6 +1527,8 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //     the   red   car   is   fast   end
 //      93    84    25   63     42     2      six rows of the English table
 //
+//@ panel stage=source.embedding
+//
 // Words that are used alike end up with similar rows. In our trained model, the
 // row closest in direction to that of "red" is that of "green" (their cosine is
 // 0.55), followed by "blue" (0.50), while "car" is at 0.17. Closest to "la" are
@@ -1693,6 +1697,8 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 //     z        -3      -2      -1      0      1      2      3
 //     relu      0       0       0      0      1      2      3
 //     gelu   -0.004  -0.046  -0.159    0    0.841  1.954  2.996
+//
+//@ panel stage=encoder.0.feed_forward.active
 
 //@ deviation
 // GELU is offered alongside the paper's ReLU.
@@ -1814,6 +1820,8 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // gradients have a direct path back to the first layer. *Layer normalization*
 // brings the D numbers of each position back to mean 0 and variance 1, so that
 // no layer drives the next out of its range.
+//
+//@ panel stage=encoder.0.self_attention.n
 //
 // ## Layer normalization
 //
@@ -2097,6 +2105,8 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 // and in the decoder, is made of two or three sub-layers. A sub-layer is
 // attention or the feed-forward network with a residual connection around it:
 // enter, do the work, leave (chapter 6).
+//
+//@ panel stage=encoder.0.self_attention.residual
 
 typedef struct {
     MultiHead multi_head;
@@ -2304,6 +2314,7 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //     value  ← encoder       what does it say?
 //
 //@ figure decoder-layer
+//@ panel stage=decoder.0.cross_attention.weights
 //
 // The weights of cross-attention have a row for each target word and a column
 // for each source word. When the model has learned to translate, they show
@@ -2801,6 +2812,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //     1 1 1 0 0
 //
 //@ figure masks instead
+//@ panel stage=decoder.0.self_attention.weights
 
 // The first token numbers are special: 0 is the pad, 1 the start and 2 the end
 // of a sentence (elsewhere often called BOS and EOS), 3 an unknown word. The
@@ -2902,6 +2914,8 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //     [la] [voiture] [rouge]                tokens
 //     64 151 112 2                          numbers; 2 is the end token
 //     64 151 112 2 0 0                      a row of a batch: 0 is padding
+//
+//@ panel stage=source.embedding&panel=sentence
 //
 // From a file to a batch there are five steps:
 //
@@ -3919,6 +3933,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // cross-entropy without it is reported as well.
 //
 // Padding is not counted. The loss of a batch is the mean over its tokens.
+//
+//@ panel stage=output.loss&target=la+voiture+verte+est+rapide
 
 typedef struct {
     double loss;          // sum over the tokens, as trained (smoothed)
@@ -4478,6 +4494,8 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 //                            cached values:  ·     ·     ·       added)
 //
 //@ figure cache instead
+//
+//@ panel tab=look&at=2&hide=source,attention,save,model
 //
 // The cache is exact, not an approximation. The tests decode step by step and
 // compare each step's logits with those of the whole sentence at once.

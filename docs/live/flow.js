@@ -101,7 +101,7 @@ async function computeSentence() {
   if (step) flow.at = Math.max(0, flow.steps.findIndex(({way, name}) =>
     way === step.way && name === step.name));
   else flow.at = stepInAddress();
-  flow.head = Math.min(flow.head, sizeOf("heads") - 1);
+  flow.head = Math.min(countIn(state.get("flow-head")), sizeOf("heads") - 1);
   fillParts();
   await showSentence();
 }
@@ -347,6 +347,7 @@ function beginFlow() {
   $("flow-step").oninput = () => quietly(goToStep(Number($("flow-step").value)));
   $("flow-part").onchange = () => quietly(goToStep(Number($("flow-part").value)));
   $("flow-head").onchange = () => {
+    remember("flow-head", $("flow-head").value, "0");
     flow.head = Number($("flow-head").value);
     flow.chosen = null;
     quietly(showSentence());

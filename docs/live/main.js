@@ -60,7 +60,7 @@ function download(name, content, type) {
 
 // ---------------------------------------------------------------- the page
 
-const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes"];
+const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
 function showTab(name) {
@@ -118,6 +118,18 @@ function missing() {
   return typeof DecompressionStream === "undefined" ? "DecompressionStream" : "";
 }
 
+// In a panel of the book the page shows one step and what leads to its neighbours;
+// the book hears how high it is. "panel=sentence": and the sentence.
+function beginPanel() {
+  if (!state.has("panel")) return;
+  document.body.classList.add("panel");
+  $("whole").target = "_top";
+  if (state.get("panel") !== "sentence")
+    document.querySelector("[data-part=sentence]").hidden = true;
+  new ResizeObserver(() => parent.postMessage({height: document.body.offsetHeight}, "*"))
+    .observe(document.body);
+}
+
 let program;   // the compiled module, of which every Engine makes an instance
 
 async function beginPage() {
@@ -127,6 +139,7 @@ async function beginPage() {
       "A newer Chrome, Edge, Firefox or Safari has it.");
     return;
   }
+  beginPanel();
   program = await WebAssembly.compile(await unpacked("live.wasm"));
   beginTabs();
   beginLook();

@@ -949,21 +949,39 @@ def test_links(browser):
     live = sentence(browser)
     text = "".join(path.read_text(encoding="utf-8")
                    for path in (build.ROOT / "docs" / "source").glob("*.md"))
-    links = [parse_qsl(link) for link in re.findall(r"\(live\.html#(.*?)\)", text)]
+    panels = re.findall(r"^//@ panel (.*)", (build.ROOT / "transformer.c").read_text(
+        encoding="utf-8"), re.MULTILINE)
+    links = [parse_qsl(link) for link in
+             re.findall(r"\(live\.html#(.*?)\)", text) + panels]
     values = {"tab": {"train", "look", "head"}, "task": set(live.run("Object.keys(TASKS)")),
               "break": set(live.run("Object.keys(BREAKS)")),
               "hide": set(live.run("[...document.querySelectorAll('[data-part]')]"
                                    ".map(part => part.dataset.part)")),
               "kind": set(live.run("Object.keys(KINDS)")),
-              "way": {"forward", "backward", "adam"},
+              "way": {"forward", "backward", "adam"}, "panel": {"sentence"},
               "stage": set(live.run("[...flow.stages.keys()]"))}
     free = set(live.run("options.map(option => option.name)")) \
-        | {"step", "source", "layer", "head", "at", "word", "sentence", "target"}
+        | {"step", "source", "layer", "head", "at", "word", "sentence", "target",
+           "flow-head"}
     wrong = [(key, value) for link in links for key, value in link
              if key not in free
              and not set(value.split(",")) <= values.get(key, set())]
     claim(links and not wrong, f"the page knows what {len(links)} links of the "
           "book ask for", wrong)
+
+
+def test_panel(browser):
+    """What a chapter of the book shows of this page."""
+    live = sentence(browser, "#stage=decoder.1.cross_attention.weights&flow-head=1&panel")
+    shown = live.run("[...document.querySelectorAll('header, h1, footer a, #flow-source,"
+                     "#flow-matrices')].filter(one => one.getClientRects().length)"
+                     ".map(one => one.id)")
+    claim(shown == ["flow-matrices", "whole"],
+          "a panel shows a step and leads to the whole page", shown)
+    car = live.run("[...document.querySelectorAll('#flow-matrices td')]"
+                   ".map(cell => cell.textContent)")
+    claim(any(text.startswith("0.72") for text in car),
+          "chapter 2's begins with the weights of the text: 0.72 for car", car[:30])
 
 
 def test_lacking(browser):
@@ -1031,6 +1049,7 @@ def main():
         test_flow_numbers(browser)
         test_flow_single(browser)
         test_flow_changes(browser)
+        test_panel(browser)
         test_lacking(browser)
         test_quiet(browser)
     print(f"{counts[True]} passed, {counts[False]} failed")

@@ -23,7 +23,7 @@ const TASKS = {
   },
 };
 
-// The other options are folded.
+// Come before the other options, and are named while all are folded.
 const FIRST = ["layers", "d-model", "heads", "dropout", "norm", "positions", "lr",
   "steps", "seed"];
 
@@ -160,6 +160,8 @@ async function showPair() {
 // What follows from the options: the command, and whether they are in use.
 function showOptions() {
   $("own").hidden = $("task").value !== "own";
+  $("settings-now").textContent =
+    FIRST.filter(name => valueOf(name)).map(name => `${name} ${valueOf(name)}`).join(", ");
   showCommand();
   quietly(showPair());
   $("changed").hidden = !current || current.steps === 0
@@ -469,8 +471,10 @@ function beginFields() {
   for (const [value, {name}] of Object.entries(TASKS))
     $("task").append(make("option", {value}, name));
   $("task").value = keyIn(TASKS, state.get("task")) || "reverse";
-  for (const option of options)
-    $(FIRST.includes(option.name) ? "options" : "more-options").append(field(option));
+  const isFirst = ({name}) => FIRST.includes(name);
+  $("options").append(...[...options.filter(isFirst),
+    ...options.filter(option => !isFirst(option))].map(field));
+  $("settings").open = options.some(({name}) => state.has(name));
   const breaks = (state.get("break") || "").split(",");
   for (const [key, {name}] of Object.entries(BREAKS)) {
     const box = make("input", {type: "checkbox", id: "break-" + key,

@@ -488,11 +488,40 @@ function addRoute(base) {
     show();
 }
 
+// ------------------------------------------------------------- the panels
+
+// A step of the live page in the text. It is loaded when its place comes into sight,
+// and says how high it is.
+function addPanels(base) {
+    const places = [...document.querySelectorAll(".panel")];
+    if (!places.length)
+        return;
+    const seen = new IntersectionObserver(entries => {
+        for (const { target, isIntersecting } of entries) {
+            if (!isIntersecting)
+                continue;
+            seen.unobserve(target);
+            const frame = element("iframe");
+            frame.title = "The same in the running model";
+            frame.src = `${base}live.html#${target.dataset.state}&panel`;
+            target.append(element("p", "", "The same in the running model. Point at a "
+                + "number, change it, go on:"), frame);
+        }
+    }, { rootMargin: "200px" });
+    places.forEach(place => seen.observe(place));
+    window.addEventListener("message", ({ source, data }) => {
+        for (const frame of document.querySelectorAll(".panel iframe"))
+            if (frame.contentWindow === source && data.height > 0)
+                frame.style.height = `${Math.ceil(data.height)}px`;
+    });
+}
+
 const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
 addRoute(BASE);
+addPanels(BASE);
 addContracts();
 addBlanks();
 followContents();

@@ -117,12 +117,22 @@ def test_editions(browser):
         "the full edition unfolds all, and has no such line")
 
 
+def test_panel(browser):
+    page = ready(browser, "")
+    claim(page.run("document.querySelector('.panel iframe')") is None,
+          "a page comes without its panel")
+    page.run("document.querySelector('.panel').scrollIntoView()")
+    claim(page.until("document.querySelector('.panel iframe')?.style.height", 60),
+          "the panel comes when it is in sight, and says how high it is")
+
+
 def main():
     with Browser() as browser:
         page = ready(browser, "")
         test_search(page)
         test_blanks(page)
         test_editions(browser)
+        test_panel(browser)
     print(f"{counts[True]} passed, {counts[False]} failed")
     sys.exit(counts[False] > 0)
 

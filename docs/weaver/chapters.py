@@ -6,7 +6,7 @@ from blanks import with_blanks
 from common import DOCS, fail, read
 from cut import LAST
 from directives import DIRECTIVES, directives, run
-from figures import figure
+from figures import figure, panel
 from folds import END, folds, is_heading
 from prose import anchor_of, contract, contract_of, set_formulas
 
@@ -55,6 +55,7 @@ def block_markdown(book, block, below, beside):
         "prose": lambda: prose_markdown(book, block, below, beside),
         "deviation": lambda: "::: deviation\n" + book.link(block.text()) + "\n:::",
         "figure": lambda: figure(book, block.text(), where),
+        "panel": lambda: panel(block.text()),
         "run": lambda: run(book, block.text(), where),
         "code": lambda: book.listing(block),
     }

@@ -251,8 +251,10 @@ def check_script(pages, book):
           pages["terms.html"].html and f">{html.escape(name)}</span></dt>"
           not in pages["terms.html"].html], f"the index has all {len(terms)} terms")
     loads = r"\bfetch\(|\bimport\(|XMLHttpRequest|\bsrc = [^;]*"
-    claim(re.findall(loads, code) == [f'src = base + "{LATER}"'],
-          f"the script loads {LATER} beside it and nothing else")
+    claim(re.findall(loads, code) == [
+        f'src = base + "{LATER}"',
+        f"src = `${{base}}{LIVE}#${{target.dataset.state}}&panel`"],
+        f"the script loads {LATER} and {LIVE} beside it and nothing else")
 
 
 def check_math(pages, book):

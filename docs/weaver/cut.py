@@ -9,7 +9,7 @@ from common import fail
 
 
 class Block:
-    """Lines of one kind: prose, code, deviation, figure or run; or a mark, plumbing
+    """Lines of one kind: prose, code, deviation, figure, panel or run; or a mark, plumbing
     or core, which says what the lines behind it are."""
 
     def __init__(self, kind, line, text=None):
@@ -59,7 +59,7 @@ def read_blocks(found):
             return blocks[-1]
 
         kind, argument = source_file.marker(line, f"transformer.c:{number}")
-        if kind in ("figure", "run", "deviation", "plumbing", "core"):
+        if kind in ("figure", "panel", "run", "deviation", "plumbing", "core"):
             block = begin(kind, "core" if kind == "core" else argument)
             block = block if kind == "deviation" else None
         elif line.startswith("//"):

@@ -30,6 +30,12 @@ def figure(book, name, where):
                f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
 
 
+def panel(state):
+    """A step of the live page, which the script puts here when the place comes into
+    sight; without it, and on paper, there is nothing."""
+    return raw(f'<div class="panel" data-state="{html.escape(state)}"></div>')
+
+
 def panels(picture):
     """The SVGs of a picture, for a page: side by side if there is room, and then
     a little larger. The figure describes them."""

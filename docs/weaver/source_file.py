@@ -15,7 +15,8 @@ class Broken(Exception):
 
 # What follows the kind of a marker, a line "//@ KIND ARGUMENT".
 MARKERS = {"chapter": r"\w+", "exercise": r"\w+", "end": "", "figure": r"\S+( instead)?",
-           "run": ".+", "deviation": "", "plumbing": ".+", "core": ""}
+           "run": ".+", "deviation": "", "plumbing": ".+", "core": "",
+           "panel": r"\S+"}
 
 
 def marker(line, place):
