@@ -28,8 +28,13 @@
 //
 // ## The model in one picture
 //
-// You need not know these boxes yet. Attention is explained in chapters 2 and
-// 3, embedding in chapter 4, feed-forward in 5, norm in 6, and masks in 9.
+// You need not know these boxes yet. In short: an *embedding* makes a vector of
+// each word, D numbers from a learned table, and adds numbers for its place.
+// *Attention* lets the positions of a sentence fetch from each other (chapters 2
+// and 3). The *feed-forward network* changes the vector of each position by
+// itself: a matrix product, a bend, another product. A *norm* keeps the numbers
+// in range. A *mask* hides padding and words that are not written yet. *Dropout*
+// is noise that is added in training only.
 //
 //        source                           target, after "start"
 //          │ (B,S)                           │ (B,T)
@@ -119,7 +124,7 @@
 //     dx_i = Σ_j dy_j ∂y_j/∂x_i
 //
 // Here ∂y_j/∂x_i says how fast y_j grows with x_i while the rest of x is held
-// fixed. If each x_i grows by a small e_i, the loss grows by Σ_i dx_i e_i.
+// fixed. If each x_i grows by a small h_i, the loss grows by Σ_i dx_i h_i.
 //
 // The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. We never
 // build it. If the step is a matrix product, multiplying by the Jacobian is
@@ -230,8 +235,7 @@ infinities and NaN mean something here"
 // memory: from chapter 2 on, the code reads like formulas.
 //
 // In a hurry? Read "Matrices are views", the definition of the matrix product,
-// and the last two sections, on random numbers and dropout; then go on to
-// chapter 2. From "Memory" you need to know only that `arena_mat` returns a
+// and the last section, on dropout; then go on to chapter 2. From "Memory" you need to know only that `arena_mat` returns a
 // fresh matrix and `arena_zeros` a matrix of zeros.
 //
 //@ plumbing numbers are float, and double in the tests
@@ -825,22 +829,25 @@ void dropout(Mat x, Dropout d) {
 // vector, and each position that has something to offer shows a *key* vector
 // and keeps a *value* vector. A query is compared with every key by their dot
 // product, the *score*. The higher it is, the larger the *weight*, the share of
-// that position's value that is fetched. Here the query of the position that
-// writes "la" matches the key of "car" best. In the model, every position has a
-// vector of D numbers (chapter 4), from which learned matrices make its query,
-// key and value (chapter 3). In this chapter these are given.
+// that position's value that is fetched. Here the query comes from the decoder,
+// which has read only "start". The keys and values come from the encoder, whose
+// vectors, one for each English word, already know about the others; the key of
+// "car" matches best. Learned matrices make queries, keys and values of vectors
+// of D numbers (chapters 3 and 4). In this chapter they are given.
 //
 //@ figure mixture
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=1
 //
 // (This example will return in later chapters. Its numbers come from the model
 // of chapter 13, which did not see this sentence in training. The picture on
-// the start page shows the mean of the four attentions.)
+// the start page shows the mean of the four attentions. The other three give
+// 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and "car" 0.72/4 = 0.18.)
 //
-// $$ \operatorname{attention} = \operatorname{softmax}(q k^T / \sqrt{K}) v $$
+// $$ \operatorname{attention} =
+//    \operatorname{softmax}(q k^{\mathrm{T}} / \sqrt{K}) v $$
 //
 // The shapes, for one head and one sentence: T queries, S keys and as many
-// values, each K numbers wide.
+// values, each K numbers wide (16 in our model: D is 64, shared by 4 heads).
 //
 //     q                             (T,K)
 //     k, v                          (S,K)
@@ -876,10 +883,10 @@ void dropout(Mat x, Dropout d) {
 // e⁰. Such scores push softmax towards the corner where one weight is 1 and the
 // others are 0, and in the corner the gradient is zero. Dividing by √K brings
 // the variance back to 1. [section 3.2.1] How much does it matter? Lab 1
-// measures it for 32 keys. At K = 64 the median query gets half the gradient
-// without the division; a few queries that are still undecided keep the mean as
-// high as with it. At K = 512 the median query gets less than a hundredth, and
-// the mean is down to six tenths.
+// measures it for 32 keys. Without the division, at K = 64, half of the queries
+// get less than half of the gradient that they would get with it, but the mean
+// is as high, since a few undecided queries get much. At K = 512 half of them
+// get less than a hundredth, and the mean is down to six tenths.
 //
 // ## What a mask is
 //
@@ -983,7 +990,7 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 //     i             for a query and its row, of the scores and of the result
 //     j             for a key and its column of the scores
-//     p             for what a sum runs over, as in chapter 1
+//     p             for any key of the row; sums run over it
 //     x_j, w_j      for the scaled score and the weight of key j, in one row
 //     dx_j, dw_j    for the gradients of these two
 //
@@ -1151,11 +1158,11 @@ void attention_forward(Head a, Mask mask) {
 //
 // The three rows of dk sum to zero, and that is no accident.
 //
-// How to check it: adding one and the same vector u to all keys adds the
-// constant q_i · u to row i of the scores, which changes no weight and so no
-// loss. But moving all keys by a small u changes the loss by Σ_j dk_j · u. That
-// is 0 for every u: the dk of all keys sum to zero, and the gradient of chapter
-// 3's key bias is exactly zero. The tests check that, and compare every
+// How to check it: let q_i and dk_j be rows. Adding one and the same vector u to
+// all keys adds the constant q_i · u to row i of the scores, which changes no
+// weight and so no loss. But moving all keys by a small u changes the loss by
+// Σ_j dk_j · u. That is 0 for every u: the dk of all keys sum to zero. The key
+// bias of chapter 3 is such a u, so its gradient is exactly zero. The tests check that, and compare every
 // gradient with finite differences, with and without masks and dropout.
 
 // d.q, d.k and d.v are added to; d.out is given; d.weights is room for the
@@ -1494,7 +1501,7 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
     // (4) out = context W + b
     d->context = arena_zeros(arena, s->context.rows, s->context.cols);
     linear_backward(d->context, &dw->output, dout, s->context, &w->output);
-    // (3) heads that share keys add to the same dk and dv: one thread for them
+    // (3) head by head; if some shared keys, one thread would add to their dk
     d->q = arena_zeros(arena, s->q.rows, s->q.cols);
     d->k = arena_zeros(arena, s->k.rows, s->k.cols);
     d->v = arena_zeros(arena, s->v.rows, s->v.cols);
@@ -1728,7 +1735,7 @@ void activation_forward(Mat to, Mat x, int activation) {
 //
 //     z       for a number before the activation
 //     Φ(z)    for the share of a normal distribution below z
-//     x       for the network's input, and in the code for that of any function
+//     x       for the input of the network, and in the code of any function
 //
 //     relu'(z) = 1[z > 0]                       so 1 above zero and 0 below
 //     gelu'(z) = Φ(z) + z Φ'(z)                 by the product rule
@@ -1837,8 +1844,9 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
 //
-// The variance is divided by D, not D-1, and ε is inside the root. Tutorials
-// differ in this; an example tells them apart:
+// The variance is divided by D, not D-1, and ε, which is 1e-5 and keeps a row of
+// equal numbers from being divided by zero, is inside the root. Tutorials differ
+// in this; an example tells them apart:
 //
 //     x  = [1, 0, 0, 0]
 //     μ  = 1/4
@@ -1895,9 +1903,15 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // ignores two changes of a row: adding the same number to every x, and
 // stretching all deviations from the mean. So the loss cannot depend on these
 // changes, and dx has no part in either direction, neither in that of the
-// vector 1 = (1, 1, …, 1) nor in that of n, the normalized row. Let dn be the
-// gradient that reaches n. Then dx is what remains of dn when its parts along 1
-// and along n have been taken away, divided by σ.
+// vector 1 = (1, 1, …, 1) nor in that of n, the normalized row. A small change
+// of x at right angles to both moves neither μ nor σ: n changes by as much,
+// divided by σ. So with dn for the gradient that reaches n, dx is what remains
+// of dn when its parts along 1 and along n have been taken away, divided by σ.
+//
+// The part of a row along 1 is its mean, in every column. Since n has mean 0, it
+// is at right angles to 1, and since its variance is 1 (without ε), n · n = D.
+// So the part of dn along n is n (dn · n)/(n · n), which is n times the mean of
+// all dn_j n_j.
 //
 //@ figure norm-backward
 //
@@ -1935,20 +1949,14 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 //
 //     ∂n_p/∂x_j = rstd (1[j=p] - 1/D)             by the product rule
 //               + (x_p - μ) ∂rstd/∂x_j
+//               = rstd (1[j=p] - 1/D)
+//               - rstd n_p n_j/D                  since (x_p - μ) rstd = n_p
 //
-//     dx_j = rstd dn_j                            through n_j itself
+//     dx_j = Σ_p dn_p ∂n_p/∂x_j
+//          = rstd dn_j                            through n_j itself
 //          - rstd · 1/D Σ_p dn_p                  through μ
 //          - rstd n_j · 1/D Σ_p dn_p n_p          through rstd
 //          = rstd (dn_j - dn_mean - n_j dnn_mean)
-//
-// Two of these steps deserve a second look. ∂σ²/∂x_j looks as if μ had been
-// forgotten, for μ moves too; but that part is -2/D² Σ_p (x_p - μ), and
-// deviations from a mean sum to zero. And in the third path n_p changes with
-// rstd alone:
-//
-//     (x_p - μ) ∂rstd/∂x_j = -(x_p - μ) rstd² n_j/D = -rstd n_p n_j/D
-//
-// Times dn_p and summed over p, that is the last of the three lines.
 //
 // In the code, `dy_n` is dy times n: it holds the products dy_j n_j, because
 // dgain needs their sums over the rows. They serve once more: times the gain,
@@ -2018,7 +2026,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 // Most later models normalize the input of the sub-layer and leave the sum
 // alone, x + sublayer(norm(x)): *pre-norm*. Then one path runs through the
 // whole stack without any norm on it, deep stacks train without trouble, and a
-// final norm is needed at the end.
+// final norm is needed at the end, where the sum is still as it is.
 //
 //          post-norm                     pre-norm
 //
@@ -2151,7 +2159,8 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 //     dx ◄── + ◄──────────────────────────────────┴──── dsum
 //
 // dsum is the gradient of the sum of the two: in pre-norm dout itself, in
-// post-norm what norm_backward makes of it. The straight part is why deep
+// post-norm what norm_backward makes of it. (In pre-norm dh, too, goes back
+// through the norm before it is added.) The straight part is why deep
 // stacks can be trained at all: whatever the sub-layer does to the gradient, a
 // part of it bypasses the sub-layer. In pre-norm this part arrives unchanged;
 // in post-norm it passes through every norm on its way.
@@ -3887,13 +3896,18 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 // ## The loss
 //
-// The logits of a position become probabilities by softmax. The loss is the
-// negative logarithm of the probability given to the expected word, the
+// In training the decoder is given the right translation, one word behind: it
+// reads "start", "la", "voiture" and so on, and at each position the *expected*
+// word is the next one. The logits of a position become probabilities by
+// softmax. The loss is the negative logarithm of the probability given to the expected word, the
 // *cross-entropy*: 0 when the model is sure and right, large when it is sure
 // and wrong. Its unit is the nat (that of the natural logarithm, as in
-// PyTorch). The logarithm of the sum is called log-sum-exp, lse for short.
+// PyTorch). For one token, with the logits z and the expected word y,
 //
 // $$ \operatorname{loss} = -\log p_y = \log \sum_j e^{z_j} - z_y $$
+//
+// The first term, the logarithm of the sum, is called log-sum-exp, lse for
+// short.
 //
 // Three numbers to judge a loss by: a model that knows nothing and finds all V
 // words equally likely has the loss log V (for V = 150 that is 5.01); one that
@@ -3921,6 +3935,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //     q_j          for its share in the target distribution
 //     z_y          for the logit of the expected word
 //
+//     q_j     = (1-ε) 1[j=y] + ε/V
 //     lse     = log Σ_k e^(z_k)
 //     log p_j = z_j - lse
 //     loss    = -Σ_j q_j log p_j
@@ -3932,7 +3947,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // only. With smoothing even a perfect model has a loss above zero, so the
 // cross-entropy without it is reported as well.
 //
-// Padding is not counted. The loss of a batch is the mean over its tokens.
+// Padding is not counted. The loss of a batch is the mean over its tokens; the
+// functions below return sums, and loss_backward divides by the count.
 //
 //@ panel stage=output.loss&target=la+voiture+verte+est+rapide
 
@@ -4014,23 +4030,24 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 //
 //     ∂lse/∂z_j = e^(z_j) / Σ_k e^(z_k) = p_j
 //
-// The loss is a mean; with n for the number of its tokens,
+// and Σ_k q_k z_k has the derivative q_j. So for a token dz_j is p_j - q_j, and in
+// a mean over n tokens
 //
-//     dz_j = 1/n (p_j - q_j) = 1/n (p_j - (1-ε) 1[j=y] - ε/V)
+//     dz_j = 1/n (p_j - q_j)
 //
 // It is what the model says minus what it should say. In the example above, one
 // token without smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against
 // this gradient raises the second logit and lowers the others, each in
 // proportion to the probability it has taken away.
 //
-// The softmax_backward of chapter 2 leads to the same place. Without smoothing
-// the loss is -log p_y, so its weights p have the gradients dw_y = -1/p_y and,
-// for all other words, 0. Their mean Σ_k dw_k p_k is -1, and
+// The softmax_backward of chapter 2 leads to the same place, with z for its x and
+// p for its w. The loss of a token is -Σ_j q_j log p_j, so dp_j = -q_j/p_j, and
+// the mean that is subtracted, Σ_k dp_k p_k, is -1:
 //
-//     dz_j = p_j (dw_j + 1)
+//     dz_j = p_j (dp_j + 1)
+//          = p_j - q_j
 //
-// is p_j for the other words and p_y (-1/p_y + 1) = p_y - 1 for the right one.
-// But on that way -1/p_y overflows when p_y is very small; here it cancels
+// But on that way q_j/p_j overflows where p_j is very small. Here it cancels
 // before it is computed.
 //
 //@ figure logits
@@ -4479,6 +4496,8 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 // A model is used as its training left it. The paper averages the parameters of
 // its last checkpoints [section 6.1], which gives somewhat better sentences.
 
+// ## The cache
+//
 // Done naively, each new word means running the decoder over all the old ones
 // again: n words take 1 + 2 + … + n positions. But the mask keeps old positions
 // from seeing new ones, so nothing that is computed for them changes, in

@@ -988,6 +988,7 @@ const FOUND = [
 ["section", "11-training.html#training-measured", "Measured", "11. Training", "", ""],
 ["section", "11-training.html#training-questions", "Questions", "11. Training", "", ""],
 ["page", "12-decoding.html", "12. Decoding", "", "", ""],
+["section", "12-decoding.html#decoding-the-cache", "The cache", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-the-loop", "The loop", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-beam-search", "Beam search", "12. Decoding", "", ""],
 ["section", "12-decoding.html#decoding-all-sentences", "All sentences", "12. Decoding", "", ""],
@@ -1165,16 +1166,17 @@ const FOUND = [
 ];
 
 const STOPS = [
-[0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture"],
-[1.2333333333333334, "Attention", "02-attention.html?forward"],
-[13.386666666666667, "Several heads", "03-multi-head.html?forward"],
-[21.64, "A norm, and where it stands", "06-residual.html?forward#chapter-residual"],
-[29.413333333333334, "A layer of the encoder", "07-encoder.html?forward#figure-encoder-layer"],
-[30.413333333333334, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder"],
-[34.10666666666667, "The whole model", "08-decoder.html?forward#decoder-the-whole-model"],
-[34.88, "The loss", "11-training.html?forward#training-the-loss"],
-[41.29333333333334, "A translation, word by word", "12-decoding.html?forward#decoding-the-loop"],
-[46.34666666666667, "One sentence, all the way", "live.html"]
+[0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture", "figure-model"],
+[1.6333333333333333, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
+[3.373333333333333, "Attention", "02-attention.html?forward", ""],
+[15.886666666666665, "Several heads", "03-multi-head.html?forward", ""],
+[24.14, "A norm, and where it stands", "06-residual.html?forward#chapter-residual", "residual-where-the-norm-stands"],
+[32.06666666666666, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
+[35.93333333333333, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
+[39.626666666666665, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
+[40.4, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
+[47.233333333333334, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "decoding-the-loop"],
+[52.9, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=1", "stage=decoder.1.cross_attention.weights&flow-head=1"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
@@ -1644,6 +1646,26 @@ function addRoute(base) {
     bar.setAttribute("aria-label", "The model in an hour");
     document.body.append(bar);
 
+    function link(word, [, title, address]) {
+        const made = element("a", "", `${word}: ${title}`);
+        made.href = base + address;
+        return made;
+    }
+
+    // A stop ends below its last section, above the sections within that one.
+    for (const { stop } of here.filter(({ stop }) => STOPS[stop + 1])) {
+        const last = document.getElementById(STOPS[stop][3] || "content");
+        const end = element("p", "stop", "This stop ends here. ",
+            link("Next", STOPS[stop + 1]));
+        const within = last.matches("section") && last.querySelector(":scope > section");
+        if (within)
+            within.before(end);
+        else if (last.matches("section, main"))
+            last.append(end);
+        else
+            last.after(end);
+    }
+
     function show() {
         const passed = here.filter(({ address }) => {
             const place = document.getElementById(address.split("#")[1]);
@@ -1654,11 +1676,7 @@ function addRoute(base) {
             return;
         bar.dataset.stop = stop;
         const links = [["Back", STOPS[stop - 1]], ["Next", STOPS[stop + 1]]]
-            .filter(([, row]) => row).map(([word, [minute, title, address]]) => {
-                const link = element("a", "", `${word}: ${title}`);
-                link.href = base + address;
-                return link;
-            });
+            .filter(([, row]) => row).map(([word, row]) => link(word, row));
         bar.replaceChildren(element("span", "", `The model in an hour, minute ${
             Math.floor(STOPS[stop][0])}: ${STOPS[stop][1]}`), ...links);
     }

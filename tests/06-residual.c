@@ -91,7 +91,7 @@ void test_by_hand(void) {
     norm_forward(&pass, &s, &w, mat(x, 1, 4));
     norm_backward(&pass, &s, &w, &dw, found, mat(dy, 1, 4));
     CLAIM(fabs(s.mean.at[0] - 2) < 1e-6 && fabs(s.rstd.at[0] - 0.5) < 1e-5,
-          "norm by hand: the mean is 2, r is 1/2");
+          "norm by hand: the mean is 2, rstd is 1/2");
     CLAIM(largest_error(found, mat(dx, 1, 4)) < 1e-5,
           "norm by hand: dx = -1, 1, -1, 1");
     CLAIM(largest_error(dw.gain, mat(dg, 1, 4)) < 1e-5

@@ -465,6 +465,26 @@ function addRoute(base) {
     bar.setAttribute("aria-label", "The model in an hour");
     document.body.append(bar);
 
+    function link(word, [, title, address]) {
+        const made = element("a", "", `${word}: ${title}`);
+        made.href = base + address;
+        return made;
+    }
+
+    // A stop ends below its last section, above the sections within that one.
+    for (const { stop } of here.filter(({ stop }) => STOPS[stop + 1])) {
+        const last = document.getElementById(STOPS[stop][3] || "content");
+        const end = element("p", "stop", "This stop ends here. ",
+            link("Next", STOPS[stop + 1]));
+        const within = last.matches("section") && last.querySelector(":scope > section");
+        if (within)
+            within.before(end);
+        else if (last.matches("section, main"))
+            last.append(end);
+        else
+            last.after(end);
+    }
+
     function show() {
         const passed = here.filter(({ address }) => {
             const place = document.getElementById(address.split("#")[1]);
@@ -475,11 +495,7 @@ function addRoute(base) {
             return;
         bar.dataset.stop = stop;
         const links = [["Back", STOPS[stop - 1]], ["Next", STOPS[stop + 1]]]
-            .filter(([, row]) => row).map(([word, [minute, title, address]]) => {
-                const link = element("a", "", `${word}: ${title}`);
-                link.href = base + address;
-                return link;
-            });
+            .filter(([, row]) => row).map(([word, row]) => link(word, row));
         bar.replaceChildren(element("span", "", `The model in an hour, minute ${
             Math.floor(STOPS[stop][0])}: ${STOPS[stop][1]}`), ...links);
     }

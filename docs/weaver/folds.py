@@ -63,6 +63,8 @@ def add_backward(blocks, found):
         while not is_heading(blocks[first]) and first and not found[first - 1] \
                 and blocks[first - 1].kind not in ("code", "core", "plumbing"):
             first -= 1
+        while blocks[first].kind in ("figure", "panel", "run"):
+            first += 1  # belongs to the code before
         behind = at + 1
         while behind < len(blocks) and blocks[behind].kind != "code" \
                 and not is_heading(blocks[behind]):

@@ -47,11 +47,11 @@ def section_blocks(chapter, anchor, blocks):
 
 def place_minutes(book, place, edition):
     """How long PAGE, PAGE#SECTION or PAGE#figure-NAME takes in an edition. A picture
-    takes a minute, and so does a page that is not a chapter."""
+    takes a minute, and a page that is not a chapter five."""
     page, _, anchor = place.partition("#")
     chapter = {c.page: c for c in book.chapters}.get(page)
     if not chapter or anchor.startswith("figure-"):
-        return 1
+        return 1 if chapter else 5
     if not anchor and edition != "forward":
         return chapter_minutes(chapter, edition)
     blocks = of_edition(chapter, edition)
@@ -65,15 +65,15 @@ def address(book, place, edition):
 
 
 def stops_of(book, edition, text):
-    """(minute, title, address) of the stops of a route, and how long it takes. Each
-    line of the text is a stop: "PLACE…: title"."""
+    """(minute, title, address, where it ends) of the stops of a route, and how long
+    it takes. Each line of the text is a stop: "PLACE…: title"."""
     stops, total = [], 0
     for line in text.strip().splitlines():
         places, _, title = line.strip().partition(": ")
-        stops.append((total, title, address(book, places.split()[0],
-                                               edition)))
-        total += sum(place_minutes(book, place, edition)
-                     for place in places.split())
+        places = places.split()
+        stops.append((total, title, address(book, places[0], edition),
+                      places[-1].partition("#")[2]))
+        total += sum(place_minutes(book, place, edition) for place in places)
     return stops, total
 
 
@@ -86,6 +86,6 @@ def route(book, edition, text):
     whole = f"{round(total / 60)} hours" if total > 90 else f"{round(total)} minutes"
     items = [f'<li><a href="{html.escape(to)}">{html.escape(title)}</a> '
              f'<span class="minutes">{int(at) // 60}:{int(at) % 60:02}</span></li>'
-             for at, title, to in stops]
+             for at, title, to, _ in stops]
     return raw(f'<p class="minutes">{whole}</p>\n' + (
         '<ol class="stops">\n' + "\n".join(items) + "\n</ol>" if items else ""))

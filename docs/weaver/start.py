@@ -46,7 +46,7 @@ ROUTE = r"@route (forward|short|full)((?:\n +\S.*)*)"
 
 
 def shortest_route(book):
-    """(minute, title, address) of the stops of the first route."""
+    """The stops of the first route."""
     return stops_of(book, *re.search(ROUTE, read("source/index.md")).groups())[0]
 
 
