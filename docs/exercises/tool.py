@@ -704,8 +704,14 @@ def usual_mistake(made, name, path, case):
     folder = make_mistakes(made, name, [m.body for m in named])
     known = [(m.say, read_results(folder / str(k))) for k, m in enumerate(named)]
     said = (alike(read_results(path), right_results(made, name, path.parent), known)
-            or [m.say for m in mistakes if m.kind == "*" and case in m.body])
+            or said_of_case(mistakes, name, case))
     return ", or: ".join(said) + f" ({place(made, name)})" if said else ""
+
+
+def said_of_case(mistakes, name, case):
+    """What there is to say where this case is the first wrong one."""
+    return [m.say for m in mistakes
+            if (m.kind, m.region) == ("*", name) and case in m.body]
 
 
 def right_results(made, name, folder):
@@ -877,6 +883,8 @@ def likely_cause(made, name, folder, word, compared, said):
     """The word of a check that is wrong, or a better one: that of a usual mistake,
     whose guesses are then taken out, or of what the compiler said."""
     case = re.search("^case: ([^;\n]*)", compared.output, re.M)
+    if word.startswith("crashes: ") and case:
+        return "; ".join([word] + said_of_case(load_mistakes(made), name, case[1]))
     if compared.status == 1 and case:
         usual = usual_mistake(made, name, folder / "results", case[1])
         if usual:
