@@ -21,7 +21,8 @@
 # Do the exercises: N=5 chooses one, N=1-5,8 several
 #   make exercises    write exercises/transformer.c, with holes to fill
 #   make exercise     what to do; without N a list
-#   make grade        is it right? SRC=mine.c JSON=results.json
+#   make grade        is it right? SRC=mine.c JSON=results.json; with STATUS=1
+#                     it fails where points are missing
 #   make hint         one more hint each time
 #   make solution     the answer, once the exercise has passed; SHOW=1 before
 #   make reset        the exercise as it was in the beginning
@@ -51,7 +52,7 @@
 #   make soak         all that takes long (hours; installs packages)
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
-VARIABLES = PORTABLE N SRC JSON FORCE SHOW SHORT NAMES THREADS DATA TEST \
+VARIABLES = PORTABLE N SRC JSON FORCE SHOW STATUS SHORT NAMES THREADS DATA TEST \
     SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON GOMP_SPINCOUNT KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
@@ -253,7 +254,7 @@ STUDENT = exercises exercise grade hint solution reset watch gradescope
 $(STUDENT):
 	$(call need,python3,python3)
 	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
-	    $(if $($v),'$v=$($v)'))
+	    $(if $($v),'$v=$($v)')) $(if $(STATUS),,|| [ $$? = 1 ])
 
 test-exercises:
 	python3 docs/exercises/test.py

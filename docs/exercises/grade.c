@@ -202,7 +202,7 @@ static void grade_attention_backward(void) {
         Head a = {.q = input("q", T, K), .k = input("k", S, K),
                   .v = input("v", S, K), .scale = (real)0.37, .dropout = d};
         Mat dout = input("dout", T, K), dscores = scratch("dscores", T, S);
-        a.out = dout; // only its shape counts
+        a.out = input("out", T, K); // only its shape counts
         a.weights = random_weights(T, S, mask ? picture(mask, 0, S)
                                               : everything);
         a.dropped = a.weights;
@@ -893,23 +893,23 @@ static Beam search_at(int t, double score) {
 }
 
 // What a step has made: how many are open and which, with their probabilities,
-// and the best finished one.
-enum { OPEN, FIRST, BEST = FIRST + 3 * BEAM, NUMBERS = BEST + 3 };
-
-static Mat step_in_numbers(const Beam *b, int t, int open) {
-    Mat m = separate(1, NUMBERS);
-    fill(m, 0);
-    m.at[OPEN] = open;
-    for (int i = 0; i < open && i < BEAM; i++) {
+// and the best finished one. What is behind the open ones does not matter.
+static void step_results(const Beam *b, int t, int open) {
+    int row[BEAM], token[BEAM];
+    Mat probability = separate(1, BEAM);
+    for (int i = 0; i < BEAM; i++) {
         const Hypothesis *h = &b->step[(t + 1) * BEAM + i];
-        m.at[FIRST + 3 * i] = h->row;
-        m.at[FIRST + 3 * i + 1] = h->token;
-        m.at[FIRST + 3 * i + 2] = (real)exp(h->sum);
+        row[i] = i < open ? h->row : -1;
+        token[i] = i < open ? h->token : -1;
+        probability.at[i] = i < open ? (real)exp(h->sum) : 0;
     }
-    m.at[BEST] = b->length;
-    m.at[BEST + 1] = (real)exp(b->best.sum);
-    m.at[BEST + 2] = (real)exp(b->score);
-    return m;
+    result_whole("open", &open, sizeof open, 1, 1);
+    result_whole("next.row", row, sizeof *row, 1, BEAM);
+    result_whole("next.token", token, sizeof *token, 1, BEAM);
+    result("exp(next.sum)", probability);
+    result_whole("b->length", &b->length, sizeof b->length, 1, 1);
+    result_number("exp(b->best.sum)", exp(b->best.sum));
+    result_number("exp(b->score)", exp(b->score));
 }
 
 static void grade_beam_step(void) {
@@ -927,7 +927,8 @@ static void grade_beam_step(void) {
         {"the last step", LONGEST_HERE - 1, 0, 0.6, -9},
         {"the best score is easy to beat", 3, -9, 0.6, -50},
         {"the first candidate ends, a later one stays open", 1, 2.5, 2,
-         -INFINITY}};
+         -INFINITY},
+        {"the last step but one", LONGEST_HERE - 2, -9, 0.6, -9}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         int t = cases[c].t;
         Mat logits = input("logits", BEAM, V);
@@ -936,7 +937,7 @@ static void grade_beam_step(void) {
         Beam b = search_at(t, cases[c].score);
         start(cases[c].name);
         int open = beam_step(&b, t, logits, cases[c].A);
-        result("the step", step_in_numbers(&b, t, open));
+        step_results(&b, t, open);
         finish();
     }
 }

@@ -40,6 +40,7 @@ typedef struct {
     Name name;
     Mat yours, expected, before; // the call; outside of the pool: PREFILL
     int wrong; // how many elements; -1: it has another shape
+    bool in_pool; // it was there before the call
     bool is_whole, is_word; // its numbers are bytes or ints; they are tokens
 } Result;
 
@@ -242,6 +243,7 @@ static void result(const char *name, Mat m) {
     bool in_pool = m.at >= pool && m.at < pool + POOL_SIZE;
     if (in_pool)
         snapshot.at = before + (m.at - pool);
+    r->in_pool = in_pool;
     r->wrong = 0;
     r->before = separate(m.rows, m.cols);
     for (int i = 0; i < m.rows; i++)
@@ -367,13 +369,17 @@ static bool is_nearly_right(Mat y, Mat e) {
     return error < 1e-5 * most;
 }
 
-// Everywhere either e or e + b? (What is padding may be right.)
+// Everywhere either e or e + b, and this also where e is not 0? (What is padding
+// may be right.)
 static bool is_partly_added(Mat y, Mat e, Mat b) {
-    for (int k = 0; k < e.rows * e.cols; k++)
-        if (!close_to(y.at[k], e.at[k])
-            && !close_to(y.at[k], e.at[k] + b.at[k]))
+    bool added = false;
+    for (int k = 0; k < e.rows * e.cols; k++) {
+        bool is_sum = close_to(y.at[k], e.at[k] + b.at[k]);
+        if (!is_sum && !close_to(y.at[k], e.at[k]))
             return false;
-    return true;
+        added = added || (is_sum && e.at[k] != 0 && b.at[k] != 0);
+    }
+    return added;
 }
 
 // 0 where something is expected, and something where 0 is?
@@ -382,6 +388,19 @@ static bool is_complement(Mat y, Mat e) {
         if ((y.at[k] == 0) == (e.at[k] == 0))
             return false;
     return true;
+}
+
+// More than three different numbers, which nobody has by chance?
+static bool is_varied(Mat m) {
+    int count = 0;
+    for (int k = 0; k < m.rows * m.cols; k++) {
+        bool is_new = true;
+        for (int l = 0; l < k; l++)
+            is_new = is_new && *at(m, l / m.cols, l % m.cols)
+                                   != *at(m, k / m.cols, k % m.cols);
+        count += is_new;
+    }
+    return count > 3;
 }
 
 // What is wrong at the ends; `what` is "row", or with all transposed "column".
@@ -400,7 +419,7 @@ static bool diagnose_ends(Mat y, Mat e, Mat b, const char *what, char *text) {
         else if (same(one, slice_rows(e, place, 1))
                  && untouched(rest, slice_rows(b, !k, n - 1)))
             snprintf(text, TEXT, "only the %s %s is written", end[k], what);
-        else if (n > 2 && same(rest, e_next) && !all_are(e_next, 0))
+        else if (is_varied(e_next) && same(rest, e_next))
             snprintf(text, TEXT, "all is one %s too %s: an index is off by one",
                      what, side[!k]);
         else
@@ -472,10 +491,10 @@ static bool diagnose(const Result *r, char *text) {
         {all_are(y, 0), "all zero"},
         {many && !all_are(e, 0) && is_complement(y, e),
          "exactly the wrong ones are 0: a condition is turned round"},
-        {follows(y, e, -1, 0) || follows(d, g, -1, 0), "wrong sign"},
+        {follows(y, e, -1, 0) || (n > 1 && follows(d, g, -1, 0)), "wrong sign"},
         {many && same(y, g),
          "overwritten instead of accumulated: = where += belongs"},
-        {many && is_partly_added(y, e, b),
+        {many && r->in_pool && is_partly_added(y, e, b),
          "added to what was there instead of set: += where = belongs"},
         {many && follows(y, g, -1, 0), "wrong sign, and = in the place of +="},
         {many && same(turned, e), "transposed: rows and columns exchanged"},
@@ -492,7 +511,7 @@ static bool diagnose(const Result *r, char *text) {
                 || snprintf(text, TEXT, "%s", cause[k].say);
     for (int k = 0; k < result_count; k++)
         if (many && same(y, results[k].expected))
-            return snprintf(text, TEXT, "it holds what %s should hold",
+            return snprintf(text, TEXT, "it has the numbers expected of %s",
                             results[k].name.text);
     if (many && (is_multiple(y, e, &factor) || is_multiple(d, g, &factor)))
         return snprintf(text, TEXT, "a constant factor: %s times what is "
@@ -568,7 +587,7 @@ static void wrong_shape(const Result *r) {
         printf("wrong: nothing is returned: is the return missing?\n");
     for (Result *other = results; other < results + result_count; other++)
         if (y.at && other != r && same(y, other->expected))
-            printf("looks like: %s: it holds what %s should hold\n", name,
+            printf("looks like: %s: it has the numbers expected of %s\n", name,
                    other->name.text);
     stop(WRONG);
 }

@@ -39,7 +39,7 @@ PAGES = tool.load_exercises()
 REGIONS = [page.name for page in PAGES if page.kind == "write"]
 CI = os.environ.get("CI") == "true"
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in
-               ("SRC", "JSON", "N", "FORCE", "SHOW", "AUTOGRADER", "MAKELEVEL")}
+               ("SRC", "JSON", "N", "FORCE", "SHOW", "AUTOGRADER", "STATUS")}
 ENVIRONMENT["LC_ALL"] = "C.UTF-8"
 REGION = r"( *//@ exercise (%s)\n)(.*?)( *//@ end\n)"
 
@@ -559,7 +559,7 @@ BAD = {
     if (fork() == 0)
         for (;;)
             ;
-""", "does not compile", 'poisoned "fork"'),
+""", "fork is not allowed in an exercise"),
     "linear_backward": ("reads standard input", """\
     int c;
     while ((c = getchar()) != EOF)
@@ -567,12 +567,12 @@ BAD = {
 """, "wrong: "),
     "head": ("ends the program with status 0", "    exit(0);\n",
              "your code ended the program itself (status 0)"),
-    "sinusoidal_positions": ("leaves a process behind", """\
-    long syscall(long, ...); // a child that nobody waits for
+    "sinusoidal_positions": ("asks the system itself", """\
+    long syscall(long, ...);
     if (syscall(57) == 0)
         for (;;)
             ;
-""", "wrong: "),
+""", "syscall is not allowed in an exercise"),
     "embedding_backward": ("takes memory without end", """\
     for (;;)
         *(volatile char *)malloc(1 << 24) = 1;
@@ -596,7 +596,7 @@ BAD = {
     FILE *file = fopen("file", "w");
     for (;;)
         fputs("more and more and more", file);
-""", "crashes: it writes"),
+""", "fopen is not allowed in an exercise"),
     "attention_sublayer_backward": ("comment without an end",
                                     "    /* a comment without an end\n",
                                     "does not compile", "unterminated comment"),
@@ -618,7 +618,7 @@ BAD = {
     "make_batch": ("becomes another program", """\
     int execl(const char *, const char *, ...);
     execl("/bin/true", "true", (char *)0);
-""", "does not compile", 'poisoned "execl"'),
+""", "execl is not allowed in an exercise"),
     "loss_forward": ("kills itself", "    raise(SIGKILL);\n", "crashes: killed"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
@@ -691,8 +691,10 @@ __attribute__((constructor)) static void early(void) {
     puts("right: 5 cases");
     exit(0);
 """, "the braces { } do not match"),
-    ("attention_backward", "includes a file", '#include "cheat.h"\n',
-     "# is not allowed"),
+    ("attention_backward", "gets round `refuse:` by a pointer", """\
+    void (*product)(Mat, Mat, Mat) = matmul;
+    product(a.out, a.weights, a.v);
+""", '"matmul": heads run on several threads'),
     ("linear_backward", "redefines what the grader uses",
      "#define fabs(x) 0.0\n    dx.at[0] = 1;\n", "# is not allowed"),
     ("head", "redefines it in other characters",
@@ -702,7 +704,7 @@ __attribute__((constructor)) static void early(void) {
     ("embedding_backward", "runs the reference's grader", """\
     int execv(const char *, char *const *);
     execv("../reference/grade", NULL);
-""", 'poisoned "execv"'),
+""", "execv is not allowed"),
     ("activation_backward", "reads the token from standard input", """\
     char token[100] = "";
     if (fgets(token, sizeof token, stdin))
@@ -720,7 +722,7 @@ __attribute__((constructor)) static void early(void) {
     fclose(file);
     if (y)
         exit(0);
-""", "ended the program itself"),
+""", "fopen is not allowed"),
     ("norm_backward", "calls the grader's own functions",
      "    stop_here(NULL);\n", "does not compile"),
     ("residual_leave", "reads the recorded values", """\
@@ -732,8 +734,108 @@ __attribute__((constructor)) static void early(void) {
     while (fgets(text, sizeof text, file))
         *y.at += strtod(text, NULL);
     return y;
-""", "wrong: "),
+""", "fopen is not allowed"),
+    ("residual_leave_backward", "calls a function by its assembler's name", """\
+    extern int other(const char *) __asm__("system");
+    other("../reference-*/grade residual_leave_backward make results");
+""", "__asm__ is not allowed"),
+    ("attention_sublayer_backward", "lets wordexp start the reference", """\
+    int wordexp(const char *, void *, int);
+    wordexp("$(../reference-*/grade list)", NULL, 0);
+""", "wordexp is not allowed"),
+    ("encoder_layer_forward", "asks the system itself", """\
+    long syscall(long, ...);
+    syscall(59, "../reference/grade", NULL, NULL);
+""", "syscall is not allowed"),
+    ("decoder_layer_forward", "puts a file in the reference's place",
+     '    rename("grade", "../reference/grade");\n', "rename is not allowed"),
+    ("decoder_layer_backward", "gives a function another name", """\
+    _Pragma("redefine_extname puts system") int puts(const char *);
+    puts("../reference/grade");
+""", "_Pragma is not allowed"),
+    ("padding_mask", "removes the results", '    unlink("results");\n',
+     "unlink is not allowed"),
+    ("causal_padding_mask", "kills the tool", "    kill(getppid(), 9);\n",
+     "kill is not allowed"),
+    ("make_batch", "hides code in a comment that ends early",
+     '    /* *\\\n/ kill(getppid(), 9); /* */\n', "\\ is not allowed"),
+    ("loss_forward", "hides code behind three characters for one",
+     '    puts("a??/" b ", kill(getppid(), 9) " ");\n', "??/ is not allowed"),
+    ("loss_backward", "gives a function another name by the file's macro",
+     "    PRAGMA(weak other = system)\n", "PRAGMA is not allowed"),
+    ("clip_factor", "declares a function without a bracket", """\
+    typedef int Function(const char *);
+    Function system, *other = system;
+    other("../reference/grade");
+""", "system is not allowed"),
+    ("adam_step", "includes a file", '#include "cheat.h"\n', "# is not allowed"),
+    ("translate", "gives a function an attribute",
+     '    int other(const char *) [[gnu::weakref("system")]];\n',
+     "[[ is not allowed"),
 ]
+
+# In bugs/slow-learner.c: (claim, what replaces what, what is said of it)
+BUG_CHEATS = [
+    ("is the reference, included", r"\A.*\Z", '#include "../../../transformer.c"\n',
+     "lines of code are not as you were given them"),
+    ("has a function that runs before the others", r"\Z", """
+__attribute__((constructor)) static void early(void) {
+    puts("right: 4 cases");
+    fflush(stdout);
+    exit(0);
+}
+""", "__attribute__ is not allowed"),
+    ("redefines what the grader uses", r"(?=#include <stdio.h>\n)",
+     "#define fabs(x) 0.0\n", "# is not allowed"),
+    ("lacks #include <stdio.h> and starts a process", r"#include <stdio.h>\n(.*)\Z",
+     r'\1int start(void) { return system("true"); }\n', "system is not allowed"),
+]
+
+# Bodies of softmax_row, compiled although the tool would refuse their text. @FILE@
+# is the reference's grader.
+ESCAPES = """\
+    int open(const char *, int, ...), socket(int, int, int);
+    puts("it tries");
+    printf("user %d\\n", (int)getuid());
+""" + "".join(f"    if ({what})\n        puts(\"done: {name}\");\n" for name, what in (
+    ("read", 'open("@FILE@", 0) >= 0'),
+    ("read any", 'fopen("/etc/passwd", "r")'),
+    ("read a folder", 'open(".", 0) >= 0'),
+    ("write", 'fopen("@FILE@", "r+")'),
+    ("a new file", 'fopen("new", "w")'),
+    ("rename", 'rename("source.c", "@FILE@") == 0'),
+    ("unlink", 'unlink("written") == 0'),
+    ("chmod", 'chmod("@FILE@", 0) == 0'),
+    ("kill", "kill(getppid(), 0) == 0"),
+    ("kill all", "kill(-1, 0) == 0"),
+    ("fork", "fork() >= 0"),
+    ("system", 'system("true") == 0'),
+    ("a session", "setsid() >= 0"),
+    ("network", "socket(2, 1, 0) >= 0"))) + "    exit(0);\n"
+REPLACES = """\
+    FILE *file = fopen("new", "w");
+    fputs("#!/bin/sh\\necho right: 8 cases\\n", file);
+    fclose(file);
+    chmod("new", 0777);
+    rename("new", "@FILE@");
+"""
+UNLINKS = """\
+&
+    unlink("written");
+    mkdir("written", 0777);
+"""
+BEHIND = """
+import sys
+sys.path[:0] = {}
+sys.dont_write_bytecode = True
+import tool
+made = tool.reference()
+page = next(e for e in tool.load_exercises() if e.name == "softmax_row")
+text = tool.read_text(sys.argv[1]).replace("@FILE@", str(made / "grade"))
+result = tool.grade_source(page, text, "cheat.c", [page.name], made)
+print(tool.is_confined(made), result.state, result.word, result.detail)
+"""
+UNCONFINED = {"EXERCISES_UNCONFINED": "1"}
 
 
 def cheats(g):
@@ -741,11 +843,14 @@ def cheats(g):
     (g.folder / "cheat.h").write_text("exit(0);\n")
     source = student(g.folder / "cheats.c",
                      {name: body for name, _, body, _ in CHEATS})
-    g.tool("grade", source, f"JSON={result}", "N=" + ",".join(c[0] for c in CHEATS))
-    tests = g.graded(result)
-    for name, claim, _, say in CHEATS:
-        g.holds(f"a body that {claim} gets nothing: {say}", tests[name]["score"] == 0
-                and say in tests[name]["output"], tests[name]["output"])
+    for how, environment in ("", {}), ("not confined: ", UNCONFINED):
+        g.tool("grade", source, f"JSON={result}",
+               "N=" + ",".join(c[0] for c in CHEATS), environment=environment)
+        tests = g.graded(result)
+        for name, claim, _, say in CHEATS:
+            g.holds(f"{how}a body that {claim} gets nothing: {say}", say in
+                    tests[name]["output"] and tests[name]["score"] == 0,
+                    tests[name]["output"])
     honest = student(g.folder / "honest.c", {"*": """\
     printf("no end of the line, and no newline");
     fputs("right or wrong: 7", stderr);
@@ -766,17 +871,60 @@ def cheats(g):
     assert body != ours
     bug = g.desk / "bugs" / "slow-learner.c"
     g.tool("exercise", "N=slow_learner")
-    bug.write_bytes(bug.read_bytes().replace(
-        b"#include <stdio.h>\n", b"#include <math.h>\n#include <stdio.h>\n"
-        b"#define fabs(x) 0.0\n", 1) + b"""
-__attribute__((constructor)) static void early(void) {
-    puts("right: 4 cases");
-    fflush(stdout);
-    exit(0);
-}
-""")
-    g.says("a bug's file with a constructor and redefined functions gets nothing", 1,
-           "score: 0/", "grade", "N=slow_learner")
+    given = bug.read_text(encoding="utf-8")
+    for claim, what, new, say in BUG_CHEATS:
+        bug.write_bytes(re.sub(what, new, given, flags=re.S).encode("utf-8"))
+        g.says(f"a bug's file that {claim} gets nothing: {say}", 1, say, "grade",
+               "N=slow_learner")
+
+
+def behind(g):
+    """What a student's program can do whose text was not refused."""
+    def graded(body, environment):
+        path = g.folder / "cheat.c"
+        student(path, {"softmax_row": body})
+        return subprocess.run(
+            [sys.executable, "-c", BEHIND.format(sys.path[:2]), str(path)],
+            env=dict(ENVIRONMENT, **environment), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, encoding="utf-8").stdout
+
+    offered = graded("&\n", {})
+    if CI or offered.startswith("True"):
+        g.holds("a program is confined, and what is right is right",
+                offered.startswith("True right  right: 8 cases"), offered)
+        said = graded(ESCAPES, {})
+        g.holds("a program that is confined reads and writes no other file, starts no "
+                "process, signals none, and has no network", "it tries\n" in said
+                and "ended the program itself" in said and "done: " not in said, said)
+        if os.geteuid() == 0:
+            g.holds("as root, the tool runs it as another user", "user 65534" in said,
+                    said)
+    else:
+        g.lines.append("skip this system cannot confine a program")
+    said = graded(REPLACES, UNCONFINED)
+    g.holds("not confined: a program that puts a file in the reference's place gets "
+            "nothing", "False wrong wrong: your code changes the grader's files" in said,
+            said)
+    said = graded(UNLINKS, UNCONFINED)
+    g.holds("the reference is as before; and results that are removed are compared "
+            "all the same", "False right  right: 8 cases" in said, said)
+
+
+def broken_tool(g):
+    """What breaks the tool costs one exercise."""
+    copy = project(g)
+    path = copy / "docs" / "exercises" / "mistakes.txt"
+    path.write_bytes(path.read_bytes() + b"\n= head: it does not compile\n    (;\n")
+    result = g.folder / "broken.json"
+    student(copy / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
+    g.output = subprocess.run(
+        [sys.executable, "docs/exercises/tool.py", "grade", "N=head,clip_factor",
+         "SRC=mine.c", f"JSON={result}"], cwd=str(copy), stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, encoding="utf-8", env=ENVIRONMENT).stdout
+    tests = g.graded(result)
+    g.holds("what breaks the tool costs that exercise alone, which says so",
+            "the mistakes of head do not compile" in tests["head"]["output"]
+            and [test["status"] for test in tests.values()] == ["failed", "passed"])
 
 
 # ------------------------------------------------------------- interrupted
@@ -866,14 +1014,22 @@ def commands(g):
     g.says("an unknown argument is an error", 2, 'what is "M=5"?', "grade", "M=5")
     g.says("so is one in lower case", 2, 'what is "n=3"?', "grade", "n=3")
     desk.write_bytes(changed)
-    under_make = {"MAKELEVEL": "1"}
-    g.says("what is not done yet ends with status 1", 1, "not written yet", "grade",
-           "N=3", environment=under_make)
-    last = g.output.rstrip().rpartition("\n")[2]
-    g.holds("and the last line says what make's error means: " + last,
-            last == 'make\'s "Error 1" only means: not full marks yet')
-    g.says("without make there is no such line", 1, "score: 0/", "grade", "N=3")
-    g.holds("but the score", g.output.endswith("score: 0/10\n"))
+    g.says("what is not done yet ends with status 1", 1, "score: 0/10\n", "grade", "N=3")
+
+    def make(claim, status, *arguments, source=desk):
+        done = subprocess.run(
+            ["make", "-s", "grade", *arguments, f"SRC={source}"], cwd=str(ROOT),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+            env=ENVIRONMENT)
+        g.holds(claim, done.returncode == status
+                and ("Error" in done.stdout) == (status > 0), done.stdout)
+        return done.stdout
+
+    said = make("it is no error of make's", 0, "N=3")
+    g.holds("which ends with the score", said.endswith("score: 0/10\n"), said)
+    make("but if its status is asked for", 2, "N=3", "STATUS=1")
+    make("full marks are none", 0, "N=2", "STATUS=1", source=ROOT / "transformer.c")
+    make("an exercise that does not exist is one", 2, "N=99")
 
 
 def watch(g):
@@ -1088,7 +1244,7 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, reference, single_stubs, trainings, gradescope,
-          bugs_elsewhere, commands, cheats, interrupted, broken_files, state,
+          bugs_elsewhere, commands, cheats, behind, interrupted, broken_tool, broken_files, state,
           results_elsewhere, watch, stub, numbers, chapters, another_exercise,
           other_machines]
 

@@ -25,12 +25,13 @@ pages say:
 write   A region between "//@ exercise NAME" and "//@ end" of transformer.c. It
         is taken out of the student's file and set into the reference, which is
         compiled with grade.c: no exercise depends on another one. `refuse:
-        TEXT ... -> why` may name texts that must not stand in it.
+        NAME ... -> why` may give names that must not stand in it.
 bug     A mistake planted in the whole file. `function:` has the line `right:`,
         in whose place the student sees `wrong:` (several lines are joined by
         " ⏎ "). `checks:` names the checks of grade.c that fail with it,
         `diagnosis:` is a part of what the first of them says. All checks must
-        pass, and those are run first.
+        pass, and those are run first. No more than a few lines of the file may
+        differ from those of transformer.c.
 number  `answers: name = value ± tolerance; ...`, written by the student into
         answers.txt. `mistakes: name = value -> what it is; ...` may name wrong
         ones (`*`: any).
@@ -54,7 +55,9 @@ if os.name == "nt":
              "(https://learn.microsoft.com/windows/wsl/install)")
 
 import contextlib
+import difflib
 import fcntl
+import functools
 import hashlib
 import itertools
 import json
@@ -83,6 +86,7 @@ from source_file import Broken, regions
 ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
+CONFINE = HERE / "confine.c"
 MISTAKES = HERE / "mistakes.txt"
 PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
                                     "tests")]
@@ -95,6 +99,9 @@ COMPILE_SECONDS = 60
 MEMORY = 1 << 20         # kilobytes of address space of a check
 KEPT_OUTPUT = 1 << 15    # bytes kept of the beginning, and of the end
 MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
+FEW_LINES = 12           # so many may differ in a file with a bug
+NOBODY = 65534           # the user that confine.c becomes
+UNCONFINED = "EXERCISES_UNCONFINED" in os.environ  # which only the test sets
 STOP = threading.Event() # set when the tool itself is interrupted
 
 
@@ -495,7 +502,8 @@ def compile_grader(made, source, program, more=()):
 def reference():
     """The folder with copies of transformer.c and the grader's files, and the
     grader compiled from them; made when the files or the compiler are other ones."""
-    texts = {path.name: read_text(path) for path in (REFERENCE, *GRADER, MISTAKES)}
+    texts = {path.name: read_text(path)
+             for path in (REFERENCE, *GRADER, CONFINE, MISTAKES)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
     folder = BUILD / f"reference-{key}"
@@ -512,6 +520,9 @@ def reference():
         status, said = compile_grader(made, made / "transformer.c", made / "grade")
         if status:
             raise Trouble("the reference does not compile with grade.c:\n" + said)
+        if sys.platform == "linux":  # without Landlock's header: no program
+            run(compiler() + ["-std=c11", "-O1", made / "confine.c", "-o",
+                              made / "confine"], COMPILE_SECONDS, 4 * MEMORY)
         keep(made, folder)
     return folder
 
@@ -693,8 +704,14 @@ def usual_mistake(made, name, path, case):
     folder = make_mistakes(made, name, [m.body for m in named])
     known = [(m.say, read_results(folder / str(k))) for k, m in enumerate(named)]
     said = (alike(read_results(path), right_results(made, name, path.parent), known)
-            or [m.say for m in mistakes if m.kind == "*" and case in m.body])
+            or said_of_case(mistakes, name, case))
     return ", or: ".join(said) + f" ({place(made, name)})" if said else ""
+
+
+def said_of_case(mistakes, name, case):
+    """What there is to say where this case is the first wrong one."""
+    return [m.say for m in mistakes
+            if (m.kind, m.region) == ("*", name) and case in m.body]
 
 
 def right_results(made, name, folder):
@@ -736,7 +753,6 @@ SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself "
            signal.SIGFPE: "division of a whole number by zero",
            signal.SIGABRT: "abort: memory was overwritten or freed twice",
            signal.SIGILL: "the end of a function without its return, or a trap",
-           signal.SIGXFSZ: "it writes too large a file",
            signal.SIGKILL: "killed: too much time or memory"}
 
 
@@ -768,15 +784,65 @@ def judge(ended, compared):
     return "wrong", f"your code ended the program itself (status {ended.status})"
 
 
+@functools.lru_cache(maxsize=None)
+def is_confined(made):
+    """Whether a student's program reaches nothing but what is its own."""
+    return not UNCONFINED and run([made / "confine"], CHECK_SECONDS).status == 0
+
+
+def make_results(made, program, name, folder, **limits):
+    """Run a check with a student's program: how it ended, and what it has written."""
+    command, written = [program, name, "make", "written"], folder / "written"
+    if program.parent == folder and not UNCONFINED and (made / "confine").exists():
+        command = [made / "confine", "written", "--"] + command
+    with open(written, "w+b") as file:
+        if os.geteuid() == 0:
+            os.chown(written, NOBODY, NOBODY)
+            folder.chmod(0o711)
+            program.chmod(0o755)
+        ended = run(command, CHECK_SECONDS, folder=folder, **limits)
+        return ended, file.read()  # of this file, whatever has its name by now
+
+
 def run_check(made, program, name, folder):
     """Run a check with a student's program, and compare its results."""
     results, token = folder / "results", secrets.token_hex(16) + "\n"
-    results.write_text("")
-    ended = run([program, name, "make", results], CHECK_SECONDS, folder=folder,
-                given=token)
-    compared = run([made / "grade", name, "compare", results], CHECK_SECONDS,
-                   folder=folder, given=token)
+    with watched(made) as restore:
+        ended, written = make_results(made, program, name, folder, given=token)
+        results.write_bytes(written)
+        if restore():
+            return ended, Ended(1, "wrong: your code changes the grader's files", "")
+        compared = run([made / "grade", name, "compare", results], CHECK_SECONDS,
+                       folder=folder, given=token)
     return ended, compared
+
+
+ONE_AT_A_TIME = threading.Lock()
+
+
+@contextlib.contextmanager
+def watched(made):
+    """Where a student's program is not confined, no other runs meanwhile; and what
+    it changes of the grader's files is seen, and restored, by what this gives."""
+    if is_confined(made):
+        yield lambda: False
+        return
+    with ONE_AT_A_TIME:
+        files = {path: path.read_bytes() for path in made.rglob("*")
+                 if path.is_file()}
+        yield lambda: [path for path in files if is_restored(path, files[path])]
+
+
+def is_restored(path, data):
+    """Whether a file had to be made what it was."""
+    if path.is_file() and not path.is_symlink() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    beside.write_bytes(data)
+    beside.chmod(0o755)
+    os.replace(beside, path)
+    return True
 
 
 def find_crash(made, source, label, name, folder):
@@ -785,10 +851,10 @@ def find_crash(made, source, label, name, folder):
     if compile_grader(made, source, folder / "sanitized",
                       SANITIZE + [f"-DCHECK={name}"])[0]:
         return ""
-    said = run([folder / "sanitized", name, "make", folder / "results"],
-               CHECK_SECONDS, memory=0, folder=folder, given="\n", environment={
-                   "ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:handle_abort=2:"
-                   "handle_sigfpe=2:hard_rss_limit_mb=1024"}).output
+    said = make_results(made, folder / "sanitized", name, folder, memory=0, given="\n",
+                        environment={"ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:"
+                                     "handle_abort=2:handle_sigfpe=2:"
+                                     "hard_rss_limit_mb=1024"})[0].output
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
     access = re.search(r"^(READ|WRITE) of size", said, re.M)
     place = re.search(r" in (\w+) \S*" + re.escape(label) + r":(\d+)", said)
@@ -817,6 +883,8 @@ def likely_cause(made, name, folder, word, compared, said):
     """The word of a check that is wrong, or a better one: that of a usual mistake,
     whose guesses are then taken out, or of what the compiler said."""
     case = re.search("^case: ([^;\n]*)", compared.output, re.M)
+    if word.startswith("crashes: ") and case:
+        return "; ".join([word] + said_of_case(load_mistakes(made), name, case[1]))
     if compared.status == 1 and case:
         usual = usual_mistake(made, name, folder / "results", case[1])
         if usual:
@@ -864,16 +932,49 @@ def grade_source(exercise, text, label, names, made):
         return Result(exercise, "right", "", word)
 
 
+# What has no place in an exercise: what reaches out of its function, or of the
+# language; names that are the compiler's or the library's own; processes; files.
+OUTSIDE = re.compile(r"""
+    ^\s*\# | %: | <% | %> | <: | :> | \[\s*\[ | \\ |
+    \b(?:(?!_Exit\b|_(?:Alignas|Alignof|Atomic|Bool|Complex|Generic|Noreturn|
+            Static_assert|Thread_local)\b|__func__\b|__LINE__\b)_[_A-Z]\w* |
+        asm | PRAGMA |
+        v?fork | clone3? | system | popen | posix_spawnp? | f?exec[lv]p?e? | execveat |
+        wordexp | syscall | dlm?open | dlv?sym | getppid | (?:t|tg|pthread_)?kill |
+        killpg | sigqueue | ptrace | daemon | setsid | setpg(?:id|rp) | socket |
+        f(?:re|d)?open(?:64)? | open(?:at)?(?:64)?(?=\)?\s*\() | openat | creat(?:64)? |
+        remove | rename(?:at2?)? | unlink(?:at)? | rmdir | (?:sym)?link(?:at)? |
+        f?truncate(?:64)? | [fl]?ch(?:mod|own)(?:at)? | ch(?:dir|root) | fchdir |
+        tmpfile(?:64)? | mk(?:d|s|os)temps? | mkdir(?:at)? | mkfifo(?:at)? |
+        mknod(?:at)? | f?utim\w+)\b""", re.X)
+# What makes a compiler see other lines than source_file.NOT_CODE does.
+OTHER_LINES = re.compile(r"\?\?[=/'()!<>-]|\\\s*$|[\0-\x08\x0b-\x1f\x7f]")
+
+
+def code_of(text, with_strings=False):
+    """A text without comments, line for line; without strings they become 0."""
+    return source_file.NOT_CODE.sub(
+        lambda m: m[1] if m[1] and with_strings
+        else "0 "[not m[1]] + "\n" * m[0].count("\n"), text)
+
+
+def outside(raw, code):
+    """What in a line is not allowed, or ""."""
+    odd = OTHER_LINES.search(raw) or OUTSIDE.search(code)
+    if not odd:
+        return ""
+    what = odd[0].strip()
+    return what if what.isprintable() and what else "a control character"
+
+
 def refusal(region, label):
     """Why a region may not be compiled: it would reach out of its function."""
     depth = 0
-    code = source_file.NOT_CODE.sub(
-        lambda m: "\n" * m[0].count("\n") + ("0" if m[1] else " "),
-        "\n".join(region.body))
-    for number, line in enumerate(code.split("\n"), region.start + 1):
-        odd = re.search(r"^\s*#|%:|\?\?|<%|%>|\\\s*$", line)
+    code = code_of("\n".join(region.body)).split("\n")
+    for number, (raw, line) in enumerate(zip(region.body, code), region.start + 1):
+        odd = outside(raw, line)
         if odd:
-            return f"{label}:{number}: {odd[0].strip()} is not allowed in an exercise"
+            return f"{label}:{number}: {odd} is not allowed in an exercise"
         for brace in re.findall("[{}]", line):
             depth += 1 if brace == "{" else -1
             if depth < 0:
@@ -890,14 +991,12 @@ def grade_write(exercise, student, path, made):
                       f"//@ exercise {exercise.name}")
     if is_stub(exercise.name, region):
         return Result(exercise, "todo", "not written yet")
-    outside = refusal(region, label)
-    if outside:
-        return Result(exercise, "wrong", outside)
+    why_not = refusal(region, label)
+    if why_not:
+        return Result(exercise, "wrong", why_not)
     refused, _, why = exercise.refuse.partition(" -> ")
-    code = source_file.NOT_CODE.sub(lambda m: m[1] or " ", "\n".join(region.body))
-    found = refused and re.search("|".join(
-        rf"\b{re.escape(text)}" for text in refused.split()),
-        re.sub(r"\s+\(", "(", code))
+    found = refused and re.search(rf"\b({'|'.join(refused.split())})\b",
+                                  code_of("\n".join(region.body)))
     if found:
         return Result(exercise, "wrong", f'wrong: "{found[0]}": {why}')
     text = read_text(made / "transformer.c")
@@ -910,7 +1009,7 @@ def grade_write(exercise, student, path, made):
             *checked, "{", f'#line {region.start + 1} "{label}"', *region.body,
             f"    //@ end of {exercise.name}", "}", *unchecked,
             f'#line {ours.end} "transformer.c"'])
-        text = with_preamble(text, GUARD + ['#line NEXT "transformer.c"'])
+        text = with_preamble(text, ['#line NEXT "transformer.c"'])
     result = grade_source(exercise, text, label, [exercise.name], made)
     if result.state == "right":
         remember_passed(exercise, region.code())
@@ -960,11 +1059,39 @@ def check_shapes(code):
     return before, [f"#undef {name}" for name in used]
 
 
-# In what is compiled, but not in the student's file: no other processes.
-GUARD = ["#if defined __GNUC__ && !defined __TINYC__",
-         "#pragma GCC poison fork vfork system popen posix_spawn posix_spawnp",
-         "#pragma GCC poison execl execle execlp execv execve execvp execvpe fexecve",
-         "#endif"]
+def code_lines(text):
+    """(number, code) of all lines that are more than comments and blanks."""
+    lines = enumerate(code_of(text, True).split("\n"), 1)
+    return [(number, " ".join(line.split())) for number, line in lines if line.strip()]
+
+
+def changed_lines(text):
+    """How many lines of code are not as in transformer.c, and the numbers of those
+    that are the student's."""
+    ours, theirs = code_lines(read_text(REFERENCE)), code_lines(text)
+    count, numbers = 0, []
+    for what, i, j, k, l in difflib.SequenceMatcher(
+            None, [code for _, code in ours], [code for _, code in theirs]).get_opcodes():
+        if what != "equal":
+            count += max(j - i, l - k)
+            numbers += [number for number, _ in theirs[k:l]]
+    return count, numbers
+
+
+def refusal_of_bug(text, label):
+    """Why a file with a bug is no answer; and whether it is the reference's code."""
+    count, changed = changed_lines(text)
+    if count > FEW_LINES:
+        return (f"{count} lines of code are not as you were given them; a mistake is "
+                f"fixed by one or two, and {FEW_LINES} may differ"), False
+    lines, code = text.split("\n"), code_of(text).split("\n")
+    known = set(read_text(REFERENCE).split("\n"))
+    for number, raw in enumerate(lines, 1):
+        if raw not in known:
+            odd = outside(raw, code[number - 1] if number in changed else "")
+            if odd:
+                return f"{label}:{number}: {odd} is not allowed in an exercise", False
+    return "", not count
 
 
 def grade_bug(exercise, student, path, made):
@@ -972,14 +1099,17 @@ def grade_bug(exercise, student, path, made):
     if not path.exists():
         return Result(exercise, "todo",
                       f"not begun: make exercise N={exercise.number}")
-    label = shown(path)
-    text = with_preamble(read_text(path), GUARD + [f'#line NEXT "{label}"'])
+    label, text = shown(path), read_text(path)
+    why_not, is_reference = refusal_of_bug(text, label)
+    if why_not:
+        return Result(exercise, "wrong", why_not)
     names = exercise.checks.replace(",", " ").split()
     every = list(reference_regions())
     if not set(names) <= set(every):
         raise Trouble(f"exercise {exercise.number}: grade.c has no check {names[0]}")
     names += [name for name in every if name not in names]
-    result = grade_source(exercise, text, label, names, made)
+    result = grade_source(exercise, None if is_reference
+                          else f'#line 1 "{label}"\n{text}', label, names, made)
     if result.state == "right":
         result.detail = f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
@@ -1156,12 +1286,13 @@ def remember_passed(exercise, what):
 
 
 def grade_one(exercise, student, path, made):
+    """Whatever breaks here costs this exercise alone."""
     try:
         return GRADE[exercise.kind](exercise, student, path, made)
     except Broken as trouble:
-        if exercise.kind == "write":
-            raise
-        return Result(exercise, "wrong", str(trouble))  # with a file of its own
+        return Result(exercise, "wrong", str(trouble))
+    except Exception as trouble:
+        return Result(exercise, "wrong", f"the grader fails: {trouble!r}")
 
 
 def grade_all(chosen):
@@ -1428,9 +1559,10 @@ def gradescope(exercises):
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
-    for path in [REFERENCE, *GRADER, MISTAKES, HERE / "tool.py",
+    for path in [REFERENCE, *GRADER, CONFINE, MISTAKES, HERE / "tool.py",
                  HERE.parent / "weaver" / "source_file.py",
-                 *sorted(HERE.glob("[0-9][0-9]-*.md")), *sorted(ROOT / name for name in data)]:
+                 *sorted(HERE.glob("[0-9][0-9]-*.md")),
+                 *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)
     target = ROOT / "build" / "gradescope.zip"
     target.parent.mkdir(exist_ok=True)
@@ -1470,11 +1602,7 @@ def main(arguments):
     try:
         if SETTINGS.get("JSON"):
             check_json(SETTINGS["JSON"])
-        status = COMMANDS[command](load_exercises())
-        if status and "MAKELEVEL" in os.environ:
-            what = "not full marks yet" if command == "grade" else "nothing was done"
-            print(f"make's \"Error 1\" only means: {what}", flush=True)
-        return status
+        return COMMANDS[command](load_exercises())
     except Broken as trouble:
         sys.stdout.flush()
         sys.stderr.write(f"error: {trouble}\n")
