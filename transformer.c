@@ -28,13 +28,10 @@
 //
 // ## The model in one picture
 //
-// You need not know these boxes yet. In short: an *embedding* makes a vector of
-// each word, D numbers from a learned table, and adds numbers for its place.
-// *Attention* lets the positions of a sentence fetch from each other (chapters 2
-// and 3). The *feed-forward network* changes the vector of each position by
-// itself: a matrix product, a bend, another product. A *norm* keeps the numbers
-// in range. A *mask* hides padding and words that are not written yet. *Dropout*
-// is noise that is added in training only.
+// You need not know these boxes yet. An *embedding* is a vector for a word and
+// its place (chapter 4). *Attention* lets positions fetch from each other (2,
+// 3). The *feed-forward network* changes each position by itself (5). A *norm*
+// keeps numbers in range (6). A *mask* hides what must not be seen (9).
 //
 //        source                           target, after "start"
 //          │ (B,S)                           │ (B,T)
@@ -91,9 +88,10 @@
 // clears it first. Exceptions are marked.
 //
 // The pages in docs/ are made from this file. In the file, lines that begin
-// with "//@" are for the tools. One kind is for you, too: where it says `run
-// build/examples NAME`, type `make examples` once and then that command. The
-// pages show what it prints. [section 3.2] is one of the paper.
+// with "//@" are for the tools. Two kinds are for you, too. Where it says `run
+// build/examples NAME`, type `make examples` once and then that command; the
+// pages show what it prints. And from "plumbing" to the next heading, or to
+// "core", you may skip. [section 3.2] is one of the paper.
 //
 // ## Formulas
 //
@@ -148,23 +146,15 @@
 //
 // ## Contents
 //
-//      0  manual
-//      1  numbers: matrix views, the matrix product, memory, random numbers
-//      2  scaled dot-product attention
-//      3  multi-head attention
-//      4  embeddings and positional encoding
-//      5  the position-wise feed-forward network
-//      6  residual connections and layer normalization
-//      7  the encoder
-//      8  the decoder, and the whole model
-//      9  masks
-//     10  words to numbers
-//     11  training
-//     12  decoding: greedy, and with a beam
-//     13  looking inside
-//         interlude: the product, made fast
-//     14  saving and loading
-//     15  the command line
+//     0  manual                             9  masks
+//     1  numbers, matrices, memory         10  words to numbers
+//     2  scaled dot-product attention      11  training
+//     3  multi-head attention              12  decoding: greedy, with a beam
+//     4  embeddings, positional encoding   13  looking inside
+//     5  the feed-forward network              interlude: a fast product
+//     6  residual connections, norms       14  saving and loading
+//     7  the encoder                       15  the command line
+//     8  the decoder, the whole model
 //
 // ## Who calls whom
 //
@@ -187,10 +177,9 @@
 //@ plumbing the headers, and what is used only where it exists
 // ## What it needs
 //
-// The C11 standard library. Three more things are used where they exist, but
-// none is required: OpenMP, to use several cores; the vector types of GCC and
-// Clang, to get more out of each core; and POSIX, to tell a terminal from a
-// file and to make sure that a file has reached the disk.
+// The C11 standard library and, where they exist, OpenMP, to use several cores;
+// the vector types of GCC and Clang, to get more out of each core; and POSIX,
+// to tell a terminal from a file and to see that a file has reached the disk.
 
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
 #error "build without -ffast-math, -Ofast and -ffinite-math-only: \
@@ -233,10 +222,6 @@ infinities and NaN mean something here"
 // product, memory to hold them, and a little randomness. This chapter builds
 // them. Once you have read it, you can forget how numbers are laid out in
 // memory: from chapter 2 on, the code reads like formulas.
-//
-// In a hurry? Read "Matrices are views", the definition of the matrix product,
-// and the last section, on dropout; then go on to chapter 2. From "Memory" you need to know only that `arena_mat` returns a
-// fresh matrix and `arena_zeros` a matrix of zeros.
 //
 //@ plumbing numbers are float, and double in the tests
 // ## The number type
@@ -354,7 +339,7 @@ typedef struct {
     int max_len;      // longest sentence in tokens, not counting start and end
     int norm, positions, activation; // one of the constants above
     int tie;          // the output layer uses the target embedding's matrix
-    double dropout;   // share dropped in training: embeddings, sub-layer outputs
+    double dropout;   // share dropped in training: embeddings, sub-layers
     double attention_dropout;  // attention weights, chapter 2
     double activation_dropout; // inside the feed-forward network, chapter 5
 } Config;
@@ -841,7 +826,8 @@ void dropout(Mat x, Dropout d) {
 // (This example will return in later chapters. Its numbers come from the model
 // of chapter 13, which did not see this sentence in training. The picture on
 // the start page shows the mean of the four attentions. The other three give
-// 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and "car" 0.72/4 = 0.18.)
+// 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and "car" 0.72/4 =
+// 0.18.)
 //
 // $$ \operatorname{attention} =
 //    \operatorname{softmax}(q k^{\mathrm{T}} / \sqrt{K}) v $$
@@ -1158,12 +1144,13 @@ void attention_forward(Head a, Mask mask) {
 //
 // The three rows of dk sum to zero, and that is no accident.
 //
-// How to check it: let q_i and dk_j be rows. Adding one and the same vector u to
-// all keys adds the constant q_i · u to row i of the scores, which changes no
-// weight and so no loss. But moving all keys by a small u changes the loss by
-// Σ_j dk_j · u. That is 0 for every u: the dk of all keys sum to zero. The key
-// bias of chapter 3 is such a u, so its gradient is exactly zero. The tests check that, and compare every
-// gradient with finite differences, with and without masks and dropout.
+// How to check it: let q_i and dk_j be rows. Adding one and the same vector u
+// to all keys adds the constant q_i · u to row i of the scores, which changes
+// no weight and so no loss. But moving all keys by a small u changes the loss
+// by Σ_j dk_j · u. That is 0 for every u: the dk of all keys sum to zero. The
+// key bias of chapter 3 is such a u, so its gradient is exactly zero. The tests
+// check that, and compare every gradient with finite differences, with and
+// without masks and dropout.
 
 // d.q, d.k and d.v are added to; d.out is given; d.weights is room for the
 // gradient on its way back. a is as the forward pass left it.
@@ -1204,8 +1191,8 @@ void attention_backward(Head d, Head a) {
 // things at once. To write "la", the model must know that an article is due,
 // and that its noun is feminine: in the last layer of our model, one attention
 // gives the weights of chapter 2, with 0.72 for "car", and each of three others
-// gives 1.00 to "the". So the model runs H attentions side by side, its *heads*,
-// each on vectors of K = D/H numbers, and joins their results.
+// gives 1.00 to "the". So the model runs H attentions side by side, its
+// *heads*, each on vectors of K = D/H numbers, and joins their results.
 // [section 3.2.2]
 //
 //@ figure mixture-heads
@@ -1844,9 +1831,9 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
 //
-// The variance is divided by D, not D-1, and ε, which is 1e-5 and keeps a row of
-// equal numbers from being divided by zero, is inside the root. Tutorials differ
-// in this; an example tells them apart:
+// The variance is divided by D, not D-1, and ε, which is 1e-5 and keeps a row
+// of equal numbers from being divided by zero, is inside the root. Tutorials
+// differ in this; an example tells them apart:
 //
 //     x  = [1, 0, 0, 0]
 //     μ  = 1/4
@@ -1908,10 +1895,10 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // divided by σ. So with dn for the gradient that reaches n, dx is what remains
 // of dn when its parts along 1 and along n have been taken away, divided by σ.
 //
-// The part of a row along 1 is its mean, in every column. Since n has mean 0, it
-// is at right angles to 1, and since its variance is 1 (without ε), n · n = D.
-// So the part of dn along n is n (dn · n)/(n · n), which is n times the mean of
-// all dn_j n_j.
+// The part of a row along 1 is its mean, in every column. Since n has mean 0,
+// it is at right angles to 1, and since its variance is 1 (without ε), n · n =
+// D. So the part of dn along n is n (dn · n)/(n · n), which is n times the mean
+// of all dn_j n_j.
 //
 //@ figure norm-backward
 //
@@ -3899,10 +3886,11 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // In training the decoder is given the right translation, one word behind: it
 // reads "start", "la", "voiture" and so on, and at each position the *expected*
 // word is the next one. The logits of a position become probabilities by
-// softmax. The loss is the negative logarithm of the probability given to the expected word, the
-// *cross-entropy*: 0 when the model is sure and right, large when it is sure
-// and wrong. Its unit is the nat (that of the natural logarithm, as in
-// PyTorch). For one token, with the logits z and the expected word y,
+// softmax. The loss is the negative logarithm of the probability given to the
+// expected word, the *cross-entropy*: 0 when the model is sure and right, large
+// when it is sure and wrong. Its unit is the nat (that of the natural
+// logarithm, as in PyTorch). For one token, with the logits z and the expected
+// word y,
 //
 // $$ \operatorname{loss} = -\log p_y = \log \sum_j e^{z_j} - z_y $$
 //
@@ -4030,8 +4018,8 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 //
 //     ∂lse/∂z_j = e^(z_j) / Σ_k e^(z_k) = p_j
 //
-// and Σ_k q_k z_k has the derivative q_j. So for a token dz_j is p_j - q_j, and in
-// a mean over n tokens
+// and Σ_k q_k z_k has the derivative q_j. So for a token dz_j is p_j - q_j, and
+// in a mean over n tokens
 //
 //     dz_j = 1/n (p_j - q_j)
 //
@@ -4040,9 +4028,9 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // this gradient raises the second logit and lowers the others, each in
 // proportion to the probability it has taken away.
 //
-// The softmax_backward of chapter 2 leads to the same place, with z for its x and
-// p for its w. The loss of a token is -Σ_j q_j log p_j, so dp_j = -q_j/p_j, and
-// the mean that is subtracted, Σ_k dp_k p_k, is -1:
+// The softmax_backward of chapter 2 leads to the same place, with z for its x
+// and p for its w. The loss of a token is -Σ_j q_j log p_j, so dp_j = -q_j/p_j,
+// and the mean that is subtracted, Σ_k dp_k p_k, is -1:
 //
 //     dz_j = p_j (dp_j + 1)
 //          = p_j - q_j

@@ -388,7 +388,7 @@ const FOUND = [
 ["constant", "01-numbers.html#NO_POSITIONS", "NO_POSITIONS", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
 ["constant", "01-numbers.html#RELU", "RELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
 ["constant", "01-numbers.html#GELU", "GELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
-["type", "01-numbers.html#Config", "Config", "chapter 1", "", "typedef struct {\n    int layers;       // L: layers of the encoder, and as many of the decoder\n    int d_model;      // D: width of the vector that stands for a token\n    int heads;        // H: attention heads, each D/H = K wide\n    int d_ff;         // F: inner width of the feed-forward network\n    int source_vocab; // V of the source language\n    int target_vocab; // V of the target language\n    int max_len;      // longest sentence in tokens, not counting start and end\n    int norm, positions, activation; // one of the constants above\n    int tie;          // the output layer uses the target embedding's matrix\n    double dropout;   // share dropped in training: embeddings, sub-layer outputs\n    double attention_dropout;  // attention weights, chapter 2\n    double activation_dropout; // inside the feed-forward network, chapter 5\n} Config;"],
+["type", "01-numbers.html#Config", "Config", "chapter 1", "", "typedef struct {\n    int layers;       // L: layers of the encoder, and as many of the decoder\n    int d_model;      // D: width of the vector that stands for a token\n    int heads;        // H: attention heads, each D/H = K wide\n    int d_ff;         // F: inner width of the feed-forward network\n    int source_vocab; // V of the source language\n    int target_vocab; // V of the target language\n    int max_len;      // longest sentence in tokens, not counting start and end\n    int norm, positions, activation; // one of the constants above\n    int tie;          // the output layer uses the target embedding's matrix\n    double dropout;   // share dropped in training: embeddings, sub-layers\n    double attention_dropout;  // attention weights, chapter 2\n    double activation_dropout; // inside the feed-forward network, chapter 5\n} Config;"],
 ["type", "01-numbers.html#Mat", "Mat", "chapter 1", "", "typedef struct {\n    real *at;\n    int rows, cols;\n    ptrdiff_t row_stride, col_stride;\n} Mat;"],
 ["function", "01-numbers.html#mat", "mat", "chapter 1", "A view of rows × cols numbers that lie row after row in memory.", "Mat mat(real *memory, int rows, int cols)"],
 ["function", "01-numbers.html#at", "at", "chapter 1", "Address of element (i, j), so that *at(m, i, j) reads and writes.", "real *at(Mat m, int i, int j)"],
@@ -1167,16 +1167,16 @@ const FOUND = [
 
 const STOPS = [
 [0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture", "figure-model"],
-[1.6333333333333333, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
-[3.373333333333333, "Attention", "02-attention.html?forward", ""],
-[15.886666666666665, "Several heads", "03-multi-head.html?forward", ""],
-[24.14, "A norm, and where it stands", "06-residual.html?forward#chapter-residual", "residual-where-the-norm-stands"],
-[32.06666666666666, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
-[35.93333333333333, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
-[39.626666666666665, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
-[40.4, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
-[47.233333333333334, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "decoding-the-loop"],
-[52.9, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=1", "stage=decoder.1.cross_attention.weights&flow-head=1"]
+[1.4, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
+[3.1399999999999997, "Attention", "02-attention.html?forward", ""],
+[15.653333333333332, "Several heads", "03-multi-head.html?forward", ""],
+[23.906666666666666, "A norm, and where it stands", "06-residual.html?forward#chapter-residual", "residual-where-the-norm-stands"],
+[31.833333333333332, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
+[35.699999999999996, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
+[39.39333333333333, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
+[40.166666666666664, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
+[47.0, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "decoding-the-loop"],
+[52.666666666666664, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=1", "stage=decoder.1.cross_attention.weights&flow-head=1"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
