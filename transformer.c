@@ -821,7 +821,7 @@ void dropout(Mat x, Dropout d) {
 // of D numbers (chapters 3 and 4). In this chapter they are given.
 //
 //@ figure mixture
-//@ panel stage=decoder.1.cross_attention.weights&flow-head=1
+//@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
 // (This example will return in later chapters. Its numbers come from the model
 // of chapter 13, which did not see this sentence in training. The picture on
@@ -3938,7 +3938,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // Padding is not counted. The loss of a batch is the mean over its tokens; the
 // functions below return sums, and loss_backward divides by the count.
 //
-//@ panel stage=output.loss&target=la+voiture+verte+est+rapide
+//@ panel stage=output.loss&target=la+voiture+verte+est+rapide&panel=sentence
 
 typedef struct {
     double loss;          // sum over the tokens, as trained (smoothed)

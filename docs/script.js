@@ -1176,7 +1176,7 @@ const STOPS = [
 [39.39333333333333, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
 [40.166666666666664, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
 [47.0, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "decoding-the-loop"],
-[52.666666666666664, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=1", "stage=decoder.1.cross_attention.weights&flow-head=1"]
+[52.666666666666664, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2", "stage=decoder.1.cross_attention.weights&flow-head=2"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a

@@ -534,11 +534,13 @@ EXPORT void flow_slope(const char *name, int i, int j, double x) {
     const bool single = sizeof(real) == sizeof(float);
     double h = single ? 1e-2 : 1e-5, less = loss_with(name, i, j, x - h);
     double more = loss_with(name, i, j, x + h);
-    printf("{\"less\":%.15g,\"more\":%.15g,\"h\":%g,\"rounding\":%g,"
-           "\"bend\":%g,\"slope\":", less, more, h,
-           (single ? 1e-6 : 1e-15) * more / h, single ? 0.05 : 1e-4);
-    print_number((more - less) / (2 * h));
-    putchar('}');
+    if (isfinite(less) && isfinite(more))
+        printf("{\"less\":%.15g,\"more\":%.15g,\"h\":%g,\"rounding\":%g,"
+               "\"bend\":%g,\"slope\":%.9g}", less, more, h,
+               (single ? 1e-6 : 1e-15) * more / h, single ? 0.05 : 1e-4,
+               (more - less) / (2 * h));
+    else
+        printf("{\"slope\":null}");
     flow_forward(true);
     flow_backward();
 }
@@ -551,10 +553,12 @@ EXPORT void flow_adam(const char *name, int i, int j) {
     real gradient = *at(tensor_of(flow.gradient, name), i, j);
     double rate = learning_rate(r, max_int(r->warmup, 1));
     adam_step(paper_adam(&p, &m, &v, &gradient, 1), 1, rate, 1);
-    printf("{\"rate\":%.9g,\"m\":%.9g,\"v\":%.9g,\"after\":%.9g,\"loss\":",
-           rate, (double)m, (double)v, (double)p);
-    print_number(loss_with(name, i, j, p));
-    putchar('}');
+    double loss = loss_with(name, i, j, p);
+    if (isfinite(loss) && isfinite(v))
+        printf("{\"rate\":%.9g,\"m\":%.9g,\"v\":%.9g,\"after\":%.9g,"
+               "\"loss\":%.9g}", rate, (double)m, (double)v, (double)p, loss);
+    else
+        printf("{\"loss\":null}");
     flow_forward(true);
     flow_backward();
 }

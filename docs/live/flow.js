@@ -12,7 +12,11 @@ const flow = {
   edits: new Map(),      // "name,i,j" -> number
   cache: new Map(),      // name -> {value, gradient}, as last computed
   timer: 0, turn: 0, reading: 0,
+  queue: Promise.resolve(),   // what the engine does, one thing after the other
 };
+
+// Does something when all before it is done.
+const inTurn = work => quietly(flow.queue = flow.queue.then(work, work));
 
 // ---------------------------------------------------------------- the stages
 
@@ -70,8 +74,11 @@ async function readSentence() {
   const reading = ++flow.reading, facts = await flow.engine.call("flow_begin", $("flow-source").value,
     $("flow-target").value.trim());
   if (reading !== flow.reading) return;
-  $("flow-wrong").textContent = facts.wrong ? "This sentence " + facts.wrong : "";
+  $("flow-wrong").textContent = facts.wrong ? "This sentence " + facts.wrong
+    : facts.source.includes("<unknown>") ? "The model does not know every word: it reads <unknown>"
+      : "";
   $("flow-body").hidden = Boolean(facts.wrong);
+  if (facts.wrong && flow.timer) play();
   if (facts.wrong) return;
   flow.facts = visibleWords(facts);
   flow.chosen = null;
@@ -102,15 +109,15 @@ async function computeSentence() {
     way === step.way && name === step.name));
   else flow.at = stepInAddress();
   flow.head = Math.min(countIn(state.get("flow-head")), sizeOf("heads") - 1);
+  $("flow-head").value = flow.head;
   fillParts();
   await showSentence();
 }
 
 function stepInAddress() {
   const way = state.get("way") || "forward";
-  const at = flow.steps.findIndex(step => step.way === way
-    && (step.name === state.get("stage") || way === "adam"));
-  return Math.max(0, at);
+  const named = flow.steps.findIndex(step => step.way === way && step.name === state.get("stage"));
+  return Math.max(0, named >= 0 ? named : flow.steps.findIndex(step => step.way === way));
 }
 
 async function matrixOf(name) {
@@ -140,6 +147,7 @@ const rememberChanges = () =>
 // Expects, in the middle, the word that the model holds to be second: so there is
 // something to learn.
 async function expectAnother() {
+  if ($("flow-body").hidden) return;
   const {value} = await matrixOf("output.probabilities"), {expected} = flow.facts;
   const words = expected.slice(0, -1), n = Math.floor(words.length / 2);
   const [first, second] = upTo(value[n].length).slice(4).sort((a, b) => value[n][b] - value[n][a]);
@@ -165,7 +173,7 @@ async function goToStep(at) {
 function goToPart(path) {
   const way = stepNow().way === "backward" ? "backward" : "forward";
   const find = way => flow.steps.findIndex(step => step.way === way && pathOf(step.name) === path);
-  quietly(goToStep(find(way) >= 0 ? find(way) : find("forward")));
+  inTurn(() => goToStep(find(way) >= 0 ? find(way) : find("forward")));
 }
 
 // The parts of the way, to jump to.
@@ -191,11 +199,20 @@ async function showSentence() {
   switchOff($("flow-back"), flow.at === 0);
   switchOff($("flow-next"), flow.at === last);
   switchOff($("flow-undo"), flow.edits.size === 0);
-  $("flow-loss").textContent = `The model says: ${said()}. The loss is ${exact(flow.computed.loss)}` +
-    " a token" + (flow.edits.size ? ", with your changes." : ".");
+  showLoss();
   if (way === "adam") showAdam();
   else showStage(way, name);
   await showPicture();
+}
+
+// What the model says in each row; it has read the translation up to there.
+function showLoss() {
+  const loss = `${exact(flow.computed.loss)} a token` +
+    (flow.edits.size ? ", with your changes." : ".");
+  const own = !$("flow-target").value.trim() && !flow.edits.size;
+  $("flow-loss").textContent = own
+    ? `The model says: ${said()}. Against this, its own translation, the loss is ${loss}`
+    : `After the words before it, each row would say: ${said()}. The loss is ${loss}`;
 }
 
 const shownWith = name =>
@@ -220,7 +237,10 @@ function said() {
 // What a stage is, with the model's own activation.
 function aboutStage(name) {
   const about = STAGES[kindOf(name)];
-  return viewer.info.activation === "gelu" && about.gelu ? {...about, ...about.gelu} : about;
+  const other = viewer.info.activation === "gelu" && about.gelu
+    || name.includes("cross_attention") && about.cross
+    || name.startsWith("target.") && about.target;
+  return {...about, ...other};
 }
 
 function showStage(way, name) {
@@ -252,22 +272,25 @@ function showLink(address) {
 function usersOf(name) {
   const users = [...flow.stages.values()].filter(stage =>
     stage.pulls && (stage.from === name || stage.other === name)).map(stage => stage.name);
-  if (users.length < 2) return "";
-  return `This gradient is the sum of what ${users.length} stages send back: ` +
-    users.map(user => `${kindOf(user)} of ${placeName(pathOf(user))}`).join("; ") + ".";
+  const named = users.map(user => `${kindOf(user)} of ${placeName(pathOf(user))}`).join("; ");
+  return users.length < 2 ? `This gradient is what ${named} sends back.`
+    : `This gradient is the sum of what ${users.length} stages send back: ${named}.`;
 }
 
 // ---------------------------------------------------------------- begin
 
 function play() {
+  const isLast = () => flow.at === flow.steps.length - 1;
   if (flow.timer) {
     clearInterval(flow.timer);
     flow.timer = 0;
-  } else
+  } else {
+    if (isLast()) inTurn(() => goToStep(0));
     flow.timer = setInterval(() => {
-      if (flow.at === flow.steps.length - 1) play();
-      else quietly(goToStep(flow.at + 1));
+      if (isLast()) play();
+      else inTurn(() => goToStep(flow.at + 1));
     }, 1200);
+  }
   $("flow-play").textContent = flow.timer ? "Pause" : "Play";
 }
 
@@ -284,15 +307,14 @@ function onFlowKey(event) {
     event.preventDefault();
   } else if (right && !["INPUT", "SELECT"].includes(event.target.tagName)) {
     event.preventDefault();
-    quietly(goToStep(flow.at + right));
+    inTurn(() => goToStep(flow.at + right));
   }
 }
 
 // A cell of the mask turns; another number can be typed.
 function turnOrType(place) {
   if (kindOf(place.name) === "mask")
-    quietly(matrixOf(place.name).then(({value}) =>
-      changeNumber(place, 1 - value[place.i][place.j])));
+    inTurn(async () => changeNumber(place, 1 - (await matrixOf(place.name)).value[place.i][place.j]));
   else if (isChangeable(place.name)) {
     $("flow-change").focus();
     $("flow-change").select();
@@ -307,25 +329,25 @@ function beginChanges() {
   }
   $("flow-change").onchange = () => {
     const x = $("flow-change").valueAsNumber;
-    if (Number.isFinite(x) && flow.chosen) quietly(changeNumber(flow.chosen, x));
+    if (Number.isFinite(x) && flow.chosen) inTurn(() => changeNumber(flow.chosen, x));
   };
   $("flow-parameter-value").onchange = () => {
     const x = $("flow-parameter-value").valueAsNumber;
-    if (Number.isFinite(x)) quietly(changeNumber(parameterNow(), x));
+    if (Number.isFinite(x)) inTurn(() => changeNumber(parameterNow(), x));
   };
-  $("flow-undo").onclick = () => quietly(undoChanges());
-  $("flow-check").onclick = () => quietly(checkNumber(flow.chosen, "flow-slope-says"));
+  $("flow-undo").onclick = () => inTurn(undoChanges);
+  $("flow-check").onclick = () => inTurn(() => checkNumber(flow.chosen, "flow-slope-says"));
 }
 
 function beginParameters() {
   $("flow-tensor").onchange = () => {
     $("flow-row").value = "";
-    quietly(showParameter());
+    inTurn(showParameter);
   };
-  $("flow-row").oninput = $("flow-column").oninput = () => quietly(showParameter());
-  $("flow-parameter-check").onclick = () => quietly(showParameter().then(known =>
-    known && checkNumber(parameterNow(), "flow-adam")));
-  $("flow-take-step").onclick = () => quietly(showParameter().then(known => known && takeStep()));
+  $("flow-row").oninput = $("flow-column").oninput = () => inTurn(showParameter);
+  $("flow-parameter-check").onclick = () => inTurn(async () =>
+    await showParameter() && checkNumber(parameterNow(), "flow-adam"));
+  $("flow-take-step").onclick = () => inTurn(async () => await showParameter() && takeStep());
 }
 
 function beginFlow() {
@@ -337,20 +359,22 @@ function beginFlow() {
     $(id).oninput = () => {
       remember(key, $(id).value, initial);
       clearTimeout(timer);
-      timer = setTimeout(() => quietly(readSentence()), 300);
+      if (key === "sentence") flow.edits.clear();   // they belong to the old one
+      rememberChanges();
+      timer = setTimeout(() => inTurn(readSentence), 300);
     };
-  $("flow-back").onclick = () => quietly(goToStep(flow.at - 1));
-  $("flow-next").onclick = () => quietly(goToStep(flow.at + 1));
+  $("flow-back").onclick = () => inTurn(() => goToStep(flow.at - 1));
+  $("flow-next").onclick = () => inTurn(() => goToStep(flow.at + 1));
   $("flow-play").onclick = play;
   $("flow-train").onclick = () => goToTab("train");
-  $("flow-other").onclick = () => quietly(expectAnother());
-  $("flow-step").oninput = () => quietly(goToStep(Number($("flow-step").value)));
-  $("flow-part").onchange = () => quietly(goToStep(Number($("flow-part").value)));
+  $("flow-other").onclick = () => inTurn(expectAnother);
+  $("flow-step").oninput = () => inTurn(() => goToStep(Number($("flow-step").value)));
+  $("flow-part").onchange = () => inTurn(() => goToStep(Number($("flow-part").value)));
   $("flow-head").onchange = () => {
     remember("flow-head", $("flow-head").value, "0");
     flow.head = Number($("flow-head").value);
     flow.chosen = null;
-    quietly(showSentence());
+    inTurn(showSentence);
   };
   $("flow").onkeydown = onFlowKey;
   const choose = event => {
@@ -366,7 +390,7 @@ function beginFlow() {
   beginChanges();
   beginParameters();
   const wake = () => {
-    if (!$("flow").hidden && viewer.bytes && flow.stale) quietly(beginSentence());
+    if (!$("flow").hidden && viewer.bytes && flow.stale) inTurn(beginSentence);
   };
   addEventListener("model", () => {
     if (flow.facts) flow.edits.clear();

@@ -67,7 +67,7 @@ const ORIGIN_OF = {
     const side = name.split(".")[0], token = (side === "source" ? flow.facts.source
       : flow.facts.input)[i], x = (await matrixOf(name)).value[i][j];
     const root = Math.sqrt(sizeOf("d-model"));
-    return `√${sizeOf("d-model")} · table[“${token}”][${j}] = ${short(root)}·${short(x / root)}`;
+    return `√${sizeOf("d-model")} · table[“${token}”][${j}] = ${short(root)}·${inBrackets(x / root)}`;
   },
   positions: async ({name, i, j}) => {
     const e = (await matrixOf(beside(name, "embedding"))).value[i][j];
@@ -121,7 +121,7 @@ const ORIGIN_OF = {
     const n = (await matrixOf(beside(name, "n"))).value[i][j];
     const gain = (await matrixOf(tensor + ".gain")).value[0][j];
     const bias = (await matrixOf(tensor + ".bias")).value[0][j];
-    return `n · gain + bias = ${short(n)}·${short(gain)} + ${inBrackets(bias)}`;
+    return `n · gain + bias = ${short(n)}·${inBrackets(gain)} + ${inBrackets(bias)}`;
   },
   active: async ({name, i, j}) => {
     const x = (await matrixOf(beside(name, "inner"))).value[i][j];
@@ -142,6 +142,7 @@ async function originOfNumber(place) {
   const {value} = await matrixOf(place.name), x = value[place.i][place.j];
   if (flow.edits.has(`${place.name},${place.i},${place.j}`)) return `${short(x)}, which you have typed`;
   const text = await (ORIGIN_OF[kindOf(place.name)] || linearOrigin)(place);
+  if (text.startsWith("0: ")) return text;
   return kindOf(place.name) === "mask" ? `${x}; ${text}` : `${text.replaceAll("+ −", "− ")} = ${short(x)}`;
 }
 
@@ -149,13 +150,21 @@ async function originOfNumber(place) {
 async function checkNumber(place, into) {
   const {value, gradient} = await matrixOf(place.name), {name, i, j} = place;
   const found = await flow.engine.call("flow_slope", name, i, j, value[i][j]);
+  if (found.slope === null || !gradient) {
+    $(into).textContent = "The loss is not finite there, so it has no slope.";
+    return {...found, agree: false};
+  }
   const own = gradient[i][j], size = Math.max(Math.abs(own), Math.abs(found.slope));
+  const typed = [...flow.edits.keys()].some(key => keyIn(STAGES, kindOf(key.split(",")[0])));
   const agree = Math.abs(own - found.slope) <= found.bend * size + found.rounding;
   $(into).textContent = `With this number ${found.h} larger and smaller, the loss is ` +
-    `${found.more.toPrecision(10)} and ${found.less.toPrecision(10)}: a slope of ` +
+    `${found.more.toPrecision(10)} and ${found.less.toPrecision(10)}, which differ by ` +
+    `${exact(found.more - found.less)}: a slope of ` +
     `${exact(found.slope)}. The gradient is ${exact(own)}: ` +
-    (agree && size < found.rounding ? "both are 0 but for rounding."
-      : agree ? "they agree." : "they differ. Is there a bend between the two?");
+    (agree && size < found.rounding ? "both are too small to compare." : agree ? "they agree."
+      : typed ? "they differ. If a number that you have typed stands in between, it no longer " +
+        "depends on this one, but the way back does not know that."
+        : "they differ. Is there a bend between the two?");
   return {...found, own, agree};
 }
 
@@ -166,8 +175,9 @@ function showAdam() {
   const names = flow.facts.tensors.map(([name]) => name);
   $("flow-title").textContent = "Adam's step: one parameter learns";
   $("flow-says").textContent = "Every parameter has a gradient now. Adam takes a step against it. " +
-    "Choose one of the parameters, check its gradient, and let only this one take its first step.";
-  $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε)";
+    "Choose one of the parameters, check its gradient, and let only this one try its first step; " +
+    "then it is put back.";
+  $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε), at first m̂ = m/0.1 and v̂ = v/0.02";
   $("flow-lines").replaceChildren(make("code", {}, "{{line adam_step: p[i] -= step}}"));
   showLink("{{link adam_step}}");
   $("flow-users").textContent = "";
@@ -180,7 +190,7 @@ function showAdam() {
     if (!$("flow-tensor").value) [$("flow-tensor").value] = names;
     $("flow-row").value = "";
   }
-  quietly(showParameter());
+  inTurn(showParameter);
 }
 
 const parameterNow = () => ({name: $("flow-tensor").value, i: countIn($("flow-row").value),
@@ -202,7 +212,7 @@ async function showParameter() {
   $("flow-adam").textContent = "";
   $("flow-parameter-says").textContent = known
     ? `Its value is ${exact(value[i][j])}, its gradient ${exact(gradient[i][j])}.`
-    : `This tensor has ${value.length} rows and ${value[0].length} columns.`;
+    : `This tensor has ${value.length} × ${value[0].length} numbers.`;
   for (const id of ["flow-parameter-check", "flow-take-step"]) switchOff($(id), !known);
   if (document.activeElement !== $("flow-parameter-value"))
     $("flow-parameter-value").value = known ? value[i][j] : "";
@@ -212,10 +222,15 @@ async function showParameter() {
 async function takeStep() {
   const {name, i, j} = parameterNow(), found = await flow.engine.call("flow_adam", name, i, j);
   const {value, gradient} = await matrixOf(name);
+  if (found.loss === null) {
+    $("flow-adam").textContent = "The numbers are not finite: there is no step.";
+    return;
+  }
   $("flow-adam").textContent = `Gradient ${exact(gradient[i][j])}; m = 0.1 · gradient = ` +
     `${exact(found.m)}, v = 0.02 · gradient² = ${exact(found.v)}; at the peak rate ` +
     `${exact(found.rate)} the parameter goes from ${exact(value[i][j])} to ${exact(found.after)}. ` +
     `Then the loss is ${found.loss.toPrecision(8)} instead of ` +
     `${flow.computed.loss.toPrecision(8)}. ` +
-    "Adam's first step is as long as the rate, however small the gradient is.";
+    (gradient[i][j] === 0 ? "Without a gradient there is no step."
+      : "Adam's first step is as long as the rate, unless the gradient is so small that ε outweighs it.");
 }

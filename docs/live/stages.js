@@ -4,8 +4,10 @@
 // the line that does it; then the same of its gradient.
 const STAGES = {
   embedding: {tone: "value", title: "words become vectors",
-    says: "Each token is a row of a table. What words mean to the model stands there, and " +
-      "nowhere else.",
+    says: "Each token is a row of a table that is learned. Before the first layer this row is " +
+      "all that the model knows of a word.",
+    target: {says: "The decoder reads the translation one place later, after <start>: each row " +
+      "must say the word after its own."},
     formula: "x = √D · table[token]", of: "{{link embedding_forward}}",
     lines: ["{{line embedding_forward: scale * from[j]}}"],
     back: "What arrives is added to the token's row of the table: so the word itself learns.",
@@ -24,7 +26,9 @@ const STAGES = {
   k: {tone: "key", title: "keys",
     says: "Each token that may be looked at says what it offers: its key, for all heads side by " +
       "side.",
-    formula: "k = y Wk + bk",
+    cross: {says: "Here the decoder looks at the source: keys and values are made of the " +
+      "encoder's last output, the memory, and queries of the decoder's own rows."},
+    formula: "k = y Wk + bk, y: what is looked at",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->k = linear_forward}}"],
     back: "A key learns from every query that looked at it.",
     backFormula: "dk = dscoresᵀ q", backOf: "{{link attention_backward}}",
@@ -38,7 +42,7 @@ const STAGES = {
     backLines: ["{{line attention_backward: small_matmul_add(d.v}}"]},
   q: {tone: "query", title: "queries",
     says: "Each token that looks says what it needs: its query.",
-    formula: "q = x Wq + bq",
+    formula: "q = x Wq + bq, x: what looks",
     of: "{{link attend}}", lines: ["{{line attend: s->q = linear_forward}}"],
     back: "A query learns towards the keys that would have served better.",
     backFormula: "dq = dscores k", backOf: "{{link attention_backward}}",
@@ -51,8 +55,8 @@ const STAGES = {
     backFormula: "dscores = dscaled / √K", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: scale_by(}}"]},
   scaled: {tone: "weight", title: "scores, scaled",
-    says: "Sums of K products grow with K; divided by √K they stay where the softmax can still " +
-      "choose.",
+    says: "Sums of K products, K being the width of a head, grow with K; divided by √K they " +
+      "stay where the softmax can still choose.",
     formula: "scaled = scores / √K", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: scale_by(}}"],
     back: "Weights sum to 1, so a score can only win what others lose: each row of this " +
@@ -63,7 +67,7 @@ const STAGES = {
       "{{line softmax_backward: (d[j] - common)}}"]},
   weights: {tone: "weight", title: "weights: where it looks", shows: ["mask"],
     says: "The softmax makes a share of each score: each row sums to 1. What the mask hides " +
-      "gets 0.",
+      "gets 0: in the decoder's self-attention, the words still to come.",
     formula: "weights = softmax(scaled), over what is visible", of: "{{link softmax_row}}",
     lines: ["{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
       "{{line softmax_row: *= share}}"],
@@ -90,8 +94,8 @@ const STAGES = {
       "the way.",
     formula: "residual = x + what was found", of: "{{link residual_leave}}",
     lines: ["{{line residual_leave: add(y, x)}}"],
-    back: "The norm's backward pass takes out of the gradient what it could not have changed: " +
-      "each row's mean, and its part along n.",
+    back: "Shifting or stretching a whole row does not change n, so these two parts of the " +
+      "gradient are taken out: its mean, and its part along n.",
     backFormula: "dresidual = (dn − mean(dn) − n · mean(dn · n)) / deviation",
     backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: to[j] += rstd}}"]},
@@ -99,7 +103,7 @@ const STAGES = {
     says: "Each row gets the mean 0 and the deviation 1: rstd is 1 / deviation.",
     formula: "n = (x − mean) · rstd", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: real mean}}", "{{line norm_forward: real rstd}}"],
-    back: "The gain stands before the gradient as it stood before n.",
+    back: "n was multiplied by the gain, so its gradient is, too.",
     backFormula: "dn = dy · gain", backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: real dn_mean}}"]},
   norm: {tone: "value", title: "the norm: gain and bias",
@@ -107,8 +111,7 @@ const STAGES = {
       "sub-layer hands on.",
     formula: "y = n · gain + bias", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: y[j] = y[j] * rstd}}"],
-    back: "A gradient is the sum of what all send back that have used this row; they are named " +
-      "below.",
+    back: "A gradient is the sum of what all send back that have used this row.",
     backFormula: "dy = the sum over all that used y", backOf: "{{link linear_backward}}",
     backLines: ["{{line linear_backward: matmul_add(dx, dy}}",
       "{{line residual_leave_backward: add(dx, dy)}}"]},
@@ -148,7 +151,7 @@ const STAGES = {
     of: "{{link decode}}", lines: ["{{line decode: return linear_forward}}"],
     back: "Here the way back begins. What was too likely is pushed down, the right word is " +
       "pushed up: probability minus 1 for the right word, probability for all others.",
-    backFormula: "dlogits = (probabilities − right) / T", backOf: "{{link loss_backward}}",
+    backFormula: "dlogits = (probabilities − right) / T; right: 1 for the right word; T: tokens", backOf: "{{link loss_backward}}",
     backLines: ["{{line loss_backward: d[j] = (exponential}}",
       "{{line loss_backward: d[expected[i]] -=}}"]},
   probabilities: {tone: "weight", title: "probabilities: the next word",

@@ -741,7 +741,8 @@ def test_flow(browser):
     live = sentence(browser)
     print(f"     the first numbers after {time.monotonic() - began:.1f} s")
     claim(live.text("#flow-loss").startswith(
-        "The model says: la voiture rouge est rapide <end>. The loss is 0.00"),
+        "The model says: la voiture rouge est rapide <end>. Against this, its own "
+        "translation, the loss is 0.00"),
           "One sentence opens with the book's sentence", live.text("#flow-loss"))
     steps = live.run("flow.steps")
     for _ in steps[1:]:
@@ -972,7 +973,7 @@ def test_links(browser):
 
 def test_panel(browser):
     """What a chapter of the book shows of this page."""
-    live = sentence(browser, "#stage=decoder.1.cross_attention.weights&flow-head=1&panel")
+    live = sentence(browser, "#stage=decoder.1.cross_attention.weights&flow-head=2&panel")
     shown = live.run("[...document.querySelectorAll('header, h1, footer a, #flow-source,"
                      "#flow-matrices')].filter(one => one.getClientRects().length)"
                      ".map(one => one.id)")
@@ -998,10 +999,12 @@ def test_keyboard(live):
     """What the Tab key reaches."""
     reached = []
     live.click("#tab-train")
+    live.click("#settings summary")
     live.run("document.activeElement.blur(); scrollTo(0, 0)")
     for _ in range(60):
         live.press("Tab", 9)
         reached.append(live.run("document.activeElement.id"))
+    live.click("#settings summary")
     wanted = {"task", "option-layers", "start", "step", "again",
               "timeline", "model", "load", "download"}
     claim(wanted <= set(reached), "the Tab key reaches all controls",
