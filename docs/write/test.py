@@ -491,7 +491,9 @@ def test_quiet(browser):
     claim(addresses and not far, "nothing is asked of any network", far)
     errors = [event["params"] for event in browser.events if event["method"]
               in ("Runtime.exceptionThrown", "Log.entryAdded",
-                  "Runtime.consoleAPICalled")]
+                  "Runtime.consoleAPICalled")
+              # CodeMirror says this of a machine that is busy
+              and "Measure loop restarted" not in json.dumps(event["params"])]
     claim(not errors, "the console stays empty", errors)
 
 
