@@ -270,6 +270,8 @@ static void result_whole(const char *name, const void *x, size_t size, int rows,
 static void result_number(const char *name, double x) {
     real number = (real)x;
     result(name, mat(&number, 1, 1));
+    if (comparing) // there was nothing before it
+        fill(results[result_count - 1].before, (real)NAN);
 }
 
 // ---------------------------------------------------------------- diagnose

@@ -556,10 +556,10 @@ def load_mistakes(made):
     ours = regions(read_text(made / "transformer.c"), "transformer.c")
     found = []
     for number, line in enumerate(read_text(made / "mistakes.txt").split("\n"), 1):
-        head = re.fullmatch(r"([=~*]) (\w+): (.*)", line)
+        head = re.fullmatch(r"([=~*!]) (\w+): (.*)", line)
         if head and head[2] in ours:
             found.append(Mistake(*head.groups(), []))
-        elif line[:1] in ("=", "~", "*"):
+        elif line[:1] in ("=", "~", "*", "!"):
             raise Trouble(f"mistakes.txt:{number}: there is no such exercise")
         elif found:
             found[-1].body.append(line)
@@ -704,14 +704,14 @@ def usual_mistake(made, name, path, case):
     folder = make_mistakes(made, name, [m.body for m in named])
     known = [(m.say, read_results(folder / str(k))) for k, m in enumerate(named)]
     said = (alike(read_results(path), right_results(made, name, path.parent), known)
-            or said_of_case(mistakes, name, case))
+            or said_of_case("*", mistakes, name, case))
     return ", or: ".join(said) + f" ({place(made, name)})" if said else ""
 
 
-def said_of_case(mistakes, name, case):
-    """What there is to say where this case is the first wrong one."""
+def said_of_case(kind, mistakes, name, case):
+    """What there is to say where this case is the first wrong one, or crashes."""
     return [m.say for m in mistakes
-            if (m.kind, m.region) == ("*", name) and case in m.body]
+            if (m.kind, m.region) == (kind, name) and case in m.body]
 
 
 def right_results(made, name, folder):
@@ -884,7 +884,7 @@ def likely_cause(made, name, folder, word, compared, said):
     whose guesses are then taken out, or of what the compiler said."""
     case = re.search("^case: ([^;\n]*)", compared.output, re.M)
     if word.startswith("crashes: ") and case:
-        return "; ".join([word] + said_of_case(load_mistakes(made), name, case[1]))
+        return "; ".join([word] + said_of_case("!", load_mistakes(made), name, case[1]))
     if compared.status == 1 and case:
         usual = usual_mistake(made, name, folder / "results", case[1])
         if usual:
