@@ -491,7 +491,7 @@ static bool diagnose(const Result *r, char *text) {
         {infinite > 0,
          "infinite: an exponential of too much, or a division by 0"},
         {all_are(y, 0), "all zero"},
-        {many && !all_are(e, 0) && is_complement(y, e),
+        {many && !r->is_word && !all_are(e, 0) && is_complement(y, e),
          "exactly the wrong ones are 0: a condition is turned round"},
         {follows(y, e, -1, 0) || (n > 1 && follows(d, g, -1, 0)), "wrong sign"},
         {many && same(y, g),
