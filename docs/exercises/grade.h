@@ -392,17 +392,16 @@ static bool is_complement(Mat y, Mat e) {
     return true;
 }
 
-// More than three different numbers, which nobody has by chance?
+// More than two different rows, which are not the same by chance?
 static bool is_varied(Mat m) {
     int count = 0;
-    for (int k = 0; k < m.rows * m.cols; k++) {
+    for (int i = 0; i < m.rows; i++) {
         bool is_new = true;
-        for (int l = 0; l < k; l++)
-            is_new = is_new && *at(m, l / m.cols, l % m.cols)
-                                   != *at(m, k / m.cols, k % m.cols);
+        for (int k = 0; k < i; k++)
+            is_new = is_new && !same(slice_rows(m, i, 1), slice_rows(m, k, 1));
         count += is_new;
     }
-    return count > 3;
+    return count > 2;
 }
 
 // What is wrong at the ends; `what` is "row", or with all transposed "column".
