@@ -1,7 +1,7 @@
 // Runs a program that may do anything, so that it can do no harm. It may read
 // the system's libraries and write the files that are named, and no others; it
 // starts no processes, signals none but itself, and has no network. If this is
-// run as root, the program runs as the user "nobody".
+// run as root, the program runs as the user "nobody", if there are other users.
 //
 //     cc -std=c11 confine.c -o confine
 //     ./confine                              does the system offer all of it?
@@ -23,6 +23,7 @@
 #include <linux/landlock.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,19 +193,31 @@ static void guard_calls(void) {
 
 // ---------------------------------------------------------------- the program
 
+// A container may have no other user than root: then it stays root.
 static void become_nobody(void) {
-    if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0
-                           || setuid(NOBODY) != 0))
+    if (geteuid() == 0 && setgroups(0, NULL) == 0 && setgid(NOBODY) == 0
+        && setuid(NOBODY) != 0)
         fail("cannot become another user");
+}
+
+// From here on the process is confined. Does the system offer all of it?
+static bool confine(char **file, const char *program) {
+    bool offered = landlock_version() > 0 && prctl(PR_GET_SECCOMP) >= 0;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        fail("no_new_privs");
+    guard_files(file, program);
+    become_nobody(); // who may not even reach the folder of the program
+    guard_calls();
+    return offered;
 }
 
 int main(int count, char **argument) {
     int k = 1;
     while (k < count && strcmp(argument[k], "--") != 0)
         k++;
-    if (count == 1)
-        return landlock_version() < 1 || prctl(PR_GET_SECCOMP) < 0;
     char **command = argument + k + 1;
+    if (count == 1)
+        return !confine(argument + 1, argument[0]);
     if (k + 1 >= count) {
         fprintf(stderr, "usage: confine [FILE ... -- PROGRAM ...]\n");
         return MISUSED;
@@ -213,11 +226,7 @@ int main(int count, char **argument) {
     int program = open(*command, O_PATH | O_CLOEXEC);
     if (program < 0)
         fail(*command);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        fail("no_new_privs");
-    guard_files(argument + 1, *command);
-    become_nobody(); // who may not even reach the folder of the program
-    guard_calls();
+    confine(argument + 1, *command);
     fexecve(program, command, environ);
     fail(*command);
 }

@@ -691,7 +691,9 @@ static void grade_make_batch(void) {
 
 // ---- chapter 11: training
 
-static const int expected_words[] = {END, PAD, V - 1, 7, UNKNOWN, PAD};
+enum { ROWS = 9 };
+static const int expected_words[ROWS] = {END, PAD, V - 1, 7, UNKNOWN,
+                                          PAD, 5,   8,     4};
 
 static const struct {
     const char *name;
@@ -701,20 +703,23 @@ static const struct {
     {"ε = 0.1", 0.1, 1, 0},
     {"large logits, ε = 0.1", 0.1, 3, 2000},
     {"large negative logits, ε = 0.1", 0.1, 3, -2000},
+    {"logits far apart, ε = 0.1", 0.1, 900, 0},
 };
 
-// Three of the words are the most probable ones: END, 7 and UNKNOWN.
+// All but two of the words are the most probable ones.
 static Mat random_logits(int c, bool is_input) {
-    Mat z = make("logits", 6, V, is_input);
-    *at(z, 0, END) = *at(z, 3, 7) = *at(z, 4, UNKNOWN) = 4;
-    for (int k = 0; k < 6 * V; k++)
+    Mat z = make("logits", ROWS, V, is_input);
+    for (int i = 0; i < ROWS - 1; i++)
+        if (i != 2)
+            *at(z, i, expected_words[i]) = 4;
+    for (int k = 0; k < ROWS * V; k++)
         z.at[k] = z.at[k] * loss_case[c].size + loss_case[c].shift;
     return z;
 }
 
 static void grade_loss_forward(void) {
-    for (int c = 0; c < 4; c++) {
-        Mat z = random_logits(c, true), lse = output("lse", 6, 1);
+    for (int c = 0; c < 5; c++) {
+        Mat z = random_logits(c, true), lse = output("lse", ROWS, 1);
         start(loss_case[c].name);
         Loss l = loss_forward(lse, z, expected_words, loss_case[c].smoothing,
                               &room);
@@ -728,22 +733,22 @@ static void grade_loss_forward(void) {
 }
 
 static void grade_loss_backward(void) {
-    for (int c = 0; c < 5; c++) {
-        bool in_place = c == 4;
+    for (int c = 0; c < 6; c++) {
+        bool in_place = c == 5;
         const char *name = in_place ? "dlogits in the place of the logits"
                                     : loss_case[c].name;
         double smoothing = loss_case[in_place ? 1 : c].smoothing;
         Mat z = random_logits(in_place ? 1 : c, !in_place);
-        Mat lse = input("lse", 6, 1);
-        Mat dlogits = in_place ? z : output("dlogits", 6, V);
-        for (int i = 0; i < 6; i++) {
+        Mat lse = input("lse", ROWS, 1);
+        Mat dlogits = in_place ? z : output("dlogits", ROWS, V);
+        for (int i = 0; i < ROWS; i++) {
             double most = max(row(z, i), V), total = 0;
             for (int j = 0; j < V; j++)
                 total += exp(*at(z, i, j) - most);
             lse.at[i] = expected_words[i] == PAD ? 0 : most + log(total);
         }
         start(name);
-        loss_backward(dlogits, z, lse, expected_words, smoothing, 4);
+        loss_backward(dlogits, z, lse, expected_words, smoothing, 7);
         result("dlogits", dlogits);
         finish();
     }
@@ -901,7 +906,7 @@ static void step_results(const Beam *b, int t, int open) {
         const Hypothesis *h = &b->step[(t + 1) * BEAM + i];
         row[i] = i < open ? h->row : -1;
         token[i] = i < open ? h->token : -1;
-        probability.at[i] = i < open ? (real)exp(h->sum) : 0;
+        probability.at[i] = i < open ? (real)exp(h->sum) : -1;
     }
     result_whole("open", &open, sizeof open, 1, 1);
     result_whole("next.row", row, sizeof *row, 1, BEAM);

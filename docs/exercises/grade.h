@@ -270,6 +270,8 @@ static void result_whole(const char *name, const void *x, size_t size, int rows,
 static void result_number(const char *name, double x) {
     real number = (real)x;
     result(name, mat(&number, 1, 1));
+    if (comparing) // there was nothing before it
+        fill(results[result_count - 1].before, (real)NAN);
 }
 
 // ---------------------------------------------------------------- diagnose
@@ -390,17 +392,16 @@ static bool is_complement(Mat y, Mat e) {
     return true;
 }
 
-// More than three different numbers, which nobody has by chance?
+// More than two different rows, which are not the same by chance?
 static bool is_varied(Mat m) {
     int count = 0;
-    for (int k = 0; k < m.rows * m.cols; k++) {
+    for (int i = 0; i < m.rows; i++) {
         bool is_new = true;
-        for (int l = 0; l < k; l++)
-            is_new = is_new && *at(m, l / m.cols, l % m.cols)
-                                   != *at(m, k / m.cols, k % m.cols);
+        for (int k = 0; k < i; k++)
+            is_new = is_new && !same(slice_rows(m, i, 1), slice_rows(m, k, 1));
         count += is_new;
     }
-    return count > 3;
+    return count > 2;
 }
 
 // What is wrong at the ends; `what` is "row", or with all transposed "column".
@@ -489,7 +490,7 @@ static bool diagnose(const Result *r, char *text) {
         {infinite > 0,
          "infinite: an exponential of too much, or a division by 0"},
         {all_are(y, 0), "all zero"},
-        {many && !all_are(e, 0) && is_complement(y, e),
+        {many && !r->is_word && !all_are(e, 0) && is_complement(y, e),
          "exactly the wrong ones are 0: a condition is turned round"},
         {follows(y, e, -1, 0) || (n > 1 && follows(d, g, -1, 0)), "wrong sign"},
         {many && same(y, g),

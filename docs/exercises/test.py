@@ -833,7 +833,7 @@ made = tool.reference()
 page = next(e for e in tool.load_exercises() if e.name == "softmax_row")
 text = tool.read_text(sys.argv[1]).replace("@FILE@", str(made / "grade"))
 result = tool.grade_source(page, text, "cheat.c", [page.name], made)
-print(tool.is_confined(made), result.state, result.word, result.detail)
+print(tool.confinement(made) == 0, result.state, result.word, result.detail)
 """
 UNCONFINED = {"EXERCISES_UNCONFINED": "1"}
 
@@ -844,7 +844,7 @@ def cheats(g):
     source = student(g.folder / "cheats.c",
                      {name: body for name, _, body, _ in CHEATS})
     for how, environment in ("", {}), ("not confined: ", UNCONFINED):
-        g.tool("grade", source, f"JSON={result}",
+        g.tool("grade", source, f"JSON={result}", "CC=cc -O0",
                "N=" + ",".join(c[0] for c in CHEATS), environment=environment)
         tests = g.graded(result)
         for name, claim, _, say in CHEATS:
@@ -861,7 +861,7 @@ def cheats(g):
 """})
     g.says("a body that prints without a newline gets full marks, with braces in "
            "strings and comments, too", 0,
-           "score: ", "grade", honest, "N=1,8,16,26")
+           "score: ", "grade", honest, "N=1,8,16,26", "CC=cc -O0")
     ours = re.search(REGION % "linear_backward", REFERENCE, re.S)[3]
     body = ours.replace("transposed(x)", "(Mat){x.at, x.cols, x.rows, "
                         "x.col_stride, x.row_stride}")

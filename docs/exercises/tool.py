@@ -556,10 +556,10 @@ def load_mistakes(made):
     ours = regions(read_text(made / "transformer.c"), "transformer.c")
     found = []
     for number, line in enumerate(read_text(made / "mistakes.txt").split("\n"), 1):
-        head = re.fullmatch(r"([=~*]) (\w+): (.*)", line)
+        head = re.fullmatch(r"([=~*!]) (\w+): (.*)", line)
         if head and head[2] in ours:
             found.append(Mistake(*head.groups(), []))
-        elif line[:1] in ("=", "~", "*"):
+        elif line[:1] in ("=", "~", "*", "!"):
             raise Trouble(f"mistakes.txt:{number}: there is no such exercise")
         elif found:
             found[-1].body.append(line)
@@ -704,14 +704,14 @@ def usual_mistake(made, name, path, case):
     folder = make_mistakes(made, name, [m.body for m in named])
     known = [(m.say, read_results(folder / str(k))) for k, m in enumerate(named)]
     said = (alike(read_results(path), right_results(made, name, path.parent), known)
-            or said_of_case(mistakes, name, case))
+            or said_of_case("*", mistakes, name, case))
     return ", or: ".join(said) + f" ({place(made, name)})" if said else ""
 
 
-def said_of_case(mistakes, name, case):
-    """What there is to say where this case is the first wrong one."""
+def said_of_case(kind, mistakes, name, case):
+    """What there is to say where this case is the first wrong one, or crashes."""
     return [m.say for m in mistakes
-            if (m.kind, m.region) == ("*", name) and case in m.body]
+            if (m.kind, m.region) == (kind, name) and case in m.body]
 
 
 def right_results(made, name, folder):
@@ -785,21 +785,23 @@ def judge(ended, compared):
 
 
 @functools.lru_cache(maxsize=None)
-def is_confined(made):
-    """Whether a student's program reaches nothing but what is its own."""
-    return not UNCONFINED and run([made / "confine"], CHECK_SECONDS).status == 0
+def confinement(made):
+    """0: a student's program reaches nothing but what is its own; 1: it is confined
+    in part, for the system does not offer all of it; else it is not."""
+    return 2 if UNCONFINED else run([made / "confine"], CHECK_SECONDS).status
 
 
 def make_results(made, program, name, folder, **limits):
     """Run a check with a student's program: how it ended, and what it has written."""
     command, written = [program, name, "make", "written"], folder / "written"
-    if program.parent == folder and not UNCONFINED and (made / "confine").exists():
-        command = [made / "confine", "written", "--"] + command
     with open(written, "w+b") as file:
-        if os.geteuid() == 0:
-            os.chown(written, NOBODY, NOBODY)
-            folder.chmod(0o711)
-            program.chmod(0o755)
+        if program.parent == folder and confinement(made) < 2:
+            command = [made / "confine", "written", "--"] + command
+            if os.geteuid() == 0:
+                with contextlib.suppress(OSError):  # there may be root alone
+                    os.chown(written, NOBODY, NOBODY)
+                folder.chmod(0o711)
+                program.chmod(0o755)
         ended = run(command, CHECK_SECONDS, folder=folder, **limits)
         return ended, file.read()  # of this file, whatever has its name by now
 
@@ -824,7 +826,7 @@ ONE_AT_A_TIME = threading.Lock()
 def watched(made):
     """Where a student's program is not confined, no other runs meanwhile; and what
     it changes of the grader's files is seen, and restored, by what this gives."""
-    if is_confined(made):
+    if confinement(made) == 0:
         yield lambda: False
         return
     with ONE_AT_A_TIME:
@@ -855,6 +857,7 @@ def find_crash(made, source, label, name, folder):
                         environment={"ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:"
                                      "handle_abort=2:handle_sigfpe=2:"
                                      "hard_rss_limit_mb=1024"})[0].output
+    said += names_of_frames(said, folder / "sanitized")
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
     access = re.search(r"^(READ|WRITE) of size", said, re.M)
     place = re.search(r" in (\w+) \S*" + re.escape(label) + r":(\d+)", said)
@@ -865,6 +868,16 @@ def find_crash(made, source, label, name, folder):
                      + (f" ({access[1].lower()})" if access else "")
                      + f" in {place[1]}")
     return "".join(f"the sanitizer says: {line}\n" for line in lines)
+
+
+def names_of_frames(said, program):
+    """" in FUNCTION FILE:LINE" for the places in a program that clang's sanitizer
+    gives as numbers: it would start another program to name them."""
+    places = re.findall(rf"\({re.escape(str(program))}\+(0x[0-9a-f]+)\)", said)[:8]
+    if not places or not shutil.which("addr2line"):
+        return ""
+    lines = run(["addr2line", "-f", "-e", program, *places], CHECK_SECONDS).output
+    return re.sub(r"(.*)\n(.*)\n", r" in \1 \2\n", lines)
 
 
 def open_braces(text):
@@ -884,7 +897,7 @@ def likely_cause(made, name, folder, word, compared, said):
     whose guesses are then taken out, or of what the compiler said."""
     case = re.search("^case: ([^;\n]*)", compared.output, re.M)
     if word.startswith("crashes: ") and case:
-        return "; ".join([word] + said_of_case(load_mistakes(made), name, case[1]))
+        return "; ".join([word] + said_of_case("!", load_mistakes(made), name, case[1]))
     if compared.status == 1 and case:
         usual = usual_mistake(made, name, folder / "results", case[1])
         if usual:
