@@ -8,7 +8,8 @@
 // and progress are those of `transformer train`; rank 0 alone writes. Messages
 // begin with "transformer:", since they are printed by transformer.c.
 //
-// Built by `make mpi`, with Open MPI or MPICH; lab 19 is about it.
+// Built by `make mpi`, with Open MPI or MPICH; lab 19 is about it, and its
+// programs use all but main: define MACHINES_NO_MAIN and include this file.
 
 #include "lab.h"
 #include <mpi.h>
@@ -562,6 +563,7 @@ void begin_world(int *argc, char ***argv) {
         fail("this MPI does not allow a program to have several threads");
 }
 
+#ifndef MACHINES_NO_MAIN
 int main(int argc, char **argv) {
     open_closed_streams();
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
@@ -589,3 +591,4 @@ int main(int argc, char **argv) {
     finish_output();
     return stop_signal ? 128 + stop_signal : 0;
 }
+#endif
