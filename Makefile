@@ -293,6 +293,7 @@ build/notebook/15-classifier build/notebook/15-classifier-check: \
 build/notebook/gpt build/notebook/16-gpt-check: notebook/gpt.h
 build/notebook/15-classifier-check build/notebook/16-gpt-check: notebook/check.h
 build/notebook/16-gpt: notebook/gpt.c notebook/gpt.h
+build/notebook/19-machines: notebook/mpi.c
 
 # MPI's compiler is the compiler, with the library's headers and the library.
 MPICC ?= mpicc

@@ -58,6 +58,7 @@ struct {
     bool fast;
     MPI_Datatype real; // what MPI calls the numbers
     int phase;
+    int stopped;       // the signal at which all ranks stop; 0: none
     Note *note;        // of all ranks, when they last met
     real *gradient;    // of this rank's micro-batches, one after another
     Loss *loss;        // of each of them
@@ -362,7 +363,7 @@ int64_t count_together(const Batch *batch) {
     for (int r = 0; r < world.size; r++) {
         tokens += world.note[r].tokens;
         if (world.note[r].signal)
-            stop_signal = (sig_atomic_t)world.note[r].signal;
+            world.stopped = (int)world.note[r].signal;
     }
     spend(&clock, WAITING);
     return tokens;
@@ -380,7 +381,7 @@ bool train_together(Console *c) {
             compare(digest_of_gradient(t, &batch),
                     "first gradient (another build or processor?)");
         int64_t tokens = count_together(&batch);
-        if (stop_signal)
+        if (world.stopped)
             break;
         Step s = step_together(t, &batch, tokens);
         arena_release(&t->arena, 0);
@@ -399,8 +400,8 @@ void say_end(const Console *c) {
     const Trainer *t = &c->checkpoint->trainer;
     double steps = (double)(t->step - c->first_step) / 1000;
     fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s\n",
-            stop_signal ? "stopped" : "done", t->step, now() - c->started,
-            stop_signal ? "go on with --resume; " : "", c->settings->model);
+            world.stopped ? "stopped" : "done", t->step, now() - c->started,
+            world.stopped ? "go on with --resume; " : "", c->settings->model);
     if (steps > 0)
         fprintf(stderr, "milliseconds of a step: gradient %.3f, waiting %.3f, "
                 "sum %.3f, update %.3f\n", world.spent[GRADIENT] / steps,
@@ -426,13 +427,13 @@ void run_together(Console *c) {
                  "smaller --lr", t->step + 1);
         exit(1);
     }
-    if (stop_signal)
+    if (world.stopped)
         compare_parameters(c);
-    if (world.rank > 0)
-        return;
-    if (stop_signal)
+    if (world.rank == 0 && world.stopped)
         save_checkpoint(c->checkpoint, c->settings->model);
-    say_end(c);
+    if (world.rank == 0)
+        say_end(c);
+    meet_well((Note){0}); // rank 0 may have failed to save
 }
 
 // Room for this rank's share of a step.
@@ -589,6 +590,6 @@ int main(int argc, char **argv) {
     free(world.loss);
     world.phase = ENDED;
     finish_output();
-    return stop_signal ? 128 + stop_signal : 0;
+    return world.stopped ? 128 + world.stopped : 0;
 }
 #endif

@@ -253,6 +253,10 @@ wrong_on_the_way()
     check "$1: ranks that come to differ are named; the file is of the look before" \
         differing "$1"
     check "$1: a whole run, to compare with" whole "$1"
+    check "$1: what fails after the last step is said, too" refused 1 \
+        "cannot write /dev/full: No space left on device" launch "$1" -n 2 \
+        "./mpi.$1" train "$root/data/eng-fra.valid.tsv" $tiny --steps 1 \
+        --model last.safetensors --log /dev/full
     check "$1: kill -9 of rank 1 of 3 ends the run; 2 ranks go on to the same bits" \
         killed "$1"
     check "$1: so does Ctrl-C of mpirun, and 3 go on" interrupted "$1"
