@@ -1,5 +1,5 @@
-// Lab 19: the divisor of a gradient that is made in parts, and what a step and a
-// message cost. It prints CSV.
+// Lab 19: the divisor of a gradient that is made in parts, and what a step and
+// a message cost. It prints CSV.
 //
 //     19-machines divisor
 //
@@ -20,9 +20,9 @@
 //
 //     19-machines step NAME
 //
-// The seconds of a gradient and of an update, the shortest of several, for a
-// model and a batch of random words as in tests/bench/bench.c: small, mid or
-// base.
+// The processor seconds of a gradient and of an update, the fewest of several,
+// for a model and a batch of random words as in tests/bench/bench.c: small, mid
+// or base.
 //
 //     model,parameters,gradient,update
 //
@@ -76,6 +76,7 @@ Trainer random_trainer(const Config *config) {
     return t;
 }
 
+// So many words of a vocabulary, drawn at random.
 int *random_words(Arena *arena, int count, int vocab, uint64_t *state) {
     int *id = arena_take(arena, (size_t)count, sizeof *id);
     for (int i = 0; i < count; i++)
@@ -94,7 +95,8 @@ Batch random_batch(Arena *arena, int B, int T, int vocab) {
 void print_divisors(void) {
     enum { LONGEST_ROW = 64, V = 30 };
     Config config = {.layers = 2, .d_model = 64, .heads = 4, .d_ff = 256,
-                     .source_vocab = V, .target_vocab = V, .max_len = LONGEST_ROW};
+                     .source_vocab = V, .target_vocab = V,
+                     .max_len = LONGEST_ROW};
     Trainer t = random_trainer(&config);
     const real *g = t.gradient->list.values;
     size_t n = t.gradient->list.count;
@@ -201,12 +203,12 @@ void time_step(const char *name) {
     Batch batch = random_batch(&t.arena, s->batch, s->length, s->vocab);
     double least[2] = {INFINITY, INFINITY};
     for (int i = 0; i < REPEATED; i++) {
-        double start = now();
+        clock_t start = clock();
         Loss loss = gradient_in_parts(&t, &batch, false);
-        double middle = now();
+        clock_t middle = clock();
         update(&t, loss);
-        least[0] = fmin(least[0], middle - start);
-        least[1] = fmin(least[1], now() - middle);
+        least[0] = fmin(least[0], (double)(middle - start) / CLOCKS_PER_SEC);
+        least[1] = fmin(least[1], (double)(clock() - middle) / CLOCKS_PER_SEC);
     }
     printf("model,parameters,gradient,update\n%s,%zu,%.6g,%.6g\n", name,
            t.model->list.count, least[0], least[1]);
@@ -225,7 +227,7 @@ void there_and_back(char *message, int bytes) {
 }
 
 void print_pings(void) {
-    enum { MOST = 1 << 24, ROUNDS = 50 };
+    enum { MOST = 1 << 22, SMALL = 1 << 16 };
     char *message = allocate(MOST, 1);
     if (world.size != 2)
         fail("ping takes two ranks");
@@ -233,7 +235,7 @@ void print_pings(void) {
         puts("bytes,seconds");
     for (int bytes = 4; bytes <= MOST; bytes *= 4) {
         double least = INFINITY;
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < (bytes > SMALL ? 50 : 2000); i++) {
             double start = now();
             there_and_back(message, bytes);
             least = fmin(least, (now() - start) / 2);
