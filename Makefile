@@ -31,6 +31,8 @@
 #
 # Experiment
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
+#   make mpi          train on several machines at once: build/notebook/mpi;
+#                     MPICC=mpicc.mpich chooses the library
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make bench-product   how the matrix product became fast, step by step
 #   make bench-torch  the same beside PyTorch (python3-torch), in turn
@@ -53,7 +55,8 @@
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
 VARIABLES = PORTABLE N SRC JSON FORCE SHOW STATUS SHORT NAMES THREADS DATA TEST \
-    SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON GOMP_SPINCOUNT KMP_BLOCKTIME
+    SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT \
+    KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
@@ -100,6 +103,10 @@ help:
 build/flags: FORCE
 	@mkdir -p build
 	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
+
+build/mpicc: FORCE
+	@mkdir -p build
+	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' > $@
 
 transformer: transformer.c build/flags
 	$(call need,$(CC),gcc)
@@ -288,6 +295,19 @@ build/notebook/15-classifier build/notebook/15-classifier-check: \
 build/notebook/gpt build/notebook/16-gpt-check: notebook/gpt.h
 build/notebook/15-classifier-check build/notebook/16-gpt-check: notebook/check.h
 build/notebook/16-gpt: notebook/gpt.c notebook/gpt.h
+build/notebook/19-machines: notebook/mpi.c
+
+# MPI's compiler is the compiler, with the library's headers and the library.
+MPICC ?= mpicc
+COMPILE_MPI = OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(WARNINGS) $(CFLAGS)
+
+mpi: build/notebook/mpi
+
+build/notebook/mpi build/notebook/19-machines: build/notebook/%: notebook/%.c \
+    notebook/lab.h transformer.c build/flags build/mpicc
+	$(call need,$(MPICC),libopenmpi-dev openmpi-bin)
+	@mkdir -p build/notebook
+	$(COMPILE_MPI) $< -o $@ -lm
 
 build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags
 	@mkdir -p build/notebook
@@ -307,4 +327,5 @@ clean:
 FORCE:
 .PHONY: all help run test check doctor coverage mutants platforms soak gradcheck \
     chapters bench bench-product bench-torch bench-learn docs docs-check docs-runs \
-    examples $(STUDENT) test-exercises notebooks notebooks-check data clean FORCE
+    examples $(STUDENT) test-exercises notebooks notebooks-check mpi data clean \
+    FORCE

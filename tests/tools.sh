@@ -23,6 +23,9 @@ tcc         | tcc libc6-dev                    | tcc              |
 musl-gcc    | musl-tools                       | musl-gcc         |
 torch       | python3-torch python3-numpy      | python3-torch    | pytorch
 nltk        | python3-nltk                     | python3-nltk     |
+openmpi     | openmpi-bin libopenmpi-dev       | openmpi-devel    | open-mpi
+mpich       | mpich libmpich-dev               | mpich-devel      | mpich
+prlimit     | util-linux                       | util-linux       |
 pandoc      | pandoc                           | pandoc           | pandoc
 nbclient    | python3-nbclient python3-ipykernel | python3-nbclient |
 matplotlib  | python3-matplotlib               | python3-matplotlib | python-matplotlib
@@ -65,6 +68,7 @@ has() # TOOL
     sanitizers) makes_program clang -fsanitize=address,undefined ;;
     wasi) makes_program clang --target=wasm32-wasi --sysroot=/usr ;;
     clang-omp) makes_program clang -fopenmp ;;
+    openmpi | mpich) command -v "mpicc.$1" "mpirun.$1" > /dev/null ;;
     valgrind) valgrind -q true 2> /dev/null ;;
     python38) python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' \
         2> /dev/null ;;

@@ -65,6 +65,8 @@ const FIRST = {
     "complexity": "../notebook/13-cost.ipynb",
     "permutation": "07-encoder.html#encoder-the-stack",
     "GPU": "01-numbers.html#numbers-several-threads",
+    "MPI": "../notebook/19-machines.ipynb",
+    "data parallelism": "../notebook/19-machines.ipynb",
     "residual stream": "06-residual.html#residual_enter",
 };
 for (const [query, address] of Object.entries(FIRST)) {
