@@ -77,8 +77,8 @@ void project_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 // How to check it: stretching x changes nothing, so Σ dx_j x_j is nearly zero
 // (exactly zero if ε were 0). The dx of a row need not sum to zero any more,
 // since adding a constant to x does change y. And check with gains that differ:
-// taking the mean of dy_p n_p and multiplying by gain_j afterwards is wrong, but
-// gives the right numbers where all gains are equal.
+// taking the mean of dy_p n_p and multiplying by gain_j afterwards is wrong,
+// but gives the right numbers where all gains are equal.
 
 // x (N,D) -> y (N,D). s->rstd is 1/r; s->mean is not used.
 Mat rms_norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x,
@@ -370,8 +370,8 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
 //     y = s ⊙ b           out = y W_outer
 //
 // The paper measures that it works better, and offers no explanation. There are
-// three matrices instead of two. So, for as many parameters as before, the inner
-// width is two thirds: F = 8/3 D instead of 4 D.
+// three matrices instead of two. So the inner width is two thirds for as many
+// parameters as before: F = 8/3 D instead of 4 D.
 //
 // The backward pass is the product rule, and a derivative as in chapter 5:
 //
