@@ -288,10 +288,11 @@ build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
 build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
 build/notebook/01-scaling build/notebook/02-heads build/notebook/07-masks \
     build/notebook/12-gradient-check build/notebook/12-gradient-check-double \
-    build/notebook/15-classifier-check build/notebook/16-gpt-check: \
-    notebook/measure.h
+    build/notebook/15-classifier-check build/notebook/16-gpt-check \
+    build/notebook/17-since-2017-check: notebook/measure.h
 build/notebook/15-classifier build/notebook/15-classifier-check: \
     notebook/classifier.c
+<<<<<<< HEAD
 build/notebook/gpt build/notebook/16-gpt-check: notebook/gpt.h
 build/notebook/15-classifier-check build/notebook/16-gpt-check: notebook/check.h
 build/notebook/16-gpt: notebook/gpt.c notebook/gpt.h
@@ -308,6 +309,15 @@ build/notebook/mpi build/notebook/19-machines: build/notebook/%: notebook/%.c \
 	$(call need,$(MPICC),libopenmpi-dev openmpi-bin)
 	@mkdir -p build/notebook
 	$(COMPILE_MPI) $< -o $@ -lm
+=======
+build/notebook/gpt build/notebook/16-gpt-check \
+    build/notebook/17-since-2017-check: notebook/gpt.h
+build/notebook/15-classifier-check build/notebook/16-gpt-check \
+    build/notebook/17-since-2017-check: notebook/check.h
+build/notebook/17-since-2017 build/notebook/17-since-2017-check: \
+    notebook/modern.h
+build/notebook/16-gpt build/notebook/17-since-2017: notebook/gpt.c notebook/gpt.h
+>>>>>>> lab17
 
 build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags
 	@mkdir -p build/notebook
