@@ -48,11 +48,13 @@
 #   make test-exercises    the exercises and their grader
 #   make notebooks-check   the labs give their numbers again; SHORT=1 in short
 #   make test-notebooks    the program that makes the labs
+#   make test-pretrained   the program pretrained; DIR=FOLDER and pretrained-check
+#                          hold published parameters against PyTorch
 #   make soak         all that takes long (hours; installs packages)
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
 VARIABLES = PORTABLE N SRC JSON FORCE SHOW SHORT NAMES THREADS DATA TEST \
-    SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON GOMP_SPINCOUNT KMP_BLOCKTIME
+    DIR SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON GOMP_SPINCOUNT KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
@@ -276,6 +278,16 @@ test-notebooks:
 	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@$(NOTEBOOK_PYTHON) notebook/test.py
 
+.PHONY: test-pretrained
+test-pretrained:
+	$(call need,$(NOTEBOOK_PYTHON),python3)
+	@$(NOTEBOOK_PYTHON) notebook/test_pretrained.py
+
+.PHONY: pretrained-check
+pretrained-check: build/notebook/pretrained build/notebook/18-pretrained
+	$(call need,$(NOTEBOOK_PYTHON),python3)
+	@$(NOTEBOOK_PYTHON) notebook/pretrained_check.py $(DIR)
+
 build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
 build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
 build/notebook/01-scaling build/notebook/02-heads build/notebook/07-masks \
@@ -291,6 +303,12 @@ build/notebook/15-classifier-check build/notebook/16-gpt-check \
 build/notebook/17-since-2017 build/notebook/17-since-2017-check: \
     notebook/modern.h
 build/notebook/16-gpt build/notebook/17-since-2017: notebook/gpt.c notebook/gpt.h
+build/notebook/pretrained: notebook/gpt.c
+build/notebook/18-pretrained-double: notebook/18-pretrained.c
+build/notebook/pretrained build/notebook/18-pretrained \
+    build/notebook/18-pretrained-double: $(addprefix notebook/,gpt.h modern.h \
+    pretrained.h json.h hub.h unicode.h entries.h bytepairs.h \
+    tokenizer_json.h wordpiece.h gpt2.h bert.h llama.h writer.h)
 
 build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags
 	@mkdir -p build/notebook

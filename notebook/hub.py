@@ -6,6 +6,7 @@ the same models written out in PyTorch, which the C program has to agree with.
 The names and layouts are those of the published checkpoints; the forward passes
 follow the papers' formulas and use no function of transformer.c.
 """
+import functools
 import json
 import math
 import os
@@ -114,13 +115,15 @@ def llama_shapes(c, vocab):
 def parameters(c, vocab, seed=1):
     """{name: tensor} with random numbers. Gains are around 1. Matrices are large
     enough for every mistake to show, and larger than embeddings: else a model
-    whose output layer is its embedding would repeat what it reads."""
+    whose output layer is its embedding would repeat what it reads. BERT's
+    embeddings, which are normalized first, are so small that ε matters."""
     random_numbers = torch.Generator().manual_seed(seed)
     found = {}
     for name, shape in shapes(c, vocab).items():
         x = torch.randn(shape, generator=random_numbers, dtype=torch.float64)
         norm = len(shape) == 1 and not name.endswith("bias")
-        size = (0.6 if shape[0] == vocab else 4) / math.sqrt(min(shape))
+        size = (0.03 if "embeddings" in name else
+                0.3 if shape[0] == vocab else 3) / math.sqrt(min(shape))
         found[name] = (1 + x / 4 if norm else x / 4 if len(shape) == 1
                        else x * size).float().double()
     return found
@@ -282,6 +285,7 @@ def byte_characters():
             **{b: chr(256 + n) for n, b in enumerate(hidden)}}
 
 
+@functools.lru_cache(None)
 def learn_merges(text, count):
     """[(left, right)], byte pairs within words and the blanks before them."""
     character = byte_characters()
@@ -296,7 +300,7 @@ def learn_merges(text, count):
         merges.append(max(pairs, key=lambda pair: (pairs[pair], pair)))
         words = Counter({joined(word, merges[-1]): times
                          for word, times in words.items()})
-    return merges
+    return tuple(merges)
 
 
 def joined(word, pair):
@@ -309,19 +313,21 @@ def joined(word, pair):
     return tuple(new)
 
 
+@functools.lru_cache(None)
 def book(characters):
     with open(f"{ROOT}/data/book.train.txt", encoding="utf-8") as file:
         return file.read(characters)
 
 
-def byte_pairs(count=300, specials=("<|endoftext|>",)):
+def byte_pairs(count=250, specials=("<|endoftext|>",)):
     """A small vocabulary of byte pairs -> {token: number}, [(left, right)]"""
-    merges = learn_merges(book(60000), count)
+    merges = learn_merges(book(30000), count)
     character = byte_characters()
     tokens = [*sorted(character.values()), *map("".join, merges), *specials]
     return {token: n for n, token in enumerate(dict.fromkeys(tokens))}, merges
 
 
+@functools.lru_cache(None)
 def word_pieces(count=400):
     """A small vocabulary of word pieces: special tokens, characters, each also
     inside a word, and frequent words, whole and with their ends."""

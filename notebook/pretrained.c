@@ -246,6 +246,9 @@ Step finetune_step(Trainer *t, Sentence text, int T) {
 // Trains until the last step or until a signal; reports the loss twenty times.
 void finetune_steps(Trainer *t, Sentence text, int T) {
     Loss since = {0};
+#ifdef SIGPIPE
+    signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
+#endif
     handle_signals(remember_signal);
     while (t->step < t->recipe.steps && !stop_signal) {
         Step step = finetune_step(t, text, T);
