@@ -170,8 +170,8 @@ def check_writer(folder, kind, c, p, cut):
     for column, how in (("whole", "all at once"), ("cached", "with the cache")):
         check_numbers(kind, f"logits, {how},", [row[column] for row in found],
                       wanted)
-    greedy = rows("greedy", kind, folder, 20, *ids)
-    tokens = hub.greedy(p, c, ids, 20)
+    greedy = rows("greedy", kind, folder, 20, *ids[:20])
+    tokens = hub.greedy(p, c, ids[:20], 20)
     say("20 greedy tokens are PyTorch's, with the cache and without.",
         [int(row["whole"]) for row in greedy] == tokens
         == [int(row["cached"]) for row in greedy])
