@@ -122,7 +122,7 @@ def parameters(c, vocab, seed=1):
     for name, shape in shapes(c, vocab).items():
         x = torch.randn(shape, generator=random_numbers, dtype=torch.float64)
         norm = len(shape) == 1 and not name.endswith("bias")
-        size = (0.03 if "embeddings" in name else
+        size = (0.1 if "embeddings" in name else
                 0.3 if shape[0] == vocab else 3) / math.sqrt(min(shape))
         found[name] = (1 + x / 4 if norm else x / 4 if len(shape) == 1
                        else x * size).float().double()
