@@ -1,9 +1,11 @@
 // Lab 17, continued: are the changes right? In double precision.
 //
 // The first argument says which test; each prints a CSV of its own. The models
-// are small, all their parameters are random, and there is one for each change.
+// are small, all their parameters are random, and there is one for each change;
+// a second argument chooses one of them.
 //
 // gradients: every element of every gradient against finite differences.
+// gains-1: the same where all gains are 1, which is too weak.
 //
 //     model,tensor,elements,error
 //
@@ -27,9 +29,9 @@
 //
 //     what,difference
 //
-// distance: the scores of one query with one key, wherever they stand.
+// distance: the scores of one query with one key at different positions.
 //
-//     convention,query,key,score
+//     positions,query,key,score
 
 #define TRANSFORMER_DOUBLE
 #include "lab.h"
@@ -38,10 +40,10 @@
 #include "measure.h"
 #include "check.h"
 
-enum { B = 3, T = 6, D = 16, V = 9, H = 4, G = 2, L = 2, REPLACED = 3 };
+enum { B = 2, T = 5, D = 16, V = 9, H = 4, G = 2, L = 2, REPLACED = 3 };
 
-int input[B * T] = {5, 7, 4, 8, 6, 5, 6, 4, 8, 8, 7, 4, 8, 7, 7, 5, 4, 6};
-int expected[B * T] = {7, 4, 8, 6, 5, 6, 4, 8, 8, 7, 4, 5, 7, 7, 5, 4, 6, 8};
+int input[B * T] = {5, 7, 4, 8, 6, 8, 7, 7, 5, 4};
+int expected[B * T] = {7, 4, 8, 6, 5, 7, 7, 5, 4, 6};
 const Batch batch = {.sentences = B, .target_length = T, .input = input,
                      .expected = expected};
 
@@ -111,6 +113,14 @@ void gradients(Trainer *t, const char *label) {
     print_errors(t, label);
 }
 
+void gains_1(Trainer *t, const char *label) {
+    const TensorList *l = &t->model->list;
+    for (const Tensor *x = l->tensor; x < l->tensor + l->tensors; x++)
+        if (x->init == INIT_ONES)
+            fill(*x->mat, 1);
+    print_errors(t, label);
+}
+
 void values(Trainer *t, const char *label) {
     print_step(t, label);
 }
@@ -143,7 +153,7 @@ void cache(Trainer *t, const char *label) {
     Pass pass = new_pass(t);
     ModernCache c = modern_cache(&t->arena, &model, B);
     for (int i = 0; i < T; i++) {
-        const int id[B] = {input[i], input[T + i], input[2 * T + i]};
+        const int id[B] = {input[i], input[T + i]};
         Mat logits = modern_step(&pass, &c, id);
         for (int b = 0; b < B; b++)
             copy(slice_rows(steps, b * T + i, 1), slice_rows(logits, b, 1));
@@ -247,27 +257,43 @@ void same_with_copies(void) {
 
 // ## Distance
 
-// One query and one key, at all pairs of positions.
+// One query and one key at all pairs of positions.
+void print_scores(const char *positions, Mat q, Mat k) {
+    for (int i = 0; i < q.rows * k.rows; i++)
+        printf("%s,%d,%d,%.17g\n", positions, i / k.rows, i % k.rows,
+               dot(row(q, i / k.rows), row(k, i % k.rows), q.cols));
+}
+
+// Random numbers, the same in every row.
+Mat equal_rows(Arena *arena, int rows, int cols, uint64_t *state) {
+    Mat first = arena_mat(arena, 1, cols), m = arena_mat(arena, rows, cols);
+    fill_normal(first, state);
+    for (int i = 0; i < rows; i++)
+        copy(slice_rows(m, i, 1), first);
+    return m;
+}
+
+// Turned in either convention, or with the sinusoids of chapter 4 added.
 void distance(void) {
-    uint64_t state = 7;
+    enum { POSITIONS = 24 };
+    const char *name[] = {"sinusoids added", "interleaved", "rotate half"};
     Arena arena = {0};
-    printf("convention,query,key,score\n");
-    for (int pairing = INTERLEAVED; pairing <= ROTATE_HALF; pairing++) {
-        const Modern m = {.rotary = pairing, .rotary_base = 100};
-        Rotation r = rotation_of(&arena, &m, D, 0, T);
-        Mat q = arena_mat(&arena, T, D), k = arena_mat(&arena, T, D);
-        fill_normal(slice_rows(q, 0, 1), &state);
-        fill_normal(slice_rows(k, 0, 1), &state);
-        for (int t = 1; t < T; t++) {
-            copy(slice_rows(q, t, 1), slice_rows(q, 0, 1));
-            copy(slice_rows(k, t, 1), slice_rows(k, 0, 1));
+    Mat sinusoids = arena_mat(&arena, POSITIONS, D);
+    sinusoidal_positions(sinusoids);
+    printf("positions,query,key,score\n");
+    for (int how = NO_ROTARY; how <= ROTATE_HALF; how++) {
+        uint64_t state = 7;
+        const Modern m = {.rotary = how, .rotary_base = 100};
+        Rotation r = rotation_of(&arena, &m, D, 0, POSITIONS);
+        Mat q = equal_rows(&arena, POSITIONS, D, &state);
+        Mat k = equal_rows(&arena, POSITIONS, D, &state);
+        if (how == NO_ROTARY) {
+            add(q, sinusoids);
+            add(k, sinusoids);
         }
         rotate(q, &r, 1);
         rotate(k, &r, 1);
-        for (int i = 0; i < T * T; i++)
-            printf("%s,%d,%d,%.17g\n",
-                   pairing == INTERLEAVED ? "interleaved" : "rotate half",
-                   i / T, i % T, dot(row(q, i / T), row(k, i % T), D));
+        print_scores(name[how], q, k);
     }
     arena_free(&arena);
 }
@@ -279,33 +305,42 @@ void same(void) {
     same_with_copies();
 }
 
-// A test of every model.
-void of_each(const char *names, void run(Trainer *, const char *)) {
-    printf("model,%s\n", names);
-    for (int i = 0; i < MODELS; i++) {
-        Trainer t = new_lab(i);
-        Name label = join("\"", models[i].name);
-        label = join(label.text, "\",");
-        run(&t, label.text);
-        end_lab(&t);
-    }
+// The tests that take a model each.
+const struct {
+    const char *name, *columns;
+    void (*run)(Trainer *, const char *label);
+} tests[] = {
+    {"gradients", "tensor,elements,error", gradients},
+    {"gains-1", "tensor,elements,error", gains_1},
+    {"values", "kind,name,place,value", values},
+    {"future", "position,difference", future},
+    {"cache", "position,difference", cache},
+};
+
+// One of them, on the model with this name, or on all; false if there is none.
+bool test_models(int number, const char *name) {
+    bool found = false;
+    printf("model,%s\n", tests[number].columns);
+    for (int i = 0; i < MODELS; i++)
+        if (!name || !strcmp(name, models[i].name)) {
+            Trainer t = new_lab(i);
+            tests[number].run(&t, join(models[i].name, ",").text);
+            end_lab(&t);
+            found = true;
+        }
+    return found;
 }
 
 int main(int argc, char **argv) {
-    const char *test = argc == 2 ? argv[1] : "";
-    if (!strcmp(test, "gradients"))
-        of_each("tensor,elements,error", gradients);
-    else if (!strcmp(test, "values"))
-        of_each("kind,name,place,value", values);
-    else if (!strcmp(test, "future"))
-        of_each("position,difference", future);
-    else if (!strcmp(test, "cache"))
-        of_each("position,difference", cache);
-    else if (!strcmp(test, "same"))
+    const char *test = argc > 1 ? argv[1] : "";
+    for (int i = 0; argc <= 3 && i < (int)(sizeof tests / sizeof *tests); i++)
+        if (!strcmp(test, tests[i].name) && test_models(i, argv[2]))
+            return 0;
+    if (argc == 2 && !strcmp(test, "same"))
         same();
-    else if (!strcmp(test, "distance"))
+    else if (argc == 2 && !strcmp(test, "distance"))
         distance();
     else
-        fail("17-since-2017-check gradients, values, future, cache, same or "
-             "distance");
+        fail("17-since-2017-check gradients, gains-1, values, future or cache, "
+             "and perhaps a model; same; or distance");
 }

@@ -134,28 +134,41 @@ Step gpt_train_step(Trainer *t, Sentence text) {
     return step;
 }
 
-// The loss of a text of two tokens or more, each of which, but the first, is
-// predicted once. Windows overlap by half, and only the second half of each
-// counts, so that no token has less than P/2 tokens before it (except in the
-// first window). What does not count is expected to be padding, which
-// loss_forward leaves out.
+// To measure a model, a text of two tokens or more is read in windows that
+// overlap by half, and only the second half of each counts, so that no token has
+// less than P/2 tokens before it (except in the first window, which counts as a
+// whole). So each token but the first is predicted once. What does not count is
+// expected to be padding, which loss_forward leaves out.
+
+// The window that begins at `first`, a multiple of P/2 rounded up; of no tokens
+// if all have been predicted.
+Batch window_at(Arena *arena, Sentence text, int P, int first) {
+    int T = min_int(P, text.length - 1 - first), known = first ? P / 2 : 0;
+    Batch batch = {.sentences = 1, .target_length = T > known ? T : 0,
+                   .input = text.id + first};
+    batch.expected = arena_take(arena, (size_t)P, sizeof(int));
+    for (int i = 0; i < T; i++)
+        batch.expected[i] = i < known ? PAD : text.id[first + i + 1];
+    return batch;
+}
+
+// The loss of a text of two tokens or more, each but the first.
 Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
     Pass pass = {.arena = arena, .config = &t->config, .sentences = 1};
     int P = t->config.max_len, half = (P + 1) / 2;
     Loss total = {0};
-    for (int first = 0, done = 1; done < text.length; first += half) {
+    for (int first = 0; true; first += half) {
         GptSaved saved;
-        int T = min_int(P, text.length - 1 - first);
-        int *expected = arena_take(arena, (size_t)T, sizeof *expected);
-        for (int i = 0; i < T; i++)
-            expected[i] = first + i + 1 < done ? PAD : text.id[first + i + 1];
-        done = first + T + 1;
-        Mat logits = gpt_forward(&pass, &saved, t, text.id + first, T);
-        Mat lse = arena_mat(arena, T, 1);
-        total = add_losses(total, loss_forward(lse, logits, expected, 0,
+        Batch b = window_at(arena, text, P, first);
+        if (!b.target_length)
+            break;
+        Mat logits = gpt_forward(&pass, &saved, t, b.input, b.target_length);
+        Mat lse = arena_mat(arena, b.target_length, 1);
+        total = add_losses(total, loss_forward(lse, logits, b.expected, 0,
                                                arena));
         arena_release(arena, 0);
     }
+    arena_release(arena, 0);
     return total;
 }
 

@@ -53,7 +53,7 @@ void project_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 // Layer normalization does two things to a row: it takes the mean away, and it
 // brings the size to 1. Zhang and Sennrich (2019, arXiv 1910.07467) found that
 // the second is what helps. RMSNorm does only that: it divides the row by its
-// root mean square. One pass over the row less, no bias, and no mean.
+// root mean square. There is no mean to compute, and no bias.
 //
 //     r   = √(1/D Σ_j x_j² + ε)        ε under the root
 //     n_j = x_j/r
@@ -75,10 +75,10 @@ void project_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 // It is the backward pass of layer normalization without its middle term.
 //
 // How to check it: stretching x changes nothing, so Σ dx_j x_j is nearly zero
-// (exactly, if ε were 0). But the dx of a row need not sum to zero any more:
-// moving a row is no longer undone. Check with gains that differ: a formula in
-// which the mean is taken of dy_p n_p, and the gain multiplied afterwards, is
-// wrong, and right where all gains are equal.
+// (exactly zero if ε were 0). The dx of a row need not sum to zero any more,
+// since adding a constant to x does change y. And check with gains that differ:
+// taking the mean of dy_p n_p and multiplying by gain_j afterwards is wrong,
+// but gives the right numbers where all gains are equal.
 
 // x (N,D) -> y (N,D). s->rstd is 1/r; s->mean is not used.
 Mat rms_norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x,
@@ -136,8 +136,10 @@ Mat any_norm_forward(Pass *pass, const Modern *m, NormSaved *s, const Norm *w,
 Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
                       const Norm *w, Norm *dw, Mat dy) {
     Mat dx = arena_zeros(pass->arena, dy.rows, dy.cols);
-    (m->norm == RMS_NORM ? rms_norm_backward : norm_backward)(pass, s, w, dw,
-                                                              dx, dy);
+    if (m->norm == RMS_NORM)
+        rms_norm_backward(pass, s, w, dw, dx, dy);
+    else
+        norm_backward(pass, s, w, dw, dx, dy);
     return dx;
 }
 
@@ -146,26 +148,31 @@ Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
 // Chapter 4 adds a vector for the position to the token's. Rotary positions (Su
 // and others, 2021, arXiv 2104.09864) add nothing. They act in every layer, on
 // queries and keys only, between the linear layer and the scores: the K numbers
-// of a head are K/2 points of a plane, and each point is turned by an angle
-// that is proportional to the position.
+// of a head are taken as K/2 points of a plane, and each point is turned about
+// the origin by an angle proportional to the position.
 //
 //     θ_i  = Θ^(-2i/K)              i = 0 … K/2 - 1, Θ usually 10,000
 //     q'_u = q_u cos tθ_i - q_v sin tθ_i
 //     q'_v = q_u sin tθ_i + q_v cos tθ_i       t the position of this row
 //
 // where u and v are the two columns of pair i. The wavelengths are those of the
-// sinusoids of chapter 4. What for? Let R_t be the rotation of all pairs at
-// position t. A score compares a query at t with a key at s:
+// sinusoids of chapter 4. What is gained? Let R_t be the rotation of all pairs
+// at position t. A score compares a query at t with a key at s:
 //
 //     (R_t q) · (R_s k) = q · R_tᵀ R_s k = q · R_(s-t) k
 //
-// since turning back by t and on by s is turning by s - t. So a score depends
-// on how far apart the two tokens are, and on nothing else about where they
-// stand. Values are not rotated: they say what is there, not where it is.
+// since turning back by the angles of t and forward by those of s is turning by
+// those of s - t. So where two tokens stand enters their score only through s -
+// t: how far apart they are, and which comes first. Values are not turned: they
+// say what is there, not where.
 //
-// A rotation is linear in q, so its backward pass is its transpose, and that is
-// the rotation by the opposite angle: dq_u = dq'_u cos tθ_i + dq'_v sin tθ_i,
-// and so on. There is nothing to save and nothing to learn.
+// A rotation is linear in q, so its backward pass is the transposed matrix,
+// which is the rotation by the opposite angle:
+//
+//     dq_u =  dq'_u cos tθ_i + dq'_v sin tθ_i
+//     dq_v = -dq'_u sin tθ_i + dq'_v cos tθ_i
+//
+// There is nothing to save and nothing to learn.
 //
 // ### Which two columns make a pair?
 //
@@ -177,14 +184,14 @@ Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
 //                                  its descendants on the Hugging Face hub
 //
 // A model that was trained with one of them and runs with the other writes
-// nonsense. But the columns of a head have no order of their own: permute those
-// of the queries and of the keys alike, and no score changes. So a model
-// changes its convention when the columns of W_q and of W_k, and of their
-// biases, are permuted: `change_pairing`, below.
+// nonsense. But a score is a sum over the columns of a head, and a sum has no
+// order: permute the columns of the queries and of the keys alike, and it stays
+// the same. So a model is brought from one convention to the other by permuting
+// the columns of W_q and W_k, and their biases: `change_pairing`, below.
 //
-// How to check it: at distance s - t, all scores are equal, wherever the two
-// tokens stand; a row at position 0 stays as it is; lengths do not change. And
-// for the convention: compare with a reference of which it is known.
+// How to check it: a query and a key at the same distance have the same score,
+// wherever they stand; a row at position 0 stays as it is; no length changes.
+// For the convention: compare with a reference whose convention is known.
 
 // Cosines and sines of T positions from `first` on, (T,K/2) each.
 typedef struct {
@@ -192,9 +199,9 @@ typedef struct {
     int pairing; // INTERLEAVED or ROTATE_HALF; NO_ROTARY: nothing is turned
 } Rotation;
 
-// The angles of positions first … first + T - 1, for heads of width K, which is
-// even. They are computed in double precision: t θ_i is large, and only its
-// remainder after full turns counts.
+// The angles of positions first … first + T - 1, for heads of even width K.
+// They are computed in double precision: t θ_i can be large, and only what is
+// left of it after full turns counts.
 Rotation rotation_of(Arena *arena, const Modern *m, int K, int first, int T) {
     Rotation r = {.pairing = m->rotary};
     if (m->rotary == NO_ROTARY)
@@ -274,17 +281,16 @@ void change_pairing(Mat m, int K, int to) {
 // is all that the list of parameters has to say, for head_of in chapter 3
 // counts how many heads read each.
 //
-// Whoever is used several times collects as many gradients (chapter 3), so
+// What is used several times collects as many gradients (chapter 3), so
 //
 //     dk_g = Σ_(h: g(h) = g) dk of head h,    dv_g likewise
 //
-// and, because these sums are in the same numbers, one thread has to make all
-// of a group.
+// All heads of a group add to the same numbers, so one thread has to take the
+// whole group.
 //
 // How to check it: copy each of the G key heads H/G times, side by side. That
-// is an attention with H key heads and must give the same result, with
-// gradients that sum to the grouped ones. Use 1 < G < H: with G = 1 and with
-// G = H a wrong order, such as h mod G, is right by accident.
+// is an attention with H key heads, and must give the same result. Use 1 < G <
+// H: with G = 1 or G = H a wrong order, such as h mod G, is right by accident.
 
 // Keys and values of y (B·S,D), the keys turned: k and v, (B·S,GK) each
 void rotated_keys(Pass *pass, const Rotation *r, MultiHeadSaved *s,
@@ -295,8 +301,8 @@ void rotated_keys(Pass *pass, const Rotation *r, MultiHeadSaved *s,
     s->v = project(pass, &w->value, y);
 }
 
-// attend of chapter 3 in two parts, for between the linear layer and the scores
-// the queries have to be turned: x (B·T,D) -> s->q (B·T,D).
+// Queries of x (B·T,D), turned: s->q (B·T,D). With the next function it is
+// attend of chapter 3, in two parts because of the rotation between them.
 void rotated_queries(Pass *pass, const Rotation *r, MultiHeadSaved *s,
                      const MultiHead *w, Mat x) {
     s->sentences = pass->sentences;
@@ -353,21 +359,19 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
 
 // ## SwiGLU
 //
-// The feed-forward network of chapter 5 is widen, bend, narrow. In a *gated*
+// The feed-forward network of chapter 5 widens, bends and narrows. In a *gated*
 // network (Shazeer, 2020, arXiv 2002.05202) two linear layers widen, side by
-// side: the bent output of one is a gate for the other, multiplied with it
-// number by number. The bend is Swish, also called SiLU.
+// side. One of them goes through the activation, and is then a gate for the
+// other: the two are multiplied number by number. The activation is Swish, also
+// called SiLU.
 //
 //     a = x W_gate        b = x W_inner
 //     s = a σ(a)          σ(a) = 1/(1 + e⁻ᵃ)
 //     y = s ⊙ b           out = y W_outer
 //
-// Why it works better, the paper does not claim to know. One thing can be seen:
-// a product of two functions of x is something that a plain network has to
-// imitate with many bends.
-//
-// Three matrices instead of two: for as many parameters as before, the inner
-// width is two thirds, F = 8/3 D instead of 4 D.
+// The paper measures that it works better, and offers no explanation. There are
+// three matrices instead of two. So the inner width is two thirds for as many
+// parameters as before: F = 8/3 D instead of 4 D.
 //
 // The backward pass is the product rule, and a derivative as in chapter 5:
 //
@@ -380,9 +384,9 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
 // By hand, at a = 0: σ = 1/2, so s is 0 and its slope 1/2. With b = 6 and
 // dy = 1, da = 3 and db = 0.
 //
-// How to check it: with b = 1 it is Swish alone; and far from 0, s is a or 0,
-// so that da is dy b or 0. That gate and inner are not exchanged is something
-// that no gradient check can see: compare with a reference.
+// How to check it: far from 0, s is a or 0, so that da is dy b or 0. Whether
+// gate and inner layer have been exchanged, no gradient check can see: compare
+// with a reference.
 
 // y = a σ(a) b; all (N,F)
 void swiglu_forward(Mat y, Mat a, Mat b) {
@@ -475,8 +479,8 @@ typedef struct {
 typedef struct {
     Modern modern;
     ModernLayer *layer; // L of them
-    Transformer *base;  // sizes, embedding, positions, output layer, the list of
-                        // all tensors; its encoder has only the final norm
+    Transformer *base;  // sizes, embedding, positions, output layer, list of
+                        // all tensors; of its encoder only the final norm
 } ModernGpt;
 
 // A linear layer in the list, with or without its bias.
@@ -534,11 +538,12 @@ const char *wrong_modern(const Config *c, const Modern *m) {
     return reason;
 }
 
-// The model and its list, without memory for the numbers, as gpt_outline; of a
-// configuration that wrong_modern accepts. `positions` is LEARNED or
-// NO_POSITIONS, `tie` either, and the norm comes first.
+// The model and its list, without memory for the numbers, as gpt_outline.
+// `positions` is LEARNED or NO_POSITIONS; fails if wrong_modern finds a reason.
 ModernGpt modern_outline(const Config *c, const Modern *m) {
     int D = c->d_model, V = c->target_vocab;
+    if (wrong_modern(c, m))
+        fail("%s", wrong_modern(c, m));
     ModernGpt t = {.modern = *m, .base = encoder_outline(c)};
     TensorList *l = &t.base->list;
     t.layer = allocate((size_t)c->layers, sizeof *t.layer);
@@ -700,8 +705,8 @@ Loss modern_gradient(Pass *pass, const ModernGpt *t, ModernGpt *g,
 // it. Only G heads of keys and values are kept: 2 L G K numbers a position.
 //
 // How to check it: token by token, the logits are those of the forward pass. A
-// cache whose keys are turned by the newest position fails from the second
-// token on; the same key would have to be turned anew for every query.
+// cache in which keys are turned for the newest position and not for their own
+// gives other ones from the second token on.
 
 typedef struct {
     const ModernGpt *model;

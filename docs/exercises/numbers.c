@@ -4,8 +4,8 @@
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
 
-#define TRANSFORMER_NO_MAIN
-#include "../../transformer.c"
+#include "../../notebook/lab.h"
+#include "../../notebook/modern.h"
 
 static Arena room;
 
@@ -229,12 +229,99 @@ static void permutation(void) {
     transformer_free(t);
 }
 
+// ---- rms_norm
+
+static void rms_norm(void) {
+    Pass pass = {.arena = &room};
+    Mat x = random_mat(3, 8, 42), dy = random_mat(3, 8, 44);
+    Mat dx = arena_zeros(&room, 3, 8);
+    Norm w = {.gain = random_mat(1, 8, 43)};
+    Norm dw = {.gain = arena_zeros(&room, 1, 8)};
+    NormSaved s;
+    print_answer("rms_y", length_of(rms_norm_forward(&pass, &s, &w, x, 0.1)));
+    rms_norm_backward(&pass, &s, &w, &dw, dx, dy);
+    print_answer("rms_dx", length_of(dx));
+    print_answer("rms_dgain", length_of(dw.gain));
+}
+
+// ---- rotary_positions
+
+// Rows 9 of q and 4 of k, turned for their positions, and their score.
+static double rotary_score(const Rotation *r) {
+    Mat q = random_mat(10, 8, 42), k = random_mat(10, 8, 43);
+    rotate(q, r, 1);
+    rotate(k, r, 1);
+    return (double)dot(row(q, 9), row(k, 4), 8);
+}
+
+static void rotary_positions(void) {
+    const char *name[] = {"", "score_interleaved", "score_rotate_half"};
+    for (int pairing = INTERLEAVED; pairing <= ROTATE_HALF; pairing++) {
+        const Modern m = {.rotary = pairing, .rotary_base = 10000};
+        Rotation r = rotation_of(&room, &m, 8, 0, 10);
+        Rotation later = rotation_of(&room, &m, 8, 100, 10);
+        print_answer(name[pairing], rotary_score(&r));
+        if (pairing == ROTATE_HALF) {
+            Mat dq = random_mat(10, 8, 44);
+            rotate(dq, &r, -1);
+            print_answer("score_100_later", rotary_score(&later));
+            print_answer("rotary_dq", *at(dq, 9, 2));
+        }
+    }
+}
+
+// ---- swiglu
+
+static void swiglu(void) {
+    Mat a = random_mat(4, 8, 42), b = random_mat(4, 8, 43);
+    Mat dy = random_mat(4, 8, 44), y = arena_mat(&room, 4, 8);
+    Mat da = arena_mat(&room, 4, 8), db = arena_mat(&room, 4, 8);
+    swiglu_forward(y, a, b);
+    print_answer("swiglu_y", length_of(y));
+    swiglu_backward(da, db, dy, a, b);
+    print_answer("swiglu_da", length_of(da));
+    print_answer("swiglu_db", length_of(db));
+    print_answer("swiglu_width", 2 * 4 * 768 / 3);
+}
+
+// ---- grouped_queries
+
+static void grouped_queries(void) {
+    enum { T = 6, HEADS = 4, GROUPS = 2, K = 8 };
+    Mat weights = arena_mat(&room, HEADS * T, T);
+    Mat dweights = arena_mat(&room, HEADS * T, T);
+    MultiHeadSaved s = {.sentences = 1, .heads = HEADS, .weights = weights,
+                        .dropped = weights}, d = s;
+    s.q = random_mat(T, HEADS * K, 42);
+    s.k = random_mat(T, GROUPS * K, 43);
+    s.v = random_mat(T, GROUPS * K, 44);
+    s.context = arena_mat(&room, T, HEADS * K);
+    d.q = arena_zeros(&room, T, HEADS * K);
+    d.k = arena_zeros(&room, T, GROUPS * K);
+    d.v = arena_zeros(&room, T, GROUPS * K);
+    d.context = random_mat(T, HEADS * K, 45);
+    d.weights = d.dropped = dweights;
+    for (int h = 0; h < HEADS; h++) {
+        attention_forward(head_of(&s, h), (Mask){0});
+        attention_backward(head_of(&d, h), head_of(&s, h));
+    }
+    print_answer("grouped_out", length_of(s.context));
+    print_answer("grouped_dq", length_of(d.q));
+    print_answer("grouped_dk", length_of(d.k));
+    print_answer("grouped_dv", length_of(d.v));
+    print_answer("grouped_cache", 2.0 * 32 * 8 * 128 * 8192);
+}
+
 int main(void) {
     parameter_counts();
     pre_and_post_norm();
     distant_positions();
     heads_and_weights();
     permutation();
+    rms_norm();
+    rotary_positions();
+    swiglu();
+    grouped_queries();
     arena_free(&room);
     return 0;
 }

@@ -83,6 +83,13 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
+def lab_function(name):
+    """A function of the labs' models."""
+    gpt, modern = "notebook/gpt.h", "notebook/modern.h"
+    in_gpt = f" {name}(" in (ROOT / gpt).read_text(encoding="utf-8")
+    return function_text(name, gpt if in_gpt else modern)
+
+
 DIRECTIVES = "figure|function|program|lab|table|file|broken|outcome"
 
 
@@ -95,8 +102,7 @@ def directives(book, text):
         "program": lambda name: "``` c\n" + "\n".join(
             line for line in book.defined[name][2] if "//@" not in line)
         + "\n```",
-        "lab": lambda name: "``` c\n" + function_text(
-            name, "notebook/gpt.h") + "\n```",
+        "lab": lambda name: "``` c\n" + lab_function(name) + "\n```",
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",

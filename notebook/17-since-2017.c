@@ -1,0 +1,212 @@
+// Lab 17: the GPT of lab 16, with each of four changes, trained.
+//
+//     17-since-2017 train CHANGE STEPS SEED
+//
+// learns data/book.train.txt in byte pairs, with d_model 64 and gpt's defaults.
+// CHANGE is one of
+//
+//     none, RMSNorm, rotary, SwiGLU, grouped
+//     all           the four together
+//     today         the four together, and linear layers without biases
+//
+// The inner width of the feed-forward network is chosen so that there are as
+// many parameters as without a change, or a few less. CSV:
+//
+//     measure,step,value
+//
+//     parameters  their number
+//     inner       the inner width
+//     cache       numbers that the cache keeps for a position
+//     seconds     processor time of the training steps up to here
+//     train       bits per character, mean of the steps since the line before
+//     held_out    bits per character of data/book.valid.txt
+//
+// The last three are measured ten times.
+//
+//     17-since-2017 sizes
+//
+// is the same without training: CSV of change, parameters, inner, cache.
+
+#define GPT_NO_MAIN
+#include "gpt.c"
+#include "modern.h"
+
+const struct {
+    const char *name;
+    Modern modern;
+} changes[] = {
+    {"none", {LAYER_NORM, NO_ROTARY, PLAIN, 4, 1, 0, 0}},
+    {"RMSNorm", {RMS_NORM, NO_ROTARY, PLAIN, 4, 1, 1e-5, 0}},
+    {"rotary", {LAYER_NORM, ROTATE_HALF, PLAIN, 4, 1, 0, 10000}},
+    {"SwiGLU", {LAYER_NORM, NO_ROTARY, SWIGLU, 4, 1, 0, 0}},
+    {"grouped", {LAYER_NORM, NO_ROTARY, PLAIN, 2, 1, 0, 0}},
+    {"all", {RMS_NORM, ROTATE_HALF, SWIGLU, 2, 1, 1e-5, 10000}},
+    {"today", {RMS_NORM, ROTATE_HALF, SWIGLU, 2, 0, 1e-5, 10000}},
+};
+
+enum { CHANGES = sizeof changes / sizeof *changes, MEASURED = 10 };
+
+// The parameters of such a model.
+size_t parameters_of(const Config *config, const Modern *modern) {
+    ModernGpt t = modern_outline(config, modern);
+    size_t count = t.base->list.count;
+    modern_free(&t);
+    transformer_free(t.base);
+    return count;
+}
+
+// The configuration with a change. Where positions are rotary, none are added;
+// the inner width makes up for what the change adds or takes away.
+Config changed(Config config, const Modern *modern) {
+    size_t wanted = parameters_of(&config, &changes[0].modern);
+    config.positions = modern->rotary ? NO_POSITIONS : LEARNED;
+    config.d_ff = 1;
+    while (parameters_of(&config, modern) <= wanted)
+        config.d_ff++;
+    config.d_ff--;
+    return config;
+}
+
+// What the cache keeps for a position: keys and values of all layers.
+int cached(const Config *c, const Modern *m) {
+    return 2 * c->layers * m->key_heads * (c->d_model / c->heads);
+}
+
+// A model in training.
+typedef struct {
+    ModernGpt model, gradient;
+    Trainer trainer;
+} Lab;
+
+// Everything about the model is in c, as gpt would train it; of c's trainer
+// only the recipe is used.
+Lab lab_new(const Checkpoint *c, const Modern *modern) {
+    Config config = changed(c->settings.config, modern);
+    Lab lab = {modern_zeros(&config, modern), modern_zeros(&config, modern),
+               {.step = 0}};
+    const Recipe *recipe = &c->trainer.recipe;
+    initialize(&lab.model.base->list, (uint64_t)recipe->seed);
+    lab.trainer = trainer_new(lab.model.base, lab.gradient.base, recipe);
+    return lab;
+}
+
+void lab_free(Lab *lab) {
+    modern_free(&lab->model);
+    modern_free(&lab->gradient);
+    trainer_free(&lab->trainer);
+}
+
+// gpt_train_step, for a model with a change.
+Loss modern_train_step(Lab *lab, Sentence text) {
+    Trainer *t = &lab->trainer;
+    const Config *config = &t->model->config;
+    uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
+    Pass pass = {.arena = &t->arena, .config = config};
+    Batch batch = windows(&t->arena, text, t->recipe.batch, config->max_len,
+                          random_key(seed, FOR_ORDER, number));
+    clear(t->gradient->list.values, t->gradient->list.count);
+    Loss loss = modern_gradient(&pass, &lab->model, &lab->gradient, &batch);
+    update(t, loss);
+    arena_release(&t->arena, 0);
+    return loss;
+}
+
+// gpt_evaluate, for a model with a change.
+Loss modern_evaluate(Lab *lab, Sentence text) {
+    Arena *arena = &lab->trainer.arena;
+    const Config *config = &lab->trainer.model->config;
+    Pass pass = {.arena = arena, .config = config, .sentences = 1};
+    int P = config->max_len, half = (P + 1) / 2;
+    Loss total = {0};
+    for (int first = 0; true; first += half) {
+        ModernSaved saved;
+        Batch b = window_at(arena, text, P, first);
+        if (!b.target_length)
+            break;
+        Mat logits = modern_forward(&pass, &saved, &lab->model, b.input,
+                                    b.target_length);
+        Mat lse = arena_mat(arena, b.target_length, 1);
+        total = add_losses(total, loss_forward(lse, logits, b.expected, 0,
+                                               arena));
+        arena_release(arena, 0);
+    }
+    arena_release(arena, 0);
+    return total;
+}
+
+// Trains, and prints how it goes.
+void run_lab(Lab *lab, const GptText *train, const GptText *held_out) {
+    int64_t steps = lab->trainer.recipe.steps;
+    double seconds = 0;
+    Loss since = {0};
+    for (int64_t step = 1; step <= steps; step++) {
+        clock_t started = clock();
+        since = add_losses(since, modern_train_step(lab, train->tokens));
+        seconds += (double)(clock() - started) / CLOCKS_PER_SEC;
+        if (step * MEASURED / steps == (step - 1) * MEASURED / steps)
+            continue;
+        printf("seconds,%" PRId64 ",%.6g\ntrain,%" PRId64 ",%.6g\n"
+               "held_out,%" PRId64 ",%.6g\n", step, seconds, step,
+               bits(since, train), step,
+               bits(modern_evaluate(lab, held_out->tokens), held_out));
+        since = (Loss){0};
+    }
+}
+
+// A run of lab 16 with these steps and this seed: what begin_training makes of
+// it, and its text.
+Checkpoint begin_lab(char *steps, char *seed, char *text) {
+    char *words[] = {"gpt", "train", "", "--tokens", "bpe", "--steps", steps,
+                     "--seed", seed};
+    Request r = read_request(sizeof words / sizeof *words, words);
+    return begin_training(&r, text);
+}
+
+// train CHANGE STEPS SEED
+void train_lab(const Modern *modern, char *steps, char *seed) {
+    const char *from = "data/book.train.txt", *other = "data/book.valid.txt";
+    char *text = read_text(from);
+    Checkpoint c = begin_lab(steps, seed, text);
+    GptText train = number_text(from, text, &c, c.settings.config.max_len);
+    GptText held_out = number_text(other, read_text(other), &c, 1);
+    Lab lab = lab_new(&c, modern);
+    const Config *config = &lab.trainer.model->config;
+    printf("measure,step,value\nparameters,,%zu\ninner,,%d\ncache,,%d\n",
+           lab.trainer.model->list.count, config->d_ff,
+           cached(config, modern));
+    run_lab(&lab, &train, &held_out);
+    lab_free(&lab);
+    free(train.tokens.id);
+    free(held_out.tokens.id);
+    checkpoint_free(&c);
+}
+
+// sizes
+void sizes_lab(void) {
+    char *text = read_text("data/book.train.txt");
+    Checkpoint c = begin_lab("1", "1", text);
+    printf("change,parameters,inner,cache\n");
+    for (int i = 0; i < CHANGES; i++) {
+        const Modern *m = &changes[i].modern;
+        Config config = changed(c.settings.config, m);
+        printf("%s,%zu,%d,%d\n", changes[i].name, parameters_of(&config, m),
+               config.d_ff, cached(&config, m));
+    }
+    free(text);
+    checkpoint_free(&c);
+}
+
+int main(int argc, char **argv) {
+    use_one_thread();
+    if (argc == 2 && !strcmp(argv[1], "sizes")) {
+        sizes_lab();
+        return 0;
+    }
+    for (int i = 0; i < CHANGES; i++)
+        if (argc == 5 && !strcmp(argv[1], "train")
+            && !strcmp(argv[2], changes[i].name)) {
+            train_lab(&changes[i].modern, argv[3], argv[4]);
+            return 0;
+        }
+    fail("17-since-2017 train CHANGE STEPS SEED, or 17-since-2017 sizes");
+}
