@@ -48,8 +48,9 @@
 #   make test-exercises    the exercises and their grader
 #   make notebooks-check   the labs give their numbers again; SHORT=1 in short
 #   make test-notebooks    the program that makes the labs
-#   make test-pretrained   the program pretrained; DIR=FOLDER and pretrained-check
-#                          hold published parameters against PyTorch
+#   make test-pretrained   the program that reads published models
+#   make test-vocabulary   its tokens, with GPT-2's own vocabulary; needs npm
+#   make pretrained-check  a published model beside PyTorch; DIR=FOLDER
 #   make soak         all that takes long (hours; installs packages)
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
@@ -282,6 +283,12 @@ test-notebooks:
 test-pretrained:
 	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@$(NOTEBOOK_PYTHON) notebook/test_pretrained.py
+
+.PHONY: test-vocabulary
+test-vocabulary:
+	$(call need,npm,npm)
+	$(call need,node,nodejs)
+	@$(NOTEBOOK_PYTHON) notebook/test_vocabulary.py
 
 .PHONY: pretrained-check
 pretrained-check: build/notebook/pretrained build/notebook/18-pretrained

@@ -32,7 +32,7 @@ typedef struct {
     JsonFile file;   // which owns the texts
     char *lines;     // so does this, if there is a merges.txt
     Entries tokens;
-    int byte[256];   // the number of each byte's token
+    int byte[256];   // the number of each byte's token, or -1
     Merges merges;   // pairs of numbers
     int *result;     // of each merge: the number of the token that it makes
     int pattern;
@@ -57,11 +57,12 @@ int character_of(int byte) {
 
 // The byte of a character, or -1.
 int byte_of(int character) {
-    if (character < 256)
-        return is_visible(character) ? character : -1;
-    for (int b = 0; b < 256; b++)
-        if (character_of(b) == character)
+    int hidden = 256;
+    for (int b = 0; b < 256; b++) {
+        if (character == (is_visible(b) ? b : hidden))
             return b;
+        hidden += !is_visible(b);
+    }
     return -1;
 }
 
@@ -97,7 +98,8 @@ void read_entries_of(BytePairs *b, const Json *object, int size) {
         char text[5] = {0};
         write_utf8(text, character_of(k));
         b->byte[k] = find_entry(&b->tokens, text);
-        if (b->byte[k] < 0)
+        bool occurs = k < 0xc0 || (k > 0xc1 && k < 0xf5); // in valid UTF-8
+        if (b->byte[k] < 0 && occurs)
             fail("%s: no token for the byte %d (%s): these are not byte-level "
                  "pairs", path, k, text);
     }

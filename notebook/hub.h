@@ -293,7 +293,7 @@ void read_floats(FILE *file, const Source *s, const Tensor *t) {
     size_t count = bytes_of(t) / 4, each = bytes_each(s->floats);
     real *to = t->mat->at;
     char *bytes = (char *)to;
-    if (fseek(file, (long)s->begin, SEEK_SET) != 0
+    if (fseek(file, (ptrdiff_t)s->begin, SEEK_SET) != 0
         || fread(bytes, each, count, file) != count)
         fail("cannot read %s: %s", s->path,
              ferror(file) ? strerror(errno) : "cut short");

@@ -54,7 +54,8 @@ def gpt2_shapes(c, vocab):
     for l in range(c["n_layer"]):
         for name, shape in (
                 ("ln_1.weight", (D,)), ("ln_1.bias", (D,)),
-                ("attn.c_attn.weight", (D, 3 * D)), ("attn.c_attn.bias", (3 * D,)),
+                ("attn.c_attn.weight", (D, 3 * D)),
+                ("attn.c_attn.bias", (3 * D,)),
                 ("attn.c_proj.weight", (D, D)), ("attn.c_proj.bias", (D,)),
                 ("ln_2.weight", (D,)), ("ln_2.bias", (D,)),
                 ("mlp.c_fc.weight", (D, F)), ("mlp.c_fc.bias", (F,)),
@@ -64,7 +65,8 @@ def gpt2_shapes(c, vocab):
 
 
 def linear(found, name, inputs, outputs):
-    found[name + ".weight"], found[name + ".bias"] = (outputs, inputs), (outputs,)
+    found[name + ".weight"] = (outputs, inputs)
+    found[name + ".bias"] = (outputs,)
 
 
 def bert_norm(found, name, D):
@@ -102,7 +104,8 @@ def llama_shapes(c, vocab):
         for name, shape in (
                 ("input_layernorm", (D,)), ("self_attn.q_proj", (D, D)),
                 ("self_attn.k_proj", (G, D)), ("self_attn.v_proj", (G, D)),
-                ("self_attn.o_proj", (D, D)), ("post_attention_layernorm", (D,)),
+                ("self_attn.o_proj", (D, D)),
+                ("post_attention_layernorm", (D,)),
                 ("mlp.gate_proj", (F, D)), ("mlp.up_proj", (F, D)),
                 ("mlp.down_proj", (D, F))):
             found[f"model.layers.{l}.{name}.weight"] = shape
@@ -113,9 +116,9 @@ def llama_shapes(c, vocab):
 
 
 def parameters(c, vocab, seed=1):
-    """{name: tensor} with random numbers. Gains are around 1. Matrices are large
-    enough for every mistake to show, and larger than embeddings: else a model
-    whose output layer is its embedding would repeat what it reads. BERT's
+    """{name: tensor} with random numbers. Gains are around 1. Matrices are
+    large enough for every mistake to show, and larger than embeddings: else a
+    model whose output layer is its embedding would repeat what it reads. BERT's
     embeddings, which are normalized first, are so small that ε matters."""
     random_numbers = torch.Generator().manual_seed(seed)
     found = {}
@@ -204,7 +207,8 @@ def bert(p, c, ids, epsilon=1e-12, bend=gelu):
                    for part in ("query", "key", "value"))
         x = norm(x + dense(attention(q, k, v), at + ".attention.output.dense"),
                  at + ".attention.output")
-        y = dense(bend(dense(x, at + ".intermediate.dense")), at + ".output.dense")
+        y = dense(bend(dense(x, at + ".intermediate.dense")),
+                  at + ".output.dense")
         x = norm(x + y, at + ".output")
     y = norm(bend(dense(x, "cls.predictions.transform.dense")),
              "cls.predictions.transform")
@@ -232,8 +236,8 @@ def rotated(x, theta, interleaved):
 
 
 def llama(p, c, ids, interleaved=False, modulo=False):
-    """ids (T) -> logits (T,V). With `interleaved` the pairs are the paper's, with
-    `modulo` query head h reads key head h mod G: both are mistakes."""
+    """ids (T) -> logits (T,V). With `interleaved` the pairs are the paper's,
+    with `modulo` query head h reads key head h mod G: both are mistakes."""
     H, G = c["num_attention_heads"], c["num_key_value_heads"]
     x = embedding(ids, p["model.embed_tokens.weight"])
     read = [h % G if modulo else h // (H // G) for h in range(H)]

@@ -157,7 +157,8 @@ POOLS = (
        "''s", "can't", "embedding"] for _ in range(3)),
     [" ", "  ", "   ", "\t", "\n", "\r\n", " \n ", "\n\n", " "],
     ["\u00a0", "\u2003", "\u2028", "\u2029", "\u3000", "\u1680", "\u202f",
-     "\u200b", "\u0085", "\ufeff", "\x1c", "\x1d", "\x1e", "\x1f", "\x0b", "\x0c"],
+     "\u200b", "\u0085", "\ufeff", "\x1c", "\x1d", "\x1e", "\x1f", "\x0b",
+     "\x0c"],
     ["0", "7", "42", "1234567", "3.14", "١٢٣", "½", "Ⅳ", "²", "१२", "𝟘"],
     ["é", "e\u0301", "ÀÉÎ", "İ", "ΑΣ", "Σ", "ß", "ẞ", "ſ", "ﬁ", "Ǆ", "Å", "Å"],
     ["中文", "漢字", "豈", "㐀", "𠀀", "ひらがな", "カタカナ", "。", "「", "々"],
@@ -176,12 +177,13 @@ BROKEN = (b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xed\xa0\x80",
 
 
 def hard_texts(count, seed=1):
-    """Texts as bytes, without a zero byte. Some have broken characters, some any
-    character of Unicode, and one has a word that is very long."""
+    """Texts as bytes, without a zero byte. Some have broken characters, some
+    any character of Unicode, and some have a word that is very long."""
     dice = random.Random(seed)
     any_character = [n for n in range(1, sys.maxunicode + 1)
                      if not CATEGORY[n].startswith("C")]
-    texts = [b"", b" ", b"\n", b"a" * 200, b"a" * 201, b"'", b" '", b"aaab" * 99]
+    texts = [b"", b" ", b"\n", b"a" * 200, b"a" * 201, b"'", b" '",
+             b"aaab" * 99]
     while len(texts) < count:
         text = b""
         for _ in range(dice.randrange(1, 14)):

@@ -39,9 +39,11 @@ Config llama_config(const char *folder, int room, Modern *m) {
     int K = c.d_model / c.heads;
     if (size_setting(&f, "head_dim", 65536, K) != K)
         fail("%s: head_dim is not hidden_size / num_attention_heads", f.path);
-    if (setting(&f, "rope_scaling"))
-        fail("%s: rope_scaling, which this program does not know", f.path);
+    if (setting(&f, "rope_scaling") || setting(&f, "rope_parameters"))
+        fail("%s: scaled rotary positions, which this program does not know",
+             f.path);
     text_setting(&f, "hidden_act", "silu");
+    switch_setting(&f, "rope_interleaved", false);
     switch_setting(&f, "attention_bias", false);
     switch_setting(&f, "mlp_bias", false);
     hub_config_free(&f);

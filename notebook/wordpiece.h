@@ -205,8 +205,8 @@ enum { LONGEST_BERT_WORD = 200 }; // characters; what is longer is unknown
 int longest_piece(const WordPieces *w, const char *text, int first, int *end,
                   char *piece) {
     char *start = piece + sprintf(piece, first ? "##" : "");
-    int room = w->longest - (int)(start - piece);
-    for (*end = min_int(*end, first + room); *end > first; --*end) {
+    int most = w->longest - (int)(start - piece);
+    for (*end = min_int(*end, first + most); *end > first; --*end) {
         memcpy(start, text + first, (size_t)(*end - first));
         start[*end - first] = '\0';
         int id = find_entry(&w->tokens, piece);
