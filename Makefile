@@ -51,11 +51,14 @@
 #   make test-exercises    the exercises and their grader
 #   make notebooks-check   the labs give their numbers again; SHORT=1 in short
 #   make test-notebooks    the program that makes the labs
+#   make test-pretrained   the program that reads published models
+#   make test-vocabulary   its tokens, with GPT-2's own vocabulary; needs npm
+#   make pretrained-check  a published model beside PyTorch; DIR=FOLDER
 #   make soak         all that takes long (hours; installs packages)
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
 VARIABLES = PORTABLE N SRC JSON FORCE SHOW STATUS SHORT NAMES THREADS DATA TEST \
-    SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT \
+    DIR SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT \
     KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
@@ -284,6 +287,22 @@ test-notebooks:
 	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@$(NOTEBOOK_PYTHON) notebook/test.py
 
+.PHONY: test-pretrained
+test-pretrained:
+	$(call need,$(NOTEBOOK_PYTHON),python3)
+	@$(NOTEBOOK_PYTHON) notebook/test_pretrained.py
+
+.PHONY: test-vocabulary
+test-vocabulary:
+	$(call need,npm,npm)
+	$(call need,node,nodejs)
+	@$(NOTEBOOK_PYTHON) notebook/test_vocabulary.py
+
+.PHONY: pretrained-check
+pretrained-check: build/notebook/pretrained build/notebook/18-pretrained
+	$(call need,$(NOTEBOOK_PYTHON),python3)
+	@$(NOTEBOOK_PYTHON) notebook/pretrained_check.py $(DIR)
+
 build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
 build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
 build/notebook/01-scaling build/notebook/02-heads build/notebook/07-masks \
@@ -292,10 +311,19 @@ build/notebook/01-scaling build/notebook/02-heads build/notebook/07-masks \
     build/notebook/17-since-2017-check: notebook/measure.h
 build/notebook/15-classifier build/notebook/15-classifier-check: \
     notebook/classifier.c
-<<<<<<< HEAD
-build/notebook/gpt build/notebook/16-gpt-check: notebook/gpt.h
-build/notebook/15-classifier-check build/notebook/16-gpt-check: notebook/check.h
-build/notebook/16-gpt: notebook/gpt.c notebook/gpt.h
+build/notebook/gpt build/notebook/16-gpt-check \
+    build/notebook/17-since-2017-check: notebook/gpt.h
+build/notebook/15-classifier-check build/notebook/16-gpt-check \
+    build/notebook/17-since-2017-check: notebook/check.h
+build/notebook/17-since-2017 build/notebook/17-since-2017-check: \
+    notebook/modern.h
+build/notebook/16-gpt build/notebook/17-since-2017: notebook/gpt.c notebook/gpt.h
+build/notebook/pretrained: notebook/gpt.c
+build/notebook/18-pretrained-double: notebook/18-pretrained.c
+build/notebook/pretrained build/notebook/18-pretrained \
+    build/notebook/18-pretrained-double: $(addprefix notebook/,gpt.h modern.h \
+    pretrained.h json.h hub.h unicode.h entries.h bytepairs.h \
+    tokenizer_json.h wordpiece.h gpt2.h bert.h llama.h writer.h)
 build/notebook/19-machines: notebook/mpi.c
 
 # MPI's compiler is the compiler, with the library's headers and the library.
@@ -309,15 +337,6 @@ build/notebook/mpi build/notebook/19-machines: build/notebook/%: notebook/%.c \
 	$(call need,$(MPICC),libopenmpi-dev openmpi-bin)
 	@mkdir -p build/notebook
 	$(COMPILE_MPI) $< -o $@ -lm
-=======
-build/notebook/gpt build/notebook/16-gpt-check \
-    build/notebook/17-since-2017-check: notebook/gpt.h
-build/notebook/15-classifier-check build/notebook/16-gpt-check \
-    build/notebook/17-since-2017-check: notebook/check.h
-build/notebook/17-since-2017 build/notebook/17-since-2017-check: \
-    notebook/modern.h
-build/notebook/16-gpt build/notebook/17-since-2017: notebook/gpt.c notebook/gpt.h
->>>>>>> lab17
 
 build/notebook/%: notebook/%.c notebook/lab.h transformer.c build/flags
 	@mkdir -p build/notebook

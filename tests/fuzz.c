@@ -1,11 +1,15 @@
-// Hostile input, a great deal of it. Five parts of the program are fed bytes
-// that somebody damaged: they must take them, or refuse them in one line.
+// Hostile input, a great deal of it. Parts of the program, and of lab 18, are
+// fed bytes that somebody damaged: they must take them, or refuse them in one
+// line.
 //
 //     model      a saved model: read, used, saved, read again
 //     pairs      a file of sentence pairs: read, numbered, put into batches
 //     text       lines on the standard input: read, cut, numbered, drawn
 //     options    a command line
 //     log        the log of a training that is resumed
+//     hub        parameters from the hub: read, saved, read again
+//     tokenizer  a tokenizer.json: read, and a text cut with it
+//     pieces     a text, cut into byte pairs and into word pieces
 //
 //     build/fuzz 20000 tests/corpus/*    for each part, all files of its name
 //                                        and 20000 seeded variations of them
@@ -35,6 +39,13 @@ int ready(const struct pollfd *files);
 #define poll(files, count, wait) ready(files)
 #include "test.h"
 #undef read
+#include "../notebook/json.h"
+#include "../notebook/hub.h"
+#include "../notebook/unicode.h"
+#include "../notebook/entries.h"
+#include "../notebook/bytepairs.h"
+#include "../notebook/tokenizer_json.h"
+#include "../notebook/wordpiece.h"
 
 int ready(const struct pollfd *files) {
     return files != NULL; // always
@@ -79,9 +90,13 @@ ssize_t read_fed(char *to, size_t size) {
     return (ssize_t)n;
 }
 
-void save_bytes(const char *bytes, size_t size) {
-    FILE *file = fopen(input_name, "wb");
+void write_bytes(const char *path, const char *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
     MUST(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+}
+
+void save_bytes(const char *bytes, size_t size) {
+    write_bytes(input_name, bytes, size);
 }
 
 FILE *nowhere(void) {
@@ -290,6 +305,105 @@ void feed_log(void) {
         MUST(strtol(line, NULL, 10) <= step);
 }
 
+// ## hub
+
+// The list that the file must fill.
+typedef struct {
+    TensorList list;
+    Mat at[3];
+} Small;
+
+void small_list(Small *s) {
+    *s = (Small){.at = {{0}}};
+    list_tensor(&s->list, &s->at[0], 3, 4, INIT_XAVIER, join("a", ".weight"));
+    list_tensor(&s->list, &s->at[1], 1, 4, INIT_ZEROS, join("a", ".bias"));
+    list_tensor(&s->list, &s->at[2], 1, 2, INIT_ONES, join("norm", ".weight"));
+}
+
+void feed_hub(void) {
+    const char *const ignored[] = {".mask", NULL};
+    const Naming naming = {"model.", ignored};
+    Small s, again;
+    small_list(&s);
+    small_list(&again);
+    read_parameters(&s.list, naming, "build", input_name);
+    save_parameters(&s.list, input_name);
+    read_parameters(&again.list, naming, "build", input_name);
+    for (size_t i = 0; i < s.list.count; i++)
+        MUST(isfinite(s.list.values[i])
+             && s.list.values[i] == again.list.values[i]);
+}
+
+// ## tokenizer, pieces
+
+// A file in a folder of its own, with this content; returns the folder.
+const char *folder_with(const char *name, const char *bytes, size_t size) {
+    static char folder[300], path[400];
+    snprintf(folder, sizeof folder, "%s.folder", input_name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    mkdir(folder, 0777);
+    write_bytes(path, bytes, size);
+    return folder;
+}
+
+// The tokens of a text, put side by side, are the text.
+void check_bytes(const BytePairs *b, const char *text) {
+    char *valid = repaired(text), *next = valid;
+    Sentence s = cut_bytes(b, text);
+    for (int i = b->first >= 0; i < s.length; i++) {
+        MUST(s.id[i] >= 0 && s.id[i] < b->tokens.size);
+        const char *c = b->tokens.text[s.id[i]];
+        for (; *c; c += utf8_length(c))
+            MUST(byte_of(utf8_number(c)) == (unsigned char)*next++);
+    }
+    MUST(!*next);
+    free(s.id);
+    free(valid);
+}
+
+void feed_tokenizer(void) {
+    const char *folder = folder_with("tokenizer.json", input.bytes, input.size);
+    BytePairs b = read_tokenizer_json(folder, 300);
+    check_bytes(&b, "It's 12345 o'clock!\r\n\n  \tÀ \xe4\xb8 caf\xff");
+    byte_pairs_free(&b);
+}
+
+// All bytes are tokens, and nothing is joined.
+BytePairs plain_bytes(char text[256][5], const char **of, int pattern) {
+    BytePairs b = {.tokens = {.text = of, .size = 256}, .first = -1,
+                   .pattern = pattern};
+    for (int k = 0; k < 256; k++) {
+        *write_utf8(text[k], character_of(k)) = '\0';
+        of[k] = text[k];
+        b.byte[k] = k;
+    }
+    return b;
+}
+
+void feed_pieces(void) {
+    static const char vocab[] = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n[PAD]\na\n##a\n"
+                                "e\n##e\nthe\n##ing\n!\n中";
+    enum { WORD_PIECES = 13 };
+    int how = fed_byte() & 3;
+    size_t size = input.size - input.read;
+    char *text = allocate(size + 1, 1), letter[256][5];
+    const char *of[256];
+    memcpy(text, input.bytes + input.read, size);
+    BytePairs b = plain_bytes(letter, of, how % 3);
+    check_bytes(&b, text);
+    const char *folder = folder_with("vocab.txt", vocab, sizeof vocab - 1);
+    WordPieces w = read_word_pieces(folder, WORD_PIECES);
+    w.cased = how == 3;
+    Sentence s = cut_words(&w, text);
+    MUST(s.length >= 2 && s.id[0] == special_id(&w, CLS)
+         && s.id[s.length - 1] == special_id(&w, SEP));
+    for (int i = 0; i < s.length; i++)
+        MUST(s.id[i] >= 0 && s.id[i] < WORD_PIECES);
+    free(s.id);
+    free(text);
+    word_pieces_free(&w);
+}
+
 // ## One input
 
 typedef struct {
@@ -301,7 +415,8 @@ typedef struct {
 const Part parts[] = {
     {"model", feed_model, false}, {"pairs", feed_pairs, false},
     {"text", feed_text, false}, {"options", feed_options, true},
-    {"log", feed_log, false},
+    {"log", feed_log, false}, {"hub", feed_hub, false},
+    {"tokenizer", feed_tokenizer, false}, {"pieces", feed_pieces, false},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -350,7 +465,8 @@ const char *const words[] = {
     "--heads", "--d-model", "--help", "\"__metadata__\"", "\"F32\"",
     "\"shape\"", "\"data_offsets\"", "\"step\":\"1\"", "adam.m.", "%s%n",
     "a\\tb", " \\ta\\n", "\\t", "bpe", "word", "--merges", "\"merges\":\"0\"",
-    "1,train,", "\x1b[2J", "\xc2\x9b", "a", " ",
+    "\"F16\"", "\"BF16\"", "\"vocab\"", "\"merges\"", "\"a.bias\"", "\\ud83d",
+    "model.", "[MASK]", "'s", "1,train,", "\x1b[2J", "\xc2\x9b", "a", " ",
 };
 enum { WORDS_KNOWN = sizeof words / sizeof *words, LONGEST = 1 << 15 };
 
@@ -405,10 +521,15 @@ void mend_length(char *bytes, size_t size) {
         bytes[i] = (char)((uint64_t)(numbers - 8) >> 8 * i);
 }
 
+// Whether such a file begins with the length of a header.
+bool has_header(const Part *part) {
+    return !strcmp(part->name, "model") || !strcmp(part->name, "hub");
+}
+
 size_t vary(const Part *part, char *bytes, size_t size) {
     for (int n = 1 + below(4); n > 0; n--)
         size = change(bytes, size);
-    if (part == parts && size > 8 && below(8))
+    if (has_header(part) && size > 8 && below(8))
         mend_length(bytes, size);
     return size;
 }
@@ -434,7 +555,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
     test_state = seed;
     if (size > LONGEST || below(2)) {
         size = LLVMFuzzerMutate(bytes, size, most);
-        if (part_of_name() == parts && size > 8 && below(8))
+        if (has_header(part_of_name()) && size > 8 && below(8))
             mend_length((char *)bytes, size);
         return size;
     }

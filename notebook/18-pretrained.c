@@ -1,0 +1,199 @@
+// Lab 18: what the models of pretrained.h say, for another program to repeat.
+// Each prints a CSV. KIND is gpt2 or llama, IDS are numbers of tokens.
+//
+// logits KIND FOLDER IDS: after each token, all at once and with the cache.
+//
+//     position,token,whole,cached
+//
+// greedy KIND FOLDER N IDS: N tokens, each the likeliest, all positions anew
+// for each of them and with the cache.
+//
+//     step,whole,cached
+//
+// bert FOLDER IDS: the encoding of each token, and its logits.
+//
+//     kind,position,place,value
+//
+// tokens KIND FOLDER FILE: the texts in a file, each ended by a zero byte. KIND
+// may be bert, too.
+//
+//     text,tokens
+//
+// step FOLDER IDS: GPT-2; the loss, the gradient of each number, and the loss
+// after a step of Adam. Each token but the last is followed by the next.
+//
+//     kind,name,place,value
+
+#include "lab.h"
+#include "gpt.h"
+#include "pretrained.h"
+
+enum { MOST_IDS = 1000 };
+
+typedef struct {
+    int id[MOST_IDS];
+    int count;
+} Ids;
+
+Ids read_ids(char **word, int words) {
+    Ids ids = {.count = words};
+    if (words < 1 || words > MOST_IDS)
+        fail("from 1 to %d tokens", MOST_IDS);
+    for (int i = 0; i < words; i++)
+        ids.id[i] = atoi(word[i]);
+    return ids;
+}
+
+void open_kind(Writer *w, const char *kind, const char *folder, Ids ids) {
+    writer_open(w, !strcmp(kind, "llama"), folder, NULL, MOST_IDS);
+    if (ids.count > w->room)
+        fail("more tokens than the model has positions");
+    for (int i = 0; i < ids.count; i++)
+        if (ids.id[i] < 0 || ids.id[i] >= writer_base(w)->config.target_vocab)
+            fail("there is no token %d", ids.id[i]);
+}
+
+void print_logits(char **argument, int n) {
+    Ids ids = read_ids(argument + 2, n - 2);
+    Writer w;
+    open_kind(&w, argument[0], argument[1], ids);
+    Mat whole = writer_forward(&w, ids.id, ids.count);
+    printf("position,token,whole,cached\n");
+    for (int i = 0; i < ids.count; i++) {
+        Mat cached = writer_step(&w, ids.id[i]);
+        for (int j = 0; j < whole.cols; j++)
+            printf("%d,%d,%.9g,%.9g\n", i, j, (double)*at(whole, i, j),
+                   (double)cached.at[j]);
+    }
+    writer_close(&w);
+}
+
+void print_greedy(char **argument, int n) {
+    Ids ids = read_ids(argument + 3, n - 3);
+    int steps = atoi(argument[2]), first = ids.count;
+    Writer w;
+    open_kind(&w, argument[0], argument[1], ids);
+    if (first + steps > w.room || first + steps > MOST_IDS)
+        fail("more tokens than the model has positions");
+    Mat last = {0};
+    for (int i = 0; i < first; i++)
+        last = writer_step(&w, ids.id[i]);
+    printf("step,whole,cached\n");
+    for (int k = 0; k < steps; k++) {
+        Mat whole = writer_forward(&w, ids.id, first + k);
+        int best = arg_max(row(whole, first + k - 1), 0, whole.cols);
+        int cached = arg_max(last.at, 0, last.cols);
+        printf("%d,%d,%d\n", k, best, cached);
+        ids.id[first + k] = best;
+        last = writer_step(&w, cached);
+    }
+    writer_close(&w);
+}
+
+void print_values(const char *kind, Mat m) {
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++)
+            printf("%s,%d,%d,%.9g\n", kind, i, j, (double)*at(m, i, j));
+}
+
+void print_bert(char **argument, int n) {
+    Ids ids = read_ids(argument + 1, n - 1);
+    Bert *b = read_bert(argument[0]);
+    Arena arena = {0};
+    Pass pass = {.arena = &arena, .config = &b->base->config, .sentences = 1};
+    Mat hidden = bert_forward(&pass, b, ids.id, ids.count);
+    printf("kind,position,place,value\n");
+    print_values("encoding", hidden);
+    print_values("logit", bert_logits(&pass, b, hidden));
+    arena_free(&arena);
+    bert_free(b);
+}
+
+void print_sentence(int number, Sentence s) {
+    printf("%d,", number);
+    for (int i = 0; i < s.length; i++)
+        printf(i ? " %d" : "%d", s.id[i]);
+    putchar('\n');
+    free(s.id);
+}
+
+// All of a file, whose size is stored.
+char *read_texts(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (!file || fseek(file, 0, SEEK_END) != 0)
+        fail("cannot read %s", path);
+    *size = (size_t)ftell(file);
+    char *text = allocate(*size + 1, 1);
+    rewind(file);
+    if (fread(text, 1, *size, file) != *size)
+        fail("cannot read %s", path);
+    fclose(file);
+    return text;
+}
+
+void print_tokens(char **argument, int n) {
+    enum { SIZE = 10000000 };
+    bool bert = !strcmp(argument[0], "bert");
+    bool llama = !strcmp(argument[0], "llama");
+    size_t size;
+    char *text = read_texts(argument[2], &size), *next = text;
+    BytePairs pairs = {.first = -1};
+    WordPieces words = {0};
+    if (bert)
+        words = read_word_pieces(argument[1], SIZE);
+    else
+        pairs = llama ? read_tokenizer_json(argument[1], SIZE)
+                      : read_byte_pairs(argument[1], SIZE);
+    printf("text,tokens\n");
+    for (int i = 0; n == 3 && next < text + size; i++) {
+        print_sentence(i, bert ? cut_words(&words, next)
+                               : cut_bytes(&pairs, next));
+        next += strlen(next) + 1;
+    }
+    if (bert)
+        word_pieces_free(&words);
+    else
+        byte_pairs_free(&pairs);
+    free(text);
+}
+
+void print_step_of(char **argument, int n) {
+    Ids ids = read_ids(argument + 1, n - 1);
+    Recipe recipe = {.rate = 0.001, .schedule = CONSTANT, .clip = INFINITY};
+    Transformer *model = read_gpt2(argument[0], NULL);
+    Trainer t = trainer_new(model, gpt2_zeros(&model->config), &recipe);
+    const TensorList *g = &t.gradient->list;
+    Pass pass = {.arena = &t.arena, .config = &model->config};
+    Batch batch = {.sentences = 1, .target_length = ids.count - 1,
+                   .input = ids.id, .expected = ids.id + 1};
+    printf("kind,name,place,value\n");
+    for (int after = 0; after < 2; after++) {
+        clear(g->values, g->count);
+        Loss loss = gpt2_gradient(&pass, model, t.gradient, &batch);
+        printf("loss,,%d,%.17g\n", after, average(loss));
+        const real *next = g->values;
+        for (int i = 0; i < g->tensors && !after; i++)
+            for (size_t k = 0; k < bytes_of(&g->tensor[i]) / 4; k++)
+                printf("gradient,%s,%zu,%.17g\n", g->tensor[i].name.text, k,
+                       (double)*next++);
+        update(&t, loss);
+    }
+    trainer_free(&t);
+}
+
+int main(int argc, char **argv) {
+    const struct {
+        const char *name;
+        void (*run)(char **, int);
+        int least; // arguments
+    } tests[] = {{"logits", print_logits, 3}, {"greedy", print_greedy, 4},
+                 {"bert", print_bert, 2}, {"tokens", print_tokens, 3},
+                 {"step", print_step_of, 3}};
+    for (int i = 0; i < 5; i++)
+        if (argc >= 2 && !strcmp(argv[1], tests[i].name)
+            && argc - 2 >= tests[i].least) {
+            tests[i].run(argv + 2, argc - 2);
+            return 0;
+        }
+    fail("18-pretrained logits, greedy, bert, tokens or step");
+}

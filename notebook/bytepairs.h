@@ -1,0 +1,319 @@
+// bytepairs.h: the byte pairs of GPT-2, and those of Llama's later relatives.
+//
+// Chapter 10 learns byte pairs from characters, within words. GPT-2 (Radford
+// and others, 2019) does the same with two differences. It begins with *bytes*,
+// so that nothing is ever unknown. And it cuts the text into pieces, inside
+// which pairs are joined, by a pattern:
+//
+//     's|'t|'re|'ve|'m|'ll|'d     the ends of English words
+//     | ?\p{L}+                   letters, with a blank in front or without
+//     | ?\p{N}+                   digits, likewise
+//     | ?[^\s\p{L}\p{N}]+         anything else, likewise
+//     |\s+(?!\S)                  white space, but for the last of it
+//     |\s+                        white space
+//
+//     "I'm 25   years"   ->   [I] ['m] [ 25] [  ] [ years]
+//
+// What is a letter, a digit or white space, Unicode says. \s is the property
+// White_Space: not U+001C to U+001F, which Python's isspace takes for space.
+//
+// The file vocab.json gives each token its number, and merges.txt the pairs in
+// the order in which they were learned. Since JSON has no bytes, both write a
+// character for each byte: itself if it can be seen and is no blank, and else
+// one from U+0100 on. A blank becomes Ġ (U+0120), a newline Ċ.
+//
+// How to check it: tokens, put side by side, give back every text; and another
+// program cuts the same text into the same tokens.
+
+// The patterns that are known here. Those of Llama are in tokenizer.json.
+enum { GPT2_PIECES, SINGLE_DIGITS, LLAMA_PIECES };
+
+typedef struct {
+    JsonFile file;   // which owns the texts
+    char *lines;     // so does this, if there is a merges.txt
+    Entries tokens;
+    int byte[256];   // the number of each byte's token, or -1
+    Merges merges;   // pairs of numbers
+    int *result;     // of each merge: the number of the token that it makes
+    int pattern;
+    bool whole_first; // a piece that is a token is not cut
+    int first;        // a token that begins each text; -1: none
+} BytePairs;
+
+// ## Bytes as characters
+
+// Whether a byte stands for itself.
+bool is_visible(int byte) {
+    return (byte > ' ' && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
+}
+
+// The character of a byte: itself, or 256 and the number of such bytes before.
+int character_of(int byte) {
+    int hidden = 0;
+    for (int b = 0; b < byte; b++)
+        hidden += !is_visible(b);
+    return is_visible(byte) ? byte : 256 + hidden;
+}
+
+// The byte of a character, or -1.
+int byte_of(int character) {
+    int hidden = 256;
+    for (int b = 0; b < 256; b++) {
+        if (character == (is_visible(b) ? b : hidden))
+            return b;
+        hidden += !is_visible(b);
+    }
+    return -1;
+}
+
+// Prints a token as the bytes that it stands for. A token with another
+// character, which is one that was added, is printed as it is.
+void print_token(FILE *file, const char *text) {
+    bool plain = false;
+    for (const char *c = text; *c; c += utf8_length(c))
+        plain = plain || byte_of(utf8_number(c)) < 0;
+    if (plain)
+        fputs(text, file);
+    for (const char *c = text; !plain && *c; c += utf8_length(c))
+        fputc(byte_of(utf8_number(c)), file);
+}
+
+// ## Reading
+
+// The numbers of all tokens, from a JSON object. A model has `size` of them.
+void read_entries_of(BytePairs *b, const Json *object, int size) {
+    const char *path = b->file.path;
+    if (!object || object->kind != JSON_OBJECT)
+        fail("%s: there is no vocabulary", path);
+    b->tokens = entries_new(size, (size_t)object->count + 1);
+    for (const Json *m = object->child; m; m = m->next)
+        if (!is_whole(m, 0, size - 1)
+            || !add_entry(&b->tokens, m->name, (int)m->number))
+            fail("%s: the token %s has no number below %d of its own", path,
+                 m->name, size);
+    const char *twice = sort_entries(&b->tokens);
+    if (twice)
+        fail("%s: the token %s is there twice", path, twice);
+    for (int k = 0; k < 256; k++) {
+        char text[5] = {0};
+        write_utf8(text, character_of(k));
+        b->byte[k] = find_entry(&b->tokens, text);
+        bool occurs = k < 0xc0 || (k > 0xc1 && k < 0xf5); // in valid UTF-8
+        if (b->byte[k] < 0 && occurs)
+            fail("%s: no token for the byte %d (%s): these are not byte-level "
+                 "pairs", path, k, text);
+    }
+}
+
+// Appends one merge of two texts; false if one of them or what they make is no
+// token, or if the pair is there already.
+bool add_merge(BytePairs *b, const char *left, const char *right) {
+    size_t size = strlen(left) + strlen(right) + 1;
+    char *joined = allocate(size, 1);
+    snprintf(joined, size, "%s%s", left, right);
+    Merge m = {.left = find_entry(&b->tokens, left),
+               .right = find_entry(&b->tokens, right)};
+    int made = find_entry(&b->tokens, joined);
+    free(joined);
+    if (m.left < 0 || m.right < 0 || made < 0
+        || find_merge(&b->merges, m.left, m.right) < b->merges.count)
+        return false;
+    b->result[b->merges.count] = made;
+    append_merge(&b->merges, m);
+    return true;
+}
+
+// "left right", which it cuts into two.
+bool add_merge_line(BytePairs *b, char *line) {
+    char *blank = strchr(line, ' ');
+    if (!blank)
+        return false;
+    *blank = '\0';
+    return add_merge(b, line, blank + 1);
+}
+
+// merges.txt: a line for each merge; the first may give a version.
+void read_merge_lines(BytePairs *b, const char *path) {
+    b->lines = read_text_file(path);
+    b->result = allocate((size_t)lines_in(b->lines) + 1, sizeof(int));
+    char *line = b->lines;
+    for (int n = 1; *line; n++) {
+        char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
+        *end = '\0';
+        bool header = n == 1 && !strncmp(line, "#version", 8);
+        if (!header && *line && !add_merge_line(b, line))
+            fail("%s:%d: not two tokens that make a third, or there twice",
+                 path, n);
+        line = next;
+    }
+}
+
+// GPT-2's tokenizer, of a model with `size` tokens.
+BytePairs read_byte_pairs(const char *folder, int size) {
+    char *vocab = path_in(folder, "vocab.json");
+    char *merges = path_in(folder, "merges.txt");
+    BytePairs b = {.file = read_json(vocab), .first = -1};
+    read_entries_of(&b, b.file.values, size);
+    read_merge_lines(&b, merges);
+    free(vocab);
+    free(merges);
+    b.file.path = NULL;
+    return b;
+}
+
+void byte_pairs_free(BytePairs *b) {
+    entries_free(&b->tokens);
+    merges_free(&b->merges);
+    free(b->result);
+    free(b->lines);
+    json_free(&b->file);
+}
+
+// ## Cutting
+
+enum { SPACE, LETTER, NUMBER_SIGN, OTHER };
+
+int class_of(const char *s) {
+    int c = utf8_number(s);
+    return IN(spaces, c) ? SPACE : IN(letters, c) ? LETTER
+         : IN(numbers, c) ? NUMBER_SIGN : OTHER;
+}
+
+// The end of a run of one class that begins at s, of at most that many
+// characters.
+const char *end_of_run(const char *s, int class, int most) {
+    for (; *s && most > 0 && class_of(s) == class; most--)
+        s += utf8_length(s);
+    return s;
+}
+
+// The length of 's, 't, 're, 've, 'm, 'll or 'd, or 0. To Unicode, ſ is a small
+// s whose capital is S; so if case does not matter, ſ is one of them.
+int ending_length(const char *s, bool any_case) {
+    const char *const ending[] = {"s", "t", "re", "ve", "m", "ll", "d", "ſ"};
+    for (int k = 0; *s == '\'' && k < 7 + any_case; k++) {
+        const char *e = ending[k], *c = s + 1;
+        while (*e && (*c == *e || (any_case && *c == *e - 'a' + 'A'))) {
+            e++;
+            c++;
+        }
+        if (!*e)
+            return (int)(c - s);
+    }
+    return 0;
+}
+
+// The end of the white space at s that is a piece: all of it at the end of the
+// text, and else without its last character, unless there is only one.
+const char *end_of_space(const char *s) {
+    const char *end = s, *last = s;
+    while (*end && class_of(end) == SPACE) {
+        last = end;
+        end += utf8_length(end);
+    }
+    return *end && last > s ? last : end;
+}
+
+// The end of the first piece of a text that is not empty, by GPT-2's pattern.
+// Some models take out each single digit before; to the white space in front of
+// it, that is the end of the text.
+const char *end_of_piece(const char *s, bool single_digits) {
+    int ending = ending_length(s, false);
+    if (ending)
+        return s + ending;
+    const char *c = *s == ' ' && s[1] ? s + 1 : s;
+    int class = class_of(c);
+    if (single_digits && class == NUMBER_SIGN)
+        return c > s ? c : s + utf8_length(s);
+    if (class != SPACE)
+        return end_of_run(c, class, INT_MAX);
+    const char *end = end_of_run(s, SPACE, INT_MAX);
+    return single_digits && *end && class_of(end) == NUMBER_SIGN
+         ? end : end_of_space(s);
+}
+
+// The same by Llama's:
+//
+//     (?i:'s|'t|'re|'ve|'m|'ll|'d)
+//     |[^\r\n\p{L}\p{N}]?\p{L}+         any one sign may precede letters
+//     |\p{N}{1,3}                       three digits at most, without a blank
+//     | ?[^\s\p{L}\p{N}]+[\r\n]*        signs, and the line ends behind them
+//     |\s*[\r\n]+                       white space up to its last line end
+//     |\s+(?!\S)|\s+
+const char *end_of_llama_piece(const char *s) {
+    int ending = ending_length(s, true), class = class_of(s);
+    if (ending)
+        return s + ending;
+    const char *c = s + utf8_length(s);
+    bool line_end = *s == '\r' || *s == '\n';
+    if (class == LETTER)
+        return end_of_run(s, LETTER, INT_MAX);
+    if (class != NUMBER_SIGN && !line_end && *c && class_of(c) == LETTER)
+        return end_of_run(c, LETTER, INT_MAX);
+    if (class == NUMBER_SIGN)
+        return end_of_run(s, NUMBER_SIGN, 3);
+    const char *signs = *s == ' ' ? c : s;
+    const char *end = end_of_run(signs, OTHER, INT_MAX);
+    if (end > signs)
+        return end + strspn(end, "\r\n");
+    const char *last = NULL;
+    for (c = s; *c && class_of(c) == SPACE; c += utf8_length(c))
+        last = *c == '\r' || *c == '\n' ? c + 1 : last;
+    return last ? last : end_of_space(s);
+}
+
+const char *next_piece(const BytePairs *b, const char *s) {
+    return b->pattern == LLAMA_PIECES
+         ? end_of_llama_piece(s)
+         : end_of_piece(s, b->pattern == SINGLE_DIGITS);
+}
+
+// ## Joining
+
+// A piece of `length` bytes -> its tokens, at most as many; returns how many.
+// The merges that fit are applied in the order in which they were learned, as
+// in chapter 10.
+int join_bytes(int *id, const BytePairs *b, const char *piece, int length) {
+    const Merges *m = &b->merges;
+    int n = length;
+    for (int i = 0; i < n; i++)
+        id[i] = b->byte[(unsigned char)piece[i]];
+    for (;;) {
+        int first = m->count;
+        for (int i = 0; i + 1 < n; i++)
+            first = min_int(first, find_merge(m, id[i], id[i + 1]));
+        if (first == m->count)
+            return n;
+        n = apply_merge(id, n, m->at[first], b->result[first]);
+    }
+}
+
+// The number of the token that a whole piece is, or -1.
+int whole_piece(const BytePairs *b, const char *piece, int length) {
+    char *text = allocate(2 * (size_t)length + 1, 1), *to = text;
+    for (int i = 0; i < length; i++)
+        to = write_utf8(to, character_of((unsigned char)piece[i]));
+    int id = find_entry(&b->tokens, text);
+    free(text);
+    return id;
+}
+
+// Any bytes without a zero -> their tokens; the caller frees them. What looks
+// like a special token is text like all other.
+Sentence cut_bytes(const BytePairs *b, const char *text) {
+    char *valid = repaired(text);
+    Sentence s = {allocate(strlen(valid) + 1, sizeof(int)), 0};
+    if (b->first >= 0)
+        s.id[s.length++] = b->first;
+    for (const char *c = valid, *end; *c; c = end) {
+        end = next_piece(b, c);
+        int n = (int)(end - c);
+        int whole = b->whole_first ? whole_piece(b, c, n) : -1;
+        if (whole >= 0)
+            s.id[s.length++] = whole;
+        else
+            s.length += join_bytes(s.id + s.length, b, c, n);
+    }
+    free(valid);
+    return s;
+}

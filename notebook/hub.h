@@ -1,0 +1,389 @@
+// hub.h: models in the layout of the hub's checkpoints.
+//
+// A model is a folder. config.json says how large it is, and safetensors files
+// hold its parameters:
+//
+//     model.safetensors                all of them, or
+//     model.safetensors.index.json     which of several files has which
+//
+// Chapter 14 reads files that it has written. These come from other programs:
+// tensors in any order, 32-bit or 16-bit floats, names with a prefix or without
+// one, and tensors that are no parameters. What stays the same is the idea: the
+// list of tensors says what must be there, and whatever is missing, too much or
+// of another shape is named.
+//
+// The list has the names and shapes *of the file*. So each tensor is read into
+// its place as it is, and a model that wants it otherwise looks at it
+// otherwise: a transposed matrix, or one of three that lie side by side, is a
+// view (chapter 1). No number is copied, a gradient has the file's layout
+// without a line of code, and saving is writing the list.
+//
+// Include this file after transformer.c and json.h.
+
+// A file in a folder; the caller frees the path.
+char *path_in(const char *folder, const char *name) {
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = allocate(size, 1);
+    snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+bool file_exists(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+// ## config.json
+//
+// Sizes, and switches. A switch that asks for something else than what is built
+// here is refused: a model that is computed in another way than it was trained
+// says something, but not what it has learned.
+
+// The value of a key, NULL if it is missing or null.
+const Json *setting(const JsonFile *f, const char *key) {
+    const Json *v = member(f->values, key);
+    return v && v->kind != JSON_NULL ? v : NULL;
+}
+
+enum { NEEDED = -1 };
+
+// A size, from 1 to `most`; `missing` if it is not there, unless that is
+// NEEDED.
+int size_setting(const JsonFile *f, const char *key, int most, int missing) {
+    const Json *v = setting(f, key);
+    if (!v && missing != NEEDED)
+        return missing;
+    if (!is_whole(v, 1, most))
+        fail("%s: %s is not a whole number from 1 to %d", f->path, key, most);
+    return (int)v->number;
+}
+
+// A number above 0.
+double number_setting(const JsonFile *f, const char *key, double missing) {
+    const Json *v = setting(f, key);
+    if (v && (v->kind != JSON_NUMBER || v->number <= 0 || v->number > 1e12))
+        fail("%s: %s is not a number above 0", f->path, key);
+    return v ? v->number : missing;
+}
+
+bool flag_setting(const JsonFile *f, const char *key, bool missing) {
+    const Json *v = setting(f, key);
+    if (v && v->kind != JSON_TRUE && v->kind != JSON_FALSE)
+        fail("%s: %s is neither true nor false", f->path, key);
+    return v ? v->kind == JSON_TRUE : missing;
+}
+
+// Refuses the model unless the key has this text, or is not there.
+void text_setting(const JsonFile *f, const char *key, const char *wanted) {
+    const Json *v = setting(f, key);
+    if (v && !is_string(v, wanted))
+        fail("%s: %s is %s%s; this program knows %s", f->path, key,
+             v->kind == JSON_STRING ? "" : "no text", v->text ? v->text : "",
+             wanted);
+}
+
+// Refuses the model unless the switch has this value, or is not there.
+void switch_setting(const JsonFile *f, const char *key, bool wanted) {
+    if (flag_setting(f, key, wanted) != wanted)
+        fail("%s: %s is %s, which this program does not know", f->path, key,
+             wanted ? "false" : "true");
+}
+
+// The configuration in a folder, of a model of that type.
+JsonFile read_hub_config(const char *folder, const char *type) {
+    char *path = path_in(folder, "config.json");
+    JsonFile f = read_json(path);
+    f.path = path;
+    if (!is_string(member(f.values, "model_type"), type))
+        fail("%s: model_type is not %s", path, type);
+    return f;
+}
+
+void hub_config_free(JsonFile *f) {
+    free((char *)f->path);
+    json_free(f);
+}
+
+// ## Where the tensors are
+
+enum { NO_FLOATS, F32, F16, BF16 };
+
+// Of one tensor of the list: in which file, at which byte, as which floats.
+typedef struct {
+    char *path; // NULL: not found yet
+    size_t begin;
+    int floats;
+} Source;
+
+// What a family of models calls its tensors.
+typedef struct {
+    const char *prefix;         // that a name has in front, or not
+    const char *const *ignored; // what the names of others contain; NULL ends
+} Naming;
+
+// The list and where its numbers are, tensor by tensor.
+typedef struct {
+    TensorList *list;
+    Naming naming;
+    Source *source;
+} Hub;
+
+int floats_of(const Json *dtype) {
+    return is_string(dtype, "F32") ? F32 : is_string(dtype, "F16") ? F16
+         : is_string(dtype, "BF16") ? BF16 : NO_FLOATS;
+}
+
+size_t bytes_each(int floats) {
+    return floats == F32 ? 4 : 2;
+}
+
+// Whether no parameter has this name, though files do.
+bool is_ignored(const Naming *n, const char *name) {
+    for (const char *const *part = n->ignored; *part; part++)
+        if (strstr(name, *part))
+            return true;
+    return false;
+}
+
+// A vector has one dimension in the file, a matrix two.
+bool is_vector(const Tensor *t) {
+    return t->init != INIT_XAVIER;
+}
+
+// Whether the shape in an entry is that of the tensor.
+bool has_shape(const Json *shape, const Tensor *t) {
+    const Json *first = shape ? shape->child : NULL;
+    if (!shape || shape->kind != JSON_ARRAY || !first)
+        return false;
+    if (is_vector(t))
+        return shape->count == 1 && is_whole(first, t->cols, t->cols);
+    return shape->count == 2 && is_whole(first, t->rows, t->rows)
+        && is_whole(first->next, t->cols, t->cols);
+}
+
+// Whether two names are one. Old files call gain and bias of a norm gamma and
+// beta where later ones say weight and bias.
+bool same_name(const char *name, const char *listed) {
+    size_t n = strlen(name), m = strlen(listed);
+    bool gamma = n > 5 && m > 6 && !strcmp(name + n - 5, "gamma")
+              && !strcmp(listed + m - 6, "weight");
+    bool beta = n > 4 && m > 4 && !strcmp(name + n - 4, "beta")
+             && !strcmp(listed + m - 4, "bias");
+    if (gamma || beta) {
+        n -= gamma ? 5 : 4;
+        m -= gamma ? 6 : 4;
+    }
+    return n == m && !strncmp(name, listed, n);
+}
+
+// The place in the list of the tensor that a file calls `name`, or -1.
+int find_in_list(const Hub *h, const char *name) {
+    size_t length = strlen(h->naming.prefix);
+    name += strncmp(name, h->naming.prefix, length) ? 0 : length;
+    for (int i = 0; i < h->list->tensors; i++)
+        if (same_name(name, h->list->tensor[i].name.text))
+            return i;
+    return -1;
+}
+
+// Checks the entry of a tensor of the list and remembers where its numbers are.
+void locate(Hub *h, const Reader *r, const Json *entry, int i) {
+    const Tensor *t = &h->list->tensor[i];
+    const char *name = entry->name;
+    const Json *offsets = member(entry, "data_offsets");
+    int floats = floats_of(member(entry, "dtype"));
+    double most = (double)(r->size - r->numbers);
+    if (h->source[i].path)
+        fail("%s: the tensor %s is there twice", r->path, name);
+    if (floats == NO_FLOATS)
+        fail("%s: the tensor %s is neither F32 nor F16 nor BF16", r->path,
+             name);
+    if (!has_shape(member(entry, "shape"), t))
+        fail(is_vector(t) ? "%s: the tensor %s has not the shape [%d]"
+                          : "%s: the tensor %s has not the shape [%d,%d]",
+             r->path, name, is_vector(t) ? t->cols : t->rows, t->cols);
+    if (!offsets || offsets->count != 2 || !is_whole(offsets->child, 0, most)
+        || !is_whole(offsets->child->next, 0, most))
+        fail("%s: the tensor %s is not within the file, which may be cut short",
+             r->path, name);
+    size_t begin = (size_t)offsets->child->number;
+    size_t end = (size_t)offsets->child->next->number;
+    size_t size = bytes_of(t) / 4 * bytes_each(floats);
+    if (begin > end || end - begin != size)
+        fail("%s: the tensor %s has not the %zu bytes of its shape", r->path,
+             name, size);
+    h->source[i] = (Source){strcpy(allocate(strlen(r->path) + 1, 1), r->path),
+                            r->numbers + begin, floats};
+}
+
+// Reads the header of one file, of which only tensors are of interest.
+void locate_all(Hub *h, const char *path) {
+    Reader r = open_model(path);
+    JsonFile header = parse_json(path, r.header);
+    if (header.values->kind != JSON_OBJECT)
+        fail("%s: the header is not an object", path);
+    for (const Json *e = header.values->child; e; e = e->next) {
+        int place = find_in_list(h, e->name);
+        if (place >= 0)
+            locate(h, &r, e, place);
+        else if (strcmp(e->name, "__metadata__")
+                 && !is_ignored(&h->naming, e->name))
+            fail("%s: the tensor %s does not belong to such a model", path,
+                 e->name);
+    }
+    free(header.values);
+    close_model(&r);
+}
+
+// Whether an earlier member has the same text.
+bool named_before(const Json *map, const Json *m) {
+    const Json *other = map->child;
+    while (other != m && strcmp(other->text, m->text))
+        other = other->next;
+    return other != m;
+}
+
+// Reads the headers of all files that the index names.
+void locate_in_shards(Hub *h, const char *folder, const char *index) {
+    JsonFile f = read_json(index);
+    const Json *map = member(f.values, "weight_map");
+    if (!map || map->kind != JSON_OBJECT)
+        fail("%s: there is no weight_map", index);
+    for (const Json *m = map->child; m; m = m->next)
+        if (m->kind != JSON_STRING || !*m->text || strchr(m->text, '/'))
+            fail("%s: %s has no name of a file", index, m->name);
+    for (const Json *m = map->child; m; m = m->next)
+        if (!named_before(map, m)) {
+            char *path = path_in(folder, m->text);
+            locate_all(h, path);
+            free(path);
+        }
+    json_free(&f);
+}
+
+// ## The numbers
+
+// The number that two bytes are, in half precision: 5 bits of exponent, 10 of
+// mantissa. Below 2⁻¹⁴ the exponent stays and the leading 1 is gone.
+float half_number(uint32_t bits) {
+    int exponent = (int)(bits >> 10 & 31), mantissa = (int)(bits & 1023);
+    double value = exponent == 0 ? ldexp(mantissa, -24)
+                 : exponent < 31 ? ldexp(1024 + mantissa, exponent - 25)
+                 : mantissa ? (double)NAN : (double)INFINITY;
+    return (float)(bits >> 15 ? -value : value);
+}
+
+// The float that these bytes are. A BF16 is the upper half of an F32.
+float float_number(const char *from, int floats) {
+    uint32_t bits = (uint32_t)read_integer(from, (int)bytes_each(floats));
+    float value;
+    if (floats == F16)
+        return half_number(bits);
+    bits <<= floats == BF16 ? 16 : 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// The numbers of one tensor, straight into place: as in chapter 14, the bytes
+// are replaced by the numbers from the last to the first, since a real is as
+// large as what is in the file, or larger.
+void read_floats(FILE *file, const Source *s, const Tensor *t) {
+    size_t count = bytes_of(t) / 4, each = bytes_each(s->floats);
+    real *to = t->mat->at;
+    char *bytes = (char *)to;
+    if (fseek(file, (ptrdiff_t)s->begin, SEEK_SET) != 0
+        || fread(bytes, each, count, file) != count)
+        fail("cannot read %s: %s", s->path,
+             ferror(file) ? strerror(errno) : "cut short");
+    for (size_t i = count; i-- > 0;) {
+        float value = float_number(bytes + each * i, s->floats);
+        if (!isfinite(value))
+            fail("%s: the tensor %s has a value that is not finite", s->path,
+                 t->name.text);
+        to[i] = (real)value;
+    }
+}
+
+// All tensors. A file is opened anew whenever the next tensor is in another.
+void read_all_floats(const Hub *h) {
+    const char *path = "";
+    FILE *file = NULL;
+    for (int i = 0; i < h->list->tensors; i++) {
+        if (strcmp(path, h->source[i].path)) {
+            if (file)
+                fclose(file);
+            path = h->source[i].path;
+            file = fopen(path, "rb");
+            if (!file)
+                fail("cannot open %s: %s", path, strerror(errno));
+        }
+        read_floats(file, &h->source[i], &h->list->tensor[i]);
+    }
+    if (file)
+        fclose(file);
+}
+
+// Reads a model's parameters: those in `file`, or if that is NULL, those of the
+// folder. The list has been made and gets its memory here, after all entries
+// were found right; so no file makes the program ask for much more memory than
+// the files have bytes.
+void read_parameters(TensorList *l, Naming naming, const char *folder,
+                     const char *file) {
+    Hub h = {l, naming, allocate((size_t)l->tensors, sizeof(Source))};
+    char *whole = path_in(folder, "model.safetensors");
+    char *index = path_in(folder, "model.safetensors.index.json");
+    if (file || file_exists(whole) || !file_exists(index))
+        locate_all(&h, file ? file : whole);
+    else
+        locate_in_shards(&h, folder, index);
+    for (int i = 0; i < l->tensors; i++)
+        if (!h.source[i].path)
+            fail("%s: the tensor %s is missing", file ? file : folder,
+                 l->tensor[i].name.text);
+    place_tensors(l);
+    read_all_floats(&h);
+    for (int i = 0; i < l->tensors; i++)
+        free(h.source[i].path);
+    free(h.source);
+    free(whole);
+    free(index);
+}
+
+// A weight that is [out, in] in the file, as (in,out).
+void turn(Linear *w) {
+    w->weight = transposed(w->weight);
+}
+
+// ## Saving
+
+// The entry of a tensor in a header, with its place.
+void write_hub_entry(FILE *file, const Tensor *t, size_t begin) {
+    fprintf(file, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[", t->name.text);
+    if (!is_vector(t))
+        fprintf(file, "%d,", t->rows);
+    fprintf(file, "%d],\"data_offsets\":[%zu,%zu]}", t->cols, begin,
+            begin + bytes_of(t));
+}
+
+// Writes all parameters, as the hub's readers want them. What was there is
+// replaced whole or stays (chapter 14).
+void save_parameters(const TensorList *l, const char *path) {
+    NewFile n = new_file(path);
+    size_t begin = 0;
+    write_integer(n.file, 0, 8);
+    fputs("{\"__metadata__\":{\"format\":\"pt\"}", n.file);
+    for (const Tensor *t = l->tensor; t < l->tensor + l->tensors; t++) {
+        write_hub_entry(n.file, t, begin);
+        begin += bytes_of(t);
+    }
+    fputc('}', n.file);
+    long end = ftell(n.file);
+    for (; end % 8; end++)
+        fputc(' ', n.file);
+    write_numbers(&n, l->values, l->count);
+    fseek(n.file, 0, SEEK_SET);
+    write_integer(n.file, (uint64_t)(end - 8), 8);
+    commit_file(&n);
+}

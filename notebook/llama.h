@@ -1,0 +1,145 @@
+// llama.h: models of Llama's shape, with the parameters that were published.
+//
+// Llama (Touvron and others, 2023) and its descendants are the GPT of modern.h
+// with all four changes: RMSNorm, rotary positions, SwiGLU and grouped queries,
+// and no biases. What their files add:
+//
+//     weights       are [out, in]: they are looked at transposed
+//     embeddings    are taken as they are, not multiplied by √D
+//     rotary pairs  are (i, i + K/2), ROTATE_HALF. With the other convention
+//                   every name, shape and gradient is right, and the text wrong
+//     output layer  is the embedding's matrix, or lm_head.weight
+//
+// Include this file after gpt2.h.
+
+const char *const llama_ignored[] = {"rotary_emb.inv_freq", NULL};
+const char *const llama_tied_ignored[] = {"rotary_emb.inv_freq",
+                                          "lm_head.weight", NULL};
+
+// Sizes and switches, with room for `room` positions or as many as the model
+// has been trained for.
+Config llama_config(const char *folder, int room, Modern *m) {
+    JsonFile f = read_hub_config(folder, "llama");
+    Config c = {.norm = PRE_NORM, .positions = NO_POSITIONS};
+    c.layers = size_setting(&f, "num_hidden_layers", 1000, NEEDED);
+    c.d_model = size_setting(&f, "hidden_size", 65536, NEEDED);
+    c.heads = size_setting(&f, "num_attention_heads", c.d_model, NEEDED);
+    c.d_ff = size_setting(&f, "intermediate_size", 1000000, NEEDED);
+    c.target_vocab = size_setting(&f, "vocab_size", 10000000, NEEDED);
+    c.max_len = min_int(room, size_setting(&f, "max_position_embeddings",
+                                           100000000, NEEDED));
+    c.tie = flag_setting(&f, "tie_word_embeddings", false);
+    *m = (Modern){.norm = RMS_NORM, .rotary = ROTATE_HALF, .network = SWIGLU};
+    m->key_heads = size_setting(&f, "num_key_value_heads", c.heads, c.heads);
+    m->epsilon = number_setting(&f, "rms_norm_eps", 1e-6);
+    m->rotary_base = number_setting(&f, "rope_theta", 10000);
+    const char *wrong = wrong_modern(&c, m);
+    if (wrong)
+        fail("%s: %s", f.path, wrong);
+    int K = c.d_model / c.heads;
+    if (size_setting(&f, "head_dim", 65536, K) != K)
+        fail("%s: head_dim is not hidden_size / num_attention_heads", f.path);
+    if (setting(&f, "rope_scaling") || setting(&f, "rope_parameters"))
+        fail("%s: scaled rotary positions, which this program does not know",
+             f.path);
+    text_setting(&f, "hidden_act", "silu");
+    switch_setting(&f, "rope_interleaved", false);
+    switch_setting(&f, "attention_bias", false);
+    switch_setting(&f, "mlp_bias", false);
+    hub_config_free(&f);
+    return c;
+}
+
+// A weight without a bias, in to out, [out, in] in the file.
+void list_weight(TensorList *l, Linear *w, int in, int out, const char *at,
+                 const char *name) {
+    list_tensor(l, &w->weight, out, in, INIT_XAVIER, join(at, name));
+}
+
+void list_gain(TensorList *l, Norm *w, int D, const char *at,
+               const char *name) {
+    list_tensor(l, &w->gain, 1, D, INIT_ONES, join(at, name));
+}
+
+void list_llama_layer(TensorList *l, ModernLayer *w, const Config *c,
+                      const Modern *m, int i) {
+    int D = c->d_model, F = c->d_ff, GK = D / c->heads * m->key_heads;
+    char at[NAME_SIZE];
+    MultiHead *a = &w->attention;
+    Network *n = &w->network;
+    snprintf(at, sizeof at, "layers.%d.", i);
+    list_gain(l, &w->attention_norm, D, at, "input_layernorm.weight");
+    list_weight(l, &a->query, D, D, at, "self_attn.q_proj.weight");
+    list_weight(l, &a->key, D, GK, at, "self_attn.k_proj.weight");
+    list_weight(l, &a->value, D, GK, at, "self_attn.v_proj.weight");
+    list_weight(l, &a->output, D, D, at, "self_attn.o_proj.weight");
+    list_gain(l, &w->network_norm, D, at, "post_attention_layernorm.weight");
+    list_weight(l, &n->gate, D, F, at, "mlp.gate_proj.weight");
+    list_weight(l, &n->inner, D, F, at, "mlp.up_proj.weight");
+    list_weight(l, &n->outer, F, D, at, "mlp.down_proj.weight");
+}
+
+// The list, in the layout of the file.
+ModernGpt llama_outline(const Config *c, const Modern *m) {
+    int D = c->d_model, V = c->target_vocab;
+    ModernGpt t = {.modern = *m, .base = encoder_outline(c)};
+    TensorList *l = &t.base->list;
+    t.layer = allocate((size_t)c->layers, sizeof *t.layer);
+    list_table(l, &t.base->target_embedding, V, D, "embed_tokens");
+    for (int i = 0; i < c->layers; i++)
+        list_llama_layer(l, &t.layer[i], c, m, i);
+    list_gain(l, &t.base->encoder.norm, D, "norm", ".weight");
+    if (!c->tie)
+        list_weight(l, &t.base->output, D, V, "lm_head", ".weight");
+    return t;
+}
+
+// When the numbers have their place.
+void turn_llama(ModernGpt *t) {
+    Transformer *base = t->base;
+    for (int i = 0; i < base->config.layers; i++) {
+        MultiHead *a = &t->layer[i].attention;
+        Network *n = &t->layer[i].network;
+        turn(&a->query);
+        turn(&a->key);
+        turn(&a->value);
+        turn(&a->output);
+        turn(&n->gate);
+        turn(&n->inner);
+        turn(&n->outer);
+    }
+    if (base->config.tie)
+        base->output.weight = base->target_embedding;
+    turn(&base->output);
+}
+
+// The model in a folder, with room for that many positions.
+ModernGpt read_llama(const char *folder, int room) {
+    Modern m;
+    const Config c = llama_config(folder, room, &m);
+    ModernGpt t = llama_outline(&c, &m);
+    read_parameters(&t.base->list,
+                    (Naming){"model.", c.tie ? llama_tied_ignored
+                                             : llama_ignored}, folder, NULL);
+    turn_llama(&t);
+    return t;
+}
+
+// ids (B·T), T ≤ P -> logits (B·T,V)
+Mat llama_forward(Pass *pass, ModernSaved *s, const ModernGpt *t,
+                  const int *ids, int T) {
+    Mat x = arena_zeros(pass->arena, pass->sentences * T,
+                        t->base->config.d_model);
+    look_up(x, t->base->target_embedding, ids);
+    return project(pass, &t->base->output,
+                   modern_layers_forward(pass, s, t, x));
+}
+
+// The same for the next position; id (B), fewer than P positions before it ->
+// logits (B,V)
+Mat llama_step(Pass *pass, ModernCache *c, const int *id) {
+    const Transformer *base = c->model->base;
+    Mat x = arena_zeros(pass->arena, pass->sentences, base->config.d_model);
+    look_up(x, base->target_embedding, id);
+    return project(pass, &base->output, modern_layers_step(pass, c, x));
+}

@@ -1,0 +1,327 @@
+// pretrained.c: GPT-2, BERT and models of Llama's shape, from their files.
+//
+//     pretrained gpt2 FOLDER "how it begins" [--tokens N] [--temperature T] …
+//     pretrained llama FOLDER "how it begins" …
+//     pretrained bert FOLDER "a [MASK] sentence" [--csv FILE]
+//     pretrained finetune FOLDER TEXT [--steps N] [--lr RATE] …
+//     pretrained --help
+//
+// FOLDER has config.json, model.safetensors and the tokenizer's files, as they
+// are found on the Hugging Face hub. Messages begin with "transformer:", since
+// they are printed by transformer.c.
+
+#define GPT_NO_MAIN
+#include "gpt.c"
+#include "pretrained.h"
+
+// ## The command line
+//
+// Again a table of options; the request is that of gpt.c.
+
+enum { ON_GPT2 = 1, ON_LLAMA = 2, ON_BERT = 4, FINETUNE = 8,
+       WRITE = ON_GPT2 | ON_LLAMA };
+
+const Option hub_options[] = {
+    {"tokens", INTEGER, FIELD(count), "N", "40", WRITE, 0, "tokens to write", 1,
+     1000000, NULL},
+    {"temperature", NUMBER, FIELD(how.temperature), "T", "0", WRITE, 0,
+     "0 takes the best token; 1 draws from all", 0, 100, NULL},
+    {"top-k", INTEGER, FIELD(how.top_k), "K", "0", WRITE, 0,
+     "draw from the K best only; 0: from all", 0, 10000000, NULL},
+    {"top-p", NUMBER, FIELD(how.top_p), "P", "1", WRITE, 0,
+     "draw from the best that sum to P", 1e-6, 1, NULL},
+    {"csv", STRING, FIELD(settings.csv), "FILE", NULL, ON_BERT, 0,
+     "where to write the encoding, a row for each token", 0, 0, NULL},
+    {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "100", FINETUNE, 0,
+     "training steps", 1, 2000000000, NULL},
+    {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.00005", FINETUNE, 0,
+     "learning rate", 0, 1000, NULL},
+    {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "4", FINETUNE, 0,
+     "windows of the text in a step", 1, 10000, NULL},
+    {"window", INTEGER, FIELD(settings.config.max_len), "N", "64", FINETUNE, 0,
+     "tokens in a window", 1, 1000000, NULL},
+    {"model", STRING, FIELD(settings.model), "FILE", NULL, ON_GPT2, 0,
+     "parameters from this file, not from the folder's", 0, 0, NULL},
+    {"model", STRING, FIELD(settings.model), "FILE", "finetuned.safetensors",
+     FINETUNE, 0, "where to save the parameters", 0, 0, NULL},
+    {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", WRITE | FINETUNE,
+     0, "of everything random", 0, 2147483647, NULL},
+    {"help", FLAG, FIELD(settings.help), "no|yes", NULL,
+     WRITE | ON_BERT | FINETUNE, 0, "show this help", 0, 0, NULL},
+};
+
+enum { HUB_OPTIONS = sizeof hub_options / sizeof *hub_options };
+
+// Says what is wrong and where to find help, and exits with status 2.
+_Noreturn void misused(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(format, arguments);
+    fputs(" (see: pretrained --help)\n", stderr);
+    exit(2);
+}
+
+void print_hub_help(void) {
+    const int bit[] = {ON_GPT2, ON_LLAMA, ON_BERT, FINETUNE};
+    const char *use[] = {"gpt2 FOLDER \"how it begins\"",
+                         "llama FOLDER \"how it begins\"",
+                         "bert FOLDER \"a [MASK] sentence\"",
+                         "finetune FOLDER TEXT"};
+    for (int k = 0; k < 4; k++) {
+        printf("%spretrained %s [options]\n\n", k ? "\n" : "", use[k]);
+        for (const Option *o = hub_options; o < hub_options + HUB_OPTIONS; o++)
+            if (o->commands & bit[k]) {
+                const char *value = o->type == FLAG ? "" : o->choices;
+                int room = 21 - printf("  --%s %s", o->name, value);
+                printf("%*s %s", room > 0 ? room : 0, "", o->help);
+                printf(o->initial ? " [%s]\n" : "\n", o->initial);
+            }
+    }
+}
+
+// Reads the option that argument[0] begins; returns how many arguments it took.
+int read_hub_option(Request *r, char **argument) {
+    const Option *o = hub_options, *end = o + HUB_OPTIONS;
+    while (o < end && (strcmp(argument[0] + 2, o->name)
+                       || !(o->commands & r->command)))
+        o++;
+    if (o == end)
+        misused("there is no option %s", argument[0]);
+    const char *value = o->type == FLAG ? "yes" : argument[1];
+    if (!value || !*value)
+        misused("%s needs a value", argument[0]);
+    if (!set_option(&r->settings, o, value))
+        misused("%s: \"%s\" is not a %snumber from %.10g to %.10g",
+                argument[0], value, o->type == INTEGER ? "whole " : "",
+                o->least, o->most);
+    return 1 + (o->type != FLAG);
+}
+
+// Reads the whole command line, or exits with status 2.
+Request read_hub_request(int argc, char **argv) {
+    Request r = {.settings = not_given};
+    const char *command = argc > 1 ? argv[1] : "";
+    int which = find_choice("gpt2|llama|bert|finetune", command);
+    r.settings.help = find_choice("help|--help|-h", command) >= 0;
+    if (r.settings.help)
+        return r;
+    if (which < 0)
+        misused(*command ? "there is no command \"%s\""
+                         : "what shall I do? gpt2, llama, bert or finetune",
+                command);
+    r.command = 1 << which;
+    for (const Option *o = hub_options; o < hub_options + HUB_OPTIONS; o++)
+        if (o->initial && (o->commands & r.command))
+            set_option(&r.settings, o, o->initial);
+    for (int i = 2; i < argc;)
+        if (!strncmp(argv[i], "--", 2))
+            i += read_hub_option(&r, argv + i);
+        else if (r.operands == 2)
+            misused("what is \"%s\"?", argv[i]);
+        else
+            r.operand[r.operands++] = argv[i++];
+    if (r.operands < 2 && !r.settings.help)
+        misused("%s needs a folder and a text", command);
+    return r;
+}
+
+// ## gpt2 and llama
+
+// Prints the size of a model.
+void describe_model(const TensorList *l) {
+    char number[32];
+    fprintf(stderr, "%s parameters, %.0f MB\n", with_commas(number, l->count),
+            (double)l->count * sizeof(real) / 1e6);
+}
+
+// The tokens of a prompt that leaves room for `count` more. An empty one begins
+// where another text has ended.
+Sentence read_prompt(const Writer *w, const char *text, int count) {
+    Sentence s = cut_bytes(&w->tokens, text);
+    if (s.length == 0 && w->end >= 0) {
+        s.id = reallocate(s.id, 1, sizeof *s.id);
+        s.id[s.length++] = w->end;
+    }
+    if (s.length == 0)
+        fail("the prompt is empty");
+    if (s.length > w->room - count)
+        fail("%d tokens and %d more are too many: the model has %d positions",
+             s.length, count, w->room);
+    return s;
+}
+
+// pretrained gpt2 FOLDER PROMPT, pretrained llama FOLDER PROMPT
+void continue_text(const Request *r) {
+    const char *text = r->operand[1];
+    int room = (int)fmin(INT_MAX, 2.0 + r->count + (double)strlen(text) * 3);
+    Writer w;
+    writer_open(&w, r->command == ON_LLAMA, r->operand[0], r->settings.model,
+                room);
+    Sentence prompt = read_prompt(&w, text, r->count);
+    describe_model(&writer_base(&w)->list);
+    fputs(text, stdout);
+    write_text(&w, prompt, r->count, r->how,
+               scramble((uint64_t)r->settings.recipe.seed));
+    putchar('\n');
+    free(prompt.id);
+    writer_close(&w);
+}
+
+// ## bert
+
+enum { LIKELIEST = 5 };
+
+// Prints the likeliest tokens of a row of logits, which become probabilities.
+void print_likeliest(const WordPieces *w, real *logits, int V) {
+    softmax_row(logits, NULL, V);
+    for (int k = 0; k < LIKELIEST && k < V; k++) {
+        int best = arg_max(logits, 0, V);
+        const char *text = best < w->tokens.count ? w->tokens.text[best] : "?";
+        printf("  %.4f  %s\n", (double)logits[best], text);
+        logits[best] = -1;
+    }
+}
+
+// The vector of each token, a row each.
+void write_encoding(const char *path, const WordPieces *w, Sentence s,
+                    Mat hidden) {
+    NewFile n = new_file(path);
+    fputs("token", n.file);
+    for (int j = 0; j < hidden.cols; j++)
+        fprintf(n.file, ",%d", j);
+    for (int i = 0; i < s.length; i++) {
+        fputc('\n', n.file);
+        write_quoted(n.file, w->tokens.text[s.id[i]], ',');
+        for (int j = 0; j < hidden.cols; j++)
+            fprintf(n.file, "%s%.9g", j ? "," : "", (double)*at(hidden, i, j));
+    }
+    fputc('\n', n.file);
+    commit_file(&n);
+}
+
+// pretrained bert FOLDER TEXT
+void guess_words(const Request *r) {
+    Bert *b = read_bert(r->operand[0]);
+    const Config *c = &b->base->config;
+    WordPieces w = read_word_pieces(r->operand[0], c->target_vocab);
+    Sentence s = cut_words(&w, r->operand[1]);
+    if (s.length > c->max_len)
+        fail("%d tokens are too many: the model has %d positions", s.length,
+             c->max_len);
+    describe_model(&b->base->list);
+    Arena arena = {0};
+    Pass pass = {.arena = &arena, .config = c, .sentences = 1};
+    Mat hidden = bert_forward(&pass, b, s.id, s.length);
+    for (int i = 0; i < s.length; i++)
+        printf("%s%s", w.tokens.text[s.id[i]], i + 1 < s.length ? " " : "\n");
+    for (int i = 0; i < s.length; i++)
+        if (s.id[i] == special_id(&w, MASK)) {
+            printf("token %d:\n", i + 1);
+            Mat logits = bert_logits(&pass, b, slice_rows(hidden, i, 1));
+            print_likeliest(&w, logits.at, logits.cols);
+        }
+    if (r->settings.csv)
+        write_encoding(r->settings.csv, &w, s, hidden);
+    arena_free(&arena);
+    free(s.id);
+    word_pieces_free(&w);
+    bert_free(b);
+}
+
+// ## finetune
+
+// One step: gradients of a batch, then the update (chapter 11).
+Step finetune_step(Trainer *t, Sentence text, int T) {
+    uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
+    Pass pass = {.arena = &t->arena, .config = &t->model->config};
+    Batch batch = windows(&t->arena, text, t->recipe.batch, T,
+                          random_key(seed, FOR_ORDER, number));
+    clear(t->gradient->list.values, t->gradient->list.count);
+    Loss loss = gpt2_gradient(&pass, t->model, t->gradient, &batch);
+    Step step = update(t, loss);
+    arena_release(&t->arena, 0);
+    return step;
+}
+
+// Trains until the last step or until a signal; reports the loss twenty times.
+void finetune_steps(Trainer *t, Sentence text, int T) {
+    Loss since = {0};
+#ifdef SIGPIPE
+    signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
+#endif
+    handle_signals(remember_signal);
+    while (t->step < t->recipe.steps && !stop_signal) {
+        Step step = finetune_step(t, text, T);
+        if (t->step != step.step)
+            fail("step %" PRId64 ": the loss or its gradient is not finite any "
+                 "more; try a smaller --lr", step.step);
+        since = add_losses(since, step.loss);
+        if (time_to_look(t->step, t->recipe.steps)) {
+            fprintf(stderr, "step %" PRId64 "/%d  loss %.4f\n", t->step,
+                    t->recipe.steps, average(since));
+            since = (Loss){0};
+        }
+    }
+}
+
+// What is saved must be a new file, or replace parameters that are not those of
+// the folder. A place that cannot be written is noticed before the training.
+void check_target(const char *path, const char *folder, const char *text) {
+    char *own = path_in(folder, "model.safetensors");
+    if (same_file(path, own) || same_file(path, text))
+        misused("%s would be overwritten", path);
+    free(own);
+    NewFile trial = new_file(path);
+    discard_file(&trial);
+    if (kind_of_file(path) == REGULAR && !is_model(path))
+        fail("%s is not a model, and is not replaced by one: choose another "
+             "name", path);
+}
+
+// pretrained finetune FOLDER TEXT
+void finetune(const Request *r) {
+    const Settings *s = &r->settings;
+    const char *folder = r->operand[0], *path = r->operand[1];
+    int T = s->config.max_len;
+    check_target(s->model, folder, path);
+    char *text = read_text(path);
+    Transformer *model = read_gpt2(folder, NULL);
+    if (T > model->config.max_len)
+        misused("--window %d: the model has %d positions", T,
+                model->config.max_len);
+    BytePairs b = read_byte_pairs(folder, model->config.target_vocab);
+    Sentence tokens = cut_bytes(&b, text);
+    if (tokens.length <= T)
+        fail("%s: only %d tokens; more than %d are needed", path, tokens.length,
+             T);
+    Recipe recipe = s->recipe;
+    recipe.schedule = CONSTANT;
+    recipe.clip = 1;
+    Trainer t = trainer_new(model, gpt2_zeros(&model->config), &recipe);
+    describe_model(&model->list);
+    finetune_steps(&t, tokens, T);
+    save_parameters(&model->list, s->model);
+    fprintf(stderr, "%s after step %" PRId64 "\n", s->model, t.step);
+    trainer_free(&t);
+    byte_pairs_free(&b);
+    free(tokens.id);
+    free(text);
+}
+
+int main(int argc, char **argv) {
+    open_closed_streams();
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+#endif
+    Request r = read_hub_request(argc, argv);
+    if (r.settings.help)
+        print_hub_help();
+    else if (r.command & WRITE)
+        continue_text(&r);
+    else if (r.command == ON_BERT)
+        guess_words(&r);
+    else
+        finetune(&r);
+    finish_output();
+    return stop_signal ? 128 + stop_signal : 0;
+}

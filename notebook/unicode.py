@@ -1,0 +1,115 @@
+"""Writes notebook/unicode.h, the tables that the tokenizers need.
+
+    /usr/bin/python3 notebook/unicode.py > notebook/unicode.h
+"""
+import sys
+import textwrap
+import unicodedata
+
+HEAD = """\
+// unicode.h: what Unicode {version} says about characters.
+//
+// Written by unicode.py from Python's unicodedata; change that, not this.
+// Numbers are decimal. A table of ranges has the first and the last number of
+// each range, in order.
+"""
+EVERY = [chr(n) for n in range(sys.maxunicode + 1)]
+CATEGORY = [unicodedata.category(c) for c in EVERY]
+
+
+def ranges(of):
+    """[(first, last, value)] of the characters for which of(n) is not None and
+    the same all along."""
+    found = []
+    for n in range(len(EVERY)):
+        value = of(n)
+        if value is None:
+            continue
+        if found and found[-1][1] == n - 1 and found[-1][2] == value:
+            found[-1][1] = n
+        else:
+            found.append([n, n, value])
+    return found
+
+
+def table(comment, name, width, rows):
+    """A table of rows, each `width` numbers."""
+    text = " ".join("{" + ",".join(map(str, row)) + "}," for row in rows)
+    print("\n" + textwrap.fill(comment, 80, initial_indent="// ",
+                               subsequent_indent="// "))
+    print(f"const int {name}[][{width}] = {{")
+    print(textwrap.fill(text, 80, initial_indent="    ",
+                        subsequent_indent="    ", break_on_hyphens=False))
+    print("};")
+
+
+def of_categories(comment, name, *wanted):
+    table(comment, name, 2,
+          [(a, b) for a, b, _ in ranges(
+              lambda n: True if CATEGORY[n].startswith(wanted) else None)])
+
+
+def is_space(n):
+    return (CATEGORY[n] in ("Zs", "Zl", "Zp") or 9 <= n <= 13
+            or n == 0x85) or None
+
+
+def shift(n):
+    """How far the lower-case form is from a character. Of the one that has two
+    characters, İ, the second is a mark, and is dropped."""
+    lower = EVERY[n].lower()
+    if len(lower) > 1:
+        assert unicodedata.category(lower[1]) == "Mn" and len(lower) == 2
+    return ord(lower[0]) - n or None
+
+
+def lower_rows():
+    """[(first, last, step, shift)]: in some alphabets each second character is
+    a capital."""
+    found = []
+    for n in range(len(EVERY)):
+        d = shift(n)
+        if d is None:
+            continue
+        last = found[-1] if found else None
+        if last and last[3] == d and n - last[1] in (1, 2) and (
+                last[0] == last[1] or last[2] == n - last[1]):
+            last[2] = n - last[1]
+            last[1] = n
+        else:
+            found.append([n, n, 1, d])
+    return found
+
+
+def decompositions():
+    """[(number, first, second)]: a canonical decomposition has one character or
+    two; those of Hangul are computed."""
+    for n, c in enumerate(EVERY):
+        parts = unicodedata.decomposition(c).split()
+        if parts and not parts[0].startswith("<"):
+            assert len(parts) <= 2
+            yield (n, *(int(part, 16) for part in parts), 0)[:3]
+
+
+def main():
+    print(HEAD.format(version=unicodedata.unidata_version), end="")
+    print(f'\n#define UNICODE_VERSION "{unicodedata.unidata_version}"')
+    of_categories("Letters.", "letters", "L")
+    of_categories("Numbers: digits, and also ½ and Ⅳ.", "numbers", "N")
+    table("White space: the property White_Space.", "spaces", 2,
+          [(a, b) for a, b, _ in ranges(is_space)])
+    of_categories("Punctuation.", "punctuation", "P")
+    of_categories("Control and format characters.", "controls", "Cc", "Cf")
+    of_categories("Marks that take no place of their own, such as accents.",
+                  "marks", "Mn")
+    table("Capitals: the first and the last of a range, the step from one to "
+          "the next, and how far the lower-case form is.", "capitals", 4,
+          lower_rows())
+    table("Canonical decompositions: a character, and the one or two that it is "
+          "made of.", "decompositions", 3, decompositions())
+    table("The combining classes above 0: a range, and its class.", "classes",
+          3, ranges(lambda n: unicodedata.combining(EVERY[n]) or None))
+
+
+if __name__ == "__main__":
+    main()

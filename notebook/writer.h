@@ -1,0 +1,111 @@
+// writer.h: GPT-2 and models of Llama's shape, continuing a text. Include it
+// after llama.h and tokenizer_json.h.
+
+typedef struct {
+    bool llama;       // else it is GPT-2
+    Transformer *gpt2;
+    ModernGpt modern;
+    Cache cache;             // of the one
+    ModernCache turned_cache; // of the other
+    BytePairs tokens;
+    Arena arena;
+    Pass pass;
+    int room; // P
+    int end;  // the token that ends a text; -1: none
+} Writer;
+
+const Transformer *writer_base(const Writer *w) {
+    return w->llama ? w->modern.base : w->gpt2;
+}
+
+// The token that config.json says ends a text: a number, or the first of
+// several; -1 if there is none.
+int end_token(const char *folder, const char *type, int size) {
+    JsonFile f = read_hub_config(folder, type);
+    const Json *id = setting(&f, "eos_token_id");
+    if (id && id->kind == JSON_ARRAY)
+        id = id->child;
+    int end = is_whole(id, 0, size - 1) ? (int)id->number : -1;
+    hub_config_free(&f);
+    return end;
+}
+
+// The model and the tokenizer in a folder, with an empty cache for one text.
+// GPT-2's parameters come from `file`, if that is not NULL. A model of Llama's
+// shape gets room for that many positions.
+void writer_open(Writer *w, bool llama, const char *folder, const char *file,
+                 int room) {
+    *w = (Writer){.llama = llama};
+    if (llama)
+        w->modern = read_llama(folder, room);
+    else
+        w->gpt2 = read_gpt2(folder, file);
+    const Config *c = &writer_base(w)->config;
+    w->room = c->max_len;
+    w->end = end_token(folder, llama ? "llama" : "gpt2", c->target_vocab);
+    w->tokens = llama ? read_tokenizer_json(folder, c->target_vocab)
+                      : read_byte_pairs(folder, c->target_vocab);
+    w->pass = (Pass){.arena = &w->arena, .config = c, .sentences = 1};
+    if (llama)
+        w->turned_cache = modern_cache(&w->arena, &w->modern, 1);
+    else
+        w->cache = gpt_cache(&w->arena, w->gpt2, 1);
+}
+
+void writer_close(Writer *w) {
+    byte_pairs_free(&w->tokens);
+    arena_free(&w->arena);
+    if (w->llama) {
+        modern_free(&w->modern);
+        transformer_free(w->modern.base);
+    } else
+        transformer_free(w->gpt2);
+}
+
+// Logits (T,V) after each of T tokens, all at once
+Mat writer_forward(Writer *w, const int *ids, int T) {
+    ModernSaved modern;
+    Gpt2Saved gpt2;
+    return w->llama ? llama_forward(&w->pass, &modern, &w->modern, ids, T)
+                    : gpt2_forward(&w->pass, &gpt2, w->gpt2, ids, T);
+}
+
+// Logits (1,V) after the next token, with the cache
+Mat writer_step(Writer *w, int id) {
+    return w->llama ? llama_step(&w->pass, &w->turned_cache, &id)
+                    : gpt2_step(&w->pass, &w->cache, &id);
+}
+
+// The next token. To gpt.h the first few are special; here they are not, so all
+// are moved up by as many.
+int choose(Writer *w, Mat logits, Sampling how, uint64_t *key) {
+    int V = logits.cols;
+    size_t count = (size_t)(V + FIRST_TOKEN);
+    real *moved = arena_take(&w->arena, count, sizeof *moved);
+    Candidate *c = arena_take(&w->arena, count, sizeof *c);
+    memcpy(moved + FIRST_TOKEN, logits.at, sizeof *moved * (size_t)V);
+    int n = candidates(c, moved, V + FIRST_TOKEN, how);
+    return draw(c, n, key) - FIRST_TOKEN;
+}
+
+// Prints the continuation of one token or more: `count` tokens, or fewer if the
+// model ends the text.
+void write_text(Writer *w, Sentence prompt, int count, Sampling how,
+                uint64_t key) {
+    size_t mark = w->arena.used;
+    Mat logits = {0};
+    for (int i = 0; i < prompt.length; i++) {
+        arena_release(&w->arena, mark);
+        logits = writer_step(w, prompt.id[i]);
+    }
+    for (int n = 0; n < count; n++) {
+        int id = choose(w, logits, how, &key);
+        if (id == w->end)
+            break;
+        if (w->tokens.tokens.text[id])
+            print_token(stdout, w->tokens.tokens.text[id]);
+        fflush(stdout);
+        arena_release(&w->arena, mark);
+        logits = n + 1 < count ? writer_step(w, id) : logits;
+    }
+}
