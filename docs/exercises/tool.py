@@ -523,6 +523,7 @@ def reference():
         if sys.platform == "linux":  # without Landlock's header: no program
             run(compiler() + ["-std=c11", "-O1", made / "confine.c", "-o",
                               made / "confine"], COMPILE_SECONDS, 4 * MEMORY)
+            (made / "grade").chmod(0o755)
         keep(made, folder)
     return folder
 
@@ -787,8 +788,12 @@ def judge(ended, compared):
 @functools.lru_cache(maxsize=None)
 def confinement(made):
     """0: a student's program reaches nothing but what is its own; 1: it is confined
-    in part, for the system does not offer all of it; else it is not."""
-    return 2 if UNCONFINED else run([made / "confine"], CHECK_SECONDS).status
+    in part, for the system does not offer all of it; else it is not, or the
+    compiler's programs do not run so."""
+    command = [made / "confine", "--", made / "grade", "list"]
+    if UNCONFINED or run(command, CHECK_SECONDS).status:
+        return 2
+    return run([made / "confine"], CHECK_SECONDS).status
 
 
 def make_results(made, program, name, folder, **limits):
