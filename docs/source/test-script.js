@@ -55,14 +55,10 @@ const FIRST = {
     "DataLoader": "09-masks.html#Batch",
     "no_grad": "11-training.html#evaluate_loss",
     "rotary": "../notebook/17-since-2017.ipynb",
-<<<<<<< HEAD
     "RMSNorm": "../notebook/17-since-2017.ipynb",
-=======
     "RoPE": "../notebook/17-since-2017.ipynb",
-    "RMSNorm": "../notebook/17-since-2017.ipynb",
     "SwiGLU": "../notebook/17-since-2017.ipynb",
     "GQA": "../notebook/17-since-2017.ipynb",
->>>>>>> lab17
     "flash attention": "gpt.html#what-large-models-do-differently",
     "LSTM": "../notebook/08-rnn.ipynb",
     "encoder-only": "../notebook/15-classifier.ipynb",
