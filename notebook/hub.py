@@ -336,8 +336,8 @@ def word_pieces(count=400):
     """A small vocabulary of word pieces: special tokens, characters, each also
     inside a word, and frequent words, whole and with their ends."""
     words = Counter(re.findall(r"[a-z]+", book(60000).lower()))
-    characters = [*map(chr, range(33, 127)), *"äöüßéσабв中文字日本のカ한ᄒ",
-                  "½", "…", "“", "”"]
+    characters = [*map(chr, range(33, 127)), *"äöüßéσабв中文字日本のカ한한",
+                  "\u302e", "\u1b44", "½", "…", "“", "”"]
     characters = [c for c in characters if not c.isupper()]
     common = [word for word, _ in words.most_common(count)]
     ends = Counter(word[-3:] for word in words if len(word) > 4)
