@@ -43,6 +43,7 @@
 #
 # Check it
 #   make test         the tests; need only a C compiler (a few minutes)
+#   make test-memory  those of the chapters and all commands, under Valgrind
 #   make check        all that can be checked with what is installed
 #   make chapters     cut the file at each chapter and compile every beginning
 #   make coverage     which lines and branches the tests reach
@@ -139,6 +140,9 @@ run: transformer
 
 test: transformer
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh
+
+test-memory:
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh memory commands
 
 check:
 	@.ci/run --installed
@@ -354,7 +358,7 @@ clean:
 	rm -rf build transformer
 
 FORCE:
-.PHONY: all help run test check doctor coverage mutants platforms soak gradcheck \
+.PHONY: all help run test test-memory check doctor coverage mutants platforms soak gradcheck \
     chapters bench bench-product bench-torch bench-learn docs docs-check docs-runs \
     examples $(STUDENT) test-exercises notebooks notebooks-check mpi data clean \
     FORCE

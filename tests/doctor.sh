@@ -56,7 +56,7 @@ elif has cc && has python38; then
         missing=1
     fi
 fi
-useful valgrind "Valgrind (make test)"
+useful valgrind "Valgrind (make test-memory)"
 useful pandoc "pandoc (make docs, make notebooks)"
 useful nbclient "nbclient (make notebooks)"
 useful matplotlib "Matplotlib (make notebooks)"

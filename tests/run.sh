@@ -1,7 +1,7 @@
 #!/bin/sh
 # The tests, as many at once as there are cores:
 #
-#     sh tests/run.sh                       all of them
+#     sh tests/run.sh                       all but memory and commands
 #     sh tests/run.sh double/06-residual    this one; several may be named
 #     sh tests/run.sh memory                a whole group
 #
@@ -33,7 +33,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- memory failing sequences cli options commands float double chapters
+    [ $# -gt 0 ] || set -- failing sequences cli options float double chapters
     for group in "$@"; do
         case $group in
         double | float | memory) listed "$group" | sed "s|^|$group/|" ;;
