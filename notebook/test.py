@@ -425,6 +425,7 @@ def test_labs_refuse(folder):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit it
     subprocess.run(["make", "-s", *(f"build/notebook/{name}" for name in
                                     ("gpt", "15-classifier", "16-gpt"))],
                    cwd=ROOT, check=True)

@@ -576,6 +576,7 @@ def test_vocabularies(folder):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit it
     torch.set_num_threads(1)
     subprocess.run(["make", "-s", *(f"build/notebook/{name}" for name in (
         "pretrained", "18-pretrained", "18-pretrained-double"))],
