@@ -202,14 +202,14 @@ begin()
     done
 }
 
-# ended: the run has ended, without success and before its last step
+# ended: the run has ended before its last step. $status is that of mpirun.
 ended()
 {
     wait $run
     status=$?
     cat said
     echo "status $status"
-    [ $status != 0 ] && ! grep -q '^done at' said
+    ! grep -q '^done at' said
 }
 
 # resumed LIBRARY RANKS: the run goes on, and ends as if nothing had happened
@@ -231,19 +231,24 @@ whole()
 
 killed()
 {
-    begin "$1" 3 && kill -9 "$(cat pid.1)" && ended \
+    begin "$1" 3 && kill -9 "$(cat pid.1)" && ended && [ $status != 0 ] \
         && grep -qi "killed\|signal 9\|KILLED BY SIGNAL: 9" said && resumed "$1" 2
 }
 
+# Open MPI gives the ranks a second, which may be too short for a step; the
+# status of MPICH's mpirun is sometimes that of the ranks and sometimes 0.
 interrupted()
 {
-    begin "$1" 2 && kill -INT $run && ended && resumed "$1" 3
+    begin "$1" 2 && kill -INT $run && ended \
+        && { [ "$1" = openmpi ] || grep '^stopped at step' said; } \
+        && resumed "$1" 3
 }
 
 # A limit on the size of files is like a full disk.
 disk_full()
 {
     begin "$1" 2 && prlimit --pid "$(cat pid.0)" --fsize=100000 && ended \
+        && [ $status != 0 ] \
         && one_line "cannot write m.safetensors: File too large" \
         && [ ! -e m.safetensors.1.new ] && resumed "$1" 3
 }
