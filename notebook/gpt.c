@@ -135,10 +135,10 @@ Step gpt_train_step(Trainer *t, Sentence text) {
 }
 
 // To measure a model, a text of two tokens or more is read in windows that
-// overlap by half, and only the second half of each counts, so that no token has
-// less than P/2 tokens before it (except in the first window, which counts as a
-// whole). So each token but the first is predicted once. What does not count is
-// expected to be padding, which loss_forward leaves out.
+// overlap by half. Only the second half of each counts, so that no token has
+// less than P/2 tokens before it; the first window counts as a whole. So each
+// token but the first is predicted once. What does not count is expected to be
+// padding, which loss_forward leaves out.
 
 // The window that begins at `first`, a multiple of P/2 rounded up; of no tokens
 // if all have been predicted.

@@ -8,7 +8,7 @@
 //
 // Include this file after lab.h. Its letters are those of transformer.c, and P
 // is the longest context; one is new: G, the number of key heads. There is no
-// dropout here, as large models are trained without it.
+// dropout here: most large models are trained without it.
 
 enum { LAYER_NORM, RMS_NORM };                   // Modern.norm
 enum { NO_ROTARY, INTERLEAVED, ROTATE_HALF };    // Modern.rotary
@@ -21,7 +21,7 @@ typedef struct {
     int key_heads;             // G, a divisor of H
     int biases;                // of linear layers; 0: there are none
     double epsilon;            // of RMSNorm
-    double rotary_base;        // Θ: the slowest pair turns by about 1/Θ
+    double rotary_base;        // Θ, which sets the angles; often 10,000
 } Modern;
 
 // ## Linear layers without biases
