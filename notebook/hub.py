@@ -323,9 +323,14 @@ def book(characters):
         return file.read(characters)
 
 
+# Pairs that are joined or not, depending on where a piece ends: digits in groups
+# of three, and a letter behind 'ſ, whose last byte is BF.
+AT_BORDERS = (("1", "2"), ("3", "4"), ("4", "5"), ("¿", "a"))
+
+
 def byte_pairs(count=250, specials=("<|endoftext|>",)):
     """A small vocabulary of byte pairs -> {token: number}, [(left, right)]"""
-    merges = learn_merges(book(30000), count)
+    merges = [*learn_merges(book(30000), count), *AT_BORDERS]
     character = byte_characters()
     tokens = [*sorted(character.values()), *map("".join, merges), *specials]
     return {token: n for n, token in enumerate(dict.fromkeys(tokens))}, merges
