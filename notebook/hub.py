@@ -324,8 +324,11 @@ def book(characters):
 
 
 # Pairs that are joined or not, depending on where a piece ends: digits in groups
-# of three, and a letter behind 'ſ, whose last byte is BF.
-AT_BORDERS = (("1", "2"), ("3", "4"), ("4", "5"), ("¿", "a"))
+# of three, a letter behind 'ſ, whose last byte is BF, a new line behind a point.
+AT_BORDERS = (("1", "2"), ("3", "4"), ("4", "5"), ("¿", "a"), (".", "Ċ"))
+
+# A token that no pairs make: only who looks for whole pieces finds it.
+WHOLE = ("ĠTransformer",)
 
 
 def byte_pairs(count=250, specials=("<|endoftext|>",)):
@@ -431,7 +434,7 @@ def write_tokenizer(folder, kind, digits=False):
             file.writelines(token + "\n" for token in tokens)
         return len(tokens)
     if kind == "llama":
-        vocab, merges = byte_pairs(specials=())
+        vocab, merges = byte_pairs(specials=WHOLE)
         write_json(f"{folder}/tokenizer.json",
                    tokenizer_json(vocab, merges, "<|begin|>", digits))
         return len(vocab) + 1
