@@ -323,9 +323,17 @@ def book(characters):
         return file.read(characters)
 
 
+# Pairs that are joined or not, depending on where a piece ends: digits in groups
+# of three, a letter behind 'ſ, whose last byte is BF, a new line behind a point.
+AT_BORDERS = (("1", "2"), ("3", "4"), ("4", "5"), ("¿", "a"), (".", "Ċ"))
+
+# A token that no pairs make: only who looks for whole pieces finds it.
+WHOLE = ("ĠTransformer",)
+
+
 def byte_pairs(count=250, specials=("<|endoftext|>",)):
     """A small vocabulary of byte pairs -> {token: number}, [(left, right)]"""
-    merges = learn_merges(book(30000), count)
+    merges = [*learn_merges(book(30000), count), *AT_BORDERS]
     character = byte_characters()
     tokens = [*sorted(character.values()), *map("".join, merges), *specials]
     return {token: n for n, token in enumerate(dict.fromkeys(tokens))}, merges
@@ -426,7 +434,7 @@ def write_tokenizer(folder, kind, digits=False):
             file.writelines(token + "\n" for token in tokens)
         return len(tokens)
     if kind == "llama":
-        vocab, merges = byte_pairs(specials=())
+        vocab, merges = byte_pairs(specials=WHOLE)
         write_json(f"{folder}/tokenizer.json",
                    tokenizer_json(vocab, merges, "<|begin|>", digits))
         return len(vocab) + 1

@@ -153,7 +153,7 @@ class WordPieces:
 # ---------------------------------------------------------------- hard texts
 
 POOLS = (
-    *(["the", "Transformer", "I'm", "they'll", "DON'T", "'S", "'ſ", "x'dx",
+    *(["the", "Transformer", "I'm", "they'll", "DON'T", "'S", "'ſa", "x'dx",
        "''s", "can't", "embedding"] for _ in range(3)),
     [" ", "  ", "   ", "\t", "\n", "\r\n", " \n ", "\n\n", " "],
     ["\u00a0", "\u2003", "\u2028", "\u2029", "\u3000", "\u1680", "\u202f",

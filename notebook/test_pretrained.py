@@ -191,7 +191,7 @@ def test_tokens(folder):
     texts = hub_tokens.hard_texts(10000)
     hub_tokens.write_texts(f"{folder}/texts", texts)
     vocab, merges = hub.byte_pairs()
-    bare, _ = hub.byte_pairs(specials=())
+    bare, _ = hub.byte_pairs(specials=hub.WHOLE)
     hub.write_model(f"{folder}/digits", hub.LLAMA, digits=True)
     cased = f"{folder}/cased"
     hub.write_model(cased, hub.BERT)
