@@ -324,8 +324,10 @@ def book(characters):
 
 
 # Pairs that are joined or not, depending on where a piece ends: digits in groups
-# of three, a letter behind 'ſ, whose last byte is BF, a new line behind a point.
-AT_BORDERS = (("1", "2"), ("3", "4"), ("4", "5"), ("¿", "a"), (".", "Ċ"))
+# of three, a letter behind 'ſ, whose last byte is BF, a new line behind a point,
+# two blanks before a digit.
+AT_BORDERS = (("1", "2"), ("3", "4"), ("4", "5"), ("¿", "a"), (".", "Ċ"),
+              ("Ġ", "Ġ"))
 
 # A token that no pairs make: only who looks for whole pieces finds it.
 WHOLE = ("ĠTransformer",)
