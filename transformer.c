@@ -6103,6 +6103,7 @@ typedef struct {
     Settings settings;
     Vocab source, target;
     Trainer trainer; // to use the model, .model is enough: the rest is zero
+    const char *more; // metadata of another program, ,"key":"value"; or NULL
 } Checkpoint;
 
 // Frees all that a checkpoint holds, whether loaded or new.
@@ -6495,6 +6496,7 @@ void write_metadata(FILE *file, const Checkpoint *c) {
         write_merges(file, "source_merges", &c->source);
         write_merges(file, "target_merges", &c->target);
     }
+    fputs(c->more ? c->more : "", file);
     fputc('}', file);
 }
 

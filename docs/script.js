@@ -770,7 +770,7 @@ const FOUND = [
 ["function", "14-saving.html#derive_settings", "derive_settings", "chapter 14", "Fills in what was not given.", "void derive_settings(Settings *s)"],
 ["function", "14-saving.html#forget_derived", "forget_derived", "chapter 14", "Forgets what was derived, so that it can be derived anew after other settings have changed. (d_ff never changes.)", "void forget_derived(Settings *s)"],
 ["function", "14-saving.html#wrong_config", "wrong_config", "chapter 14", "What is wrong with a configuration that the table allows; NULL if nothing is.", "const char *wrong_config(const Config *c)"],
-["type", "14-saving.html#Checkpoint", "Checkpoint", "chapter 14", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer; // to use the model, .model is enough: the rest is zero\n} Checkpoint;"],
+["type", "14-saving.html#Checkpoint", "Checkpoint", "chapter 14", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer; // to use the model, .model is enough: the rest is zero\n    const char *more; // metadata of another program, ,\"key\":\"value\"; or NULL\n} Checkpoint;"],
 ["function", "14-saving.html#checkpoint_free", "checkpoint_free", "chapter 14", "Frees all that a checkpoint holds, whether loaded or new.", "void checkpoint_free(Checkpoint *c)"],
 ["type", "14-saving.html#NewFile", "NewFile", "chapter 14", "", "typedef struct {\n    const char *path;\n    char *real, *beside; // links followed; the name it has until then\n    FILE *file;\n} NewFile;"],
 ["constant", "14-saving.html#NOTHING", "NOTHING", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],

@@ -54,6 +54,7 @@ typedef struct {
 struct {
     int rank, size;    // 0 … size-1
     int micro_batches; // M
+    bool given;        // on the command line
     int first, count;  // those of this rank
     bool fast;
     MPI_Datatype real; // what MPI calls the numbers
@@ -436,6 +437,35 @@ void run_together(Console *c) {
     meet_well((Note){0}); // rank 0 may have failed to save
 }
 
+// Says what is wrong and where to find help, and exits with status 2.
+_Noreturn void wrong_use(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(format, arguments);
+    fputs(" (see: mpi train --help)\n", stderr);
+    exit(2);
+}
+
+// M belongs to a run as its seed does, and is kept in its file. A file without
+// it is one of `transformer train`, whose steps are of one piece.
+void keep_micro_batches(Checkpoint *c, const Settings *s) {
+    static char more[40];
+    const char *key = "micro_batches";
+    if (s->resume && !world.given) {
+        Reader r = open_model(s->model);
+        read_metadata(&r);
+        world.micro_batches = (int)read_whole(metadata(&r, key, "1"), 1,
+                                              MOST_MICRO_BATCHES);
+        check_metadata(&r, key, world.micro_batches > 0);
+        close_model(&r);
+    }
+    snprintf(more, sizeof more, ",\"%s\":\"%d\"", key, world.micro_batches);
+    c->more = world.micro_batches > 1 ? more : NULL;
+    if (world.size > world.micro_batches)
+        wrong_use("%d ranks cannot share %d micro-batches: ask for more "
+                  "--micro-batches", world.size, world.micro_batches);
+}
+
 // Room for this rank's share of a step.
 void take_share(const Trainer *t) {
     size_t n = t->gradient->list.count;
@@ -474,6 +504,7 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
     if (world.rank == 0)
         check_paths(a);
     *c = s->resume ? resume_checkpoint(a) : (Checkpoint){.settings = *s};
+    keep_micro_batches(c, s);
     Pairs data = training_data(a, c), valid = {0};
     if (s->valid && world.rank == 0)
         valid = load_pairs(s->valid, c);
@@ -506,15 +537,6 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
 //
 // Two options are added to those of `transformer train`.
 
-// Says what is wrong and where to find help, and exits with status 2.
-_Noreturn void wrong_use(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    complain(format, arguments);
-    fputs(" (see: mpi train --help)\n", stderr);
-    exit(2);
-}
-
 // Takes these two options out of the arguments; returns how many are left.
 int take_options(int argc, char **argv) {
     const char *name = "--micro-batches";
@@ -533,6 +555,7 @@ int take_options(int argc, char **argv) {
                 wrong_use("%s: \"%s\" is not a whole number from 1 to %d", name,
                           value ? value : "", MOST_MICRO_BATCHES);
             world.micro_batches = (int)M;
+            world.given = true;
         } else
             argv[left++] = argv[i];
     }
@@ -577,9 +600,6 @@ int main(int argc, char **argv) {
         a = read_arguments(argc, argv);
     if (!help && a.command->bit != TRAIN)
         wrong_use("mpi only trains; for %s, take transformer", a.command->name);
-    if (!a.settings.help && world.size > world.micro_batches)
-        wrong_use("%d ranks cannot share %d micro-batches: ask for more "
-                  "--micro-batches", world.size, world.micro_batches);
     set_threads(&a);
     if (!a.settings.help)
         train_on_all(&a, &c);

@@ -107,6 +107,16 @@ fast()
         && ! cmp -s fast.safetensors one.safetensors
 }
 
+# kept LIBRARY: the number of micro-batches is in the file
+kept()
+{
+    launch "$1" -n 2 "./mpi.$1" $model --micro-batches 4 --model four.safetensors \
+        && launch "$1" -n 1 "./mpi.$1" $model --micro-batches 4 --steps 10 \
+            --model kept.safetensors \
+        && launch "$1" -n 4 "./mpi.$1" $model --resume --model kept.safetensors \
+        && cmp four.safetensors kept.safetensors
+}
+
 # used PROGRAM: the other program reads the model
 used()
 {
@@ -134,6 +144,7 @@ bits()
         done
     done
     check "$1: with one micro-batch they are those of transformer train" plain "$1"
+    check "$1: a resumed run knows how many micro-batches it has" kept "$1"
     check "$1: --fast says that it gives up the bits, and does" fast "$1"
     check "$1: transformer translates with the model, and describes it" \
         used "$root/transformer"
