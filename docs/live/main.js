@@ -27,11 +27,21 @@ function drawn(tag, attributes = {}, ...children) {
 // #tab=look&source=the+red+car&seed=2: what differs from how the page opens.
 const state = new URLSearchParams(location.hash.slice(1));
 
+// Browsers let a page change its address two hundred times in ten seconds.
+const ADDRESS_PAUSE = 60;
+let addressTimer = 0, lastAddress = 0;
+
+function writeAddress() {
+  addressTimer = 0;
+  lastAddress = performance.now();
+  history.replaceState(null, "", "#" + state);
+}
+
 // Keeps a value in the address, or, if it is how the page opens, takes it out.
 function remember(key, value, initial = "") {
   if (String(value) === String(initial)) state.delete(key);
   else state.set(key, value);
-  history.replaceState(null, "", "#" + state);
+  addressTimer ||= setTimeout(writeAddress, lastAddress + ADDRESS_PAUSE - performance.now());
 }
 
 // What the address says may be anything: a whole number from 0, or a key of a

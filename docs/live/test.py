@@ -457,7 +457,7 @@ def test_state(browser):
           (live.losses(3), ours))
     live.click("#step")
     live.trained(4)
-    again = Live(browser, live.run("location.hash"))
+    again = Live(browser, address(live))
     claim(again.ready() and again.trained(4)
           and again.losses(4) == live.losses(4),
           "the address that the page then has gives the same losses, bit for bit")
@@ -666,7 +666,7 @@ def test_head(browser):
     first = live.run("one.numbers")
     test_mask(live, first, len(first["out"]) - 1)
     test_whence(live, first)
-    again = Live(browser, live.run("location.hash"))
+    again = Live(browser, address(live))
     again.ready() and again.until(SETTLED)
     claim(again.run("one.numbers") == live.run("one.numbers") != first,
           "the address keeps what was changed")
@@ -717,6 +717,12 @@ def test_whence(live, first):
 SHOWN = """flow.computed && !flow.timer && document.querySelector('#flow-picture')
     .childNodes.length && document.querySelector('#flow-title').textContent"""
 OTHER = "la voiture verte est rapide"
+
+
+def address(live):
+    """What stands behind # in the address, once it has been written."""
+    live.until("addressTimer === 0", 5)
+    return live.run("location.hash")
 
 
 def near(a, b, size=1):
@@ -914,7 +920,7 @@ def test_flow_changes(browser):
         s for s, n in zip(same[at:], names[at:])
         if n.startswith("encoder.1.feed_forward") and n.endswith("norm")),
           "a number that is changed changes what comes after it, and nothing before")
-    again = sentence(browser, live.run("location.hash"))
+    again = sentence(browser, address(live))
     claim(again.run("flow.computed.loss") == live.run("flow.computed.loss"),
           "the address keeps it")
     live.click("#flow-undo")
