@@ -845,6 +845,8 @@ void test_bad_files(void) {
     CLAIM_REFUSED("a\tb\nc\td\n \t\xc2\xa0\n", "a source of white space",
                   FILE_NAME ":3: the source is empty");
     CLAIM_REFUSED("\tb\n", "no source", FILE_NAME ":1: the source is empty");
+    CLAIM_REFUSED("a\tb\nc\t \n", "a target of white space",
+                  FILE_NAME ":2: the target is empty");
     CLAIM_REFUSED("a\tb\nc\t\n", "no target",
                   FILE_NAME ":2: the target is empty");
     CLAIM_REFUSED("a\tb\r\nc\t\r\n", "no target, on Windows",
