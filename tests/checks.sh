@@ -7,6 +7,20 @@ passed=0 failed=0
 log=$PWD/build/check.$$.log # what the command of the last check has printed
 mkdir -p build
 
+# $program: the whole path of the program that is tested, as TRANSFORMER names it.
+find_program()
+{
+    program=${TRANSFORMER:-./transformer}
+    case $program in
+    /*) ;;
+    *) program=$PWD/$program ;;
+    esac
+    [ -x "$program" ] || {
+        echo "there is no program $program; run make first" >&2
+        exit 1
+    }
+}
+
 ok() # CLAIM
 {
     passed=$((passed + 1))

@@ -16,17 +16,8 @@ LC_ALL=C
 OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the processor
 export LC_ALL OMP_WAIT_POLICY
 
-program=${TRANSFORMER:-./transformer}
-case $program in
-/*) ;;
-*) program=$(pwd)/$program ;;
-esac
-if [ ! -x "$program" ]; then
-    echo "there is no program $program; run make first" >&2
-    exit 1
-fi
-
 . tests/checks.sh
+find_program
 folder=${TMPDIR:-/tmp}/transformer-cli.$$
 mkdir -m 700 "$folder" || exit 1
 trap 'rm -rf "$folder"' EXIT

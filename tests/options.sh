@@ -17,15 +17,7 @@ LC_ALL=C
 OMP_WAIT_POLICY=passive
 export LC_ALL OMP_WAIT_POLICY
 . tests/checks.sh
-program=${TRANSFORMER:-./transformer}
-case $program in
-/*) ;;
-*) program=$PWD/$program ;;
-esac
-if [ ! -x "$program" ]; then
-    echo "there is no program $program; run make first" >&2
-    exit 1
-fi
+find_program
 tools=$PWD/build/options
 mkdir -p "$tools"
 for tool in contents clock; do
