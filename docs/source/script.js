@@ -385,9 +385,9 @@ const EDITIONS = ["forward", "short", "full"];
 
 // What an edition folds.
 const FOLDED = {
-    forward: ".fold, .box:is(.tutorial, .elsewhere, .deviation)",
-    short: ".fold.plumbing, .box:is(.tutorial, .elsewhere, .deviation)",
-    full: ".nothing",
+    forward: ".fold, .box",
+    short: ".fold.plumbing, .box",
+    full: ":not(*)",
 };
 
 // The edition that the address asks for, or else the one that was chosen last.
