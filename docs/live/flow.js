@@ -11,7 +11,7 @@ const flow = {
   chosen: null,          // the number that was clicked: {name, i, j}
   edits: new Map(),      // "name,i,j" -> number
   cache: new Map(),      // name -> {value, gradient}, as last computed
-  timer: 0, turn: 0, reading: 0,
+  timer: 0,
   queue: Promise.resolve(),   // what the engine does, one thing after the other
 };
 
@@ -57,10 +57,10 @@ async function beginSentence() {
   if (!state.has("sentence")) $("flow-source").value = sentences()[0];
   if (!state.has("target")) $("flow-target").value = "";
   if (flow.engine) flow.engine.end();
-  const engine = flow.engine = new Engine(await doubleProgram());
-  await engine.write("model.safetensors", viewer.bytes);
-  await engine.call("load");
-  if (engine === flow.engine) await readSentence();
+  flow.engine = new Engine(await doubleProgram());
+  await flow.engine.write("model.safetensors", viewer.bytes);
+  await flow.engine.call("load");
+  await readSentence();
 }
 
 // A page with another program in it has that one in single precision alone.
@@ -68,12 +68,11 @@ let compiledDouble;
 const doubleProgram = async () => compiledDouble ??= $("double.wasm")
   ? await WebAssembly.compile(await unpacked("double.wasm")) : program;
 
-// Reads both sentences anew; of what is typed, only the last is shown.
+// Reads both sentences anew.
 async function readSentence() {
   if (!flow.engine) return;
-  const reading = ++flow.reading, facts = await flow.engine.call("flow_begin", $("flow-source").value,
+  const facts = await flow.engine.call("flow_begin", $("flow-source").value,
     $("flow-target").value.trim());
-  if (reading !== flow.reading) return;
   $("flow-wrong").textContent = facts.wrong ? "This sentence " + facts.wrong
     : facts.source.includes("<unknown>") ? "The model does not know every word: it reads <unknown>"
       : "";
@@ -98,9 +97,7 @@ const sendEdit = (place, x) => {
 };
 
 async function computeSentence() {
-  const {reading} = flow, computed = await flow.engine.call("flow_compute");
-  if (reading !== flow.reading) return;
-  flow.computed = computed;
+  flow.computed = await flow.engine.call("flow_compute");
   flow.stages = new Map(flow.computed.stages.map(stage => [stage.name, stage]));
   flow.cache.clear();
   const step = stepNow();
@@ -187,10 +184,9 @@ function fillParts() {
 }
 
 async function showSentence() {
-  const turn = ++flow.turn, {way, name} = stepNow(), last = flow.steps.length - 1;
+  const {way, name} = stepNow(), last = flow.steps.length - 1;
   await matrixOf("output.probabilities");
   if (way !== "adam") for (const part of shownWith(name)) await matrixOf(part);
-  if (turn !== flow.turn) return;
   $("flow-step").max = last;
   $("flow-step").value = flow.at;
   $("flow-count").textContent = `${flow.at + 1} of ${last + 1}`;
@@ -368,7 +364,9 @@ function beginFlow() {
   $("flow-play").onclick = play;
   $("flow-train").onclick = () => goToTab("train");
   $("flow-other").onclick = () => inTurn(expectAnother);
-  $("flow-step").oninput = () => inTurn(() => goToStep(Number($("flow-step").value)));
+  $("flow-step").oninput = () => inTurn(async () => {   // of many places, only the last is shown
+    if (Number($("flow-step").value) !== flow.at) await goToStep(Number($("flow-step").value));
+  });
   $("flow-part").onchange = () => inTurn(() => goToStep(Number($("flow-part").value)));
   $("flow-head").onchange = () => {
     remember("flow-head", $("flow-head").value, "0");

@@ -32,7 +32,7 @@ function meanWeights({value}, T) {
 }
 
 async function showPicture() {
-  const turn = ++flow.turn, back = stepNow().way !== "forward";
+  const back = stepNow().way !== "forward";
   const sides = {encoder: levelsOf("encoder"), decoder: levelsOf("decoder")};
   const {source, input, expected} = flow.facts;
   flow.picture = {width: 40 + (source.length + input.length + 1) * UNIT,
@@ -49,7 +49,6 @@ async function showPicture() {
           class: back ? "pull" : "size"}));
       });
     }
-  if (turn !== flow.turn) return;
   const word = (side, level, i, text, dy) => {
     const [x, y] = placeOfRow(side, level, i);
     return drawn("text", {x, y: y + dy, "text-anchor": "middle"}, text);
