@@ -2040,6 +2040,13 @@ works 'a model that nobody else may read' train pairs.tsv $mini --steps 1 --mode
 chmod 600 secret
 works 'is trained on' train pairs.tsv --resume --steps 2 --model secret
 same 'still nobody else may read it' '-rw-------' "$(mode secret)"
+for bits in 664 646 770; do
+    chmod $bits secret
+    before=$(mode secret)
+    works "a model with the permissions $bits" train pairs.tsv $mini --steps 1 --model secret
+    same 'another run does not change them' "$before" "$(mode secret)"
+done
+chmod 600 secret
 cp secret sub/real
 cp r2.csv sub/log
 ln -sf sub/real far.safetensors
