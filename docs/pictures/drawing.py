@@ -133,13 +133,13 @@ def legend(y, items, x=8, room=WIDTH):
     colour, and its words. Returns the parts and the height."""
     parts, left, top = [], x, y
     for swatch, words in items:
-        wide = 20 + 6 * len(words)
+        wide = 20 + 6.5 * len(words)
         if left > x and left + wide > room:
             left, top = x, top + 18
         parts.append(swatch(left, top) if callable(swatch) else
                      box(left, top, 14, 10, swatch, TINT, swatch))
         parts.append(text(left + 19, top + 9, words, "start", 11))
-        left += wide + 10
+        left += wide + 12
     return parts, top + 18 - y
 
 

@@ -60,11 +60,11 @@ def product_gradient():
                     ["a₁₂ times row 2 of b", "is added into row 1 of c"])
     second = meeting("da = dc bᵀ", ("da", "b", "dc"), (da, B, DC),
                      ({(1, 2): "gradient"}, used, row),
-                     ["da₁₂ = row 1 of dc times", "row 2 of b = 0·2 + 2·2 = 4"])
+                     ["da₁₂ = row 1 of dc times", "row 2 of b = 0·2+2·2 = 4"])
     third = meeting("db = aᵀ dc", ("a", "db", "dc"), (A, db, DC),
                     ({(0, 2): "part", (1, 2): "part"}, {(2, 1): "gradient"},
                      {(0, 1): "gradient", (1, 1): "gradient"}),
-                    ["db₂₁ = column 2 of a times", "column 1 of dc = 3·0 + 6·2 = 12"])
+                    ["db₂₁ = column 2 of a times", "column 1 of dc = 3·0+6·2 = 12"])
     return first + second + third
 
 
@@ -163,7 +163,7 @@ def gradient_paths():
     for i, (*words, value) in enumerate(ways):
         x = 60 + 120 * i
         parts += [arrow([(180, 20), (x, 50)], "gradient"),
-                  label(x - 58, 52, 116, 52, words, "part", size=10.5),
+                  label(x - 58, 52, 116, 52, words, "part", size=10),
                   arrow([(x, 104), (180 + (x - 180) * 0.07, 144)], "gradient"),
                   text((112, 193, 248)[i], (138, 124, 138)[i],
                        number(value).replace("-", "−"))]

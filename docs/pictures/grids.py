@@ -90,7 +90,7 @@ def heads():
 def mask_grid(title, keys, rows):
     """Rows are queries, columns keys; 1 and a tint where the key is visible."""
     cell, x, y = 24, 30, 50
-    parts = [text(x, 14, title, "start", bold=True),
+    parts = [text(24, 14, title, "start", bold=True),
              text(x + cell * len(keys) / 2, 31, "keys", size=10.5, fill="key"),
              upright(11, y + cell * len(rows) / 2, "queries", size=10.5,
                      fill="query")]
@@ -136,7 +136,7 @@ SENTENCES = ["the red car end".split(), "the cat is asleep end".split(),
 def padded_batch():
     """A batch: three sentences as a rectangle."""
     w, h, x, y = 52, 28, 92, 34
-    parts = [text(x, 14, "a batch: as long as its longest sentence", "start",
+    parts = [text(x, 14, "a batch, padded to the longest", "start",
                   bold=True)]
     for i, words in enumerate(SENTENCES):
         parts.append(text(x - 8, y + (i + 0.5) * h + 4, f"sentence {i}", "end", 11))
@@ -278,7 +278,7 @@ def cache_steps(step=2):
 
 def cache_memory(step=2, room=6):
     """Two sentences in the memory of k."""
-    h, x, y, wide = 15, 150, 40, 96
+    h, x, y, wide = 15, 146, 40, 80
     parts = [text(8, 14, "in memory: k of a layer, P = 6 rows a sentence", "start",
                   bold=True), text(x + wide / 2, 32, "D numbers", size=10.5)]
     for r in range(2 * room):

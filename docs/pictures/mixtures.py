@@ -87,16 +87,16 @@ def mixture():
              text(156, 42, "which is to write “la”", "start")]
     parts += bars(50, 38, query, "query", 6, 3)
     for x, words, fill, anchor in ((50, "keys", "key", "start"),
-                                   (180, "scaled", None, "end"),
+                                   (186, "scaled", None, "end"),
                                    (196, "weights", "weight", "start"),
                                    (262, "values", "value", "start")):
         parts.append(text(x, 76, words, anchor, fill=fill, bold=True))
-    parts.append(text(180, 63, "scores,", "end", bold=True))
+    parts.append(text(186, 63, "scores,", "end", bold=True))
     for j, word in enumerate(WORDS):
         y, fill = 98 + 30 * j, f"word-{j}"
         parts.append(text(44, y + 4, word, "end", fill=fill, bold=True))
         parts += bars(50, y, keys[j], fill, 6, 3)
-        parts.append(text(180, y + 4, decimals(scores[j]), "end"))
+        parts.append(text(186, y + 4, decimals(scores[j]), "end"))
         parts += [box(196, y - 8, 30 * weights[j], 16, fill),
                   text(200 + 30 * weights[j], y + 4, decimals(weights[j]),
                        "start", 11)]
@@ -296,19 +296,19 @@ def beam():
     gives 0.324 and from "il dort" 0.225; both are finished, and what "mange" would
     give is cut. The best is "elle dort", end.
     """
-    w, h, parts, at = 78, 22, [], {(): (4, 150)}
+    w, h, parts, at = 82, 22, [], {(): (4, 150)}
     parts.append(text(4, 155, "start", "start", bold=True))
     steps = beam_steps()
     finished = max(p for step in steps for words, p, _ in step
                    if words[-1] == "end")
     for t, candidates in enumerate(steps):
-        x = 56 + 110 * t
+        x = 57 + 109 * t
         parts.append(text(x + w / 2, 14, f"step {t}", bold=True))
         gap = 250 / len(candidates)
         for i, (words, p, kept) in enumerate(candidates):
             y = 36 + gap * (i + 0.5)
             from_x, from_y = at[words[:-1]]
-            from_x += w if t else 32
+            from_x += w if t else 39
             from_y += 0 if kept else 6
             ended = kept and words[-1] == "end"
             parts.append(line([(from_x, from_y), (x - 14, y), (x, y)],
@@ -321,10 +321,10 @@ def beam():
             if ended and p == finished:
                 parts.append(text(x + w / 2, y - h / 2 - 6, "the best", size=11,
                                   bold=True))
-            parts.append(text(x + 5, y + 4, words[-1], "start", 11.5,
+            parts.append(text(x + 5, y + 4, words[-1], "start", 11,
                               None if kept else "faint", kept))
             parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if t > 1 else
-                              f"{p:.2f}", "end", 10.5, None if kept else "faint"))
+                              f"{p:.2f}", "end", 10, None if kept else "faint"))
             at[words] = (x, y)
     keys, high = legend(302, [
         ("part", "kept"),
