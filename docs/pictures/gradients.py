@@ -23,7 +23,7 @@ def turned(m):
 
 def meeting(title, names, matrices, fills, notes):
     """a on the left, b on top, c where the rows of a meet the columns of b.
-    fills: for each of the three, the tints of cells {(i, j): colour}."""
+    fills: for each of the three, the tints of cells {(i, j): color}."""
     cell, x, y = 24, 22, 118
     parts = [text(4, 14, title, "start", bold=True)]
     places = [(x, y), (x + 84, y - 84), (x + 84, y)]
@@ -182,7 +182,7 @@ def norm_backward():
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
     along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a
-    rest, -2 2 -2 2. The first two parts are grey: they are removed. The rest times
+    rest, -2 2 -2 2. The first two parts are gray: they are removed. The rest times
     rstd, which is a half, is dx: -1 1 -1 1. Second, the same three parts as edges
     of a box, at right angles to each other and 8, 4 and 4 long, with dn as the
     diagonal; only the upright edge, the rest, is left. Third, three ways from dn

@@ -71,7 +71,7 @@ def computation_graph():
 
 # -------------------------------------------------------------- strides
 
-VIEWS = [  # name, rows, cols, start, row stride, column stride, colour
+VIEWS = [  # name, rows, cols, start, row stride, column stride, color
     ("m", 2, 4, 0, 4, 1, "part"), ("transposed(m)", 4, 2, 0, 1, 4, "key"),
     ("slice_cols(m, 2, 2)", 2, 2, 2, 4, 1, "value"),
     ("row 1, repeated", 3, 4, 4, 0, 1, "query")]

@@ -18,7 +18,7 @@ def softmax(z):
 # ---------------------------------------------------------------- attention
 
 def stacked(x, y, w, h, weights):
-    """Weights that sum to 1, as one bar in the colours of the words."""
+    """Weights that sum to 1, as one bar in the colors of the words."""
     parts = []
     for j, weight in enumerate(weights):
         parts.append(box(x, y, w * weight, h, f"word-{j}"))
@@ -66,7 +66,7 @@ def mixture():
     """One head of a trained model. The decoder has read only "start" and must now
     write "la". Its query, sixteen numbers, is compared with the key of every English
     word. A score is their dot product, scaled by 1/√16; the scores become weights, and
-    the weights mix the values. Each word has one colour; "car" gives the most.
+    the weights mix the values. Each word has one color; "car" gives the most.
 
     Top left, the query of the position of "start": sixteen numbers, drawn as
     bars up and down. Below it, a row for each of "the red car is fast" and the
@@ -75,7 +75,7 @@ def mixture():
     0.05 for "the", 0.04 for "red", 0.72 for "car", 0.18 for "is" and 0 for the
     last two; put side by side they fill one bar of length 1. At the bottom, the
     result: in each of its sixteen numbers, what each word contributes is drawn on
-    top of each other in the word's colour, most of it in that of "car", and a
+    top of each other in the word's color, most of it in that of "car", and a
     black mark is the sum.
     """
     found = vectors()
@@ -142,7 +142,7 @@ def mixture_heads():
     None takes more than a trace from "fast" or the end.
 
     Four bars of length 1, one for each head of cross-attention in the last layer
-    when the model is to write "la", coloured by word. Heads 0, 1 and 3 are filled
+    when the model is to write "la", colored by word. Heads 0, 1 and 3 are filled
     by "the", with 1.00. Head 2 has 0.05 "the", 0.04 "red", 0.72 "car" and 0.18
     "is".
     """
@@ -156,7 +156,7 @@ def mixture_encoder():
     take everything from "car". A share below 0.1 has no number.
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,
-    coloured by the word that is looked at. The bars of "the", "red", "is",
+    colored by the word that is looked at. The bars of "the", "red", "is",
     "fast" and the end are filled by "car", with 1.00. The bar of "car" is "red"
     (0.69) and "is" (0.31).
     """
@@ -168,7 +168,7 @@ def mixture_decoder():
     from a mixture of English ones. Means of the four heads of the last layer.
 
     Six bars of length 1, from top to bottom for "la", "voiture", "rouge", "est",
-    "rapide" and the end, coloured by the English word that is looked at. "la" is
+    "rapide" and the end, colored by the English word that is looked at. "la" is
     made from "the" (0.76) and "car" (0.18), "voiture" from "car" alone, "rouge"
     from "red" alone; "est", "rapide" and the end from "is", "fast" and the end.
     """
