@@ -15,6 +15,7 @@
 //
 //     cc -O2 transformer.c -lm -o transformer    any C11 compiler
 //     make                                       tuned to this machine
+//     make run                                   trains, evaluates, translates
 //
 //     ./transformer train data/eng-fra.train.tsv --valid data/eng-fra.valid.tsv
 //     echo "the red car is fast" | ./transformer translate model.safetensors
@@ -115,11 +116,10 @@
 // is a number that says how wrong the output is. Training makes it fall, by
 // small changes to every parameter (chapter 11). The program computes the loss
 // in steps. Walk through the steps from the last to the first, and carry along,
-// for each intermediate result x, the gradient dx = ∂loss/∂x: how fast the loss
-// grows with x. It starts with ∂loss/∂loss = 1. At each step y = f(x), the
-// chain rule turns dy, which we have, into dx. For single numbers, dx = dy ·
-// f'(x). If x and y are lists, x_i reaches the loss through every y_j, and the
-// contributions add up:
+// for each result x, the gradient dx = ∂loss/∂x: how fast the loss grows with
+// x. It starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule
+// turns dy, which we have, into dx. For numbers, dx = dy · f'(x). If x and y
+// are lists, x_i reaches the loss through every y_j, and the parts add up:
 //
 //     dx_i = Σ_j dy_j ∂y_j/∂x_i
 //
@@ -824,10 +824,10 @@ void dropout(Mat x, Dropout d) {
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
 // (This example will return in later chapters. Its numbers come from the model
-// of chapter 13, which did not see this sentence in training. The picture in
-// docs/index.html shows the mean of the four attentions. The other three give
-// 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and "car" 0.72/4 =
-// 0.18.)
+// of chapter 13, which did not see this sentence in training. The picture on
+// the start page (docs/index.html) shows the mean of the four attentions. The
+// other three give 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and
+// "car" 0.72/4 = 0.18.)
 //
 // $$ \operatorname{attention} =
 //    \operatorname{softmax}(q k^{\mathrm{T}} / \sqrt{K}) v $$

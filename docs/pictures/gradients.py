@@ -155,9 +155,9 @@ def gradient_box():
 def gradient_paths():
     """The three ways from dn to dx, for the first of four numbers."""
     n = N_ROW[0]
-    ways = [("directly", "rstd · dn₀", "½ · 0", RSTD * DN[0]),
-            ("through μ", "− rstd · dn_mean", "− ½ · 4", -RSTD * mean(DN)),
-            ("through rstd", "− rstd · n₀ · dnn_mean", "− ½ · (−1) · 2",
+    ways = [("directly", "rstd dn₀", "½ · 0", RSTD * DN[0]),
+            ("through μ", "− rstd dn_mean", "− ½ · 4", -RSTD * mean(DN)),
+            ("through rstd", "− rstd n₀ dnn_mean", "− ½ · (−1) · 2",
              -RSTD * n * dnn_mean())]
     parts = [text(180, 14, "dn: one row, 0, 4, 4, 8", fill="gradient", bold=True)]
     for i, (*words, value) in enumerate(ways):
