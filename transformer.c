@@ -247,9 +247,9 @@ typedef float real;
 // and stop with status 1. A saved model is only ever replaced whole (chapter
 // 14), so stopping anywhere loses nothing that was saved.
 
-// The number of bytes of the control character that begins here, 0 if none
-// does: those below the space, DEL (7f) and, in two bytes of UTF-8, U+0080 to
-// U+009F.
+// The length in bytes of the control character that begins here, or 0 if none
+// does. Control characters are what is below the space, DEL (7f), and U+0080 to
+// U+009F, which are two bytes each.
 int control_length(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
     bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
@@ -3078,10 +3078,10 @@ const char *skip_spaces(const char *s) {
 }
 
 // The next token of `*text`: returns its first byte, stores its length in
-// `*length` and moves `*text` past it; NULL at the end. No zero byte follows
-// it. Words end at white space and at punctuation, and each punctuation mark is
-// a token. If tokens are characters, any white space becomes " ". For byte
-// pairs it returns whole words, which are split into pieces later.
+// `*length` and moves `*text` past it; NULL at the end. It does not end in a
+// zero byte. Words end at white space and at punctuation, and each punctuation
+// mark is a token. If tokens are characters, any white space becomes " ". For
+// byte pairs it returns whole words, which are split into pieces later.
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool characters = how.tokens == CHARACTERS;
