@@ -8,13 +8,14 @@
 // This file is the whole encoder-decoder transformer of Vaswani and others
 // (2017, arXiv 1706.03762): attention, both stacks, every gradient by hand,
 // training, translation, and a look inside. It needs a C compiler and nothing
-// else. Read it from top to bottom, like a book, next to any PyTorch tutorial:
-// the order is the same. Where a passage needs a later chapter, it says which.
+// else. Read it from top to bottom, like a book; most PyTorch tutorials have
+// the same order. Where a passage needs a later chapter, it says which.
 //
 // ## Build and run
 //
 //     cc -O2 transformer.c -lm -o transformer    any C11 compiler
 //     make                                       tuned to this machine
+//     make run                                   trains, evaluates, translates
 //
 //     ./transformer train data/eng-fra.train.tsv --valid data/eng-fra.valid.tsv
 //     echo "the red car is fast" | ./transformer translate model.safetensors
@@ -28,10 +29,12 @@
 //
 // ## The model in one picture
 //
-// You need not know these boxes yet. An *embedding* is a vector for a word and
-// its place (chapter 4). *Attention* lets positions fetch from each other (2,
-// 3). The *feed-forward network* changes each position by itself (5). A *norm*
-// keeps numbers in range (6). A *mask* hides what must not be seen (9).
+// On the left is the *encoder*, which reads a sentence, on the right the
+// *decoder*, which writes its translation. You need not know the boxes yet. An
+// *embedding* is a vector for a word and its place (chapter 4). *Attention*
+// lets positions fetch from each other (2, 3). The *feed-forward network*
+// changes each position by itself (5). A *norm* keeps numbers in range (6). A
+// *mask* hides what must not be seen (9).
 //
 //        source                           target, after "start"
 //          │ (B,S)                           │ (B,T)
@@ -88,10 +91,10 @@
 // clears it first. Exceptions are marked.
 //
 // The pages in docs/ are made from this file. In the file, lines that begin
-// with "//@" are for the tools. Two kinds are for you, too. Where it says `run
-// build/examples NAME`, type `make examples` once and then that command; the
-// pages show what it prints. And from "plumbing" to the next heading, or to
-// "core", you may skip. [section 3.2] is one of the paper.
+// with "//@" are for the tools, and three kinds also for you. Where one says
+// `run build/examples NAME`, type `make examples` once and then that command.
+// From "plumbing" to the next heading, or to "core", you may skip. What
+// "deviation" marks is not as in the paper. [section 3.2] is one of the paper.
 //
 // ## Formulas
 //
@@ -113,11 +116,10 @@
 // is a number that says how wrong the output is. Training makes it fall, by
 // small changes to every parameter (chapter 11). The program computes the loss
 // in steps. Walk through the steps from the last to the first, and carry along,
-// for each intermediate result x, the gradient dx = ∂loss/∂x: how fast the loss
-// grows with x. It starts with ∂loss/∂loss = 1. At each step y = f(x), the
-// chain rule turns dy, which we have, into dx. For single numbers, dx = dy ·
-// f'(x). If x and y are lists, x_i reaches the loss through every y_j, and the
-// contributions add up:
+// for each result x, the gradient dx = ∂loss/∂x: how fast the loss grows with
+// x. It starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule
+// turns dy, which we have, into dx. For numbers, dx = dy · f'(x). If x and y
+// are lists, x_i reaches the loss through every y_j, and the parts add up:
 //
 //     dx_i = Σ_j dy_j ∂y_j/∂x_i
 //
@@ -139,8 +141,7 @@
 //
 // A function in the middle of the model has no loss of its own. To check it
 // alone, we give it one: loss = Σ out · r, element by element, with fixed
-// random numbers r. Then dout is r, and every element of out counts
-// differently.
+// random numbers r. Then dout is r, and each element of out counts differently.
 //
 //@ run build/examples chain
 //
@@ -246,9 +247,9 @@ typedef float real;
 // and stop with status 1. A saved model is only ever replaced whole (chapter
 // 14), so stopping anywhere loses nothing that was saved.
 
-// The number of bytes of the control character that begins here, 0 if none
-// does: those below the space, DEL (7f) and, in two bytes of UTF-8, U+0080 to
-// U+009F.
+// The length in bytes of the control character that begins here, or 0 if none
+// does. Control characters are what is below the space, DEL (7f), and U+0080 to
+// U+009F, which are two bytes each.
 int control_length(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
     bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
@@ -556,16 +557,16 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 
 //@ run build/examples product
 
-// It is never called in training, because a processor can do the same sixty
-// times as fast, and with large matrices hundreds of times. The interlude after
-// chapter 13 explains how, and defines the functions declared here. To
-// understand the model you need to know only what they do. The tests compare
-// them with the definition for many shapes and strides.
+// This function is never called in training, because a processor can do the
+// same sixty times as fast, and with large matrices hundreds of times. The
+// interlude after chapter 13 explains how, and defines the functions declared
+// here. To understand the model you need to know only what they do. The tests
+// compare them with the definition for many shapes and strides.
 
 // c += a b. Not to be called inside a PARALLEL_FOR.
 void matmul_add(Mat c, Mat a, Mat b);
 
-// c = from + a b, all of c's shape; from may be a row repeated (row stride 0)
+// c = from + a b; from has c's shape, or is one row, repeated (row stride 0)
 void matmul_from(Mat c, Mat from, Mat a, Mat b);
 
 // c += a b on one thread, for small products inside a PARALLEL_FOR
@@ -763,9 +764,8 @@ uint32_t scramble32(uint32_t x) {
 
 //@ core
 // x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
-// backward. Each row has a key of its own, made from key + i; number j is
-// dropped if scrambling that key, with the bits of j flipped (^), gives less
-// than p · 2³².
+// backward. Each row has its own key, made from key + i; number j is dropped if
+// that key, with the bits of j flipped (^), scrambles to less than p · 2³².
 void dropout_row(real *x, int n, int i, Dropout d) {
     if (d.rate == 0)
         return;
@@ -778,7 +778,7 @@ void dropout_row(real *x, int n, int i, Dropout d) {
     //@ end
 }
 
-// The same for all rows of a matrix.
+// dropout_row for all rows of a matrix.
 void dropout(Mat x, Dropout d) {
     if (d.rate == 0)
         return;
@@ -817,17 +817,17 @@ void dropout(Mat x, Dropout d) {
 // that position's value that is fetched. Here the query comes from the decoder,
 // which has read only "start". The keys and values come from the encoder, whose
 // vectors, one for each English word, already know about the others; the key of
-// "car" matches best. Learned matrices make queries, keys and values of vectors
-// of D numbers (chapters 3 and 4). In this chapter they are given.
+// "car" matches best. Learned matrices make queries, keys and values from
+// vectors of D numbers (chapters 3 and 4). In this chapter they are given.
 //
 //@ figure mixture
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
 // (This example will return in later chapters. Its numbers come from the model
 // of chapter 13, which did not see this sentence in training. The picture on
-// the start page shows the mean of the four attentions. The other three give
-// 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and "car" 0.72/4 =
-// 0.18.)
+// the start page (docs/index.html) shows the mean of the four attentions. The
+// other three give 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and
+// "car" 0.72/4 = 0.18.)
 //
 // $$ \operatorname{attention} =
 //    \operatorname{softmax}(q k^{\mathrm{T}} / \sqrt{K}) v $$
@@ -868,11 +868,11 @@ void dropout(Mat x, Dropout d) {
 // variance K. With K = 64 typical scores are ±8, and e⁸ is three thousand times
 // e⁰. Such scores push softmax towards the corner where one weight is 1 and the
 // others are 0, and in the corner the gradient is zero. Dividing by √K brings
-// the variance back to 1. [section 3.2.1] How much does it matter? Lab 1
-// measures it for 32 keys. Without the division, at K = 64, half of the queries
-// get less than half of the gradient that they would get with it, but the mean
-// is as high, since a few undecided queries get much. At K = 512 half of them
-// get less than a hundredth, and the mean is down to six tenths.
+// the variance back to 1. [section 3.2.1] How much does it matter? Lab 1 (in
+// notebook/) measures it for 32 keys. Without the division, at K = 64, half of
+// the queries get less than half of the gradient that they would get with it,
+// but the mean is as high, since a few undecided queries get much. At K = 512
+// half of them get less than a hundredth, and the mean is down to six tenths.
 //
 // ## What a mask is
 //
@@ -1178,9 +1178,9 @@ void attention_backward(Head d, Head a) {
     //@ end
 }
 
-// In the checks, gradients start at PREFILL, a nonzero number that is
-// subtracted again afterwards. This exposes a function that overwrites where it
-// should add.
+// In such checks, here and in the tests, gradients start at PREFILL, a nonzero
+// number that is subtracted again afterwards. This exposes a function that
+// overwrites where it should add.
 //
 //@ run build/examples attention_gradient
 
@@ -1488,7 +1488,7 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
     // (4) out = context W + b
     d->context = arena_zeros(arena, s->context.rows, s->context.cols);
     linear_backward(d->context, &dw->output, dout, s->context, &w->output);
-    // (3) head by head; if some shared keys, one thread would add to their dk
+    // (3) head by head; heads with the same keys go to one thread: they share dk
     d->q = arena_zeros(arena, s->q.rows, s->q.cols);
     d->k = arena_zeros(arena, s->k.rows, s->k.cols);
     d->v = arena_zeros(arena, s->v.rows, s->v.cols);
@@ -1975,7 +1975,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // its gradient. For the same reason `loss = output.sum()` after a norm, which
 // some tutorials use, gives the layers below no useful gradient.
 
-// The code undoes steps (3), (2) and (1) together, by the last formula. dx
+// The code undoes steps (3), (2) and (1) together, by the formula for dx_j. dx
 // (N,D) and dw are added to; dy (N,D) given.
 void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
                    Mat dx, Mat dy) {
@@ -2245,10 +2245,10 @@ Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
 //
 //@ figure mixture-encoder
 //
-// The encoder runs once for each sentence. All positions go through at the
-// same time: there is no loop over words here, neither in training nor at
-// inference. This sets the transformer apart from the recurrent networks before
-// it.
+// The encoder runs once for each sentence. All positions go through at the same
+// time: there is no loop over words here, neither in training nor at inference.
+// This sets the transformer apart from the recurrent networks before it, which
+// read one word after the other.
 
 typedef struct {
     EncoderLayer *layer; // L of them
@@ -2811,9 +2811,9 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 //@ panel stage=decoder.0.self_attention.weights
 
 // The first token numbers are special: 0 is the pad, 1 the start and 2 the end
-// of a sentence (elsewhere often called BOS and EOS), 3 an unknown word. The
-// model uses the first and the third of these masks; the second alone serves
-// experiments and tests.
+// of a sentence (elsewhere often called BOS and EOS), 3 an unknown word. Of the
+// three masks above, the model uses the first and the third; the second alone
+// serves experiments and tests.
 
 enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };
 
@@ -2837,7 +2837,8 @@ Mask causal_mask(Arena *arena, int T) {
     return (Mask){visible, 0, T};
 }
 
-// Both: j ≤ i, and key j is not padding. ids (B·T) of the target.
+// Query i sees key j if j ≤ i and key j is not padding: T × T for each
+// sentence. ids (B·T) of the target.
 Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
     ptrdiff_t size = (ptrdiff_t)checked_product((size_t)T, (size_t)T);
     unsigned char *visible = arena_take(arena, (size_t)B, (size_t)size);
@@ -3077,10 +3078,10 @@ const char *skip_spaces(const char *s) {
 }
 
 // The next token of `*text`: returns its first byte, stores its length in
-// `*length` and moves `*text` past it; NULL at the end. No zero byte follows
-// it. Words end at white space and at punctuation, and each punctuation mark is
-// a token. If tokens are characters, any white space becomes " ". For byte
-// pairs it returns whole words, which are split into pieces later.
+// `*length` and moves `*text` past it; NULL at the end. It does not end in a
+// zero byte. Words end at white space and at punctuation, and each punctuation
+// mark is a token. If tokens are characters, any white space becomes " ". For
+// byte pairs it returns whole words, which are split into pieces later.
 const char *next_token(const char **text, Tokenizer how, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool characters = how.tokens == CHARACTERS;
@@ -3107,17 +3108,18 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 //     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
 //
 // Source and target each have a vocabulary, made from the training data alone.
-// A token that does not occur there becomes <unknown>. With min_count 1 the
-// model never meets <unknown> in training, so it cannot learn to deal with it.
-// With min_count 2, tokens that occur only once are unknown as well, and little
-// is lost, since little can be learned from one occurrence.
+// A token that does not occur there, or fewer than min_count times (an option),
+// becomes <unknown>. With min_count 1 the model never meets <unknown> in
+// training, so it cannot learn to deal with it. With min_count 2, tokens that
+// occur only once are unknown as well, and little is lost, since little can be
+// learned from one occurrence.
 //
 //@ plumbing the lists, how a token is found in them, how they are built
 // Byte pairs are made by merges, which the next section explains. A vocabulary
 // of byte pairs also keeps the list of its merges; in any other that list is
 // empty.
 
-// Two neighbours that are joined into one piece.
+// Two neighbors that are joined into one piece.
 typedef struct {
     int left, right; // numbers of tokens
     int64_t count;   // while learning: how often the two occur
@@ -3243,7 +3245,7 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // Which pieces should words be made of? Byte-pair encoding (Sennrich, Haddow
 // and Birch, 2016) lets the training data decide. Spell every word as its
 // characters, with a blank in front that marks where the word begins. Then,
-// again and again, take the two neighbours that occur together most often, and
+// again and again, take the two neighbors that occur together most often, and
 // join them into a new piece wherever they do. Each of these steps is a
 // *merge*. (The name comes from data compression, where the first pieces are
 // bytes; here they are characters.) These are all the merges for the text "cat
@@ -4324,7 +4326,7 @@ Loss add_gradient(Trainer *t, const Batch *batch, int64_t tokens,
 }
 
 // The second half changes the parameters. If the loss or the gradient is not a
-// finite number, they and t->step stay as they were.
+// finite number, the parameters and t->step stay as they were.
 Step update(Trainer *t, Loss loss) {
     const TensorList *p = &t->model->list, *g = &t->gradient->list;
     Step s = {.step = t->step + 1, .loss = loss};
@@ -4362,7 +4364,8 @@ Step train_step(Trainer *t, const Batch *batch) {
 // sentences it has seen (*overfitting*).
 
 //@ plumbing the loss of all pairs, batch by batch
-// The sums over all pairs, in batches of batch_size; arena as before.
+// The sums over all pairs, in batches of batch_size. The arena is left as it
+// was.
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
                    double smoothing, Arena *arena) {
     Loss total = {0};
@@ -5123,8 +5126,8 @@ double bleu(const Match *m) {
 //
 // ## Finding the weights
 //
-// The forward pass saved them for the backward pass. There are three kinds,
-// each with L layers of H heads:
+// The forward pass saved the weights for the backward pass. There are three
+// kinds, each with L layers of H heads:
 //
 //     kind      queries                keys                   matrix
 //     encoder   source                 source                 (S,S)
@@ -5230,7 +5233,7 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //         <end> |          @@|
 //
 // This is layer 1, the second of two, of the same model; each cell is the mean
-// of four heads. It shows what no loss can: French puts the colour after the
+// of four heads. It shows what no loss can: French puts the color after the
 // noun, so the model looks at "car" to write "voiture" and then goes back to
 // "red" for "rouge". To write "la" it also looks at "car" a little, in the head
 // shown in chapter 2, since the article takes the gender of the noun.
@@ -5430,10 +5433,10 @@ void print_parameters(FILE *file, const TensorList *l) {
 
 // ## How much memory a training step takes
 //
-// It takes four numbers for each parameter (chapter 11) and what the forward
-// pass saves. Count the matrices in chapters 3 to 8, with N = B·S rows in the
-// encoder, M = B·T in the decoder, and two copies of the attention weights if
-// dropout acts on them:
+// A step needs room for four numbers for each parameter (chapter 11) and for
+// what the forward pass saves. Count the matrices in chapters 3 to 8, with N =
+// B·S rows in the encoder, M = B·T in the decoder, and two copies of the
+// attention weights if dropout acts on them:
 //
 //     encoder = 8 N D + 2 N F + 2 B H S²                      in each layer
 //     decoder = 12 M D + 2 N D + 2 M F + 2 B H T (T + S)      in each layer
@@ -5764,7 +5767,7 @@ real exponential(real x) {
 // ## Settings
 //
 // Everything that a user can choose is in one struct. Its parts are the structs
-// that chapters 1, 10 and 11 work with, so nothing has to be copied from one
+// that chapters 1 and 10 to 12 work with, so nothing has to be copied from one
 // form into another.
 
 typedef struct {
@@ -5812,12 +5815,12 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 // A CHOICE is written as a word and stored as one of the constants of chapters
 // 1, 10 and 11: the words are in the order of the constants.
 
-// How can one function store values of three types in thirty fields? Through
-// the field's *offset*, the number of bytes from the start of the struct, for
-// which C has the macro offsetof: (char *)settings + offset is the address of
-// the field, and the type says what kind of pointer that is. This is the one
-// place in this file where a struct is treated as bytes. Thirty assignments by
-// hand would be thirty chances to forget one.
+// How can one function store values of three types in some forty fields?
+// Through the field's *offset*, the number of bytes from the start of the
+// struct, for which C has the macro offsetof: (char *)settings + offset is the
+// address of the field, and the type says what kind of pointer that is. This is
+// the one place in this file where a struct is treated as bytes. Forty
+// assignments by hand would be forty chances to forget one.
 
 typedef struct {
     const char *name;    // as on the command line, without --
@@ -6132,11 +6135,11 @@ void checkpoint_free(Checkpoint *c) {
 // for the new one. (On Windows there is a moment when it stands for none.) With
 // POSIX the new file has the mode of the old one, though not its owner, and
 // links are followed: the file they lead to is replaced. Dangling links,
-// directories and devices are refused; a read-only file is replaced. A
-// program that is killed while it writes leaves an unfinished file whose name
-// ends in .new, which you may delete; the program never changes or removes such
-// a file unless it has made it. If two training runs write to one file, it is
-// always a whole file from one of them: the last to save wins.
+// directories and devices are refused; a read-only file is replaced. A program
+// that is killed while it writes leaves an unfinished file whose name ends in
+// .new, which you may delete; the program never changes or removes such a file
+// unless it has made it. If two training runs write to one file, it is always a
+// whole file from one of them: the last to save wins.
 //
 // The log is different. It grows row by row, and a power cut can tear its end.
 // After the first step of a run it is replaced whole: a new run begins an empty
@@ -6144,9 +6147,9 @@ void checkpoint_free(Checkpoint *c) {
 // know. A log that is a device or a pipe is only written to.
 //
 // Apart from --resume, no file may be both input and output. A model is not
-// written over a file that is something else. (Without POSIX less can
-// be checked: one file under two names is not noticed, and on Windows two
-// programs that save at the same moment may choose the same .new name.)
+// written over a file that is something else. (Without POSIX less can be
+// checked: one file under two names is not noticed, and on Windows two programs
+// that save at the same moment may choose the same .new name.)
 
 //@ plumbing a file that replaces another when it is complete
 // A file is written in three steps, and errors are checked only once, at the
@@ -6466,7 +6469,7 @@ void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fputc('"', file);
 }
 
-// Its merges, joined by newlines: each is left, tab, right.
+// The merges of a vocabulary, joined by newlines: each is left, tab, right.
 void write_merges(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
     for (int i = 0; i < v->merges.count; i++) {
@@ -6936,7 +6939,8 @@ bool starts_model(const char start[START_SIZE]) {
     return read_integer(start, 8) <= LONGEST_HEADER && start[8] == '{';
 }
 
-// The same for a file. Fails if it cannot be read.
+// Whether a file may be a model, by its first bytes. Fails if it cannot be
+// read.
 bool is_model(const char *path) {
     char start[START_SIZE];
     FILE *file = fopen(path, "rb");
@@ -7027,7 +7031,7 @@ Checkpoint load_model(const char *path, bool training,
     return c;
 }
 
-// The same for a transformer.
+// Reads the checkpoint of a transformer, as load_model says.
 Checkpoint load_checkpoint(const char *path, bool training) {
     return load_model(path, training, transformer_outline);
 }
@@ -7352,8 +7356,8 @@ double average(Loss l) {
 }
 
 // The share of tokens whose most probable word is the right one, from 0 to 1.
-// Both are measured with teacher forcing: each word is predicted from the true
-// words before it.
+// Like the mean loss, it is measured with teacher forcing: each word is
+// predicted from the true words before it.
 double accuracy(Loss l) {
     return (double)l.correct / l.tokens;
 }
@@ -8152,8 +8156,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 // Shows where the model looks while it translates a sentence. With --target it
 // shows where the model would have looked if it had written that translation
 // instead of its own: a forward pass with the given words, as in training.
-// Chapter 13 explains the picture and the file.
-// Here is the first layer of the model above, still half trained:
+// Chapter 13 explains the picture and the file. Here is the first layer of the
+// model above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
 //     la voiture rouge est rapide

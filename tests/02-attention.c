@@ -95,6 +95,49 @@ void test_by_hand(void) {
           "a product by hand: da = dc bᵀ, db = aᵀ dc");
 }
 
+// What the reader is asked for on the page of chapter 2: both examples with
+// other numbers.
+void test_blanks_of_steps(void) {
+    real w[3] = {0.5, 0.25, 0.25}, dw[3] = {2, 0, 8};
+    real dx[3] = {-0.5, -0.75, 1.25};
+    Mat d = mat(dw, 1, 3);
+    softmax_backward(d, mat(w, 1, 3));
+    CLAIM(largest_error(d, mat(dx, 1, 3)) < 1e-6,
+          "blanks: softmax gives dx = -1/2, -3/4, 5/4");
+    real a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 2, 2}, dc[4] = {1, 0, 5, 2};
+    Mat da = arena_mat(&room, 2, 3), db = arena_mat(&room, 3, 2);
+    matmul(da, mat(dc, 2, 2), transposed(mat(b, 3, 2)));
+    matmul(db, transposed(mat(a, 2, 3)), mat(dc, 2, 2));
+    CLAIM(fabs(*at(da, 1, 2) - 14) < 1e-6 && fabs(*at(db, 2, 0) - 33) < 1e-6,
+          "blanks: a product gives da_12 = 14, db_20 = 33");
+}
+
+void test_blanks_of_attention(void) {
+    const real unit = (real)log(3);
+    real q[2] = {1, 0}, k[6] = {1, 0, 0, 1, 0, 0}, v[6] = {1, 2, 3, 4, 5, 9};
+    real weights[3] = {0.6, 0.2, 0.2}, out[2] = {2.2, 3.8}, dout[2] = {25, 0};
+    real dscores[3] = {-18 * unit, 4 * unit, 14 * unit};
+    real dq[2] = {-18 * unit, 4 * unit}, dv[6] = {15, 0, 5, 0, 5, 0};
+    real dk[6] = {-18 * unit, 0, 4 * unit, 0, 14 * unit, 0};
+    Mat w = arena_mat(&room, 1, 3);
+    Head a = {.q = mat(q, 1, 2), .k = mat(k, 3, 2), .v = mat(v, 3, 2), .weights = w,
+              .dropped = w, .out = arena_mat(&room, 1, 2), .scale = unit};
+    attention_forward(a, (Mask){0});
+    CLAIM(largest_error(w, mat(weights, 1, 3)) < 1e-6,
+          "blanks: the scale log 3 gives weights 3/5, 1/5, 1/5");
+    CLAIM(largest_error(a.out, mat(out, 1, 2)) < 1e-6,
+          "blanks: and out = 11/5, 19/5");
+    Head d = {.q = filled_mat(1, 2, 0), .k = filled_mat(3, 2, 0),
+              .v = filled_mat(3, 2, 0), .weights = arena_mat(&room, 1, 3),
+              .out = mat(dout, 1, 2)};
+    attention_backward(d, a);
+    CLAIM(largest_error(d.weights, mat(dscores, 1, 3)) < 1e-6,
+          "blanks: dscores = -18, 4, 14 times log 3");
+    CLAIM(largest_error(d.q, mat(dq, 1, 2)) < 1e-6
+          && largest_error(d.k, mat(dk, 3, 2)) < 1e-6
+          && largest_error(d.v, mat(dv, 3, 2)) < 1e-6, "blanks: dq, dk and dv");
+}
+
 // d.q, d.k and d.v of the worked example, of which a is the forward pass.
 void check_attention_by_hand(Head a) {
     const real unit = (real)log(2);
@@ -188,6 +231,8 @@ void test_contract(void) {
 int main(void) {
     test_softmax();
     test_by_hand();
+    test_blanks_of_steps();
+    test_blanks_of_attention();
     test_worked_example();
     test_weights();
     test_dropout();

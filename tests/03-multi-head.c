@@ -231,10 +231,12 @@ Linear scaled_identity(double size) {
     return w;
 }
 
-// The backward pass that chapter 3 does by hand: two words, two heads of width 1.
-void test_by_hand(void) {
-    real x[4] = {0, 1, 1, 0}, dout[4] = {0, 0, 16, 0};
-    double unit = log(3);
+// The backward pass that chapter 3 does by hand, with n = 3, and asks for in its
+// blanks, with n = 4: two words, two heads of width 1, a query matrix of log n times
+// the identity, and one number of dout, (n + 1)², which is not 0.
+void test_by_hand(const char *name, int n) {
+    real N = (real)n, most = (N + 1) * (N + 1), unit = (real)log(n);
+    real x[4] = {0, 1, 1, 0}, dout[4] = {0, 0, most, 0};
     Config config = {.d_model = 2, .heads = 2};
     Pass pass = {.arena = &room, .config = &config, .sentences = 1};
     MultiHead w = {scaled_identity(unit), scaled_identity(1), scaled_identity(1),
@@ -243,27 +245,27 @@ void test_by_hand(void) {
                     filled_linear(2, 2, 0), filled_linear(2, 2, 0)};
     MultiHeadSaved s;
     multi_head_forward(&pass, &s, &w, mat(x, 2, 2), mat(x, 2, 2), (Mask){0});
-    real weights[4] = {0.5, 0.5, 0.25, 0.75};
+    real weights[4] = {0.5, 0.5, 1 / (N + 1), N / (N + 1)};
     CLAIM(largest_error(slice_rows(s.weights, 0, 2), mat(weights, 2, 2)) < 1e-6,
-          "by hand: the weights of head 0 are 1/2 1/2, 1/4 3/4");
+          "%s: the weights of head 0 are 1/2 1/2, 1/%d %d/%d", name, n + 1, n, n + 1);
     Mat dx = filled_mat(2, 2, 0);
     MultiHeadSaved d = {.x = dx, .y = dx};
     multi_head_backward(&pass, &d, &s, &w, &dw, mat(dout, 2, 2));
-    real merged[4] = {(real)(-3 * unit + 4), 0,
-                      (real)(3 * unit + 3 * unit + 12), 0};
+    real merged[4] = {-N * unit + (N + 1), 0, N * unit + N * unit + N * (N + 1), 0};
     CLAIM(largest_error(dx, mat(merged, 2, 2)) < 1e-6,
-          "by hand: dq, dk and dv are merged in dx");
+          "%s: dq, dk and dv are merged in dx", name);
     // The gradient of a bias is a column's sum: it tells dq, dk and dv apart.
-    CLAIM(relative_error(dw.query.bias.at[0], 3) < 1e-6
+    CLAIM(relative_error(dw.query.bias.at[0], N) < 1e-6
           && dw.key.bias.at[0] == 0
-          && relative_error(dw.value.bias.at[0], 16) < 1e-6,
-          "by hand: column 0 of dq, dk and dv sums to 3, 0 and 16");
-    real column[4] = {(real)(3 * unit), 0, (real)(-3 * unit), 0};
+          && relative_error(dw.value.bias.at[0], most) < 1e-6,
+          "%s: column 0 of dq, dk and dv sums to %d, 0 and %.0f", name, n,
+          (double)most);
+    real column[4] = {N * unit, 0, -N * unit, 0};
     CLAIM(largest_error(dw.key.weight, mat(column, 2, 2)) < 1e-6,
-          "by hand: column 0 of dW_k adds up both words");
+          "%s: column 0 of dW_k adds up both words", name);
     CLAIM(dw.query.bias.at[1] == 0 && dw.key.bias.at[1] == 0
           && dw.value.bias.at[1] == 0,
-          "by hand: head 1 has no part in it, and column 1 stays 0");
+          "%s: head 1 has no part in it, and column 1 stays 0", name);
 }
 
 void test_next_dropout(void) {
@@ -281,7 +283,8 @@ void test_next_dropout(void) {
 int main(void) {
     test_next_dropout();
     test_linear();
-    test_by_hand();
+    test_by_hand("by hand", 3);
+    test_by_hand("blanks", 4);
     test_noise();
     test_dropout();
     test_against_paper(usual, "heads as bands of columns are the paper's "

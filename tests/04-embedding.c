@@ -84,10 +84,31 @@ void test_sinusoids(void) {
           "an odd width ends with a sine");
 }
 
+// What the reader is asked for on the page of chapter 4.
+void test_blanks(void) {
+    Mat codes = arena_mat(&room, 6, 8);
+    sinusoidal_positions(codes);
+    CLAIM(fabs(*at(codes, 4, 0) + 0.757) < 0.0005,
+          "blanks: with D = 8, sin 4 = -0.757 begins position 4");
+    CLAIM(fabs(*at(codes, 5, 2) - 0.479) < 0.0005 && *at(codes, 0, 5) == 1,
+          "blanks: column 2 of position 5 is 0.479, column 5 of position 0 is 1");
+    int tokens[4] = {2, 1, 2, 3};
+    const EmbeddingSaved s = {.ids = tokens, .length = 2};
+    Mat dx = filled_mat(4, 4, 0);
+    for (int i = 0; i < 4; i++)
+        *at(dx, i, 0) = (real[]){1, 20, 300, 4000}[i];
+    Mat dtable = filled_mat(4, 4, 0), dpositions = filled_mat(2, 4, 0);
+    embedding_backward(&s, dtable, dpositions, dx);
+    CLAIM(*at(dtable, 2, 0) == 602 && *at(dtable, 0, 0) == 0
+          && *at(dpositions, 0, 0) == 301 && *at(dpositions, 1, 0) == 4020,
+          "blanks: token 2 gets 602, token 0 nothing, the positions 301 and 4020");
+}
+
 int main(void) {
     test_forward();
     test_dropout();
     test_sinusoids();
+    test_blanks();
     check_gradient(0, "embedding");
     check_gradient(0.3, "embedding with dropout");
     arena_free(&room);

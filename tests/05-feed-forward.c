@@ -66,6 +66,23 @@ void test_activations(void) {
     CLAIM(fabs(slopes[0] + slopes[1] - 1) < 1e-6, "gelu'(x) + gelu'(-x) = 1");
 }
 
+// What the reader is asked for on the page of chapter 5.
+void test_blanks(void) {
+    real z[3] = {2, -5, 0}, y[3], dy[3] = {3, 7, 4}, six[1] = {6}, zero[1] = {0};
+    activation_forward(mat(y, 1, 3), mat(z, 1, 3), RELU);
+    activation_backward(mat(dy, 1, 3), mat(z, 1, 3), RELU);
+    CLAIM(y[0] == 2 && y[1] == 0 && y[2] == 0 && dy[0] == 3 && dy[1] == 0
+          && dy[2] == 0, "blanks: of 3, 7, 4 relu passes 3, 0, 0 back to 2, -5, 0");
+    activation_backward(mat(six, 1, 1), mat(zero, 1, 1), GELU);
+    CLAIM(fabs(six[0] - 3) < 1e-6, "blanks: of 6 gelu passes 3 back to 0");
+    real both[2] = {1.5, -1.5}, out[2], slopes[2] = {1, 1};
+    activation_forward(mat(out, 1, 2), mat(both, 1, 2), GELU);
+    activation_backward(mat(slopes, 1, 2), mat(both, 1, 2), GELU);
+    CLAIM(fabs(out[0] - 1.3998) < 5e-5 && fabs(out[1] + 0.1002) < 5e-5
+          && fabs(slopes[0] - 1.1275) < 5e-5 && fabs(slopes[1] + 0.1275) < 5e-5,
+          "blanks: gelu(-1.5) = -0.1002, and its slope there is -0.1275");
+}
+
 double relu(void *context) {
     real y;
     activation_forward(mat(&y, 1, 1), mat(context, 1, 1), RELU);
@@ -125,6 +142,7 @@ void test_dropout(int activation, const char *name) {
 
 int main(void) {
     test_activations();
+    test_blanks();
     test_corner();
     test_position_wise();
     test_dropout(RELU, "relu");

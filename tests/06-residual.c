@@ -99,6 +99,30 @@ void test_by_hand(void) {
           "norm by hand: dgain = 0, -4, 1, 4, and dbias is dy");
 }
 
+// What the reader is asked for on the page of chapter 6: the same row, twice as
+// far apart, with another dy.
+void test_blanks(void) {
+    real x[4] = {0, 0, 8, 8}, g[4] = {2, 1, 4, 2}, b[4] = {0}, other[4] = {2, 0, 0, 0};
+    real dy[4] = {0, 6, 1, 4}, dx[4] = {-0.75, 0.75, -0.5, 0.5}, dg[4] = {0, -6, 1, 4};
+    Norm w = {mat(g, 1, 4), mat(b, 1, 4)};
+    Norm dw = {filled_mat(1, 4, 0), filled_mat(1, 4, 0)};
+    Mat found = filled_mat(1, 4, 0);
+    Pass pass = {.arena = &room};
+    NormSaved s;
+    norm_forward(&pass, &s, &w, mat(x, 1, 4));
+    CLAIM(fabs(s.mean.at[0] - 4) < 1e-6 && fabs(s.rstd.at[0] - 0.25) < 1e-6,
+          "blanks: the mean is 4, rstd is 1/4");
+    norm_backward(&pass, &s, &w, &dw, found, mat(dy, 1, 4));
+    CLAIM(largest_error(found, mat(dx, 1, 4)) < 1e-5,
+          "blanks: dx = -3/4, 3/4, -1/2, 1/2");
+    CLAIM(largest_error(dw.gain, mat(dg, 1, 4)) < 1e-5
+          && largest_error(dw.bias, mat(dy, 1, 4)) < 1e-6,
+          "blanks: dgain = 0, -6, 1, 4, and dbias is dy");
+    norm_forward(&pass, &s, &w, mat(other, 1, 4));
+    CLAIM(fabs(1 / (s.rstd.at[0] * s.rstd.at[0]) - 0.75) < 1e-4,
+          "blanks: the variance of 2, 0, 0, 0 is 3/4");
+}
+
 // A residual around the sub-layer y(h) = h ⊙ h (squares), whose derivative is 2h.
 Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h) {
     *pass = pass_dropping(&c->config, c->rate, 17, 1);
@@ -163,6 +187,7 @@ int main(void) {
     test_epsilon();
     test_norm();
     test_by_hand();
+    test_blanks();
     test_dropout(POST_NORM, "post-norm");
     test_dropout(PRE_NORM, "pre-norm");
     check_residual(POST_NORM, 0, "post-norm");

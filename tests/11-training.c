@@ -160,6 +160,44 @@ void test_rate(void) {
     CLAIM(worst < 1e-12, "peak (D w)^-½ gives the paper's equation 3");
 }
 
+// What the reader is asked for on the page of chapter 11.
+void test_blanks_of_loss(void) {
+    real z[3] = {2, 1, 0}, lse[1], d[3];
+    int one[1] = {1};
+    Mat logits = mat(z, 1, 3), saved = mat(lse, 1, 1), dz = mat(d, 1, 3);
+    Loss loss = loss_forward(saved, logits, one, 0, &room);
+    loss_backward(dz, logits, saved, one, 0, 1);
+    CLAIM(fabs(loss.loss - 1.408) < 0.0005 && fabs(d[0] - 0.665) < 0.0005
+          && fabs(d[1] + 0.755) < 0.0005 && fabs(d[2] - 0.090) < 0.0005,
+          "blanks: of the logits 2, 1, 0 the loss is 1.408, dz = 0.665, -0.755, "
+          "0.090");
+    loss_backward(dz, logits, saved, one, 0.1, 1);
+    CLAIM(fabs(d[0] - 0.632) < 0.0005,
+          "blanks: with smoothing of 0.1 it begins with 0.632");
+}
+
+void test_blanks_of_steps(void) {
+    real large[2] = {6, 8}, small[2] = {(real)0.3, (real)0.4};
+    CLAIM(l2_norm(large, 2) == 10 && clip_factor(10, 2) == 0.2
+          && fabs(l2_norm(small, 2) - 0.5) < 1e-6 && clip_factor(0.5, 2) == 1,
+          "blanks: 6, 8 is cut to a fifth, 0.3, 0.4 left alone");
+    real p[1] = {1}, m[1] = {0}, v[1] = {0}, g[1] = {2}, first[3];
+    adam_step(paper_adam(p, m, v, g, 1), 1, 0.1, 1);
+    memcpy(first, (real[]){m[0], v[0], p[0]}, sizeof first);
+    adam_step(paper_adam(p, m, v, g, 1), 1, 0.1, 2);
+    real second = m[0];
+    g[0] = -2;
+    adam_step(paper_adam(p, m, v, g, 1), 1, 0.1, 3);
+    CLAIM(fabs(first[0] - 0.2) < 1e-6 && fabs(first[1] - 0.08) < 1e-6
+          && fabs(first[2] - 0.9) < 1e-6 && fabs(second - 0.38) < 1e-6
+          && fabs(m[0] - 0.142) < 1e-6,
+          "blanks: Adam's m = 0.2, v = 0.08, p = 0.9; then m = 0.38, 0.142");
+    Recipe r = {.rate = 1, .warmup = 100, .schedule = NOAM};
+    CLAIM(fabs(learning_rate(&r, 25) - 1. / 4) < 1e-12
+          && fabs(learning_rate(&r, 900) - 1. / 3) < 1e-12,
+          "blanks: a quarter of the peak at step w/4, a third at step 9 w");
+}
+
 // ## The loop
 
 typedef struct {
@@ -527,6 +565,8 @@ int main(void) {
     test_clipping();
     test_adam();
     test_rate();
+    test_blanks_of_loss();
+    test_blanks_of_steps();
     test_step();
     test_not_finite();
     test_pieces(16, 2);

@@ -703,6 +703,39 @@ void test_bleu(void) {
     CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");
 }
 
+// What the reader is asked for on the page of chapter 12.
+void test_blanks(void) {
+    double elle = .4 * .8 * .9, il = .5 * .6 * .9;
+    CLAIM(fabs(elle - .288) < 1e-12 && fabs(il - .27) < 1e-12
+          && fabs(log(elle) / length_penalty(3, 0.6) + 1.047) < 0.0005,
+          "blanks: elle dort scores -1.047, above il dort");
+    int a[] = {4, 5, 6, 7, 8, 9, END}, b[] = {4, 5, 6, 7, 8, 10, END};
+    Match wrong = {0}, shorter = {0};
+    add_match(&wrong, (Sentence){b, 7}, (Sentence){a, 7});
+    add_match(&shorter, (Sentence){b, 5}, (Sentence){a, 7});
+    CLAIM(wrong.matched[0] == 5 && wrong.runs[0] == 6 && wrong.matched[3] == 2
+          && wrong.runs[3] == 3 && fabs(bleu(&wrong) - 75.98) < 0.005
+          && fabs(bleu(&shorter) - 81.9) < 0.05,
+          "blanks: of six words the last is wrong, BLEU 75.98; without it the "
+          "penalty is 0.819");
+    enum { WORDS_WRITTEN = 9 };
+    int input[WORDS_WRITTEN] = {START, 4, 5, 6, 4, 5, 6, 4, 5}, cached = 0, whole = 0;
+    Config config = small_config();
+    config.max_len = WORDS_WRITTEN;
+    Transformer *t = random_transformer(&config);
+    Pass pass = {.arena = &room, .config = &config};
+    Cache cache = decoder_start(&pass, t, source_ids, 1, S, WORDS_WRITTEN);
+    for (int n = 1; n <= WORDS_WRITTEN; n++) {
+        Saved s;
+        Batch batch = {1, S, n, source_ids, input, NULL};
+        whole += transformer_forward(&pass, &s, t, &batch).rows;
+        cached += decoder_step(&pass, &cache, &input[n - 1]).rows;
+    }
+    CLAIM(cached == 9 && whole == 45,
+          "blanks: nine words take 9 positions with the cache, 45 without");
+    transformer_free(t);
+}
+
 // BLEU of more than one sentence, by hand: one translation is too long by two
 // words, others are too short by two.
 void test_bleu_of_corpus(void) {
@@ -786,6 +819,7 @@ int main(void) {
     test_longest();
     test_cut_off();
     test_bleu();
+    test_blanks();
     test_bleu_of_corpus();
     test_bleu_of_pieces();
     for (int beam = 2; beam <= WIDEST; beam++) {

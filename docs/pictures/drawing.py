@@ -2,8 +2,8 @@
 
 A picture is one panel or several; a panel is 360 units wide, so that its text is
 legible on a phone, and a page sets panels side by side where there is room. One
-colour has one meaning in all of them. Colours are CSS variables of the page;
-lines and text have the colour of the page's text.
+color has one meaning in all of them. Colors are CSS variables of the page;
+lines and text have the color of the page's text.
 
     query, key, value   in attention
     weight              what softmax makes: weights, probabilities
@@ -17,8 +17,8 @@ import math
 from html import escape
 
 WIDTH = 360
-TINT = "var(--tint,0.18)"  # how strong a colour is behind words
-COLOURS = {  # name: what it is on white paper, for a picture outside a page
+TINT = "var(--tint,0.18)"  # how strong a color is behind words
+COLORS = {  # name: what it is on white paper, for a picture outside a page
     "query": "#1f5fa8", "key": "#b0601a", "value": "#2b7a3d",
     "weight": "#7a3fa0", "gradient": "#c02942", "part": "#5d6b7a",
     "faint": "#5d636b", "paper": "#fdfdfb", "heat": "#1f5fa8",
@@ -27,8 +27,8 @@ COLOURS = {  # name: what it is on white paper, for a picture outside a page
     "word-5": "#6a7a1e"}
 
 
-def colour(name):
-    return f"var(--{name},{COLOURS[name]})" if name in COLOURS else name
+def color(name):
+    return f"var(--{name},{COLORS[name]})" if name in COLORS else name
 
 
 def number(x):
@@ -51,7 +51,7 @@ def text(x, y, words, anchor="middle", size=None, fill=None, bold=False,
          more=""):
     more += f' font-size="{size}"' if size else ""
     more += ' font-weight="bold"' if bold else ""
-    more += f' style="fill:{colour(fill)}"' if fill else ""
+    more += f' style="fill:{color(fill)}"' if fill else ""
     return (f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}"'
             f'{more}>{escape(str(words))}</text>')
 
@@ -64,12 +64,12 @@ def upright(x, y, words, anchor="middle", **how):
 def box(x, y, w, h, fill="none", opacity=1, stroke=None, dashes=None, radius=0,
         width=1, inside=""):
     """A rectangle. A stroke of None draws no line."""
-    look = f'fill="{colour(fill)}"'
+    look = f'fill="{color(fill)}"'
     if opacity != 1:
         strong = opacity if opacity == TINT else number(opacity)
         look += f' fill-opacity="{strong}"'
     if stroke:
-        look += f' stroke="{colour(stroke)}" stroke-width="{number(width)}"'
+        look += f' stroke="{color(stroke)}" stroke-width="{number(width)}"'
     look += f' stroke-dasharray="{dashes}"' if dashes else ""
     look += f' rx="{radius}"' if radius else ""
     size = f'width="{number(w)}" height="{number(h)}"'
@@ -90,7 +90,7 @@ def line(points, stroke="currentColor", width=1.25, dashes=None, fill="none",
     path = " ".join(f"{number(x)},{number(y)}" for x, y in points)
     more = f' stroke-dasharray="{dashes}"' if dashes else ""
     more += f' stroke-opacity="{number(opacity)}"' if opacity != 1 else ""
-    return (f'<polyline points="{path}" fill="{fill}" stroke="{colour(stroke)}" '
+    return (f'<polyline points="{path}" fill="{fill}" stroke="{color(stroke)}" '
             f'stroke-width="{number(width)}" stroke-linejoin="round"{more}/>')
 
 
@@ -104,7 +104,7 @@ def arrow(points, stroke="currentColor", width=1.25, dashes=None, head=5):
            f"{number(y - 1.4 * b - .7 * a)}z")
     shaft = points[:-1] + [(x - a, y - b)]
     return (line(shaft, stroke, width, dashes)
-            + f'<path d="{tip}" fill="{colour(stroke)}"/>')
+            + f'<path d="{tip}" fill="{color(stroke)}"/>')
 
 
 def label(x, y, w, h, words, fill="part", dashes=None, size=None):
@@ -121,7 +121,7 @@ def label(x, y, w, h, words, fill="part", dashes=None, size=None):
 def joint(x, y, stroke="gradient"):
     """Here two are added."""
     return (f'<circle cx="{number(x)}" cy="{number(y)}" r="7" '
-            f'fill="{colour("paper")}" stroke="{colour(stroke)}" '
+            f'fill="{color("paper")}" stroke="{color(stroke)}" '
             'stroke-width="1.5"/>'
             + line([(x - 4, y), (x + 4, y)], stroke, 1.5)
             + line([(x, y - 4), (x, y + 4)], stroke, 1.5))
@@ -130,16 +130,16 @@ def joint(x, y, stroke="gradient"):
 def legend(y, items, x=8, room=WIDTH):
     """Swatches with their meaning, from (x, y) on, in lines no wider than
     `room`. An item is a function that draws its swatch of 14 × 10 at (x, y), or a
-    colour, and its words. Returns the parts and the height."""
+    color, and its words. Returns the parts and the height."""
     parts, left, top = [], x, y
     for swatch, words in items:
-        wide = 20 + 6 * len(words)
+        wide = 20 + 6.5 * len(words)
         if left > x and left + wide > room:
             left, top = x, top + 18
         parts.append(swatch(left, top) if callable(swatch) else
                      box(left, top, 14, 10, swatch, TINT, swatch))
         parts.append(text(left + 19, top + 9, words, "start", 11))
-        left += wide + 10
+        left += wide + 12
     return parts, top + 18 - y
 
 
@@ -160,7 +160,7 @@ def grid(x, y, cell, rows, fill=None, size=None):
 def heat_map(x, y, w, h, rows, fill="heat"):
     """A grid of numbers from -1 to 1, with cells w × h: opacity is size.
 
-    It goes in steps of 0.05. Equal neighbours in a row are one piece, and all
+    It goes in steps of 0.05. Equal neighbors in a row are one piece, and all
     pieces of one shade are one path, which keeps the file small.
     """
     shades = {}
@@ -174,7 +174,7 @@ def heat_map(x, y, w, h, rows, fill="heat"):
                     f"M{number(x + first * w)} {number(y + i * h)}"
                     f"h{across}v{number(h)}h-{across}z")
                 first = j
-    paths = [f'<path fill="{colour(fill if step > 0 else "cold")}" '
+    paths = [f'<path fill="{color(fill if step > 0 else "cold")}" '
              f'fill-opacity="{number(abs(step) / 20)}" '
              f'shape-rendering="crispEdges" d="{"".join(pieces)}"/>'
              for step, pieces in sorted(shades.items()) if step]

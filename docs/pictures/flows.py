@@ -62,7 +62,7 @@ def boxes(masks):
     for middle, name, top in ((ENCODER, "encoder", 332), (DECODER, "decoder", 214)):
         parts += [box(middle - 84, top, 168, 562 - top, stroke="faint",
                       dashes="4 3", radius=6),
-                  text(middle - 80, top - 6, f"{name}, × L", "start", bold=True),
+                  text(middle - 84, top - 6, f"{name} × L", "start", 11, bold=True),
                   label(middle - HALF, EMBEDDING, 2 * HALF, 28,
                         "embedding + position", size=11)]
         parts += attention(middle, SELF, "self-attention", masks[name],

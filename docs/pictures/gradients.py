@@ -23,7 +23,7 @@ def turned(m):
 
 def meeting(title, names, matrices, fills, notes):
     """a on the left, b on top, c where the rows of a meet the columns of b.
-    fills: for each of the three, the tints of cells {(i, j): colour}."""
+    fills: for each of the three, the tints of cells {(i, j): color}."""
     cell, x, y = 24, 22, 118
     parts = [text(4, 14, title, "start", bold=True)]
     places = [(x, y), (x + 84, y - 84), (x + 84, y)]
@@ -60,11 +60,11 @@ def product_gradient():
                     ["a₁₂ times row 2 of b", "is added into row 1 of c"])
     second = meeting("da = dc bᵀ", ("da", "b", "dc"), (da, B, DC),
                      ({(1, 2): "gradient"}, used, row),
-                     ["da₁₂ = row 1 of dc times", "row 2 of b = 0·2 + 2·2 = 4"])
+                     ["da₁₂ = row 1 of dc times", "row 2 of b = 0·2+2·2 = 4"])
     third = meeting("db = aᵀ dc", ("a", "db", "dc"), (A, db, DC),
                     ({(0, 2): "part", (1, 2): "part"}, {(2, 1): "gradient"},
                      {(0, 1): "gradient", (1, 1): "gradient"}),
-                    ["db₂₁ = column 2 of a times", "column 1 of dc = 3·0 + 6·2 = 12"])
+                    ["db₂₁ = column 2 of a times", "column 1 of dc = 3·0+6·2 = 12"])
     return first + second + third
 
 
@@ -155,15 +155,15 @@ def gradient_box():
 def gradient_paths():
     """The three ways from dn to dx, for the first of four numbers."""
     n = N_ROW[0]
-    ways = [("directly", "rstd · dn₀", "½ · 0", RSTD * DN[0]),
-            ("through μ", "− rstd · dn_mean", "− ½ · 4", -RSTD * mean(DN)),
-            ("through rstd", "− rstd · n₀ · dnn_mean", "− ½ · (−1) · 2",
+    ways = [("directly", "rstd dn₀", "½ · 0", RSTD * DN[0]),
+            ("through μ", "− rstd dn_mean", "− ½ · 4", -RSTD * mean(DN)),
+            ("through rstd", "− rstd n₀ dnn_mean", "− ½ · (−1) · 2",
              -RSTD * n * dnn_mean())]
     parts = [text(180, 14, "dn: one row, 0, 4, 4, 8", fill="gradient", bold=True)]
     for i, (*words, value) in enumerate(ways):
         x = 60 + 120 * i
         parts += [arrow([(180, 20), (x, 50)], "gradient"),
-                  label(x - 58, 52, 116, 52, words, "part", size=10.5),
+                  label(x - 58, 52, 116, 52, words, "part", size=10),
                   arrow([(x, 104), (180 + (x - 180) * 0.07, 144)], "gradient"),
                   text((112, 193, 248)[i], (138, 124, 138)[i],
                        number(value).replace("-", "−"))]
@@ -182,7 +182,7 @@ def norm_backward():
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
     along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a
-    rest, -2 2 -2 2. The first two parts are grey: they are removed. The rest times
+    rest, -2 2 -2 2. The first two parts are gray: they are removed. The rest times
     rstd, which is a half, is dx: -1 1 -1 1. Second, the same three parts as edges
     of a box, at right angles to each other and 8, 4 and 4 long, with dn as the
     diagonal; only the upright edge, the rest, is left. Third, three ways from dn

@@ -41,7 +41,7 @@ def heads():
 
     Four matrices: q (B·T,D), k and v (B·S,D) in a row, and context (B·T,D) below.
     Each is drawn with two bands of rows, for sentences 0 and 1, and three bands
-    of K columns, for heads 0, 1 and 2. One block of each is coloured, head 1 of
+    of K columns, for heads 0, 1 and 2. One block of each is colored, head 1 of
     sentence 1: (T,K) numbers of q, (S,K) of k and of v, (T,K) of context. Arrows
     lead from the blocks of q, k and v down to the attention of this head, which
     makes weights (T,S), and from there to the block of context. The other blocks
@@ -90,7 +90,7 @@ def heads():
 def mask_grid(title, keys, rows):
     """Rows are queries, columns keys; 1 and a tint where the key is visible."""
     cell, x, y = 24, 30, 50
-    parts = [text(x, 14, title, "start", bold=True),
+    parts = [text(24, 14, title, "start", bold=True),
              text(x + cell * len(keys) / 2, 31, "keys", size=10.5, fill="key"),
              upright(11, y + cell * len(rows) / 2, "queries", size=10.5,
                      fill="query")]
@@ -107,7 +107,7 @@ def mask_grid(title, keys, rows):
 
 
 def masks():
-    """The three masks. A row for each query, a column for each key: 1, and a colour,
+    """The three masks. A row for each query, a column for each key: 1, and a color,
     where the query may see the key; hatched where it may not.
 
     Three grids with queries as rows and keys as columns. Source padding, for the
@@ -136,7 +136,7 @@ SENTENCES = ["the red car end".split(), "the cat is asleep end".split(),
 def padded_batch():
     """A batch: three sentences as a rectangle."""
     w, h, x, y = 52, 28, 92, 34
-    parts = [text(x, 14, "a batch: as long as its longest sentence", "start",
+    parts = [text(x, 14, "a batch, padded to the longest", "start",
                   bold=True)]
     for i, words in enumerate(SENTENCES):
         parts.append(text(x - 8, y + (i + 0.5) * h + 4, f"sentence {i}", "end", 11))
@@ -278,7 +278,7 @@ def cache_steps(step=2):
 
 def cache_memory(step=2, room=6):
     """Two sentences in the memory of k."""
-    h, x, y, wide = 15, 150, 40, 96
+    h, x, y, wide = 15, 146, 40, 80
     parts = [text(8, 14, "in memory: k of a layer, P = 6 rows a sentence", "start",
                   bold=True), text(x + wide / 2, 32, "D numbers", size=10.5)]
     for r in range(2 * room):
@@ -336,12 +336,12 @@ CALLS = [  # and for each piece: "-" is not there, "." is there and left alone
 
 
 def training_step():
-    """One training step through memory. Time runs downwards; a column is coloured
+    """One training step through memory. Time runs downwards; a column is colored
     while its memory is in use. The four roles stay. What is in the arena is given
     back, most of the scratch layer by layer within transformer_backward.
 
     A table: the columns are pieces of memory, the rows are the calls of one step in
-    order. Four columns stay coloured from top to bottom: model, gradient, m and v.
+    order. Four columns stay colored from top to bottom: model, gradient, m and v.
     Three are in the arena: the batch, what the forward pass saves, and the scratch
     of the backward pass. make_batch writes the batch; in step 1 transformer_forward
     reads the model and the batch and writes what is saved, and loss_forward reads

@@ -71,7 +71,7 @@ def computation_graph():
 
 # -------------------------------------------------------------- strides
 
-VIEWS = [  # name, rows, cols, start, row stride, column stride, colour
+VIEWS = [  # name, rows, cols, start, row stride, column stride, color
     ("m", 2, 4, 0, 4, 1, "part"), ("transposed(m)", 4, 2, 0, 1, 4, "key"),
     ("slice_cols(m, 2, 2)", 2, 2, 2, 4, 1, "value"),
     ("row 1, repeated", 3, 4, 4, 0, 1, "query")]
@@ -131,12 +131,12 @@ def times(a, b):
 def feed_forward():
     """The feed-forward network, for six positions (made-up numbers; D = 4 and F = 16).
     Each position, a row, goes through the same two matrices by itself. ReLU lets
-    nothing below zero pass: the orange cells become empty.
+    nothing below zero pass: the reddish cells become empty.
 
     From top to bottom: a matrix of 6 rows and 4 columns, x (N,D), one row framed; an
     arrow, times W₁ (D,F), plus b₁, to a wide matrix of 6 rows and 16 columns, inner
     (N,F), with cells in blue and orange for numbers above and below zero; an arrow,
-    ReLU, to the same matrix without the orange cells, active (N,F); an arrow, times W₂
+    ReLU, to the same matrix without the reddish cells, active (N,F); an arrow, times W₂
     (F,D), plus b₂, to a matrix of 6 rows and 4 columns, out (N,D). The framed row is the
     same in all four.
     """

@@ -18,7 +18,7 @@ def softmax(z):
 # ---------------------------------------------------------------- attention
 
 def stacked(x, y, w, h, weights):
-    """Weights that sum to 1, as one bar in the colours of the words."""
+    """Weights that sum to 1, as one bar in the colors of the words."""
     parts = []
     for j, weight in enumerate(weights):
         parts.append(box(x, y, w * weight, h, f"word-{j}"))
@@ -66,7 +66,7 @@ def mixture():
     """One head of a trained model. The decoder has read only "start" and must now
     write "la". Its query, sixteen numbers, is compared with the key of every English
     word. A score is their dot product, scaled by 1/√16; the scores become weights, and
-    the weights mix the values. Each word has one colour; "car" gives the most.
+    the weights mix the values. Each word has one color; "car" gives the most.
 
     Top left, the query of the position of "start": sixteen numbers, drawn as
     bars up and down. Below it, a row for each of "the red car is fast" and the
@@ -75,7 +75,7 @@ def mixture():
     0.05 for "the", 0.04 for "red", 0.72 for "car", 0.18 for "is" and 0 for the
     last two; put side by side they fill one bar of length 1. At the bottom, the
     result: in each of its sixteen numbers, what each word contributes is drawn on
-    top of each other in the word's colour, most of it in that of "car", and a
+    top of each other in the word's color, most of it in that of "car", and a
     black mark is the sum.
     """
     found = vectors()
@@ -87,16 +87,16 @@ def mixture():
              text(156, 42, "which is to write “la”", "start")]
     parts += bars(50, 38, query, "query", 6, 3)
     for x, words, fill, anchor in ((50, "keys", "key", "start"),
-                                   (180, "scaled", None, "end"),
+                                   (186, "scaled", None, "end"),
                                    (196, "weights", "weight", "start"),
                                    (262, "values", "value", "start")):
         parts.append(text(x, 76, words, anchor, fill=fill, bold=True))
-    parts.append(text(180, 63, "scores,", "end", bold=True))
+    parts.append(text(186, 63, "scores,", "end", bold=True))
     for j, word in enumerate(WORDS):
         y, fill = 98 + 30 * j, f"word-{j}"
         parts.append(text(44, y + 4, word, "end", fill=fill, bold=True))
         parts += bars(50, y, keys[j], fill, 6, 3)
-        parts.append(text(180, y + 4, decimals(scores[j]), "end"))
+        parts.append(text(186, y + 4, decimals(scores[j]), "end"))
         parts += [box(196, y - 8, 30 * weights[j], 16, fill),
                   text(200 + 30 * weights[j], y + 4, decimals(weights[j]),
                        "start", 11)]
@@ -142,7 +142,7 @@ def mixture_heads():
     None takes more than a trace from "fast" or the end.
 
     Four bars of length 1, one for each head of cross-attention in the last layer
-    when the model is to write "la", coloured by word. Heads 0, 1 and 3 are filled
+    when the model is to write "la", colored by word. Heads 0, 1 and 3 are filled
     by "the", with 1.00. Head 2 has 0.05 "the", 0.04 "red", 0.72 "car" and 0.18
     "is".
     """
@@ -156,7 +156,7 @@ def mixture_encoder():
     take everything from "car". A share below 0.1 has no number.
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,
-    coloured by the word that is looked at. The bars of "the", "red", "is",
+    colored by the word that is looked at. The bars of "the", "red", "is",
     "fast" and the end are filled by "car", with 1.00. The bar of "car" is "red"
     (0.69) and "is" (0.31).
     """
@@ -168,7 +168,7 @@ def mixture_decoder():
     from a mixture of English ones. Means of the four heads of the last layer.
 
     Six bars of length 1, from top to bottom for "la", "voiture", "rouge", "est",
-    "rapide" and the end, coloured by the English word that is looked at. "la" is
+    "rapide" and the end, colored by the English word that is looked at. "la" is
     made from "the" (0.76) and "car" (0.18), "voiture" from "car" alone, "rouge"
     from "red" alone; "est", "rapide" and the end from "is", "fast" and the end.
     """
@@ -296,19 +296,19 @@ def beam():
     gives 0.324 and from "il dort" 0.225; both are finished, and what "mange" would
     give is cut. The best is "elle dort", end.
     """
-    w, h, parts, at = 78, 22, [], {(): (4, 150)}
+    w, h, parts, at = 82, 22, [], {(): (4, 150)}
     parts.append(text(4, 155, "start", "start", bold=True))
     steps = beam_steps()
     finished = max(p for step in steps for words, p, _ in step
                    if words[-1] == "end")
     for t, candidates in enumerate(steps):
-        x = 56 + 110 * t
+        x = 57 + 109 * t
         parts.append(text(x + w / 2, 14, f"step {t}", bold=True))
         gap = 250 / len(candidates)
         for i, (words, p, kept) in enumerate(candidates):
             y = 36 + gap * (i + 0.5)
             from_x, from_y = at[words[:-1]]
-            from_x += w if t else 32
+            from_x += w if t else 39
             from_y += 0 if kept else 6
             ended = kept and words[-1] == "end"
             parts.append(line([(from_x, from_y), (x - 14, y), (x, y)],
@@ -321,10 +321,10 @@ def beam():
             if ended and p == finished:
                 parts.append(text(x + w / 2, y - h / 2 - 6, "the best", size=11,
                                   bold=True))
-            parts.append(text(x + 5, y + 4, words[-1], "start", 11.5,
+            parts.append(text(x + 5, y + 4, words[-1], "start", 11,
                               None if kept else "faint", kept))
             parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if t > 1 else
-                              f"{p:.2f}", "end", 10.5, None if kept else "faint"))
+                              f"{p:.2f}", "end", 10, None if kept else "faint"))
             at[words] = (x, y)
     keys, high = legend(302, [
         ("part", "kept"),

@@ -58,7 +58,7 @@ def styles_legend(y, items):
 
 def weights_map(x, y, w, h, rows, least=0.05):
     """A heat map with the larger weights in their cells, on strong cells in the
-    colour of the paper."""
+    color of the paper."""
     parts = heat_map(x, y, w, h, rows, "weight")
     for i, row in enumerate(rows):
         for j, weight in enumerate(row):
@@ -74,8 +74,8 @@ def positions():
     The columns on the left change from row to row, those on the right hardly
     at all.
 
-    One colour is for positive and one for negative numbers; the stronger the
-    colour, the nearer the number is to 1 or -1. On the left the colours change
+    One color is for positive and one for negative numbers; the stronger the
+    color, the nearer the number is to 1 or -1. On the left the colors change
     from row to row: columns 0 and 1 come round once in 6.3 positions. Farther
     right they change ever more slowly. From column 26 on nothing is negative,
     and the last columns are stripes that stay as they begin at position 0:
@@ -97,10 +97,10 @@ def attention():
     """Cross-attention of a trained model: two layers with four heads each. A
     row is a word that it writes, a column a word that it looks at. In layer 1
     three heads look at the word that they translate, and so cross over where
-    French puts the colour after the noun.
+    French puts the color after the noun.
 
     The model writes "le petit chat blanc est sous la chaise rouge" for "the
-    small white cat is under the red chair". A strong colour is a large weight.
+    small white cat is under the red chair". A strong color is a large weight.
     In layer 0 many rows are spread over several words. In layer 1, heads 0 and
     3 give at least 0.98 of the attention of every French word to its English
     one, down the diagonal except for two crossings: "chat", "blanc" looks at
@@ -152,7 +152,7 @@ def red_car():
     """Where the model looks, in its last layer (the mean of four heads): a row for
     each word it writes, a column for each word it reads.
 
-    A heat map of cross-attention. The stronger the colour, the larger the weight;
+    A heat map of cross-attention. The stronger the color, the larger the weight;
     weights from 0.05 on are written in their cells. The model writes "la voiture
     rouge est rapide" for "the red car is fast". For "voiture" it looks at "car"
     (1.00), and then it goes back to "red" for "rouge" (1.00): adjective and noun

@@ -208,12 +208,12 @@ def check_pages(pages):
          "the style loads nothing from elsewhere")
     none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
          "each figure has a text alternative")
-    none([name for name in drawing.COLOURS if style.count(f" --{name}: #") < 2],
-         "each colour of the figures has a value for light and one for dark")
-    none([f"{n}: {colour}" for n, p in pages.items() for colour in
+    none([name for name in drawing.COLORS if style.count(f" --{name}: #") < 2],
+         "each color of the figures has a value for light and one for dark")
+    none([f"{n}: {color}" for n, p in pages.items() for color in
           re.findall(r'\b(?:fill|stroke)="([^"]*)"', p.html)
-          if not re.match(r"var\(--|(currentColor|none)$", colour)],
-         "figures have no other colours")
+          if not re.match(r"var\(--|(currentColor|none)$", color)],
+         "figures have no other colors")
     none([n for n, p in pages.items() if p.tags.count("main") != 1
           or 'lang="en"' not in p.html or p.headings.count(1) != 1],
          "each page has a language, one main, one title")

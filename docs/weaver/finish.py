@@ -123,6 +123,9 @@ def finish(body, book=None):
     body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',
                   r"<details><summary>Answer</summary>\1</details></li>",
                   body, flags=re.DOTALL)
+    body = re.sub(r'<div class="claimed">(.*?)</div>', "<details><summary>The answers, "
+                  r"as the tests claim them</summary>\1</details>", body,
+                  flags=re.DOTALL)
     body = re.sub(r"<(br|col|hr|img)\b([^>]*?) ?/>", r"<\1\2>", body)
     # an option such as --tie stays on one line
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(

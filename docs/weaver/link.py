@@ -4,7 +4,7 @@ import re
 
 from source_file import NOT_CODE
 
-# What is skipped, or else a name, in a listing that pandoc has coloured. A
+# What is skipped, or else a name, in a listing that pandoc has colored. A
 # member of a struct is no name: it comes after "." or "->".
 PIECE = re.compile(r'<span class="(?:co|st|ch|pp|im)">.*?</span>|<[^>]*>|&\w+;|'
                    r'(?<!\.</span>)(?<!&gt;</span>)\b([A-Za-z_]\w*)'

@@ -222,7 +222,7 @@ found "a link from the root of the host" "each of .* links" " /testing.html"
 found "a formula that is missing" "formulas of the file and its"
 found "a formula that is not set" "shown as it was typed" "dx_i = 1"
 found "a sign that the font lacks" "the font has all signs" "⨊"
-found "a colour that the dark does not know" "no other colours" "red"
+found "a color that the dark does not know" "no other colors" "red"
 found "the number of a line as an address" "no address is the number" 'L7'
 found "a box that is left open" "no box is left open" "::: tutorial"
 found "a script from elsewhere" "pages load" "https://a.b/c.js"
