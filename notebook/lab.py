@@ -11,7 +11,7 @@ import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# Okabe and Ito's colors, which color-blind readers can tell apart.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
           "#000000"]
 plt.rcParams.update({

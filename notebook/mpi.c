@@ -19,7 +19,8 @@
 // A batch of B sentences is cut into M *micro-batches*: number k has the
 // sentences from place k·B/M to place (k+1)·B/M, rounded down. A rank takes a
 // block of them, in the same way. With g_k for the gradient of the summed loss
-// of micro-batch k, and n for the tokens of the whole batch, all ranks use
+// of micro-batch k, and n for the tokens that the whole batch expects (padding
+// is not counted), all ranks use
 //
 //     g = (((g_0/n + g_1/n) + g_2/n) + …) + g_(M-1)/n
 //
