@@ -29,7 +29,7 @@ LINK = """-lm -lwasi-emulated-signal -Wl,--strip-all,--export-dynamic
     -Wl,-z,stack-size=1048576,--stack-first""".split()
 SCRIPTS = ["engine.js", "main.js", "train.js", "model.js", "look.js", "head.js",
            "stages.js", "flow.js", "picture.js", "matrices.js",
-           "number.js", "pulls.js"]
+           "number.js", "pulls.js", "learns.js"]
 DATA = [f"{task}.{part}.tsv" for task in ("reverse", "dates", "eng-fra")
         for part in ("train", "valid")]
 

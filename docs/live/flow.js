@@ -36,7 +36,8 @@ function placeName(path) {
     : whole[side];
 }
 
-const isHidden = name => ["mean", "rstd", "mask"].includes(kindOf(name));
+const isHidden = name =>
+  ["token", "encoding", "mean", "rstd", "mask"].includes(kindOf(name));
 const perHead = name => ["scores", "scaled", "weights"].includes(kindOf(name));
 
 // Forward, backward, and Adam at last.
@@ -86,7 +87,7 @@ async function readSentence() {
 }
 
 function visibleWords(facts) {
-  for (const name of ["source", "input", "expected", "target_words"])
+  for (const name of ["source", "input", "expected", "source_words", "target_words"])
     facts[name] = facts[name].map(token => token.replaceAll(" ", "␣"));
   return facts;
 }
@@ -187,6 +188,7 @@ async function showSentence() {
   const {way, name} = stepNow(), last = flow.steps.length - 1;
   await matrixOf("output.probabilities");
   if (way !== "adam") for (const part of shownWith(name)) await matrixOf(part);
+  if (way === "backward") for (const tensor of parametersOf(name)) await matrixOf(tensor);
   $("flow-step").max = last;
   $("flow-step").value = flow.at;
   $("flow-count").textContent = `${flow.at + 1} of ${last + 1}`;
@@ -252,8 +254,9 @@ function showStage(way, name) {
   $("flow-users").textContent = back ? usersOf(name) : "";
   $("flow-head-label").hidden = !perHead(name);
   $("flow-matrices").hidden = false;
-  $("flow-matrices").replaceChildren(...shownWith(name)
-    .flatMap(part => tablesOf(part, back && part === name)));
+  $("flow-signs").hidden = false;
+  $("flow-matrices").replaceChildren(...(back ? [name] : shownWith(name))
+    .flatMap(part => tablesOf(part, back)), ...back ? learnt(name) : []);
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;
   showNumber();
