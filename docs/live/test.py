@@ -394,6 +394,41 @@ def test_compared(browser):
           live.text("#legend-before"))
 
 
+def test_beside(browser):
+    """Two trainings at once, of the same seed, which differ in one thing."""
+    def losses(state):
+        live = Live(browser, f"#step=60{state}")
+        live.ready() and live.trained(60)
+        second = live.run("current.second && current.second.rows.map(row => row[1])")
+        return live, live.losses(60), second
+    alone, mask, pre = (losses(state)[1] for state in ("", "&break=mask", "&norm=pre"))
+    for state, first, second in (("&beside=mask", alone, mask),
+                                 ("&beside=norm-pre", alone, pre),
+                                 ("&break=mask&beside=mask", mask, alone)):
+        live, *both = losses(state)
+        claim(both == [first, second],
+              f"{state}: both losses are those of a training alone, bit for bit",
+              [(a[-1], b[-1]) for a, b in zip(both, (first, second))])
+    said = live.run("[...document.querySelectorAll('.legend > span, #samples-title ~ * th')]"
+                    ".filter(one => !one.hidden).map(one => one.textContent)")
+    claim("loss of the second, not: No causal mask in training" in said
+          and live.run("document.querySelectorAll('#curve .second-loss').length") == 1,
+          "one picture has both, and says what the second is", said)
+    live.click("#start")
+    live.until("current.steps > 90")
+    live.click("#pause")
+    live.until("!current.running")
+    claim(live.run("current.steps === current.second.steps"), "both pause at the same step")
+    live.run("(async () => { for (let n = 2 ** 30; n > 1000; n /= 2)"
+             " for (let i = 0; i < 4; i++)"
+             " await current.second.engine.call('malloc', n); })()")
+    steps = live.run("current.steps")
+    live.click("#step")
+    claim(live.message("The second training has ended at step")
+          and live.trained(steps + 1) and not live.run("current.ended"),
+          "a second one that fails ends alone", live.text("#message"))
+
+
 def test_focus(browser):
     """A button that has been pressed keeps the focus."""
     live = Live(browser)
@@ -465,7 +500,7 @@ def test_state(browser):
 
 def test_strange_addresses(browser):
     """The address may say anything: what makes no sense is left out."""
-    for state in ("#task=constructor", "#kind=constructor", "#edits=scale,0,0",
+    for state in ("#task=constructor", "#kind=constructor", "#beside=constructor", "#edits=scale,0,0",
                   "#edits=toString,0,0,1;q,0,0,1e999;weights,0,0,2", "#step=0.5",
                   "#tab=train&stage=constructor&way=toString&changes=" + "y" * 99
                   + ".q,0,0,1;constructor,0,0,1;output.loss,0,0,1;output.bias,0,0,"):
@@ -951,6 +986,97 @@ def test_flow_changes(browser):
                      "'This sentence is empty'", 10), "an empty sentence is refused")
 
 
+def test_boxes(browser):
+    """The picture says what each box is."""
+    live = sentence(browser)
+    names = """[...document.querySelectorAll('.box-name')].map(name => name.textContent)"""
+    layer = ["self-attention, add & norm", "feed-forward, add & norm"]
+    both = ["embedding + positions", *2 * layer, "embedding + positions",
+            *2 * [layer[0], "cross-attention, add & norm", layer[1]], "linear, softmax"]
+    claim(live.run(names) == both, "each box of the picture has its name on it",
+          live.run(names))
+    for width, height, text, least in ((1366, 768, "the red car is fast", 9),
+                                       (390, 844, "the red car is fast", 9),
+                                       (390, 844, "it is", 9)):
+        live.resize(width, height)
+        live.choose("#flow-source", text)
+        live.until(f"flow.facts.source.length === {len(text.split()) + 1}", 10)
+        time.sleep(0.5)
+        wrong = live.run("""[...document.querySelectorAll('.level')].map((box, n) => {
+            const name = document.querySelectorAll('.box-name')[n].getBoundingClientRect();
+            const frame = box.querySelector('rect').getBoundingClientRect();
+            return [name.height, name.left >= frame.left && name.right <= frame.right
+              && name.top >= frame.top && name.bottom <= frame.bottom + 1]; })
+            .filter(([size, inside]) => !inside || size < """ + str(least) + ")")
+        claim(not wrong, f"at {width} pixels, “{text}”: all stand in their boxes, and "
+              "can be read", wrong)
+
+
+def test_positions_row(browser):
+    """The embedding, the positional encoding, and their sum, each by its name."""
+    live = sentence(browser, "#stage=source.positions")
+    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
+                     ".map(name => name.textContent)")
+    claim(shown == ["embedding", "positional encoding", "input"],
+          "embedding, positional encoding and their sum stand one below the other", shown)
+    token, embedding, encoding, positions = (
+        live.run(f"matrixOf('target.{kind}').then(m => m.value)")
+        for kind in ("token", "embedding", "encoding", "positions"))
+    rows, columns = range(len(token)), range(len(token[0]))
+    claim(all(near(embedding[i][j], 8 * token[i][j])
+              and near(positions[i][j], embedding[i][j] + encoding[i][j])
+              and near(encoding[i][j], (math.cos if j % 2 else math.sin)(
+                  i / 10000 ** ((j - j % 2) / 64))) for i in rows for j in columns),
+          "they are √64 times the token's row, sines and cosines, and the sum")
+
+
+def test_learns(browser):
+    """The way back reaches the parameters, all of them."""
+    live = sentence(browser, "#way=backward&stage=decoder.0.cross_attention.q&target="
+                    + OTHER.replace(" ", "+"))
+    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
+                     ".map(name => name.textContent)")
+    claim(shown == ["q", "dq", "query.weight", "dquery.weight", "query.bias",
+                    "dquery.bias"],
+          "below dq stand its parameters and their gradients", shown)
+    reached = live.run("""[...new Set(flow.steps.filter(step => step.way === 'backward')
+        .flatMap(step => parametersOf(step.name)))].sort()""")
+    claim(reached == sorted(live.run("flow.facts.tensors.map(([name]) => name)")),
+          "on the way back each tensor has its step", reached)
+    wrong = live.run("""(async () => {
+        const wrong = [];
+        for (const [name] of flow.facts.tensors) {
+          const {gradient} = await matrixOf(name), {rows, columns} = largest(gradient);
+          const place = {name, i: rows[rows.length - 1], j: columns[1]};
+          const own = gradient[place.i][place.j];
+          const sent = (await pullsOn(place)).reduce((sum, pull) => sum + total(pull.terms), 0);
+          if (Math.abs(own - sent) > 1e-6 * Math.abs(own) + 1e-10) wrong.push([name, own, sent]);
+        }
+        return wrong; })()""")
+    claim(not wrong, "the sums that are written out for a parameter give its gradient",
+          wrong)
+    live.run("document.querySelector('#flow-matrices [data-name$=weight] td[tabindex]')"
+             ".focus()")
+    live.until("!document.querySelector('#flow-number').hidden", 10)
+    live.click("#flow-check")
+    claim(live.until("document.querySelector('#flow-slope-says').textContent"
+                     ".endsWith('they agree.')", 20),
+          "there the finite difference of a weight can be had", live.text("#flow-slope-says"))
+
+
+def test_signs(browser):
+    """Negative numbers have a colour of their own."""
+    live = sentence(browser, "#stage=decoder.1.cross_attention.scores")
+    cells = live.run("""[...document.querySelectorAll('#flow-matrices td')].filter(
+        cell => cell.place).map(cell => [Number(cell.title) < 0,
+          cell.classList.contains('negative'), getComputedStyle(cell).backgroundColor])""")
+    claim(all(less == marked for less, marked, _ in cells)
+          and {True, False} == {less for less, _, _ in cells}
+          and not {colour for less, _, colour in cells if less}
+          & {colour for less, _, colour in cells if not less},
+          "no negative number has the colour of a positive one", cells[:6])
+
+
 def test_links(browser):
     """The links of the book to a state of the page."""
     live = sentence(browser)
@@ -1047,7 +1173,7 @@ def main():
             test(live)
         for test in (test_links, test_few_pairs, test_pairs_twice, test_at_a_glance,
                      test_pasted, test_no_command, test_model_follows,
-                     test_refused, test_compared, test_focus):
+                     test_refused, test_compared, test_beside, test_focus):
             test(browser)
         test_state(browser)
         test_strange_addresses(browser)
@@ -1057,6 +1183,8 @@ def main():
         test_flow(browser)
         test_flow_numbers(browser)
         test_flow_single(browser)
+        for test in (test_boxes, test_positions_row, test_learns, test_signs):
+            test(browser)
         test_flow_changes(browser)
         test_panel(browser)
         test_lacking(browser)
