@@ -255,8 +255,10 @@ function showStage(way, name) {
   $("flow-head-label").hidden = !perHead(name);
   $("flow-matrices").hidden = false;
   $("flow-signs").hidden = false;
+  const hadFocus = $("flow-matrices").contains(document.activeElement);
   $("flow-matrices").replaceChildren(...(back ? [name] : shownWith(name))
     .flatMap(part => tablesOf(part, back)), ...back ? learnt(name) : []);
+  if (hadFocus) $("flow-matrices").querySelector(".pointed")?.focus();
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;
   showNumber();
@@ -332,17 +334,17 @@ function beginChanges() {
   };
   $("flow-parameter-value").onchange = () => {
     const x = $("flow-parameter-value").valueAsNumber;
-    if (Number.isFinite(x)) inTurn(() => changeNumber(parameterNow(), x));
+    if (Number.isFinite(x)) inTurn(async () =>
+      await showParameter() && changeNumber(parameterNow(), x));
   };
+  $("flow-change").onblur = () => { if (flow.chosen) quietly(showNumber()); };
+  $("flow-parameter-value").onblur = () => inTurn(showParameter);
   $("flow-undo").onclick = () => inTurn(undoChanges);
   $("flow-check").onclick = () => inTurn(() => checkNumber(flow.chosen, "flow-slope-says"));
 }
 
 function beginParameters() {
-  $("flow-tensor").onchange = () => {
-    $("flow-row").value = "";
-    inTurn(showParameter);
-  };
+  $("flow-tensor").onchange = () => inTurn(showLargest);
   $("flow-row").oninput = $("flow-column").oninput = () => inTurn(showParameter);
   $("flow-parameter-check").onclick = () => inTurn(async () =>
     await showParameter() && checkNumber(parameterNow(), "flow-adam"));
@@ -399,5 +401,9 @@ function beginFlow() {
     $("flow-head").replaceChildren(...upTo(sizeOf("heads")).map(n => make("option", {}, n)));
     wake();
   });
-  addEventListener("tab", wake);
+  addEventListener("tab", ({detail}) => {
+    if (flow.timer && detail !== "flow") play();
+    wake();
+  });
+  beginPicture();
 }

@@ -64,7 +64,7 @@ function tensorTables(name) {
   const label = name.split(".").slice(-2).join(".");
   return [["", value, "weight"], ["d", gradient, "gradient"]].map(([d, matrix, tone]) =>
     numberTable(name, matrix, {label: d + label, note: `(${all})${part}`, tone, rows, columns,
-      rowNames: i => words ? words[i] : all[0] > 1 ? String(i) : "",
+      rowNames: i => words ? words[i] : all[0] > 1 ? String(i) : kindOf(name),
       columnNames: name.startsWith("output.") ? flow.facts.target_words : null}));
 }
 

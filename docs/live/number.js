@@ -195,31 +195,35 @@ function showAdam() {
     $("flow-tensor").replaceChildren(...names.map(name => make("option", {}, name)));
     $("flow-tensor").value = "decoder.0.cross_attention.query.weight";
     if (!$("flow-tensor").value) [$("flow-tensor").value] = names;
-    $("flow-row").value = "";
-  }
-  inTurn(showParameter);
+    inTurn(showLargest);
+  } else inTurn(showParameter);
 }
 
-const parameterNow = () => ({name: $("flow-tensor").value, i: countIn($("flow-row").value),
-  j: countIn($("flow-column").value)});
+const parameterNow = () => ({name: $("flow-tensor").value, i: $("flow-row").valueAsNumber,
+  j: $("flow-column").valueAsNumber});
 
-// Value and gradient of the chosen parameter; at first, that with the largest.
+// Of a tensor just chosen, the parameter with the largest gradient.
+async function showLargest() {
+  const {gradient} = await matrixOf($("flow-tensor").value);
+  let most = [-1, 0, 0];
+  gradient.forEach((row, i) => row.forEach((x, j) => {
+    if (Math.abs(x) > most[0]) most = [Math.abs(x), i, j];
+  }));
+  [, $("flow-row").value, $("flow-column").value] = most;
+  await showParameter();
+}
+
+// Value and gradient of the chosen parameter.
 async function showParameter() {
   const {value, gradient} = await matrixOf($("flow-tensor").value);
-  if ($("flow-row").value === "") {
-    let most = [-1, 0, 0];
-    gradient.forEach((row, i) => row.forEach((x, j) => {
-      if (Math.abs(x) > most[0]) most = [Math.abs(x), i, j];
-    }));
-    [, $("flow-row").value, $("flow-column").value] = most;
-  }
   $("flow-row").max = value.length - 1;
   $("flow-column").max = value[0].length - 1;
-  const {i, j} = parameterNow(), known = i < value.length && j < value[0].length;
+  const {i, j} = parameterNow(), known = value[i]?.[j] !== undefined;
   $("flow-adam").textContent = "";
   $("flow-parameter-says").textContent = known
     ? `Its value is ${exact(value[i][j])}, its gradient ${exact(gradient[i][j])}.`
-    : `This tensor has ${value.length} × ${value[0].length} numbers.`;
+    : `This tensor has rows from 0 to ${value.length - 1} and columns from 0 to ` +
+      `${value[0].length - 1}.`;
   for (const id of ["flow-parameter-check", "flow-take-step"]) switchOff($(id), !known);
   if (document.activeElement !== $("flow-parameter-value"))
     $("flow-parameter-value").value = known ? value[i][j] : "";

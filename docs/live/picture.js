@@ -1,7 +1,7 @@
 // The picture of One sentence: both stacks, and what flows in them.
 
 const UNIT = 50, LEVEL = 52;    // of the picture: a token, and a sub-layer
-const narrow = matchMedia("(max-width: 40rem)");
+const LETTERS = 10.4;           // pixels, however small the picture is
 
 // What is written on a box: as long a name as it has room for.
 const BOX_NAMES = {
@@ -27,13 +27,15 @@ function levelsOf(side) {
   return levels;
 }
 
-// How large the picture is. Words that have no room side by side stand upright.
+// How large the picture is. Letters do not shrink with it; words that have no room
+// side by side stand upright.
 function measure(levels) {
-  const {source, input, expected} = flow.facts, font = narrow.matches ? 20 : 13;
+  const {source, input, expected} = flow.facts, shown = $("flow-picture").clientWidth;
+  const width = 40 + (source.length + input.length + 1) * UNIT;
+  const font = Math.min(26, Math.max(13, LETTERS * width / (shown || width)));
   const longest = font * 0.58 * Math.max(...[...source, ...input, ...expected].map(w => w.length));
   const upright = longest > UNIT + 6, words = upright ? longest + 16 : 26;
-  flow.picture = {font, upright, below: words + LEVEL - 10,
-    width: 40 + (source.length + input.length + 1) * UNIT,
+  flow.picture = {shown, font, upright, width, below: words + LEVEL - 10,
     height: 2 * words + levels * LEVEL};
 }
 
@@ -75,13 +77,21 @@ async function showPicture() {
     }
   const {source, input, expected} = flow.facts, {width, height, font} = flow.picture;
   const top = sides.decoder.length - 1;
-  $("flow-picture").setAttribute("viewBox", `0 0 ${width} ${height}`);
-  $("flow-picture").style.fontSize = `${font}px`;
-  $("flow-picture").replaceChildren(...boxes, ...parts, ...names, ...marks,
+  const svg = $("flow-picture"), at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.style.fontSize = `${font}px`;
+  svg.style.minWidth = `${width * LETTERS / 26}px`;    // then it is moved sideways
+  svg.replaceChildren(...boxes, ...parts, ...names, ...marks,
     ...source.map((text, i) => wordAt(placeOfRow("encoder", 0, i), text, 1)),
     ...input.map((text, i) => wordAt(placeOfRow("decoder", 0, i), text, 1)),
     ...expected.map((text, i) => wordAt(placeOfRow("decoder", top, i), text, -1)));
+  svg.querySelectorAll(".level")[at]?.focus();
 }
+
+const beginPicture = () => new ResizeObserver(() => {
+  const shown = $("flow-picture").clientWidth;
+  if (flow.facts && shown && shown !== flow.picture?.shown) inTurn(showPicture);
+}).observe($("flow-picture"));
 
 // A word below a row (down is 1) or above it (-1).
 function wordAt([x, row], text, down) {

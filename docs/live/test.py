@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -1088,6 +1089,7 @@ def test_links(browser):
              re.findall(r"\(live\.html#(.*?)\)", text) + panels]
     values = {"tab": {"train", "look", "head"}, "task": set(live.run("Object.keys(TASKS)")),
               "break": set(live.run("Object.keys(BREAKS)")),
+              "beside": set(live.run("[...differences().keys()]")),
               "hide": set(live.run("[...document.querySelectorAll('[data-part]')]"
                                    ".map(part => part.dataset.part)")),
               "kind": set(live.run("Object.keys(KINDS)")),
@@ -1106,7 +1108,7 @@ def test_links(browser):
 def test_panel(browser):
     """What a chapter of the book shows of this page."""
     live = sentence(browser, "#stage=decoder.1.cross_attention.weights&flow-head=2&panel")
-    shown = live.run("[...document.querySelectorAll('header, h1, footer a, #flow-source,"
+    shown = live.run("[...document.querySelectorAll('header, footer a, #flow-source,"
                      "#flow-matrices')].filter(one => one.getClientRects().length)"
                      ".map(one => one.id)")
     claim(shown == ["flow-matrices", "whole"],
@@ -1115,6 +1117,125 @@ def test_panel(browser):
                    ".map(cell => cell.textContent)")
     claim(any(text.startswith("0.72") for text in car),
           "chapter 2's begins with the weights of the text: 0.72 for car", car[:30])
+
+
+def test_words_in_motion(browser):
+    """What is typed while it plays; another view; and the way back to the page."""
+    live = sentence(browser)
+    live.click("#flow-play")
+    live.choose("#flow-source", "the red")
+    claim(live.until("flow.at > 1 && flow.facts.source.length === 3", 20)
+          and live.run("flow.timer !== 0"), "words may change while it plays")
+    live.choose("#flow-source", "")
+    claim(live.until("flow.timer === 0", 10), "where there are none, it stops")
+    for text in ("zzz qqq", "the small cat is happy"):
+        live.choose("#flow-source", text)
+    live.click("#flow-play")
+    at = live.run("flow.at")
+    claim(live.until(f"flow.at > {at} && flow.facts.source.length === 6", 20)
+          and live.text("#message") == live.text("#flow-wrong") == "",
+          "and plays on with others", live.text("#message"))
+    live.click("#tab-train")
+    claim(not live.run("flow.timer"), "it pauses when another view is chosen")
+    live.click("#step")
+    live.trained(1)
+    live.click("#tab-flow")
+    again = sentence(browser, address(live))
+    claim(again.run("!document.querySelector('#flow').hidden && "
+                    "flow.facts.source[1] === 'small'"),
+          "the address leads back to the view, a training or not", address(live))
+
+
+def test_nonsense(browser):
+    """Fields for numbers, and what is no number."""
+    live = sentence(browser, "#stage=encoder.0.self_attention.q")
+    loss = live.run("flow.computed.loss")
+    live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
+    live.until("!document.querySelector('#flow-number').hidden", 10)
+    for typed in ("", "1e", "-"):
+        live.run("document.querySelector('#flow-change').focus()")
+        live.send("Input.insertText", text=typed)
+        live.run("document.querySelector('#flow-next').focus()")
+    live.until("document.querySelector('#flow-change').value !== ''", 5)
+    claim(live.run("flow.edits.size") == 0 and live.run("flow.computed.loss") == loss
+          and live.run("Number(document.querySelector('#flow-change').value)"
+                       " === flow.cache.get(flow.chosen.name).value[0][0]"),
+          "what is no number changes nothing, and the number stands there again",
+          live.run("document.querySelector('#flow-change').value"))
+    live.choose("#flow-change", "-1e308")
+    live.until("flow.edits.size === 1", 10)
+    claim(live.text("#message") == "" and "loss is" in live.text("#flow-loss"),
+          "an enormous number is taken", live.text("#flow-loss"))
+    go_to(live, "adam", "adam")
+    live.until("document.querySelector('#flow-row').value !== ''", 10)
+    for row in ("-3", "2.5", "64", ""):
+        live.choose("#flow-row", row)
+        claim(live.until("document.querySelector('#flow-parameter-says').textContent"
+                         " === 'This tensor has rows from 0 to 63 and columns from 0 to 63.'",
+                         10) and live.is_off("#flow-take-step")
+              and live.run("document.querySelector('#flow-row').value") == row,
+              f"a row “{row}” is none", live.text("#flow-parameter-says"))
+
+
+def test_keeps_focus(browser):
+    """Who uses the keyboard stays where he is."""
+    live = sentence(browser, "#stage=decoder.0.self_attention.weights")
+    live.run("document.querySelector('#flow-matrices [data-name$=mask] td[tabindex]').focus()")
+    live.press("ArrowRight", 39)
+    live.press("Enter", 13, text="\r")
+    live.until("flow.edits.size === 1 && flow.cache.has('output.probabilities')", 10)
+    live.until("document.querySelector('.changed')", 10)
+    claim(live.run("document.activeElement.place?.j") == 1,
+          "after a cell of the mask is turned, the focus is on it",
+          live.run("document.activeElement.outerHTML.slice(0, 200)"))
+    at = live.run("flow.at")
+    live.run("document.querySelector('.level').focus()")
+    for more in (1, 2):
+        live.press("ArrowRight", 39)
+        claim(live.until(f"flow.at === {at + more}", 10)
+              and live.until("document.activeElement.matches('.level')", 10),
+              "an arrow goes on from a box of the picture, and the focus stays",
+              live.run("flow.at"))
+
+
+def axe_source():
+    """The accessibility checker, from npm, in the version that docs/write has."""
+    wanted = json.loads((build.ROOT / "docs" / "write" / "package.json").read_text())
+    version = wanted["devDependencies"]["axe-core"]
+    file = build.BUILD / f"axe-core-{version}.tgz"
+    if not file.exists():
+        subprocess.run(["npm", "pack", "--silent", f"axe-core@{version}"],
+                       cwd=build.BUILD, check=True, stdout=subprocess.DEVNULL)
+    with tarfile.open(file) as package:
+        return package.extractfile("package/axe.min.js").read().decode()
+
+
+def test_for_everybody(browser):
+    """In all sizes, light and dark: nothing sticks out, and axe finds nothing."""
+    axe, target = axe_source(), "target=" + OTHER.replace(" ", "+")
+    for state in ("", "#stage=source.positions", "#way=adam",
+                  f"#way=backward&stage=decoder.1.cross_attention.q&{target}",
+                  f"#way=backward&stage=output.logits&{target}", "#stage=output.loss&panel",
+                  "#beside=mask&step=20", "#tab=look", "#tab=head"):
+        live = Live(browser, state)
+        live.ready()
+        live.until("current?.steps >= 20 && !current.running" if "step=20" in state
+                   else SETTLED if "tab" in state else SHOWN)
+        live.run(axe + "; 1")
+        found = {}
+        for *size, scheme in ((1366, 768, "light"), (390, 844, "dark"), (320, 568, "light")):
+            live.resize(*size)
+            live.prefer(prefers_color_scheme=scheme)
+            time.sleep(0.3)
+            faults = live.run(
+                "axe.run(document, {resultTypes: ['violations']}).then(found => "
+                "found.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3)"
+                ".map(n => n.target + ' ' + n.failureSummary).join(' | ')))")
+            wide = live.run("document.documentElement.scrollWidth")
+            if faults or wide > size[0]:
+                found[size[0]] = wide, faults
+        claim(not found, f"{state or 'as it opens'}: axe finds nothing, and nothing "
+              "sticks out, in three sizes, light and dark", found)
 
 
 def test_lacking(browser):
@@ -1186,7 +1307,9 @@ def main():
         for test in (test_boxes, test_positions_row, test_learns, test_signs):
             test(browser)
         test_flow_changes(browser)
-        test_panel(browser)
+        for test in (test_words_in_motion, test_nonsense, test_keeps_focus,
+                     test_for_everybody, test_panel):
+            test(browser)
         test_lacking(browser)
         test_quiet(browser)
     print(f"{counts[True]} passed, {counts[False]} failed")
