@@ -71,18 +71,24 @@ void positions_backward(Stage *s) {
         add(slice_rows(*learned, 0, s->value.rows), s->gradient);
 }
 
-// A sentence's tokens as vectors: embedding, plus positions.
+// A sentence's tokens as vectors: rows of the table, the embedding, the
+// positional encoding, and the sum of both.
 Stage *embed(const char *path, Mat table, Mat *dtable, Mat positions,
              Mat *dpositions, const int *ids, int T) {
     EmbeddingSaved saved;
+    Mat tokens = arena_mat(&flow.arena, T, table.cols);
     Mat x = embedding_forward(&flow.pass, &saved, table, (Mat){0}, ids, T);
+    for (int i = 0; i < T; i++)
+        copy(slice_rows(tokens, i, 1), slice_rows(table, ids[i], 1));
+    keep(join(path, "token"), tokens, NULL, NULL);
     Stage *s = keep(join(path, "embedding"), x, NULL, embed_backward);
     s->embedding = saved;
     s->dw = dtable;
     if (!positions.at)
         return s;
-    Mat sum = copy_of(x);
-    add(sum, slice_rows(positions, 0, T));
+    Mat encoding = copy_of(slice_rows(positions, 0, T)), sum = copy_of(x);
+    keep(join(path, "encoding"), encoding, NULL, NULL);
+    add(sum, encoding);
     s = keep(join(path, "positions"), sum, s, positions_backward);
     s->dw = dpositions;
     return s;
@@ -433,6 +439,15 @@ EXPORT void flow_compute(void) {
     printf("]}");
 }
 
+void print_vocab(const Vocab *v) {
+    putchar('[');
+    for (int i = 0; i < v->count; i++) {
+        printf(i ? "," : "");
+        print_text(v->token[i]);
+    }
+    putchar(']');
+}
+
 // The words, and the list of tensors.
 void print_facts(const Vocab *from, const Vocab *to) {
     const TensorList *l = &live.trainer.model->list;
@@ -442,12 +457,11 @@ void print_facts(const Vocab *from, const Vocab *to) {
     print_tokens(to, flow.batch.input, flow.batch.target_length);
     printf(",\"expected\":");
     print_tokens(to, flow.batch.expected, flow.batch.target_length);
-    printf(",\"target_words\":[");
-    for (int i = 0; i < to->count; i++) {
-        printf(i ? "," : "");
-        print_text(to->token[i]);
-    }
-    printf("],\"tensors\":[");
+    printf(",\"source_words\":");
+    print_vocab(from);
+    printf(",\"target_words\":");
+    print_vocab(to);
+    printf(",\"tensors\":[");
     for (int i = 0; i < l->tensors; i++)
         printf("%s[\"%s\",%d,%d]", i ? "," : "", l->tensor[i].name.text,
                l->tensor[i].rows, l->tensor[i].cols);
@@ -455,8 +469,8 @@ void print_facts(const Vocab *from, const Vocab *to) {
 }
 
 // The sentence and its translation; "" asks for the model's own.
-// {"source":[…],"input":[…],"expected":[…],"target_words":[…],
-//  "tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
+// {"source":[…],"input":[…],"expected":[…],"source_words":[…],
+//  "target_words":[…],"tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
 EXPORT void flow_begin(const char *source, const char *target) {
     const Vocab *from = &live.source, *to = &live.target;
     Sentence s = {0}, t = {0};

@@ -36,7 +36,8 @@ function placeName(path) {
     : whole[side];
 }
 
-const isHidden = name => ["mean", "rstd", "mask"].includes(kindOf(name));
+const isHidden = name =>
+  ["token", "encoding", "mean", "rstd", "mask"].includes(kindOf(name));
 const perHead = name => ["scores", "scaled", "weights"].includes(kindOf(name));
 
 // Forward, backward, and Adam at last.
@@ -86,7 +87,7 @@ async function readSentence() {
 }
 
 function visibleWords(facts) {
-  for (const name of ["source", "input", "expected", "target_words"])
+  for (const name of ["source", "input", "expected", "source_words", "target_words"])
     facts[name] = facts[name].map(token => token.replaceAll(" ", "␣"));
   return facts;
 }
@@ -187,6 +188,7 @@ async function showSentence() {
   const {way, name} = stepNow(), last = flow.steps.length - 1;
   await matrixOf("output.probabilities");
   if (way !== "adam") for (const part of shownWith(name)) await matrixOf(part);
+  if (way === "backward") for (const tensor of parametersOf(name)) await matrixOf(tensor);
   $("flow-step").max = last;
   $("flow-step").value = flow.at;
   $("flow-count").textContent = `${flow.at + 1} of ${last + 1}`;
@@ -252,8 +254,11 @@ function showStage(way, name) {
   $("flow-users").textContent = back ? usersOf(name) : "";
   $("flow-head-label").hidden = !perHead(name);
   $("flow-matrices").hidden = false;
-  $("flow-matrices").replaceChildren(...shownWith(name)
-    .flatMap(part => tablesOf(part, back && part === name)));
+  $("flow-signs").hidden = false;
+  const hadFocus = $("flow-matrices").contains(document.activeElement);
+  $("flow-matrices").replaceChildren(...(back ? [name] : shownWith(name))
+    .flatMap(part => tablesOf(part, back)), ...back ? learnt(name) : []);
+  if (hadFocus) $("flow-matrices").querySelector(".pointed")?.focus();
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;
   showNumber();
@@ -329,17 +334,17 @@ function beginChanges() {
   };
   $("flow-parameter-value").onchange = () => {
     const x = $("flow-parameter-value").valueAsNumber;
-    if (Number.isFinite(x)) inTurn(() => changeNumber(parameterNow(), x));
+    if (Number.isFinite(x)) inTurn(async () =>
+      await showParameter() && changeNumber(parameterNow(), x));
   };
+  $("flow-change").onblur = () => { if (flow.chosen) quietly(showNumber()); };
+  $("flow-parameter-value").onblur = () => inTurn(showParameter);
   $("flow-undo").onclick = () => inTurn(undoChanges);
   $("flow-check").onclick = () => inTurn(() => checkNumber(flow.chosen, "flow-slope-says"));
 }
 
 function beginParameters() {
-  $("flow-tensor").onchange = () => {
-    $("flow-row").value = "";
-    inTurn(showParameter);
-  };
+  $("flow-tensor").onchange = () => inTurn(showLargest);
   $("flow-row").oninput = $("flow-column").oninput = () => inTurn(showParameter);
   $("flow-parameter-check").onclick = () => inTurn(async () =>
     await showParameter() && checkNumber(parameterNow(), "flow-adam"));
@@ -396,5 +401,9 @@ function beginFlow() {
     $("flow-head").replaceChildren(...upTo(sizeOf("heads")).map(n => make("option", {}, n)));
     wake();
   });
-  addEventListener("tab", wake);
+  addEventListener("tab", ({detail}) => {
+    if (flow.timer && detail !== "flow") play();
+    wake();
+  });
+  beginPicture();
 }

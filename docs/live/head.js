@@ -208,7 +208,7 @@ function fillTable(name) {
       td.classList.toggle("changed", x !== before[i][j]);
       td.classList.toggle("masked", masked);
       if (masked) td.style.background = "";
-      else tint(td, 0.45 * Math.abs(x ?? 0) / (name === "mask" ? 2 : most));
+      else tintBySign(td, x, name === "mask" ? 2 : most);
     }
 }
 

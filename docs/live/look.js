@@ -221,6 +221,12 @@ function tint(cell, share) {
   cell.style.background = `color-mix(in srgb, var(--tint) ${percent(share)}, transparent)`;
 }
 
+// A number among others, of which `most` is the largest size.
+function tintBySign(cell, x, most) {
+  cell.classList.toggle("negative", x < 0);
+  tint(cell, 0.45 * Math.abs(x ?? 0) / most);
+}
+
 // A cell of a heat map: its colour says what its number says.
 function weightCell(weight, isHidden = false) {
   const cell = make("td", {className: isHidden ? "masked" : "weight",

@@ -33,6 +33,8 @@ let addressTimer = 0, lastAddress = 0;
 
 function writeAddress() {
   addressTimer = 0;
+  if (shownTab === usualTab()) state.delete("tab");
+  else state.set("tab", shownTab);
   lastAddress = performance.now();
   history.replaceState(null, "", "#" + state);
 }
@@ -72,6 +74,11 @@ function download(name, content, type) {
 
 const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
+let shownTab = "flow";
+
+// A link to a training need not say that it is one.
+const usualTab = () =>
+  [...state.keys()].every(key => key === "tab" || SENTENCE_KEYS.includes(key)) ? "flow" : "train";
 
 function showTab(name) {
   for (const tab of tabs) {
@@ -80,7 +87,8 @@ function showTab(name) {
     tab.tabIndex = chosen ? 0 : -1;
     $(tab.getAttribute("aria-controls")).hidden = !chosen;
   }
-  remember("tab", name, "flow");
+  shownTab = name;
+  remember("tab", name);
   dispatchEvent(new CustomEvent("tab", {detail: name}));
 }
 
@@ -95,9 +103,7 @@ function beginTabs() {
       next.focus();
     };
   });
-  // A link to a training need not say that it is one.
-  const training = [...state.keys()].some(key => !SENTENCE_KEYS.includes(key));
-  const name = state.get("tab") ?? (training ? "train" : "flow");
+  const name = state.get("tab") ?? usualTab();
   const wanted = tabs.find(tab => tab.dataset.tab === name);
   showTab((wanted || tabs[0]).dataset.tab);
 }

@@ -37,22 +37,34 @@ function columnsOf(name, matrix) {
   return all.slice(0, MOST_COLUMNS);
 }
 
+// Of a kind of stage, what its matrix is called; of others, the kind itself.
+const MATRIX_NAMES = {token: "token embedding", encoding: "positional encoding",
+  positions: "input", mask: "mask"};
+
 function sentenceTable(name, matrix, what) {
   const [rows, names] = axesOf(name), first = firstRow(name), kind = kindOf(name);
-  const columns = columnsOf(name, matrix), part = matrix.slice(first, first + rows.length);
-  const most = Math.max(1e-30, ...part.flat().map(x => Math.abs(x ?? 0)));
-  const label = what === "gradient" ? "d" + kind : kind;
-  const table = make("table", {className: "matrix-table tone-" +
-      (what === "gradient" ? "gradient" : (STAGES[kind] || {tone: "weight"}).tone)},
-  make("caption", {}, make("b", {}, label),
-    ` (${part.length},${matrix[0].length})${perHead(name) ? `, head ${flow.head}` : ""}` +
+  const columns = columnsOf(name, matrix), isGradient = what === "gradient";
+  const note = `(${rows.length},${matrix[0].length})` +
+    (perHead(name) ? `, head ${flow.head}` : "") +
     (names && names === flow.facts.target_words ? ", the expected and the likeliest words first" : "") +
-    (columns.length < matrix[0].length ? `; ${columns.length} columns are shown` : "")),
-  make("thead", {}, make("tr", {}, make("td"), ...columns.map(j =>
-    make("th", {scope: "col"}, names ? names[j] : String(j))))),
-  make("tbody", {}, ...part.map((row, i) => make("tr", {},
-    make("th", {scope: "row"}, rows[i]), ...columns.map((j, n) =>
-      sentenceCell({name, i: first + i, j}, row[j], most, i || n ? -1 : 0))))));
+    (columns.length < matrix[0].length ? `; ${columns.length} columns are shown` : "");
+  return numberTable(name, matrix, {note, columns, columnNames: names,
+    label: isGradient ? "d" + kind : MATRIX_NAMES[kind] || kind,
+    tone: isGradient ? "gradient" : (STAGES[kind] || {tone: "weight"}).tone,
+    rows: upTo(rows.length).map(i => first + i), rowNames: i => rows[i - first]});
+}
+
+// Some rows and columns of a matrix, with names where they have any. A cell knows
+// its place.
+function numberTable(name, matrix, {label, note, tone, rows, rowNames, columns, columnNames}) {
+  const most = Math.max(1e-30, ...rows.map(i => Math.max(...matrix[i].map(x => Math.abs(x ?? 0)))));
+  const table = make("table", {className: "matrix-table tone-" + tone},
+    make("caption", {}, make("b", {}, label), " " + note),
+    make("thead", {}, make("tr", {}, make("td"), ...columns.map(j =>
+      make("th", {scope: "col"}, columnNames ? columnNames[j] : String(j))))),
+    make("tbody", {}, ...rows.map((i, m) => make("tr", {},
+      make("th", {scope: "row"}, rowNames(i)), ...columns.map((j, n) =>
+        sentenceCell({name, i, j}, matrix[i][j], most, m || n ? -1 : 0))))));
   table.dataset.name = name;
   table.setAttribute("role", "grid");
   return make("div", {className: "table"}, table);
@@ -63,7 +75,7 @@ function sentenceCell(place, x, most, tabIndex) {
   const cell = make("td", {tabIndex, title: x === null ? "" : String(x)},
     kind === "mask" ? String(x) : short(x));
   cell.place = place;
-  tint(cell, 0.45 * Math.abs(x ?? 0) / most);
+  tintBySign(cell, kind === "mask" ? x / 2 : x, most);
   if (flow.edits.has(`${name},${i},${j}`)) cell.classList.add("changed");
   if (flow.chosen && flow.chosen.name === name && flow.chosen.i === i && flow.chosen.j === j)
     cell.classList.add("pointed");

@@ -29,7 +29,8 @@ async function showNumber() {
   const pulled = gradient ? await gradientText(place, gradient[i][j]) : "";
   if (place !== flow.chosen) return;
   const row = perHead(name) ? i - firstRow(name) : i;
-  $("flow-origin").textContent = `${kindOf(name)}[${row}][${j}] = ${text}`;
+  const label = isTensor(name) ? name : MATRIX_NAMES[kindOf(name)] || kindOf(name);
+  $("flow-origin").textContent = `${label}[${row}][${j}] = ${text}`;
   $("flow-gradient").textContent = pulled;
   $("flow-check").hidden = !gradient;
   $("flow-change-label").hidden = !isChangeable(name);
@@ -55,7 +56,7 @@ const tensorOf = name => name === "output.logits" ? "output"
 
 async function linearOrigin({name, i, j}) {
   const {from} = flow.stages.get(name), x = (await matrixOf(from)).value[i];
-  const tied = name === "output.logits" && viewer.info.tie === "yes";
+  const tied = isTied(name);
   const w = (await matrixOf(tied ? "target_embedding.weight" : tensorOf(name) + ".weight")).value;
   const b = (await matrixOf(tensorOf(name) + ".bias")).value[0][j];
   return `${kindOf(from)}[${i}] · W[:, ${j}] + b[${j}] = ` +
@@ -63,16 +64,20 @@ async function linearOrigin({name, i, j}) {
 }
 
 const ORIGIN_OF = {
-  embedding: async ({i, j, name}) => {
-    const side = name.split(".")[0], token = (side === "source" ? flow.facts.source
-      : flow.facts.input)[i], x = (await matrixOf(name)).value[i][j];
-    const root = Math.sqrt(sizeOf("d-model"));
-    return `√${sizeOf("d-model")} · table[“${token}”][${j}] = ${short(root)}·${inBrackets(x / root)}`;
+  token: async ({i, j, name}) => {
+    const tokens = name.startsWith("source") ? flow.facts.source : flow.facts.input;
+    return `number ${j} in the row of “${tokens[i]}”`;
   },
+  embedding: async ({i, j, name}) => {
+    const D = sizeOf("d-model"), x = (await matrixOf(beside(name, "token"))).value[i][j];
+    return `√${D} · token embedding[${i}][${j}] = ${short(Math.sqrt(D))}·${inBrackets(x)}`;
+  },
+  encoding: async ({i, j}) => viewer.info.positions === "learned" ? `learned, for position ${i}`
+    : `${j % 2 ? "cos" : "sin"}(${i} / 10000^(${j - j % 2}/${sizeOf("d-model")}))`,
   positions: async ({name, i, j}) => {
     const e = (await matrixOf(beside(name, "embedding"))).value[i][j];
-    const x = (await matrixOf(name)).value[i][j];
-    return `embedding[${i}][${j}] + position ${i} = ${short(e)} + ${short(x - e)}`;
+    const p = (await matrixOf(beside(name, "encoding"))).value[i][j];
+    return `embedding[${i}][${j}] + positional encoding[${i}][${j}] = ${short(e)} + ${inBrackets(p)}`;
   },
   scores: async ({name, i, j}) => {
     const q = (await matrixOf(beside(name, "q"))).value, k = (await matrixOf(beside(name, "k"))).value;
@@ -141,6 +146,7 @@ const ORIGIN_OF = {
 async function originOfNumber(place) {
   const {value} = await matrixOf(place.name), x = value[place.i][place.j];
   if (flow.edits.has(`${place.name},${place.i},${place.j}`)) return `${short(x)}, which you have typed`;
+  if (isTensor(place.name)) return `${short(x)}, a parameter: it has been found by training`;
   const text = await (ORIGIN_OF[kindOf(place.name)] || linearOrigin)(place);
   if (text.startsWith("0: ")) return text;
   return kindOf(place.name) === "mask" ? `${x}; ${text}` : `${text.replaceAll("+ −", "− ")} = ${short(x)}`;
@@ -181,38 +187,43 @@ function showAdam() {
   $("flow-lines").replaceChildren(make("code", {}, "{{line adam_step: p[i] -= step}}"));
   showLink("{{link adam_step}}");
   $("flow-users").textContent = "";
-  $("flow-head-label").hidden = $("flow-matrices").hidden = $("flow-number").hidden = true;
+  for (const id of ["flow-head-label", "flow-signs", "flow-matrices", "flow-number"])
+    $(id).hidden = true;
   $("flow-whence").hidden = true;
   $("flow-parameter").hidden = false;
   if ($("flow-tensor").options.length !== names.length) {
     $("flow-tensor").replaceChildren(...names.map(name => make("option", {}, name)));
     $("flow-tensor").value = "decoder.0.cross_attention.query.weight";
     if (!$("flow-tensor").value) [$("flow-tensor").value] = names;
-    $("flow-row").value = "";
-  }
-  inTurn(showParameter);
+    inTurn(showLargest);
+  } else inTurn(showParameter);
 }
 
-const parameterNow = () => ({name: $("flow-tensor").value, i: countIn($("flow-row").value),
-  j: countIn($("flow-column").value)});
+const parameterNow = () => ({name: $("flow-tensor").value, i: $("flow-row").valueAsNumber,
+  j: $("flow-column").valueAsNumber});
 
-// Value and gradient of the chosen parameter; at first, that with the largest.
+// Of a tensor just chosen, the parameter with the largest gradient.
+async function showLargest() {
+  const {gradient} = await matrixOf($("flow-tensor").value);
+  let most = [-1, 0, 0];
+  gradient.forEach((row, i) => row.forEach((x, j) => {
+    if (Math.abs(x) > most[0]) most = [Math.abs(x), i, j];
+  }));
+  [, $("flow-row").value, $("flow-column").value] = most;
+  await showParameter();
+}
+
+// Value and gradient of the chosen parameter.
 async function showParameter() {
   const {value, gradient} = await matrixOf($("flow-tensor").value);
-  if ($("flow-row").value === "") {
-    let most = [-1, 0, 0];
-    gradient.forEach((row, i) => row.forEach((x, j) => {
-      if (Math.abs(x) > most[0]) most = [Math.abs(x), i, j];
-    }));
-    [, $("flow-row").value, $("flow-column").value] = most;
-  }
   $("flow-row").max = value.length - 1;
   $("flow-column").max = value[0].length - 1;
-  const {i, j} = parameterNow(), known = i < value.length && j < value[0].length;
+  const {i, j} = parameterNow(), known = value[i]?.[j] !== undefined;
   $("flow-adam").textContent = "";
   $("flow-parameter-says").textContent = known
     ? `Its value is ${exact(value[i][j])}, its gradient ${exact(gradient[i][j])}.`
-    : `This tensor has ${value.length} × ${value[0].length} numbers.`;
+    : `This tensor has rows from 0 to ${value.length - 1} and columns from 0 to ` +
+      `${value[0].length - 1}.`;
   for (const id of ["flow-parameter-check", "flow-take-step"]) switchOff($(id), !known);
   if (document.activeElement !== $("flow-parameter-value"))
     $("flow-parameter-value").value = known ? value[i][j] : "";

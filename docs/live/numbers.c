@@ -98,10 +98,13 @@ int main(int argc, char **argv) {
     compare_gradient(live.trainer.model);
     printf("%d numbers are the program's\n", compared);
     uint64_t state = 1;
+    int stages = 0;
+    for (Stage *s = flow.last; s; s = s->previous)
+        stages++;
     for (int n = atoi(argv[4]); n > 0; n--) {
         Stage *s = flow.last;
-        for (int k = (int)(uniform(&state) * 130); k > 0; k--)
-            s = s->previous ? s->previous : flow.last;
+        for (int k = (int)(uniform(&state) * stages); k > 0; k--)
+            s = s->previous;
         Name name = s->name;
         int i = (int)(uniform(&state) * s->value.rows);
         int j = (int)(uniform(&state) * s->value.cols);

@@ -1,25 +1,52 @@
 // The picture of One sentence: both stacks, and what flows in them.
 
-const UNIT = 50, LEVEL = 42;    // of the picture: a token, and a sub-layer
+const UNIT = 50, LEVEL = 52;    // of the picture: a token, and a sub-layer
+const LETTERS = 10.4;           // pixels, however small the picture is
+
+// What is written on a box: as long a name as it has room for.
+const BOX_NAMES = {
+  input: ["embedding + positions", "embedding", "emb."],
+  self_attention: ["self-attention, add & norm", "self-attention", "self"],
+  cross_attention: ["cross-attention, add & norm", "cross-attention", "cross"],
+  feed_forward: ["feed-forward, add & norm", "feed-forward", "FFN"],
+  norm: ["final norm", "norm"],
+  output: ["linear, softmax", "softmax", "out"],
+};
 
 // The levels of one side, from the bottom: the stage whose rows are drawn there.
 function levelsOf(side) {
   const start = side === "encoder" ? "source" : "target";
   const stages = [...flow.stages.keys()];
-  const inputs = stages.filter(name => name.startsWith(start + "."));
+  const last = path => stages.filter(name => pathOf(name) === path).pop();
   const subs = [...new Set(stages.filter(name => name.startsWith(side + ".")).map(pathOf))]
     .filter(path => path.includes("."));
-  return [{path: start, name: inputs[inputs.length - 1]}, ...subs.map(path => {
-    const own = stages.filter(name => pathOf(name) === path);
-    return {path, name: own[own.length - 1]};
-  })];
+  const levels = [{path: start, kind: "input", name: last(start)},
+    ...subs.map(path => ({path, kind: kindOf(path), name: last(path)}))];
+  if (last(side)) levels.push({path: side, kind: "norm", name: last(side)});
+  if (side === "decoder") levels.push({path: "output", kind: "output", name: "output.logits"});
+  return levels;
+}
+
+// How large the picture is. Letters do not shrink with it; words that have no room
+// side by side stand upright.
+function measure(levels) {
+  const {source, input, expected} = flow.facts, shown = $("flow-picture").clientWidth;
+  const width = 40 + (source.length + input.length + 1) * UNIT;
+  const font = Math.min(26, Math.max(13, LETTERS * width / (shown || width)));
+  const longest = font * 0.58 * Math.max(...[...source, ...input, ...expected].map(w => w.length));
+  const upright = longest > UNIT + 6, words = upright ? longest + 16 : 26;
+  flow.picture = {shown, font, upright, width, below: words + LEVEL - 10,
+    height: 2 * words + levels * LEVEL};
 }
 
 // Where row i of a level stands.
 function placeOfRow(side, level, i) {
-  const S = flow.facts.source.length, top = flow.picture.height - 34;
-  return [(side === "encoder" ? 28 : 28 + (S + 1) * UNIT) + i * UNIT, top - level * LEVEL];
+  const S = flow.facts.source.length, {height, below} = flow.picture;
+  return [(side === "encoder" ? 28 : 28 + (S + 1) * UNIT) + i * UNIT,
+    height - below - level * LEVEL];
 }
+
+const rowsOf = side => side === "encoder" ? flow.facts.source.length : flow.facts.input.length;
 
 const sizesNow = stage =>
   (stepNow().way === "forward" ? stage.sizes : stage.pulls) || stage.sizes;
@@ -34,13 +61,12 @@ function meanWeights({value}, T) {
 async function showPicture() {
   const back = stepNow().way !== "forward";
   const sides = {encoder: levelsOf("encoder"), decoder: levelsOf("decoder")};
-  const {source, input, expected} = flow.facts;
-  flow.picture = {width: 40 + (source.length + input.length + 1) * UNIT,
-    height: 74 + sides.decoder.length * LEVEL};
-  const boxes = [], parts = [], marks = [];
+  measure(sides.decoder.length);
+  const boxes = [], parts = [], marks = [], names = [];
   for (const [side, levels] of Object.entries(sides))
-    for (const [level, {path, name}] of levels.entries()) {
+    for (const [level, {path, kind, name}] of levels.entries()) {
       boxes.push(levelBox(side, level, path));
+      names.push(boxName(side, level, path, kind));
       if (level) parts.push(...await flowInto(side, level, path, sides, back));
       const sizes = sizesNow(flow.stages.get(name)), most = Math.max(...sizes, 1e-30);
       sizes.forEach((size, i) => {
@@ -49,27 +75,40 @@ async function showPicture() {
           class: back ? "pull" : "size"}));
       });
     }
-  const word = (side, level, i, text, dy) => {
-    const [x, y] = placeOfRow(side, level, i);
-    return drawn("text", {x, y: y + dy, "text-anchor": "middle"}, text);
-  };
-  parts.push(...marks, ...source.map((text, i) => word("encoder", 0, i, text, 24)),
-    ...input.map((text, i) => word("decoder", 0, i, text, 24)),
-    ...expected.map((text, i) => word("decoder", sides.decoder.length - 1, i, text, -22)));
-  const {width, height} = flow.picture;
-  $("flow-picture").setAttribute("viewBox", `0 0 ${width} ${height}`);
-  $("flow-picture").replaceChildren(...boxes, ...parts);
+  const {source, input, expected} = flow.facts, {width, height, font} = flow.picture;
+  const top = sides.decoder.length - 1;
+  const svg = $("flow-picture"), at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.style.fontSize = `${font}px`;
+  svg.style.minWidth = `${width * LETTERS / 26}px`;    // then it is moved sideways
+  svg.replaceChildren(...boxes, ...parts, ...names, ...marks,
+    ...source.map((text, i) => wordAt(placeOfRow("encoder", 0, i), text, 1)),
+    ...input.map((text, i) => wordAt(placeOfRow("decoder", 0, i), text, 1)),
+    ...expected.map((text, i) => wordAt(placeOfRow("decoder", top, i), text, -1)));
+  svg.querySelectorAll(".level")[at]?.focus();
+}
+
+const beginPicture = () => new ResizeObserver(() => {
+  const shown = $("flow-picture").clientWidth;
+  if (flow.facts && shown && shown !== flow.picture?.shown) inTurn(showPicture);
+}).observe($("flow-picture"));
+
+// A word below a row (down is 1) or above it (-1).
+function wordAt([x, row], text, down) {
+  const {upright, font} = flow.picture, y = row + (down > 0 ? LEVEL : -18);
+  return upright
+    ? drawn("text", {"text-anchor": down > 0 ? "end" : "start",
+      transform: `translate(${x + font / 3} ${y - 4}) rotate(-90)`}, text)
+    : drawn("text", {x, y: y + (down > 0 ? 8 : 0), "text-anchor": "middle"}, text);
 }
 
 // A sub-layer as a button: a click goes to its first step.
 function levelBox(side, level, path) {
-  const rows = side === "encoder" ? flow.facts.source.length : flow.facts.input.length;
   const [x, y] = placeOfRow(side, level, 0), chosen = pathOf(stepNow().name) === path;
   const box = drawn("g", {role: "button", tabindex: 0, "aria-label": placeName(path),
     class: chosen ? "level chosen" : "level"},
   drawn("title", {}, placeName(path)),
-  drawn("rect", {x: x - 22, y: level ? y - 7 : y - 10, width: rows * UNIT - 2,
-    height: level ? LEVEL - 6 : 40, rx: 5}));
+  drawn("rect", {x: x - 22, y: y - 8, width: rowsOf(side) * UNIT - 6, height: LEVEL - 6, rx: 5}));
   box.onclick = () => goToPart(path);
   box.onkeydown = event => {
     if (!["Enter", " "].includes(event.key)) return;
@@ -79,17 +118,26 @@ function levelBox(side, level, path) {
   return box;
 }
 
+// What it is, written on it.
+function boxName(side, level, path, kind) {
+  const [x, y] = placeOfRow(side, level, 0), room = rowsOf(side) * UNIT - 6;
+  const {font} = flow.picture, names = BOX_NAMES[kind];
+  const name = names.find(text => text.length * font * 0.54 < room - 8) || names[names.length - 1];
+  const chosen = pathOf(stepNow().name) === path;
+  return drawn("text", {x: x - 22 + room / 2, y: y + 19 + font / 2, "text-anchor": "middle",
+    class: chosen ? "box-name chosen" : "box-name", "aria-hidden": "true"}, name);
+}
+
 // What flows into a level: along the residual connections, and by attention.
 async function flowInto(side, level, path, sides, back) {
-  const rows = side === "encoder" ? flow.facts.source.length : flow.facts.input.length;
-  const tone = back ? "pull" : "way";
+  const rows = rowsOf(side), tone = back ? "pull" : "way";
   const line = ([x1, y1], [x2, y2], width, kind) => drawn("line", {x1, y1, x2, y2,
     class: kind, "stroke-width": width.toFixed(2)});
   const size = sizesNow(flow.stages.get(sides[side][level - 1].name));
   const most = Math.max(...size, 1e-30);
   const lines = upTo(rows).map(i => line(placeOfRow(side, level - 1, i),
     placeOfRow(side, level, i), 0.5 + 2.5 * size[i] / most, tone));
-  if (path.endsWith("feed_forward")) return lines;
+  if (!path.endsWith("attention")) return lines;
   const cross = path.endsWith("cross_attention"), top = sides.encoder.length - 1;
   const found = await matrixOf(path + ".weights");
   meanWeights(found, rows).forEach((row, i) => row.forEach((weight, j) => {

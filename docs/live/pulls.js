@@ -49,13 +49,17 @@ const PULLS = {
 
 // Back through a matrix: its row j.
 async function linearPull({d, user}, {i, j}) {
-  const tied = user === "output.logits" && viewer.info.tie === "yes";
+  const tied = isTied(user);
   const w = (await matrixOf(tied ? "target_embedding.weight" : tensorOf(user) + ".weight")).value;
   return d[i].map((x, p) => [x, tied ? w[p][j] : w[j][p]]);
 }
 
 // [{user, terms}, …] of a number; terms is null where no sum says it.
 async function pullsOn(place) {
+  if (isTensor(place.name)) {
+    const users = [...flow.stages.keys()].filter(user => parametersOf(user).includes(place.name));
+    return Promise.all(users.map(async user => ({user, terms: await learntTerms(user, place)})));
+  }
   const users = [...flow.stages.values()].filter(({from, other, pulls}) =>
     pulls && (from === place.name || other === place.name));
   return Promise.all(users.map(async ({name: user}) => {
@@ -80,6 +84,7 @@ async function gradientText(place, gradient) {
   if (place.name === "output.logits") return lossPull(place, own);
   if (pulls.some(({terms}) => !terms)) return `Its gradient: ${own}`;
   const [{user, terms}] = pulls;
+  if (pulls.length === 1 && !terms.length) return "Its gradient: 0, since no token has used it";
   if (pulls.length === 1)
     return `Its gradient, from ${kindOf(user)}: ${written(terms)} = ${own}`;
   return `Its gradient, a sum: ${pulls.map(pull => `${exact(total(pull.terms))} from ` +

@@ -3,24 +3,26 @@
 // What each stage is: forward, what happens, as a sentence and as a formula, and
 // the line that does it; then the same of its gradient.
 const STAGES = {
-  embedding: {tone: "value", title: "words become vectors",
-    says: "Each token is a row of a table that is learned. Before the first layer this row is " +
-      "all that the model knows of a word.",
+  token: {tone: "value"},
+  encoding: {tone: "value"},
+  embedding: {tone: "value", title: "words become vectors", shows: ["token"],
+    says: "Each token has a row of a table that is learned: its embedding, all that the model " +
+      "knows of a word before the first layer. It is multiplied by √D, D being the number of columns.",
     target: {says: "The decoder reads the translation one place later, after <start>: each row " +
-      "must say the word after its own."},
-    formula: "x = √D · table[token]", of: "{{link embedding_forward}}",
+      "must say the word after its own. It has a table of its own."},
+    formula: "embedding = √D · token embedding", of: "{{link embedding_forward}}",
     lines: ["{{line embedding_forward: scale * from[j]}}"],
     back: "What arrives is added to the token's row of the table: so the word itself learns.",
-    backFormula: "dtable[token] += √D · dx", backOf: "{{link embedding_backward}}",
+    backFormula: "dtable[token] += √D · dembedding", backOf: "{{link embedding_backward}}",
     backLines: ["{{line embedding_backward: to[j] += scale}}"]},
-  positions: {tone: "value", title: "plus where they stand",
+  positions: {tone: "value", title: "plus where they stand", shows: ["embedding", "encoding"],
     says: "Attention does not know the order of its tokens, so a pattern that stands for the " +
-      "position is added.",
-    formula: "x = embedding + positions", of: "{{link embedding_forward}}",
+      "position, the positional encoding, is added. The sum is the input of the first layer.",
+    formula: "input = embedding + positional encoding", of: "{{link embedding_forward}}",
     lines: ["{{line embedding_forward: row(positions, i % T)[j]}}"],
     back: "The gradient of the first layer's input is the sum of what its query, key, value and " +
       "residual connection send back.",
-    backFormula: "dx = dq Wqᵀ + dk Wkᵀ + dv Wvᵀ + dresidual", backOf: "{{link linear_backward}}",
+    backFormula: "dinput = dq Wqᵀ + dk Wkᵀ + dv Wvᵀ + dresidual", backOf: "{{link linear_backward}}",
     backLines: ["{{line linear_backward: matmul_add(dx, dy}}",
       "{{line residual_leave_backward: add(dx, dy)}}"]},
   k: {tone: "key", title: "keys",
@@ -92,7 +94,7 @@ const STAGES = {
   residual: {tone: "value", title: "the residual connection",
     says: "What the sub-layer has found is added to what it was given, so nothing is lost on " +
       "the way.",
-    formula: "residual = x + what was found", of: "{{link residual_leave}}",
+    formula: "residual = what came in + what was found", of: "{{link residual_leave}}",
     lines: ["{{line residual_leave: add(y, x)}}"],
     back: "Shifting or stretching a whole row does not change n, so these two parts of the " +
       "gradient are taken out: its mean, and its part along n.",
@@ -101,7 +103,7 @@ const STAGES = {
     backLines: ["{{line norm_backward: to[j] += rstd}}"]},
   n: {tone: "value", title: "the norm: mean and deviation taken out", shows: ["mean", "rstd"],
     says: "Each row gets the mean 0 and the deviation 1: rstd is 1 / deviation.",
-    formula: "n = (x − mean) · rstd", of: "{{link norm_forward}}",
+    formula: "n = (row − its mean) · rstd", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: real mean}}", "{{line norm_forward: real rstd}}"],
     back: "n was multiplied by the gain, so its gradient is, too.",
     backFormula: "dn = dy · gain", backOf: "{{link norm_backward}}",
@@ -117,7 +119,7 @@ const STAGES = {
       "{{line residual_leave_backward: add(dx, dy)}}"]},
   inner: {tone: "value", title: "feed-forward: widen",
     says: "Each token by itself: its vector is multiplied into a wider one, of d_ff numbers.",
-    formula: "inner = x W1 + b1",
+    formula: "inner = x W1 + b1, x: what came in",
     of: "{{link ffn_forward}}", lines: ["{{line ffn_forward: s->inner = linear_forward}}"],
     back: "Where the activation gave 0, nothing comes back.",
     backFormula: "dinner = dactive, where inner > 0", backOf: "{{link activation_backward}}",

@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -394,6 +395,41 @@ def test_compared(browser):
           live.text("#legend-before"))
 
 
+def test_beside(browser):
+    """Two trainings at once, of the same seed, which differ in one thing."""
+    def losses(state):
+        live = Live(browser, f"#step=60{state}")
+        live.ready() and live.trained(60)
+        second = live.run("current.second && current.second.rows.map(row => row[1])")
+        return live, live.losses(60), second
+    alone, mask, pre = (losses(state)[1] for state in ("", "&break=mask", "&norm=pre"))
+    for state, first, second in (("&beside=mask", alone, mask),
+                                 ("&beside=norm-pre", alone, pre),
+                                 ("&break=mask&beside=mask", mask, alone)):
+        live, *both = losses(state)
+        claim(both == [first, second],
+              f"{state}: both losses are those of a training alone, bit for bit",
+              [(a[-1], b[-1]) for a, b in zip(both, (first, second))])
+    said = live.run("[...document.querySelectorAll('.legend > span, #samples-title ~ * th')]"
+                    ".filter(one => !one.hidden).map(one => one.textContent)")
+    claim("loss of the second, not: No causal mask in training" in said
+          and live.run("document.querySelectorAll('#curve .second-loss').length") == 1,
+          "one picture has both, and says what the second is", said)
+    live.click("#start")
+    live.until("current.steps > 90")
+    live.click("#pause")
+    live.until("!current.running")
+    claim(live.run("current.steps === current.second.steps"), "both pause at the same step")
+    live.run("(async () => { for (let n = 2 ** 30; n > 1000; n /= 2)"
+             " for (let i = 0; i < 4; i++)"
+             " await current.second.engine.call('malloc', n); })()")
+    steps = live.run("current.steps")
+    live.click("#step")
+    claim(live.message("The second training has ended at step")
+          and live.trained(steps + 1) and not live.run("current.ended"),
+          "a second one that fails ends alone", live.text("#message"))
+
+
 def test_focus(browser):
     """A button that has been pressed keeps the focus."""
     live = Live(browser)
@@ -465,7 +501,7 @@ def test_state(browser):
 
 def test_strange_addresses(browser):
     """The address may say anything: what makes no sense is left out."""
-    for state in ("#task=constructor", "#kind=constructor", "#edits=scale,0,0",
+    for state in ("#task=constructor", "#kind=constructor", "#beside=constructor", "#edits=scale,0,0",
                   "#edits=toString,0,0,1;q,0,0,1e999;weights,0,0,2", "#step=0.5",
                   "#tab=train&stage=constructor&way=toString&changes=" + "y" * 99
                   + ".q,0,0,1;constructor,0,0,1;output.loss,0,0,1;output.bias,0,0,"):
@@ -951,6 +987,97 @@ def test_flow_changes(browser):
                      "'This sentence is empty'", 10), "an empty sentence is refused")
 
 
+def test_boxes(browser):
+    """The picture says what each box is."""
+    live = sentence(browser)
+    names = """[...document.querySelectorAll('.box-name')].map(name => name.textContent)"""
+    layer = ["self-attention, add & norm", "feed-forward, add & norm"]
+    both = ["embedding + positions", *2 * layer, "embedding + positions",
+            *2 * [layer[0], "cross-attention, add & norm", layer[1]], "linear, softmax"]
+    claim(live.run(names) == both, "each box of the picture has its name on it",
+          live.run(names))
+    for width, height, text, least in ((1366, 768, "the red car is fast", 9),
+                                       (390, 844, "the red car is fast", 9),
+                                       (390, 844, "it is", 9)):
+        live.resize(width, height)
+        live.choose("#flow-source", text)
+        live.until(f"flow.facts.source.length === {len(text.split()) + 1}", 10)
+        time.sleep(0.5)
+        wrong = live.run("""[...document.querySelectorAll('.level')].map((box, n) => {
+            const name = document.querySelectorAll('.box-name')[n].getBoundingClientRect();
+            const frame = box.querySelector('rect').getBoundingClientRect();
+            return [name.height, name.left >= frame.left && name.right <= frame.right
+              && name.top >= frame.top && name.bottom <= frame.bottom + 1]; })
+            .filter(([size, inside]) => !inside || size < """ + str(least) + ")")
+        claim(not wrong, f"at {width} pixels, “{text}”: all stand in their boxes, and "
+              "can be read", wrong)
+
+
+def test_positions_row(browser):
+    """The embedding, the positional encoding, and their sum, each by its name."""
+    live = sentence(browser, "#stage=source.positions")
+    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
+                     ".map(name => name.textContent)")
+    claim(shown == ["embedding", "positional encoding", "input"],
+          "embedding, positional encoding and their sum stand one below the other", shown)
+    token, embedding, encoding, positions = (
+        live.run(f"matrixOf('target.{kind}').then(m => m.value)")
+        for kind in ("token", "embedding", "encoding", "positions"))
+    rows, columns = range(len(token)), range(len(token[0]))
+    claim(all(near(embedding[i][j], 8 * token[i][j])
+              and near(positions[i][j], embedding[i][j] + encoding[i][j])
+              and near(encoding[i][j], (math.cos if j % 2 else math.sin)(
+                  i / 10000 ** ((j - j % 2) / 64))) for i in rows for j in columns),
+          "they are √64 times the token's row, sines and cosines, and the sum")
+
+
+def test_learns(browser):
+    """The way back reaches the parameters, all of them."""
+    live = sentence(browser, "#way=backward&stage=decoder.0.cross_attention.q&target="
+                    + OTHER.replace(" ", "+"))
+    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
+                     ".map(name => name.textContent)")
+    claim(shown == ["q", "dq", "query.weight", "dquery.weight", "query.bias",
+                    "dquery.bias"],
+          "below dq stand its parameters and their gradients", shown)
+    reached = live.run("""[...new Set(flow.steps.filter(step => step.way === 'backward')
+        .flatMap(step => parametersOf(step.name)))].sort()""")
+    claim(reached == sorted(live.run("flow.facts.tensors.map(([name]) => name)")),
+          "on the way back each tensor has its step", reached)
+    wrong = live.run("""(async () => {
+        const wrong = [];
+        for (const [name] of flow.facts.tensors) {
+          const {gradient} = await matrixOf(name), {rows, columns} = largest(gradient);
+          const place = {name, i: rows[rows.length - 1], j: columns[1]};
+          const own = gradient[place.i][place.j];
+          const sent = (await pullsOn(place)).reduce((sum, pull) => sum + total(pull.terms), 0);
+          if (Math.abs(own - sent) > 1e-6 * Math.abs(own) + 1e-10) wrong.push([name, own, sent]);
+        }
+        return wrong; })()""")
+    claim(not wrong, "the sums that are written out for a parameter give its gradient",
+          wrong)
+    live.run("document.querySelector('#flow-matrices [data-name$=weight] td[tabindex]')"
+             ".focus()")
+    live.until("!document.querySelector('#flow-number').hidden", 10)
+    live.click("#flow-check")
+    claim(live.until("document.querySelector('#flow-slope-says').textContent"
+                     ".endsWith('they agree.')", 20),
+          "there the finite difference of a weight can be had", live.text("#flow-slope-says"))
+
+
+def test_signs(browser):
+    """Negative numbers have a colour of their own."""
+    live = sentence(browser, "#stage=decoder.1.cross_attention.scores")
+    cells = live.run("""[...document.querySelectorAll('#flow-matrices td')].filter(
+        cell => cell.place).map(cell => [Number(cell.title) < 0,
+          cell.classList.contains('negative'), getComputedStyle(cell).backgroundColor])""")
+    claim(all(less == marked for less, marked, _ in cells)
+          and {True, False} == {less for less, _, _ in cells}
+          and not {colour for less, _, colour in cells if less}
+          & {colour for less, _, colour in cells if not less},
+          "no negative number has the colour of a positive one", cells[:6])
+
+
 def test_links(browser):
     """The links of the book to a state of the page."""
     live = sentence(browser)
@@ -962,6 +1089,7 @@ def test_links(browser):
              re.findall(r"\(live\.html#(.*?)\)", text) + panels]
     values = {"tab": {"train", "look", "head"}, "task": set(live.run("Object.keys(TASKS)")),
               "break": set(live.run("Object.keys(BREAKS)")),
+              "beside": set(live.run("[...differences().keys()]")),
               "hide": set(live.run("[...document.querySelectorAll('[data-part]')]"
                                    ".map(part => part.dataset.part)")),
               "kind": set(live.run("Object.keys(KINDS)")),
@@ -980,7 +1108,7 @@ def test_links(browser):
 def test_panel(browser):
     """What a chapter of the book shows of this page."""
     live = sentence(browser, "#stage=decoder.1.cross_attention.weights&flow-head=2&panel")
-    shown = live.run("[...document.querySelectorAll('header, h1, footer a, #flow-source,"
+    shown = live.run("[...document.querySelectorAll('header, footer a, #flow-source,"
                      "#flow-matrices')].filter(one => one.getClientRects().length)"
                      ".map(one => one.id)")
     claim(shown == ["flow-matrices", "whole"],
@@ -989,6 +1117,125 @@ def test_panel(browser):
                    ".map(cell => cell.textContent)")
     claim(any(text.startswith("0.72") for text in car),
           "chapter 2's begins with the weights of the text: 0.72 for car", car[:30])
+
+
+def test_words_in_motion(browser):
+    """What is typed while it plays; another view; and the way back to the page."""
+    live = sentence(browser)
+    live.click("#flow-play")
+    live.choose("#flow-source", "the red")
+    claim(live.until("flow.at > 1 && flow.facts.source.length === 3", 20)
+          and live.run("flow.timer !== 0"), "words may change while it plays")
+    live.choose("#flow-source", "")
+    claim(live.until("flow.timer === 0", 10), "where there are none, it stops")
+    for text in ("zzz qqq", "the small cat is happy"):
+        live.choose("#flow-source", text)
+    live.click("#flow-play")
+    at = live.run("flow.at")
+    claim(live.until(f"flow.at > {at} && flow.facts.source.length === 6", 20)
+          and live.text("#message") == live.text("#flow-wrong") == "",
+          "and plays on with others", live.text("#message"))
+    live.click("#tab-train")
+    claim(not live.run("flow.timer"), "it pauses when another view is chosen")
+    live.click("#step")
+    live.trained(1)
+    live.click("#tab-flow")
+    again = sentence(browser, address(live))
+    claim(again.run("!document.querySelector('#flow').hidden && "
+                    "flow.facts.source[1] === 'small'"),
+          "the address leads back to the view, a training or not", address(live))
+
+
+def test_nonsense(browser):
+    """Fields for numbers, and what is no number."""
+    live = sentence(browser, "#stage=encoder.0.self_attention.q")
+    loss = live.run("flow.computed.loss")
+    live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
+    live.until("!document.querySelector('#flow-number').hidden", 10)
+    for typed in ("", "1e", "-"):
+        live.run("document.querySelector('#flow-change').focus()")
+        live.send("Input.insertText", text=typed)
+        live.run("document.querySelector('#flow-next').focus()")
+    live.until("document.querySelector('#flow-change').value !== ''", 5)
+    claim(live.run("flow.edits.size") == 0 and live.run("flow.computed.loss") == loss
+          and live.run("Number(document.querySelector('#flow-change').value)"
+                       " === flow.cache.get(flow.chosen.name).value[0][0]"),
+          "what is no number changes nothing, and the number stands there again",
+          live.run("document.querySelector('#flow-change').value"))
+    live.choose("#flow-change", "-1e308")
+    live.until("flow.edits.size === 1", 10)
+    claim(live.text("#message") == "" and "loss is" in live.text("#flow-loss"),
+          "an enormous number is taken", live.text("#flow-loss"))
+    go_to(live, "adam", "adam")
+    live.until("document.querySelector('#flow-row').value !== ''", 10)
+    for row in ("-3", "2.5", "64", ""):
+        live.choose("#flow-row", row)
+        claim(live.until("document.querySelector('#flow-parameter-says').textContent"
+                         " === 'This tensor has rows from 0 to 63 and columns from 0 to 63.'",
+                         10) and live.is_off("#flow-take-step")
+              and live.run("document.querySelector('#flow-row').value") == row,
+              f"a row “{row}” is none", live.text("#flow-parameter-says"))
+
+
+def test_keeps_focus(browser):
+    """Who uses the keyboard stays where he is."""
+    live = sentence(browser, "#stage=decoder.0.self_attention.weights")
+    live.run("document.querySelector('#flow-matrices [data-name$=mask] td[tabindex]').focus()")
+    live.press("ArrowRight", 39)
+    live.press("Enter", 13, text="\r")
+    live.until("flow.edits.size === 1 && flow.cache.has('output.probabilities')", 10)
+    live.until("document.querySelector('.changed')", 10)
+    claim(live.run("document.activeElement.place?.j") == 1,
+          "after a cell of the mask is turned, the focus is on it",
+          live.run("document.activeElement.outerHTML.slice(0, 200)"))
+    at = live.run("flow.at")
+    live.run("document.querySelector('.level').focus()")
+    for more in (1, 2):
+        live.press("ArrowRight", 39)
+        claim(live.until(f"flow.at === {at + more}", 10)
+              and live.until("document.activeElement.matches('.level')", 10),
+              "an arrow goes on from a box of the picture, and the focus stays",
+              live.run("flow.at"))
+
+
+def axe_source():
+    """The accessibility checker, from npm, in the version that docs/write has."""
+    wanted = json.loads((build.ROOT / "docs" / "write" / "package.json").read_text())
+    version = wanted["devDependencies"]["axe-core"]
+    file = build.BUILD / f"axe-core-{version}.tgz"
+    if not file.exists():
+        subprocess.run(["npm", "pack", "--silent", f"axe-core@{version}"],
+                       cwd=build.BUILD, check=True, stdout=subprocess.DEVNULL)
+    with tarfile.open(file) as package:
+        return package.extractfile("package/axe.min.js").read().decode()
+
+
+def test_for_everybody(browser):
+    """In all sizes, light and dark: nothing sticks out, and axe finds nothing."""
+    axe, target = axe_source(), "target=" + OTHER.replace(" ", "+")
+    for state in ("", "#stage=source.positions", "#way=adam",
+                  f"#way=backward&stage=decoder.1.cross_attention.q&{target}",
+                  f"#way=backward&stage=output.logits&{target}", "#stage=output.loss&panel",
+                  "#beside=mask&step=20", "#tab=look", "#tab=head"):
+        live = Live(browser, state)
+        live.ready()
+        live.until("current?.steps >= 20 && !current.running" if "step=20" in state
+                   else SETTLED if "tab" in state else SHOWN)
+        live.run(axe + "; 1")
+        found = {}
+        for *size, scheme in ((1366, 768, "light"), (390, 844, "dark"), (320, 568, "light")):
+            live.resize(*size)
+            live.prefer(prefers_color_scheme=scheme)
+            time.sleep(0.3)
+            faults = live.run(
+                "axe.run(document, {resultTypes: ['violations']}).then(found => "
+                "found.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3)"
+                ".map(n => n.target + ' ' + n.failureSummary).join(' | ')))")
+            wide = live.run("document.documentElement.scrollWidth")
+            if faults or wide > size[0]:
+                found[size[0]] = wide, faults
+        claim(not found, f"{state or 'as it opens'}: axe finds nothing, and nothing "
+              "sticks out, in three sizes, light and dark", found)
 
 
 def test_lacking(browser):
@@ -1047,7 +1294,7 @@ def main():
             test(live)
         for test in (test_links, test_few_pairs, test_pairs_twice, test_at_a_glance,
                      test_pasted, test_no_command, test_model_follows,
-                     test_refused, test_compared, test_focus):
+                     test_refused, test_compared, test_beside, test_focus):
             test(browser)
         test_state(browser)
         test_strange_addresses(browser)
@@ -1057,8 +1304,12 @@ def main():
         test_flow(browser)
         test_flow_numbers(browser)
         test_flow_single(browser)
+        for test in (test_boxes, test_positions_row, test_learns, test_signs):
+            test(browser)
         test_flow_changes(browser)
-        test_panel(browser)
+        for test in (test_words_in_motion, test_nonsense, test_keeps_focus,
+                     test_for_everybody, test_panel):
+            test(browser)
         test_lacking(browser)
         test_quiet(browser)
     print(f"{counts[True]} passed, {counts[False]} failed")

@@ -113,11 +113,11 @@ function fillOptions() {
   showOptions();
 }
 
-// The options as one writes them in a terminal.
-function optionsNow() {
+// The options as one writes them in a terminal; some may be others.
+function optionsNow(others = {}) {
   const words = [];
   for (const {name, type, initial} of options) {
-    const value = valueOf(name);
+    const value = others[name] ?? valueOf(name);
     if (type === "flag" ? value === "yes" : value && value !== initial)
       words.push("--" + name, ...(type === "flag" ? [] : [value]));
   }
@@ -132,7 +132,7 @@ function files(folder = "") {
     : [`${folder}${task}.train.tsv`, "--valid", `${folder}${task}.valid.tsv`];
 }
 
-const argumentsNow = () => ["train", ...files(), ...optionsNow()].join("\n");
+const argumentsNow = others => ["train", ...files(), ...optionsNow(others)].join("\n");
 
 // The command that does the same in a terminal, and what one must know of it.
 function showCommand() {
@@ -163,6 +163,7 @@ function showOptions() {
   $("settings-now").textContent =
     FIRST.filter(name => valueOf(name)).map(name => `${name} ${valueOf(name)}`).join(", ");
   showCommand();
+  fillBeside();
   quietly(showPair());
   $("changed").hidden = !current || current.steps === 0
     || current.isChosen();
@@ -173,10 +174,12 @@ function showOptions() {
 // ---------------------------------------------------------------- a training
 
 class Training {
-  constructor() {
-    this.arguments = argumentsNow();
-    this.broken = brokenNow();
+  constructor(difference = NO_DIFFERENCE) {
+    this.arguments = argumentsNow(difference.options);
+    this.broken = brokenNow() ^ difference.bit;
     this.breaks = chosenBreaks();
+    this.difference = difference;
+    this.second = null;   // the Training beside it
     this.task = $("task").value;
     this.pairs = pairs;
     this.engine = new Engine(program);
@@ -189,6 +192,7 @@ class Training {
   // Is it what the fields say now?
   isChosen() {
     return this.arguments === argumentsNow() && this.broken === brokenNow()
+      && (this.second?.difference.name ?? "") === differenceNow().name
       && (this.task !== "own" || this.pairs.length === pairs.length
         && this.pairs.every((byte, i) => byte === pairs[i]));
   }
@@ -233,6 +237,15 @@ class Training {
     if (this.steps === next) await this.lookBack();
   }
 
+  // This training, and the one beside it as long as there is one.
+  get both() {
+    return [this, this.second].filter(one => one && !one.ended);
+  }
+
+  end() {
+    for (const one of this.both) one.engine.end();
+  }
+
   // Seconds a step and tokens a second, of the last second or so.
   noteSpeed(rows, seconds) {
     const tokens = rows.reduce((sum, row) => sum + row[5], 0);
@@ -259,14 +272,15 @@ function refusal({message}) {
 async function newTraining() {
   if (beginning) return false;
   const training = new Training();
+  if ($("beside").value) training.second = new Training(differenceNow());
   beginning = true;
   if (current) current.stopping = true;
   showButtons();
   report("");
   try {
-    await training.begin();
+    await Promise.all(training.both.map(one => one.begin()));
   } catch (error) {
-    training.engine.end();
+    training.end();
     refused = true;
     report(refusal(error));
     return false;
@@ -287,7 +301,7 @@ async function newTraining() {
 function replaceBy(training) {
   const old = current;
   if (old) {
-    old.engine.end();
+    old.end();
     for (const point of old.points) point.model = null;
     if (old.steps > 1 && !old.breaks.length) healthy = old;
   }
@@ -313,17 +327,19 @@ async function run(steps) {
   try {
     const until = Math.min(training.steps + steps, training.facts.steps);
     while (!training.stopping && training.steps < until) {
-      await training.go(until);
+      await goTogether(training, until);
       if (training !== current) return;
       showAll(training.last.step === training.steps);
     }
-    if (training.last.step < training.steps) await training.lookBack();
+    await together(training, async one => {
+      if (one.last.step < one.steps) await one.lookBack();
+    });
     if (training.steps === training.facts.steps)
       report(`All ${training.steps} steps are done. Now look inside the model, or press Again ` +
         "to go back to step 0, with what you have changed.", false);
   } catch (error) {
     if (training !== current) return;
-    training.engine.end();
+    training.end();
     training.ended = true;
     report(`The training has ended at step ${training.steps}: ${error.message}`);
   }
@@ -385,64 +401,12 @@ function showPoint() {
     ? "What it says to pairs that it has not seen"
     : "What it says to pairs that it has seen: five are needed to hold one out";
   $("exact-title").textContent = (unseen ? "Unseen" : "Seen") + " pairs right";
-  $("samples").replaceChildren(...point.samples.map(s => make("tr", {},
+  $("samples").replaceChildren(...point.samples.map((s, n) => make("tr", {},
     make("td", {}, s.source), make("td", {}, s.said || NOTHING),
-    make("td", {}, s.right ? "✓" : "should be: " + s.expected))));
+    make("td", {}, s.right ? "✓" : "should be: " + s.expected), ...secondSays(point, n))));
+  showSecond(point);
   drawCurve();
   if (point.model) quietly(offerTrained(point));
-}
-
-// The mean of each loss with those around it.
-function smooth(rows) {
-  const reach = Math.ceil(rows.length / 100);
-  return rows.map((row, i) => {
-    const near = rows.slice(Math.max(0, i - reach), i + reach + 1);
-    return [row[0], near.reduce((sum, r) => sum + r[1], 0) / near.length];
-  });
-}
-
-// Draws the loss of each step, that on unseen pairs, and the learning rate.
-function drawCurve() {
-  const W = 640, H = 260, LEFT = 34, RIGHT = 8, TOP = 8, BOTTOM = 24;
-  const {rows, points, facts} = current;
-  const shown = before ? [current, before] : [current];
-  const first = Math.max(1, ...shown.map(t => t.points[0].loss || 0));
-  const most = Math.max(...smooth(rows).map(p => p[1]), ...points.map(p => p.loss));
-  const high = Math.ceil(Math.min(2 * first, Math.max(first + 0.2, most)));
-  const peak = Math.max(1e-9, ...rows.map(row => row[3]));
-  const x = step => (LEFT + (W - LEFT - RIGHT) * step / facts.steps).toFixed(1);
-  const y = share =>
-    (H - BOTTOM - (H - TOP - BOTTOM) * Math.min(1, share)).toFixed(1);
-  const line = (list, name) => drawn("polyline", {class: name,
-    points: list.filter(p => p[1] !== null && p[0] <= facts.steps)
-      .map(p => `${x(p[0])},${y(p[1])}`).join(" ")});
-  const losses = (list, name) => line(list.map(p => [p[0], p[1] / high]), name);
-  const label = (text, place) => drawn("text", place, text);
-  const parts = [];
-  for (let loss = 0; loss <= high; loss++)
-    parts.push(drawn("line", {class: "grid", x1: LEFT, x2: W - RIGHT,
-      y1: y(loss / high), y2: y(loss / high)}),
-    label(loss, {x: LEFT - 6, y: Number(y(loss / high)) + 4, "text-anchor": "end"}));
-  for (let k = 0; k <= 4; k++)
-    parts.push(label(Math.round(facts.steps * k / 4), {x: x(facts.steps * k / 4),
-      y: H - 6, "text-anchor": k === 4 ? "end" : "middle"}));
-  if (before) parts.push(losses(smooth(before.rows), "before"));
-  const chosen = points[$("timeline").value] || points[0];
-  parts.push(line(rows.map(row => [row[0], row[3] / peak]), "rate"),
-    losses(rows, "each"), losses(smooth(rows), "loss"),
-    losses(points.map(p => [p.step, p.loss]), "held-out"),
-    drawn("line", {class: "chosen", x1: x(chosen.step), x2: x(chosen.step),
-      y1: TOP, y2: H - BOTTOM}));
-  $("curve").replaceChildren(...parts);
-  $("curve").setAttribute("aria-label", `The loss at step ${current.steps} of ` +
-    `${facts.steps} is ${$("loss").textContent}, on unseen pairs ` +
-    `${$("held-out").textContent}.`);
-  $("legend-rate").textContent = rows.length
-    ? `learning rate, up to ${peak.toPrecision(2)}` : "learning rate";
-  $("legend-before").hidden = !before;
-  if (before)
-    $("legend-before").textContent = "loss of an earlier training: " +
-      (before.breaks.map(name => BREAKS[name].name).join("; ") || "nothing broken");
 }
 
 // ---------------------------------------------------------------- begin
@@ -505,9 +469,14 @@ function beginFields() {
     remember("pairs", "");
     showOptions();
   };
+  $("beside").onchange = () => {
+    remember("beside", $("beside").value);
+    showOptions();
+  };
   $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
   $("break").open = state.has("break");
   fillOptions();
+  chooseBeside(state.get("beside"));
 }
 
 async function beginTraining() {

@@ -1,0 +1,85 @@
+// The parameters of a step of One sentence, and their gradients.
+
+const MOST_OF_A_TENSOR = {rows: 8, columns: 6};    // that are shown
+
+const isTensor = name => flow.facts.tensors.some(([tensor]) => tensor === name);
+const isTied = name => name === "output.logits" && viewer.info.tie === "yes";
+
+// The tensors that a stage is computed with.
+function parametersOf(name) {
+  const path = pathOf(name), kind = kindOf(name);
+  const norm = path.includes(".") ? `${path}_norm` : `${path}.norm`;
+  const all = isTied(name) ? ["target_embedding.weight", "output.bias"]
+    : kind === "norm" ? [`${norm}.gain`, `${norm}.bias`]
+      : kind === "embedding" ? [`${path}_embedding.weight`]
+        : kind === "positions" ? [`${path}_positions.weight`]
+          : [`${tensorOf(name)}.weight`, `${tensorOf(name)}.bias`];
+  return all.filter(isTensor);
+}
+
+// How a tensor's gradient comes from the step's: as a formula, and the lines that
+// do it.
+const LEARNS = {
+  norm: {formula: "dgain = Σ dnorm · n, dbias = Σ dnorm, over the rows",
+    lines: ["{{line norm_backward: add_column_sums(dw->gain}}",
+      "{{line norm_backward: add_column_sums(dw->bias}}"]},
+  embedding: {formula: "dtable[token] += √D · dembedding: a token that does not occur learns nothing",
+    lines: ["{{line embedding_backward: to[j] += scale}}"]},
+  positions: {formula: "dpositions = dinput",
+    lines: ["{{line embedding_backward: row(dpositions, i}}"]},
+  linear: {formula: "dW = xᵀ d, db = Σ d over the rows; d: the gradient above, x: what W was given",
+    lines: ["{{line linear_backward: matmul_add(dw->weight}}",
+      "{{line linear_backward: add_column_sums(dw->bias}}"]},
+};
+
+// What is shown of them, below the gradient of the step itself.
+function learnt(name) {
+  const tensors = parametersOf(name), {formula, lines} = LEARNS[kindOf(name)] || LEARNS.linear;
+  if (!tensors.length) return [];
+  return [make("div", {className: "learnt"},
+    make("h4", {}, "The gradient reaches the parameters"),
+    make("p", {className: "formula"}, formula),
+    make("p", {}, ...lines.map(line => make("code", {}, line)))),
+  ...tensors.flatMap(tensorTables)];
+}
+
+// The rows and columns with the largest gradients, in their order.
+function largest(gradient) {
+  const size = list => Math.max(...list.map(Math.abs));
+  const first = (sizes, most) => upTo(sizes.length)
+    .sort((a, b) => sizes[b] - sizes[a]).slice(0, most).sort((a, b) => a - b);
+  const rows = first(gradient.map(size), MOST_OF_A_TENSOR.rows);
+  const sizes = upTo(gradient[0].length).map(j => size(rows.map(i => gradient[i][j])));
+  return {rows, columns: first(sizes, MOST_OF_A_TENSOR.columns)};
+}
+
+// Value and gradient of a tensor, side by side.
+function tensorTables(name) {
+  const {value, gradient} = flow.cache.get(name), {rows, columns} = largest(gradient);
+  const words = {source_embedding: flow.facts.source_words,
+    target_embedding: flow.facts.target_words}[pathOf(name)];
+  const all = [value.length, value[0].length];
+  const part = rows.length < all[0] || columns.length < all[1]
+    ? "; where the gradient is largest" : "";
+  const label = name.split(".").slice(-2).join(".");
+  return [["", value, "weight"], ["d", gradient, "gradient"]].map(([d, matrix, tone]) =>
+    numberTable(name, matrix, {label: d + label, note: `(${all})${part}`, tone, rows, columns,
+      rowNames: i => words ? words[i] : all[0] > 1 ? String(i) : kindOf(name),
+      columnNames: name.startsWith("output.") ? flow.facts.target_words : null}));
+}
+
+// The terms whose sum is what this stage sends to one of its parameters.
+async function learntTerms(user, {name, i, j}) {
+  const kind = kindOf(user), d = (await matrixOf(user)).gradient;
+  const {from} = flow.stages.get(user), x = from ? (await matrixOf(from)).value : null;
+  if (kind === "embedding") {
+    const side = user.split(".")[0];
+    const tokens = side === "source" ? flow.facts.source : flow.facts.input;
+    const word = flow.facts[side + "_words"][i], root = Math.sqrt(sizeOf("d-model"));
+    return upTo(d.length).filter(t => tokens[t] === word).map(t => [root, d[t][j]]);
+  }
+  if (kind === "positions") return i < d.length ? [[d[i][j], 1]] : [];
+  if (kindOf(name) === "bias") return d.map(row => [row[j], 1]);
+  if (kindOf(name) === "gain") return d.map((row, t) => [x[t][j], row[j]]);
+  return d.map((row, t) => isTied(user) ? [x[t][j], row[i]] : [x[t][i], row[j]]);
+}
