@@ -15,6 +15,8 @@
 #   make live         the page that trains in a browser: docs/live.html
 #   make write        the page that compiles and grades in a browser:
 #                     build/site/write.html; needs npm, node, pandoc
+#   make release      what is published of a version: build/release; TAG=v2.0
+#                     fails unless the version is 2.0; needs chromium, git
 #   make docs-runs    train anew for the walkthrough's pictures, and what happens
 #                     when a line is broken (minutes)
 #
@@ -59,7 +61,7 @@
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
 VARIABLES = PORTABLE N SRC JSON FORCE SHOW STATUS SHORT NAMES THREADS DATA TEST \
-    DIR SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT \
+    DIR SAMPLE SEED CSV ALL JOBS TAG TORCH NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT \
     KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
@@ -238,6 +240,16 @@ write:
 	$(call need,node,nodejs)
 	$(call need,pandoc,pandoc)
 	python3 docs/write/build.py
+
+# What is published. Some minutes, and begun only if it may be published.
+.PHONY: release
+release: build/docs/transformer
+	$(call need,git,git)
+	$(call need,chromium,chromium)
+	python3 docs/release/build.py --check $(TAG)
+	$(MAKE) site
+	$(MAKE) write
+	python3 docs/release/build.py $(TAG)
 
 build/docs/transformer: transformer.c
 	$(call need,$(CC),gcc)

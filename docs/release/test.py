@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Tests what makes a release, without making one: archives, the version, the manual
+page. `make site` has been made.
+
+    python3 docs/release/test.py
+
+The last line is "N passed, N failed".
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import build
+import manual
+from build import ROOT
+
+WORK = ROOT / "build" / "release-parts" / "test"
+counts = {True: 0, False: 0}
+
+
+def claim(holds, text, found=""):
+    counts[bool(holds)] += 1
+    print(("ok   " if holds else "FAIL ") + text, flush=True)
+    if not holds:
+        print("     |", str(found)[:1500].replace("\n", "\n     | "))
+
+
+def run(*argv, cwd=None):
+    done = subprocess.run(argv, cwd=cwd, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+# ---------------------------------------------------------------- archives
+
+def a_repository():
+    """The project's texts, committed; what is built stays out by .gitignore."""
+    first = WORK / "first"
+    shutil.copytree(ROOT, first, ignore=lambda folder, names: [
+        name for name in names if name in (".git", "build", "out", "exercises")
+        and folder == str(ROOT)])
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for argv in (["git", "init", "-q", "."], ["git", "add", "-A"],
+                 [*git, "commit", "-qm", "all"]):
+        status, said = run(*argv, cwd=first)
+        if status:
+            sys.exit(said)
+    return first
+
+
+def clones(first):
+    """Two of them, as different as users are: another mask, another setting of Git."""
+    before = os.umask(0o022)
+    run("git", "clone", "-q", str(first), str(WORK / "one"))
+    os.umask(0o077)
+    run("git", "clone", "-q", "-c", "core.autocrlf=true", "-c", "core.eol=crlf",
+        "-c", "tar.umask=0077", str(first), str(WORK / "two"))
+    os.umask(before)
+    return WORK / "one", WORK / "two"
+
+
+def archives():
+    made = []
+    for number, clone in enumerate(clones(a_repository())):
+        made.append(WORK / f"{number}.tar.gz")
+        build.tarball(clone, "transformer.c-X", made[-1])
+    claim(made[0].read_bytes() == made[1].read_bytes(),
+          "two clones make the same tarball, byte for byte")
+    with tarfile.open(made[0]) as tar:
+        files = {entry.name: entry for entry in tar if entry.isfile()}
+        text = tar.extractfile("transformer.c-X/transformer.c").read()
+    claim(text == (ROOT / "transformer.c").read_bytes(), "transformer.c is in it as it is")
+    listed = run("git", "ls-files", cwd=WORK / "one")[1].split("\n")[:-1]
+    claim(sorted(files) == sorted(f"transformer.c-X/{name}" for name in listed),
+          "it has what is committed, and nothing else", set(files) ^ set(listed))
+    claim({entry.uid for entry in files.values()} == {0}
+          and all(entry.mode & 0o022 == 0 for entry in files.values()),
+          "nobody's name is in it, and no file that others may write")
+
+    folder = WORK / "folder"
+    (folder / "b").mkdir(parents=True)
+    for name in ("z", "b/a", "a"):
+        (folder / name).write_text(name)
+    build.zipped(folder, "it", WORK / "one.zip")
+    (folder / "a").unlink()
+    (folder / "a").write_text("a")
+    os.utime(folder / "z", (1e9, 1e9))
+    (folder / "b" / "a").chmod(0o600)
+    build.zipped(folder, "it", WORK / "two.zip")
+    claim((WORK / "one.zip").read_bytes() == (WORK / "two.zip").read_bytes(),
+          "a zip has neither times nor owners: files written anew make the same one")
+    with zipfile.ZipFile(WORK / "one.zip") as archive:
+        claim(archive.namelist() == ["it/a", "it/b/a", "it/z"] and not archive.testzip(),
+              "its files are sorted, and whole", archive.namelist())
+
+
+# ---------------------------------------------------------------- the version
+
+def the_version():
+    good = ["transformer 2.0\n", "# Changes\n\n## 2.0, 1 May\n\n## 1.0\n",
+            'version: "2.0"\n']
+    claim(build.disagreement("v2.0", build.versions(*good)) == "",
+          "tag, --version, CHANGELOG.md and CITATION.cff agree: it may be published")
+    for at, name, other in ((0, "--version", "transformer 1.9\n"),
+                            (1, "CHANGELOG.md", "## 2.1\n\n## 2.0\n"),
+                            (1, "CHANGELOG.md", "## Next, in progress\n\n## 2.0\n"),
+                            (2, "CITATION.cff", 'version: "1.0"\n')):
+        texts = good[:at] + [other] + good[at + 1:]
+        said = build.disagreement("v2.0", build.versions(*texts))
+        claim(name in said and said.count("says") == 1,
+              f"{name} with {other.strip()!r} is named", said)
+    found = build.versions(*good)
+    claim(all(name in build.disagreement("v2.1", found) for name in found),
+          "a tag that none of them has: all are named")
+    claim(set(build.here()) == set(found) and "nothing" not in build.here().values(),
+          "the project's own three are found", build.here())
+
+
+# ---------------------------------------------------------------- pages
+
+def the_manual():
+    text = manual.page("2026-05-01")
+    path = WORK / "transformer.1"
+    path.write_text(text, encoding="utf-8")
+    status, said = run("mandoc", "-Tlint", str(path))
+    claim(status == 0 and not said, "mandoc -Tlint finds nothing in the manual page", said)
+    path.with_name("planted.1").write_text(text.replace(".El\n", "", 1))
+    status, said = run("mandoc", "-Tlint", str(path.with_name("planted.1")))
+    claim(status != 0, "it finds a list that has no end")
+    shown = run("sh", "-c", f"mandoc -Tutf8 {path} | col -b")[1]
+    commands, options = manual.tables()
+    claim(len(commands) == 5 and all(f"\n     {name} " in shown or f"\n     {name}\n" in
+                                     shown for name, *_ in commands),
+          "it has every command", shown)
+    claim(len(options) > 30 and all(f"\n     --{name}" in shown for name, *_ in options),
+          "and every option", shown)
+    claim([number for number, _ in manual.statuses()] == ["0", "1", "2", "130"],
+          "and every status of chapter 15", manual.statuses())
+
+
+def the_book():
+    page = (build.SITE / "docs" / "book.html").read_text(encoding="utf-8")
+    text = build.alone(page, "p { color: red }", "9.9")
+    claim("<script" not in text and "<link rel=\"stylesheet\"" not in text
+          and "p { color: red }" in text, "the book by itself has its style, and no script")
+    outside = [link for link in build.re.findall(r'(?:href|src)="([^"]+)"', text)
+               if not link.startswith(("#", "https://", "data:"))]
+    claim(not outside and text.count('href="#') > 1000,
+          "its links lead to itself, or to the web", outside)
+    claim("Version 9.9" in text and "Break it here" not in text,
+          "it begins with its version, and offers nothing that is not there")
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    archives()
+    the_version()
+    the_manual()
+    the_book()
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    sys.exit(counts[False] > 0)
+
+
+if __name__ == "__main__":
+    main()
