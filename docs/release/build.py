@@ -106,10 +106,10 @@ COVER = """<div class="cover">
 <p>The Transformer of “Attention Is All You Need” in one C file, every gradient
 by hand</p>
 <p>Version {version}</p>
-<p><small>{licence}</small></p>
+<p><small>{license}</small></p>
 </div>
 """
-LICENCE = "The code: MIT licence. Text and figures: MIT licence or CC BY 4.0, as you like."
+LICENSE = "The code: MIT license. Text and figures: MIT license or CC BY 4.0, as you like."
 HERE_ONLY = re.compile(r'\n?<p><a href="[^"]*write\.html#break=.*?</p>')
 
 
@@ -125,7 +125,7 @@ def alone(page, style, version):
     page = re.sub(r'<a (?:[^>]*? )?href="(?!#|https?:)[^"]*"[^>]*>(.*?)</a>', r"\1", page,
                   flags=re.S)
     return re.sub("(<body[^>]*>\n)", lambda body: body[0] + COVER.format(
-        version=html.escape(version), licence=LICENCE), page)
+        version=html.escape(version), license=LICENSE), page)
 
 
 def printed(page, to, day):

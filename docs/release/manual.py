@@ -13,6 +13,7 @@ ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "release-parts"
 
 HEAD = """\
+.\\" SPDX-License-Identifier: MIT
 .Dd {date}
 .Dt TRANSFORMER 1
 .Os
