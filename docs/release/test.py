@@ -8,6 +8,7 @@ The last line is "N passed, N failed".
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,6 +121,40 @@ def the_version():
           "the project's own three are found", build.here())
 
 
+# ---------------------------------------------------------------- for programs
+
+STRICT = "-std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -I.".split()
+
+
+def for_programs():
+    """What docs/using.md promises to a program that includes transformer.c."""
+    text = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+    program, names = re.findall(r"^ *```c\n(.*?)^ *```", text, re.S | re.M)
+    (WORK / "program.c").write_text(program)
+    status, said = run("cc", *STRICT, str(WORK / "program.c"), "-o",
+                       str(WORK / "program"), "-lm", cwd=ROOT)
+    claim(status == 0, "the program of docs/using.md compiles without a warning", said)
+    model, data = str(WORK / "model"), str(ROOT / "data" / "eng-fra.valid.tsv")
+    run(str(build.PROGRAM), "train", data, "--steps", "60", "--layers", "1", "--d-model",
+        "32", "--warmup", "20", "--model", model)
+    sentence = "the red car is fast"
+    wanted = subprocess.run([str(build.PROGRAM), "translate", model], text=True,
+                            input=sentence + "\n", stdout=subprocess.PIPE).stdout
+    status, said = run(str(WORK / "program"), model, sentence)
+    claim(status == 0 and said == wanted != "\n", "it translates as transformer does",
+          f"{said}{wanted}")
+    claim(run(str(WORK / "program"), model + "-", sentence)[0] == 1,
+          "without a model it ends with status 1")
+    (WORK / "names.c").write_text("#include \"transformer.c\"\n" + names)
+    status, said = run("cc", *STRICT, "-fsyntax-only", str(WORK / "names.c"), cwd=ROOT)
+    claim(status == 0 and names.count(";") >= 9,
+          "the functions that it promises have these parameters", said)
+    (WORK / "wrong.c").write_text("#include \"transformer.c\"\n"
+                                  + names.replace("bool training", "int training"))
+    claim(run("cc", *STRICT, "-fsyntax-only", str(WORK / "wrong.c"), cwd=ROOT)[0],
+          "another parameter would be noticed")
+
+
 # ---------------------------------------------------------------- pages
 
 def the_manual():
@@ -147,7 +182,7 @@ def the_book():
     text = build.alone(page, "p { color: red }", "9.9")
     claim("<script" not in text and "<link rel=\"stylesheet\"" not in text
           and "p { color: red }" in text, "the book by itself has its style, and no script")
-    outside = [link for link in build.re.findall(r'(?:href|src)="([^"]+)"', text)
+    outside = [link for link in re.findall(r'(?:href|src)="([^"]+)"', text)
                if not link.startswith(("#", "https://", "data:"))]
     claim(not outside and text.count('href="#') > 1000,
           "its links lead to itself, or to the web", outside)
@@ -160,6 +195,7 @@ def main():
     WORK.mkdir(parents=True)
     archives()
     the_version()
+    for_programs()
     the_manual()
     the_book()
     print(f"{counts[True]} passed, {counts[False]} failed")
