@@ -47,7 +47,7 @@ def output(*argv, cwd=ROOT):
 def versions(said, changelog, citation):
     """{where: version} of all that name one; `said`: what --version prints."""
     places = {"--version": (r"transformer (\S+)", said),
-              "CHANGELOG.md": (r"^## ([^\n,]+)", changelog),
+              "CHANGELOG.md": (r"^## (.*?)(?:, \d.*)?$", changelog),
               "CITATION.cff": (r"^version: \"?([^\n\"]+)", citation)}
     found = {name: re.search(pattern, text, re.M)
              for name, (pattern, text) in places.items()}

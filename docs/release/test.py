@@ -108,7 +108,7 @@ def the_version():
           "tag, --version, CHANGELOG.md and CITATION.cff agree: it may be published")
     for at, name, other in ((0, "--version", "transformer 1.9\n"),
                             (1, "CHANGELOG.md", "## 2.1\n\n## 2.0\n"),
-                            (1, "CHANGELOG.md", "## Next, in progress\n\n## 2.0\n"),
+                            (1, "CHANGELOG.md", "## 2.0, in progress\n\n## 1.0\n"),
                             (2, "CITATION.cff", 'version: "1.0"\n')):
         texts = good[:at] + [other] + good[at + 1:]
         said = build.disagreement("v2.0", build.versions(*texts))
