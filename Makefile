@@ -31,6 +31,12 @@
 #   make watch        grade again whenever a file changes
 #   make gradescope   an autograder for Gradescope
 #
+# Teach it
+#   make exam         an examination with its key: SEED=7; DIR=FOLDER grades what is
+#                     in the folder; needs pandoc
+#   make slides       a lecture for each chapter, woven from the book: build/slides;
+#                     needs pandoc, npm
+#
 # Experiment
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make mpi          train on several machines at once: build/notebook/mpi;
@@ -284,6 +290,11 @@ $(STUDENT):
 
 test-exercises:
 	python3 docs/exercises/test.py
+
+.PHONY: exam
+exam:
+	$(call need,pandoc,pandoc)
+	@python3 docs/exercises/exam.py $(SEED) $(if $(DIR),'$(DIR)')
 
 # ---------------------------------------------------------------- notebooks
 
