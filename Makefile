@@ -247,6 +247,13 @@ write:
 	$(call need,pandoc,pandoc)
 	python3 docs/write/build.py
 
+# A lecture for each chapter.
+.PHONY: slides
+slides: build/docs/transformer build/docs/build/examples
+	$(call need,npm,npm)
+	ln -sfn ../../data build/docs/data
+	python3 docs/weaver/slides.py
+
 # What is published. Some minutes, and begun only if it may be published.
 .PHONY: release
 release: build/docs/transformer

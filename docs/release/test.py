@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Tests what makes a release, without making one: archives, the version, the manual
-page. `make site` has been made.
+"""Tests what makes a release, without making one: archives, the version, what programs
+and parsers find, the manual page. `make site` has been made.
 
     python3 docs/release/test.py
 
 The last line is "N passed, N failed".
 """
 
+import html
+import json
 import os
 import re
 import shutil
@@ -155,6 +157,55 @@ def for_programs():
           "another parameter would be noticed")
 
 
+# ---------------------------------------------------------------- by other programs
+
+PACKAGES = ["gift-pegjs@1.0.2", "@citation-js/core@0.9.0", "@citation-js/plugin-cff@0.7.3"]
+PARSE = """
+const fs = require("fs"), {Cite} = require("@citation-js/core");
+require("@citation-js/plugin-cff");
+const read = name => fs.readFileSync(name, "utf8");
+const [gift, cff] = process.argv.slice(2);
+const work = new Cite(read(cff)).data[0];
+console.log(JSON.stringify({questions: require("gift-pegjs").parse(read(gift)), work}));
+"""
+
+
+def parsed(*files):
+    """What the parsers of npm make of a GIFT and of a CFF file, or what they say."""
+    done = subprocess.run(["node", "-e", PARSE, "x", *map(str, files)], cwd=WORK.parent,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+
+def for_other_programs():
+    run("npm", "install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix",
+        str(WORK.parent), *PACKAGES)
+    gift, cff = ROOT / "docs" / "concept-test.gift", ROOT / "CITATION.cff"
+    said = parsed(gift, cff)
+    if isinstance(said, str):
+        return claim(False, "the concept test and CITATION.cff are read", said)
+    questions = [q for q in said["questions"] if q["type"] == "MC"]
+    claim(len(questions) == 24, "a parser of GIFT finds 24 questions in the concept test",
+          len(questions))
+    claim(all(len(q["choices"]) == 4 and sum(c["isCorrect"] for c in q["choices"]) == 1
+              and all(c["feedback"]["text"] for c in q["choices"]) for q in questions),
+          "each has four answers, one of them right, and something is said of all")
+    page = html.unescape(re.sub("<[^>]+>", "", (ROOT / "docs" / "concept-test.html")
+                                .read_text(encoding="utf-8")))
+    shown = [choice["text"]["text"] for q in questions for choice in q["choices"]]
+    claim(not [text for text in shown if text not in page],
+          "the answers are those of the page", [t for t in shown if t not in page])
+    places = [[c["isCorrect"] for c in q["choices"]].index(True) for q in questions]
+    claim(set(places) == {0, 1, 2, 3} and max(map(places.count, places)) < 12,
+          "the right one stands in different places", places)
+    claim(said["work"]["title"].startswith("transformer.c")
+          and said["work"]["version"] == build.here()["CITATION.cff"]
+          and said["work"]["author"], "a parser of CITATION.cff finds the work", said["work"])
+    (WORK / "wrong.gift").write_text(gift.read_text(encoding="utf-8").replace("}", "", 1))
+    claim(isinstance(parsed(WORK / "wrong.gift", cff), str),
+          "a question that has no end would be noticed")
+
+
 # ---------------------------------------------------------------- pages
 
 def the_manual():
@@ -196,6 +247,7 @@ def main():
     archives()
     the_version()
     for_programs()
+    for_other_programs()
     the_manual()
     the_book()
     print(f"{counts[True]} passed, {counts[False]} failed")
