@@ -21,6 +21,9 @@ import build
 import manual
 from build import ROOT
 
+sys.path.append(str(ROOT / "docs" / "weaver"))
+import source_file
+
 WORK = ROOT / "build" / "release-parts" / "test"
 counts = {True: 0, False: 0}
 
@@ -206,6 +209,33 @@ def for_other_programs():
           "a question that has no end would be noticed")
 
 
+def the_paper():
+    """docs/paper, for the Journal of Open Source Education."""
+    paper = ROOT / "docs" / "paper"
+    text, bib = ((paper / name).read_text(encoding="utf-8")
+                 for name in ("paper.md", "paper.bib"))
+    status, said = run("pandoc", "--citeproc", "--fail-if-warnings", "-t", "plain",
+                       "paper.md", cwd=paper)
+    claim(status == 0, "pandoc sets the paper and finds each of its references", said)
+    entries = dict(re.findall(r"^@\w+\{(\w+),\n(.*?)^\}", bib, re.S | re.M))
+    cited = set(re.findall(r"@([a-z]+\d*)\b", text))
+    claim(cited == set(entries) and len(cited) > 5, "it cites all of them, and no other",
+          cited ^ set(entries))
+    claim(not [key for key, entry in entries.items()
+               if " doi = {10." not in entry and "DOI" not in entry],
+          "each has its DOI, or says why it has none")
+    begin = said.find("Statement of need") if status == 0 else 0
+    heads = re.findall(r"^# (.+)$", text, re.M)
+    claim(begin > 0 and heads == ["Summary", "Statement of need", "Learning objectives",
+                                  "Content", "How it can be used", "Story", "References"],
+          "it has the parts that the journal asks for", heads)
+    counted = len(source_file.pages(ROOT / "docs" / "exercises", lambda path:
+                                    path.read_text(encoding="utf-8")))
+    labs = len(list((ROOT / "notebook").glob("[0-9][0-9]-*.md")))
+    claim(f"{counted} exercises" in text and f"{labs} labs" in text,
+          f"it counts {counted} exercises and {labs} labs")
+
+
 # ---------------------------------------------------------------- pages
 
 def the_manual():
@@ -248,6 +278,7 @@ def main():
     the_version()
     for_programs()
     for_other_programs()
+    the_paper()
     the_manual()
     the_book()
     print(f"{counts[True]} passed, {counts[False]} failed")
