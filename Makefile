@@ -15,6 +15,8 @@
 #   make live         the page that trains in a browser: docs/live.html
 #   make write        the page that compiles and grades in a browser:
 #                     build/site/write.html; needs npm, node, pandoc
+#   make release      what is published of a version: build/release; TAG=v2.0
+#                     fails unless the version is 2.0; needs chromium, git
 #   make docs-runs    train anew for the walkthrough's pictures, and what happens
 #                     when a line is broken (minutes)
 #
@@ -28,6 +30,12 @@
 #   make reset        the exercise as it was in the beginning
 #   make watch        grade again whenever a file changes
 #   make gradescope   an autograder for Gradescope
+#
+# Teach it
+#   make exam         an examination with its key: SEED=7; DIR=FOLDER grades what is
+#                     in the folder; needs pandoc
+#   make slides       a lecture for each chapter, woven from the book: build/slides;
+#                     needs pandoc, npm
 #
 # Experiment
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
@@ -59,7 +67,7 @@
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
 VARIABLES = PORTABLE N SRC JSON FORCE SHOW STATUS SHORT NAMES THREADS DATA TEST \
-    DIR SAMPLE SEED CSV ALL JOBS TORCH NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT \
+    DIR SAMPLE SEED CSV ALL JOBS TAG TORCH NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT \
     KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
@@ -239,6 +247,23 @@ write:
 	$(call need,pandoc,pandoc)
 	python3 docs/write/build.py
 
+# A lecture for each chapter.
+.PHONY: slides
+slides: build/docs/transformer build/docs/build/examples
+	$(call need,npm,npm)
+	ln -sfn ../../data build/docs/data
+	python3 docs/weaver/slides.py
+
+# What is published. Some minutes, and begun only if it may be published.
+.PHONY: release
+release: build/docs/transformer
+	$(call need,git,git)
+	$(call need,chromium,chromium)
+	python3 docs/release/build.py --check $(TAG)
+	$(MAKE) site
+	$(MAKE) write
+	python3 docs/release/build.py $(TAG)
+
 build/docs/transformer: transformer.c
 	$(call need,$(CC),gcc)
 	$(call need,python3,python3)
@@ -272,6 +297,11 @@ $(STUDENT):
 
 test-exercises:
 	python3 docs/exercises/test.py
+
+.PHONY: exam
+exam:
+	$(call need,pandoc,pandoc)
+	@python3 docs/exercises/exam.py $(SEED) $(if $(DIR),'$(DIR)')
 
 # ---------------------------------------------------------------- notebooks
 

@@ -34,6 +34,7 @@ npm         | npm                              | npm              | node
 node        | nodejs                           | nodejs           | node
 chromium    | chromium                         | chromium         | chromium
 firefox-esr | firefox-esr                      | firefox          |
+mandoc      | mandoc                           | mandoc           | mandoc
 shellcheck  | shellcheck                       | ShellCheck       | shellcheck
 END
 }

@@ -2,6 +2,8 @@
 
 import re
 
+import concept
+import course
 import finding
 import link
 import source_file
@@ -122,6 +124,8 @@ def pages_of(book):
               ("exercises", "Exercises", exercises_page(book)),
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
+              ("course", "A course with this book", course.page(book, exercises())),
+              ("concept-test", "A concept test", concept.page(book)),
               ("lesson", "The live page, in a lesson",
                directives(book, read("source/lesson.md"))),
               ("own-language", "Your own language",
@@ -135,7 +139,7 @@ def pages_of(book):
 
 def woven(book):
     """(name, title, body) of every page, in their order, and {name: text} of the
-    scripts."""
+    other files."""
     pages = [(name, title, pandoc(markdown, name, book))
              for name, title, markdown in pages_of(book)]
     sections = [(name, title, *heading) for name, title, body in pages
@@ -148,4 +152,5 @@ def woven(book):
     return pages, {
         "script.js": finding.script(read("source/script.js"), finding.entries(
             book, terms, sections, contract), shortest_route(book)),
-        "texts.js": texts.script(pages)}
+        "texts.js": texts.script(pages),
+        "concept-test.gift": concept.gift(book)}

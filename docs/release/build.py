@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Makes build/release/, what is published of a version:
+
+    python3 docs/release/build.py [TAG]           `make release` prepares it
+    python3 docs/release/build.py --check [TAG]   only: may it be published?
+
+The same commit makes the same bytes. With a tag, vX.Y, what the program, CHANGELOG.md
+and CITATION.cff say must be version X.Y. What is published is what is committed.
+"""
+
+import base64
+import gzip
+import hashlib
+import html
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SITE = ROOT / "build" / "site"
+RELEASE = ROOT / "build" / "release"
+PROGRAM = ROOT / "build" / "docs" / "transformer"
+sys.path.append(str(HERE.parent / "live"))
+sys.dont_write_bytecode = True
+
+import manual
+from browser import Browser
+
+
+def fail(message):
+    sys.exit(f"release: {message}")
+
+
+def output(*argv, cwd=ROOT):
+    done = subprocess.run(argv, cwd=cwd, stdout=subprocess.PIPE)
+    if done.returncode:
+        fail(f"{' '.join(argv)}: status {done.returncode}")
+    return done.stdout
+
+
+# ---------------------------------------------------------------- the version
+
+def versions(said, changelog, citation):
+    """{where: version} of all that name one; `said`: what --version prints."""
+    places = {"--version": (r"transformer (\S+)", said),
+              "CHANGELOG.md": (r"^## (.*?)(?:, \d.*)?$", changelog),
+              "CITATION.cff": (r"^version: \"?([^\n\"]+)", citation)}
+    found = {name: re.search(pattern, text, re.M)
+             for name, (pattern, text) in places.items()}
+    return {name: m[1].strip() if m else "nothing" for name, m in found.items()}
+
+
+def here():
+    """The same, of this project."""
+    def text(name):
+        return (ROOT / name).read_text(encoding="utf-8")
+    return versions(output(str(PROGRAM), "--version").decode(),
+                    text("CHANGELOG.md"), text("CITATION.cff"))
+
+
+def disagreement(tag, found):
+    """Why a tag does not fit; "" if it does."""
+    wrong = [f"{name} says {version}" for name, version in found.items()
+             if f"v{version}" != tag]
+    return f"the tag is {tag}, but " + ", ".join(wrong) if wrong else ""
+
+
+def check(tag):
+    changed = output("git", "status", "--porcelain").decode().splitlines()
+    if changed:
+        fail(f"not committed: {changed[0][3:]}"
+             + (f", and {len(changed) - 1} more" if changed[1:] else ""))
+    if tag and disagreement(tag, here()):
+        fail(disagreement(tag, here()))
+
+
+# ---------------------------------------------------------------- archives
+
+def tarball(root, name, to):
+    """What is committed, in a folder of that name; the times are the commit's."""
+    tar = output("git", "-c", "tar.umask=0022", "-c", "core.autocrlf=false", "archive",
+                 f"--prefix={name}/", "HEAD", cwd=root)
+    with open(to, "wb") as file, \
+            gzip.GzipFile("", "wb", 9, fileobj=file, mtime=0) as packed:
+        packed.write(tar)
+
+
+def zipped(folder, name, to):
+    """All files of a folder, sorted, without times and owners."""
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            entry = zipfile.ZipInfo(f"{name}/{path.relative_to(folder).as_posix()}")
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system, entry.external_attr = 3, 0o100644 << 16  # rw-r--r--
+            archive.writestr(entry, path.read_bytes())
+
+
+# ---------------------------------------------------------------- the book
+
+COVER = """<div class="cover">
+<h1>transformer.c</h1>
+<p>The Transformer of “Attention Is All You Need” in one C file, every gradient
+by hand</p>
+<p>Version {version}</p>
+<p><small>{license}</small></p>
+</div>
+"""
+LICENSE = "The code: MIT license. Text and figures: MIT license or CC BY 4.0, as you like."
+HERE_ONLY = re.compile(r'\n?<p><a href="[^"]*write\.html#break=.*?</p>')
+
+
+def alone(page, style, version):
+    """The site's book on one page without the site: its style is in it, links lead
+    only to what is there."""
+    page = re.sub(r"<header>.*?</header>\n|<script.*?</script>\n|" + HERE_ONLY.pattern, "",
+                  page, flags=re.S)
+    page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>\n{style}</style>",
+                  page)
+    page = re.sub(r"<title>.*?</title>", "<title>transformer.c " + html.escape(version)
+                  + "</title>", page)
+    page = re.sub(r'<a (?:[^>]*? )?href="(?!#|https?:)[^"]*"[^>]*>(.*?)</a>', r"\1", page,
+                  flags=re.S)
+    return re.sub("(<body[^>]*>\n)", lambda body: body[0] + COVER.format(
+        version=html.escape(version), license=LICENSE), page)
+
+
+def printed(page, to, day):
+    """A page as PDF; what it says of the time is the day of the commit."""
+    with Browser() as browser:
+        tab = browser.open(page.as_uri())
+        if not tab.until("document.readyState === 'complete' && document.fonts.status "
+                         "=== 'loaded' && document.querySelector('main') !== null"):
+            fail(f"chromium does not come to an end with {page.name}")
+        pdf = base64.b64decode(tab.send(
+            "Page.printToPDF", printBackground=True, preferCSSPageSize=True,
+            generateDocumentOutline=True, generateTaggedPDF=True)["data"])
+    time = day.replace("-", "").encode() + b"000000"
+    to.write_bytes(re.sub(rb"(/(?:Creation|Mod)Date \(D:)\d{14}",
+                          lambda m: m[1] + time, pdf))
+
+
+# ---------------------------------------------------------------- all of it
+
+def sums(folder):
+    """A line of each file, as sha256sum writes and reads it."""
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+                   for path in sorted(folder.iterdir()) if path.name != "SHA256SUMS")
+
+
+def build():
+    version, day = here()["--version"], output(
+        "git", "log", "-1", "--format=%cs").decode().strip()
+    name = f"transformer.c-{version}"
+    shutil.rmtree(RELEASE, ignore_errors=True)
+    RELEASE.mkdir(parents=True)
+    tarball(ROOT, name, RELEASE / f"{name}.tar.gz")
+    zipped(SITE, f"{name}-site", RELEASE / f"{name}-site.zip")
+    shutil.copy(ROOT / "transformer.c", RELEASE)
+    shutil.copy(SITE / "write.html", RELEASE)
+    (RELEASE / "transformer.1").write_text(manual.page(day), encoding="utf-8")
+    style = "".join(path.read_text(encoding="utf-8")
+                    for path in (SITE / "docs" / "style.css", HERE / "book.css"))
+    (RELEASE / "book.html").write_text(alone(
+        (SITE / "docs" / "book.html").read_text(encoding="utf-8"), style, version),
+        encoding="utf-8")
+    printed(RELEASE / "book.html", RELEASE / "book.pdf", day)
+    (RELEASE / "SHA256SUMS").write_text(sums(RELEASE))
+    for path in sorted(RELEASE.iterdir()):
+        print(f"{path.stat().st_size / 1e6:8.2f} MB  build/release/{path.name}")
+
+
+def main():
+    options = sys.argv[1:]
+    only = options[:1] == ["--check"]
+    tag = (options[only:] or [""])[0]
+    check(tag)
+    if not only:
+        build()
+
+
+if __name__ == "__main__":
+    main()

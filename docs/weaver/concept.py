@@ -1,0 +1,126 @@
+"""The concept test: docs/source/concept-test.md as a page, and as a file in the GIFT
+format for learning platforms.
+
+Behind "@test" stand the questions. Each begins with a line "? PAGE TITLE", where PAGE is
+a chapter's; then its text, and the answers, one a line: "= RIGHT | WHY", and
+"~ WRONG | REGION: SENTENCE", what the exercises' grader says of that mistake.
+"""
+
+import html
+import random
+import re
+from dataclasses import dataclass, field
+
+from common import fail, raw, read
+
+SOURCE = "source/concept-test.md"
+
+
+@dataclass
+class Answer:
+    text: str
+    is_right: bool
+    region: str    # of the mistake; "" if it is right
+    sentence: str
+
+
+@dataclass
+class Question:
+    page: str
+    title: str
+    text: str = ""
+    answers: list = field(default_factory=list)
+
+    def mixed(self):
+        """The answers, the right one in another place each time."""
+        answers = self.answers[:]
+        random.Random(self.title).shuffle(answers)
+        return answers
+
+
+def answer_of(line):
+    text, _, said = line[2:].partition(" | ")
+    region, _, sentence = said.partition(": ")
+    if line[0] == "=":
+        return Answer(text, True, "", said)
+    return Answer(text, False, region, sentence)
+
+
+def questions():
+    """All of them. Stops if one does not fit."""
+    found = []
+    for line in read(SOURCE).partition("\n@test\n")[2].splitlines():
+        if line.startswith("? "):
+            found.append(Question(*line[2:].split(" ", 1)))
+        elif line[:2] in ("= ", "~ "):
+            found[-1].answers.append(answer_of(line))
+        elif line:
+            found[-1].text += line + "\n"
+    mistakes = set(re.findall(r"^= (\w+: .+)$", read("exercises/mistakes.txt"), re.M))
+    for q in found:
+        right = [a for a in q.answers if a.is_right]
+        unknown = [a for a in q.answers if not a.is_right
+                   and f"{a.region}: {a.sentence}" not in mistakes]
+        texts = {a.text for a in q.answers}
+        if len(right) != 1 or len(texts) != 4 or not right[0].sentence or not q.text:
+            fail(f"{SOURCE}: {q.title}: a question has a text, one right answer and "
+                 "three wrong ones")
+        if unknown:
+            fail(f"{SOURCE}: {q.title}: the grader does not say: {unknown[0].region}: "
+                 f"{unknown[0].sentence}")
+    return found
+
+
+def function_of(book, region):
+    """The function that has the region of an exercise."""
+    names = [name for name, (_, _, lines, _) in book.defined.items()
+             if any(line.strip() == f"//@ exercise {region}" for line in lines)]
+    if len(names) != 1:
+        fail(f"{SOURCE}: there is no exercise {region}")
+    return names[0]
+
+
+def said_of(book, answer):
+    """What stands behind an answer, as Markdown."""
+    if answer.is_right:
+        return f"**Right.** {answer.sentence}"
+    name = function_of(book, answer.region)
+    where = book.defined[name][0].reference
+    return f"**No:** {answer.sentence}. To read: {where}, `{name}`."
+
+
+def page(book):
+    """The page, as Markdown."""
+    out = [book.prose(read(SOURCE).partition("\n@test\n")[0])]
+    for number, q in enumerate(questions(), 1):
+        out += [f"## {number}. {q.title} {{#concept-{number}}}", q.text]
+        for letter, a in zip("ABCD", q.mixed()):
+            out += [raw(f"<details><summary>{letter}. {html.escape(a.text)}</summary>"),
+                    book.prose(said_of(book, a)), raw("</details>")]
+    return "\n\n".join(out)
+
+
+def escaped(text):
+    return re.sub(r"([~=#{}:\\])", r"\\\1", " ".join(text.split()))
+
+
+def gift(book):
+    """The test in the GIFT format. Each question has its chapter for a category."""
+    out = ["// SPDX-License-Identifier: MIT OR CC-BY-4.0",
+           "// Written by docs/weaver from docs/source/concept-test.md."]
+    for number, q in enumerate(questions(), 1):
+        answers = "".join(
+            f"  {'=' if a.is_right else '~'}{escaped(a.text)}"
+            f"#{escaped(re.sub('[*`]', '', said_of(book, a)))}\n" for a in q.mixed())
+        out.append(f"\n$CATEGORY: transformer.c/{q.page}\n\n"
+                   f"::{number:02}. {escaped(q.title)}::{escaped(q.text)} {{\n{answers}}}")
+    return "\n".join(out) + "\n"
+
+
+def of_chapter():
+    """{page: numbers of the questions}."""
+    found = {}
+    for number, q in enumerate(questions(), 1):
+        found.setdefault(q.page, []).append(number)
+    return found
+
