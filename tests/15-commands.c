@@ -192,6 +192,27 @@ void test_stopping(void) {
 #ifdef TRANSFORMER_POSIX
 #include <fcntl.h>
 
+// A model that cannot be written ends the program: so what was done before it
+// shows. No step of a model is missing from the log.
+void test_log_comes_first(void) {
+    Pairs data = made_up_pairs(50);
+    Checkpoint k = new_checkpoint(1, 0.01);
+    Settings files = {.model = "no/such/folder/model", .log = LOG_NAME};
+    Console c = {.settings = &files, .checkpoint = &k, .data = &data,
+                 .total = 1, .pace = {.all = 1}};
+    Ending e;
+    remove(LOG_NAME);
+    if (in_child(&e)) {
+        train(&k.trainer, &data, report_step, &c);
+        _exit(0);
+    }
+    CLAIM(e.status == 1 && strstr(e.said, "cannot write no/such/folder/model")
+          && kind_of_file(LOG_NAME) == REGULAR
+          && rows_of("train") == 1, "a step is logged before it is saved");
+    checkpoint_free(&k);
+    pairs_free(&data);
+}
+
 // The first signal is remembered, and a second one, the same or another, ends
 // the program at once.
 void test_second_signal(void) {
@@ -430,6 +451,7 @@ int main(void) {
     check_looks(39, 3, 20, "39 steps of rate 3");
     check_looks(41, 0, 20, "41 steps of rate 0");
     test_stopping();
+    test_log_comes_first();
     test_second_signal();
     test_waiting();
     test_measuring_again();

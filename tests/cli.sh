@@ -1590,6 +1590,14 @@ same 'the decoder of the article' \
     'embedding 5120000,attention 6303744,cross-attention 6303744,feed-forward 12598272,norms 18432,output layer 5130000,total 35474192,parameters 59508496' \
     "$(table decoder parameters)"
 same 'large numbers have commas' '24,034,304' "$(awk '$1 == "total" { print $2; exit }' out)"
+# 64 sentences of 20 tokens, by the formula of chapter 13; a megabyte is 10^6 bytes
+same 'the memory of a step, in megabytes' "$(awk 'BEGIN {
+    D = 512; F = 2048; H = 8; L = 6; V = 10000; S = 20; N = 64 * S
+    encoder = 8 * N * D + 2 * N * F + 2 * N * H * S
+    decoder = 14 * N * D + 2 * N * F + 2 * N * H * 2 * S
+    printf "%.1f %.1f", 16 * 59508496 / 1e6,
+        4 * (L * (encoder + decoder) + 2 * N * D + N * V) / 1e6 }')" \
+    "$(sed -n 's/^  .* \([0-9.]*\) MB$/\1/p' out | paste -s -d ' ' -)"
 run info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048 --tie
 same '--tie saves the matrix of the output layer' \
     'output layer 10000,total 30354192,parameters 54388496' \
@@ -2093,6 +2101,13 @@ works 'a model that nobody else may read' train pairs.tsv $mini --steps 1 --mode
 chmod 600 secret
 works 'is trained on' train pairs.tsv --resume --steps 2 --model secret
 same 'still nobody else may read it' '-rw-------' "$(mode secret)"
+for bits in 664 646 770; do
+    chmod $bits secret
+    before=$(mode secret)
+    works "a model with the permissions $bits" train pairs.tsv $mini --steps 1 --model secret
+    same 'another run does not change them' "$before" "$(mode secret)"
+done
+chmod 600 secret
 cp secret sub/real
 cp r2.csv sub/log
 ln -sf sub/real far.safetensors
