@@ -5776,7 +5776,7 @@ typedef struct {
     Recipe recipe;       // how the model is trained
     Search search;       // how the model is used
     int scores, min_count, merges, threads, vocab, length;
-    const char *model, *valid, *log, *target, *csv; // paths, and one text
+    const char *model, *from, *valid, *log, *target, *csv; // paths, one text
     int resume, help;
 } Settings;
 
@@ -5905,6 +5905,8 @@ const Option options[] = {
      "of everything random", 0, 2147483647, NULL},
     {"model", STRING, SETTING(model), "FILE", "model.safetensors", TRAIN, 0,
      "where to save the run", 0, 0, NULL},
+    {"from", STRING, SETTING(from), "MODEL", NULL, TRAIN, 0,
+     "begin with the parameters and words of this model", 0, 0, NULL},
     {"valid", STRING, SETTING(valid), "FILE", NULL, TRAIN, 0,
      "pairs to measure progress on; the best model is used", 0, 0, NULL},
     {"log", STRING, SETTING(log), "FILE.csv", NULL, TRAIN, 0,
@@ -7222,25 +7224,28 @@ bool read_option(Arguments *a, char **argument) {
 
 // Fills in what follows from other settings, and checks that they agree:
 // --merges is for byte pairs only, --min-count for other tokens only, --steps
-// and --epochs exclude each other. A model from a file was checked when it was
-// loaded, and resume_checkpoint compares it with what was given.
+// and --epochs exclude each other, and so do --resume and --from. A model from
+// a file was checked when it was loaded; first_checkpoint compares it with what
+// was given, and fills in the rest.
 void complete_settings(Arguments *a) {
     Settings *s = &a->settings;
-    bool training = a->command->bit == TRAIN, byte_pairs;
-    bool from_file = s->resume || (!training && a->operands);
-    derive_settings(s);
-    if (!from_file && !s->help && wrong_config(&s->config))
-        misuse(a, "%s", wrong_config(&s->config));
-    if (!training)
-        return;
-    if (was_given(a, "steps") && was_given(a, "epochs"))
+    bool training = a->command->bit == TRAIN;
+    bool byte_pairs = s->tokenizer.tokens == BYTE_PAIRS;
+    bool from_file = training ? s->resume || s->from : a->operands > 0;
+    if (training && was_given(a, "steps") && was_given(a, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
-    byte_pairs = s->tokenizer.tokens == BYTE_PAIRS;
-    if (!s->resume && !byte_pairs && was_given(a, "merges"))
+    if (s->resume && s->from)
+        misuse(a, "--resume and --from exclude each other");
+    if (from_file)
+        return;
+    derive_settings(s);
+    if (!s->help && wrong_config(&s->config))
+        misuse(a, "%s", wrong_config(&s->config));
+    if (training && !byte_pairs && was_given(a, "merges"))
         misuse(a, "--merges needs --tokens bpe");
-    if (!s->resume && byte_pairs && was_given(a, "min-count"))
+    if (training && byte_pairs && was_given(a, "min-count"))
         misuse(a, "--min-count and --tokens bpe exclude each other");
-    if (!s->resume && !byte_pairs)
+    if (!byte_pairs)
         s->merges = 0;
 }
 
@@ -7716,6 +7721,17 @@ const Option *replace_settings(Settings *s, const Settings *new,
     return NULL;
 }
 
+// The same for the settings of the model in `path`; exits with status 2 if one
+// does not agree.
+void give_settings(const Arguments *a, Settings *s, const char *path) {
+    const Option *other = replace_settings(s, &a->settings, options, a->given,
+                                           OPTIONS);
+    if (other)
+        misuse(a, "--%s %s: the model in %s has %s", other->name,
+               option_text((char[64]){0}, &a->settings, other), path,
+               option_text((char[64]){0}, s, other));
+}
+
 // The model to go on with. What follows from other settings is derived anew, in
 // case they have changed.
 Checkpoint resume_checkpoint(const Arguments *a) {
@@ -7725,18 +7741,42 @@ Checkpoint resume_checkpoint(const Arguments *a) {
         misuse(a, "the best model of the run in %s was found with --valid: "
                "give --valid again", path);
     forget_derived(&c.settings);
-    const Option *other = replace_settings(&c.settings, &a->settings, options,
-                                           a->given, OPTIONS);
-    if (other)
-        misuse(a, "--%s %s: the model in %s has %s", other->name,
-               option_text((char[64]){0}, &a->settings, other), path,
-               option_text((char[64]){0}, &c.settings, other));
+    give_settings(a, &c.settings, path);
     if (was_given(a, "epochs"))
         c.settings.recipe.steps = 0;
     derive_settings(&c.settings);
     c.trainer.recipe = c.settings.recipe;
     c.trainer.model->config = c.settings.config;
     return c;
+}
+
+// A new run that begins with the parameters of another model, so that what that
+// one has learned need not be learned again: *fine-tuning*. What is FIXED, and
+// the vocabularies, are that model's; the steps and Adam's moments begin at 0.
+Checkpoint begin_from(const Arguments *a) {
+    Checkpoint c = load_checkpoint(a->settings.from, false);
+    Settings s = a->settings;
+    char text[64];
+    give_settings(a, &c.settings, s.from);
+    for (const Option *o = options; o < options + OPTIONS; o++)
+        if (o->in_model == FIXED)
+            set_option(&s, o, option_text(text, &c.settings, o));
+    s.config.source_vocab = c.source.count;
+    s.config.target_vocab = c.target.count;
+    derive_settings(&s);
+    c.settings = s;
+    c.trainer.model->config = s.config;
+    c.trainer = trainer_new(c.trainer.model, transformer_zeros(&s.config),
+                            &s.recipe);
+    return c;
+}
+
+// What a run begins with. Without --resume and --from there is no model yet: it
+// is made when the training data have been read.
+Checkpoint first_checkpoint(const Arguments *a) {
+    const Settings *s = &a->settings;
+    return s->resume ? resume_checkpoint(a)
+         : s->from ? begin_from(a) : (Checkpoint){.settings = *s};
 }
 
 // The accuracy that a better model must beat is measured again when a run is
@@ -7778,9 +7818,10 @@ void describe(const Console *console) {
 // replace nothing but a model. A folder that cannot be written should be
 // noticed now, not after an hour.
 void check_paths(const Arguments *a) {
-    enum { WRITTEN = 2, ALL = 4 };
+    enum { WRITTEN = 2, ALL = 5 };
     const Settings *s = &a->settings;
-    const char *file[ALL] = {s->model, s->log, a->operand[0], s->valid};
+    const char *file[ALL] = {s->model, s->log, a->operand[0], s->valid,
+                             s->from};
     for (int i = 0; i < WRITTEN; i++)
         for (int k = i + 1; k < ALL; k++)
             if (file[i] && file[k] && same_file(file[i], file[k]))
@@ -7857,7 +7898,7 @@ void run_training(Console *c) {
 Pairs training_data(const Arguments *a, Checkpoint *c) {
     const char *path = a->operand[0];
     Text text = read_pairs(path, c->settings.tokenizer);
-    if (!a->settings.resume)
+    if (!c->trainer.model)
         new_model(c, path, &text);
     return number_pairs(path, text, c);
 }
@@ -7873,7 +7914,7 @@ void train_command(const Arguments *a, Checkpoint *c) {
     signal(SIGPIPE, SIG_IGN);
 #endif
     check_paths(a);
-    *c = s->resume ? resume_checkpoint(a) : (Checkpoint){.settings = *s};
+    *c = first_checkpoint(a);
     Pairs data = training_data(a, c), valid = {0};
     if (s->valid)
         valid = load_pairs(s->valid, c);

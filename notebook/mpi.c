@@ -504,7 +504,7 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
     signal(SIGPIPE, SIG_IGN);
     if (world.rank == 0)
         check_paths(a);
-    *c = s->resume ? resume_checkpoint(a) : (Checkpoint){.settings = *s};
+    *c = first_checkpoint(a);
     keep_micro_batches(c, s);
     Pairs data = training_data(a, c), valid = {0};
     if (s->valid && world.rank == 0)

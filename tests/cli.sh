@@ -237,7 +237,7 @@ done
 explains train '--layers --d-model --heads --d-ff --dropout
     --attention-dropout --activation-dropout --norm --positions --activation --tie --max-len --tokens --merges --lowercase --min-count
     --label-smoothing --lr --warmup --schedule --clip --batch --epochs --steps
-    --seed --model --valid --log --resume --threads --help'
+    --seed --model --from --valid --log --resume --threads --help'
 explains translate '--beam --length-penalty --scores --threads --help'
 explains evaluate '--beam --length-penalty --threads --help'
 explains attention '--target --csv --threads --help'
@@ -351,6 +351,8 @@ wrong 'the log may not replace the model' 'm would be overwritten' \
     train pairs.tsv --model m --log m
 wrong 'validation data are not replaced either' 'valid.tsv would be overwritten' \
     train pairs.tsv --valid valid.tsv --log valid.tsv
+wrong 'nor is the model that a run begins with' 'm would be overwritten' \
+    train pairs.tsv --from m --model m
 
 # A value is accepted if train then misses its data (status 1), and refused if
 # it ends with status 2 and the right message. Complaints are collected.
@@ -949,6 +951,57 @@ fails 'without a model there is nothing to resume' \
 fails 'with --valid it is the same' \
     "cannot open none.safetensors: $gone" \
     train pairs.tsv --resume --valid valid.tsv --model none.safetensors
+
+# ---------------------------------------------------------------------- from
+section 'from'
+
+# A model of no step that changes anything has the numbers that a new run of the
+# same seed begins with: so what begins from it is the same run.
+begin="$mini --dropout 0.1 --steps 6 --lr 0.01 --seed 3 --valid valid.tsv"
+run train pairs.tsv $mini --steps 2 --lr 0 --seed 3 --model start.safetensors
+run train pairs.tsv $begin --model new.safetensors --log new.csv
+works 'a run from a model' train pairs.tsv --from start.safetensors --batch 4 \
+    --dropout 0.1 --steps 6 --lr 0.01 --seed 3 --valid valid.tsv \
+    --model from.safetensors --log from.csv
+same_bytes 'from the initial numbers it is the run that makes its own, byte for byte' \
+    new.safetensors from.safetensors
+same 'so are its loss, rate and norm in each step' "$(cut -d , -f 1-6 new.csv)" \
+    "$(cut -d , -f 1-6 from.csv)"
+cp from.safetensors kept.safetensors
+printf 'zebra a\tq b\n' > strange.tsv
+works 'other data' train strange.tsv --from from.safetensors --steps 2 --model on.safetensors
+same_bytes 'the model that it began with is not touched' kept.safetensors from.safetensors
+run info from.safetensors
+grep vocabulary out > words
+run info on.safetensors
+same 'its vocabularies are that model'"'"'s' "$(cat words)" "$(grep vocabulary out)"
+same 'the steps are its own' 'steps trained 2' "$(grep trained out)"
+same 'and no best step is handed on' '' "$(grep best out)"
+same 'settings of training are defaults again' 'dropout 0.1;batch 64' \
+    "$(grep -e '^dropout' -e '^batch' out | paste -s -d ';' -)"
+run train pairs.tsv --layers 1 --d-model 16 --heads 2 --max-len 8 --steps 1 --model wide.safetensors
+works 'a model of another width than the default' train pairs.tsv --from wide.safetensors \
+    --steps 1 --warmup 100 --model on.safetensors
+run info on.safetensors
+same 'the learning rate follows from its width' 'lr 0.025' "$(grep '^lr' out)"
+works 'the same --d-model is no conflict' train pairs.tsv --from wide.safetensors \
+    --d-model 16 --steps 1 --model on.safetensors
+wrong 'another --d-model is refused' '--d-model 32: the model in wide.safetensors has 16' \
+    train pairs.tsv --from wide.safetensors --d-model 32 --model none.safetensors
+wrong 'other --tokens are refused here, too' \
+    '--tokens char: the model in wide.safetensors has word' \
+    train pairs.tsv --from wide.safetensors --tokens char --model none.safetensors
+wrong '--resume and --from exclude each other' '--resume and --from exclude each other' \
+    train pairs.tsv --resume --from wide.safetensors
+fails 'a model that is not there' "cannot open none.safetensors: $gone" \
+    train pairs.tsv --from none.safetensors --model none2.safetensors
+fails 'data are not a model' 'pairs.tsv: not a model this program can read: no safetensors header, or cut short (byte 0)' \
+    train pairs.tsv --from pairs.tsv --model none.safetensors
+absent 'nothing has been written' none.safetensors
+run train pairs.tsv --resume --steps 9 --valid valid.tsv --model from.safetensors
+fits 'such a run is resumed like any other' 'status 0: done at step 9*' "$(last_outcome)"
+run train pairs.tsv --resume --steps 9 --valid valid.tsv --model new.safetensors
+same_bytes 'and ends in the same bytes' new.safetensors from.safetensors
 
 # ------------------------------------------------------------------ bad data
 section 'data'

@@ -369,6 +369,9 @@ rm -f there.safetensors
 quiet train pairs.tsv $small --model there.safetensors
 row train model 'there it is' alike \
     "$(alike "$(cksum < there.safetensors)" "$(cksum < plain)")"
+made m --seed 5
+quiet train pairs.tsv --from m --lr 0 --steps 1 --model copy
+row train from 'its parameters are where it begins' "$(numbers m)" "$(numbers copy)"
 samples() # of the last training: their sources, in which spaces are dots
 {
     sed -n 's/^    \(.*\)  →  .*/\1/p' said | tr ' ' . | paste -s -d ' ' -

@@ -1,0 +1,55 @@
+// Lab 21, continued: is the reader right? In double precision.
+//
+// Every element of every gradient against finite differences, for a model whose
+// parameters are all random and whose batch is padded:
+//
+//     task,tensor,elements,error
+//
+// task: next or masked. error: the largest |a - b| / max(|a|, |b|, 0.001) in
+// this tensor. Positions are learned here, so that they have a gradient.
+
+#define TRANSFORMER_DOUBLE
+#include "lab.h"
+#include "classifier.c"
+#include "reader.h"
+#include "measure.h"
+#include "check.h"
+
+enum { B = 2, T = 5, D = 12, V = 9 };
+
+int ids[B * T] = {5, 7, 4, 8, 6, 6, 4, END, PAD, PAD};
+int next[B * T] = {7, 4, 8, 6, END, 4, END, PAD, PAD, PAD};
+int masked[B * T] = {PAD, 8, PAD, PAD, 5, 7, PAD, PAD, PAD, PAD};
+
+bool causal; // the next word is guessed
+
+Mat logits_of(Trainer *t) {
+    Pass pass = {.arena = &t->arena, .config = &t->model->config};
+    ReaderSaved saved;
+    Batch batch = {.sentences = B, .source = ids, .source_length = T};
+    return reader_forward(&pass, &saved, t->model, &batch, (Mask){0});
+}
+
+double loss_of(Trainer *t) {
+    Pass pass = {.arena = &t->arena, .config = &t->model->config};
+    Batch batch = {.sentences = B, .source = ids, .source_length = T,
+                   .expected = causal ? next : masked};
+    Mask mask = causal ? causal_mask(&t->arena, T)
+                       : padding_mask(&t->arena, ids, B, T);
+    Loss loss = reader_gradient(&pass, t->model, t->gradient, &batch, mask);
+    arena_release(&t->arena, 0);
+    return loss.loss / (double)loss.tokens;
+}
+
+int main(void) {
+    Config config = {.layers = 2, .d_model = D, .heads = 3, .d_ff = 7,
+                     .source_vocab = V, .target_vocab = V, .max_len = T,
+                     .positions = LEARNED};
+    puts("task,tensor,elements,error");
+    for (int k = 0; k < 2; k++) {
+        Trainer t = random_trainer(classifier_outline, &config);
+        causal = k == 0;
+        print_errors(&t, causal ? "next," : "masked,");
+        trainer_free(&t);
+    }
+}
