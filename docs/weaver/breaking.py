@@ -90,14 +90,14 @@ BROKEN = {
         [("initialize", "double limit = ", "double limit = i < 2 ? sqrt(3.0)\n"
           "                     : ")]),
     "last_place_only": (
-        [Example("embedding_gradient"), REVERSE],
+        [Example("embedding_gradient"), REVERSE_THRICE],
         [("embedding_backward", "to[j] += scale", "to[j] = scale")]),
     "no_bend": (
         [REVERSE_THRICE],
         [("activation_forward", "from[j] > 0 ? from[j] : 0", "from[j]"),
          ("activation_backward", "from[j] > 0 ? d[j] : 0", "d[j]")]),
     "no_third_term": (
-        [Example("norm_gradient"), REVERSE],
+        [Example("norm_gradient"), REVERSE_THRICE],
         [("norm_backward", " - n * dnn_mean", "")]),
     "no_residual": (
         [DEEP],
