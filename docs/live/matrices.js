@@ -50,7 +50,7 @@ function sentenceTable(name, matrix, what) {
     (columns.length < matrix[0].length ? `; ${columns.length} columns are shown` : "");
   return numberTable(name, matrix, {note, columns, columnNames: names,
     label: isGradient ? "d" + kind : MATRIX_NAMES[kind] || kind,
-    tone: isGradient ? "gradient" : (STAGES[kind] || {tone: "weight"}).tone,
+    tone: isGradient ? "gradient" : STAGES[kind]?.tone || (kind === "mask" ? "weight" : "value"),
     rows: upTo(rows.length).map(i => first + i), rowNames: i => rows[i - first]});
 }
 

@@ -3,8 +3,6 @@
 // What each stage is: forward, what happens, as a sentence and as a formula, and
 // the line that does it; then the same of its gradient.
 const STAGES = {
-  token: {tone: "value"},
-  encoding: {tone: "value"},
   embedding: {tone: "value", title: "words become vectors", shows: ["token"],
     says: "Each token has a row of a table that is learned: its embedding, all that the model " +
       "knows of a word before the first layer. It is multiplied by √D, D being the number of columns.",
