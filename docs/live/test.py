@@ -184,6 +184,7 @@ def test_timeline(live):
 
 
 def test_own_model(live):
+    live.until("viewer.bytes === models.get('trained').bytes")
     model = live.downloaded("#download", "model.safetensors")
     lines = (build.ROOT / "data" / "reverse.test.tsv").read_text().splitlines()
     sources, targets = zip(*(line.split("\t") for line in lines))
