@@ -257,7 +257,7 @@ function showStage(way, name) {
   $("flow-signs").hidden = false;
   const hadFocus = $("flow-matrices").contains(document.activeElement);
   $("flow-matrices").replaceChildren(...(back ? [name] : shownWith(name))
-    .flatMap(part => tablesOf(part, back)), ...back ? learnt(name) : []);
+    .flatMap(part => tablesOf(part, back)), ...back ? learned(name) : []);
   if (hadFocus) $("flow-matrices").querySelector(".pointed")?.focus();
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;

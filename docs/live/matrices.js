@@ -39,7 +39,7 @@ function columnsOf(name, matrix) {
 
 // Of a kind of stage, what its matrix is called; of others, the kind itself.
 const MATRIX_NAMES = {token: "token embedding", encoding: "positional encoding",
-  positions: "input", mask: "mask"};
+  positions: "input"};
 
 function sentenceTable(name, matrix, what) {
   const [rows, names] = axesOf(name), first = firstRow(name), kind = kindOf(name);

@@ -79,7 +79,8 @@ async function showPicture() {
     }
   const {source, input, expected} = flow.facts, {width, height, font} = flow.picture;
   const top = sides.decoder.length - 1;
-  const svg = $("flow-picture"), at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
+  const svg = $("flow-picture");
+  const at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.style.fontSize = `${font}px`;
   svg.style.minWidth = `${width * LETTERS / 26}px`;    // then it is moved sideways
