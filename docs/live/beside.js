@@ -11,7 +11,7 @@ function differences() {
     for (const [option, value] of Object.entries(changed))
       others[option] = isBroken ? initialOf(options.find(o => o.name === option))
         : String(typeof value === "function" ? value(TASKS[$("task").value].options) : value);
-    found.set(key, {name: isBroken ? `not: ${name}` : name, options: others, bit});
+    found.set(key, {name: isBroken ? `without “${name}”` : name, options: others, bit});
   }
   for (const {name, type, choices} of options)
     if (["choice", "flag"].includes(type) && name !== "tokens")
@@ -58,7 +58,8 @@ const secondAt = ({step}) => current.second?.points.find(point => point.step ===
 function secondSays(point, n) {
   const sample = secondAt(point)?.samples[n];
   return current.second
-    ? [make("td", {}, sample ? `${sample.right ? "✓ " : ""}${sample.said || NOTHING}` : "–")] : [];
+    ? [make("td", {}, sample ? (sample.right ? "✓ " : "") + (sample.said || NOTHING) : "–")]
+    : [];
 }
 
 function showSecond(point) {

@@ -257,7 +257,7 @@ function showStage(way, name) {
   $("flow-signs").hidden = false;
   const hadFocus = $("flow-matrices").contains(document.activeElement);
   $("flow-matrices").replaceChildren(...(back ? [name] : shownWith(name))
-    .flatMap(part => tablesOf(part, back)), ...back ? learnt(name) : []);
+    .flatMap(part => tablesOf(part, back)), ...back ? learned(name) : []);
   if (hadFocus) $("flow-matrices").querySelector(".pointed")?.focus();
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;
@@ -273,6 +273,7 @@ function showLink(address) {
 function usersOf(name) {
   const users = [...flow.stages.values()].filter(stage =>
     stage.pulls && (stage.from === name || stage.other === name)).map(stage => stage.name);
+  if (!users.length) return "This gradient comes from the loss itself.";
   const named = users.map(user => `${kindOf(user)} of ${placeName(pathOf(user))}`).join("; ");
   return users.length < 2 ? `This gradient is what ${named} sends back.`
     : `This gradient is the sum of what ${users.length} stages send back: ${named}.`;

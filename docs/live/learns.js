@@ -23,20 +23,22 @@ const LEARNS = {
   norm: {formula: "dgain = Σ dnorm · n, dbias = Σ dnorm, over the rows",
     lines: ["{{line norm_backward: add_column_sums(dw->gain}}",
       "{{line norm_backward: add_column_sums(dw->bias}}"]},
-  embedding: {formula: "dtable[token] += √D · dembedding: a token that does not occur learns nothing",
+  embedding: {formula: "dtable[token] += √D · dembedding: a token that does not occur learns " +
+      "nothing",
     lines: ["{{line embedding_backward: to[j] += scale}}"]},
   positions: {formula: "dpositions = dinput",
     lines: ["{{line embedding_backward: row(dpositions, i}}"]},
-  linear: {formula: "dW = xᵀ d, db = Σ d over the rows; d: the gradient above, x: what W was given",
+  linear: {formula: "dW = xᵀ d, db = Σ d over the rows; d: the gradient above, x: what W was " +
+      "given",
     lines: ["{{line linear_backward: matmul_add(dw->weight}}",
       "{{line linear_backward: add_column_sums(dw->bias}}"]},
 };
 
 // What is shown of them, below the gradient of the step itself.
-function learnt(name) {
+function learned(name) {
   const tensors = parametersOf(name), {formula, lines} = LEARNS[kindOf(name)] || LEARNS.linear;
   if (!tensors.length) return [];
-  return [make("div", {className: "learnt"},
+  return [make("div", {className: "learned"},
     make("h4", {}, "The gradient reaches the parameters"),
     make("p", {className: "formula"}, formula),
     make("p", {}, ...lines.map(line => make("code", {}, line)))),
@@ -69,7 +71,7 @@ function tensorTables(name) {
 }
 
 // The terms whose sum is what this stage sends to one of its parameters.
-async function learntTerms(user, {name, i, j}) {
+async function learnedTerms(user, {name, i, j}) {
   const kind = kindOf(user), d = (await matrixOf(user)).gradient;
   const {from} = flow.stages.get(user), x = from ? (await matrixOf(from)).value : null;
   if (kind === "embedding") {

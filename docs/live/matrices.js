@@ -39,7 +39,7 @@ function columnsOf(name, matrix) {
 
 // Of a kind of stage, what its matrix is called; of others, the kind itself.
 const MATRIX_NAMES = {token: "token embedding", encoding: "positional encoding",
-  positions: "input", mask: "mask"};
+  positions: "input"};
 
 function sentenceTable(name, matrix, what) {
   const [rows, names] = axesOf(name), first = firstRow(name), kind = kindOf(name);
@@ -50,7 +50,7 @@ function sentenceTable(name, matrix, what) {
     (columns.length < matrix[0].length ? `; ${columns.length} columns are shown` : "");
   return numberTable(name, matrix, {note, columns, columnNames: names,
     label: isGradient ? "d" + kind : MATRIX_NAMES[kind] || kind,
-    tone: isGradient ? "gradient" : (STAGES[kind] || {tone: "weight"}).tone,
+    tone: isGradient ? "gradient" : STAGES[kind]?.tone || (kind === "mask" ? "weight" : "value"),
     rows: upTo(rows.length).map(i => first + i), rowNames: i => rows[i - first]});
 }
 

@@ -77,7 +77,8 @@ const ORIGIN_OF = {
   positions: async ({name, i, j}) => {
     const e = (await matrixOf(beside(name, "embedding"))).value[i][j];
     const p = (await matrixOf(beside(name, "encoding"))).value[i][j];
-    return `embedding[${i}][${j}] + positional encoding[${i}][${j}] = ${short(e)} + ${inBrackets(p)}`;
+    return `embedding[${i}][${j}] + positional encoding[${i}][${j}] = ` +
+      `${short(e)} + ${short(p)}`;
   },
   scores: async ({name, i, j}) => {
     const q = (await matrixOf(beside(name, "q"))).value, k = (await matrixOf(beside(name, "k"))).value;

@@ -30,9 +30,11 @@ function levelsOf(side) {
 // How large the picture is. Letters do not shrink with it; words that have no room
 // side by side stand upright.
 function measure(levels) {
-  const {source, input, expected} = flow.facts, shown = $("flow-picture").clientWidth;
-  const width = 40 + (source.length + input.length + 1) * UNIT;
-  const font = Math.min(26, Math.max(13, LETTERS * width / (shown || width)));
+  const {source, input, expected} = flow.facts, svg = $("flow-picture");
+  const width = 40 + (source.length + input.length + 1) * UNIT, shown = svg.clientWidth;
+  const scale = Math.min((shown || width) / width,
+    parseFloat(getComputedStyle(svg).maxHeight) / (52 + levels * LEVEL));
+  const font = Math.min(26, Math.max(13, LETTERS / scale));
   const longest = font * 0.58 * Math.max(...[...source, ...input, ...expected].map(w => w.length));
   const upright = longest > UNIT + 6, words = upright ? longest + 16 : 26;
   flow.picture = {shown, font, upright, width, below: words + LEVEL - 10,
@@ -77,7 +79,8 @@ async function showPicture() {
     }
   const {source, input, expected} = flow.facts, {width, height, font} = flow.picture;
   const top = sides.decoder.length - 1;
-  const svg = $("flow-picture"), at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
+  const svg = $("flow-picture");
+  const at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.style.fontSize = `${font}px`;
   svg.style.minWidth = `${width * LETTERS / 26}px`;    // then it is moved sideways
@@ -89,8 +92,8 @@ async function showPicture() {
 }
 
 const beginPicture = () => new ResizeObserver(() => {
-  const shown = $("flow-picture").clientWidth;
-  if (flow.facts && shown && shown !== flow.picture?.shown) inTurn(showPicture);
+  const shown = $("flow-picture").clientWidth;    // a scroll bar more or less is nothing
+  if (flow.picture && shown && Math.abs(shown - flow.picture.shown) > 20) inTurn(showPicture);
 }).observe($("flow-picture"));
 
 // A word below a row (down is 1) or above it (-1).

@@ -58,7 +58,7 @@ async function linearPull({d, user}, {i, j}) {
 async function pullsOn(place) {
   if (isTensor(place.name)) {
     const users = [...flow.stages.keys()].filter(user => parametersOf(user).includes(place.name));
-    return Promise.all(users.map(async user => ({user, terms: await learntTerms(user, place)})));
+    return Promise.all(users.map(async user => ({user, terms: await learnedTerms(user, place)})));
   }
   const users = [...flow.stages.values()].filter(({from, other, pulls}) =>
     pulls && (from === place.name || other === place.name));

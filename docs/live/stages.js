@@ -3,11 +3,10 @@
 // What each stage is: forward, what happens, as a sentence and as a formula, and
 // the line that does it; then the same of its gradient.
 const STAGES = {
-  token: {tone: "value"},
-  encoding: {tone: "value"},
   embedding: {tone: "value", title: "words become vectors", shows: ["token"],
     says: "Each token has a row of a table that is learned: its embedding, all that the model " +
-      "knows of a word before the first layer. It is multiplied by √D, D being the number of columns.",
+      "knows of a word before the first layer. It is multiplied by √D, where D is the number " +
+      "of columns.",
     target: {says: "The decoder reads the translation one place later, after <start>: each row " +
       "must say the word after its own. It has a table of its own."},
     formula: "embedding = √D · token embedding", of: "{{link embedding_forward}}",

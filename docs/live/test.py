@@ -184,6 +184,7 @@ def test_timeline(live):
 
 
 def test_own_model(live):
+    live.until("viewer.bytes === models.get('trained').bytes")
     model = live.downloaded("#download", "model.safetensors")
     lines = (build.ROOT / "data" / "reverse.test.tsv").read_text().splitlines()
     sources, targets = zip(*(line.split("\t") for line in lines))
@@ -412,7 +413,7 @@ def test_beside(browser):
               [(a[-1], b[-1]) for a, b in zip(both, (first, second))])
     said = live.run("[...document.querySelectorAll('.legend > span, #samples-title ~ * th')]"
                     ".filter(one => !one.hidden).map(one => one.textContent)")
-    claim("loss of the second, not: No causal mask in training" in said
+    claim("loss of the second, without “No causal mask in training”" in said
           and live.run("document.querySelectorAll('#curve .second-loss').length") == 1,
           "one picture has both, and says what the second is", said)
     live.click("#start")
@@ -1031,19 +1032,12 @@ def test_positions_row(browser):
           "they are √64 times the token's row, sines and cosines, and the sum")
 
 
-def test_learns(browser):
-    """The way back reaches the parameters, all of them."""
-    live = sentence(browser, "#way=backward&stage=decoder.0.cross_attention.q&target="
-                    + OTHER.replace(" ", "+"))
-    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
-                     ".map(name => name.textContent)")
-    claim(shown == ["q", "dq", "query.weight", "dquery.weight", "query.bias",
-                    "dquery.bias"],
-          "below dq stand its parameters and their gradients", shown)
+def reaches_all(live, whose):
+    """Each tensor has its step, where its gradient is written out as a sum."""
     reached = live.run("""[...new Set(flow.steps.filter(step => step.way === 'backward')
         .flatMap(step => parametersOf(step.name)))].sort()""")
     claim(reached == sorted(live.run("flow.facts.tensors.map(([name]) => name)")),
-          "on the way back each tensor has its step", reached)
+          f"{whose}: on the way back each tensor has its step", reached)
     wrong = live.run("""(async () => {
         const wrong = [];
         for (const [name] of flow.facts.tensors) {
@@ -1054,8 +1048,20 @@ def test_learns(browser):
           if (Math.abs(own - sent) > 1e-6 * Math.abs(own) + 1e-10) wrong.push([name, own, sent]);
         }
         return wrong; })()""")
-    claim(not wrong, "the sums that are written out for a parameter give its gradient",
+    claim(not wrong, f"{whose}: the sums that are written out for parameters give their gradients",
           wrong)
+
+
+def test_learns(browser):
+    """The way back reaches the parameters, all of them."""
+    live = sentence(browser, "#way=backward&stage=decoder.0.cross_attention.q&target="
+                    + OTHER.replace(" ", "+"))
+    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
+                     ".map(name => name.textContent)")
+    claim(shown == ["q", "dq", "query.weight", "dquery.weight", "query.bias",
+                    "dquery.bias"],
+          "below dq stand its parameters and their gradients", shown)
+    reaches_all(live, "the page's model")
     live.run("document.querySelector('#flow-matrices [data-name$=weight] td[tabindex]')"
              ".focus()")
     live.until("!document.querySelector('#flow-number').hidden", 10)
@@ -1063,6 +1069,10 @@ def test_learns(browser):
     claim(live.until("document.querySelector('#flow-slope-says').textContent"
                      ".endsWith('they agree.')", 20),
           "there the finite difference of a weight can be had", live.text("#flow-slope-says"))
+    live.give_files("#load", WORK / "other.safetensors")
+    live.until("flow.facts.tensors.some(([name]) => name === 'source_positions.weight')"
+               " && flow.stages.has('encoder.norm')", 20)
+    reaches_all(live, "a pre-norm model that is tied, with learned positions")
 
 
 def test_signs(browser):
