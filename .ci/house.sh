@@ -288,7 +288,8 @@ check "shellcheck finds nothing in any script" shellcheck -S warning \
 braces()
 {
     ! grep -n '^{$' transformer.c tests/*.[ch] tests/bench/*.c docs/source/*.c \
-        docs/exercises/*.c docs/live/*.c docs/release/*.c data/*.c notebook/*.[ch]
+        docs/exercises/*.c docs/live/*.c docs/write/*.c docs/release/*.c data/*.c \
+        notebook/*.[ch]
 }
 check "the braces of functions stand alike in every C file" braces
 

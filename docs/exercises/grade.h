@@ -54,7 +54,7 @@ static Made made[MOST_MADE];
 static Result results[MOST_RESULTS];
 static int made_count, result_count, case_count;
 static const char *case_name = "";
-static char right_before[TEXT]; // names of the cases that are done
+static char right_before[TEXT]; // names of the cases before it
 static FILE *results_file;
 static bool comparing;
 static char token[TEXT];
@@ -155,7 +155,7 @@ static bool same(Mat a, Mat b) {
 
 static void print_case(void) {
     printf("case: %s%s%s\n", case_name,
-           *right_before ? "; right before it: " : "", right_before);
+           *right_before ? "; the cases before it are right: " : "", right_before);
     fflush(stdout);
 }
 

@@ -298,6 +298,14 @@ def replace_region(text, region, body):
     return "\n".join(lines[:region.start] + body + lines[region.end - 1:])
 
 
+def around(lines, region):
+    """The function that a region is in: its first line, and the one after its last;
+    counted from 0."""
+    first = max(i for i in range(region.start)
+                if re.match(r"[A-Za-z].*\w\(", lines[i]))
+    return first, lines.index("}", region.end - 1) + 1
+
+
 def stub_body(name, region):
     """What stands in the place of a region in the student's file."""
     count = sum(1 for line in region.body
@@ -590,9 +598,7 @@ def with_mistakes(text, region, bodies):
     """The reference with a function for each body, behind that of the region; which
     of them is called from there on is said by the environment."""
     lines = text.split("\n")
-    first = max(i for i in range(region.start)
-                if re.match(r"[A-Za-z].*\w\(", lines[i]))
-    end = lines.index("}", region.end) + 1
+    first, end = around(lines, region)
     name = re.search(r"(\w+)\(", lines[first])[1]
     copies, chosen = [], name
     for k, body in enumerate(bodies):
@@ -764,7 +770,7 @@ def judge(ended, compared):
     if compared.status == 0 and not compared.stopped:
         return "right", compared.output.rstrip().rpartition("\n")[2]
     if ended.status == 3 and "is not written yet" in ended.output:
-        return "todo", "not written yet"
+        return "todo", "the line exercise_todo(...) is still there: take it out"
     if compared.status == 1:
         cause = re.search(r"^looks like: (.*)", compared.output, re.M) \
             or re.search(r"^wrong: (.*)", compared.output, re.M)
@@ -885,6 +891,25 @@ def names_of_frames(said, program):
     return re.sub(r"(.*)\n(.*)\n", r" in \1 \2\n", lines)
 
 
+# A pointer through which a line reads or writes: p[...], p->..., *p.
+POINTER = re.compile(r"(?=(?<![\w.>])((?:\w+(?:\.|->))*\w+)(?:\[|->))"
+                     r"|(?:^|[=(,;{&|+-])\s*\*\s*(\w+\b\(?)")
+
+
+def null_pointer(said, label):
+    """What to say of a null pointer that the sanitizer has found in a student's file:
+    the line, and the name if only one pointer is used there; or else ""."""
+    found = re.search(re.escape(label) + r":(\d+):\d+: runtime error: .*\bnull pointer",
+                      said)
+    if not found:
+        return ""
+    line = code_of(read_text(ROOT / label).split("\n")[int(found[1]) - 1], True).strip()
+    names = {m[1] or m[2] for m in POINTER.finditer(line)}
+    name = names.pop() if len(names) == 1 else "("
+    what = "a null pointer is used" if name.endswith("(") else f"{name} is a null pointer"
+    return f"{what}, in line {found[1]}: {line}"
+
+
 def open_braces(text):
     """A word on braces that do not match, which compilers notice far too late."""
     def balance(code):
@@ -944,6 +969,8 @@ def grade_source(exercise, text, label, names, made):
                                  if line and line not in told)
                 if ended.status < 0 and not ended.stopped and text is not None:
                     detail += find_crash(made, source, label, name, folder)
+                    null = null_pointer(detail, label)
+                    word = f"crashes: {null}" if null else word
                 if said:
                     detail += f"the compiler says:\n{said}\n"
                 return Result(exercise, state, word, detail)
@@ -1008,7 +1035,8 @@ def grade_write(exercise, student, path, made):
         return Result(exercise, "wrong", f"{label} has no line "
                       f"//@ exercise {exercise.name}")
     if is_stub(exercise.name, region):
-        return Result(exercise, "todo", "not written yet")
+        return Result(exercise, "todo", f"not written yet: replace the line "
+                      f'exercise_todo("{exercise.name}");')
     why_not = refusal(region, label)
     if why_not:
         return Result(exercise, "wrong", why_not)
@@ -1023,10 +1051,8 @@ def grade_write(exercise, student, path, made):
         text = None
     else:
         checked, unchecked = check_shapes(region.code())
-        text = replace_region(text, ours, [
-            *checked, "{", f'#line {region.start + 1} "{label}"', *region.body,
-            f"    //@ end of {exercise.name}", "}", *unchecked,
-            f'#line {ours.end} "transformer.c"'])
+        text = in_its_function(text, exercise.name, ours, region, label, checked,
+                               unchecked)
         text = with_preamble(text, ['#line NEXT "transformer.c"'])
     result = grade_source(exercise, text, label, [exercise.name], made)
     if result.state == "right":
@@ -1035,6 +1061,21 @@ def grade_write(exercise, student, path, made):
         others = replace_region(read_text(path), region, [])
         result.word += elsewhere(result.detail, others)
     return result
+
+
+def in_its_function(text, name, ours, region, label, before, behind):
+    """The reference with the student's region, between lines of ours. In all of its
+    function the compiler gives the student's file and its lines."""
+    lines = text.split("\n")
+    first, end = around(lines, ours)
+    return "\n".join([
+        *lines[:first],
+        f'#line {first + 1 + region.start - ours.start} "{label}"',
+        *lines[first:ours.start], *before, "{",
+        f'#line {region.start + 1} "{label}"', *region.body,
+        f"    //@ end of {name}", "}", *behind,
+        f'#line {region.end} "{label}"', *lines[ours.end - 1:end],
+        f'#line {end + 1} "transformer.c"', *lines[end:]])
 
 
 def elsewhere(said, others):
@@ -1128,6 +1169,9 @@ def grade_bug(exercise, student, path, made):
     names += [name for name in every if name not in names]
     result = grade_source(exercise, None if is_reference
                           else f'#line 1 "{label}"\n{text}', label, names, made)
+    if code_lines(text) == code_lines(plant_bug(exercise)):
+        return Result(exercise, "todo", "nothing changed yet",
+                      f"{result.word}\n{result.detail}")
     if result.state == "right":
         result.detail = f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))

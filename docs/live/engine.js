@@ -26,7 +26,7 @@ class Engine {
       for (const {reject} of this.waiting.values()) reject(new Error(event.message));
       this.waiting.clear();
     };
-    this.post("begin", module);
+    this.post("begin", module).catch(() => {}); // a call after it fails, too
   }
 
   post(name, ...args) {

@@ -39,6 +39,8 @@ sys.dont_write_bytecode = True
 
 import breaking
 import desk
+from book import Book
+from prose import anchor_of
 from desk import tool
 
 # The live page's way to compile: its flags, but for the place of the C library.
@@ -47,8 +49,9 @@ live = importlib.util.module_from_spec(LIVE)
 LIVE.loader.exec_module(live)
 
 WASI = ["--target=wasm32-wasip1", "-D_WASI_EMULATED_SIGNAL"]
-# A null pointer is no crash by itself in WebAssembly; the sanitizer makes it one.
-STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fsanitize-trap=null
+# A null pointer is no crash by itself in WebAssembly; the sanitizer makes it one, and
+# calls null.c.
+STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recover=null
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
     """.split() + [f"-Wl,--max-memory={tool.MEMORY << 10}"]
 # Functions with a region, or a mistake, come from the student's own object: no
@@ -133,6 +136,7 @@ def jobs(folder):
                   for path in (DOCS / "live").glob("*.c")}
     texts = {"transformer.c": reference, "weak.h": WEAK, **live_files,
              **{path.name: tool.read_text(path) for path in tool.GRADER}}
+    texts["grade.c"] += tool.read_text(WRITE / "null.c")
     mistakes = []
     for name, region in tool.reference_regions().items():
         bodies = [m.body for m in tool.load_mistakes(MADE)
@@ -178,23 +182,67 @@ def to_html(texts):
     done = subprocess.run(["pandoc", "-f", "markdown-smart", "-t", "html5", "--wrap=none"],
                           input=f"\n\n{mark}\n\n".join(texts), text=True,
                           stdout=subprocess.PIPE, check=True)
-    parts = re.sub(r'(<h\d) id="[^"]*"', r"\1", done.stdout).split(mark)
+    shown = re.sub(r'<a href="([^"#][^"]*)"', lambda link: '<a target="_blank" href="'
+                   f'{in_the_site(link[1])}"', done.stdout)
+    shown = re.sub("<code>[^<]*</code>", lambda code: re.sub(  # an option is not broken
+        r"(?<![\w-])--[a-z][\w-]*", r'<span class="whole">\g<0></span>', code[0]), shown)
+    parts = re.sub(r'(<h\d) id="[^"]*"', r"\1", shown).split(mark)
     return [re.sub(r"<pre\b[^>]*>", '<pre tabindex="0">', part.strip()) for part in parts]
 
 
+# What a page says of the terminal, and what is said in its place to a reader who has
+# none. Each is found somewhere.
+TERMINAL = [
+    (r"\*\*Fix\*\* the line in\s`exercises/bugs/[\w-]+\.c`,\sthen\s`make grade N=\w+`\.",
+     "**Fix** the line in the editor, then press *Check*."),
+    (r"`make grade N=\w+` shows", "*Check* shows"),
+    (r"Run\s`make grade N=\w+` and read", "Press *Check* and read"),
+    (r" `make grade N=\w+`$", ""),
+    (r"Begin (?:the program )?`exercises/[\w-]+\.c` with\s`#define TRANSFORMER_NO_MAIN`"
+     r"\s+and\s+`#include \"../transformer\.c\"`, and build it with\n\n```\n(?:.+\n)+```\n",
+     "The editor has the beginning of a program, which includes `transformer.c` in "
+     "double precision.\n*Run the program* compiles it and shows what it prints.\n"),
+    (r"\*\*Write\*\* the numbers into `exercises/answers\.txt`",
+     "**Write** the numbers into the lines of `exercises/answers.txt`, below the program"),
+    (r"\*\*Write\*\* one line `name = value` for each name into `exercises/answers\.txt`\.",
+     "**Write** a number behind each name in `exercises/answers.txt`, below the program."),
+    (r" Then\slet the program check you: `\./transformer info --help` lists the options it\stakes\.",
+     ""),
+    (r"`\./transformer info --layers 6 [^`]*`\nprints the encoder's table first\. ", ""),
+    (r"```\ncc -O2 exercises/bugs/training-and-use\.c(?:.*\n)+?```\n\n", ""),
+    (r"The gradient check of your file, made in a folder of its own \(two minutes\):\n\n"
+     r"```\n(?:.*\n)+?```\n\n", ""),
+    (r" `make examples && build/examples leak` does\nthis with the sound program; its source is "
+     r"`example_leak` in `docs/source/examples\.c`\.", ""),
+]
+
+
 def for_the_page(text):
-    """What a page says of the terminal, for a reader who has none."""
-    return re.sub(r"`make grade N=\w+`", "*Check*", text)
+    for pattern, instead in TERMINAL:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+def linked(text, book, name):
+    """Prose with links to the book, but for the code that is to be written; what is
+    fenced is left alone."""
+    parts = re.split(r"(^```\n.*?^```$)", text, flags=re.M | re.S)
+    return "".join(part if part.startswith("```") else re.sub(
+        rf"\[(`{name}`)\]\(.*?\)", r"\1", book.link(part)) for part in parts)
+
+
+def in_the_site(address):
+    """An address in docs/, seen from the site's first folder."""
+    path = os.path.normpath(f"docs/{address}")
+    return re.sub(r"\.(ipynb|md)(?=#|$)", ".html", path)
 
 
 def region_of(exercise, stub):
     """The function around a region, as the student sees it at first."""
     lines, region = stub.split("\n"), tool.regions(stub, "the stub")[exercise.name]
-    head = max(i for i in range(region.start)
-               if re.match(r"[A-Za-z].*\w\(", lines[i]))
+    head, end = tool.around(lines, region)
     while lines[head - 1].startswith("//"):
         head -= 1
-    end = lines.index("}", region.end) + 1
     return {"first": head + 1, "stub": "\n".join(region.body),
             "head": "".join(line + "\n" for line in lines[head:region.start]),
             "tail": "".join("\n" + line for line in lines[region.end - 1:end])}
@@ -211,10 +259,24 @@ def bug_of(exercise, reference):
     return {"at": at, "count": count, "lines": wrong[at:at + count + more]}
 
 
+def place_of(exercise, book):
+    """Where the book tells of an exercise: its chapter, or the section of a region."""
+    chapter = book.numbered[int(exercise.chapter)]
+    found = {"book": f"docs/{chapter.page}.html", "section": ""}
+    if exercise.kind == "write":
+        line = tool.reference_regions()[exercise.name].start
+        titles = [block.lines[0].lstrip("# ") for block in chapter.blocks
+                  if block.line < line and block.lines[0].startswith("##")]
+        if titles:
+            found = {"book": f"{found['book']}#{anchor_of(chapter, titles[-1])}",
+                     "section": titles[-1]}
+    return found
+
+
 def exercise_pages(reference):
-    stub, pages = tool.make_stub(), tool.load_exercises()
-    shown = iter(to_html([for_the_page(text) for page in pages
-                          for text in (page.title, page.text, *page.hints)]))
+    stub, pages, book = tool.make_stub(), tool.load_exercises(), Book()
+    shown = iter(to_html([text for page in pages for text in (page.title, *(
+        linked(for_the_page(text), book, page.name) for text in (page.text, *page.hints)))]))
     found = []
     for e in pages:
         more = {"heading": re.sub("</?p>", "", next(shown)), "text": next(shown),
@@ -228,7 +290,8 @@ def exercise_pages(reference):
             more.update(file=f"exercises/{e.slug}.c", stub="".join(
                 f"{name} =\n" for name in tool.wanted_answers(e)).rstrip("\n"))
         found.append({"name": e.name, "number": e.number, "title": e.title,
-                      "chapter": e.chapter, "points": e.worth, "kind": e.kind, **more})
+                      "chapter": e.chapter, "points": e.worth, "kind": e.kind,
+                      **place_of(e, book), **more})
     return {"version": digest(reference)[:16], "pages": found}
 
 
@@ -301,20 +364,32 @@ def project(reference):
     return to.getvalue()
 
 
+# Licences whose text other packages have, or whoever builds the page; and the packages
+# that have none of their own: LICENSES.txt says which of these is theirs.
+WHOLE = [("The Apache License", MODULES / "@bjorn3" / "browser_wasi_shim" / "LICENSE-APACHE"),
+         ("The Mozilla Public License", MODULES / "axe-core" / "LICENSE"),
+         ("Python's license", Path(os.__file__).with_name("LICENSE.txt")),
+         ("The C library", DOCS / "live" / "LICENSE.txt")]
+WITHOUT = ["@yowasp/clang", "pyodide"]
+
+
 def licences():
-    """The licences of all that is in the page, by package."""
-    found = [("What is compiled in it", (WRITE / "LICENSES.txt").read_text(encoding="utf-8")),
-             ("The C library", (DOCS / "live" / "LICENSE.txt").read_text(encoding="utf-8"))]
+    """The licences of all that is in the page, in full."""
+    found = [(title, path.read_text(encoding="utf-8")) for title, path in
+             [("What is compiled in it", WRITE / "LICENSES.txt"), *WHOLE]]
     lock = json.loads((WRITE / "package-lock.json").read_text())
     for name, package in sorted(lock["packages"].items()):
         if name and not package.get("dev") and not package.get("optional"):
             folder = BUILD / name
             texts = [path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())
                      if path.name.upper().startswith(("LICENSE", "LICENCE"))]
-            found.append((f"{name.removeprefix('node_modules/')} "
-                          f"{package['version']}: {package.get('license', '')}",
+            name = name.removeprefix("node_modules/")
+            if not texts and name not in WITHOUT:
+                sys.exit(f"{name} comes without the text of its licence: see WITHOUT")
+            found.append((f"{name} {package['version']}: {package.get('license', '')}",
                           "\n".join(texts)))
-    return "\n\n".join(f"{title}\n\n{text}".strip() for title, text in found)
+    line = "=" * 72
+    return "\n\n".join(f"{line}\n{title}\n{line}\n\n{text}".strip() for title, text in found)
 
 
 def in_script(text):

@@ -214,8 +214,6 @@ def begin(folder):
     exercises.update((e.name, e) for e in tool.load_exercises())
     tool.BUILD.mkdir(parents=True, exist_ok=True)
     reference()
-    with contextlib.redirect_stdout(io.StringIO()):
-        tool.make_exercises(list(exercises.values()))
     return json.dumps({"seconds": tool.CHECK_SECONDS, "output": tool.MOST_OUTPUT,
                        "kept": tool.KEPT_OUTPUT})
 
@@ -225,10 +223,7 @@ def put(name, text):
     or the lines of answers.txt."""
     e = exercises[name]
     if e.kind == "write":
-        path = tool.student_file()
-        whole = tool.read_text(path)
-        region = tool.regions(whole, tool.shown(path))[name]
-        tool.write_text(path, tool.replace_region(whole, region, text.split("\n")))
+        put_bodies({name: text})
     elif e.kind == "bug":
         tool.write_text(tool.student_folder() / "bugs" / f"{e.slug}.c", text)
     else:
@@ -236,6 +231,31 @@ def put(name, text):
         names = "|".join(tool.wanted_answers(e))
         kept = re.sub(rf"^ *({names}) *=.*\n", "", tool.read_text(path), flags=re.M)
         tool.write_text(path, kept + text.rstrip("\n") + "\n")
+
+
+def put_bodies(texts):
+    """The bodies of regions, all at once."""
+    path = tool.student_file()
+    whole = tool.read_text(path)
+    lines = whole.split("\n")
+    for name, region in reversed(tool.regions(whole, tool.shown(path)).items()):
+        if name in texts:
+            lines[region.start:region.end - 1] = texts[name].split("\n")
+    tool.write_text(path, "\n".join(lines))
+
+
+def fill(work):
+    """The student's folder with this work: else all is as in the beginning."""
+    folder = tool.student_folder()
+    shutil.rmtree(folder / "bugs", ignore_errors=True)
+    for name in ("transformer.c", "answers.txt"):
+        (folder / name).unlink(missing_ok=True)
+    with contextlib.redirect_stdout(io.StringIO()):
+        tool.make_exercises(list(exercises.values()))
+    put_bodies(work)
+    for name, text in work.items():
+        if exercises[name].kind != "write":
+            put(name, text)
 
 
 def status():
@@ -250,21 +270,38 @@ def status():
 
 def restore(work, notes):
     """What was kept: the texts of exercises, and tool.py's notes."""
-    for name, text in work.items():
-        put(name, text)
+    fill(work)
     if notes:
         tool.write_text(tool.student_folder() / ".hints", json.dumps(notes, indent=1))
     return status()
 
 
-def grade(name, text):
+@contextlib.contextmanager
+def answers_alone(e, text):
+    """Answers are graded without those to other exercises: a message has the line in
+    which they stand in the page."""
+    path = tool.student_folder() / "answers.txt"
+    whole = tool.read_text(path)
+    if e.kind == "number":
+        tool.write_text(path, text)
+    try:
+        yield
+    finally:
+        tool.write_text(path, whole)
+
+
+def grade(name, text, others={}):
+    """The verdict on an exercise. The `others`, bodies of regions, stand in the same
+    file: a message has the line that it has there."""
     e = exercises[name]
     every = list(tool.reference_regions()) if e.kind == "bug" else []
     tool.run_check = Checks(every).run_check
+    put_bodies(others)
     put(name, text)
     path = tool.student_file()
     student = tool.student_regions(path) if e.kind == "write" else {}
-    result = tool.grade_one(e, student, path, MADE)
+    with answers_alone(e, text):
+        result = tool.grade_one(e, student, path, MADE)
     return {"state": result.state, "word": result.word, "detail": result.detail,
             **status()}
 
@@ -284,8 +321,7 @@ def solution(name):
 
 def packed(work):
     """The folder exercises/ of the terminal, as a zip file in base64."""
-    for name, text in work.items():
-        put(name, text)
+    fill(work)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as to:
         for path in sorted(tool.student_folder().rglob("*")):
@@ -297,8 +333,7 @@ def packed(work):
 
 def file(work):
     """The student's transformer.c, in base64."""
-    for name, text in work.items():
-        put(name, text)
+    fill(work)
     return base64.b64encode(tool.student_file().read_bytes()).decode()
 
 
@@ -348,10 +383,20 @@ def read_work(folder, name):
     return {"work": work, "notes": notes}
 
 
+def half_changed(text):
+    """[[forward, backward]] of functions of which only the first has changed."""
+    ours, changed = reference().functions, []
+    replaced(text, lambda name, head, body: changed.append(name)
+             if name in ours and ours[name] != (head, body) else None, ours)
+    pairs = [[name, re.sub("_forward$", "", name) + "_backward"] for name in changed]
+    return [pair for pair in pairs if pair[1] in ours and pair[1] not in changed]
+
+
 def patch(text):
-    """What of an edited transformer.c is to be compiled."""
+    """What of an edited transformer.c is to be compiled; and of which functions the
+    backward pass is that of the function as it was."""
     source, whole = reference().part_to_compile(text)
-    return {"source": source, "whole": whole}
+    return {"source": source, "whole": whole, "half": half_changed(text)}
 
 
 TASKS = {f.__name__: f for f in (restore, grade, seen, solution, packed, file, opened,

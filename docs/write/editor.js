@@ -27,16 +27,19 @@ const theme = EditorView.theme({
   ".cm-scroller": {fontFamily: "var(--mono)", lineHeight: "1.5", overflow: "auto"},
   ".cm-gutters": {backgroundColor: "var(--code)", color: "var(--faint)",
     borderRight: "1px solid var(--line)"},
-  ".cm-activeLine": {backgroundColor: "color-mix(in srgb, var(--blue) 40%, transparent)"},
-  ".cm-activeLineGutter": {backgroundColor: "var(--blue)"},
+  ".cm-activeLine": {backgroundColor: "transparent"},
+  "&.cm-focused .cm-activeLine": {boxShadow: "inset 0 0 0 1px var(--faint)"},
+  ".cm-activeLineGutter": {backgroundColor: "transparent"},
+  "&.cm-focused .cm-activeLineGutter": {color: "var(--ink)", fontWeight: "600"},
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground":
     {backgroundColor: "var(--blue) !important"},
   ".cm-cursor": {borderLeftColor: "var(--ink)"},
-  ".cm-fixed": {backgroundColor: "var(--code)"},
+  ".cm-fixed": {backgroundColor: "var(--code)", boxShadow: "inset 3px 0 0 var(--line)"},
   ".cm-panels": {backgroundColor: "var(--code)", color: "var(--ink)"},
   ".cm-tooltip": {backgroundColor: "var(--paper)", color: "var(--ink)",
     border: "1px solid var(--line)"},
-  ".cm-diagnosticText": {whiteSpace: "pre-wrap"},
+  ".cm-diagnosticText": {whiteSpace: "pre-wrap", overflowWrap: "anywhere"},
+  ".cm-tooltip-lint": {maxWidth: "min(40rem, 90vw)"},
 });
 
 const fixedLine = Decoration.line({class: "cm-fixed"});
@@ -141,25 +144,27 @@ export class Editor {
 
   search() { openSearchPanel(this.view); }
 
-  // Shows a line, by its number in the file.
-  goTo(line) {
+  // Shows a line, by its number in the file; with the cursor in it.
+  goTo(line, focus = true) {
     const {doc} = this.view.state;
     const at = doc.line(Math.min(Math.max(1, line - this.first + 1), doc.lines));
     this.view.dispatch({selection: {anchor: at.from},
       effects: EditorView.scrollIntoView(at.from, {y: "center"})});
-    this.view.focus();
+    if (focus) this.view.focus();
   }
 }
 
-// The messages of Clang in a text, for a file: "FILE:LINE:COLUMN: error: TEXT".
+// The messages in a text for a file: "FILE:LINE:COLUMN: error: TEXT" of the compiler,
+// and "FILE:LINE: TEXT" of the grader.
 export function messagesIn(said, file) {
   const found = [];
   for (const line of said.split("\n")) {
     const [, name, number, column, severity, text] =
-      /^\s*(\S+):(\d+):(\d+): (?:fatal )?(error|warning|note): (.*)$/.exec(line) || [];
+      /^\s*([^\s:]+):(\d+):(?:(\d+):)? (?:(?:fatal |runtime )?(error|warning|note): )?(.*)$/
+        .exec(line) || [];
     if (name === file)
-      found.push({line: +number, column: +column, text,
-        severity: severity === "note" ? "info" : severity});
+      found.push({line: +number, column: +(column || 1), text,
+        severity: severity === "note" ? "info" : severity || "error"});
   }
   return found;
 }

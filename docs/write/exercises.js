@@ -1,12 +1,13 @@
 // The exercises: the list, and one of them with task, editor, verdict and hints.
 
-import {$, make, json, text, toBase64, fromBase64, download, report, switchOff, isOff, kept, keep, difference,
-  changed} from "./shared.js";
+import {$, make, json, text, toBase64, fromBase64, download, report, switchOff, isOff, kept,
+  keep, difference, changed} from "./shared.js";
 import {Editor, messagesIn, goToFunctions} from "./editor.js";
 import * as grader from "./grader.js";
 
 const KINDS = {write: "Write", bug: "Find the bug", number: "Compute",
   train: "Train (these need a terminal)"};
+const ANSWERS = "exercises/answers.txt";
 const PROGRAM = `#define TRANSFORMER_NO_MAIN
 #include "../transformer.c"
 
@@ -26,30 +27,37 @@ let reference;             // transformer.c
 let editor, answers;
 export const editors = {};
 let page = null;           // the one that is seen
+let judged = null;         // the text that the verdict is of
 let work = {}, programs = {}, notes = null, states = {};
 let keeps = true;
 
 // ---------------------------------------------------------------- what is kept
 
+// What is to be graded, as it is seen.
+const mine = () => (page.kind === "number" ? answers : editor).text;
+
 // The texts as the grader takes them; of a bug only the difference is kept.
 function textOf(name) {
-  const mine = work[name], {kind} = byName.get(name);
-  if (kind !== "bug") return mine ?? byName.get(name).stub;
-  return mine ? changed(planted(byName.get(name)), mine.change) : planted(byName.get(name));
+  const kept = work[name], one = byName.get(name);
+  if (one.kind !== "bug") return kept ?? one.stub;
+  return kept ? changed(planted(one), kept.change) : planted(one);
 }
+
+// Of the exercises to write, those as they were are among them.
+const bodies = () => Object.fromEntries(here.filter(({kind}) => kind === "write")
+  .map(({name}) => [name, textOf(name)]));
 
 const texts = () => Object.fromEntries(Object.keys(work).map(name => [name, textOf(name)]));
 
 function save() {
   if (!page) return;
   if (page.kind === "bug") {
-    const mine = editor.text, before = planted(page);
-    if (mine === before) delete work[page.name];
-    else work[page.name] = {version, change: difference(before, mine)};
+    const before = planted(page);
+    if (mine() === before) delete work[page.name];
+    else work[page.name] = {version, change: difference(before, mine())};
   } else {
-    const mine = page.kind === "number" ? answers.text : editor.text;
-    if (mine === page.stub) delete work[page.name];
-    else work[page.name] = mine;
+    if (mine() === page.stub) delete work[page.name];
+    else work[page.name] = mine();
     if (page.kind === "number") programs[page.name] = editor.text;
   }
   keeps = keep("work", work) && keep("programs", programs);
@@ -82,6 +90,7 @@ function row(one) {
   return make("tr", {},
     make("td", {className: "number"}, String(one.number)),
     make("th", {scope: "row"}, one.kind === "train" ? one.title : link),
+    make("td", {className: "number"}, one.chapter),
     make("td", {className: "number"}, `${one.points}`),
     make("td", {className: "state " + (states[one.name] === "passed" ? "passed" : "")},
       stateWord(one.name)));
@@ -96,7 +105,7 @@ function showList() {
   $("kinds").replaceChildren(...Object.entries(KINDS).flatMap(([kind, heading]) => [
     make("h3", {}, heading),
     make("div", {className: "table"}, make("table", {className: "list"},
-      make("thead", {}, make("tr", {}, ...["", "exercise", "points", "state"]
+      make("thead", {}, make("tr", {}, ...["", "exercise", "chapter", "points", "state"]
         .map(word => word ? make("th", {scope: "col"}, word) : make("td", {})))),
       make("tbody", {}, ...pages.filter(one => one.kind === kind).map(row))))]));
   $("kept").textContent = keeps
@@ -150,8 +159,10 @@ function showNeighbours() {
     $(id).hidden = !one;
     if (one) $(id).href = `#exercise=${one.name}`;
   }
-  $("where").textContent = `${page.number} of ${pages.length} · chapter ${page.chapter} · ` +
-    `${page.points} points${stateWord(page.name) ? " · " + stateWord(page.name) : ""}`;
+  const chapter = `chapter ${page.chapter}${page.section && `, “${page.section}”`}`;
+  $("where").replaceChildren(`${page.number} of ${pages.length} · `,
+    make("a", {href: page.book, target: "_blank"}, chapter),
+    ` · ${page.points} points${stateWord(page.name) ? " · " + stateWord(page.name) : ""}`);
 }
 
 export function showExercise(name) {
@@ -169,8 +180,7 @@ export function showExercise(name) {
   $("task").scrollTop = 0;
   $("program-part").hidden = page.kind !== "number";
   $("reset").hidden = page.kind === "number";
-  $("result").replaceChildren();
-  $("answer").replaceChildren();
+  clearVerdict();
   $("printed").hidden = true;
   openEditor();
   showHints();
@@ -180,29 +190,48 @@ export function showExercise(name) {
 
 // ---------------------------------------------------------------- the verdict
 
+function clearVerdict() {
+  judged = null;
+  $("result").replaceChildren();
+  $("answer").replaceChildren();
+  showEarlier();
+}
+
+// Says so if the verdict is not of the text that is seen.
+function showEarlier() {
+  $("earlier").hidden = judged === null || judged === mine();
+}
+
 const MARKS = {right: "✓", wrong: "✗", todo: "…"};
 
 function showResult({state, word, detail}) {
   const good = state === "right";
   const heading = good ? `Right: ${page.points} of ${page.points} points`
-    : state === "todo" ? "Not written yet" : word || "Wrong";
+    : state === "todo" ? word[0].toUpperCase() + word.slice(1) : word || "Wrong";
   const parts = [make("p", {className: "verdict " + state}, `${MARKS[state]} ${heading}`)];
   if (good && detail.trim()) parts.push(make("p", {}, detail.trim()));
   if (good && !detail.trim() && word) parts.push(make("p", {}, word));
   if (!good && detail.trim()) {
-    parts.push(make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"},
-      detail.replace(/\n+$/, "")));
+    const details = make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"},
+      detail.replace(/\n+$/, ""));
+    parts.push(state === "wrong" ? details : make("details", {},
+      make("summary", {}, "What its first failing check says"), details));
   }
   const next = here[here.indexOf(page) + 1];
   if (good && next)
-    parts.push(make("p", {}, make("a", {href: `#exercise=${next.name}`},
+    parts.push(make("p", {}, make("a", {className: "next", href: `#exercise=${next.name}`},
       `Next: ${next.number}, “${next.title}”`)));
   $("result").replaceChildren(...parts);
-  const messages = messagesIn(detail, page.file);
+  showMessages(editor, messagesIn(`${word}\n${detail}`, page.file));
+  if (page.kind === "number")
+    showMessages(answers, messagesIn(`${word}\n${detail}`, ANSWERS));
+  $("result").scrollIntoView({block: "nearest"});
+}
+
+function showMessages(editor, messages) {
   editor.say(messages);
   const error = messages.find(({severity}) => severity === "error");
-  if (error) editor.goTo(error.line);
-  $("result").scrollIntoView({block: "nearest"});
+  if (error) editor.goTo(error.line, false);
 }
 
 // Does something that takes a moment; its button is off meanwhile.
@@ -215,7 +244,8 @@ async function busy(button, words, work) {
     const show = await work();
     if (seen === page) show();
   } catch (error) {
-    $("result").replaceChildren(make("p", {className: "verdict wrong"}, error.message));
+    const state = error.message === grader.STOPPED ? "todo" : "wrong";
+    $("result").replaceChildren(make("p", {className: `verdict ${state}`}, error.message));
   } finally {
     switchOff(button, false);
   }
@@ -226,16 +256,19 @@ const waiting = words => $("loading").dataset.ready ? words
 
 function check() {
   save();
-  const name = page.name, mine = textOf(name);
+  clearVerdict();
+  const name = page.name, text = textOf(name), seen = mine(), others = bodies();
   const began = performance.now();
   return busy($("check"), waiting("Compiling and running …"), async () => {
     await ready;
-    const result = await grader.done({do: "grade", name, text: mine});
+    const result = await grader.done({do: "grade", name, text, others});
     takeStatus(result);
     $("result").dataset.seconds = ((performance.now() - began) / 1000).toFixed(2);
     return () => {
+      judged = seen;
       showResult(result);
       showNeighbours();
+      showEarlier();
     };
   });
 }
@@ -253,6 +286,32 @@ async function moreHints() {
   takeStatus(await grader.done({do: "seen", name, count}));
 }
 
+// How long a student's program has been running, if it takes more than a moment.
+function showRunning() {
+  let timer;
+  grader.listen((seconds, words) => {
+    clearInterval(timer);
+    if (words) $("result").replaceChildren(make("p", {}, words));
+    $("running").hidden = true;
+    if (!seconds) return;
+    let left = seconds;
+    timer = setInterval(() => {
+      left--;
+      $("seconds").textContent = `Your program is running. It is stopped in ${left} s.`;
+      $("running").hidden = left <= 0;
+    }, 1000);
+  });
+  $("stop-check").onclick = grader.stopStudent;
+}
+
+function beginAnew() {
+  const first = page.kind === "bug" ? planted(page) : page.stub;
+  if (editor.text !== first && !confirm("What you have written for this exercise is " +
+    "replaced by what stood there in the beginning. Go on?")) return;
+  editor.replace(first);
+  clearVerdict();
+}
+
 function solution() {
   if (states[page.name] !== "passed" && !confirm(
     "This exercise has not passed yet. Shall the solution be shown all the same?")) return;
@@ -260,7 +319,7 @@ function solution() {
     await ready;
     const lines = await grader.done({do: "solution", name: page.name});
     return () => {
-      $("result").replaceChildren();
+      clearVerdict();
       $("answer").replaceChildren(make("h3", {}, "Solution"),
         make("pre", {tabIndex: 0, role: "region", ariaLabel: "Solution"}, lines));
       $("answer").scrollIntoView({block: "nearest"});
@@ -275,13 +334,10 @@ function runProgram() {
     await ready;
     const {said, output} = await grader.runProgram(source, file);
     return () => {
-      $("result").replaceChildren();
+      clearVerdict();
       $("printed").hidden = false;
       $("printed").textContent = said + output || "(it prints nothing)";
-      const messages = messagesIn(said, file);
-      editor.say(messages);
-      const error = messages.find(({severity}) => severity === "error");
-      if (error) editor.goTo(error.line);
+      showMessages(editor, messagesIn(said, file));
     };
   });
 }
@@ -335,7 +391,10 @@ export async function beginExercises(loaded) {
   let timer;
   const later = () => {
     clearTimeout(timer);
-    timer = setTimeout(save, 300);
+    timer = setTimeout(() => {
+      save();
+      showEarlier();
+    }, 300);
   };
   editor = new Editor($("editor"), {label: "C code", changed: later});
   answers = new Editor($("answers"), {label: "Answers", changed: later});
@@ -347,7 +406,8 @@ export async function beginExercises(loaded) {
   $("hint").onclick = moreHints;
   $("solution").onclick = solution;
   $("run").onclick = runProgram;
-  $("reset").onclick = () => editor.replace(page.kind === "bug" ? planted(page) : page.stub);
+  $("reset").onclick = beginAnew;
+  showRunning();
   const reported = work => async event => {
     try {
       await work(event);

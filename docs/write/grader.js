@@ -35,16 +35,33 @@ export async function begin(progress) {
 let reference;             // grade.c with transformer.c as it is
 let program;               // with the student's functions, compiled last
 
+// Hears how many seconds a student's program has when it begins, and 0 when it ends; or
+// words on what takes long.
+let hear = () => {};
+export const listen = listener => { hear = listener; };
+
+// Ends the student's program that runs, if one does.
+let stop = () => {};
+export const stopStudent = () => stop();
+export const WHOLE = "Compiling. More than functions has changed, so the whole file is compiled: " +
+  "this takes some 20 seconds …";
+export const STOPPED = "Stopped: there is no result.";
+
 // Runs what a student has written: it is stopped after some seconds.
 export async function runStudent(module, words, options = {}) {
   student ??= new Service("run-worker");
   const mine = student;
   let late;
-  const timer = setTimeout(() => {
+  const end = error => {
     student = null;
+    mine.end(error);
+  };
+  const timer = setTimeout(() => {
     late = true;
-    mine.end();
+    end();
   }, 1000 * limits.seconds);
+  stop = () => end(new Error(STOPPED));
+  hear(limits.seconds);
   try {
     return await mine.call("run", module, words,
       {most: limits.output, kept: limits.kept, ...options});
@@ -53,6 +70,8 @@ export async function runStudent(module, words, options = {}) {
     return {ended: [1, "", `stopped after ${limits.seconds} seconds`], results: ""};
   } finally {
     clearTimeout(timer);
+    stop = () => {};
+    hear(0);
   }
 }
 
@@ -82,6 +101,7 @@ async function mistakes({name, count}) {
 
 const answering = {
   async compile({source, whole, flags}) {
+    if (whole) hear(0, WHOLE);
     const {status, said, wasm} = await clang.call("build", "grade", source, whole, flags);
     if (!status) program = await WebAssembly.compile(wasm);
     return {status, said};

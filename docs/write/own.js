@@ -14,6 +14,8 @@ const FILE = "transformer.c";
 let loaded, reference, editor, live;
 let engines = [];          // those that train
 let built = null;          // the reader's program, built last
+let ran = null;            // what was trained last, as now() has it
+let stopped = false;
 
 // ---------------------------------------------------------------- the file
 
@@ -50,9 +52,17 @@ function isMine() {
   return mine !== reference && !Object.keys(breaks).some(name => broken(name) === mine);
 }
 
+// Whether another text may stand in the place of this one.
+const mayReplace = () => !isMine() || confirm("What you have changed is lost. Go on?");
+
+let chosen = "";           // what is broken
+
 function openBreak(name) {
-  if (isMine() && !confirm("What you have changed is lost. Go on?")) return;
-  $("break").value = name;
+  if (!mayReplace()) {
+    $("break").value = chosen;
+    return;
+  }
+  $("break").value = chosen = name;
   if (!name) {
     openText(reference);
     return;
@@ -164,24 +174,47 @@ function say(words, wrong = false, more = "") {
     ...more ? [make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"}, more)] : []);
 }
 
+// What is trained: the file, the task and the options.
+const now = () => [editor.text, $("own-task").value, $("own-options").value];
+
+// Says so if what is shown is not of what is chosen now.
+function showEarlier() {
+  $("own-earlier").hidden = !ran || now().every((value, i) => value === ran[i]);
+}
+
+// The results of a training go when another one begins, and the page with its program.
+function clearResults() {
+  ran = null;
+  showEarlier();
+  $("trained").hidden = true;
+  $("compared").replaceChildren();
+  const fresh = $("live").cloneNode();
+  fresh.removeAttribute("src");
+  fresh.hidden = true;
+  $("live").replaceWith(fresh);
+}
+
 async function build() {
   const mine = editor.text;
   await loaded;
   say("Compiling …");
-  const {source, whole} = await grader.done({do: "patch", text: mine});
-  if (whole) say("Compiling. More than functions has changed, so the whole file is compiled: " +
-    "this takes some 20 seconds …");
+  const {source, whole, half} = await grader.done({do: "patch", text: mine});
+  if (whole) say(grader.WHOLE);
   const {status, said, wasm} = await grader.buildLive(`#line 1 "${FILE}"\n${source}`, whole);
   const messages = messagesIn(said, FILE);
   editor.say(messages);
   if (status) {
     const error = messages.find(({severity}) => severity === "error");
-    if (error) editor.goTo(error.line);
+    if (error) editor.goTo(error.line, false);
     say("✗ It does not compile", true, said);
     return null;
   }
-  return wasm;
+  return {wasm, half};
 }
+
+// A word on gradients that are those of the functions as they were.
+const wordOn = half => half.map(([forward, backward]) => ` You have changed ${forward}, but not ` +
+  `${backward}: does it still compute the gradient of what you have made?`).join("");
 
 function end() {
   for (const engine of engines) engine.end();
@@ -192,9 +225,15 @@ async function train() {
   if (isOff($("build"))) return;
   switchOff($("build"), true);
   end();
+  clearResults();
+  stopped = false;
+  $("stop").hidden = false;
+  const wanted = now();
   try {
-    const wasm = await build();
-    if (!wasm) return;
+    const program = await build();
+    if (!program) return;
+    if (stopped) throw new Error("ended");
+    const {wasm, half} = program;
     built = wasm;
     const modules = await Promise.all([wasm, await unzipped(fileIn("live.wasm"))]
       .map(bytes => WebAssembly.compile(bytes)));
@@ -205,23 +244,28 @@ async function train() {
       if (error.message === "ended") throw error;
       throw new Error(`${names[k]}: ${error.message}`);
     });
-    say("Training …");
-    await Promise.all(trainings.map((one, k) =>
-      named(one.begin($("own-task").value, $("own-options").value), k)));
+    say("Training …" + wordOn(half));
+    const [, task, options] = wanted;
+    await Promise.all(trainings.map((one, k) => named(one.begin(task, options), k)));
     pair = trainings;
+    ran = wanted;
+    showEarlier();
+    $("trained-with").textContent = `${tasks[task]}, with ${options}`;
     $("trained").hidden = false;
-    $("compared").replaceChildren();
-    $("stop").hidden = false;
+    $("inside").hidden = true;
+    drawCurve();
     await Promise.all(pair.map((one, k) => named(one.go(), k)));
     drawCurve();
     showCompared();
-    say(pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.");
+    say((pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.") + wordOn(half));
   } catch (error) {
-    if (error.message === "ended") say("Stopped.");
-    else say(`✗ ${error.message}`, true);
+    if (error.message !== "ended") say(`✗ ${error.message}`, true);
+    else if (!ran) say("Stopped.");
+    else say(`Stopped, yours at step ${pair[0].rows.length} of ${pair[0].facts.steps}.`);
   } finally {
     end();
     $("stop").hidden = true;
+    $("inside").hidden = false;
     switchOff($("build"), false);
   }
 }
@@ -248,7 +292,7 @@ export async function showOwn(name) {
     editor.opened = true;
     const own = kept("own");
     const mine = own && own.version === version ? own : null;
-    $("break").value = mine ? mine.name : "";
+    $("break").value = chosen = mine ? mine.name : "";
     openText(mine ? changed(reference, mine.change) : reference);
   }
   if (name && !breaks[name]) report(`The book breaks nothing that has the name ${name}.`);
@@ -271,7 +315,10 @@ export async function beginOwn(promise) {
   let timer;
   editor = new Editor($("own-editor"), {label: "transformer.c", changed: () => {
     clearTimeout(timer);
-    timer = setTimeout(save, 300);
+    timer = setTimeout(() => {
+      save();
+      showEarlier();
+    }, 300);
   }});
   editors.own = editor;
   addEventListener("pagehide", () => { if (editor.opened) save(); });
@@ -280,11 +327,17 @@ export async function beginOwn(promise) {
   goToFunctions($("function"), editor);
   $("open-own").onchange = async () => {
     const [file] = $("open-own").files;
-    if (file) openText((await file.text()).replaceAll("\r\n", "\n"));
+    if (file && mayReplace()) openText((await file.text()).replaceAll("\r\n", "\n"));
     $("open-own").value = "";
   };
   $("save-own").onclick = () => download(FILE, editor.text, "text/x-c");
   $("build").onclick = train;
-  $("stop").onclick = end;
+  for (const id of ["own-task", "own-options"]) $(id).addEventListener("input", showEarlier);
+  $("do-residual").onclick = () => openBreak("no_residual");
+  $("stop").onclick = () => {
+    stopped = true;
+    if (!engines.length) say("Stopping, as soon as the compiler is done …");
+    end();
+  };
   $("look").onclick = lookInside;
 }

@@ -119,9 +119,8 @@ def test_reference(page):
           f"{len(REGIONS)}", wrong)
     print(f"     verdicts after {min(times):.1f} to {max(times):.1f} s, "
           f"on average {sum(times) / len(times):.1f} s")
-    passed = page.run("page.grader.done({do: 'restore', work: {}, notes: null})")
-    claim(all(passed["states"][name] == "passed" for name in REGIONS),
-          "all of them have then passed", passed)
+    claim(all(said["states"][name] == "passed" for name in REGIONS),
+          "all of them have then passed", said["states"])
     wrong = [name for name, region in REGIONS.items() if page.grade(
         name, "\n".join(tool.stub_body(name, region)))[0]["state"] != "todo"]
     claim(not wrong, "what is not written yet is not wrong", wrong)
@@ -135,11 +134,18 @@ def without_marks(text):
 def test_bugs(page):
     for e in of_kind("bug"):
         said, _ = page.grade(e.name, tool.plant_bug(e))
-        claim(said["state"] == "wrong" and e.diagnosis in said["word"] + said["detail"],
-              f"{e.name}: the terminal's diagnosis, {e.diagnosis}", said)
+        claim((said["state"], said["word"]) == ("todo", "nothing changed yet")
+              and e.diagnosis in said["detail"],
+              f"{e.name}: nothing changed yet; below, the terminal's diagnosis, "
+              f"{e.diagnosis}", said)
         said, seconds = page.grade(e.name, without_marks(REFERENCE))
         claim(said["state"] == "right", f"{e.name}: fixed, it is right "
               f"({seconds:.1f} s)", said)
+    first = of_kind("bug")[0]
+    said, _ = page.grade(first.name, tool.plant_bug(first).replace(
+        "    return a < b ? a : b;", "    return b < a ? b : a;"))
+    claim(said["state"] == "wrong" and first.diagnosis in said["word"] + said["detail"],
+          "a change in another place is wrong, with the diagnosis", said)
 
 
 def test_numbers(page):
@@ -148,11 +154,18 @@ def test_numbers(page):
         right = "".join(f"{name} = {value!r}\n" for name, (value, _) in wanted.items())
         said, _ = page.grade(e.name, right)
         claim(said["state"] == "right", f"{e.name}: the answers are right", said)
-        said, _ = page.grade(e.name, right.replace(" = ", " = 1", 1))
+        said, _ = page.grade(e.name, re.sub(
+            "= (.*)", lambda answer: f"= {1.5 * float(answer[1]) + 1}", right, count=1))
         claim(said["state"] == "wrong" and "too " in said["word"],
               f"{e.name}: another one is wrong", said)
     name = of_kind("number")[0].name
     page.show(f"exercise={name}")
+    page.run("page.editors.answers.replace('total = 3\\nnorms = x')")
+    said = page.press("#check")
+    claim('exercises/answers.txt:2: "x" is not a number' in said and page.run(
+        "document.querySelectorAll('#answers .cm-lint-marker-error').length") == 1,
+        "what is no number is said to stand in the line in which it is seen", said)
+    page.run("localStorage.clear()")
     page.write('#define TRANSFORMER_NO_MAIN\n#include "../transformer.c"\n'
                "int main(void) {\n    Config c = {.d_model = 64, .heads = 2};\n"
                '    printf("%d %zu\\n", c.d_model / c.heads, sizeof(real));\n}\n')
@@ -272,8 +285,8 @@ def test_bad_students(page):
         char *p = malloc(1 << 24);
         p[0] = 1;
     }""")
-    claim("it uses memory that is not there" in said["word"],
-          "so is a body that takes 2 GB of memory", said)
+    claim("p is a null pointer, in line" in said["word"],
+          "so is a body that takes 2 GB of memory: malloc returns NULL", said)
     said, _ = page.grade("softmax_row", "\n".join(["    ;", *REGIONS["softmax_row"].body]))
     claim(said["state"] == "right", "after all of them right is right", said)
 
@@ -292,7 +305,8 @@ def test_student(browser):
           "an exercise is opened with its task, while the compiler is being loaded")
     claim(page.ready(), "the compiler is loaded", page.text("#message"))
     said = page.press("#check")
-    claim("Not written yet" in said, "Check says that nothing is written yet", said)
+    claim("Not written yet: replace the line exercise_todo(\"softmax_row\");" in said,
+          "Check says that nothing is written yet, and what to do", said)
     page.click("#hint")
     claim(page.run("document.querySelectorAll('.hint-box').length") == 1,
           "a hint is shown, one by one")
@@ -301,6 +315,9 @@ def test_student(browser):
     claim("does not compile" in said and page.run(
         "document.querySelectorAll('.cm-lint-marker-error').length") == 1,
         "an error of the compiler stands at its line", said)
+    test_lines(page)
+    test_loop(page)
+    test_earlier(page)
     body = "\n".join(REGIONS["softmax_row"].body)
     page.run("page.editors.code.view.dispatch({changes: {from: 0, insert: 'x'}})")
     claim(page.run("page.editors.code.view.state.doc.toString()").startswith("//"),
@@ -340,6 +357,70 @@ def test_student(browser):
           "a file without exercises is refused in words", other.text("#message"))
 
 
+SEEN = "page.editors.code.view.state.doc.toString().split('\\n')"
+
+
+def test_lines(page):
+    """The lines of messages are those that the editor shows, also after another exercise
+    has become longer."""
+    page.show("exercise=dropout_row")
+    page.write("    ;\n" * 7)
+    page.show("exercise=head")
+    for what, text in ((":{}:16: warning: using the result of an assignment",
+                        "    int unused;\n    if (unused = 3)\n        m.rows = 1;"),
+                       (":{}:13: error: expected expression", "\n    int i = ;\n")):
+        page.write(text)
+        said = page.press("#check")
+        number = page.run("page.editors.code.first") + next(
+            i for i, line in enumerate(page.run(SEEN))
+            if line.strip() in ("if (unused = 3)", "int i = ;"))
+        claim("transformer.c" + what.format(number) in said and page.run(
+            "document.querySelectorAll('#editor .cm-lint-marker').length") > 0,
+            f"a message has the line that is seen: {what.format(number)}", said)
+    page.show("exercise=residual_leave")
+    page.write("    ;")
+    said = page.press("#check")
+    number = page.run("page.editors.code.first") + page.run(SEEN).index("}")
+    claim(f"transformer.c:{number}:1: warning: non-void function" in said,
+          f"so has one on the end of the function: {number}", said)
+    page.show("exercise=dropout_row")
+    page.run("window.confirm = () => true")
+    page.click("#reset")
+    page.show("exercise=softmax_row")
+
+
+def test_loop(page):
+    """A loop without end is counted down, and can be stopped."""
+    page.write("    for (volatile int i = 0;;)\n        i++;")
+    page.click("#check")
+    running = page.until("!document.querySelector('#running').hidden", 10)
+    said = page.text("#seconds")
+    page.click("#stop-check")
+    claim(running and re.search("It is stopped in [1-9] s", said) and page.until(
+        "document.querySelector('#result').textContent === 'Stopped: there is no result.'",
+        5) and page.run("document.querySelector('#running').hidden"),
+        "a program that runs long is counted down, and stopped by a button", said)
+
+
+def test_earlier(page):
+    """What is said of an earlier text is marked, and gone when one begins anew."""
+    page.write("    x[0] = 1;")
+    page.press("#check")
+    before = page.run("document.querySelector('#earlier').hidden")
+    page.write("    x[0] = 2;")
+    marked = page.until("!document.querySelector('#earlier').hidden", 5)
+    page.write("    x[0] = 1;")
+    claim(before and marked and page.until("document.querySelector('#earlier').hidden", 5),
+          "a verdict is marked as that of the earlier text while the text is another one")
+    page.run("window.confirm = () => false")
+    page.click("#reset")
+    kept = page.run("page.editors.code.text")
+    page.run("window.confirm = () => true")
+    page.click("#reset")
+    claim(kept == "    x[0] = 1;" and "exercise_todo" in page.run("page.editors.code.text")
+          and page.text("#result") == "", "Begin anew asks, and takes the verdict away", kept)
+
+
 def in_the_terminal(*arguments):
     """What the terminal's tool prints."""
     return subprocess.run([sys.executable, "docs/exercises/tool.py", *arguments],
@@ -354,6 +435,10 @@ def trained(page):
     done = page.until("/Trained|✗|Stopped/.test(document.querySelector('#own-result')"
                       ".textContent)", 300)
     return done and page.text("#own-result")
+
+
+def shown(page, selector):
+    return page.run(f"document.querySelector({json.dumps(selector)}).offsetParent !== null")
 
 
 LOSSES = "page.trainings().map(({rows}) => rows.map(row => row[1]))"
@@ -377,6 +462,11 @@ def test_own(page):
     claim(said == "Trained." and ours[-1] > theirs[-1] + 0.05,
           "pre-norm without its residual learns worse, beside the file as it is: "
           f"{ours[-1]:.2f} and {theirs[-1]:.2f}", said)
+    earlier = "document.querySelector('#own-earlier').hidden"
+    hidden = page.run(earlier)
+    page.choose("#own-options", "--layers 1")
+    claim(hidden and not page.run(earlier), "under other options, results are marked as "
+          "those of the earlier ones")
     claim(page.run("document.querySelectorAll('#curve polyline').length") == 2
           and page.run("document.querySelectorAll('#compared tr').length") == 5,
           "both stand in one picture, and in a table")
@@ -386,13 +476,30 @@ def test_own(page):
     claim("does not compile" in said and page.run(
         "document.querySelectorAll('.cm-lint-marker-error').length") > 0,
         "what does not compile is said, and shown at its line", said)
+    claim(not shown(page, "#trained"), "and the results of the training before are gone")
+    page.show("own")
+    page.click("#do-residual")
+    claim(page.run("document.querySelector('#own-options').value")
+          == build.breaking.DEEP.options and page.run(
+              "/add\\(y, x\\)|add\\(dx, dy\\);\\n    \\/\\/ \\(1\\)/"
+              ".test(page.editors.own.text)") is False,
+          "the experiment with the residual takes out both lines, and has four layers")
+    page.run("page.editors.own.open(page.editors.own.text.replace("
+             "'double sum = 0;', 'double sum = 1;'))")
+    half = page.run("page.grader.done({do: 'patch', text: page.editors.own.text.replace("
+                    "'from[j] > 0 ? from[j] : 0', 'from[j]')}).then(({half}) => half)")
+    claim(["activation_forward", "activation_backward"] in half, "a function that has "
+          "changed without its backward pass is named", half)
     page.show("break=no_scale")
     page.click("#build")
     page.until("document.querySelector('#own-result').textContent.startsWith('Training')",
                60)
+    claim(not shown(page, "#look"), "Look inside waits until the training has ended")
     page.click("#stop")
-    claim(page.until("document.querySelector('#own-result').textContent === 'Stopped.'"),
-          "a training can be stopped")
+    claim(page.until("document.querySelector('#own-result').textContent"
+                     ".startsWith('Stopped')") and page.run(
+        "document.querySelectorAll('#compared tr').length") == 0,
+          "a training can be stopped, and nothing of the one before is left")
     page.click("#look")
     frame = page.until("document.querySelector('#live').src.startsWith('blob:')", 60)
     claim(frame, "Look inside opens the live page")
@@ -434,6 +541,14 @@ def axe(page):
                     ".map(n => n.target + ' ' + n.failureSummary).join(' | ')))")
 
 
+# What can be pressed and is lower or narrower than that; links in a text may be.
+SMALL = """[...document.querySelectorAll("button, input, select, summary, nav a, .list a")]
+    .filter(e => e.offsetParent && !e.closest(".cm-editor"))
+    .map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
+    .filter(([, {width, height}]) => width < 44 || height < 44)
+    .map(([html, {width, height}]) => `${html} ${width}x${height}`)"""
+
+
 def test_seen(browser):
     """In both sizes, light and dark."""
     page = Write(browser)
@@ -448,6 +563,11 @@ def test_seen(browser):
                 if state == "exercise=softmax_row":
                     page.write("    x[0] = 1;\n    int i;")
                     page.press("#check")
+                    page.until("!document.querySelector('#result .verdict') === false")
+                if size[0] < 500:
+                    small = page.run(SMALL)
+                    claim(not small, f"#{state}: a finger hits whatever can be pressed: "
+                          "44 pixels", small)
                 found = axe(page)
                 wide = page.run("document.documentElement.scrollWidth")
                 claim(not found and wide <= size[0], f"{size[0]}×{size[1]}, {scheme}, "
@@ -508,6 +628,33 @@ def test_links():
           f"the book's {len(found)} broken lines lead to the page", found)
 
 
+def test_texts():
+    """The exercises as the page has them."""
+    pages = [page for page in build.exercise_pages(REFERENCE)["pages"]
+             if page["kind"] != "train"]
+    texts = ["".join([page["text"], *page["hints"]]) for page in pages]
+    left = [found for text in texts for found in re.findall(
+        r"make \w+ N=|[^\n]*(?:\./transformer|\bcc -|build/|terminal)[^\n]*", text)]
+    claim(not left, "none speaks of a terminal", left)
+    unused = [pattern for pattern, _ in build.TERMINAL if not any(
+        re.search(pattern, text) for page in PAGES for text in (page.text, *page.hints))]
+    claim(not unused, "each change of their words is needed", unused)
+    links = {page["book"] for page in pages}.union(
+        *(re.findall('href="([^"#][^"]*)"', text) for text in texts))
+    lost = [link for link in links if not leads(link)]
+    claim(len(links) > 60 and not lost, f"their {len(links)} links into the book lead "
+          "somewhere", lost)
+
+
+def leads(link):
+    """Whether an address of the site is in a page of docs/, or a lab's."""
+    path, _, anchor = link.partition("#")
+    page = ROOT / path
+    if page.parent != build.DOCS:
+        return page.with_suffix(".ipynb").is_file() or page.with_suffix(".md").is_file()
+    return page.is_file() and (not anchor or f'id="{anchor}"' in page.read_text("utf-8"))
+
+
 def test_build():
     lock = json.loads((build.WRITE / "package-lock.json").read_text())
     packages = [p for name, p in lock["packages"].items() if name]
@@ -516,12 +663,22 @@ def test_build():
     claim("resolved" not in json.dumps(lock), "no address is written down")
     build.main()
     claim(PAGE.stat().st_size < 50e6, "the page is below 50 MB")
+    texts = build.licences()
+    missing = [name for name in (
+        "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION",
+        "LLVM Exceptions to the Apache 2.0 License", "Mozilla Public License",
+        "PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2", "Rich Felker",
+        *(name.removeprefix("node_modules/") + " " for name, package in
+          lock["packages"].items() if name and not package.get("dev")))
+        if name not in texts]
+    claim(not missing, "the licences of all that is in it are there, in full", missing)
 
 
 def main(arguments):
     WORK.mkdir(parents=True, exist_ok=True)
     test_build()
     test_links()
+    test_texts()
     with Browser() as browser:
         began = time.monotonic()
         page = Write(browser)
