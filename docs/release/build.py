@@ -110,14 +110,15 @@ by hand</p>
 </div>
 """
 LICENSE = "The code: MIT license. Text and figures: MIT license or CC BY 4.0, as you like."
-HERE_ONLY = re.compile(r'\n?<p><a href="[^"]*write\.html#break=.*?</p>')
+# What speaks of another page and no more: "(the map)", and links to write.html.
+HERE_ONLY = r'\n?<p><a href="[^"]*write\.html#break=.*?</p>| <a href="[^"#]+">\(.*?\)</a>'
 
 
 def alone(page, style, version):
     """The site's book on one page without the site: its style is in it, links lead
     only to what is there."""
-    page = re.sub(r"<header>.*?</header>\n|<script.*?</script>\n|" + HERE_ONLY.pattern, "",
-                  page, flags=re.S)
+    page = re.sub(rf"<header>.*?</header>\n|<script.*?</script>\n|{HERE_ONLY}", "", page,
+                  flags=re.S)
     page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>\n{style}</style>",
                   page)
     page = re.sub(r"<title>.*?</title>", "<title>transformer.c " + html.escape(version)
