@@ -251,10 +251,11 @@ def write_pages(folder, pages):
 
 
 def to_html(text, title, to):
-    # the page needs nothing but itself
+    variables = ["lang=en", "fontsize=15px", "maxwidth=56em"]  # 80 columns have room
     subprocess.run(["pandoc", "-f", "markdown-smart", "-s", "--metadata",
-                    f"pagetitle={title}", "-V", "lang=en", "-o", str(to)], input=text,
-                   text=True, check=True)
+                    f"pagetitle={title}", "-o", str(to),
+                    *(word for v in variables for word in ("-V", v))],
+                   input=text, text=True, check=True)
 
 
 ABOUT = """# Examination {seed}

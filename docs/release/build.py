@@ -110,14 +110,15 @@ by hand</p>
 </div>
 """
 LICENSE = "The code: MIT license. Text and figures: MIT license or CC BY 4.0, as you like."
-HERE_ONLY = re.compile(r'\n?<p><a href="[^"]*write\.html#break=.*?</p>')
+# What speaks of another page and no more: "(the map)", and links to write.html.
+HERE_ONLY = r'\n?<p><a href="[^"]*write\.html#break=.*?</p>| <a href="[^"#]+">\(.*?\)</a>'
 
 
 def alone(page, style, version):
     """The site's book on one page without the site: its style is in it, links lead
     only to what is there."""
-    page = re.sub(r"<header>.*?</header>\n|<script.*?</script>\n|" + HERE_ONLY.pattern, "",
-                  page, flags=re.S)
+    page = re.sub(rf"<header>.*?</header>\n|<script.*?</script>\n|{HERE_ONLY}", "", page,
+                  flags=re.S)
     page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>\n{style}</style>",
                   page)
     page = re.sub(r"<title>.*?</title>", "<title>transformer.c " + html.escape(version)
@@ -128,8 +129,18 @@ def alone(page, style, version):
         version=html.escape(version), license=LICENSE), page)
 
 
+def the_same(pdf, day):
+    """A PDF without what differs from one printing to the next: the time becomes the
+    day of the commit, and chromium's numbers of nodes are counted from 0."""
+    nodes = sorted(set(re.findall(rb"\(node(\d{8})\)", pdf)))
+    number = {node: b"(node%08d)" % i for i, node in enumerate(nodes)}
+    pdf = re.sub(rb"\(node(\d{8})\)", lambda m: number[m[1]], pdf)
+    time = day.replace("-", "").encode() + b"000000"
+    return re.sub(rb"(/(?:Creation|Mod)Date \(D:)\d{14}", lambda m: m[1] + time, pdf)
+
+
 def printed(page, to, day):
-    """A page as PDF; what it says of the time is the day of the commit."""
+    """A page as PDF."""
     with Browser() as browser:
         tab = browser.open(page.as_uri())
         if not tab.until("document.readyState === 'complete' && document.fonts.status "
@@ -138,9 +149,7 @@ def printed(page, to, day):
         pdf = base64.b64decode(tab.send(
             "Page.printToPDF", printBackground=True, preferCSSPageSize=True,
             generateDocumentOutline=True, generateTaggedPDF=True)["data"])
-    time = day.replace("-", "").encode() + b"000000"
-    to.write_bytes(re.sub(rb"(/(?:Creation|Mod)Date \(D:)\d{14}",
-                          lambda m: m[1] + time, pdf))
+    to.write_bytes(the_same(pdf, day))
 
 
 # ---------------------------------------------------------------- all of it

@@ -267,8 +267,15 @@ def the_book():
                if not link.startswith(("#", "https://", "data:"))]
     claim(not outside and text.count('href="#') > 1000,
           "its links lead to itself, or to the web", outside)
-    claim("Version 9.9" in text and "Break it here" not in text,
+    claim("Version 9.9" in text and "Break it here" not in text
+          and "(the map)" in page and "(the map)" not in text,
           "it begins with its version, and offers nothing that is not there")
+    prints = [b"/ID (node%08d) /K (node%08d)\n/CreationDate (D:2026%s+00'00')" % parts
+              for parts in ((7, 9, b"0102030405"), (8, 12, b"0607080910"))]
+    one, two = (build.the_same(text, "2026-05-01") for text in prints)
+    claim(one == two and b"D:20260501000000+" in one and len(one) == len(prints[0])
+          and b"(node00000000) /K (node00000001)" in one,
+          "two printings of it become the same PDF", one)
 
 
 def main():
