@@ -196,7 +196,7 @@ The file `{file}` is `transformer.c` with one wrong line, in the function below.
 {said}
 ```
 
-Find the line, put it right in the file, and say in a sentence beside it what it is for.
+Find the line, put it right in the file, and say in a comment beside it what it is for.
 
 ``` c
 {function}
@@ -251,7 +251,8 @@ def write_pages(folder, pages):
 
 
 def to_html(text, title, to):
-    variables = ["lang=en", "fontsize=15px", "maxwidth=56em"]  # 80 columns have room
+    variables = ["lang=en", "fontsize=15px",  # 80 columns have room
+                 "header-includes=<style>body { max-width: 46em; }</style>"]
     subprocess.run(["pandoc", "-f", "markdown-smart", "-s", "--metadata",
                     f"pagetitle={title}", "-o", str(to),
                     *(word for v in variables for word in ("-V", v))],
