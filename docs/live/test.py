@@ -1151,8 +1151,8 @@ def test_words_in_motion(browser):
     live.trained(1)
     live.click("#tab-flow")
     again = sentence(browser, address(live))
-    claim(again.run("!document.querySelector('#flow').hidden && "
-                    "flow.facts.source[1] === 'small'"),
+    claim(again.run("!document.querySelector('#flow').hidden && document.querySelector("
+                    "'#flow-source').value === 'the small cat is happy'"),
           "the address leads back to the view, a training or not", address(live))
 
 
