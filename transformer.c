@@ -1488,7 +1488,7 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
     // (4) out = context W + b
     d->context = arena_zeros(arena, s->context.rows, s->context.cols);
     linear_backward(d->context, &dw->output, dout, s->context, &w->output);
-    // (3) head by head; heads with the same keys go to one thread: they share dk
+    // (3) head by head; those that share keys share dk, so one thread has them
     d->q = arena_zeros(arena, s->q.rows, s->q.cols);
     d->k = arena_zeros(arena, s->k.rows, s->k.cols);
     d->v = arena_zeros(arena, s->v.rows, s->v.cols);
