@@ -970,7 +970,8 @@ def grade_source(exercise, text, label, names, made):
                 if ended.status < 0 and not ended.stopped and text is not None:
                     detail += find_crash(made, source, label, name, folder)
                     null = null_pointer(detail, label)
-                    word = f"crashes: {null}" if null else word
+                    if null:
+                        word = "; ".join([f"crashes: {null}"] + word.split("; ")[1:])
                 if said:
                     detail += f"the compiler says:\n{said}\n"
                 return Result(exercise, state, word, detail)
