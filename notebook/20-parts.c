@@ -126,7 +126,7 @@ void spell_facts(const Task *t, char *word, int id, bool target) {
         return;
     }
     id -= target ? 0 : 2 * FACTS;
-    sprintf(word, target ? "" : "?");
+    strcpy(word, target ? "" : "?");
     for (int i = FACTS - 1, size = target ? 2 : FACTS; i >= 0; i--) {
         int place = id >> (target ? i : 2 * i) & (size - 1);
         sprintf(word + strlen(word), "%c", (target ? '0' : 'a') + place);
@@ -250,7 +250,7 @@ Config reduced(Config c, const Part *part) {
     c.positions = part->no_positions ? NO_POSITIONS : c.positions;
     while (parameters_of(&c, &part->without) < wanted)
         if (part->without.network)
-            c.d_model += 2 * c.heads;
+            c.d_model += c.heads;
         else
             c.d_ff++;
     return c;
