@@ -342,13 +342,15 @@ build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
 build/notebook/01-scaling build/notebook/02-heads build/notebook/07-masks \
     build/notebook/12-gradient-check build/notebook/12-gradient-check-double \
     build/notebook/15-classifier-check build/notebook/16-gpt-check \
-    build/notebook/17-since-2017-check: notebook/measure.h
+    build/notebook/17-since-2017-check \
+    build/notebook/20-parts-check: notebook/measure.h
 build/notebook/15-classifier build/notebook/15-classifier-check: \
     notebook/classifier.c
 build/notebook/gpt build/notebook/16-gpt-check \
     build/notebook/17-since-2017-check: notebook/gpt.h
 build/notebook/15-classifier-check build/notebook/16-gpt-check \
-    build/notebook/17-since-2017-check: notebook/check.h
+    build/notebook/17-since-2017-check \
+    build/notebook/20-parts-check: notebook/check.h
 build/notebook/17-since-2017 build/notebook/17-since-2017-check: \
     notebook/modern.h
 build/notebook/16-gpt build/notebook/17-since-2017: notebook/gpt.c notebook/gpt.h
@@ -359,6 +361,7 @@ build/notebook/pretrained build/notebook/18-pretrained \
     pretrained.h json.h hub.h unicode.h entries.h bytepairs.h \
     tokenizer_json.h wordpiece.h gpt2.h bert.h llama.h writer.h)
 build/notebook/19-machines: notebook/mpi.c
+build/notebook/20-parts build/notebook/20-parts-check: notebook/parts.h
 
 # MPI's compiler is the compiler, with the library's headers and the library.
 MPICC ?= mpicc
