@@ -8371,7 +8371,7 @@ int main(int argc, char **argv) {
 #endif
     const char *first = argc > 1 ? argv[1] : "";
     if (argc == 2 && !strcmp(first, "--version"))
-        puts("transformer 1.0");
+        puts("transformer 2.0");
     else if (argc == 2 && find_choice("help|--help|-h", first) >= 0)
         print_help();
     else {

@@ -221,7 +221,7 @@ for help in --help -h; do
         "$(awk '/^  (train|translate|evaluate|attention|info) / {
                printf "%s%s", n++ ? " " : "", $1 }' out)"
 done
-prints '--version prints one line' 'transformer 1.0' --version
+prints '--version prints one line' 'transformer 2.0' --version
 
 # COMMAND OPTIONS: its help is on stdout and has exactly these options
 explains()
