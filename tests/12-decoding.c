@@ -77,8 +77,9 @@ void test_translate(void) {
     CLAIM(given_back, "and gives its memory back");
 }
 
-// The most memory a translation of P tokens takes, by a model that never ends.
-size_t peak_of(int P) {
+// The most memory a translation of P tokens takes, with such a beam, by a model
+// that never ends. What was taken is given back.
+size_t peak_of(int P, int beam) {
     Config config = small_config();
     config.positions = NO_POSITIONS;
     config.max_len = P - 1;
@@ -86,11 +87,16 @@ size_t peak_of(int P) {
     t->output.bias.at[END] = -1000;
     Arena arena = {0};
     int *out = arena_take(&room, (size_t)(B * P), sizeof *out);
-    Batch batch = {.sentences = B, .source_length = S,
-                   .source = copied_ids(source_ids, B * S)};
+    int *source = arena_take(&room, (size_t)(B * beam * S), sizeof *source);
+    for (int i = 0; i < B * beam * S; i++)
+        source[i] = source_ids[i / S / beam * S + i % S];
+    Batch batch = {.sentences = B * beam, .source_length = S, .source = source};
     double sum[B];
-    translate(t, &batch, out, sum, &arena);
-    size_t peak = arena.peak;
+    if (beam == 1)
+        translate(t, &batch, out, sum, &arena);
+    else
+        beam_search(t, &batch, (Search){beam, 0.6}, out, sum, &arena);
+    size_t peak = arena.used ? 0 : arena.peak;
     arena_free(&arena);
     transformer_free(t);
     return peak;
@@ -99,8 +105,13 @@ size_t peak_of(int P) {
 void test_memory(void) {
     size_t caches = 2 * 2 * 20 * B * D * sizeof(real); // of 2 layers, 20 tokens
     size_t weights = 2 * B * H * 20 * sizeof(real);    // in the last step
-    CLAIM(peak_of(40) - peak_of(20) == caches + weights,
+    CLAIM(peak_of(40, 1) - peak_of(20, 1) == caches + weights,
           "each step gives its memory back: 20 more take room in caches only");
+    size_t steps = 20 * B * sizeof(Hypothesis), moved = caches / 4;
+    CLAIM(peak_of(40, 3) - peak_of(20, 3)
+          == 3 * (caches + weights + steps + moved),
+          "with a beam of 3, in caches, in the matrix of them that is moved, and "
+          "in what each step has written");
 }
 
 // n sources of one to six tokens, with END.
