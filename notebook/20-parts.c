@@ -153,7 +153,7 @@ void spell_letter(const Task *t, char *word, int id, bool target) {
 }
 
 const Task tasks[] = {
-    {"facts", 2 * FACTS + 256, 16, FACTS + 1, 1, 0, 1, 1000,
+    {"facts", 2 * FACTS + 256, 16, FACTS + 1, 1, 0, 1, 500,
      make_facts, spell_facts},
     {"parity", 2, 2, 7, 1, 0, 1, 1000, make_parity, spell_number},
     {"pointers", 6, 6, 6, 6, 4, 2, 1000, make_pointers, spell_number},
