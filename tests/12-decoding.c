@@ -163,6 +163,32 @@ void test_translate_all(int beam, double end) {
     transformer_free(t);
 }
 
+// The most memory that n sentences take, all of the same length and without end.
+size_t peak_of_all(int n, int beam) {
+    Config config = small_config();
+    Transformer *t = random_transformer(&config);
+    t->output.bias.at[END] = -1000;
+    Sentence *source = arena_take(&room, (size_t)n, sizeof *source);
+    int ids[] = {4, 5, END};
+    for (int i = 0; i < n; i++)
+        source[i] = (Sentence){ids, 3};
+    Arena arena = {0};
+    sentences_free(translate_all(t, source, n, (Search){beam, 0}, NULL, &arena),
+                   n);
+    size_t peak = arena.peak;
+    arena_free(&arena);
+    transformer_free(t);
+    return peak;
+}
+
+void test_rows(int beam) {
+    int n = 64 / beam; // sentences that are decoded at once
+    CLAIM(peak_of_all(n - 1, beam) < peak_of_all(n, beam)
+          && peak_of_all(n, beam) == peak_of_all(3 * n + 1, beam),
+          "beam %d: at most 64 rows are decoded at once, and as many as that",
+          beam);
+}
+
 // The logarithm of the probability that the model, with teacher forcing, gives
 // to n tokens.
 double forced_sum(const Transformer *t, Sentence source, const int *token,
@@ -816,6 +842,7 @@ int main(void) {
         test_translate_all(beam, 0);
         test_translate_all(beam, 2);
         test_translate_all(beam, -1000); // no end: all tokens there is room for
+        test_rows(beam);
         test_scores(beam);
     }
     for (double A = 0; A < 2; A += 0.6)
