@@ -1186,6 +1186,7 @@ const FOUND = [
 ["section", "teacher.html#adding-an-exercise", "Adding an exercise", "For teachers", "", ""],
 ["section", "teacher.html#what-cheating-looks-like-and-what-is-no-cause-for-worry", "What cheating looks like, and what is no cause for worry", "For teachers", "", ""],
 ["page", "course.html", "A course with this book", "", "", ""],
+["section", "course.html#what-students-need", "What students need", "A course with this book", "", ""],
 ["section", "course.html#learning-objectives", "Learning objectives", "A course with this book", "", ""],
 ["section", "course.html#four-weeks", "Four weeks", "A course with this book", "", ""],
 ["section", "course.html#ten-weeks", "Ten weeks", "A course with this book", "", ""],
