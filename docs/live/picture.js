@@ -128,7 +128,8 @@ function boxName(side, level, path, kind) {
   const name = names.find(text => text.length * font * 0.54 < room - 8) || names[names.length - 1];
   const chosen = pathOf(stepNow().name) === path;
   return drawn("text", {x: x - 22 + room / 2, y: y + 19 + font / 2, "text-anchor": "middle",
-    class: chosen ? "box-name chosen" : "box-name", "aria-hidden": "true"}, name);
+    class: chosen ? "box-name chosen" : "box-name", "paint-order": "stroke",
+    "aria-hidden": "true"}, name);
 }
 
 // What flows into a level: along the residual connections, and by attention.
