@@ -1,6 +1,7 @@
 // Chapter 12: greedy decoding with caches, beam search, BLEU.
 
 #include "test.h"
+#include "fails.h"
 #include "model.h"
 
 // Step by step with caches against all at once with masks.
@@ -182,11 +183,23 @@ size_t peak_of_all(int n, int beam) {
 }
 
 void test_rows(int beam) {
-    int n = 64 / beam; // sentences that are decoded at once
+    int n = max_int(64 / beam, 1); // sentences that are decoded at once
     CLAIM(peak_of_all(n - 1, beam) < peak_of_all(n, beam)
           && peak_of_all(n, beam) == peak_of_all(3 * n + 1, beam),
-          "beam %d: at most 64 rows are decoded at once, and as many as that",
-          beam);
+          "beam %d: at most 64 rows are decoded at once, and as many as that; a "
+          "wider beam is decoded alone", beam);
+}
+
+// A model whose numbers are not finite has no best translation.
+void test_broken_model(int beam) {
+    Config config = small_config();
+    Transformer *t = random_transformer(&config);
+    Sentence *source = short_sources(3);
+    t->output.bias.at[5] = NAN;
+    CLAIM_FAILS("of a model whose numbers are not finite nothing is translated",
+                "the model's numbers are not finite",
+                translate_all(t, source, 3, (Search){beam, 0}, NULL, &room));
+    transformer_free(t);
 }
 
 // The logarithm of the probability that the model, with teacher forcing, gives
@@ -844,7 +857,10 @@ int main(void) {
         test_translate_all(beam, -1000); // no end: all tokens there is room for
         test_rows(beam);
         test_scores(beam);
+        test_broken_model(beam);
     }
+    test_rows(64);
+    test_rows(70);
     for (double A = 0; A < 2; A += 0.6)
         test_wide_beam(A);
     test_log_sum_exp();
