@@ -20,6 +20,7 @@ grades. Needs pandoc.
 """
 
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -145,8 +146,8 @@ def number_page(question, draw):
 
 def function_of(lines, region):
     """The name of the function in which a region stands."""
-    heads = [line for line in lines[:region.start] if tool.re.match(r"[A-Za-z].*\w\(", line)]
-    return tool.re.search(r"(\w+)\(", heads[-1])[1]
+    heads = [line for line in lines[:region.start] if re.match(r"[A-Za-z].*\w\(", line)]
+    return re.search(r"(\w+)\(", heads[-1])[1]
 
 
 def one_line(made):
@@ -208,7 +209,7 @@ def function_text(text, name):
     """A function of a file, as it is printed."""
     lines = text.split("\n")
     first = next(i for i, line in enumerate(lines)
-                 if tool.re.match(rf"[A-Za-z].*\b{name}\(.*[^;]$", line))
+                 if re.match(rf"[A-Za-z].*\b{name}\(.*[^;]$", line))
     return "\n".join(lines[first:lines.index("}", first) + 1])
 
 

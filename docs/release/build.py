@@ -74,8 +74,9 @@ def check(tag):
     if changed:
         fail(f"not committed: {changed[0][3:]}"
              + (f", and {len(changed) - 1} more" if changed[1:] else ""))
-    if tag and disagreement(tag, here()):
-        fail(disagreement(tag, here()))
+    wrong = tag and disagreement(tag, here())
+    if wrong:
+        fail(wrong)
 
 
 # ---------------------------------------------------------------- archives

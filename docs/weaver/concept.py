@@ -10,6 +10,7 @@ import html
 import random
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 from common import fail, raw, read
 
@@ -46,6 +47,7 @@ def answer_of(line):
     return Answer(text, False, region, sentence)
 
 
+@cache
 def questions():
     """All of them. Stops if one does not fit."""
     found = []
