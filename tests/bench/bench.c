@@ -14,8 +14,9 @@
 // backward). The peak is what the step takes from its arena, plus the four roles
 // of the parameters.
 //
-// In place of a size, "decode" measures greedy decoding and "growth" how a step
-// grows with its sizes; "--peak" measures the processor.
+// In place of a size, "decode" measures greedy decoding, "beam" decoding with a
+// beam of 4, and "growth" how a step grows with its sizes; "--peak" measures the
+// processor.
 
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
@@ -120,11 +121,11 @@ void measure_growth(void) {
         }
 }
 
-// Greedy decoding at `small`: SENTENCES sentences of LENGTH random words become
-// LENGTH words each, for no one may say *end*. Prints
+// Decoding at `small`: SENTENCES sentences of LENGTH random words become LENGTH
+// words each, for no one may say *end*. Prints
 //
-//     decode threads sentences seconds
-void measure_decoding(int threads) {
+//     name threads sentences seconds
+void measure_decoding(const char *name, Search how, int threads) {
     enum { SENTENCES = 1000, LENGTH = 20 };
     const Size *s = &sizes[2];
     Config config = config_of(s);
@@ -140,9 +141,9 @@ void measure_decoding(int threads) {
         source[i] = (Sentence){id + i * LENGTH, LENGTH};
     Arena arena = {0};
     double started = now();
-    Sentence *result = translate_all(model, source, SENTENCES, greedy, NULL,
+    Sentence *result = translate_all(model, source, SENTENCES, how, NULL,
                                      &arena);
-    printf("decode %d %d %.4f\n", threads, SENTENCES, now() - started);
+    printf("%s %d %d %.4f\n", name, threads, SENTENCES, now() - started);
     for (int i = 0; i < SENTENCES; i++)
         free(result[i].id);
     free(result);
@@ -198,7 +199,8 @@ int main(int argc, char **argv) {
     threads = 1;
 #endif
     for (int k = first; k < argc; k++) {
-        bool known = !strcmp(argv[k], "decode") || !strcmp(argv[k], "growth");
+        bool known = !strcmp(argv[k], "decode") || !strcmp(argv[k], "beam")
+                  || !strcmp(argv[k], "growth");
         for (int i = 0; i < SIZES; i++)
             known = known || !strcmp(argv[k], sizes[i].name);
         if (!known)
@@ -206,7 +208,9 @@ int main(int argc, char **argv) {
     }
     for (int k = first; k < argc; k++) {
         if (!strcmp(argv[k], "decode"))
-            measure_decoding(threads);
+            measure_decoding("decode", greedy, threads);
+        if (!strcmp(argv[k], "beam"))
+            measure_decoding("beam", (Search){4, 0.6}, threads);
         if (!strcmp(argv[k], "growth"))
             measure_growth();
     }

@@ -11,9 +11,11 @@ processor, so it is tried with several settings of OPENBLAS_CORETYPE, and the
 best is taken. Each round runs both programs one after the other; the medians of
 the rounds are printed, with their ratio.
 
---decode translates sentences greedily instead: here with bench.c's --decode, in
-PyTorch with the loop that tutorials have. It takes one sentence after the other
-and runs the decoder over all words so far to get the next one.
+--decode translates sentences instead, greedily and with a beam of four: here
+with bench.c, in PyTorch in two ways. The loop that tutorials have takes one
+sentence after the other and runs the decoder over all words so far to get the
+next one. The other way is that of chapter 12, and just as many rows at once: keys
+and values are kept, and each step computes one word for every row.
 """
 
 import argparse
@@ -32,6 +34,7 @@ CORES = ["", "SKYLAKEX", "HASWELL", "ZEN"]
 
 
 DECODE_SIZE, DECODE_LENGTH = "small", 20
+ROWS, BEAM = 64, 4  # of a batch, as in chapter 12; hypotheses of a sentence
 
 
 def tutorial_model(source_vocab, target_vocab, d_model, heads, layers, d_ff,
@@ -53,10 +56,11 @@ def tutorial_model(source_vocab, target_vocab, d_model, heads, layers, d_ff,
         def split(self, x):
             return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
 
-        def forward(self, x, y, hidden=None):
+        def keys(self, y):
+            return self.split(self.key(y)), self.split(self.value(y))
+
+        def forward(self, x, k, v, hidden=None):
             q = self.split(self.query(x))
-            k = self.split(self.key(y))
-            v = self.split(self.value(y))
             scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
             if hidden is not None:
                 scores = scores.masked_fill(hidden, float("-inf"))
@@ -74,17 +78,18 @@ def tutorial_model(source_vocab, target_vocab, d_model, heads, layers, d_ff,
                 nn.LayerNorm(d_model) for _ in range(3 if cross else 2))
             self.dropout = nn.Dropout(dropout)
 
-        def forward(self, x, hidden, memory=None, padding=None):
-            y = self.self_attention(x, x, hidden)
+        def forward(self, x, own, hidden=None, across=None, padding=None):
+            y = self.self_attention(x, *own, hidden)
             x = self.norms[0](x + self.dropout(y))
             if self.cross_attention:
-                y = self.cross_attention(x, memory, padding)
+                y = self.cross_attention(x, *across, padding)
                 x = self.norms[1](x + self.dropout(y))
             y = self.outer(self.dropout(torch.relu(self.inner(x))))
             return self.norms[-1](x + self.dropout(y))
 
     class Transformer(nn.Module):
-        """`padding` is true where a source key (batch, 1, 1, length) is the
+        """Each layer is given the keys and values that it attends to, `own` and
+        those `across`, in the memory. `padding` is true where a source key (batch, 1, 1, length) is the
         pad; without it there is none. A target's pads come last, so that the
         mask of the future hides them."""
 
@@ -102,22 +107,38 @@ def tutorial_model(source_vocab, target_vocab, d_model, heads, layers, d_ff,
             self.positions = table.view(length, d_model)
             self.future = torch.ones(length, length).triu(1).bool()
 
-        def embed(self, table, ids):
+        def embed(self, table, ids, first=0):
             x = table(ids) * math.sqrt(d_model)
-            return self.dropout(x + self.positions[:ids.shape[1]])
+            here = self.positions[first:first + ids.shape[1]]
+            return self.dropout(x + here)
 
         def encode(self, source, padding=None):
             x = self.embed(self.source, source)
             for layer in self.encoder:
-                x = layer(x, padding)
+                x = layer(x, layer.self_attention.keys(x), padding)
             return x
+
+        def across(self, memory):
+            """Keys and values of the memory, for each layer of the decoder."""
+            return [layer.cross_attention.keys(memory) for layer in self.decoder]
 
         def decode(self, target, memory, padding=None):
             n = target.shape[1]
             y = self.embed(self.target, target)
-            for layer in self.decoder:
-                y = layer(y, self.future[:n, :n], memory, padding)
+            for layer, across in zip(self.decoder, self.across(memory)):
+                y = layer(y, layer.self_attention.keys(y), self.future[:n, :n],
+                          across, padding)
             return self.output(y)
+
+        def step(self, words, t, own, across):
+            """The logits after word t of every row. `own` has, for each layer,
+            keys and values of all words before, and room for this one's."""
+            y = self.embed(self.target, words[:, None], t)
+            for layer, kept, memory in zip(self.decoder, own, across):
+                for room, new in zip(kept, layer.self_attention.keys(y)):
+                    room[:, :, t:t + 1] = new
+                y = layer(y, [x[:, :, :t + 1] for x in kept], None, memory)
+            return self.output(y)[:, 0]
 
         def forward(self, source, target, padding=None):
             memory = self.encode(source, padding)
@@ -161,23 +182,76 @@ def train_worker(name, threads, seconds):
     print(statistics.median(times[1:]), peak)
 
 
-def decode_worker(threads, sentences):
+def tutorial_loop(model, source):
+    """One sentence after the other, all words so far for every new one."""
+    import torch
+
+    result = []
+    for sentence in source:
+        memory = model.encode(sentence[None])
+        target = torch.ones(1, 1, dtype=torch.long)
+        while target.shape[1] <= DECODE_LENGTH:
+            logits = model.decode(target, memory)
+            word = logits[:, -1].argmax(-1, keepdim=True)
+            target = torch.cat([target, word], 1)
+        result.append(target[0, 1:])
+    return torch.stack(result)
+
+
+def cached(model, source, beam):
+    """ROWS rows at once, with keys and values kept; `beam` rows a sentence."""
+    import torch
+
+    result = []
+    for some in source.split(ROWS // beam):
+        sentences, rows = len(some), len(some) * beam
+        memory = model.encode(some).repeat_interleave(beam, 0)
+        across = model.across(memory)
+        own = [[torch.empty(rows, k.shape[1], DECODE_LENGTH, k.shape[3])
+                for _ in range(2)] for k, _ in across]
+        first = torch.arange(sentences)[:, None] * beam
+        score = torch.full((sentences, beam), -torch.inf)
+        score[:, 0] = 0  # one hypothesis, still empty
+        words = torch.ones(rows, dtype=torch.long)
+        target = torch.empty(rows, 0, dtype=torch.long)
+        for t in range(DECODE_LENGTH):
+            chance = model.step(words, t, own, across).log_softmax(-1)
+            vocab = chance.shape[1]
+            chance = chance.view(sentences, beam, vocab) + score[:, :, None]
+            score, best = chance.view(sentences, -1).topk(beam)
+            words = (best % vocab).view(-1)
+            if beam > 1:  # each row goes on with the hypothesis that won
+                origin = (first + best // vocab).view(-1)
+                target = target[origin]
+                for kept in own:
+                    for room in kept:
+                        room[:, :, :t + 1] = room[origin, :, :t + 1]
+            target = torch.cat([target, words[:, None]], 1)
+        result.append(target[::beam])
+    return torch.cat(result)
+
+
+DECODERS = {  # name: function of model and sources, sentences
+    "loop": (tutorial_loop, 100),
+    "decode": (lambda model, source: cached(model, source, 1), 1000),
+    "beam": (lambda model, source: cached(model, source, BEAM), 1000),
+}
+
+
+def decode_worker(name, threads):
     """Prints the seconds for one sentence, and how many were translated."""
     import torch
 
     torch.set_num_threads(threads)
-    vocab = SIZES[DECODE_SIZE][0]
     model = model_of_size(DECODE_SIZE).eval()
-    sources = torch.randint(4, vocab, (sentences, DECODE_LENGTH))
+    decoder, sentences = DECODERS[name]
+    sources = torch.randint(4, SIZES[DECODE_SIZE][0], (sentences, DECODE_LENGTH))
     with torch.no_grad():
+        few = sources[:4]
+        if not torch.equal(tutorial_loop(model, few), cached(model, few, 1)):
+            sys.exit("with a cache the translations are others")
         started = time.perf_counter()
-        for source in sources:
-            memory = model.encode(source[None])
-            target = torch.ones(1, 1, dtype=torch.long)
-            while target.shape[1] <= DECODE_LENGTH:
-                logits = model.decode(target, memory)
-                word = logits[:, -1].argmax(-1, keepdim=True)
-                target = torch.cat([target, word], 1)
+        decoder(model, sources)
     print((time.perf_counter() - started) / sentences, sentences)
 
 
@@ -221,17 +295,19 @@ def compare_training(name, threads, rounds, seconds, peak):
 
 
 def compare_decoding(threads, rounds):
-    core = best_core(threads, "decode", 5)
-    a, b = [], []
-    for _ in range(rounds):
-        a.append(theirs(threads, core, "decode", 100)[0])
-        b.append(ours(threads, "decode"))
-    they = statistics.median(a)
-    we = statistics.median(seconds / sentences for sentences, seconds in b)
-    print(f"a sentence of {DECODE_LENGTH} words at {DECODE_SIZE}, {threads} "
-          f"thread{'s' * (threads > 1)}: PyTorch {1e3 * they:.2f} ms "
-          f"(100 sentences, {core or 'as detected'}), ours {1e3 * we:.3f} ms "
-          f"({b[0][0]:.0f} sentences): {they / we:.0f} times")
+    """Sentences a second; the loop in PyTorch against our greedy decoding."""
+    print(f"sentences of {DECODE_LENGTH} words at {DECODE_SIZE}, a second\n\n"
+          "PyTorch  threads  PyTorch    ours  ratio   OPENBLAS_CORETYPE")
+    for name in DECODERS:
+        core = best_core(threads, "decode", name)
+        a, b = [], []
+        for _ in range(rounds):
+            a.append(theirs(threads, core, "decode", name)[0])
+            b.append(ours(threads, "beam" if name == "beam" else "decode"))
+        they = 1 / statistics.median(a)
+        we = 1 / statistics.median(seconds / count for count, seconds in b)
+        print(f"{name:7} {threads:8} {they:8.1f} {we:7.0f} {we / they:6.1f}"
+              f"   {core or 'as detected'}", flush=True)
 
 
 def main():
@@ -248,7 +324,7 @@ def main():
         train_worker(worker[1], threads, float(worker[2]))
         return
     if worker:
-        decode_worker(threads, int(worker[1]))
+        decode_worker(worker[1], threads)
         return
     if arguments.decode:
         compare_decoding(threads, arguments.rounds)
