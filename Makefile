@@ -79,11 +79,11 @@ endif
 
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wshadow
 
-# Of these flags, those with which the compiler can make a program.
+# Of these flags, those with which the compiler makes a program in silence.
 known = $(shell dir=$$(mktemp -d) && cd "$$dir" && \
     echo 'int main(void) { return 0; }' > try.c && \
     for flag in $(1); do \
-        $(CC) $$flag try.c -o try 2> /dev/null && echo $$flag; \
+        $(CC) -Werror $$flag try.c -o try 2> /dev/null && echo $$flag; \
     done; rm -rf "$$dir")
 
 ifeq ($(findstring |$(PORTABLE)|,|| |0| |1|),)
@@ -93,8 +93,9 @@ endif
 ifeq ($(PORTABLE),1)
 FLAGS = -O2 -ffp-contract=off $(call known,-fopenmp)
 else
+# Each program is one file: with -fwhole-program the compiler knows all calls.
 FLAGS = -O3 $(call known,-march=native -ffp-contract=fast -fno-math-errno \
-    -mprefer-vector-width=512 -fopenmp)
+    -mprefer-vector-width=512 -fwhole-program -fopenmp)
 endif
 
 # The compiler is asked once, when the flags are first needed.

@@ -569,8 +569,9 @@ void matmul_add(Mat c, Mat a, Mat b);
 // c = from + a b; from has c's shape, or is one row, repeated (row stride 0)
 void matmul_from(Mat c, Mat from, Mat a, Mat b);
 
-// c += a b on one thread, for small products inside a PARALLEL_FOR
+// c += a b, and c = a b, on one thread: small products inside a PARALLEL_FOR
 void small_matmul_add(Mat c, Mat a, Mat b);
+void small_matmul(Mat c, Mat a, Mat b);
 
 // c = a b
 void matmul(Mat c, Mat a, Mat b) {
@@ -1069,16 +1070,14 @@ void attention_forward(Head a, Mask mask) {
     SHAPE(a.v, a.k.rows, a.out.cols);
     SHAPE(a.out, a.q.rows, a.q.cols);
     //@ exercise attention_forward
-    fill(a.weights, 0);
-    small_matmul_add(a.weights, a.q, transposed(a.k)); // (1) scores = q kᵀ
-    scale_by(a.weights, a.scale);                      // (2) times scale
-    softmax_forward(a.weights, mask);                  // (3) softmax(scaled)
-    if (a.dropped.at != a.weights.at)                  // (4) dropout(weights)
+    small_matmul(a.weights, a.q, transposed(a.k)); // (1) scores = q kᵀ
+    scale_by(a.weights, a.scale);                  // (2) times scale
+    softmax_forward(a.weights, mask);              // (3) softmax(scaled)
+    if (a.dropped.at != a.weights.at)              // (4) dropout(weights)
         copy(a.dropped, a.weights);
     for (int i = 0; i < a.dropped.rows; i++)
         dropout_row(row(a.dropped, i), a.dropped.cols, i, a.dropout);
-    fill(a.out, 0);
-    small_matmul_add(a.out, a.dropped, a.v);           // (5) out = dropped v
+    small_matmul(a.out, a.dropped, a.v);           // (5) out = dropped v
     //@ end
 }
 
@@ -1162,8 +1161,7 @@ void attention_backward(Head d, Head a) {
     SHAPE(d.weights, a.weights.rows, a.weights.cols);
     //@ exercise attention_backward
     // (5) out = dropped v
-    fill(d.weights, 0);
-    small_matmul_add(d.weights, d.out, transposed(a.v));
+    small_matmul(d.weights, d.out, transposed(a.v));
     small_matmul_add(d.v, transposed(a.dropped), d.out);
     // (4) dropped = dropout(weights)
     for (int i = 0; i < d.weights.rows; i++)
@@ -1262,7 +1260,8 @@ Mat linear_forward(Pass *pass, const Linear *w, Mat x) {
 //@ plumbing the sum of each column, shared among threads
 // The gradient of a bias is a sum over rows. Elsewhere the threads share the
 // rows; here several of them would then add to the same number. So they share
-// the columns, and each sum is made by one thread.
+// the columns, and each sum is made by one thread, which reads and writes it
+// once for every four rows.
 //
 // total[j] += Σᵢ x[i][j];  x (N,O), total (1,O)
 void add_column_sums(Mat total, Mat x) {
@@ -1271,11 +1270,16 @@ void add_column_sums(Mat total, Mat x) {
     PARALLEL_FOR(size_of(x))
     for (int first = 0; first < x.cols; first += BAND) {
         int last = min_int(first + BAND, x.cols);
-        for (int i = 0; i < x.rows; i++) {
-            const real *from = row(x, i);
+        int i = 0;
+        for (; i + 3 < x.rows; i += 4) {
+            const real *x0 = row(x, i), *x1 = row(x, i + 1);
+            const real *x2 = row(x, i + 2), *x3 = row(x, i + 3);
             for (int j = first; j < last; j++)
-                total.at[j] += from[j];
+                total.at[j] = total.at[j] + x0[j] + x1[j] + x2[j] + x3[j];
         }
+        for (; i < x.rows; i++)
+            for (int j = first; j < last; j++)
+                total.at[j] += *at(x, i, j);
     }
 }
 
@@ -5595,18 +5599,19 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     }
 }
 
+static const real zero_row[TILE_COLS]; // where a tile of c = a b begins
+
 // The edges. At the bottom of c, fewer rows may be left than a tile has; each
 // count gets its own copy of the code above, with its own constant. On the
 // right, fewer columns may be left; then the tile computes a b by itself, in a
 // buffer, and the columns that exist are added. (The same is done for any c
 // whose columns are not side by side.) The rows of b are whole vectors.
 void any_tile(Mat c, Mat from, Mat a, Mat b) {
-    static const real zeros[TILE_COLS];
     real sums[TILE_ROWS * TILE_COLS];
     bool direct = c.cols % LANES == 0 && c.col_stride == 1
-               && from.col_stride == 1;
+               && (from.col_stride == 1 || from.at == zero_row);
     Mat to = direct ? c : mat(sums, c.rows, TILE_COLS);
-    Mat start = direct ? from : (Mat){(real *)zeros, c.rows, TILE_COLS, 0, 1};
+    Mat start = direct ? from : (Mat){(real *)zero_row, c.rows, TILE_COLS, 0, 1};
     switch (c.rows) {
 #define CASE(count)                                                           \
     case count:                                                               \
@@ -5677,6 +5682,11 @@ void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
 
 void small_matmul_add(Mat c, Mat a, Mat b) {
     small_matmul_from(c, c, a, b);
+}
+
+void small_matmul(Mat c, Mat a, Mat b) {
+    Mat from = {(real *)zero_row, c.rows, c.cols, 0, 0};
+    small_matmul_from(c, from, a, b);
 }
 
 // ## Large products

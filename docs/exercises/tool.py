@@ -1099,7 +1099,8 @@ def elsewhere(said, others):
 PRODUCT = ("void watched_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
            "Mat, Mat);", 'watched_product("NAME", __LINE__, NAME, __VA_ARGS__)')
 CHECKED = {
-    "matmul": PRODUCT, "matmul_add": PRODUCT, "small_matmul_add": PRODUCT,
+    "matmul": PRODUCT, "matmul_add": PRODUCT, "small_matmul": PRODUCT,
+    "small_matmul_add": PRODUCT,
     "matmul_from": ("void watched_matmul_from(int, Mat, Mat, Mat, Mat);",
                     "watched_matmul_from(__LINE__, __VA_ARGS__)"),
     "linear_backward": ("void watched_linear_backward(int, Mat, Linear *, Mat, Mat, "

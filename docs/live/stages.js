@@ -74,7 +74,7 @@ const STAGES = {
       "{{line softmax_row: *= share}}"],
     back: "A weight should grow if its value points where the result should go.",
     backFormula: "dweights = dout vᵀ", backOf: "{{link attention_backward}}",
-    backLines: ["{{line attention_backward: small_matmul_add(d.weights, d.out}}"]},
+    backLines: ["{{line attention_backward: small_matmul(d.weights, d.out}}"]},
   out: {tone: "value", title: "the mixture of values",
     says: "Each query takes from every value as much as its weight says; the heads' results " +
       "stand side by side.",
