@@ -30,6 +30,25 @@ void test_linear(void) {
     CLAIM_GRADIENT(linear_loss, &c, c.w.bias, dw.bias, "linear: db");
 }
 
+// Whole numbers, whose sums are exact; behind them NaN, which no sum may take.
+void test_column_sums(void) {
+    enum { ROWS = 9, COLS = 35 };
+    Mat x = filled_mat(ROWS + 4, COLS, (double)NAN);
+    for (int rows = 0; rows <= ROWS; rows++) {
+        Mat total = filled_mat(1, COLS, 7);
+        add_column_sums(total, slice_rows(x, 0, rows));
+        bool right = true;
+        for (int j = 0; j < COLS; j++) {
+            double expected = 7 + rows * (rows - 1) / 2 + rows * j;
+            right = right && (double)total.at[j] == expected;
+        }
+        CLAIM(right, "the sum of each column goes over all %d rows, and no more",
+              rows);
+        for (int j = 0; j < COLS; j++)
+            *at(x, rows, j) = (real)(rows + j);
+    }
+}
+
 Linear random_linear(int in, int out) {
     return (Linear){random_mat(in, out), random_mat(1, out)};
 }
@@ -283,6 +302,7 @@ void test_next_dropout(void) {
 int main(void) {
     test_next_dropout();
     test_linear();
+    test_column_sums();
     test_by_hand("by hand", 3);
     test_by_hand("blanks", 4);
     test_noise();
