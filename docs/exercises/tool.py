@@ -43,10 +43,11 @@ train   The student writes options for `transformer train` into the file that
         `goal:` is "key < value" or "key >= value" with a key of
         `transformer evaluate`; `example:` are options that reach it. If there
         is `most:`, the model may not have more parameters. If there is
-        `before:`, a path and fixed options, the student may write a word --from: what is
-        before it are options of a first training on that text, what is behind
-        it of the training on the data, which begins with its model. `mistakes:
-        PATTERN -> what it is; ...`: said of wrong options in which it is found.
+        `before:`, a path and fixed options, the student may write a word
+        --from: what is before it are options of a first training on that text,
+        what is behind it of the training on the data, which begins with its
+        model. `mistakes: PATTERN -> what it is; ...` may name wrong options, in
+        which the pattern is found.
 """
 
 import os
