@@ -363,6 +363,7 @@ build/notebook/pretrained build/notebook/18-pretrained \
     tokenizer_json.h wordpiece.h gpt2.h bert.h llama.h writer.h)
 build/notebook/19-machines: notebook/mpi.c
 build/notebook/20-parts build/notebook/20-parts-check: notebook/parts.h
+build/notebook/21-carried-over: notebook/nouns.h
 
 # MPI's compiler is the compiler, with the library's headers and the library.
 MPICC ?= mpicc

@@ -1,10 +1,10 @@
 // # The data sets
 //
-// This program writes three small translation tasks and one of classification,
-// each in three files of lines "source TAB target": one to train on, one to
-// watch the training with, one to test with at the end. It uses integers and
-// its own random numbers only, so that the files are the same, byte for byte,
-// on every machine.
+// This program writes three small translation tasks, one of classification, and
+// one text for pre-training, each in three files of lines "source TAB target":
+// one to train on, one to watch the training with, one to test with at the end.
+// It uses integers and its own random numbers only, so that the files are the
+// same, byte for byte, on every machine.
 //
 //     cc -O2 data/generate.c -o generate && ./generate data
 //
@@ -14,6 +14,7 @@
 // | eng-fra | the red car is fast    | la voiture rouge est rapide |
 // | dates   | Wednesday 3 March 2021 | 2021-03-03                  |
 // | lamp    | read on off wait ? on  | off                         |
+// | hidden  | le _ rouge _ rapide    | le train rouge est rapide   |
 //
 // First come the tools that all sets share, then the sets one by one, and
 // last the part that fills, checks and writes the files.
@@ -565,28 +566,54 @@ static void make_lamp(int split, int index, Pair *pair) {
     strcpy(pair->target, lamp_words[lamp_at_question(word)]);
 }
 
+// ## Set 5: hidden
+//
+// Text, to which nobody has added anything: sentences of set 2, every other one
+// in French, without their translation. Of the words of the source, each is
+// hidden with a chance of one in three; the target is the whole sentence.
+
+static void hide_words(char *line, const char *sentence) {
+    for (const char *word = sentence; *word;) {
+        size_t length = strcspn(word, " ?"), rest = strspn(word + length, " ?");
+        bool hidden = random_below(3) == 0;
+        append(line, hidden ? "_" : word, hidden ? 1 : length);
+        append(line, word + length, rest);
+        word += length + rest;
+    }
+}
+
+static void make_hidden(int split, int index, Pair *pair) {
+    Pair both;
+    (void)split;
+    make_sentence(TRAIN, index, &both);
+    strcpy(pair->target, index % 2 ? both.target : both.source);
+    hide_words(pair->source, pair->target);
+}
+
 // ## Filling, checking, writing
 
 typedef struct {
     const char *name;
     int sizes[SPLITS];
     void (*make)(int split, int index, Pair *pair);
+    bool many_targets; // of a source; the first one is kept
 } Set;
 
 static const Set sets[] = {
-    {"reverse", {3000, 200, 300}, make_reverse},
-    {"eng-fra", {6000, 300, 500}, make_sentence},
-    {"dates", {4000, 200, 400}, make_date},
-    {"lamp", {4000, 200, 800}, make_lamp},
+    {"reverse", {3000, 200, 300}, make_reverse, false},
+    {"eng-fra", {6000, 300, 500}, make_sentence, false},
+    {"dates", {4000, 200, 400}, make_date, false},
+    {"lamp", {4000, 200, 800}, make_lamp, false},
+    {"hidden", {3000, 200, 300}, make_hidden, true},
 };
 
 static Pair pairs[MAX_PAIRS];
 
-// Has the source of pair n been drawn before? It may have one target only.
-static bool is_old(int n) {
+// Has the source of pair n been drawn before?
+static bool is_old(const Set *set, int n) {
     for (int i = 0; i < n; i++)
         if (!strcmp(pairs[i].source, pairs[n].source)) {
-            if (strcmp(pairs[i].target, pairs[n].target))
+            if (!set->many_targets && strcmp(pairs[i].target, pairs[n].target))
                 fail(pairs[n].source, "has two targets");
             return true;
         }
@@ -604,7 +631,7 @@ static int fill(const Set *set) {
             do {
                 pairs[n] = (Pair){"", ""};
                 set->make(split, i, &pairs[n]);
-            } while (is_old(n));
+            } while (is_old(set, n));
         }
     return n;
 }

@@ -21,7 +21,8 @@
 //     20-parts pairs TASK SEED COUNT
 //
 // prints so many pairs of a task, "source TAB target", which `transformer
-// train` can read.
+// train` can read. Another program can use all but main: define PARTS_NO_MAIN
+// and include this file.
 
 #include "lab.h"
 #include "parts.h"
@@ -271,6 +272,11 @@ PartsPass pass_of(Lab *lab) {
                        lab->without};
 }
 
+Recipe recipe_of(int seed, int steps) {
+    return (Recipe){.rate = 3e-3, .warmup = 50, .schedule = CONSTANT, .clip = 1,
+                    .seed = seed, .steps = steps};
+}
+
 // The loss of a step, in nats per word.
 double train_lab(Lab *lab) {
     Trainer *t = &lab->trainer;
@@ -368,6 +374,7 @@ void set(Config *c, int64_t *pairs, const char *name, int value) {
         wrong_command();
 }
 
+#ifndef PARTS_NO_MAIN
 int main(int argc, char **argv) {
     use_one_thread();
     if (argc == 5 && !strcmp(argv[1], "pairs")) {
@@ -380,9 +387,8 @@ int main(int argc, char **argv) {
     const Task *task = task_named(argv[2]);
     const Part *part = part_named(argv[3]);
     Config config = config_of(task);
-    Recipe recipe = {.rate = 3e-3, .warmup = 50, .schedule = CONSTANT,
-                     .clip = 1, .seed = atoi(argv[4]), .steps = atoi(argv[5])};
-    recipe.steps = recipe.steps ? recipe.steps : task->steps;
+    int steps = atoi(argv[5]);
+    Recipe recipe = recipe_of(atoi(argv[4]), steps ? steps : task->steps);
     int64_t pairs = 0;
     for (int i = 6; i < argc; i += 2)
         set(&config, &pairs, argv[i], atoi(argv[i + 1]));
@@ -391,3 +397,4 @@ int main(int argc, char **argv) {
     run_lab(&lab);
     trainer_free(&lab.trainer);
 }
+#endif

@@ -3,9 +3,13 @@
 // the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
+//
+// It is run in the project's folder: one page has a table that it reads.
 
-#include "../../notebook/lab.h"
+#define PARTS_NO_MAIN
+#include "../../notebook/20-parts.c"
 #include "../../notebook/modern.h"
+#include "../../notebook/nouns.h"
 
 static Arena room;
 
@@ -312,6 +316,169 @@ static void grouped_queries(void) {
     print_answer("grouped_cache", 2.0 * 32 * 8 * 128 * 8192);
 }
 
+// ---- what_is_missing
+
+enum { MODELS = 6, COLUMNS = 5 };
+
+static const char *const column_task[COLUMNS] = {"parity", "first", "circle",
+                                                 "long circle", "jump"};
+static const char *const missing_part[MODELS] = {
+    "network", "positions", "residual", "look ahead", "cross-attention",
+    "memory"};
+
+// The page's table: what each of its models gets right, in percent.
+static void read_table(double right[MODELS][COLUMNS]) {
+    const char *path = "docs/exercises/53-what-is-missing.md";
+    FILE *file = fopen(path, "r");
+    char line[200];
+    int models = 0;
+    if (!file)
+        fail("%s cannot be read", path);
+    while (models < MODELS && fgets(line, sizeof line, file)) {
+        double *r = right[models];
+        char model;
+        models += sscanf(line, "| %c | %lf | %lf | %lf | %lf | %lf |", &model,
+                         r, r + 1, r + 2, r + 3, r + 4) == 1 + COLUMNS
+               && model == 'A' + models;
+    }
+    fclose(file);
+    if (models < MODELS)
+        fail("%s has no table of %d models", path, MODELS);
+}
+
+// What a model without a part gets right after half of the task's steps.
+static double right_without(const Part *part, const Task *task) {
+    Recipe recipe = recipe_of(1, task->steps / 2);
+    Lab lab = lab_new(task, part, reduced(config_of(task), part), &recipe);
+    for (int step = 0; step < recipe.steps; step++)
+        train_lab(&lab);
+    double right = test_lab(&lab);
+    trainer_free(&lab.trainer);
+    return right;
+}
+
+// The part whose lack, when it is tried, is nearest to the page's row.
+static int nearest(double row[COLUMNS], double tried[MODELS][COLUMNS]) {
+    int best = 0;
+    double least = INFINITY;
+    for (int p = 0; p < MODELS; p++) {
+        double total = 0;
+        for (int k = 0; k < COLUMNS; k++)
+            total += fabs(row[k] - tried[p][k]);
+        if (total < least) {
+            least = total;
+            best = p;
+        }
+    }
+    return best;
+}
+
+// Σ of most/(c₁! c₂! …) over all ways to deal places to letters: c₁, c₂, … are
+// what each gets, and most is the largest of them, or `most` if that is larger.
+static double dealt(int letters, int places, int most) {
+    if (letters == 0)
+        return places ? 0 : most;
+    double total = 0, factorial = 1;
+    for (int c = 0; c <= places; c++) {
+        factorial *= c ? c : 1;
+        total += dealt(letters - 1, places - c, c > most ? c : most)
+               / factorial;
+    }
+    return total;
+}
+
+// Without positions a letter is the first with the share of the places that it
+// has; the best guess is the one that has most.
+static double best_first(const Task *t) {
+    double ways = dealt(t->source_words, t->S, 0);
+    for (int i = 1; i <= t->S; i++)
+        ways *= (double)i / t->source_words;
+    return 100 * ways / t->S;
+}
+
+enum { MOST_ANSWERS = 10000 };
+
+// How often each answer is that of a circle whose places from `fixed` on stand
+// in any order.
+static void count_answers(const Task *t, int *circle, int fixed, int *count) {
+    if (fixed == t->S) {
+        int answer = 0;
+        for (int i = 1; i <= t->T; i++)
+            answer = answer * t->S + circle[t->jumps * i % t->S];
+        count[answer]++;
+        return;
+    }
+    for (int i = fixed; i < t->S; i++) {
+        int next = circle[i];
+        circle[i] = circle[fixed];
+        circle[fixed] = next;
+        count_answers(t, circle, fixed + 1, count);
+        circle[fixed] = circle[i];
+        circle[i] = next;
+    }
+}
+
+// Without the source the best guess is the most frequent answer.
+static double best_arrows(const Task *t) {
+    int count[MOST_ANSWERS] = {0}, circle[LONGEST], most = 0, all = 0;
+    count_up(circle, t->S);
+    count_answers(t, circle, 1, count);
+    for (int i = 0; i < MOST_ANSWERS; i++) {
+        all += count[i];
+        most = count[i] > most ? count[i] : most;
+    }
+    return 100.0 * most / all;
+}
+
+static void what_is_missing(void) {
+    double row[MODELS][COLUMNS], tried[MODELS][COLUMNS];
+    read_table(row);
+    for (int p = 0; p < MODELS; p++)
+        for (int k = 0; k < COLUMNS; k++)
+            tried[p][k] = right_without(part_named(missing_part[p]),
+                                        task_named(column_task[k]));
+    for (int m = 0; m < MODELS; m++) {
+        printf("missing_%c", 'a' + m);
+        print_answer("", nearest(row[m], tried) + 1);
+    }
+    print_answer("first_best", best_first(task_named("first")));
+    print_answer("circle_best", best_arrows(task_named("circle")));
+    print_answer("jump_best", best_arrows(task_named("jump")));
+}
+
+// ---- what_text_tells
+
+static int words_in(const char *sentence) {
+    int words = 1;
+    for (; *sentence; sentence++)
+        words += *sentence == ' ';
+    return words;
+}
+
+static void what_text_tells(void) {
+    double guesses = 0, loss = 0, without_kinds = 0;
+    // each of these has one noun of its kind ...
+    double p = 2.0 / 3 / (GROUPS * TELLING);
+    for (int k = 0; k < GROUPS * TELLING; k++) {
+        guesses += p * (words_in(telling[k / TELLING][k % TELLING]) + 1);
+        loss -= p * log(p / NOUNS_EACH);
+        without_kinds -= p * log(p / NOUNS);
+    }
+    // ... and of these each has any two
+    p = 1.0 / 3 / NEUTRAL;
+    for (int k = 0; k < NEUTRAL; k++) {
+        guesses += p * (words_in(neutral[k]) + 1);
+        loss -= p * log(p / NOUNS / NOUNS);
+        without_kinds -= p * log(p / NOUNS / NOUNS);
+    }
+    print_answer("guesses", guesses);
+    print_answer("least_loss", loss / guesses);
+    print_answer("loss_without_kinds", without_kinds / guesses);
+    print_answer("seventh_steps", 250 * guesses * 7 / (guesses - 1));
+    double nouns = GROUPS * LABELLED;
+    print_answer("without_label", nouns * pow(1 - 1 / nouns, 100));
+}
+
 int main(void) {
     parameter_counts();
     pre_and_post_norm();
@@ -322,6 +489,8 @@ int main(void) {
     rotary_positions();
     swiglu();
     grouped_queries();
+    what_is_missing();
+    what_text_tells();
     arena_free(&room);
     return 0;
 }

@@ -359,10 +359,11 @@ def numbers(g):
 
     program = g.folder / "numbers"
     g.output = subprocess.run(
-        ["cc", "-std=c11", "-O1", "-DTRANSFORMER_DOUBLE", str(HERE / "numbers.c"),
+        ["cc", "-std=c11", "-O2", "-DTRANSFORMER_DOUBLE", str(HERE / "numbers.c"),
          "-o", str(program), "-lm"], stderr=subprocess.PIPE, encoding="utf-8").stderr
     if g.holds("the program that makes the answers compiles", program.exists()):
-        answers.write_text(subprocess.run([str(program)], stdout=subprocess.PIPE,
+        answers.write_text(subprocess.run([str(program)], cwd=str(ROOT),
+                                          stdout=subprocess.PIPE,
                                           encoding="utf-8").stdout)
         g.says("the answers of the pages are those that it makes", 0, "score: ",
                "grade", numbers_of(pages))
@@ -389,6 +390,25 @@ def trainings(g):
         given("--lr many\n", "a wrong value is shown as the program says it", 1, "lr")
         given(page.example + "\n", f"the example reaches the goal: {page.example}", 0,
               "score: ")
+    for name, text, claim, what in (
+            ("few_parameters", "--layers 1 --d-model 16 --d-ff 64",
+             "a model that fits learns too little", "8,660 parameters (at most 9,200)"),
+            ("few_parameters", "--layers 1 --d-model 32 --lr 1e-2 --warmup 50",
+             "one that learns enough is too large", "parameters (at most 9,200): "
+             "without --d-ff the feed-forward networks are four times as wide"),
+            ("carried_over", "--layers 1 --norm pre --warmup 20",
+             "without the text nothing can be reached", ": without --from the pairs"),
+            ("carried_over", "--layers 1 --d-model 32 --from",
+             "the default warm-up is too long", ": the warm-up on the text is 400 steps"),
+            ("carried_over", "--warmup 50 --from --from", "--from stands once",
+             ":1: --from stands here again"),
+            ("carried_over", "--from a.safetensors", "and alone",
+             ":1: --from stands alone"),
+            ("carried_over", "--layers 1 --d-model 16 --from --layers 2",
+             "the size is set before it", "the training fails")):
+        page = next(page for page in of_kind("train") if page.name == name)
+        (g.desk / page.file).write_text(text + "\n")
+        g.says(f"{name}: {claim}", 1, what, "grade", f"N={page.number}")
 
 
 # ------------------------------------------------------------- broken files
@@ -1243,9 +1263,9 @@ def other_machines(g):
 
 
 # The longest ones first, so that two at a time end together.
-GROUPS = [mistakes, bad_students, bugs, reference, single_stubs, trainings, gradescope,
-          bugs_elsewhere, commands, cheats, behind, interrupted, broken_tool, broken_files, state,
-          results_elsewhere, watch, stub, numbers, chapters, another_exercise,
+GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
+          gradescope, bugs_elsewhere, commands, cheats, behind, interrupted, broken_tool, broken_files, state,
+          results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]
 
 

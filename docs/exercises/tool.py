@@ -41,7 +41,13 @@ train   The student writes options for `transformer train` into the file that
         training data); `fixed:` are options that the tool sets, `options:` are
         those the student may set, `seconds:` is the time limit of the training,
         `goal:` is "key < value" or "key >= value" with a key of
-        `transformer evaluate`; `example:` are options that reach it.
+        `transformer evaluate`; `example:` are options that reach it. If there
+        is `most:`, the model may not have more parameters. If there is
+        `before:`, a path and fixed options, the student may write a word
+        --from: what is before it are options of a first training on that text,
+        what is behind it of the training on the data, which begins with its
+        model. `mistakes: PATTERN -> what it is; ...` may name wrong options, in
+        which the pattern is found.
 """
 
 import os
@@ -1281,8 +1287,14 @@ def given_options(exercise, path):
         if is_option and word not in allowed:
             raise Trouble(f"{place}: {word} may not be set here; these may: "
                           + " ".join(allowed))
+        if word == "--from" and word in [w for _, w in words[:k]]:
+            raise Trouble(f"{place}: --from stands here again: there are two "
+                          "trainings, on the text and on the pairs")
         if not is_option and (k == 0 or not words[k - 1][1].startswith("--")):
             raise Trouble(f"{place}: what is \"{word}\"? Options begin with --")
+        if not is_option and words[k - 1][1] == "--from":
+            raise Trouble(f"{place}: --from stands alone: the model is the one that "
+                          "the text has trained")
     return [word for _, word in words]
 
 
@@ -1297,6 +1309,28 @@ def reference_program(made):
             raise Trouble("transformer.c does not compile:\n" + ended.output)
         beside.rename(program)
     return program
+
+
+def trainings_of(exercise, options, training, folder):
+    """The commands that train the model, the last of which is the one to evaluate,
+    without the program's name."""
+    model = Path(folder) / "model.safetensors"
+    on_data = ["train", training, "--model", model] + exercise.fixed.split()
+    if "--from" not in options:
+        return [on_data + options]
+    place, text = options.index("--from"), exercise.before.split()
+    before = Path(folder) / "text.safetensors"
+    return [["train", ROOT / text[0], "--model", before] + text[1:] + options[:place],
+            on_data + options[place:place + 1] + [before] + options[place + 1:]]
+
+
+def known_options(exercise, options):
+    """What is wrong with options that do not reach the goal, if the page knows."""
+    for part in filter(None, exercise.mistakes.split("; ")):
+        pattern, _, say = part.partition(" -> ")
+        if re.search(pattern, " ".join(options)):
+            return f": {say}"
+    return ""
 
 
 def grade_train(exercise, student, path, made):
@@ -1314,26 +1348,33 @@ def grade_train(exercise, student, path, made):
         write_text(training, "".join(lines[:int(count or len(lines))]))
         model = Path(folder) / "model.safetensors"
         begin = time.monotonic()
-        ended = run([program, "train", training, "--model", model]
-                    + exercise.fixed.split() + options, seconds, 4 * MEMORY, folder)
+        for command in trainings_of(exercise, options, training, folder):
+            ended = run([program] + command, seconds, 4 * MEMORY, folder)
+            if ended.stopped.startswith("stopped after"):
+                return Result(exercise, "wrong", f"the training takes longer than "
+                              f"{seconds} seconds", ended.output)
+            if ended.status:
+                return Result(exercise, "wrong", "the training fails", ended.output)
         took = time.monotonic() - begin
-        if ended.stopped.startswith("stopped after"):
-            return Result(exercise, "wrong", f"the training takes longer than "
-                          f"{seconds} seconds", ended.output)
-        if ended.status:
-            return Result(exercise, "wrong", "the training fails", ended.output)
+        size = run([program, "info", model], seconds, 4 * MEMORY, folder)
         test = ROOT / exercise.test if exercise.test else training
         ended = run([program, "evaluate", model, test, "--threads", "1"],
                     seconds, 4 * MEMORY, folder)
     value = re.search(rf"^{key} (\S+)$", ended.output, re.M)
-    if ended.status or not value:
+    has = re.search(r"^parameters +([\d,]+)$", size.output, re.M)
+    if ended.status or not value or size.status or not has:
         return Result(exercise, "wrong", "the model cannot be evaluated",
-                      ended.output)
+                      size.output + ended.output)
     reached = float(value[1]) < float(goal) if relation == "<" \
         else float(value[1]) >= float(goal)
     word = f"{key} {value[1]} (goal: {relation} {goal}), trained in {took:.0f} s"
+    if exercise.most:
+        fits = int(has[1].replace(",", "")) <= int(exercise.most)
+        reached = reached and fits
+        word += f", {has[1]} parameters (at most {int(exercise.most):,})"
     if not reached:
-        return Result(exercise, "wrong", word, ended.output)
+        return Result(exercise, "wrong", word + known_options(exercise, options),
+                      ended.output)
     remember_passed(exercise, " ".join(options))
     return Result(exercise, "right", "", word)
 
@@ -1618,8 +1659,8 @@ def gradescope(exercises):
     if SETTINGS.get("N"):
         chosen = choose(exercises, SETTINGS["N"])
     numbers = ",".join(str(e.number) for e in chosen)
-    data = {name for e in exercises for name in (e.data.split(" ")[0], e.test)
-            if name}
+    data = {name for e in exercises
+            for name in (e.data.split(" ")[0], e.before.split(" ")[0], e.test) if name}
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"

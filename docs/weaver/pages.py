@@ -68,7 +68,7 @@ def deviations_page(book):
 
 
 KINDS = {"write": "Write it", "bug": "Find the bug",
-         "number": "The tutorials' exercises", "train": "Train it"}
+         "number": "Compute it", "train": "Train it"}
 
 
 def exercises():

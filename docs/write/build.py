@@ -209,6 +209,7 @@ TERMINAL = [
     (r" Then\slet the program check you: `\./transformer info --help` lists the options it\stakes\.",
      ""),
     (r"`\./transformer info --layers 6 [^`]*`\nprints the encoder's table first\. ", ""),
+    (r" The lab's program\ncan be asked afterwards\.(?:.*\n)+?```\n(?:.+\n)+```\n", "\n"),
     (r"```\ncc -O2 exercises/bugs/training-and-use\.c(?:.*\n)+?```\n\n", ""),
     (r"The gradient check of your file, made in a folder of its own \(two minutes\):\n\n"
      r"```\n(?:.*\n)+?```\n\n", ""),
