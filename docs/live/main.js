@@ -72,7 +72,8 @@ function download(name, content, type) {
 
 // ---------------------------------------------------------------- the page
 
-const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel"];
+const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel",
+  "model", "temperature", "gpt-seed"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 let shownTab = "flow";
 
