@@ -36,6 +36,7 @@ struct {
     int changes;
     Sentence source, target;
     int given;               // of the expected tokens, those that are no guess
+    int forgotten;           // tokens before them that the model does not see
     Batch batch;
     Transformer *gradient;
     Loss loss;
@@ -472,7 +473,8 @@ void print_facts(void) {
     print_tokens(to, flow.batch.input, flow.batch.target_length);
     printf(",\"expected\":");
     print_tokens(to, flow.batch.expected, flow.batch.target_length);
-    printf(",\"given\":%d,\"source_words\":", flow.given);
+    printf(",\"given\":%d,\"forgotten\":%d,\"source_words\":", flow.given,
+           flow.forgotten);
     print_vocab(from);
     printf(",\"target_words\":");
     print_vocab(to);
@@ -496,9 +498,9 @@ void flow_from(Sentence source, Sentence target, Stage *hidden(void)) {
 }
 
 // The sentence and its translation; "" asks for the model's own.
-// {"source":[…],"input":[…],"expected":[…],"given":0,"source_words":[…],
-//  "target_words":[…],"tensors":[["source_embedding.weight",60,64],…]},
-// or {"wrong":"is empty"}
+// {"source":[…],"input":[…],"expected":[…],"given":0,"forgotten":0,
+//  "source_words":[…],"target_words":[…],
+//  "tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
 EXPORT void flow_begin(const char *source, const char *target) {
     const Vocab *from = &live.source, *to = &live.target;
     Sentence s = {0}, t = {0};

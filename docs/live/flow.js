@@ -83,7 +83,9 @@ async function readSentence() {
   const facts = await flow.engine.call(flow.model.begin, flow.model.typed($("flow-source").value),
     flow.model.typed($("flow-target").value));
   $("flow-wrong").textContent = facts.wrong ? `This ${flow.model.text} ${facts.wrong}`
-    : flow.model.unknown(facts) ? "The model does not know every word: it reads <unknown>" : "";
+    : flow.model.unknown(facts) ? "The model does not know every word: it reads <unknown>"
+      : facts.forgotten ? `The model sees the last ${facts.given + 1} tokens of this text; the ` +
+        `${facts.forgotten} before them it has forgotten` : "";
   $("flow-body").hidden = Boolean(facts.wrong);
   if (facts.wrong && flow.timer) play();
   if (facts.wrong) return;
@@ -228,7 +230,7 @@ function showLoss() {
     (flow.edits.size ? ", with your changes." : ".");
   const own = !$("flow-target").value.trim() && !flow.edits.size;
   $("flow-loss").textContent = flow.model === GPT
-    ? `After each word, the model says: ${said()}. Against the text, the loss is ${loss}`
+    ? `Against this text, the loss is ${loss} After each word, the model says: ${said()}`
     : own ? `The model says: ${said()}. Against this, its own translation, the loss is ${loss}`
       : `After the words before it, each row would say: ${said()}. The loss is ${loss}`;
 }

@@ -104,6 +104,7 @@ EXPORT void gpt_begin(const char *text, const char *next) {
         transformer_place(flow.gradient);
     }
     flow.given = written.seen - 1;
+    flow.forgotten = written.tokens.length - written.seen;
     flow_from((Sentence){0}, all, gpt_stages);
 }
 

@@ -100,7 +100,7 @@ const gptSeed = () => Math.min(2 ** 31 - 1, countIn($("gpt-seed").value));
 async function showNext() {
   const found = await flow.engine.call("gpt_likeliest", temperature());
   $("gpt-next").textContent = "What may come next: " + found.filter(([, p]) => p > 0)
-    .map(([token, p]) => `${GPT.visible(token)} ${p < 0.001 ? "< 0.001" : p.toFixed(3)}`)
+    .map(([token, p]) => `“${GPT.visible(token)}” ${p < 0.001 ? "< 0.001" : p.toFixed(3)}`)
     .join(", ");
 }
 
@@ -109,6 +109,7 @@ async function writeWord() {
   if ($("flow-body").hidden || flow.model !== GPT) return;
   const more = await flow.engine.call("gpt_write", temperature(), gptSeed());
   $("flow-source").value = ($("flow-source").value.trim() + more).trim();
+  $("flow-source").scrollLeft = $("flow-source").scrollWidth;
   $("flow-target").value = "";
   remember("sentence", $("flow-source").value);
   remember("target", "");

@@ -1185,14 +1185,17 @@ def test_gpt_writes(browser):
               f"at temperature {temperature} it writes what `gpt generate` writes",
               (text, ours))
         seen = live.run("flow.facts.input.length")
-        claim(8 <= seen <= 16 and live.run("flow.facts.given") == seen - 1,
-              "and the stages are of what it sees of that", seen)
+        whole = live.run("flow.facts.forgotten") + seen
+        claim(8 <= seen <= 16 and whole == 30 + len(begins.split())
+              and text.endswith(live.run("asText(flow.facts.input)"))
+              and f"sees the last {seen} tokens" in live.text("#flow-wrong"),
+              "and the stages are of what it sees of that", (seen, whole))
     rows = in_double("16-gpt", "next", model, " " + BEGINS, 1.5, 0, 1).splitlines()[1:6]
     wanted = [(row[0].replace("␠", "␣").strip(), float(row[1])) for row in csv.reader(rows)]
     live.choose("#flow-source", BEGINS)
     live.until(f"asText(flow.facts.input) === {json.dumps(' ' + BEGINS)}", 30)
     live.run("flow.queue")
-    found = re.findall(r"(\S+) ([\d.]+)(?:,|$)", live.text("#gpt-next").split(": ", 1)[1])
+    found = re.findall(r"“(.+?)” ([\d.]+)", live.text("#gpt-next"))
     claim(len(found) == 5 and all(a == b and abs(p - float(q)) < 6e-4
                                   for (a, p), (b, q) in zip(wanted, found)),
           "what may come next is what lab 16's program says", (wanted, found))
