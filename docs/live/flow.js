@@ -84,8 +84,8 @@ async function readSentence() {
     flow.model.typed($("flow-target").value));
   $("flow-wrong").textContent = facts.wrong ? `This ${flow.model.text} ${facts.wrong}`
     : flow.model.unknown(facts) ? "The model does not know every word: it reads <unknown>"
-      : facts.forgotten ? `The model sees the last ${facts.given + 1} tokens of this text; the ` +
-        `${facts.forgotten} before them it has forgotten` : "";
+      : facts.forgotten ? `The model sees the last ${facts.given + 1} tokens of this text; it ` +
+        `has forgotten the ${facts.forgotten} before them` : "";
   $("flow-body").hidden = Boolean(facts.wrong);
   if (facts.wrong && flow.timer) play();
   if (facts.wrong) return;
@@ -382,7 +382,7 @@ function beginFlow() {
   for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
     ["flow-target", "target", ""]])
     $(id).oninput = () => {
-      remember(key, $(id).value, initial);
+      remember(key, $(id).value, isGpt() ? "" : initial);
       clearTimeout(timer);
       if (key === "sentence") forgetStages();
       timer = setTimeout(() => inTurn(readSentence), 300);

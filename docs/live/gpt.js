@@ -25,24 +25,23 @@ const GPT = {
   tensor: "encoder.0.self_attention.query.weight",
   first: () => "the red car is",
   bytes: async () => models.get("gpt").bytes ??= await unpacked("gpt.safetensors"),
-  typed: text => text.trim().replace(/^(?=\w)/, " "),
+  typed: text => text.trim().replace(/^(?=[\p{L}\p{N}])/u, " "),
   visible: token => /^<\w+>$/.test(token) ? token
-    : (token.startsWith(" ") ? token.slice(1) : "…" + token).replaceAll("␠", "␣"),
-  invisible: shown => shown.replace("…", "").replaceAll("␣", " "),
+    : (token.startsWith(" ") ? token.slice(1) || "·" : "…" + token).replaceAll("␠", "␣"),
+  invisible: shown => shown.replace(/^[…·]/, "").replaceAll("␣", " "),
   unknown: facts => facts.input.includes("<unknown>"),
   follow: () => showNext(),
   // Where its stages are told in another way than those of a translator.
   stages: {
     embedding: {says: "Each token has a row of a table that is learned: its embedding. It is " +
-      "multiplied by √D, where D is the number of columns. Here a token is a word with the " +
-      "blank before it (␣), or a sign; a word that is not in the text which it has learned is cut " +
-      "into pieces."},
-    positions: {says: "Attention does not know the order of its tokens. Here each place in " +
-      "the text has a row of a second table, which is learned like the first. The sum is the " +
-      "input of the first layer."},
+      "multiplied by √D, where D is the number of columns. Here a token is a word together with " +
+      "the blank before it (␣), or a punctuation mark; a word that the training text does not " +
+      "contain is cut into pieces."},
+    positions: {says: "Attention does not know the order of its tokens. So each position has a row " +
+      "in a second table, which is learned, too. The sum is the input of the first layer."},
     weights: {says: "The softmax makes a share of each score: each row sums to 1. What the " +
-        "causal mask hides gets 0: the words still to come. Only by this mask does the layer " +
-        "differ from the encoder's.",
+        "causal mask hides gets 0: the words still to come. This mask is all that distinguishes " +
+        "the layer from one of the encoder.",
       lines: ["{{line gpt_forward: causal_mask(}}",
         "{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
         "{{line softmax_row: *= share}}"]},
@@ -51,12 +50,12 @@ const GPT = {
       formula: "logits = hidden Eᵀ + b", of: "{{link gpt_forward}}",
       lines: ["{{line gpt_forward: return linear_forward}}"]},
     probabilities: {says: "A softmax over the vocabulary: the model's guess at the next word, " +
-      "in each row at once. The last row alone is used to go on with the text: the " +
-      "likeliest word is taken, or one is drawn."},
+      "in each row at once. Only the last row is used to continue the text: the likeliest word " +
+      "is taken, or one is drawn."},
     loss: {says: "The negative logarithm of the probability that it gave to the right next " +
-      "word. All rows count, and their mean is the loss: so each text is as many exercises as " +
-      "it has words. What nobody can know, such as the first noun of a sentence, " +
-      "costs the best model something, too."},
+      "word. Every row counts, and the loss is their mean: a text is as many exercises as it has " +
+      "words. Some of them nobody can solve: even the best model cannot know the first noun of a " +
+      "sentence."},
   },
 };
 
@@ -84,7 +83,7 @@ function showChoice(tab) {
   if (isHere && state.get("model") === "gpt") $("model").value = "gpt";
   if (!isHere && isGpt()) {
     $("model").value = viewer.key;
-    if (viewer.bytes !== models.get(viewer.key).bytes) quietly(choose(viewer.key));
+    if (viewer.bytes !== models.get(viewer.key).bytes) quietly(view(models.get(viewer.key).bytes));
   }
   showModel();
 }

@@ -106,9 +106,9 @@ const STAGES = {
     backFormula: "dresidual = (dn − mean(dn) − n · mean(dn · n)) / deviation",
     backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: to[j] += rstd}}"],
-    pre: {back: "What goes on from here is used by the next norm and, as long as there is one, by " +
-        "the next residual connection. The latter sends its gradient back unchanged: so it " +
-        "reaches the first layer, however many there are.",
+    pre: {back: "This sum goes into the next norm and, unless it is the last, into the next " +
+        "residual connection, which sends its gradient back unchanged. So a gradient reaches the " +
+        "first layer, however many layers there are.",
       backFormula: "dresidual = what the next norm sends back + dresidual of the next",
       backLines: ["{{line norm_backward: to[j] += rstd}}",
         "{{line residual_leave_backward: add(dx, dy)}}"]}},
