@@ -3,10 +3,10 @@
 
     python3 docs/live/build.py [PAGE]
 
-clang compiles live.c for WebAssembly, Node trains the book's English-French model
-by pretrain.c, and all is put into one file: the same bytes on every machine that
-has the same clang and the same C library (Debian 12 has them). What is built on
-the way is in build/live.
+clang compiles live.c and gpt.c for WebAssembly, Node trains the book's
+English-French model by pretrain.c and a GPT by pretrain-gpt.c, and all is put into
+one file: the same bytes on every machine that has the same clang and the same C
+library (Debian 12 has them). What is built on the way is in build/live.
 """
 
 import base64
@@ -29,7 +29,7 @@ LINK = """-lm -lwasi-emulated-signal -Wl,--strip-all,--export-dynamic
     -Wl,-z,stack-size=1048576,--stack-first""".split()
 SCRIPTS = ["engine.js", "main.js", "train.js", "beside.js", "curve.js", "model.js",
            "look.js", "head.js", "stages.js", "flow.js", "picture.js", "matrices.js",
-           "number.js", "pulls.js", "learns.js"]
+           "number.js", "pulls.js", "learns.js", "gpt.js"]
 DATA = [f"{task}.{part}.tsv" for task in ("reverse", "dates", "eng-fra")
         for part in ("train", "valid")]
 
@@ -45,15 +45,25 @@ def compiled(source, wasm, *flags):
     return wasm.read_bytes()
 
 
-def trained():
-    """The model; trained anew if the program, or the way of training, is new."""
-    model, made_by = BUILD / "model.safetensors", BUILD / "made-by"
-    wasm = BUILD / "pretrain.wasm"
-    now = compiled(LIVE / "pretrain.c", wasm) + (LIVE / "pretrain.js").read_bytes()
+def trained(program, data, model):
+    """A model; trained anew if the program, the data, or the way of training is new."""
+    made_by, wasm = model.with_suffix(".made-by"), BUILD / f"{program}.wasm"
+    now = compiled(LIVE / f"{program}.c", wasm) + data.read_bytes() \
+        + (LIVE / "pretrain.js").read_bytes()
     if not made_by.exists() or made_by.read_bytes() != now:
-        run("node", LIVE / "pretrain.js", wasm, ROOT / "data", model)
+        run("node", LIVE / "pretrain.js", wasm, data, model)
         made_by.write_bytes(now)
     return model.read_bytes()
+
+
+def english():
+    """The English sentences of the data as one text, for a GPT."""
+    text = BUILD / "english.txt"
+    lines = (ROOT / "data" / "eng-fra.train.tsv").read_text(encoding="utf-8").splitlines()
+    sentences = [line.split("\t")[0] for line in lines]
+    text.write_text(" ".join(s if s.endswith("?") else s + "." for s in sentences),
+                    encoding="utf-8")
+    return text
 
 
 def packed(name, content):
@@ -71,22 +81,25 @@ def colours():
 
 
 def source_of(name):
-    """A function of transformer.c, as a match: its body, and where it stands."""
-    source = (ROOT / "transformer.c").read_text(encoding="utf-8")
-    return re.search(rf"^\w[^;{{}}=]*\b{name}\([^;{{}}]*\{{\n(.*?)^\}}", source,
-                     re.M | re.S)
+    """A function of transformer.c, or of the GPT, as a match: its body, and where it
+    stands."""
+    for file in ("transformer.c", "notebook/gpt.h"):
+        found = re.search(rf"^\w[^;{{}}=]*\b{name}\([^;{{}}]*\{{\n(.*?)^\}}",
+                          (ROOT / file).read_text(encoding="utf-8"), re.M | re.S)
+        if found:
+            return found
+    return None
 
 
 def quoted(wanted):
-    """A line of transformer.c, without its comment: the only one in the function
-    that contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
+    """A line of the program, without its comment: the only one in the function that
+    contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
     name, part = wanted[1].split(": ", 1)
     body = source_of(name)
     found = [line for line in (body[1] if body else "").split("\n")
              if part in line]
     if len(found) != 1:
-        sys.exit(f"{LIVE}: {len(found)} lines of {name} in transformer.c contain "
-                 f"\"{part}\", wanted 1")
+        sys.exit(f"{LIVE}: {len(found)} lines of {name} contain \"{part}\", wanted 1")
     return json.dumps(found[0].split("//")[0].strip())[1:-1]
 
 
@@ -94,9 +107,10 @@ def linked(wanted):
     """Where the book has a function. {{link attention_forward}}"""
     body = source_of(wanted[1])
     if not body:
-        sys.exit(f"{LIVE}: transformer.c has no function {wanted[1]}")
+        sys.exit(f"{LIVE}: there is no function {wanted[1]}")
     chapters = re.findall(r"^//@ chapter (\w+)", body.string[:body.start()], re.M)
-    return f"{len(chapters) - 1:02}-{chapters[-1].replace('_', '-')}.html#{wanted[1]}"
+    page = f"{len(chapters) - 1:02}-{chapters[-1].replace('_', '-')}" if chapters else "gpt"
+    return f"{page}.html#{wanted[1]}"
 
 
 def text_of(*names):
@@ -115,11 +129,14 @@ def script():
 
 def main(to):
     BUILD.mkdir(parents=True, exist_ok=True)
-    live = LIVE / "live.c"
-    files = [packed("live.wasm", compiled(live, BUILD / "live.wasm")),
-             packed("double.wasm", compiled(live, BUILD / "double.wasm",
+    files = [packed("live.wasm", compiled(LIVE / "live.c", BUILD / "live.wasm")),
+             packed("double.wasm", compiled(LIVE / "gpt.c", BUILD / "double.wasm",
                                             "-DTRANSFORMER_DOUBLE")),
-             packed("pretrained.safetensors", trained())]
+             packed("pretrained.safetensors", trained(
+                 "pretrain", ROOT / "data" / "eng-fra.train.tsv",
+                 BUILD / "model.safetensors")),
+             packed("gpt.safetensors", trained("pretrain-gpt", english(),
+                                               BUILD / "gpt.safetensors"))]
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
     parts = {"style": colours() + text_of("live.css"),
              "worker": text_of("wasi.js", "worker.js"),

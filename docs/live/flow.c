@@ -30,9 +30,13 @@ struct {
     Arena arena;
     Pass pass;
     Stage *last;
+    Stage *(*hidden)(void);  // begins the batch and its stages; returns the
+                             // one that the output layer reads
     Change *change;          // `changes` of them, the later ones win
     int changes;
     Sentence source, target;
+    int given;               // of the expected tokens, those that are no guess
+    int forgotten;           // tokens before them that the model does not see
     Batch batch;
     Transformer *gradient;
     Loss loss;
@@ -294,11 +298,10 @@ Name path_of(const char *side, int layer, const char *sublayer) {
     return name;
 }
 
-Stage *encoder_stages(const Transformer *t, Transformer *g, Mask mask) {
-    Batch *b = &flow.batch;
-    Stage *x = embed("source.", t->source_embedding, &g->source_embedding,
-                     t->source_positions, &g->source_positions, b->source,
-                     b->source_length);
+// All layers of the encoder, from what is embedded on.
+Stage *layers_stages(Stage *x, Mask mask) {
+    const Transformer *t = live.trainer.model;
+    Transformer *g = flow.gradient;
     for (int l = 0; l < t->config.layers; l++) {
         const EncoderLayer *w = &t->encoder.layer[l];
         EncoderLayer *dw = &g->encoder.layer[l];
@@ -312,8 +315,9 @@ Stage *encoder_stages(const Transformer *t, Transformer *g, Mask mask) {
          ? normalized("encoder.", x, &t->encoder.norm, &g->encoder.norm) : x;
 }
 
-Stage *decoder_stages(const Transformer *t, Transformer *g, Stage *memory,
-                      Masks masks) {
+Stage *decoder_stages(Stage *memory, Masks masks) {
+    const Transformer *t = live.trainer.model;
+    Transformer *g = flow.gradient;
     Batch *b = &flow.batch;
     Stage *x = embed("target.", t->target_embedding, &g->target_embedding,
                      t->target_positions, &g->target_positions, b->input,
@@ -334,6 +338,22 @@ Stage *decoder_stages(const Transformer *t, Transformer *g, Stage *memory,
          ? normalized("decoder.", x, &t->decoder.norm, &g->decoder.norm) : x;
 }
 
+// Encoder and decoder.
+Stage *both_stages(void) {
+    const Transformer *t = live.trainer.model;
+    Transformer *g = flow.gradient;
+    Arena *arena = &flow.arena;
+    Pairs pair = {&flow.source, &flow.target, 1, 0};
+    Batch *b = &flow.batch;
+    *b = make_batch(arena, &pair, (const int[]){0}, 1);
+    int S = b->source_length, T = b->target_length;
+    Masks masks = {padding_mask(arena, b->source, 1, S),
+                   causal_padding_mask(arena, b->input, 1, T)};
+    Stage *x = embed("source.", t->source_embedding, &g->source_embedding,
+                     t->source_positions, &g->source_positions, b->source, S);
+    return decoder_stages(layers_stages(x, masks.source), masks);
+}
+
 // The loss a token, exact even where it is nearly 0: ln(1 + Σ e^(z - z_right)).
 double exact_loss(Mat z, const int *expected) {
     double total = 0;
@@ -350,18 +370,13 @@ double exact_loss(Mat z, const int *expected) {
 double flow_forward(bool with_gradient) {
     Transformer *t = live.trainer.model, *g = flow.gradient;
     Arena *arena = &flow.arena;
-    Pairs pair = {&flow.source, &flow.target, 1, 0};
     arena_release(arena, 0);
     flow.last = NULL;
     flow.pass = (Pass){.arena = arena, .config = &t->config, .sentences = 1};
-    Batch *b = &flow.batch;
-    *b = make_batch(arena, &pair, (const int[]){0}, 1);
-    int S = b->source_length, T = b->target_length;
-    Masks masks = {padding_mask(arena, b->source, 1, S),
-                   causal_padding_mask(arena, b->input, 1, T)};
-    Stage *memory = encoder_stages(t, g, masks.source);
-    Stage *x = decoder_stages(t, g, memory, masks);
+    Stage *x = flow.hidden();
     Stage *z = linear(join("output.", "logits"), x, &t->output, &g->output);
+    const Batch *b = &flow.batch;
+    int T = b->target_length;
     Mat p = copy_of(z->value), each = arena_mat(arena, T, 1);
     Mat lse = arena_mat(arena, T, 1);
     softmax_forward(p, (Mask){0});
@@ -449,7 +464,8 @@ void print_vocab(const Vocab *v) {
 }
 
 // The words, and the list of tensors.
-void print_facts(const Vocab *from, const Vocab *to) {
+void print_facts(void) {
+    const Vocab *from = &live.source, *to = &live.target;
     const TensorList *l = &live.trainer.model->list;
     printf("{\"source\":");
     print_tokens(from, flow.batch.source, flow.batch.source_length);
@@ -457,7 +473,8 @@ void print_facts(const Vocab *from, const Vocab *to) {
     print_tokens(to, flow.batch.input, flow.batch.target_length);
     printf(",\"expected\":");
     print_tokens(to, flow.batch.expected, flow.batch.target_length);
-    printf(",\"source_words\":");
+    printf(",\"given\":%d,\"forgotten\":%d,\"source_words\":", flow.given,
+           flow.forgotten);
     print_vocab(from);
     printf(",\"target_words\":");
     print_vocab(to);
@@ -468,9 +485,22 @@ void print_facts(const Vocab *from, const Vocab *to) {
     printf("]}");
 }
 
+// Begins anew, with these sentences and without changes.
+void flow_from(Sentence source, Sentence target, Stage *hidden(void)) {
+    free(flow.source.id);
+    free(flow.target.id);
+    flow.source = source;
+    flow.target = target;
+    flow.hidden = hidden;
+    flow.changes = 0;
+    flow_forward(false);
+    print_facts();
+}
+
 // The sentence and its translation; "" asks for the model's own.
-// {"source":[…],"input":[…],"expected":[…],"source_words":[…],
-//  "target_words":[…],"tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
+// {"source":[…],"input":[…],"expected":[…],"given":0,"forgotten":0,
+//  "source_words":[…],"target_words":[…],
+//  "tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
 EXPORT void flow_begin(const char *source, const char *target) {
     const Vocab *from = &live.source, *to = &live.target;
     Sentence s = {0}, t = {0};
@@ -489,15 +519,9 @@ EXPORT void flow_begin(const char *source, const char *target) {
         t = *own;
         free(own);
     }
-    free(flow.source.id);
-    free(flow.target.id);
-    flow.source = s;
-    flow.target = t;
     if (!flow.gradient)
         flow.gradient = transformer_zeros(&live.settings.config);
-    flow.changes = 0;
-    flow_forward(false);
-    print_facts(from, to);
+    flow_from(s, t, both_stages);
 }
 
 // {"value":[[…]],"gradient":[[…]]} of a stage or a tensor; the gradient is null

@@ -3,6 +3,7 @@
 
 const flow = {
   engine: null, stale: true, busy: false,
+  model: null, info: null,   // TRANSLATOR or GPT; what describe_model says
   facts: null,           // the words, and the list of tensors
   stages: new Map(),     // name -> stage, in the order of the program
   computed: null,        // loss, correct
@@ -27,13 +28,16 @@ const kindOf = name => name.slice(name.lastIndexOf(".") + 1);
 const pathOf = name => name.slice(0, name.lastIndexOf("."));
 const beside = (name, kind) => `${pathOf(name)}.${kind}`;
 
+const sizeIn = name => Number(flow.info[name]);
+
 // "Decoder, layer 1, cross-attention"
 function placeName(path) {
-  const [side, layer, part] = path.split(".");
-  const whole = {source: "Encoder, its input", target: "Decoder, its input", output: "Output",
-    encoder: "Encoder, final norm", decoder: "Decoder, final norm"};
-  return part ? `${side === "encoder" ? "Encoder" : "Decoder"}, layer ${layer}, ${SUBLAYERS[part]}`
-    : whole[side];
+  const [side, layer, part] = path.split("."), stack = {encoder: "Encoder", decoder: "Decoder"}[side];
+  const whole = {source: "Encoder, its input", target: "Decoder, its input", text: "Input",
+    output: "Output"};
+  const name = part ? `layer ${layer}, ${SUBLAYERS[part]}` : "final norm";
+  return whole[side] || (flow.model === GPT ? name[0].toUpperCase() + name.slice(1)
+    : `${stack}, ${name}`);
 }
 
 const isHidden = name =>
@@ -55,12 +59,16 @@ const stepNow = () => flow.steps[flow.at];
 // The model that is looked at, in double precision.
 async function beginSentence() {
   flow.stale = false;
-  if (!state.has("sentence")) $("flow-source").value = sentences()[0];
+  flow.model = isGpt() ? GPT : TRANSLATOR;
+  if (!state.has("sentence")) $("flow-source").value = flow.model.first();
   if (!state.has("target")) $("flow-target").value = "";
   if (flow.engine) flow.engine.end();
   flow.engine = new Engine(await doubleProgram());
-  await flow.engine.write("model.safetensors", viewer.bytes);
-  await flow.engine.call("load");
+  await flow.engine.write("model.safetensors", await flow.model.bytes());
+  await flow.engine.call(flow.model.load);
+  flow.info = await flow.engine.call("describe_model");
+  $("flow-head").replaceChildren(...upTo(sizeIn("heads")).map(n => make("option", {}, n)));
+  showModel();
   await readSentence();
 }
 
@@ -72,11 +80,12 @@ const doubleProgram = async () => compiledDouble ??= $("double.wasm")
 // Reads both sentences anew.
 async function readSentence() {
   if (!flow.engine) return;
-  const facts = await flow.engine.call("flow_begin", $("flow-source").value,
-    $("flow-target").value.trim());
-  $("flow-wrong").textContent = facts.wrong ? "This sentence " + facts.wrong
-    : facts.source.includes("<unknown>") ? "The model does not know every word: it reads <unknown>"
-      : "";
+  const facts = await flow.engine.call(flow.model.begin, flow.model.typed($("flow-source").value),
+    flow.model.typed($("flow-target").value));
+  $("flow-wrong").textContent = facts.wrong ? `This ${flow.model.text} ${facts.wrong}`
+    : flow.model.unknown(facts) ? "The model does not know every word: it reads <unknown>"
+      : facts.forgotten ? `The model sees the last ${facts.given + 1} tokens of this text; it ` +
+        `has forgotten the ${facts.forgotten} before them` : "";
   $("flow-body").hidden = Boolean(facts.wrong);
   if (facts.wrong && flow.timer) play();
   if (facts.wrong) return;
@@ -86,9 +95,13 @@ async function readSentence() {
   await computeSentence();
 }
 
+// Tokens as they are shown, as text again.
+const asText = tokens => tokens.map(flow.model.invisible)
+  .join(flow.info.tokens === "word" ? " " : "");
+
 function visibleWords(facts) {
   for (const name of ["source", "input", "expected", "source_words", "target_words"])
-    facts[name] = facts[name].map(token => token.replaceAll(" ", "␣"));
+    facts[name] = facts[name].map(flow.model.visible);
   return facts;
 }
 
@@ -106,10 +119,11 @@ async function computeSentence() {
   if (step) flow.at = Math.max(0, flow.steps.findIndex(({way, name}) =>
     way === step.way && name === step.name));
   else flow.at = stepInAddress();
-  flow.head = Math.min(countIn(state.get("flow-head")), sizeOf("heads") - 1);
+  flow.head = Math.min(countIn(state.get("flow-head")), sizeIn("heads") - 1);
   $("flow-head").value = flow.head;
   fillParts();
   await showSentence();
+  await flow.model.follow();
 }
 
 function stepInAddress() {
@@ -132,6 +146,13 @@ async function changeNumber({name, i, j}, x) {
   await computeSentence();
 }
 
+// Other words have other stages; a parameter that has been changed stays so.
+function forgetStages() {
+  for (const place of flow.edits.keys())
+    if (!isParameter(place.split(",")[0])) flow.edits.delete(place);
+  rememberChanges();
+}
+
 // Back to the model's own numbers.
 async function undoChanges() {
   flow.edits.clear();
@@ -146,13 +167,13 @@ const rememberChanges = () =>
 // something to learn.
 async function expectAnother() {
   if ($("flow-body").hidden) return;
-  const {value} = await matrixOf("output.probabilities"), {expected} = flow.facts;
-  const words = expected.slice(0, -1), n = Math.floor(words.length / 2);
-  const [first, second] = upTo(value[n].length).slice(4).sort((a, b) => value[n][b] - value[n][a]);
-  const names = flow.facts.target_words;
+  const {expected, given, target_words: names} = flow.facts;
+  const words = expected.slice(given).filter(word => word !== "<end>");
+  const n = Math.floor(words.length / 2);
+  const row = (await matrixOf("output.probabilities")).value[given + n];
+  const [first, second] = upTo(row.length).slice(4).sort((a, b) => row[b] - row[a]);
   words[n] = words[n] === names[first] ? names[second] : names[first];
-  const text = words.join(viewer.info.tokens === "word" ? " " : "").replaceAll("␣", " ").trim();
-  $("flow-target").value = text;
+  $("flow-target").value = asText(words).trim();
   $("flow-target").dispatchEvent(new Event("input"));
 }
 
@@ -208,9 +229,10 @@ function showLoss() {
   const loss = `${exact(flow.computed.loss)} a token` +
     (flow.edits.size ? ", with your changes." : ".");
   const own = !$("flow-target").value.trim() && !flow.edits.size;
-  $("flow-loss").textContent = own
-    ? `The model says: ${said()}. Against this, its own translation, the loss is ${loss}`
-    : `After the words before it, each row would say: ${said()}. The loss is ${loss}`;
+  $("flow-loss").textContent = flow.model === GPT
+    ? `Against this text, the loss is ${loss} After each word, the model says: ${said()}`
+    : own ? `The model says: ${said()}. Against this, its own translation, the loss is ${loss}`
+      : `After the words before it, each row would say: ${said()}. The loss is ${loss}`;
 }
 
 const shownWith = name =>
@@ -235,15 +257,16 @@ function said() {
 // What a stage is, with the model's own activation.
 function aboutStage(name) {
   const about = STAGES[kindOf(name)];
-  const other = viewer.info.activation === "gelu" && about.gelu
+  const other = flow.info.activation === "gelu" && about.gelu
+    || flow.info.norm === "pre" && about.pre
     || name.includes("cross_attention") && about.cross
     || name.startsWith("target.") && about.target;
-  return {...about, ...other};
+  return {...about, ...other, ...flow.model.stages[kindOf(name)]};
 }
 
 function showStage(way, name) {
   const about = aboutStage(name), back = way === "backward";
-  const isMemory = flow.stages.get("decoder.0.cross_attention.k").from === name;
+  const isMemory = flow.stages.get("decoder.0.cross_attention.k")?.from === name;
   $("flow-title").textContent = `${back ? "Back: " : ""}${placeName(pathOf(name))}: ` +
     about.title + (isMemory ? ". This is the memory" : "");
   $("flow-says").textContent = back ? about.back : about.says;
@@ -359,10 +382,9 @@ function beginFlow() {
   for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
     ["flow-target", "target", ""]])
     $(id).oninput = () => {
-      remember(key, $(id).value, initial);
+      remember(key, $(id).value, isGpt() ? "" : initial);
       clearTimeout(timer);
-      if (key === "sentence") flow.edits.clear();   // they belong to the old one
-      rememberChanges();
+      if (key === "sentence") forgetStages();
       timer = setTimeout(() => inTurn(readSentence), 300);
     };
   $("flow-back").onclick = () => inTurn(() => goToStep(flow.at - 1));
@@ -393,13 +415,13 @@ function beginFlow() {
   };
   beginChanges();
   beginParameters();
+  beginGpt();
   const wake = () => {
-    if (!$("flow").hidden && viewer.bytes && flow.stale) inTurn(beginSentence);
+    if (!$("flow").hidden && (isGpt() || viewer.bytes) && flow.stale) inTurn(beginSentence);
   };
-  addEventListener("model", () => {
+  addEventListener("chosen", () => {
     if (flow.facts) flow.edits.clear();
     flow.stale = true;
-    $("flow-head").replaceChildren(...upTo(sizeOf("heads")).map(n => make("option", {}, n)));
     wake();
   });
   addEventListener("tab", ({detail}) => {

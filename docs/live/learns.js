@@ -3,16 +3,17 @@
 const MOST_OF_A_TENSOR = {rows: 8, columns: 6};    // that are shown
 
 const isTensor = name => flow.facts.tensors.some(([tensor]) => tensor === name);
-const isTied = name => name === "output.logits" && viewer.info.tie === "yes";
+const tiedTable = () => ["target_embedding.weight", "embedding.weight"].find(isTensor);
+const isTied = name => name === "output.logits" && flow.info.tie === "yes";
 
 // The tensors that a stage is computed with.
 function parametersOf(name) {
   const path = pathOf(name), kind = kindOf(name);
   const norm = path.includes(".") ? `${path}_norm` : `${path}.norm`;
-  const all = isTied(name) ? ["target_embedding.weight", "output.bias"]
+  const all = isTied(name) ? [tiedTable(), "output.bias"]
     : kind === "norm" ? [`${norm}.gain`, `${norm}.bias`]
-      : kind === "embedding" ? [`${path}_embedding.weight`]
-        : kind === "positions" ? [`${path}_positions.weight`]
+      : kind === "embedding" ? [`${path}_embedding.weight`, "embedding.weight"]
+        : kind === "positions" ? [`${path}_positions.weight`, "positions.weight"]
           : [`${tensorOf(name)}.weight`, `${tensorOf(name)}.bias`];
   return all.filter(isTensor);
 }
@@ -59,7 +60,7 @@ function largest(gradient) {
 function tensorTables(name) {
   const {value, gradient} = flow.cache.get(name), {rows, columns} = largest(gradient);
   const words = {source_embedding: flow.facts.source_words,
-    target_embedding: flow.facts.target_words}[pathOf(name)];
+    target_embedding: flow.facts.target_words, embedding: flow.facts.target_words}[pathOf(name)];
   const all = [value.length, value[0].length];
   const part = rows.length < all[0] || columns.length < all[1]
     ? "; where the gradient is largest" : "";
@@ -75,9 +76,9 @@ async function learnedTerms(user, {name, i, j}) {
   const kind = kindOf(user), d = (await matrixOf(user)).gradient;
   const {from} = flow.stages.get(user), x = from ? (await matrixOf(from)).value : null;
   if (kind === "embedding") {
-    const side = user.split(".")[0];
-    const tokens = side === "source" ? flow.facts.source : flow.facts.input;
-    const word = flow.facts[side + "_words"][i], root = Math.sqrt(sizeOf("d-model"));
+    const {source, input, source_words: read, target_words: said} = flow.facts;
+    const [tokens, words] = user.startsWith("source") ? [source, read] : [input, said];
+    const word = words[i], root = Math.sqrt(sizeIn("d-model"));
     return upTo(d.length).filter(t => tokens[t] === word).map(t => [root, d[t][j]]);
   }
   if (kind === "positions") return i < d.length ? [[d[i][j], 1]] : [];

@@ -7,8 +7,10 @@
 // fail(), with the program's own words: so the page tries a new training, or a
 // file that was dropped on it, in an instance of its own.
 
+#ifndef TRANSFORMER_NO_MAIN // otherwise gpt.c has it already
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
+#endif
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -18,6 +18,7 @@ const seen = {
   weights: new Map(),        // "layer.head" -> matrix
   typed: false,              // is the sentence the user's own?
   busy: null, newer: false,  // the engine that reads a sentence; is there a newer?
+  stale: false,              // is there another model, which has not read it yet?
   drawings: 0,               // counted: the answers to an old one are dropped
 };
 
@@ -474,12 +475,19 @@ function beginLook() {
     clearTimeout(timer);
     timer = setTimeout(() => quietly(inspect()), 150);
   };
-  addEventListener("model", () => {
+  const wake = () => {    // one of both views has been opened
+    if (!seen.stale || !["look", "head"].includes(shownTab)) return;
+    seen.stale = false;
     clampHead();
     showMenus();
     suggest();
     quietly(inspect());
+  };
+  addEventListener("model", () => {
+    seen.stale = true;
+    wake();
   });
+  addEventListener("tab", wake);
   addEventListener("head", () => {
     showMenus();
     quietly(showAttention());

@@ -72,7 +72,8 @@ function download(name, content, type) {
 
 // ---------------------------------------------------------------- the page
 
-const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel"];
+const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel",
+  "model", "temperature", "gpt-seed"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 let shownTab = "flow";
 
@@ -141,7 +142,7 @@ function beginPanel() {
   document.body.classList.add("panel");
   $("whole").target = "_top";
   if (state.get("panel") !== "sentence")
-    document.querySelector("[data-part=sentence]").hidden = true;
+    for (const part of document.querySelectorAll("[data-part=sentence]")) part.hidden = true;
   new ResizeObserver(() => parent.postMessage({height: document.body.offsetHeight}, "*"))
     .observe(document.body);
 }

@@ -5,7 +5,7 @@ const MOST_COLUMNS = 512;    // of a matrix that are shown
 // What a stage's rows and columns stand for.
 function axesOf(name) {
   const {source, input, expected, target_words: words} = flow.facts, [side] = name.split(".");
-  const queries = ["encoder", "source"].includes(side) ? source
+  const queries = source.length && ["encoder", "source"].includes(side) ? source
     : side === "output" ? input.map((token, i) => `${token} → ${expected[i]}`) : input;
   const kind = kindOf(name), cross = name.includes("cross_attention");
   const keys = cross ? source : queries;
@@ -16,7 +16,7 @@ function axesOf(name) {
 
 // The first row of the chosen head, for a matrix that has rows for each head.
 const firstRow = name => perHead(name)
-  ? flow.head * flow.stages.get(name).rows / sizeOf("heads") : 0;
+  ? flow.head * flow.stages.get(name).rows / sizeIn("heads") : 0;
 
 function tablesOf(name, back) {
   const {value, gradient} = flow.cache.get(name);

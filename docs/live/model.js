@@ -1,11 +1,13 @@
 // The model that is looked at: the one that comes with the page, the one that
 // has been trained in it, or a file. An engine of its own, viewer.engine, holds
-// it. Whoever shows something of it listens:
+// it. (The GPT of gpt.js is looked at in One sentence alone.) Whoever shows
+// something of it listens:
 //
 //     addEventListener("model", () => viewer.engine.call("say", text)…)
 //
 // viewer.info is what describe_model says: options by name, step, parameters.
-const viewer = {engine: null, info: null, bytes: null, training: null, asked: 0};
+// viewer.key is its key among the models.
+const viewer = {engine: null, info: null, bytes: null, key: "page", training: null, asked: 0};
 
 // The models that can be chosen: value in #model -> {name, bytes}.
 const models = new Map();
@@ -33,15 +35,33 @@ async function view(bytes) {
   if (old) old.end();
   if (old === engine) return;    // another model has been asked for since
   Object.assign(viewer, {engine, info, bytes});
-  $("model-facts").textContent = `${info.layers}+${info.layers} layers, d_model ` +
-    `${info["d-model"]}, ${info.heads} heads, ` +
-    `${info.parameters.toLocaleString("en")} parameters`;
   dispatchEvent(new Event("model"));
+}
+
+// What the chosen model is; and the words of One sentence that are for its kind.
+function showModel() {
+  $("flow").classList.toggle("gpt", isGpt());
+  for (const part of document.querySelectorAll("[data-for]"))
+    part.hidden = part.dataset.for !== (isGpt() ? "gpt" : "translator");
+  const info = !isGpt() ? viewer.info : flow.model === GPT ? flow.info : null;
+  if (!info) return;
+  $("model-facts").textContent = (isGpt() ? "" : `${info.layers}+`) +
+    `${info.layers} layers, d_model ${info["d-model"]}, ${info.heads} heads, ` +
+    `${info.parameters.toLocaleString("en")} parameters`;
 }
 
 async function choose(key) {
   $("model").value = key;
   await view(models.get(key).bytes);
+  beChosen(key);
+}
+
+// The model that is looked at has this key: One sentence begins anew with it.
+function beChosen(key) {
+  $("model").value = viewer.key = key;
+  rememberGpt();
+  showModel();
+  dispatchEvent(new Event("chosen"));
 }
 
 // A point of the training's timeline. The first one of a training is chosen;
@@ -58,7 +78,7 @@ async function openModel(file) {
     const bytes = new Uint8Array(await file.arrayBuffer());
     await view(bytes);
     offer("file", file.name, bytes);
-    $("model").value = "file";
+    beChosen("file");
     report(`${file.name} is open. It has not left this page.`, false);
   } catch (error) {
     report(error.message.replace("model.safetensors", file.name));
@@ -87,10 +107,13 @@ async function beginModels() {
   $("model").onchange = () => {
     seen.typed = false;    // another model may not know what was typed
     for (const key of ["source", "sentence", "target"]) remember(key, "");
-    quietly(choose($("model").value));
+    if (isGpt()) {
+      rememberGpt();
+      dispatchEvent(new Event("chosen"));
+    } else quietly(choose($("model").value));
   };
   $("download").onclick = () =>
-    download("model.safetensors", viewer.bytes, "application/octet-stream");
+    download("model.safetensors", models.get($("model").value).bytes, "application/octet-stream");
   $("look-inside").onclick = () => goToTab("look");
   addEventListener("dragover", event => event.preventDefault());
   addEventListener("drop", event => {
@@ -98,5 +121,7 @@ async function beginModels() {
     openFile(event.dataTransfer.files[0]);
   });
   offer("page", "English → French, of this page", await unpacked("pretrained.safetensors"));
+  offerGpt();
   await view(models.get("page").bytes);
+  if (!isGpt()) beChosen("page");
 }

@@ -3,8 +3,9 @@
 
 // A number that something is computed from: of the mask, of a stage that has a
 // gradient, or a parameter.
-const isChangeable = name => /^[a-z_0-9.]{1,60}$/.test(name) && (["mask", "weight", "bias",
-  "gain"].includes(kindOf(name)) || Boolean(keyIn(STAGES, kindOf(name)) && STAGES[kindOf(name)].back));
+const isParameter = name => ["weight", "bias", "gain"].includes(kindOf(name));
+const isChangeable = name => /^[a-z_0-9.]{1,60}$/.test(name) && (kindOf(name) === "mask"
+  || isParameter(name) || Boolean(keyIn(STAGES, kindOf(name)) && STAGES[kindOf(name)].back));
 
 async function chooseNumber(place) {
   flow.chosen = place;
@@ -57,10 +58,16 @@ const tensorOf = name => name === "output.logits" ? "output"
 async function linearOrigin({name, i, j}) {
   const {from} = flow.stages.get(name), x = (await matrixOf(from)).value[i];
   const tied = isTied(name);
-  const w = (await matrixOf(tied ? "target_embedding.weight" : tensorOf(name) + ".weight")).value;
+  const w = (await matrixOf(tied ? tiedTable() : tensorOf(name) + ".weight")).value;
   const b = (await matrixOf(tensorOf(name) + ".bias")).value[0][j];
   return `${kindOf(from)}[${i}] · W[:, ${j}] + b[${j}] = ` +
     `${written(x.map((number, p) => [number, tied ? w[j][p] : w[p][j]]))} + ${short(b)}`;
+}
+
+// Φ(inner), of which GELU makes inner · Φ(inner).
+async function shareBelow(active, i, j) {
+  const x = (await matrixOf(beside(active, "inner"))).value[i][j];
+  return x ? (await matrixOf(active)).value[i][j] / x : 0.5;
 }
 
 const ORIGIN_OF = {
@@ -69,11 +76,11 @@ const ORIGIN_OF = {
     return `number ${j} in the row of “${tokens[i]}”`;
   },
   embedding: async ({i, j, name}) => {
-    const D = sizeOf("d-model"), x = (await matrixOf(beside(name, "token"))).value[i][j];
+    const D = sizeIn("d-model"), x = (await matrixOf(beside(name, "token"))).value[i][j];
     return `√${D} · token embedding[${i}][${j}] = ${short(Math.sqrt(D))}·${inBrackets(x)}`;
   },
-  encoding: async ({i, j}) => viewer.info.positions === "learned" ? `learned, for position ${i}`
-    : `${j % 2 ? "cos" : "sin"}(${i} / 10000^(${j - j % 2}/${sizeOf("d-model")}))`,
+  encoding: async ({i, j}) => flow.info.positions === "learned" ? `learned, for position ${i}`
+    : `${j % 2 ? "cos" : "sin"}(${i} / 10000^(${j - j % 2}/${sizeIn("d-model")}))`,
   positions: async ({name, i, j}) => {
     const e = (await matrixOf(beside(name, "embedding"))).value[i][j];
     const p = (await matrixOf(beside(name, "encoding"))).value[i][j];
@@ -82,14 +89,14 @@ const ORIGIN_OF = {
   },
   scores: async ({name, i, j}) => {
     const q = (await matrixOf(beside(name, "q"))).value, k = (await matrixOf(beside(name, "k"))).value;
-    const T = q.length, h = Math.floor(i / T), K = sizeOf("d-model") / sizeOf("heads");
+    const T = q.length, h = Math.floor(i / T), K = sizeIn("d-model") / sizeIn("heads");
     const part = row => row.slice(h * K, h * K + K);
     const b = part(k[j]);
     return `q[${i % T}] · k[${j}], head ${h} = ${written(part(q[i % T]).map((x, p) => [x, b[p]]))}`;
   },
   scaled: async ({name, i, j}) => {
     const x = (await matrixOf(beside(name, "scores"))).value[i][j];
-    const K = sizeOf("d-model") / sizeOf("heads");
+    const K = sizeIn("d-model") / sizeIn("heads");
     return `scores[${i - firstRow(name)}][${j}] / √${K} = ${short(x)} / ${short(Math.sqrt(K))}`;
   },
   mask: async () => "1: this query may see this key; 0: it may not",
@@ -103,7 +110,7 @@ const ORIGIN_OF = {
   out: async ({name, i, j}) => {
     const w = (await matrixOf(beside(name, "weights"))).value;
     const v = (await matrixOf(beside(name, "v"))).value;
-    const T = flow.stages.get(name).rows, K = sizeOf("d-model") / sizeOf("heads");
+    const T = flow.stages.get(name).rows, K = sizeIn("d-model") / sizeIn("heads");
     const h = Math.floor(j / K);
     return `weights[${i}] of head ${h} · v[:, ${j}] = ` +
       written(w[h * T + i].map((x, n) => [x, v[n][j]]));
@@ -131,7 +138,10 @@ const ORIGIN_OF = {
   },
   active: async ({name, i, j}) => {
     const x = (await matrixOf(beside(name, "inner"))).value[i][j];
-    return `${viewer.info.activation}(inner[${i}][${j}]) = ${viewer.info.activation}(${short(x)})`;
+    if (flow.info.activation === "gelu")
+      return `inner[${i}][${j}] · Φ(inner[${i}][${j}]), Φ(x) being the share of a normal ` +
+        `distribution below x: ${short(x)}·${short(await shareBelow(name, i, j))}`;
+    return `relu(inner[${i}][${j}]) = relu(${short(x)})`;
   },
   probabilities: async ({i, j}) => {
     const z = (await matrixOf("output.logits")).value[i];
@@ -192,10 +202,9 @@ function showAdam() {
     $(id).hidden = true;
   $("flow-whence").hidden = true;
   $("flow-parameter").hidden = false;
-  if ($("flow-tensor").options.length !== names.length) {
+  if ([...$("flow-tensor").options].map(({value}) => value).join() !== names.join()) {
     $("flow-tensor").replaceChildren(...names.map(name => make("option", {}, name)));
-    $("flow-tensor").value = "decoder.0.cross_attention.query.weight";
-    if (!$("flow-tensor").value) [$("flow-tensor").value] = names;
+    $("flow-tensor").value = flow.model.tensor;
     inTurn(showLargest);
   } else inTurn(showParameter);
 }

@@ -2,13 +2,14 @@
 // double precision, and by other ways where there are any.
 //
 //     numbers MODEL SENTENCE TARGET COUNT    name,row,column,value,slope
+//     numbers gpt MODEL TEXT NEXT COUNT      the same of a GPT
 //
 // First, every stage that the program's own forward pass saves must be what
 // flow.c has, and so must the gradient of every parameter. Then COUNT numbers
 // are picked at random; the slope is a finite difference of the loss, 0 for
 // what only is looked at. Compiled with -DTRANSFORMER_DOUBLE.
 
-#include "live.c"
+#include "gpt.c"
 
 int compared;
 
@@ -48,18 +49,23 @@ void same_network(Name path, const FeedForwardSublayerSaved *s) {
     same_norm(path.text, &s->residual.norm);
 }
 
-// Holds the stages against transformer_forward.
-void compare_forward(Transformer *model) {
-    Arena arena = {0};
-    Pass pass = {.arena = &arena, .config = &model->config};
-    Saved saved;
-    Mat logits = transformer_forward(&pass, &saved, model, &flow.batch);
-    for (int l = 0; l < model->config.layers; l++) {
-        const EncoderLayerSaved *e = &saved.encoder.layer[l];
-        const DecoderLayerSaved *d = &saved.decoder.layer[l];
+void same_encoder(const EncoderSaved *s, int layers) {
+    for (int l = 0; l < layers; l++) {
+        const EncoderLayerSaved *e = &s->layer[l];
         same_attention(path_of("encoder", l, "self_attention"),
                        &e->self_attention);
         same_network(path_of("encoder", l, "feed_forward"), &e->feed_forward);
+    }
+}
+
+// Holds the stages against transformer_forward.
+void compare_forward(Pass pass) {
+    Transformer *model = live.trainer.model;
+    Saved saved;
+    Mat logits = transformer_forward(&pass, &saved, model, &flow.batch);
+    same_encoder(&saved.encoder, model->config.layers);
+    for (int l = 0; l < model->config.layers; l++) {
+        const DecoderLayerSaved *d = &saved.decoder.layer[l];
         same_attention(path_of("decoder", l, "self_attention"),
                        &d->self_attention);
         same_attention(path_of("decoder", l, "cross_attention"),
@@ -67,35 +73,66 @@ void compare_forward(Transformer *model) {
         same_network(path_of("decoder", l, "feed_forward"), &d->feed_forward);
     }
     same("output.", "logits", logits);
-    arena_free(&arena);
 }
 
-// Holds the gradient of all parameters against add_gradient.
-void compare_gradient(Transformer *model) {
-    Transformer *other = transformer_zeros(&model->config);
-    Trainer t = {.model = model, .gradient = other};
+// And against gpt_forward.
+void compare_gpt_forward(Pass pass) {
+    Transformer *model = live.trainer.model;
+    GptSaved saved;
+    Mat logits = gpt_forward(&pass, &saved, model, flow.batch.input,
+                             flow.batch.target_length);
+    same_encoder(&saved.encoder, model->config.layers);
+    same("encoder.", "norm", saved.hidden);
+    same("output.", "logits", logits);
+}
+
+// Holds the gradient of all parameters against another, of the same list.
+void compare_gradient(const Transformer *other) {
     const real *a = flow.gradient->list.values, *b = other->list.values;
-    add_gradient(&t, &flow.batch, flow.batch.target_length, 1);
     for (size_t i = 0; i < other->list.count; i++, compared++)
         if (fabs(a[i] - b[i]) > 1e-10)
             fail("the gradient of parameter %zu is %g, should be %g", i, a[i],
                  b[i]);
+}
+
+// Against that of add_gradient, or of gpt_gradient.
+void compare_all(bool is_gpt) {
+    Transformer *model = live.trainer.model;
+    Arena arena = {0};
+    Pass pass = {.arena = &arena, .config = &model->config, .sentences = 1};
+    Transformer *other = is_gpt ? gpt_outline(&model->config)
+                                : transformer_outline(&model->config);
+    Trainer t = {.model = model, .gradient = other};
+    transformer_place(other);
+    if (is_gpt) {
+        compare_gpt_forward(pass);
+        gpt_gradient(&pass, model, other, &flow.batch);
+    } else {
+        compare_forward(pass);
+        add_gradient(&t, &flow.batch, flow.batch.target_length, 1);
+    }
+    compare_gradient(other);
     arena_free(&t.arena);
+    arena_free(&arena);
     transformer_free(other);
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5)
-        fail("usage: numbers MODEL SENTENCE TARGET COUNT");
-    live = load_checkpoint(argv[1], false);
+    bool is_gpt = argc == 6 && !strcmp(argv[1], "gpt");
+    if (argc != 5 && !is_gpt)
+        fail("usage: numbers [gpt] MODEL SENTENCE TARGET COUNT");
+    argv += is_gpt;
+    live = is_gpt ? load_gpt(argv[1], false) : load_checkpoint(argv[1], false);
     Config *c = &live.trainer.model->config;
     c->dropout = c->attention_dropout = c->activation_dropout = 0;
-    flow_begin(argv[2], argv[3]);
+    if (is_gpt)
+        gpt_begin(argv[2], argv[3]);
+    else
+        flow_begin(argv[2], argv[3]);
     putchar('\n');
     flow_compute();
     putchar('\n');
-    compare_forward(live.trainer.model);
-    compare_gradient(live.trainer.model);
+    compare_all(is_gpt);
     printf("%d numbers are the program's\n", compared);
     uint64_t state = 1;
     int stages = 0;

@@ -15,15 +15,14 @@ const BOX_NAMES = {
 
 // The levels of one side, from the bottom: the stage whose rows are drawn there.
 function levelsOf(side) {
-  const start = side === "encoder" ? "source" : "target";
-  const stages = [...flow.stages.keys()];
+  const start = flow.model.sides[side], stages = [...flow.stages.keys()];
   const last = path => stages.filter(name => pathOf(name) === path).pop();
   const subs = [...new Set(stages.filter(name => name.startsWith(side + ".")).map(pathOf))]
     .filter(path => path.includes("."));
   const levels = [{path: start, kind: "input", name: last(start)},
     ...subs.map(path => ({path, kind: kindOf(path), name: last(path)}))];
   if (last(side)) levels.push({path: side, kind: "norm", name: last(side)});
-  if (side === "decoder") levels.push({path: "output", kind: "output", name: "output.logits"});
+  if (side === flow.model.writer) levels.push({path: "output", kind: "output", name: "output.logits"});
   return levels;
 }
 
@@ -31,7 +30,8 @@ function levelsOf(side) {
 // side by side stand upright.
 function measure(levels) {
   const {source, input, expected} = flow.facts, svg = $("flow-picture");
-  const width = 40 + (source.length + input.length + 1) * UNIT, shown = svg.clientWidth;
+  const columns = input.length + (source.length ? source.length + 1 : 0);
+  const width = 40 + columns * UNIT, shown = svg.clientWidth;
   const scale = Math.min((shown || width) / width,
     parseFloat(getComputedStyle(svg).maxHeight) / (52 + levels * LEVEL));
   const font = Math.min(26, Math.max(13, LETTERS / scale));
@@ -48,7 +48,8 @@ function placeOfRow(side, level, i) {
     height - below - level * LEVEL];
 }
 
-const rowsOf = side => side === "encoder" ? flow.facts.source.length : flow.facts.input.length;
+const rowsOf = side =>
+  (side === flow.model.writer ? flow.facts.input : flow.facts.source).length;
 
 const sizesNow = stage =>
   (stepNow().way === "forward" ? stage.sizes : stage.pulls) || stage.sizes;
@@ -62,8 +63,9 @@ function meanWeights({value}, T) {
 
 async function showPicture() {
   const back = stepNow().way !== "forward";
-  const sides = {encoder: levelsOf("encoder"), decoder: levelsOf("decoder")};
-  measure(sides.decoder.length);
+  const {writer} = flow.model, sides = {};
+  for (const side of Object.keys(flow.model.sides)) sides[side] = levelsOf(side);
+  measure(sides[writer].length);
   const boxes = [], parts = [], marks = [], names = [];
   for (const [side, levels] of Object.entries(sides))
     for (const [level, {path, kind, name}] of levels.entries()) {
@@ -78,7 +80,7 @@ async function showPicture() {
       });
     }
   const {source, input, expected} = flow.facts, {width, height, font} = flow.picture;
-  const top = sides.decoder.length - 1;
+  const top = sides[writer].length - 1;
   const svg = $("flow-picture");
   const at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -86,8 +88,8 @@ async function showPicture() {
   svg.style.minWidth = `${width * LETTERS / 26}px`;    // then it is moved sideways
   svg.replaceChildren(...boxes, ...parts, ...names, ...marks,
     ...source.map((text, i) => wordAt(placeOfRow("encoder", 0, i), text, 1)),
-    ...input.map((text, i) => wordAt(placeOfRow("decoder", 0, i), text, 1)),
-    ...expected.map((text, i) => wordAt(placeOfRow("decoder", top, i), text, -1)));
+    ...input.map((text, i) => wordAt(placeOfRow(writer, 0, i), text, 1)),
+    ...expected.map((text, i) => wordAt(placeOfRow(writer, top, i), text, -1)));
   svg.querySelectorAll(".level")[at]?.focus();
 }
 
@@ -124,7 +126,8 @@ function levelBox(side, level, path) {
 // What it is, written on it.
 function boxName(side, level, path, kind) {
   const [x, y] = placeOfRow(side, level, 0), room = rowsOf(side) * UNIT - 6;
-  const {font} = flow.picture, names = BOX_NAMES[kind];
+  const {font} = flow.picture, names = BOX_NAMES[kind].map(text =>
+    flow.info.norm === "pre" ? text.replace(/^(.*), add & norm$/, "norm, $1, add") : text);
   const name = names.find(text => text.length * font * 0.54 < room - 8) || names[names.length - 1];
   const chosen = pathOf(stepNow().name) === path;
   return drawn("text", {x: x - 22 + room / 2, y: y + 19 + font / 2, "text-anchor": "middle",

@@ -1,7 +1,7 @@
 // Where the gradient of a number comes from: what each stage that has used the
 // number sends back, as a list of terms [a, b] whose products are summed up.
 
-const widthOfHead = () => sizeOf("d-model") / sizeOf("heads");
+const widthOfHead = () => sizeIn("d-model") / sizeIn("heads");
 const columnOf = (matrix, j) => matrix.map(row => row[j]);
 const headOf = (row, h) => row.slice(h * widthOfHead(), (h + 1) * widthOfHead());
 
@@ -28,7 +28,7 @@ const PULLS = {
   scores: async ({d, user}, {name, i, j}) => {
     const h = Math.floor(j / widthOfHead()), isQuery = kindOf(name) === "q";
     const other = (await matrixOf(beside(user, isQuery ? "k" : "q"))).value;
-    const T = d.length / sizeOf("heads");
+    const T = d.length / sizeIn("heads");
     return other.map((row, p) => [isQuery ? d[h * T + i][p] : d[h * T + p][i], row[j]]);
   },
   out: async ({d, user}, {name, i, j}) => {
@@ -41,20 +41,22 @@ const PULLS = {
     const v = headOf((await matrixOf(beside(user, "v"))).value[j], h);
     return headOf(d[i % T], h).map((x, p) => [x, v[p]]);
   },
-  active: async ({d}, {name, i, j}) => {
+  active: async ({d, user}, {name, i, j}) => {
     const x = (await matrixOf(name)).value[i][j];
-    return viewer.info.activation === "gelu" ? null : [[d[i][j], x > 0 ? 1 : 0]];
+    if (flow.info.activation !== "gelu") return [[d[i][j], x > 0 ? 1 : 0]];
+    const density = Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI);
+    return [[d[i][j], await shareBelow(user, i, j) + x * density]];
   },
 };
 
 // Back through a matrix: its row j.
 async function linearPull({d, user}, {i, j}) {
   const tied = isTied(user);
-  const w = (await matrixOf(tied ? "target_embedding.weight" : tensorOf(user) + ".weight")).value;
+  const w = (await matrixOf(tied ? tiedTable() : tensorOf(user) + ".weight")).value;
   return d[i].map((x, p) => [x, tied ? w[p][j] : w[j][p]]);
 }
 
-// [{user, terms}, …] of a number; terms is null where no sum says it.
+// [{user, terms}, …] of a number.
 async function pullsOn(place) {
   if (isTensor(place.name)) {
     const users = [...flow.stages.keys()].filter(user => parametersOf(user).includes(place.name));
@@ -82,7 +84,6 @@ async function lossPull({i, j}, own) {
 async function gradientText(place, gradient) {
   const pulls = await pullsOn(place), own = exact(gradient);
   if (place.name === "output.logits") return lossPull(place, own);
-  if (pulls.some(({terms}) => !terms)) return `Its gradient: ${own}`;
   const [{user, terms}] = pulls;
   if (pulls.length === 1 && !terms.length) return "Its gradient: 0, since no token has used it";
   if (pulls.length === 1)

@@ -23,7 +23,13 @@ const STAGES = {
       "residual connection send back.",
     backFormula: "dinput = dq Wqᵀ + dk Wkᵀ + dv Wvᵀ + dresidual", backOf: "{{link linear_backward}}",
     backLines: ["{{line linear_backward: matmul_add(dx, dy}}",
-      "{{line residual_leave_backward: add(dx, dy)}}"]},
+      "{{line residual_leave_backward: add(dx, dy)}}"],
+    pre: {back: "The gradient of the first layer's input is the sum of what its norm and its " +
+        "residual connection send back.",
+      backFormula: "dinput = what the norm sends back + dresidual",
+      backOf: "{{link residual_leave_backward}}",
+      backLines: ["{{line norm_backward: to[j] += rstd}}",
+        "{{line residual_leave_backward: add(dx, dy)}}"]}},
   k: {tone: "key", title: "keys",
     says: "Each token that may be looked at says what it offers: its key, for all heads side by " +
       "side.",
@@ -99,7 +105,13 @@ const STAGES = {
       "gradient are taken out: its mean, and its part along n.",
     backFormula: "dresidual = (dn − mean(dn) − n · mean(dn · n)) / deviation",
     backOf: "{{link norm_backward}}",
-    backLines: ["{{line norm_backward: to[j] += rstd}}"]},
+    backLines: ["{{line norm_backward: to[j] += rstd}}"],
+    pre: {back: "This sum goes into the next norm and, unless it is the last, into the next " +
+        "residual connection, which sends its gradient back unchanged. So a gradient reaches the " +
+        "first layer, however many layers there are.",
+      backFormula: "dresidual = what the next norm sends back + dresidual of the next",
+      backLines: ["{{line norm_backward: to[j] += rstd}}",
+        "{{line residual_leave_backward: add(dx, dy)}}"]}},
   n: {tone: "value", title: "the norm: mean and deviation taken out", shows: ["mean", "rstd"],
     says: "Each row gets the mean 0 and the deviation 1: rstd is 1 / deviation.",
     formula: "n = (row − its mean) · rstd", of: "{{link norm_forward}}",
@@ -115,7 +127,11 @@ const STAGES = {
     back: "A gradient is the sum of what all send back that have used this row.",
     backFormula: "dy = the sum over all that used y", backOf: "{{link linear_backward}}",
     backLines: ["{{line linear_backward: matmul_add(dx, dy}}",
-      "{{line residual_leave_backward: add(dx, dy)}}"]},
+      "{{line residual_leave_backward: add(dx, dy)}}"],
+    pre: {says: "Each number has a gain and a bias of its own, which are learned. This is what " +
+        "the next linear layers work with.",
+      backFormula: "dy = the sum of d Wᵀ over the linear layers that used y",
+      backLines: ["{{line linear_backward: matmul_add(dx, dy}}"]}},
   inner: {tone: "value", title: "feed-forward: widen",
     says: "Each token by itself: its vector is multiplied into a wider one, of d_ff numbers.",
     formula: "inner = x W1 + b1, x: what came in",

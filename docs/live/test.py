@@ -507,8 +507,10 @@ def test_strange_addresses(browser):
                   "#tab=train&stage=constructor&way=toString&changes=" + "y" * 99
                   + ".q,0,0,1;constructor,0,0,1;output.loss,0,0,1;output.bias,0,0,"):
         live = Live(browser, state)
-        opened = live.ready() and live.until(SETTLED, 20) and live.run(
+        live.ready() and live.click("#tab-head")
+        opened = live.until(SETTLED, 20) and live.run(
             "one.edits.size === 0 && isFinite(one.numbers.out[0][0])")
+        live.click("#tab-train")
         live.click("#step")
         claim(opened and live.until("current?.steps === 1 && !current.running", 20)
               and live.text("#message") == "",
@@ -783,33 +785,46 @@ def test_flow(browser):
     began = time.monotonic()
     live = sentence(browser)
     print(f"     the first numbers after {time.monotonic() - began:.1f} s")
+    claim(live.run("seen.facts === null && one.numbers === null"
+                   " && !models.get('gpt').bytes && !flow.info.tie.includes('yes')"),
+          "what no view shows yet is not computed")
     claim(live.text("#flow-loss").startswith(
         "The model says: la voiture rouge est rapide <end>. Against this, its own "
         "translation, the loss is 0.00"),
           "One sentence opens with the book's sentence", live.text("#flow-loss"))
+    goes_all_steps(live, "a translator")
+    quotes = set(live.run(ABOUT + """.flatMap(
+        about => [...about.lines || [], ...about.backLines || []])"""))
+    lines = {line.split("//")[0].strip() for file in ("transformer.c", "notebook/gpt.h")
+             for line in (build.ROOT / file).read_text(encoding="utf-8").split("\n")}
+    claim(len(quotes) > 30 and quotes <= lines,
+          "all lines that it shows are lines of transformer.c or of gpt.h", quotes - lines)
+    test_flow_links(live)
+    test_book_numbers(live)
+    test_flow_keys(live)
+
+
+# All that the page tells about stages, also of those that are told in another way.
+ABOUT = """[...Object.values(STAGES), ...Object.values(GPT.stages),
+    ...Object.values(STAGES).flatMap(({gelu, pre, cross, target}) =>
+      [gelu, pre, cross, target].filter(Boolean))]"""
+
+
+def goes_all_steps(live, whose):
     steps = live.run("flow.steps")
     for _ in steps[1:]:
         live.click("#flow-next")
         time.sleep(0.01)
     live.until("flow.at === flow.steps.length - 1")
     claim(live.is_off("#flow-next") and live.text("#flow-title").startswith("Adam")
-          and live.text("#message") == "",
-          f"Next goes all {len(steps)} steps, to Adam's", live.text("#flow-title"))
-    quotes = set(live.run("""Object.values(STAGES).flatMap(
-        about => [...about.lines, ...about.backLines || []])"""))
-    lines = {line.split("//")[0].strip() for line in
-             (build.ROOT / "transformer.c").read_text(encoding="utf-8").split("\n")}
-    claim(len(quotes) > 30 and quotes <= lines,
-          "all lines that it shows are lines of transformer.c", quotes - lines)
-    test_flow_links(live)
-    test_book_numbers(live)
-    test_flow_keys(live)
+          and live.text("#message") == "", f"{whose}: Next goes all {len(steps)} steps, "
+          "to Adam's", live.text("#flow-title"))
 
 
 def test_flow_links(live):
     """Each step leads to a function that the book has."""
-    links = set(live.run("""Object.values(STAGES).flatMap(about =>
-        [about.of, about.backOf || about.of])"""))
+    links = set(live.run(ABOUT + """.flatMap(about =>
+        [about.of, about.backOf].filter(Boolean))"""))
     missing = [link for link in links if f'id="{link.split("#")[1]}"' not in
                (build.ROOT / "docs" / link.split("#")[0]).read_text(encoding="utf-8")]
     claim(len(links) > 20 and not missing,
@@ -876,7 +891,12 @@ def test_flow_numbers(browser):
     claim("numbers are the program's" in other[-1], "so they are of a pre-norm model "
           "that is tied, with learned positions and GELU", other[-1])
     live = sentence(browser, "#target=" + OTHER.replace(" ", "+"))
-    loss = live.run("flow.computed.loss")
+    claim(live.run("flow.computed.loss") > 1, "another word than its own costs something")
+    agrees(live, said, "the page's model")
+
+
+def agrees(live, said, whose):
+    """Values and gradients are what the native program says, and their sums."""
     wrong = []
     for line in said[3:]:
         name, i, j, x, slope = line.split(",")
@@ -884,9 +904,8 @@ def test_flow_numbers(browser):
                          f"m.gradient ? m.gradient[{i}][{j}] : 0])")
         if not (near(found[0], float(x)) and near(found[1], float(slope), 1e-5)):
             wrong.append((line, found))
-    claim(len(said) == 203 and not wrong,
-          "200 numbers at random, and their gradients, are the native program's",
-          wrong[:4])
+    claim(len(said) == 203 and not wrong, f"{whose}: 200 numbers at random, and their "
+          "gradients, are the native program's", wrong[:4])
     wrong = live.run("""(async () => {
         const wrong = [];
         for (const {name, rows, columns, pulls} of flow.stages.values()) {
@@ -897,8 +916,8 @@ def test_flow_numbers(browser):
           if (Math.abs(own - sent) > 1e-6 * Math.abs(own) + 1e-10) wrong.push([name, own, sent]);
         }
         return wrong; })()""")
-    claim(not wrong, "the sums that are written out for a gradient give it, in every stage",
-          wrong)
+    claim(not wrong, f"{whose}: the sums that are written out for a gradient give it, in "
+          "every stage", wrong)
     chosen = live.run("""(async () => {
         let seed = 1;
         const next = n => (seed = seed * 48271 % 2147483647) % n, found = [];
@@ -908,9 +927,9 @@ def test_flow_numbers(browser):
           found.push([place, await checkNumber(place, "flow-adam")]);
         }
         return found; })()""")
-    claim(all(found["agree"] for _, found in chosen) and loss > 1
+    claim(all(found["agree"] for _, found in chosen)
           and sum(abs(found["own"]) > 1e-7 for _, found in chosen) > 8,
-          "20 parameters at random have the gradient that a finite difference has",
+          f"{whose}: 20 parameters at random have the gradient that a finite difference has",
           [pair for pair in chosen if not pair[1]["agree"]])
 
 
@@ -930,6 +949,7 @@ def test_flow_single(browser):
         "flow-slope-says")""")
     claim(found["agree"] and found["h"] == 0.01 and abs(found["own"]) > 0.1,
           "where finite differences take longer steps", found)
+    claim(live.run("!models.has('gpt')"), "and no GPT, which that program does not have")
 
 
 def test_flow_changes(browser):
@@ -1075,6 +1095,172 @@ def test_learns(browser):
     reaches_all(live, "a pre-norm model that is tied, with learned positions")
 
 
+# ---------------------------------------------------------------- the GPT
+
+BEGINS = "the red car is"
+
+
+def gpt(browser, state=""):
+    return sentence(browser, "#model=gpt" + state)
+
+
+def in_double(name, *arguments):
+    """A program of notebook/, in double precision: what it prints."""
+    program = WORK / name
+    if not program.exists():
+        subprocess.run(["cc", "-std=c11", "-O2", "-DTRANSFORMER_DOUBLE",
+                        build.ROOT / "notebook" / f"{name}.c", "-lm", "-o", program],
+                       check=True)
+    return subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding="utf-8",
+                          check=False).stdout
+
+
+def test_gpt(browser):
+    """The third model of One sentence: the same without a source."""
+    live = sentence(browser)
+    live.choose("#model", "gpt")
+    live.until("flow.model === GPT && flow.stages.has('text.positions')", 30)
+    live.until(SHOWN)
+    claim(live.run("flow.facts.input.join('')") == "␣the␣red␣car␣is"
+          and live.run("[flow.facts.source.length, flow.info.layers, flow.info.norm]")
+          == [0, "2", "pre"] and live.text("#message") == "",
+          "GPT can be chosen: it reads its own text, and no source", live.run("flow.facts"))
+    names = live.run("[...document.querySelectorAll('.box-name')].map(n => n.textContent)")
+    layer = ["norm, self-attention, add", "norm, feed-forward, add"]
+    claim(names == ["embedding + positions", *2 * layer, "final norm", "linear, softmax"],
+          "its picture is one stack, norms first", names)
+    goes_all_steps(live, "the GPT")
+    reaches_all(live, "the GPT")
+    live.click("#tab-look")
+    claim(live.until(SETTLED, 30) and live.run("document.querySelector('#model').value")
+          == "page" and live.run("seen.facts.source.length") == 6,
+          "Look inside has the translator instead")
+    live.click("#tab-flow")
+    claim(live.run("isGpt() && flow.model === GPT"), "and One sentence the GPT again")
+    live.choose("#model", "page")
+    claim(live.until("flow.model === TRANSLATOR && flow.facts.source.length === 6", 30)
+          and "model=" not in address(live), "from which one can go back")
+
+
+def test_gpt_numbers(browser):
+    model = build.BUILD / "gpt.safetensors"
+    said = subprocess.run([WORK / "numbers", "gpt", model, " " + BEGINS, " fast", "200"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding="utf-8", check=False).stdout.splitlines()
+    claim("numbers are the program's" in "".join(said[2:3]),
+          "natively, all stages and gradients are those of gpt_forward and gpt_gradient",
+          said[-1])
+    live = gpt(browser, "&target=fast")
+    agrees(live, said, "the GPT")
+    native_loss = json.loads(said[1])["loss"]
+    claim(near(live.run("flow.computed.loss"), native_loss),
+          "the loss is that of the native program", native_loss)
+    tensor = live.run("flow.model.tensor")
+    go_to(live, "adam", "adam")
+    live.until("document.querySelector('#flow-row').value !== ''", 30)
+    first = live.run("flow.computed.loss")
+    live.click("#flow-take-step")
+    live.until("document.querySelector('#flow-adam').textContent", 30)
+    claim(live.run("document.querySelector('#flow-tensor').value") == tensor
+          and float(re.search(r"the loss is ([\d.]+\d)", live.text("#flow-adam"))[1]) < first,
+          "after Adam's step for one parameter its loss is lower", live.text("#flow-adam"))
+
+
+def test_gpt_writes(browser):
+    """It goes on with a text as `gpt generate` does."""
+    model, live = build.BUILD / "gpt.safetensors", gpt(browser)
+    for temperature, seed, begins in ((0, 1, BEGINS), (0.8, 3, "our"), (1.5, 7, BEGINS)):
+        live.choose("#flow-source", begins)
+        live.choose("#gpt-temperature", str(temperature))
+        live.choose("#gpt-seed", str(seed))
+        live.until(f"asText(flow.facts.input) === {json.dumps(' ' + begins)}", 30)
+        for _ in range(3):
+            live.click("#gpt-words")
+        live.run("flow.queue")
+        text = live.run("document.querySelector('#flow-source').value")
+        ours = in_double("gpt", "generate", model, " " + begins, "--tokens", 30,
+                         "--temperature", temperature, "--seed", seed)
+        claim(" " + text == ours.rstrip("\n") and len(text) > 60,
+              f"at temperature {temperature} it writes what `gpt generate` writes",
+              (text, ours))
+        seen = live.run("flow.facts.input.length")
+        whole = live.run("flow.facts.forgotten") + seen
+        claim(8 <= seen <= 16 and whole == 30 + len(begins.split())
+              and text.endswith(live.run("asText(flow.facts.input)"))
+              and f"sees the last {seen} tokens" in live.text("#flow-wrong"),
+              "and the stages are of what it sees of that", (seen, whole))
+    rows = in_double("16-gpt", "next", model, " " + BEGINS, 1.5, 0, 1).splitlines()[1:6]
+    wanted = [(row[0].replace("␠", "␣").strip(), float(row[1])) for row in csv.reader(rows)]
+    live.choose("#flow-source", BEGINS)
+    live.until(f"asText(flow.facts.input) === {json.dumps(' ' + BEGINS)}", 30)
+    live.run("flow.queue")
+    found = re.findall(r"“(.+?)” ([\d.]+)", live.text("#gpt-next"))
+    claim(len(found) == 5 and all(a == b and abs(p - float(q)) < 6e-4
+                                  for (a, p), (b, q) in zip(wanted, found)),
+          "what may come next is what lab 16's program says", (wanted, found))
+    live.click("#gpt-word")
+    live.until("flow.facts.input.length === 5", 30)
+    live.run("flow.queue")
+    again = gpt(browser, address(live).replace("#", "&"))
+    claim(again.run("flow.facts.input") == live.run("flow.facts.input")
+          and again.run("[temperature(), gptSeed()]") == [1.5, 7],
+          "the address keeps text, temperature and seed", address(live))
+
+
+def test_gpt_changes(browser):
+    live = gpt(browser)
+    first = live.run("flow.computed.loss")
+    live.click("#flow-other")
+    claim(live.until(f"flow.computed.loss > {first}", 30)
+          and live.run("document.querySelector('#flow-target').value").isalpha(),
+          "another word can be expected", live.run("flow.facts.expected"))
+    live.choose("#flow-target", "")
+    live.until(f"flow.computed.loss === {first}", 30)
+    go_to(live, "forward", "encoder.0.self_attention.weights")
+    live.run("[...document.querySelectorAll('#flow-matrices td')].find("
+             "cell => cell.place?.name.endsWith('mask') && cell.place.i === 0 "
+             "&& cell.place.j === 2).click()")
+    claim(live.until("flow.cache.get('encoder.0.self_attention.weights')"
+                     "?.value[0][2] > 0", 30) and live.run("flow.computed.loss") != first,
+          "a cell of the causal mask that is turned shows what is to come")
+    live.click("#flow-undo")
+    claim(live.until(f"flow.computed.loss === {first}", 30), "and it can be undone")
+    live.choose("#flow-source", "")
+    claim(live.until("document.querySelector('#flow-wrong').textContent === "
+                     "'This text is empty'", 30), "an empty text is refused")
+    live.choose("#flow-source", BEGINS)
+    live.choose("#flow-target", "very " * 14)
+    claim(live.until("document.querySelector('#flow-wrong').textContent === 'This text has "
+                     "17 tokens with what is expected; the model sees at most 16'", 30),
+          "so is more than it can see", live.text("#flow-wrong"))
+    live.choose("#flow-target", "")
+    live.choose("#flow-source", "the piano is")
+    claim(live.until("flow.facts.input.length > 4", 30)
+          and live.run("asText(flow.facts.input)") == " the piano is",
+          "a word that it has not learned is read in pieces", live.run("flow.facts.input"))
+
+
+def test_gpt_keys(browser):
+    """By the keyboard alone: choose it, and let it write."""
+    live = sentence(browser)
+    live.run("document.querySelector('#model').focus()")
+    live.press("ArrowDown", 40)
+    live.until("flow.model === GPT && flow.stages.has('text.positions')", 30)
+    live.until(SHOWN)
+    reached = [live.press("Tab", 9) or live.run("document.activeElement.id")
+               for _ in range(8)]
+    claim(reached[:7] == ["flow-source", "flow-target", "flow-other", "gpt-word",
+                          "gpt-words", "gpt-temperature", "gpt-seed"],
+          "an arrow chooses the GPT, and Tab reaches what belongs to it", reached)
+    live.run("document.querySelector('#gpt-word').focus()")
+    for count in (5, 6):
+        live.press("Enter", 13, text="\r")
+        claim(live.until(f"flow.facts.input.length === {count}", 30)
+              and live.run("document.activeElement.id") == "gpt-word",
+              "Enter writes a word, and the focus stays", live.run("flow.facts.input"))
+
+
 def test_signs(browser):
     """Negative numbers have a colour of their own."""
     live = sentence(browser, "#stage=decoder.1.cross_attention.scores")
@@ -1104,10 +1290,13 @@ def test_links(browser):
                                    ".map(part => part.dataset.part)")),
               "kind": set(live.run("Object.keys(KINDS)")),
               "way": {"forward", "backward", "adam"}, "panel": {"sentence"},
-              "stage": set(live.run("[...flow.stages.keys()]"))}
+              "stage": set(live.run("[...flow.stages.keys()]")), "model": {"gpt"}}
+    live.choose("#model", "gpt")
+    live.until("flow.model === GPT && flow.stages.has('text.positions')", 20)
+    values["stage"] |= set(live.run("[...flow.stages.keys()]"))
     free = set(live.run("options.map(option => option.name)")) \
         | {"step", "source", "layer", "head", "at", "word", "sentence", "target",
-           "flow-head"}
+           "flow-head", "temperature", "gpt-seed"}
     wrong = [(key, value) for link in links for key, value in link
              if key not in free
              and not set(value.split(",")) <= values.get(key, set())]
@@ -1226,7 +1415,9 @@ def test_for_everybody(browser):
     for state in ("", "#stage=source.positions", "#way=adam",
                   f"#way=backward&stage=decoder.1.cross_attention.q&{target}",
                   f"#way=backward&stage=output.logits&{target}", "#stage=output.loss&panel",
-                  "#beside=mask&step=20", "#tab=look", "#tab=head"):
+                  "#beside=mask&step=20", "#tab=look", "#tab=head",
+                  "#model=gpt&temperature=1", "#model=gpt&stage=encoder.0.self_attention.weights",
+                  f"#model=gpt&way=backward&stage=output.logits"):
         live = Live(browser, state)
         live.ready()
         live.until("current?.steps >= 20 && !current.running" if "step=20" in state
@@ -1314,7 +1505,8 @@ def main():
         test_flow(browser)
         test_flow_numbers(browser)
         test_flow_single(browser)
-        for test in (test_boxes, test_positions_row, test_learns, test_signs):
+        for test in (test_boxes, test_positions_row, test_learns, test_signs, test_gpt,
+                     test_gpt_numbers, test_gpt_writes, test_gpt_changes, test_gpt_keys):
             test(browser)
         test_flow_changes(browser)
         for test in (test_words_in_motion, test_nonsense, test_keeps_focus,

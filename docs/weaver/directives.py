@@ -102,7 +102,7 @@ def directives(book, text):
         "program": lambda name: "``` c\n" + "\n".join(
             line for line in book.defined[name][2] if "//@" not in line)
         + "\n```",
-        "lab": lambda name: "``` c\n" + lab_function(name) + "\n```",
+        "lab": lambda name: f"::: {{#{name}}}\n``` c\n{lab_function(name)}\n```\n:::",
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
