@@ -338,7 +338,9 @@ pretrained-check: build/notebook/pretrained build/notebook/18-pretrained
 	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@$(NOTEBOOK_PYTHON) notebook/pretrained_check.py $(DIR)
 
-build/notebook/08-rnn build/notebook/09-speed: notebook/rnn.c
+build/notebook/08-rnn build/notebook/09-speed \
+    build/notebook/20-recurrent: notebook/rnn.c
+build/notebook/08-rnn build/notebook/20-recurrent: notebook/learner.h
 build/notebook/12-gradient-check-double: notebook/12-gradient-check.c
 build/notebook/01-scaling build/notebook/02-heads build/notebook/07-masks \
     build/notebook/12-gradient-check build/notebook/12-gradient-check-double \

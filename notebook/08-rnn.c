@@ -23,23 +23,17 @@
 
 #include "lab.h"
 #include "rnn.c"
+#include "learner.h"
 
 enum { LETTERS = 18, V = FIRST_TOKEN + LETTERS, PAIRS = 2500, UNSEEN = 500,
        B = 64, LONGEST = 40 };
 
 const Recipe recipe = {.rate = 1e-3, .clip = 5, .batch = B, .seed = 1};
 
-// A model of either kind and its gradients, in training.
 typedef struct {
-    bool recurrent;
-    Rnn *rnn[2];
-    Transformer *transformer[2];
-    TensorList *list[2]; // of the kind in training
-    Adam adam;
+    Learner learner;
     Course course;       // through the training data
     int length, epochs;
-    int64_t step;
-    Arena arena;
 } Lab;
 
 // n sequences of the given length and their reversals. No END: the length is
@@ -61,86 +55,50 @@ Pairs random_pairs(int n, int length, uint64_t seed) {
 }
 
 Lab lab_new(const char *name, int length, int epochs) {
-    Lab lab = {.length = length, .epochs = epochs};
-    lab.recurrent = strcmp(name, "transformer") != 0;
     Config config = {.layers = 2, .d_model = 64, .heads = 4, .d_ff = 256,
                      .source_vocab = V, .target_vocab = V, .max_len = length};
     RnnConfig rnn = {.vocab = V, .embedding = 64, .hidden = 128};
     rnn.attention = strcmp(name, "attention") == 0 ? 64 : 0;
-    for (int k = 0; k < 2; k++) {
-        lab.rnn[k] = rnn_zeros(&rnn);
-        lab.transformer[k] = transformer_new(&config);
-        lab.list[k] = lab.recurrent ? &lab.rnn[k]->list
-                                    : &lab.transformer[k]->list;
-    }
-    initialize(lab.list[0], 1);
-    size_t count = lab.list[0]->count;
-    lab.adam = slow_adam(lab.list[0]->values, allocate(count, sizeof(real)),
-                         allocate(count, sizeof(real)), lab.list[1]->values,
-                         count);
-    return lab;
-}
-
-// A step of training. own (T): see rnn_forward.
-Loss step_of(Lab *lab, const Batch *batch, const bool *own) {
-    Arena *arena = &lab->arena;
-    const Transformer *t = lab->transformer[0];
-    const Adam *adam = &lab->adam;
-    Pass pass = {.arena = arena, .config = &t->config};
-    RnnSaved r;
-    Saved s;
-    Mat logits = lab->recurrent
-                   ? rnn_forward(arena, &r, lab->rnn[0], batch, own)
-                   : transformer_forward(&pass, &s, t, batch);
-    const int *expected = lab->recurrent ? r.expected : batch->expected;
-    Mat lse = arena_mat(arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, expected, 0, arena);
-    clear(lab->list[1]->values, adam->count);
-    loss_backward(logits, logits, lse, expected, 0, loss.tokens);
-    if (lab->recurrent)
-        rnn_backward(arena, lab->rnn[1], logits, &r, lab->rnn[0]);
-    else
-        transformer_backward(&pass, &s, t, lab->transformer[1], logits);
-    double norm = l2_norm(adam->gradient, adam->count);
-    adam_step(*adam, clip_factor(norm, recipe.clip), recipe.rate,
-              ++lab->step);
-    return loss;
+    bool recurrent = strcmp(name, "transformer") != 0;
+    return (Lab){.learner = learner_new(recurrent, &rnn, &config, 1),
+                 .length = length, .epochs = epochs};
 }
 
 // One epoch -> the loss. The recurrent models are fed the true word with a
 // probability that falls from 1 to 0.2, decided anew for each step of a batch.
 Loss epoch_of(Lab *lab, int epoch) {
-    Arena *arena = &lab->arena;
+    Learner *l = &lab->learner;
     uint64_t coin = random_key(2, FOR_DROPOUT, (uint64_t)epoch);
     double forced = fmax(0.2, 1 - 0.9 * epoch / lab->epochs);
     Loss total = {0};
     for (int i = 0; i < PAIRS; i += B) {
-        Batch batch = next_batch(&lab->course, &recipe, lab->step, arena);
-        bool *own = arena_take(arena, (size_t)lab->length, sizeof *own);
+        Batch batch = next_batch(&lab->course, &recipe, l->step, &l->arena);
+        bool *own = arena_take(&l->arena, (size_t)lab->length, sizeof *own);
         for (int t = 0; t < lab->length; t++)
             own[t] = uniform(&coin) >= forced;
-        total = add_losses(total, step_of(lab, &batch, own));
-        arena_release(arena, 0);
+        total = add_losses(total, learner_step(l, &batch, own, recipe.rate,
+                                               recipe.clip));
+        arena_release(&l->arena, 0);
     }
     return total;
 }
 
 // Decodes a batch greedily into out (B·T). weights (T,S) collects the attention
 // of the model that has it.
-void decode_batch(Lab *lab, const Batch *batch, int *out, Mat weights) {
-    Arena *arena = &lab->arena;
-    int T = lab->length, n = batch->sentences;
-    if (!lab->recurrent) {
-        int room = longest_output(lab->transformer[0], T);
+void decode_batch(Learner *l, const Batch *batch, int *out, Mat weights) {
+    Arena *arena = &l->arena;
+    int T = batch->target_length, n = batch->sentences;
+    if (!l->recurrent) {
+        int room = longest_output(l->transformer[0], T);
         int *said = arena_take(arena, (size_t)(n * room), sizeof *said);
         double *sum = arena_take(arena, (size_t)n, sizeof *sum);
-        translate(lab->transformer[0], batch, said, sum, arena);
+        translate(l->transformer[0], batch, said, sum, arena);
         for (int i = 0; i < n * T; i++)
             out[i] = said[i / T * room + i % T];
         return;
     }
     RnnSaved s;
-    rnn_translate(arena, &s, lab->rnn[0], batch, out);
+    rnn_translate(arena, &s, l->rnn[0], batch, out);
     for (int i = 0; s.attention.weights.at && i < n * T; i++)
         add(slice_rows(weights, i / n, 1),
             slice_rows(s.attention.weights, i, 1));
@@ -153,9 +111,9 @@ int test_of(Lab *lab, const Pairs *test, int *place, Mat weights) {
     for (int i = 0; i < UNSEEN; i++)
         order[i] = i;
     for (int i = 0; i < UNSEEN; i += B) {
-        Batch batch = make_batch(&lab->arena, test, order + i,
+        Batch batch = make_batch(&lab->learner.arena, test, order + i,
                                  min_int(B, UNSEEN - i));
-        decode_batch(lab, &batch, out, weights);
+        decode_batch(&lab->learner, &batch, out, weights);
         for (int b = 0; b < batch.sentences; b++) {
             int right = 0;
             for (int j = b * T; j < b * T + T; j++) {
@@ -164,7 +122,7 @@ int test_of(Lab *lab, const Pairs *test, int *place, Mat weights) {
             }
             sequences += right == T;
         }
-        arena_release(&lab->arena, 0);
+        arena_release(&lab->learner.arena, 0);
     }
     return sequences;
 }
@@ -181,7 +139,7 @@ void report_test(Lab *lab, const Pairs *test, int epoch) {
     printf("sequence,%d,,,%.4f\n", epoch, sequences / UNSEEN);
     for (int t = 0; epoch == lab->epochs && t < T; t++) {
         printf("place,%d,%d,,%.4f\n", epoch, t + 1, (double)place[t] / UNSEEN);
-        for (int s = 0; lab->rnn[0]->config.attention && s < T; s++)
+        for (int s = 0; lab->learner.rnn[0]->config.attention && s < T; s++)
             printf("weight,%d,%d,%d,%.4f\n", epoch, t + 1, s + 1,
                    (double)*at(weights, t, s) / UNSEEN);
     }
@@ -196,7 +154,7 @@ int main(int argc, char **argv) {
     Pairs test_data = random_pairs(UNSEEN, lab.length, 2);
     lab.course = (Course){&train_data, (int[PAIRS]){0}, -1};
     printf("measure,epoch,query,key,value\nparameters,0,,,%zu\n",
-           lab.list[0]->count);
+           lab.learner.list[0]->count);
     for (int epoch = 0; epoch < lab.epochs; epoch++) {
         clock_t started = clock();
         Loss loss = epoch_of(&lab, epoch);
@@ -206,13 +164,7 @@ int main(int argc, char **argv) {
         if (epoch % 2 == 1 || epoch + 1 == lab.epochs)
             report_test(&lab, &test_data, epoch + 1);
     }
-    for (int k = 0; k < 2; k++) {
-        transformer_free(lab.transformer[k]);
-        rnn_free(lab.rnn[k]);
-    }
-    free(lab.adam.m);
-    free(lab.adam.v);
-    arena_free(&lab.arena);
+    learner_free(&lab.learner);
     pairs_free(&train_data);
     pairs_free(&test_data);
 }

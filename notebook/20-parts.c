@@ -52,11 +52,9 @@ int random_below(uint64_t *state, int n) {
 
 // n things in a random order
 void mix(uint64_t *state, int *x, int n) {
-    for (int i = n - 1; i > 0; i--) {
-        int j = random_below(state, i + 1), kept = x[i];
-        x[i] = x[j];
-        x[j] = kept;
-    }
+    shuffle(x, n, 1, *state);
+    for (int i = 1; i < n; i++)
+        uniform(state); // shuffle has drawn from a copy
 }
 
 // 0 … n-1

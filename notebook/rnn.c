@@ -1,8 +1,9 @@
 // rnn.c: the recurrent networks that the transformer replaced, written out
 // forward and backward in the style of transformer.c: the LSTM (Hochreiter and
 // Schmidhuber, 1997), additive attention (Bahdanau and others, 2015), an
-// encoder and a decoder made of them, and an LSTM that reads both ways. Labs 8
-// and 9 drive it; tests/rnn.c holds every gradient against finite differences.
+// encoder and a decoder made of them, and an LSTM that reads both ways. Labs
+// 8, 9 and 20 drive it; tests/rnn.c holds every gradient against finite
+// differences.
 //
 // It is to be included behind transformer.c and uses its matrices, arena,
 // embeddings, loss and list of tensors. The letters are those of transformer.c,
@@ -547,22 +548,19 @@ void decoder_step_forward(Pass *pass, RnnSaved *s, const Rnn *w, Mat logits,
          linear_forward(pass, &w->output, features));
 }
 
-// batch -> logits (T·B,V), step by step. own (T): whether the model's own word
-// goes in at step t instead of the true one; NULL: at every step, which is
-// greedy decoding and does not look at batch->expected.
-Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
-                const bool *own) {
+// Encodes the source and prepares the steps of the decoder.
+void rnn_start(Pass *pass, RnnSaved *s, const Rnn *w, const Batch *batch) {
+    Arena *arena = pass->arena;
     int B = batch->sentences, S = batch->source_length;
     int T = batch->target_length, E = w->config.embedding, H = w->config.hidden;
     int context = w->config.attention > 0 ? H : 0;
-    Pass pass = {.arena = arena, .config = &without_dropout, .sentences = B};
     *s = (RnnSaved){.B = B, .S = S, .T = T};
     s->source = by_time(arena, batch->source, B, S);
     s->expected = by_time(arena, batch->expected, B, T);
     s->input = arena_take(arena, (size_t)(B * T), sizeof(int));
     s->target_words = (EmbeddingSaved){.ids = s->input};
 
-    s->source_x = embedding_forward(&pass, &s->source_words, // (1) encoder
+    s->source_x = embedding_forward(pass, &s->source_words,  // (1) encoder
                                     w->source_embedding, none, s->source, S);
     Mat memory = lstm_forward(arena, &s->encoder, &w->encoder, s->source_x, B);
     lstm_start(arena, &s->decoder, &w->decoder, B, T,        // (2) its end is
@@ -572,6 +570,16 @@ Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
         additive_start(arena, &s->attention, &w->attention, memory, B, T);
     s->target_x = arena_mat(arena, T * B, E + context);
     s->features = arena_mat(arena, T * B, H + context);
+}
+
+// batch -> logits (T·B,V), step by step. own (T): whether the model's own word
+// goes in at step t instead of the true one; NULL: at every step, which is
+// greedy decoding and does not look at batch->expected.
+Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
+                const bool *own) {
+    int B = batch->sentences, T = batch->target_length;
+    Pass pass = {.arena = arena, .config = &without_dropout, .sentences = B};
+    rnn_start(&pass, s, w, batch);
     Mat logits = arena_mat(arena, T * B, w->config.vocab);
     for (int t = 0; t < T; t++) {                            // (4) decoder
         choose_input(s, logits, t, !own || own[t]);
