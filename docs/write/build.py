@@ -365,7 +365,7 @@ def project(reference):
     return to.getvalue()
 
 
-# Licences whose text other packages have, or whoever builds the page; and the packages
+# Licenses whose text other packages have, or whoever builds the page; and the packages
 # that have none of their own: LICENSES.txt says which of these is theirs.
 WHOLE = [("The Apache License", MODULES / "@bjorn3" / "browser_wasi_shim" / "LICENSE-APACHE"),
          ("The Mozilla Public License", MODULES / "axe-core" / "LICENSE"),
@@ -374,8 +374,8 @@ WHOLE = [("The Apache License", MODULES / "@bjorn3" / "browser_wasi_shim" / "LIC
 WITHOUT = ["@yowasp/clang", "pyodide"]
 
 
-def licences():
-    """The licences of all that is in the page, in full."""
+def licenses():
+    """The licenses of all that is in the page, in full."""
     found = [(title, path.read_text(encoding="utf-8")) for title, path in
              [("What is compiled in it", WRITE / "LICENSES.txt"), *WHOLE]]
     lock = json.loads((WRITE / "package-lock.json").read_text())
@@ -386,7 +386,7 @@ def licences():
                      if path.name.upper().startswith(("LICENSE", "LICENCE"))]
             name = name.removeprefix("node_modules/")
             if not texts and name not in WITHOUT:
-                sys.exit(f"{name} comes without the text of its licence: see WITHOUT")
+                sys.exit(f"{name} comes without the text of its license: see WITHOUT")
             found.append((f"{name} {package['version']}: {package.get('license', '')}",
                           "\n".join(texts)))
     line = "=" * 72
@@ -454,7 +454,7 @@ def main():
              "exercises": as_json(exercise_pages(reference)),
              "broken": as_json(broken_lines(reference)),
              "files": packed_files(reference),
-             "licences": html.escape(licences(), quote=False)}
+             "licenses": html.escape(licenses(), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
                   (WRITE / "page.html").read_text(encoding="utf-8"))
     PAGE.write_text(page, encoding="utf-8")

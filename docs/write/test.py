@@ -669,7 +669,7 @@ def test_build():
     claim("resolved" not in json.dumps(lock), "no address is written down")
     build.main()
     claim(PAGE.stat().st_size < 50e6, "the page is below 50 MB")
-    texts = build.licences()
+    texts = build.licenses()
     missing = [name for name in (
         "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION",
         "LLVM Exceptions to the Apache 2.0 License", "Mozilla Public License",
@@ -677,7 +677,7 @@ def test_build():
         *(name.removeprefix("node_modules/") + " " for name, package in
           lock["packages"].items() if name and not package.get("dev")))
         if name not in texts]
-    claim(not missing, "the licences of all that is in it are there, in full", missing)
+    claim(not missing, "the licenses of all that is in it are there, in full", missing)
 
 
 def main(arguments):
