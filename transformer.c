@@ -5684,6 +5684,7 @@ void small_matmul_add(Mat c, Mat a, Mat b) {
     small_matmul_from(c, c, a, b);
 }
 
+// Here every tile begins with zeros, so c is neither cleared nor read before.
 void small_matmul(Mat c, Mat a, Mat b) {
     Mat from = {(real *)zero_row, c.rows, c.cols, 0, 0};
     small_matmul_from(c, from, a, b);
