@@ -5611,7 +5611,8 @@ void any_tile(Mat c, Mat from, Mat a, Mat b) {
     bool direct = c.cols % LANES == 0 && c.col_stride == 1
                && (from.col_stride == 1 || from.at == zero_row);
     Mat to = direct ? c : mat(sums, c.rows, TILE_COLS);
-    Mat start = direct ? from : (Mat){(real *)zero_row, c.rows, TILE_COLS, 0, 1};
+    Mat none = {(real *)zero_row, c.rows, TILE_COLS, 0, 1};
+    Mat start = direct ? from : none;
     switch (c.rows) {
 #define CASE(count)                                                           \
     case count:                                                               \
