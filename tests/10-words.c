@@ -1116,6 +1116,10 @@ void test_large_batch(void) {
           "the arena knows the batch at work");
     CLAIM(length == most && ids[0] == END && ids[1] == PAD,
           "a batch may have %d places", 2 * most);
+    length = 99;
+    pack(&arena, s, index, 1, &length);
+    CLAIM(length == 1, "its length is that of its longest sentence, whatever "
+          "stood there before");
     arena_free(&arena);
     s[1].length++;
     CLAIM_FAILS("and no more",
