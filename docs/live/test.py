@@ -969,7 +969,8 @@ def test_number_in_sight(browser):
 
 def test_small_picture(browser):
     """A model of 1+1 layers, as Train makes it: lines and letters can be told apart."""
-    live = sentence(browser, "#tab=train&step=20")
+    live = Live(browser, "#tab=train&step=20")
+    live.ready()
     live.until("current?.steps >= 20 && !current.running", 60)
     live.click("#tab-flow")
     live.until("flow.info?.layers === '1' && document.querySelector('#flow-picture .cross')", 30)
