@@ -475,7 +475,10 @@ function beginChanges() {
   $("flow-change").onblur = () => { if (flow.chosen) quietly(showNumber()); };
   $("flow-parameter-value").onblur = () => inTurn(showParameter);
   $("flow-undo").onclick = () => inTurn(undoChanges);
-  $("flow-check").onclick = () => inTurn(() => checkNumber(flow.chosen, "flow-slope-says"));
+  $("flow-check").onclick = () => inTurn(async () => {
+    await checkNumber(flow.chosen, "flow-slope-says");
+    $("flow-slope-says").scrollIntoView({block: "nearest"});
+  });
 }
 
 function beginParameters() {
