@@ -10,6 +10,7 @@ const flow = {
   steps: [], at: 0,      // {way, name}: what is shown one after the other
   head: 0,
   chosen: null,          // the number that was clicked: {name, i, j}
+  held: false,           // the focus on a number does not choose it
   edits: new Map(),      // "name,i,j" -> number
   cache: new Map(),      // name -> {value, gradient}, as last computed
   timer: 0,
@@ -123,6 +124,7 @@ async function computeSentence() {
   $("flow-head").value = flow.head;
   fillParts();
   await showSentence();
+  if (!step && (state.has("stage") || state.has("way"))) bringIntoSight();
   await flow.model.follow();
 }
 
@@ -163,18 +165,25 @@ async function undoChanges() {
 const rememberChanges = () =>
   remember("changes", [...flow.edits].map(pair => pair.join(",")).join(";"));
 
+// Is it the model's own words that are expected, or those in the field?
+const expectsOwn = () => !$("flow-target").value.trim();
+
 // Expects, in the middle, the word that the model holds to be second: so there is
-// something to learn.
+// something to learn. Then, again, the model's own.
 async function expectAnother() {
   if ($("flow-body").hidden) return;
+  $("flow-target").value = expectsOwn() ? await anotherText() : "";
+  $("flow-target").dispatchEvent(new Event("input"));
+}
+
+async function anotherText() {
   const {expected, given, target_words: names} = flow.facts;
   const words = expected.slice(given).filter(word => word !== "<end>");
   const n = Math.floor(words.length / 2);
   const row = (await matrixOf("output.probabilities")).value[given + n];
   const [first, second] = upTo(row.length).slice(4).sort((a, b) => row[b] - row[a]);
   words[n] = words[n] === names[first] ? names[second] : names[first];
-  $("flow-target").value = asText(words).trim();
-  $("flow-target").dispatchEvent(new Event("input"));
+  return asText(words).trim();
 }
 
 // ---------------------------------------------------------------- a step
@@ -186,6 +195,15 @@ async function goToStep(at) {
   remember("way", way, "forward");
   remember("stage", name, flow.steps[0].name);
   await showSentence();
+  bringIntoSight();
+}
+
+const ROOM = 250;    // pixels below a step's title: less is not the step in sight
+
+// Scrolls to the title of the step, unless it is in sight.
+function bringIntoSight() {
+  const {top} = $("flow-title").getBoundingClientRect(), above = $("flow-buttons").offsetHeight;
+  if (top < above || top > innerHeight - ROOM) scrollBy(0, top - above - 8);
 }
 
 // The first step of a part, on the way that is being gone.
@@ -212,23 +230,54 @@ async function showSentence() {
   if (way === "backward") for (const tensor of parametersOf(name)) await matrixOf(tensor);
   $("flow-step").max = last;
   $("flow-step").value = flow.at;
-  $("flow-count").textContent = `${flow.at + 1} of ${last + 1}`;
+  showTurn();
   const parts = [...$("flow-part").options].map(option => Number(option.value));
   $("flow-part").value = Math.max(...parts.filter(n => n <= flow.at));
   switchOff($("flow-back"), flow.at === 0);
   switchOff($("flow-next"), flow.at === last);
   switchOff($("flow-undo"), flow.edits.size === 0);
+  $("flow-other").textContent = expectsOwn() ? "Expect another word" : "Expect the model’s own";
+  showWhich();
   showLoss();
   if (way === "adam") showAdam();
   else showStage(way, name);
   await showPicture();
 }
 
+// Where the way turns; what comes after its last steps; and the way to the same
+// stage in the other direction.
+function showTurn() {
+  const {way, name} = stepNow(), all = flow.steps.length;
+  const turn = flow.steps.findIndex(step => step.way === "backward");
+  const otherWay = way === "forward" ? "backward" : "forward";
+  const other = flow.steps.findIndex(step => step.way === otherWay && step.name === name);
+  $("flow-count").textContent = `${flow.at + 1} of ${all}: forward 1–${turn}, backward ` +
+    `${turn + 1}–${all - 1}`;
+  $("flow-step").parentElement.style.setProperty("--turn", `${100 * (turn - 0.5) / (all - 1)}%`);
+  $("flow-turn").textContent = flow.at === turn - 1 ? "The forward pass is done: this is the " +
+      "loss. Next begins the backward pass, which goes from here back to the words."
+    : flow.at === all - 2 ? "The backward pass is done: each parameter has its gradient. Next " +
+      "is what Adam does with it." : "";
+  $("flow-same").hidden = other < 0;
+  $("flow-same").textContent = `This stage ${otherWay}: step ${other + 1}`;
+  $("flow-same").onclick = () => inTurn(() => goToStep(other));
+  showPlay();
+}
+
+// A model that does not come with the page has been chosen elsewhere.
+function showWhich() {
+  const own = flow.model === TRANSLATOR && viewer.key !== "page";
+  const first = own && $("flow-source").value === flow.model.first();
+  $("flow-which").textContent = !own ? "" : `The model is now “${models.get(viewer.key).name}”` +
+    (first && viewer.key === "trained" ? ", and the sentence is one of its task." : ".") +
+    " You can choose another above.";
+}
+
 // What the model says in each row; it has read the translation up to there.
 function showLoss() {
   const loss = `${exact(flow.computed.loss)} a token` +
     (flow.edits.size ? ", with your changes." : ".");
-  const own = !$("flow-target").value.trim() && !flow.edits.size;
+  const own = expectsOwn() && !flow.edits.size;
   $("flow-loss").textContent = flow.model === GPT
     ? `Against this text, the loss is ${loss} After each word, the model says: ${said()}`
     : own ? `The model says: ${said()}. Against this, its own translation, the loss is ${loss}`
@@ -280,12 +329,20 @@ function showStage(way, name) {
   $("flow-signs").hidden = false;
   const hadFocus = $("flow-matrices").contains(document.activeElement);
   $("flow-matrices").replaceChildren(...(back ? [name] : shownWith(name))
-    .flatMap(part => tablesOf(part, back)), ...back ? learned(name) : []);
+    .flatMap(part => hidesNothing(part) ? foldedMask(part) : tablesOf(part, back)),
+  ...back ? learned(name) : []);
   if (hadFocus) $("flow-matrices").querySelector(".pointed")?.focus();
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;
   showNumber();
 }
+
+const hidesNothing = name => kindOf(name) === "mask"
+  && flow.cache.get(name).value.every(row => row.every(Boolean));
+
+// A mask of nothing but ones: a sentence; its cells can still be turned.
+const foldedMask = name => [make("details", {}, make("summary", {}, "The mask hides nothing " +
+  "here: each query may see each key"), ...tablesOf(name, false))];
 
 function showLink(address) {
   $("flow-link").href = address;
@@ -304,8 +361,13 @@ function usersOf(name) {
 
 // ---------------------------------------------------------------- begin
 
+const isLast = () => flow.at === flow.steps.length - 1;
+
+const showPlay = () => {
+  $("flow-play").textContent = flow.timer ? "Pause" : isLast() ? "Play again" : "Play";
+};
+
 function play() {
-  const isLast = () => flow.at === flow.steps.length - 1;
   if (flow.timer) {
     clearInterval(flow.timer);
     flow.timer = 0;
@@ -316,11 +378,13 @@ function play() {
       else inTurn(() => goToStep(flow.at + 1));
     }, 1200);
   }
-  $("flow-play").textContent = flow.timer ? "Pause" : "Play";
+  showPlay();
 }
 
-// Arrows move in a table; elsewhere in the view they go a step on or back.
+// Arrows move in a table; elsewhere, but for fields, they go a step on or back.
 function onFlowKey(event) {
+  if ($("flow").hidden || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key === "Escape" && flow.chosen) closeNumber();
   const cell = event.target.closest("td"), row = cell?.parentElement;
   const [down, right] = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
     ArrowRight: [0, 1]}[event.key] || [0, 0];
@@ -330,7 +394,7 @@ function onFlowKey(event) {
     else if (["Enter", " "].includes(event.key)) turnOrType(cell.place);
     else return;
     event.preventDefault();
-  } else if (right && !["INPUT", "SELECT"].includes(event.target.tagName)) {
+  } else if (right && !$("flow-body").hidden && !event.target.closest("input, select, [role=tab]")) {
     event.preventDefault();
     inTurn(() => goToStep(flow.at + right));
   }
@@ -340,10 +404,57 @@ function onFlowKey(event) {
 function turnOrType(place) {
   if (kindOf(place.name) === "mask")
     inTurn(async () => changeNumber(place, 1 - (await matrixOf(place.name)).value[place.i][place.j]));
-  else if (isChangeable(place.name)) {
-    $("flow-change").focus();
-    $("flow-change").select();
-  }
+  else if (isChangeable(place.name))
+    quietly(openNumber(place).then(() => {
+      $("flow-change").focus();
+      $("flow-change").select();
+    }));
+}
+
+const pointedCell = () => $("flow-matrices").querySelector(".pointed");
+
+// Says what a number is made of, and scrolls so far that this hides neither the
+// number nor, where there is room, its table.
+async function openNumber(place) {
+  await chooseNumber(place);
+  if (!flow.chosen) return;
+  const cell = pointedCell(), {top} = cell.getBoundingClientRect();
+  const {bottom} = cell.closest(".table").getBoundingClientRect();
+  const most = top - $("flow-buttons").offsetHeight - 2 * cell.offsetHeight;
+  const hidden = bottom + 4 - $("flow-whence").getBoundingClientRect().top;
+  const down = Math.min(most, Math.max(0, hidden));
+  if (down) scrollBy(0, down);
+}
+
+// Back to the table: the focus on a number opens nothing while it is held.
+function closeNumber() {
+  const cell = pointedCell();
+  flow.chosen = null;
+  flow.held = true;
+  cell?.focus();
+  flow.held = false;
+  cell?.classList.remove("pointed");
+  quietly(showNumber());
+}
+
+// A number is chosen when the focus comes to it, or, by a pointer, when that is let
+// go: else what opens could come between, and there would be no click.
+function beginNumbers() {
+  const tables = $("flow-matrices"), placeAt = event => event.target.closest("td")?.place;
+  const hold = is => () => { flow.held = is; };
+  tables.addEventListener("pointerdown", hold(true));
+  for (const type of ["click", "keydown", "pointercancel"]) addEventListener(type, hold(false), true);
+  tables.addEventListener("focusin", event => {
+    const place = placeAt(event);
+    if (place && !flow.held) quietly(openNumber(place));
+  });
+  tables.onclick = event => {
+    const place = placeAt(event);
+    if (!place) return;
+    quietly(openNumber(place));
+    if (kindOf(place.name) === "mask") turnOrType(place);
+  };
+  $("flow-close").onclick = closeNumber;
 }
 
 function beginChanges() {
@@ -364,7 +475,10 @@ function beginChanges() {
   $("flow-change").onblur = () => { if (flow.chosen) quietly(showNumber()); };
   $("flow-parameter-value").onblur = () => inTurn(showParameter);
   $("flow-undo").onclick = () => inTurn(undoChanges);
-  $("flow-check").onclick = () => inTurn(() => checkNumber(flow.chosen, "flow-slope-says"));
+  $("flow-check").onclick = () => inTurn(async () => {
+    await checkNumber(flow.chosen, "flow-slope-says");
+    $("flow-slope-says").scrollIntoView({block: "nearest"});
+  });
 }
 
 function beginParameters() {
@@ -402,17 +516,8 @@ function beginFlow() {
     flow.chosen = null;
     inTurn(showSentence);
   };
-  $("flow").onkeydown = onFlowKey;
-  const choose = event => {
-    const place = event.target.closest("td")?.place;
-    if (place) quietly(chooseNumber(place));
-    return place;
-  };
-  $("flow-matrices").addEventListener("focusin", choose);
-  $("flow-matrices").onclick = event => {
-    const place = event.target.closest("td")?.place;
-    if (place && kindOf(place.name) === "mask") turnOrType(place);
-  };
+  document.addEventListener("keydown", onFlowKey);
+  beginNumbers();
   beginChanges();
   beginParameters();
   beginGpt();

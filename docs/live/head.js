@@ -295,9 +295,7 @@ function showOrigin(cell) {
   for (const marked of document.querySelectorAll(".marked, .pointed"))
     marked.classList.remove("marked", "pointed");
   if (!cell) {
-    $("origin").textContent = "Point at a number, or move to it with Tab and the arrow " +
-      "keys, to see where it comes from. Click on a number of q, k, v or dout and type another; " +
-      "a click turns a cell of the mask.";
+    $("origin").textContent = "";
     return;
   }
   const {from, text, whole} = originOf(cell), given = MATRICES[cell.name].given;

@@ -225,7 +225,7 @@ function tint(cell, share) {
 // A number among others, of which `most` is the largest size.
 function tintBySign(cell, x, most) {
   cell.classList.toggle("negative", x < 0);
-  tint(cell, 0.45 * Math.abs(x ?? 0) / most);
+  tint(cell, 0.45 * (Math.abs(x ?? 0) / most) ** 0.7);
 }
 
 // A cell of a heat map: its colour says what its number says.

@@ -82,6 +82,7 @@ const usualTab = () =>
   [...state.keys()].every(key => key === "tab" || SENTENCE_KEYS.includes(key)) ? "flow" : "train";
 
 function showTab(name) {
+  if (!$("message").classList.contains("wrong")) report("");
   for (const tab of tabs) {
     const chosen = tab.dataset.tab === name;
     tab.setAttribute("aria-selected", chosen);

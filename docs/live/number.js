@@ -22,7 +22,9 @@ async function showNumber() {
   $("flow-number").hidden = !place;
   $("flow-whence").classList.toggle("chosen", Boolean(place));
   $("flow-slope-says").textContent = "";
-  $("flow-origin").textContent = place ? "" : "Click a number, or move to it by Tab and the " +
+  $("flow-origin").textContent = place ? "" : matchMedia("(pointer: coarse)").matches
+    ? "Touch a number to see what it is made of, to change it, or to check its gradient."
+    : "Click a number, or move to it by Tab and the " +
     "arrow keys, to see what it is made of, to change it, or to check its gradient.";
   if (!place) return;
   const {value, gradient} = await matrixOf(place.name), {name, i, j} = place;

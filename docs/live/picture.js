@@ -26,26 +26,36 @@ function levelsOf(side) {
   return levels;
 }
 
+// How many levels the decoder is drawn above the encoder: two, where otherwise a
+// cross-attention would stand at the height of what it looks at.
+const raised = ({encoder, decoder}) => decoder?.some(({kind}, level) =>
+  kind === "cross_attention" && level === encoder.length - 1) ? 2 : 0;
+
 // How large the picture is. Letters do not shrink with it; words that have no room
-// side by side stand upright.
-function measure(levels) {
+// side by side stand upright, and so does a <start> to which they leave none.
+function measure(sides) {
+  const raise = raised(sides), levels = sides[flow.model.writer].length + raise;
   const {source, input, expected} = flow.facts, svg = $("flow-picture");
   const columns = input.length + (source.length ? source.length + 1 : 0);
   const width = 40 + columns * UNIT, shown = svg.clientWidth;
   const scale = Math.min((shown || width) / width,
     parseFloat(getComputedStyle(svg).maxHeight) / (52 + levels * LEVEL));
   const font = Math.min(26, Math.max(13, LETTERS / scale));
-  const longest = font * 0.58 * Math.max(...[...source, ...input, ...expected].map(w => w.length));
-  const upright = longest > UNIT + 6, words = upright ? longest + 16 : 26;
-  flow.picture = {shown, font, upright, width, below: words + LEVEL - 10,
+  const all = [...source, ...input, ...expected], long = word => font * 0.58 * word.length;
+  const longest = Math.max(0, ...all.filter(word => !/^<\w+>$/.test(word)).map(long));
+  const isUpright = word => longest > UNIT + 6
+    || long(word) > Math.max(UNIT + 6, 2 * UNIT - longest);
+  const words = Math.max(26, ...all.filter(isUpright).map(word => long(word) + 16));
+  flow.picture = {shown, font, isUpright, width, raise, below: words + LEVEL - 10,
     height: 2 * words + levels * LEVEL};
 }
 
 // Where row i of a level stands.
 function placeOfRow(side, level, i) {
-  const S = flow.facts.source.length, {height, below} = flow.picture;
+  const S = flow.facts.source.length, {height, below, raise} = flow.picture;
+  const up = level + (side === "decoder" ? raise : 0);
   return [(side === "encoder" ? 28 : 28 + (S + 1) * UNIT) + i * UNIT,
-    height - below - level * LEVEL];
+    height - below - up * LEVEL];
 }
 
 const rowsOf = side =>
@@ -54,18 +64,36 @@ const rowsOf = side =>
 const sizesNow = stage =>
   (stepNow().way === "forward" ? stage.sizes : stage.pulls) || stage.sizes;
 
-// The mean weights of all heads of a sub-layer.
-function meanWeights({value}, T) {
-  const H = value.length / T;
-  return upTo(T).map(i => value[i].map((_, j) =>
-    upTo(H).reduce((sum, h) => sum + value[h * T + i][j] / H, 0)));
+// The sum of a matrix over the heads of a sub-layer, for each query and key.
+const overHeads = (matrix, T) => upTo(T).map(i => matrix[i].map((_, j) =>
+  upTo(matrix.length / T).reduce((sum, h) => sum + matrix[h * T + i][j], 0)));
+
+// How much a sub-layer's queries look at its keys: the mean weights of all heads.
+async function looks(path, T) {
+  const {value} = await matrixOf(path + ".weights"), H = value.length / T;
+  return overHeads(value, T).map(row => row.map(sum => sum / H));
+}
+
+// What each query sends back to each key, as a share of the most that one sends:
+// the sizes of weight · dout, to the value, and of dscores · q, to the key.
+async function sentBack(path, T) {
+  const [{value: weights}, {gradient: dscores}, {value: q}, {gradient: dout}] = await Promise.all(
+    ["weights", "scores", "q", "out"].map(kind => matrixOf(`${path}.${kind}`)));
+  const K = sizeIn("d-model") / sizeIn("heads");
+  const size = (row, h) => Math.hypot(...row.slice(h * K, h * K + K));
+  const sent = overHeads(weights.map((row, n) => {
+    const h = Math.floor(n / T), i = n % T, toValue = size(dout[i], h), toKey = size(q[i], h);
+    return row.map((weight, j) => weight * toValue + Math.abs(dscores[n][j]) * toKey);
+  }), T);
+  const most = Math.max(1e-30, ...sent.flat());
+  return sent.map(row => row.map(x => x / most));
 }
 
 async function showPicture() {
   const back = stepNow().way !== "forward";
   const {writer} = flow.model, sides = {};
   for (const side of Object.keys(flow.model.sides)) sides[side] = levelsOf(side);
-  measure(sides[writer].length);
+  measure(sides);
   const boxes = [], parts = [], marks = [], names = [];
   for (const [side, levels] of Object.entries(sides))
     for (const [level, {path, kind, name}] of levels.entries()) {
@@ -100,8 +128,8 @@ const beginPicture = () => new ResizeObserver(() => {
 
 // A word below a row (down is 1) or above it (-1).
 function wordAt([x, row], text, down) {
-  const {upright, font} = flow.picture, y = row + (down > 0 ? LEVEL : -18);
-  return upright
+  const {isUpright, font} = flow.picture, y = row + (down > 0 ? LEVEL : -18);
+  return isUpright(text)
     ? drawn("text", {"text-anchor": down > 0 ? "end" : "start",
       transform: `translate(${x + font / 3} ${y - 4}) rotate(-90)`}, text)
     : drawn("text", {x, y: y + (down > 0 ? 8 : 0), "text-anchor": "middle"}, text);
@@ -146,11 +174,10 @@ async function flowInto(side, level, path, sides, back) {
     placeOfRow(side, level, i), 0.5 + 2.5 * size[i] / most, tone));
   if (!path.endsWith("attention")) return lines;
   const cross = path.endsWith("cross_attention"), top = sides.encoder.length - 1;
-  const found = await matrixOf(path + ".weights");
-  meanWeights(found, rows).forEach((row, i) => row.forEach((weight, j) => {
-    if (weight > 0.03)
+  (await (back ? sentBack : looks)(path, rows)).forEach((row, i) => row.forEach((share, j) => {
+    if (share > 0.03)
       lines.push(line(cross ? placeOfRow("encoder", top, j) : placeOfRow(side, level - 1, j),
-        placeOfRow(side, level, i), 4 * weight, cross ? "look cross" : "look"));
+        placeOfRow(side, level, i), 0.4 + 3.6 * share, cross ? "look cross" : "look"));
   }));
   return lines;
 }

@@ -860,6 +860,18 @@ def test_flow_keys(live):
           "the arrow keys go a step on", live.run("stepNow().name"))
     live.press("ArrowLeft", 37)
     live.until("stepNow().name.endsWith('.weights')", 10)
+    at = live.run("flow.at")
+    live.run("document.querySelector('#flow-source').focus()")
+    live.press("ArrowRight", 39)
+    stayed = live.run("flow.queue.then(() => flow.at)")
+    live.run("document.activeElement.blur()")
+    live.press("ArrowRight", 39)
+    claim(stayed == at and live.until(f"flow.at === {at + 1}", 10)
+          and "←" in live.text("#flow-keys"),
+          "not from a field, but from anywhere else, as it says beside the buttons",
+          (at, stayed, live.run("flow.at")))
+    live.press("ArrowLeft", 37)
+    live.until(f"flow.at === {at}", 10)
     live.run("document.querySelector('#flow-matrices [data-name$=weights] td[tabindex]').focus()")
     live.press("ArrowDown", 40)
     claim(live.until("flow.chosen?.i === 1 && "
@@ -870,6 +882,127 @@ def test_flow_keys(live):
     live.press("Enter", 13, text="\r")
     claim(live.until("pathOf(stepNow().name) === 'source'", 10),
           "Enter on a part of the picture goes there", live.run("stepNow().name"))
+
+
+def press_at(live, selector, n=0):
+    """A click of the mouse on the middle of an element."""
+    x, y = live.run(f"""(box => [box.x + box.width / 2, box.y + box.height / 2])(
+        document.querySelectorAll({json.dumps(selector)})[{n}].getBoundingClientRect())""")
+    for kind in ("mousePressed", "mouseReleased"):
+        live.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left",
+                  clickCount=1)
+
+
+# Title and buttons of the step, or the number that was clicked: can they be seen?
+STEP_SEEN = """(() => {
+    const box = id => document.getElementById(id).getBoundingClientRect();
+    return box('flow-buttons').top >= 0 && box('flow-title').top >= box('flow-buttons').bottom
+      && box('flow-title').bottom < innerHeight - 150; })()"""
+ON_TOP = """(td => {
+    const {x, y, width, height} = td.getBoundingClientRect();
+    return document.elementFromPoint(x + width / 2, y + height / 2) === td; })"""
+
+
+def test_step_in_sight(browser):
+    """Whatever goes to a step, it can be seen; and it says where the way turns."""
+    for width, height in ((1366, 768), (390, 844)):
+        live = sentence(browser)
+        live.resize(width, height)
+        seen = []
+        for go, scrolled in ((lambda: live.click("#flow-next"), 0),
+                             (lambda: live.press("ArrowRight", 39), 0),
+                             (lambda: live.press("ArrowLeft", 37), 1e6),
+                             (lambda: live.click("#flow-same"), 1e6),
+                             (lambda: live.run("goToPart('output')"), 0)):
+            at = live.run("flow.at")
+            live.run(f"scrollTo(0, {scrolled})")
+            go()
+            live.until(f"flow.at !== {at}", 10)
+            live.run("flow.queue")
+            seen.append((live.run("flow.at"), live.run(STEP_SEEN)))
+        claim(len({at for at, _ in seen}) > 2 and all(is_seen for _, is_seen in seen),
+              f"at {width} pixels, each step that is gone to is in sight, its buttons above it",
+              seen)
+        linked = sentence(browser, "#way=backward&stage=decoder.1.cross_attention.q")
+        linked.resize(width, height)
+        linked.go(PAGE.as_uri() + "#way=backward&stage=decoder.1.cross_attention.v")
+        linked.until("typeof flow === 'object' && " + SHOWN)
+        claim(linked.until(STEP_SEEN, 5), "also the one that a link leads to")
+    ways = live.run("flow.steps.map(step => step.way)")
+    turn = ways.index("backward")
+    live.run(f"goToStep({turn - 1})")
+    claim(live.text("#flow-count").endswith(f"forward 1–{turn}, backward {turn + 1}–"
+                                            f"{len(ways) - 1}")
+          and live.text("#flow-turn").startswith("The forward pass is done"),
+          "it says where the way turns", live.text("#flow-count") + live.text("#flow-turn"))
+    live.run("goToStep(1e6)")
+    claim(live.text("#flow-play") == "Play again", "and at its end, that Play begins anew")
+
+
+def test_number_in_sight(browser):
+    """What is said about a number does not hide it, and can be closed."""
+    for width, height in ((1366, 768), (390, 844)):
+        hidden, kept = [], []
+        for stage in ("source.embedding", "decoder.1.cross_attention.weights", "output.logits",
+                      "decoder.0.feed_forward.inner"):
+            live = sentence(browser)
+            live.resize(width, height)
+            go_to(live, "forward", stage)
+            live.run("scrollTo(0, 0)")
+            live.run("""document.querySelectorAll('#flow-matrices > .table tbody tr')[1].cells[1]
+                .scrollIntoView({block: 'nearest'})""")
+            n = live.run(f"""[...document.querySelectorAll('#flow-matrices td')].findLastIndex(
+                td => td.place && {ON_TOP}(td))""")
+            for close in (lambda: live.press("Escape", 27), lambda: press_at(live, "#flow-close")):
+                press_at(live, "#flow-matrices td", n)
+                if not live.until(f"flow.chosen && pointedCell() && {ON_TOP}(pointedCell())"
+                                  " && document.querySelector('#flow-origin').textContent", 5):
+                    hidden.append((stage, n))
+                close()
+                if not live.until("!flow.chosen && document.querySelector('#flow-number').hidden"
+                                  " && document.activeElement.place", 5):
+                    kept.append((stage, live.run("document.activeElement.id")))
+        claim(not hidden, f"at {width} pixels, what is said about a number does not hide it",
+              hidden)
+        claim(not kept, "Escape and a button close it, and the focus is on the number", kept)
+
+
+def test_small_picture(browser):
+    """A model of 1+1 layers, as Train makes it: lines and letters can be told apart."""
+    live = Live(browser, "#tab=train&step=20")
+    live.ready()
+    live.until("current?.steps >= 20 && !current.running", 60)
+    live.click("#tab-flow")
+    live.until("flow.info?.layers === '1' && document.querySelector('#flow-picture .cross')", 30)
+    flat = live.run("[...document.querySelectorAll('#flow-picture .cross')].filter("
+                    "line => line.getAttribute('y1') === line.getAttribute('y2')).length")
+    turned = live.run("[...document.querySelectorAll('#flow-picture text[transform]')].length")
+    claim(flat == 0 and turned == 0, "with 1+1 layers cross-attention slants, and no letter "
+          "lies on its side", (flat, turned))
+    claim("yours, step 20" in live.text("#flow-which"), "it is said whose model it is",
+          live.text("#flow-which"))
+
+
+def test_lines_back(browser):
+    """On the way back the slanting lines are what is sent to keys and values."""
+    live = sentence(browser, "#target=" + OTHER.replace(" ", "+"))
+    path, heads = "decoder.0.cross_attention", 4
+    shown = live.run(f"sentBack('{path}', flow.facts.input.length)")
+    one = {kind: live.run(f"matrixOf('{path}.{kind}')") for kind in ("weights", "scores", "q", "out")}
+    T, K = len(shown), len(one["q"]["value"][0]) // heads
+    wanted = [[sum(one["weights"]["value"][h * T + i][j]
+                   * math.hypot(*one["out"]["gradient"][i][h * K:h * K + K])
+                   + abs(one["scores"]["gradient"][h * T + i][j])
+                   * math.hypot(*one["q"]["value"][i][h * K:h * K + K]) for h in range(heads))
+               for j in range(len(shown[0]))] for i in range(T)]
+    most = max(map(max, wanted))
+    claim(all(near(x, y / most) for a, b in zip(shown, wanted) for x, y in zip(a, b)),
+          "the slanting lines of the way back are the gradients that are sent", shown)
+    go_to(live, "backward", path + ".q")
+    drawn = live.run("document.querySelectorAll('#flow-picture .cross').length")
+    go_to(live, "forward", path + ".q")
+    claim(0 < drawn != live.run("document.querySelectorAll('#flow-picture .cross').length"),
+          "and others than those of the way there", drawn)
 
 
 def test_flow_numbers(browser):
@@ -1215,8 +1348,12 @@ def test_gpt_changes(browser):
     claim(live.until(f"flow.computed.loss > {first}", 30)
           and live.run("document.querySelector('#flow-target').value").isalpha(),
           "another word can be expected", live.run("flow.facts.expected"))
-    live.choose("#flow-target", "")
+    claim(live.text("#flow-other") == "Expect the model’s own", "and the button says what it "
+          "does next", live.text("#flow-other"))
+    live.click("#flow-other")
     live.until(f"flow.computed.loss === {first}", 30)
+    claim(live.run("document.querySelector('#flow-target').value") == "",
+          "which is to expect the model's own again")
     go_to(live, "forward", "encoder.0.self_attention.weights")
     live.run("[...document.querySelectorAll('#flow-matrices td')].find("
              "cell => cell.place?.name.endsWith('mask') && cell.place.i === 0 "
@@ -1509,7 +1646,8 @@ def main():
                      test_gpt_numbers, test_gpt_writes, test_gpt_changes, test_gpt_keys):
             test(browser)
         test_flow_changes(browser)
-        for test in (test_words_in_motion, test_nonsense, test_keeps_focus,
+        for test in (test_step_in_sight, test_number_in_sight, test_small_picture,
+                     test_lines_back, test_words_in_motion, test_nonsense, test_keeps_focus,
                      test_for_everybody, test_panel):
             test(browser)
         test_lacking(browser)
