@@ -18,22 +18,29 @@ function parametersOf(name) {
   return all.filter(isTensor);
 }
 
-// How a tensor's gradient comes from the step's: as a formula, and the lines that
-// do it.
+// How a tensor's gradient comes from the step's: a function that gives the formula, and
+// the lines that do it.
 const LEARNS = {
-  norm: {formula: "dgain = Σ dnorm · n, dbias = Σ dnorm, over the rows",
+  norm: {formula: () => "dgain = Σ dnorm · n, dbias = Σ dnorm, over the rows",
     lines: ["{{line norm_backward: add_column_sums(dw->gain}}",
       "{{line norm_backward: add_column_sums(dw->bias}}"]},
-  embedding: {formula: "dtable[token] += √D · dembedding: a token that does not occur learns " +
-      "nothing",
+  embedding: {formula: () => "dtable[token] += √D · dembedding: a token that does not occur learns " +
+      "nothing here",
     lines: ["{{line embedding_backward: to[j] += scale}}"]},
-  positions: {formula: "dpositions = dinput",
+  positions: {formula: () => "dpositions = dinput",
     lines: ["{{line embedding_backward: row(dpositions, i}}"]},
-  linear: {formula: "dW = xᵀ d, db = Σ d over the rows; d: the gradient above, x: what W was " +
-      "given",
+  linear: {formula: linearLearns,
     lines: ["{{line linear_backward: matmul_add(dw->weight}}",
       "{{line linear_backward: add_column_sums(dw->bias}}"]},
 };
+
+// dWk = memoryᵀ · dk
+function linearLearns(name) {
+  const d = `d${kindOf(name)}`, letter = LETTER_OF[kindOf(name)];
+  const from = called(flow.stages.get(name).from, name), x = from.includes(" ") ? `(${from})` : from;
+  return (isTied(name) ? `dE += ${d}ᵀ · ${x}` : `dW${letter} = ${x}ᵀ · ${d}`) +
+    `, db${letter} = Σ ${d}, over the rows`;
+}
 
 // What is shown of them, below the gradient of the step itself.
 function learned(name) {
@@ -41,7 +48,7 @@ function learned(name) {
   if (!tensors.length) return [];
   return [make("div", {className: "learned"},
     make("h4", {}, "The gradient reaches the parameters"),
-    make("p", {className: "formula"}, formula),
+    make("p", {className: "formula"}, formula(name)),
     make("p", {}, ...lines.map(line => make("code", {}, line)))),
   ...tensors.flatMap(tensorTables)];
 }
@@ -69,12 +76,12 @@ function tensorTables(name) {
   const {value, gradient} = flow.cache.get(name), {rows, columns} = largest(gradient);
   const words = wordsOfRows(name), all = [value.length, value[0].length];
   const isZero = isKeyBias(name) && gradient[0].every(isRounding);
-  const part = isZero ? "; its gradient is 0: it moves all scores of a row alike, and the softmax " +
-      "ignores that" : rows.length < all[0] || columns.length < all[1]
-    ? "; where the gradient is largest" : "";
+  const part = isZero || rows.length === all[0] && columns.length === all[1] ? ""
+    : "; where the gradient is largest";
+  const zero = isZero ? ": it moves all scores of a row alike, and the softmax ignores that" : "";
   const shown = isZero ? gradient.map(row => row.map(() => 0)) : gradient;
   return [["", value, "weight"], ["d", shown, "gradient"]].map(([d, matrix, tone]) =>
-    numberTable(name, matrix, {label: d + shortName(name), note: `(${all})${part}`, tone, rows, columns,
+    numberTable(name, matrix, {label: d + shortName(name), note: `(${all})${part}${d && zero}`, tone, rows, columns,
       rowNames: i => words ? words[i] : all[0] > 1 ? String(i) : kindOf(name),
       columnNames: name.startsWith("output.") ? flow.facts.target_words : null}));
 }

@@ -29,10 +29,10 @@ const STAGES = {
     says: "Attention lets each token gather what it needs from the others: its query is compared " +
       "with every key, and of the values it takes most where the key fits best. In " +
       "self-attention, what looks and what is looked at are the same rows. A key says what a " +
-      "token offers. It is looked at by {heads}.",
+      "token offers. {heads}",
     cross: {says: "Cross-attention is how the translation reads the source. Queries come from " +
         "the decoder's own rows; keys and values come from the memory, the encoder's last " +
-        "output. A key says what a token of the source offers. It is looked at by {heads}.",
+        "output. A key says what a token of the source offers. {heads}",
       formula: "k = memory Wk + bk"},
     formula: "k = x Wk + bk, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->k = linear_forward}}"],
@@ -65,8 +65,8 @@ const STAGES = {
     says: "In each head, every query is multiplied with every key: the more they agree, the " +
       "higher the score. A row looks, a column is looked at; here both are the same tokens.",
     cross: {says: "In each head, every query is multiplied with every key: the more they agree, " +
-      "the higher the score. A row looks, and it is of the decoder; a column is looked at, and " +
-      "it is of the memory."},
+      "the higher the score. A row is a token of the decoder, which looks; a column is a token " +
+      "of the source, which is looked at, and whose key comes from the memory."},
     formula: "scores = q kᵀ", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.q, transposed(a.k)}}"],
     back: "The scale stands before the gradient as it stood before the score.",
@@ -87,8 +87,9 @@ const STAGES = {
     says: "The softmax makes shares of the scores: a row looks, a column is looked at, and the " +
       "shares of a row sum to 1. What the mask hides gets 0: in the decoder's self-attention, " +
       "the words still to come. {odd}",
-    cross: {says: "The softmax makes shares of the scores: a row looks, and it is of the decoder; " +
-      "a column is looked at, and it is of the memory; the shares of a row sum to 1. {odd}"},
+    cross: {says: "The softmax makes shares of the scores. A row is a token of the decoder, which " +
+      "looks; a column is a token of the source, which is looked at. The shares of a row sum to " +
+      "1. {odd}"},
     formula: "weights = softmax(scaled), over what is visible", of: "{{link softmax_row}}",
     lines: ["{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
       "{{line softmax_row: *= share}}"],
@@ -203,9 +204,9 @@ const FACTS = {
   root: () => four(Math.sqrt(widthOfHead())),
   heads: () => {
     const H = sizeIn("heads"), K = widthOfHead();
-    return H < 2 ? "one head, which has all columns" : `${H} heads, each of which has ${K} ` +
-      `columns of its own: columns 0–${K - 1} are head 0, ${K}–${2 * K - 1} head 1` +
-      (H > 2 ? ", and so on" : "");
+    return H < 2 ? "The layer has one head, to which all columns belong." : `The layer does all ` +
+      `this ${H} times side by side, each time in ${K} columns of its own. Such a part is a head: ` +
+      `columns 0–${K - 1} are head 0, ${K}–${2 * K - 1} head 1` + (H > 2 ? ", and so on." : ".");
   },
   odd: () => "One head's weights need not make sense to us: a share of 1.00 in an odd place is " +
     "no fault.",

@@ -1220,6 +1220,7 @@ def test_learns(browser):
     live.until("flow.facts.tensors.some(([name]) => name === 'source_positions.weight')"
                " && flow.stages.has('encoder.norm')", 20)
     reaches_all(live, "a pre-norm model that is tied, with learned positions")
+    sums_hold(live, "such a model")
 
 
 # ---------------------------------------------------------------- the GPT
@@ -1280,6 +1281,7 @@ def test_gpt_numbers(browser):
           said[-1])
     live = gpt(browser, "&target=fast")
     agrees(live, said, "the GPT")
+    sums_hold(live, "the GPT")
     native_loss = json.loads(said[1])["loss"]
     claim(near(live.run("flow.computed.loss"), native_loss),
           "the loss is that of the native program", native_loss)
