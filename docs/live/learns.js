@@ -81,7 +81,8 @@ function tensorTables(name) {
   const zero = isZero ? ": it moves all scores of a row alike, and the softmax ignores that" : "";
   const shown = isZero ? gradient.map(row => row.map(() => 0)) : gradient;
   return [["", value, "weight"], ["d", shown, "gradient"]].map(([d, matrix, tone]) =>
-    numberTable(name, matrix, {label: d + shortName(name), note: `(${all})${part}${d && zero}`, tone, rows, columns,
+    numberTable(name, matrix, {label: d + shortName(name), note: `(${all})${part}${d && zero}`, tone,
+      rows, columns,
       rowNames: i => words ? words[i] : all[0] > 1 ? String(i) : kindOf(name),
       columnNames: name.startsWith("output.") ? flow.facts.target_words : null}));
 }

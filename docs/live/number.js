@@ -56,9 +56,10 @@ const four = x => inDigits(x, 4);
 // that rounds a number: `compute` as a number, `write` as text.
 function worked(result, compute, write) {
   const exactly = digits => four(compute(x => Number(inDigits(x, digits).replaceAll("−", "-"))));
-  const enough = [4, 5, 6, 7, 8, 9].find(digits => exactly(digits) === four(result));
-  const text = write(x => inDigits(x, enough || 9)).replaceAll("+ −", "− ");
-  return text === four(result) ? text : `${text} = ${four(result)}` + (enough ? "" : " (computed with more digits than are shown)");
+  const most = 12, digits = upTo(most).find(n => n > 3 && exactly(n) === four(result));
+  const text = write(x => inDigits(x, digits || most)).replaceAll("+ −", "− ");
+  if (text === four(result)) return text;
+  return `${text} = ${four(result)}` + (digits ? "" : " (computed with more digits than are shown)");
 }
 
 const inBrackets = text => text.startsWith("−") ? `(${text})` : text;

@@ -32,8 +32,10 @@ const PULLS = {
   n: async ({d, user}, {i, j}) => {
     const row = (await matrixOf(user)).value[i], at = `[${rowWord(user, i)}]`;
     const rstd = (await matrixOf(beside(user, "rstd"))).value[i][0];
-    const mean = meanOf(d[i]), along = meanOf(d[i].map((x, p) => x * row[p])), dn = d[i][j], n = row[j];
-    return {names: `(dn${at}[${j}] − mean(dn${at}) − n${at}[${j}] · mean(dn${at} · n${at})) · rstd${at}`,
+    const mean = meanOf(d[i]), along = meanOf(d[i].map((x, p) => x * row[p]));
+    const dn = d[i][j], n = row[j];
+    return {names: `(dn${at}[${j}] − mean(dn${at}) − n${at}[${j}] · mean(dn${at} · n${at}))` +
+        ` · rstd${at}`,
       terms: [[rstd, dn - mean - n * along]],
       compute: round => (round(dn) - round(mean) - round(n) * round(along)) * round(rstd),
       write: write => `(${write(dn)} − ${inBrackets(write(mean))} − ${inBrackets(write(n))}·` +

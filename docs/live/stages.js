@@ -58,7 +58,7 @@ const STAGES = {
       formula: "q = x Wq + bq, x: the decoder's row"},
     formula: "q = x Wq + bq, x: what came in",
     of: "{{link attend}}", lines: ["{{line attend: s->q = linear_forward}}"],
-    back: "A query learns towards the keys that would have served better.",
+    back: "A query learns toward the keys that would have served better.",
     backFormula: "dq = dscores k", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.q}}"]},
   scores: {tone: "weight", title: "scores: how well do they fit?",
@@ -194,7 +194,8 @@ const STAGES = {
   loss: {tone: "weight", title: "the loss: how surprised is it?",
     says: "The negative logarithm of the probability that it gave to the right next word. " +
       "The loss of the sentence is the mean of these.{little}",
-    formula: "loss = −ln p[right] = lse − logits[right], where lse = ln Σ e^logits, over all words", of: "{{link loss_forward}}",
+    formula: "loss = −ln p[right] = lse − logits[right], where lse = ln Σ e^logits, over all words",
+    of: "{{link loss_forward}}",
     lines: ["{{line loss_forward: each[i].cross_entropy}}"]},
 };
 
