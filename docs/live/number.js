@@ -72,13 +72,15 @@ function written(terms, result, more = []) {
   const size = ([a, b]) => Math.abs(a * b);
   const sorted = isLong ? [...terms].sort((s, t) => size(t) - size(s)) : terms;
   const shown = sorted.slice(0, MOST_TERMS), rest = sorted.slice(MOST_TERMS);
+  const isProduct = terms.some(([, b]) => b !== 1);
   const product = ([a, b], write) => b === 1 ? write(a) : `${write(a)}·${inBrackets(write(b))}`;
   const other = isLong ? total(rest) : 0;
   return worked(result,
     round => total(shown.map(term => term.map(round))) + round(other) +
       more.reduce((sum, x) => sum + round(x), 0),
     write => [...shown.map(term => product(term, write)),
-      ...isLong ? [`${write(other)} (the other ${rest.length} products)`] : [],
+      ...isLong ? [`${write(other)} (the other ${rest.length} ${isProduct ? "products" : "terms"})`]
+        : [],
       ...more.map(write)].join(" + "));
 }
 

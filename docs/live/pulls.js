@@ -12,10 +12,14 @@ const usersOfStage = name => [...flow.stages.values()].filter(({from, other, pul
 
 const meanOf = row => row.reduce((sum, x) => sum + x / row.length, 0);
 
+// A residual connection that sends back to this stage; in a pre-norm model also to the
+// one before it.
+const gradientOfResidual = name => kindOf(name) === "residual" ? "d(next residual)" : "dresidual";
+
 // By the kind of the stage that sends back: d is its gradient, place the number.
 const PULLS = {
-  residual: async ({d, user}, {i, j}) =>
-    ({names: `dresidual${indices(user, i, j)}`, terms: [[d[i][j], 1]]}),
+  residual: async ({d, user}, {name, i, j}) =>
+    ({names: `${gradientOfResidual(name)}${indices(user, i, j)}`, terms: [[d[i][j], 1]]}),
   positions: async ({d, user}, {i, j}) =>
     ({names: `dinput${indices(user, i, j)}`, terms: [[d[i][j], 1]]}),
   scaled: async ({d, user}, {i, j}) => {

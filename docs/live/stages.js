@@ -245,7 +245,7 @@ const SENT_BACK = {
 function sentBack(name) {
   const users = usersOfStage(name);
   const kinds = users.map(user => keyIn(SENT_BACK, kindOf(user)) ? kindOf(user) : "linear");
-  const part = (user, kind) => kind === "residual" ? "dresidual"
+  const part = (user, kind) => kind === "residual" ? gradientOfResidual(name)
     : kind === "n" ? "what the norm sends back"
       : `d${kindOf(user)} · ${matrixLetter(user)}${isTied(user) ? "" : "ᵀ"}` +
         (isMemory(name) ? ` (layer ${user.split(".")[1]})` : "");
