@@ -1544,6 +1544,7 @@ def test_for_everybody(browser):
     for state in ("", "#stage=source.positions", "#way=adam",
                   f"#way=backward&stage=decoder.1.cross_attention.q&{target}",
                   f"#way=backward&stage=output.logits&{target}", "#stage=output.loss&panel",
+                  f"#way=backward&stage=encoder.1.feed_forward.norm&{target}",
                   "#beside=mask&step=20", "#tab=look", "#tab=head",
                   "#model=gpt&temperature=1", "#model=gpt&stage=encoder.0.self_attention.weights",
                   f"#model=gpt&way=backward&stage=output.logits"):
