@@ -142,7 +142,7 @@ def main(to):
              "worker": text_of("wasi.js", "worker.js"),
              "script": script(),
              "files": "\n".join(files),
-             "licence": html.escape(text_of("LICENSE.txt"), quote=False)}
+             "license": html.escape(text_of("LICENSE.txt"), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
                   text_of("page.html"))
     to.write_text(page, encoding="utf-8")

@@ -227,7 +227,7 @@ async function showSentence() {
   const {way, name} = stepNow(), last = flow.steps.length - 1;
   await matrixOf("output.probabilities");
   if (way !== "adam") for (const part of shownWith(name)) await matrixOf(part);
-  if (way === "backward") for (const tensor of parametersOf(name)) await matrixOf(tensor);
+  if (way === "backward") for (const part of behind(name)) await matrixOf(part);
   $("flow-step").max = last;
   $("flow-step").value = flow.at;
   showTurn();
@@ -287,6 +287,10 @@ function showLoss() {
 const shownWith = name =>
   [...(STAGES[kindOf(name)].shows || []).map(kind => beside(name, kind)), name];
 
+// What is needed, besides, to show what comes back to a stage.
+const behind = name => [...parametersOf(name), ...!isMemory(name) ? []
+  : usersOfStage(name).flatMap(user => [user, tensorOf(user) + ".weight"])];
+
 // Three digits at least.
 function exact(x) {
   if (x === null) return "not finite";
@@ -303,21 +307,10 @@ function said() {
     .map(row => words[row.indexOf(Math.max(...row))]).join(" ");
 }
 
-// What a stage is, with the model's own activation.
-function aboutStage(name) {
-  const about = STAGES[kindOf(name)];
-  const other = flow.info.activation === "gelu" && about.gelu
-    || flow.info.norm === "pre" && about.pre
-    || name.includes("cross_attention") && about.cross
-    || name.startsWith("target.") && about.target;
-  return {...about, ...other, ...flow.model.stages[kindOf(name)]};
-}
-
 function showStage(way, name) {
   const about = aboutStage(name), back = way === "backward";
-  const isMemory = flow.stages.get("decoder.0.cross_attention.k")?.from === name;
   $("flow-title").textContent = `${back ? "Back: " : ""}${placeName(pathOf(name))}: ` +
-    about.title + (isMemory ? ". This is the memory" : "");
+    about.title + (isMemory(name) ? ". This is the memory" : "");
   $("flow-says").textContent = back ? about.back : about.says;
   $("flow-formula").textContent = back ? about.backFormula : about.formula;
   $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
@@ -351,8 +344,7 @@ function showLink(address) {
 
 // Who sends back a gradient to this stage.
 function usersOf(name) {
-  const users = [...flow.stages.values()].filter(stage =>
-    stage.pulls && (stage.from === name || stage.other === name)).map(stage => stage.name);
+  const users = usersOfStage(name);
   if (!users.length) return "This gradient comes from the loss itself.";
   const named = users.map(user => `${kindOf(user)} of ${placeName(pathOf(user))}`).join("; ");
   return users.length < 2 ? `This gradient is what ${named} sends back.`

@@ -39,15 +39,15 @@ const GPT = {
       "contain is cut into pieces."},
     positions: {says: "Attention does not know the order of its tokens. So each position has a row " +
       "in a second table, which is learned, too. The sum is the input of the first layer."},
-    weights: {says: "The softmax makes a share of each score: each row sums to 1. What the " +
-        "causal mask hides gets 0: the words still to come. This mask is all that distinguishes " +
-        "the layer from one of the encoder.",
+    weights: {says: "The softmax makes shares of the scores: a row looks, a column is looked at, " +
+        "and the shares of a row sum to 1. What the causal mask hides gets 0: the words still to " +
+        "come. This mask is all that distinguishes the layer from one of the encoder. {odd}",
       lines: ["{{line gpt_forward: causal_mask(}}",
         "{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
         "{{line softmax_row: *= share}}"]},
     logits: {says: "The last vector of each row is compared with every token. The output layer " +
         "has no matrix of its own: it uses the table of embeddings, E, in the other direction.",
-      formula: "logits = hidden Eᵀ + b", of: "{{link gpt_forward}}",
+      formula: "logits = norm Eᵀ + b", of: "{{link gpt_forward}}",
       lines: ["{{line gpt_forward: return linear_forward}}"]},
     probabilities: {says: "A softmax over the vocabulary: the model's guess at the next word, " +
       "in each row at once. Only the last row is used to continue the text: the likeliest word " +

@@ -195,7 +195,7 @@ function showMaps(heads) {
   const layers = [...new Set(heads.map(({layer}) => layer))];
   const columns = [...new Set(heads.map(({head}) => head))];
   $("maps").replaceChildren(
-    make("caption", {}, "All heads: the stronger its colour, the more a row looks at a column. " +
+    make("caption", {}, "All heads: the stronger its color, the more a row looks at a column. " +
       "Click one to see it large."),
     make("thead", {}, make("tr", {}, make("td"),
       ...columns.map(head => make("th", {scope: "col"}, `head ${head}`)))),

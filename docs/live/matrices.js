@@ -2,16 +2,21 @@
 
 const MOST_COLUMNS = 512;    // of a matrix that are shown
 
-// What a stage's rows and columns stand for.
+// The tokens that a stage's rows belong to; in attention, also those of its columns.
+function tokensOf(name) {
+  const {source, input} = flow.facts, [side] = name.split(".");
+  const queries = source.length && ["encoder", "source"].includes(side) ? source : input;
+  const keys = name.includes("cross_attention") ? source : queries;
+  return {rows: ["k", "v"].includes(kindOf(name)) ? keys : queries, columns: keys};
+}
+
+// What a stage's rows and columns are called. A row that is to say the next word is
+// called by both words.
 function axesOf(name) {
-  const {source, input, expected, target_words: words} = flow.facts, [side] = name.split(".");
-  const queries = source.length && ["encoder", "source"].includes(side) ? source
-    : side === "output" ? input.map((token, i) => `${token} → ${expected[i]}`) : input;
-  const kind = kindOf(name), cross = name.includes("cross_attention");
-  const keys = cross ? source : queries;
-  if (perHead(name) || kind === "mask") return [queries, keys];
-  if (["logits", "probabilities"].includes(kind)) return [queries, words];
-  return [["k", "v"].includes(kind) ? keys : queries, null];
+  const {input, expected, target_words: words} = flow.facts, {rows, columns} = tokensOf(name);
+  const named = rows === input ? input.map((token, i) => `${token} → ${expected[i]}`) : rows;
+  if (perHead(name) || kindOf(name) === "mask") return [named, columns];
+  return [named, ["logits", "probabilities"].includes(kindOf(name)) ? words : null];
 }
 
 // The first row of the chosen head, for a matrix that has rows for each head.
@@ -22,7 +27,34 @@ function tablesOf(name, back) {
   const {value, gradient} = flow.cache.get(name);
   const tables = [sentenceTable(name, value, "value")];
   if (back && gradient) tables.push(sentenceTable(name, gradient, "gradient"));
+  if (back && isMemory(name)) tables.push(partsOfMemory(name));
   return tables;
+}
+
+// What the keys and the values of each decoder layer send back to the memory: for each
+// token, how long that vector is.
+function partsOfMemory(name) {
+  const users = usersOfStage(name);
+  const rows = users.map(user => {
+    const {gradient} = flow.cache.get(user), {value} = flow.cache.get(tensorOf(user) + ".weight");
+    return [`d${kindOf(user)} · ${matrixLetter(user)}ᵀ, layer ${user.split(".")[1]}`,
+      gradient.map(d => Math.hypot(...value.map(w => total(w.map((x, p) => [x, d[p]])))))];
+  });
+  rows.push(["their sum", flow.cache.get(name).gradient.map(row => Math.hypot(...row))]);
+  const most = Math.max(1e-30, ...rows.flatMap(([, lengths]) => lengths));
+  const cell = x => {
+    const td = make("td", {title: String(x)}, short(x));
+    tintBySign(td, x, most);
+    return td;
+  };
+  const label = `the ${users.length} parts`;
+  return make("div", {className: "table", tabIndex: 0, role: "region", ariaLabel: label},
+    make("table", {className: "matrix-table tone-gradient"},
+      make("caption", {}, make("b", {}, label), " and how long each is, for each token: √(Σ x²)"),
+      make("thead", {}, make("tr", {}, make("td"), ...tokensOf(name).rows.map(word =>
+        make("th", {scope: "col"}, word)))),
+      make("tbody", {}, ...rows.map(([part, lengths]) => make("tr", {},
+        make("th", {scope: "row"}, part), ...lengths.map(cell))))));
 }
 
 // The columns in the order in which they stand: of words, those that are expected,
@@ -58,22 +90,27 @@ function sentenceTable(name, matrix, what) {
 // its place.
 function numberTable(name, matrix, {label, note, tone, rows, rowNames, columns, columnNames}) {
   const most = Math.max(1e-30, ...rows.map(i => Math.max(...matrix[i].map(x => Math.abs(x ?? 0)))));
+  const write = tone === "gradient" ? short : writerOf(kindOf(name));
   const table = make("table", {className: "matrix-table tone-" + tone},
     make("caption", {}, make("b", {}, label), " " + note),
     make("thead", {}, make("tr", {}, make("td"), ...columns.map(j =>
       make("th", {scope: "col"}, columnNames ? columnNames[j] : String(j))))),
     make("tbody", {}, ...rows.map((i, m) => make("tr", {},
       make("th", {scope: "row"}, rowNames(i)), ...columns.map((j, n) =>
-        sentenceCell({name, i, j}, matrix[i][j], most, m || n ? -1 : 0))))));
+        sentenceCell({name, i, j}, matrix[i][j], write(matrix[i][j]), most, m || n ? -1 : 0))))));
   table.dataset.name = name;
   table.setAttribute("role", "grid");
   return make("div", {className: "table"}, table);
 }
 
-function sentenceCell(place, x, most, tabIndex) {
+// How a number is written in a cell. A share that is tiny is 0 there.
+const writerOf = kind => kind === "mask" ? String
+  : ["weights", "probabilities"].includes(kind)
+    ? x => x !== null && Math.abs(x) < 0.00095 ? "0" : short(x) : short;
+
+function sentenceCell(place, x, text, most, tabIndex) {
   const {name, i, j} = place, kind = kindOf(name);
-  const cell = make("td", {tabIndex, title: x === null ? "" : String(x)},
-    kind === "mask" ? String(x) : short(x));
+  const cell = make("td", {tabIndex, title: x === null ? "" : String(x)}, text);
   cell.place = place;
   tintBySign(cell, kind === "mask" ? x / 2 : x, most);
   if (flow.edits.has(`${name},${i},${j}`)) cell.classList.add("changed");

@@ -22,48 +22,128 @@ async function showNumber() {
   $("flow-number").hidden = !place;
   $("flow-whence").classList.toggle("chosen", Boolean(place));
   $("flow-slope-says").textContent = "";
-  $("flow-origin").textContent = place ? "" : matchMedia("(pointer: coarse)").matches
-    ? "Touch a number to see what it is made of, to change it, or to check its gradient."
-    : "Click a number, or move to it by Tab and the " +
-    "arrow keys, to see what it is made of, to change it, or to check its gradient.";
+  $("flow-origin").textContent = place ? "" :
+    (matchMedia("(pointer: coarse)").matches ? "Touch a number"
+      : "Click a number, or move to it by Tab and the arrow keys,") +
+    " to see what it is made of, and to change it" +
+    (stepNow().way === "backward" ? "; of a gradient, to check it." : ".");
   if (!place) return;
   const {value, gradient} = await matrixOf(place.name), {name, i, j} = place;
   const text = await originOfNumber(place);
-  const pulled = gradient ? await gradientText(place, gradient[i][j]) : "";
+  const goesBack = Boolean(gradient) && stepNow().way === "backward";
+  const pulled = goesBack ? await gradientText(place, gradient[i][j]) : "";
   if (place !== flow.chosen) return;
-  const row = perHead(name) ? i - firstRow(name) : i;
-  const label = isTensor(name) ? name : MATRIX_NAMES[kindOf(name)] || kindOf(name);
-  $("flow-origin").textContent = `${label}[${row}][${j}] = ${text}`;
+  $("flow-origin").textContent = `${called(name)}${indices(name, i, j)} = ${text}`;
   $("flow-gradient").textContent = pulled;
-  $("flow-check").hidden = !gradient;
+  $("flow-check").hidden = !goesBack;
   $("flow-change-label").hidden = !isChangeable(name);
   if (document.activeElement !== $("flow-change")) $("flow-change").value = value[i][j];
 }
 
-const inBrackets = x => x < 0 ? `(${short(x)})` : short(x);
+// ---------------------------------------------------------------- digits
 
-// x·w + x·w + …: the largest terms are written out.
-function written(terms, MOST = 7) {
-  const sorted = terms.map(([a, b]) => ({text: `${short(a)}·${inBrackets(b)}`,
-    size: Math.abs(a * b)})).sort((a, b) => b.size - a.size);
-  const rest = sorted.length - MOST;
-  return sum(sorted.slice(0, MOST).map(({text}) => text)).replaceAll(" + −", " − ") +
-    (rest > 0 ? ` + … (${rest} smaller terms)` : "");
+// A number of so many significant digits; shorter where that is all of it.
+function inDigits(x, digits) {
+  if (x === null || !Number.isFinite(x)) return "not finite";
+  const text = x.toPrecision(digits), size = Math.abs(x);
+  const shown = Number(text) === x && String(x).length < text.length ? String(x)
+    : size < 1e-4 || size >= 1e6 ? x.toExponential(digits - 1) : text;
+  return shown.replaceAll("-", "−");
 }
 
-// The tensor behind a linear stage.
+const four = x => inDigits(x, 4);
+
+// An expression and its result, which has four digits; the numbers in the expression
+// have as many as it takes to compute it from them. Both functions are given one
+// that rounds a number: `compute` as a number, `write` as text.
+function worked(result, compute, write) {
+  const exactly = digits => four(compute(x => Number(inDigits(x, digits).replaceAll("−", "-"))));
+  const most = 12, digits = upTo(most).find(n => n > 3 && exactly(n) === four(result));
+  const text = write(x => inDigits(x, digits || most)).replaceAll("+ −", "− ");
+  if (text === four(result)) return text;
+  return `${text} = ${four(result)}` + (digits ? "" : " (computed with more digits than are shown)");
+}
+
+const inBrackets = text => text.startsWith("−") ? `(${text})` : text;
+
+const MOST_TERMS = 8;    // that are written out
+
+// x·w + x·w + … + more. Of many products, the largest; the others as one number.
+function written(terms, result, more = []) {
+  const isLong = terms.length > MOST_TERMS;
+  const size = ([a, b]) => Math.abs(a * b);
+  const sorted = isLong ? [...terms].sort((s, t) => size(t) - size(s)) : terms;
+  const shown = sorted.slice(0, MOST_TERMS), rest = sorted.slice(MOST_TERMS);
+  const isProduct = terms.some(([, b]) => b !== 1);
+  const product = ([a, b], write) => b === 1 ? write(a) : `${write(a)}·${inBrackets(write(b))}`;
+  const other = isLong ? total(rest) : 0;
+  return worked(result,
+    round => total(shown.map(term => term.map(round))) + round(other) +
+      more.reduce((sum, x) => sum + round(x), 0),
+    write => [...shown.map(term => product(term, write)),
+      ...isLong ? [`${write(other)} (the other ${rest.length} ${isProduct ? "products" : "terms"})`]
+        : [],
+      ...more.map(write)].join(" + "));
+}
+
+// ---------------------------------------------------------------- names
+
+const isMemory = name => flow.stages.get("decoder.0.cross_attention.k")?.from === name;
+
+// What a stage is called where another one, the user, has to do with it.
+function called(name, user = name) {
+  if (isTensor(name)) return name;
+  const kind = MATRIX_NAMES[kindOf(name)] || kindOf(name), [side] = name.split(".");
+  if (name !== user && kindOf(name) === kindOf(user)) return `previous ${kind}`;
+  if (pathOf(name) === pathOf(user) || flow.model === GPT) return kind;
+  if (isMemory(name) && !user.startsWith("encoder")) return "memory";
+  return `${["source", "encoder"].includes(side) ? "encoder" : "decoder"} ${kind}`;
+}
+
+// A token by its word; of several that are the same, with its number among them.
+function wordAt(tokens, i) {
+  const same = upTo(tokens.length).filter(n => tokens[n] === tokens[i]);
+  return same.length > 1 ? `${tokens[i]} (${same.indexOf(i) + 1})` : tokens[i];
+}
+
+const rowWord = (name, i) => {
+  const {rows} = tokensOf(name);
+  return wordAt(rows, i % rows.length);
+};
+const columnWord = (name, j) => wordAt(tokensOf(name).columns, j);
+
+// Of the output layer, each column belongs to a word.
+const columnName = (name, j) => name.startsWith("output.") ? flow.facts.target_words[j] : j;
+
+// [red][0], [la][red]
+function indices(name, i, j) {
+  if (isTensor(name)) {
+    const words = wordsOfRows(name), column = `[${columnName(name, j)}]`;
+    return ["bias", "gain"].includes(kindOf(name)) ? column : `[${words ? words[i] : i}]${column}`;
+  }
+  const row = `[${rowWord(name, i)}]`, kind = kindOf(name);
+  if (["logits", "probabilities"].includes(kind)) return `${row}[${flow.facts.target_words[j]}]`;
+  if (perHead(name) || kind === "mask") return `${row}[${columnWord(name, j)}]`;
+  return ["mean", "rstd", "loss"].includes(kind) ? row : `${row}[${j}]`;
+}
+
+// The tensor behind a linear stage, and its letter in the formulas.
 const WEIGHTS_OF = {q: "query", k: "key", v: "value", joined: "output", inner: "inner",
   outer: "outer"};
+const LETTER_OF = {q: "q", k: "k", v: "v", joined: "o", inner: "1", outer: "2", logits: ""};
 const tensorOf = name => name === "output.logits" ? "output"
   : `${pathOf(name)}.${WEIGHTS_OF[kindOf(name)]}`;
+const matrixLetter = name => isTied(name) ? "E" : `W${LETTER_OF[kindOf(name)]}`;
 
-async function linearOrigin({name, i, j}) {
+async function linearOrigin({name, i, j}, own) {
   const {from} = flow.stages.get(name), x = (await matrixOf(from)).value[i];
-  const tied = isTied(name);
+  const tied = isTied(name), column = name === "output.logits" ? flow.facts.target_words[j] : j;
   const w = (await matrixOf(tied ? tiedTable() : tensorOf(name) + ".weight")).value;
   const b = (await matrixOf(tensorOf(name) + ".bias")).value[0][j];
-  return `${kindOf(from)}[${i}] · W[:, ${j}] + b[${j}] = ` +
-    `${written(x.map((number, p) => [number, tied ? w[j][p] : w[p][j]]))} + ${short(b)}`;
+  const matrix = `${matrixLetter(name)}[${tied ? column : `:, ${column}`}]`;
+  return `${called(from, name)}[${rowWord(name, i)}] · ${matrix} + ` +
+    `b${LETTER_OF[kindOf(name)]}[${column}] = ` +
+    written(x.map((number, p) => [number, tied ? w[j][p] : w[p][j]]), own, [b]);
 }
 
 // Φ(inner), of which GELU makes inner · Φ(inner).
@@ -72,97 +152,106 @@ async function shareBelow(active, i, j) {
   return x ? (await matrixOf(active)).value[i][j] / x : 0.5;
 }
 
+// By kind: what a number, own, is computed from.
 const ORIGIN_OF = {
-  token: async ({i, j, name}) => {
-    const tokens = name.startsWith("source") ? flow.facts.source : flow.facts.input;
-    return `number ${j} in the row of “${tokens[i]}”`;
-  },
-  embedding: async ({i, j, name}) => {
+  token: async ({i, j, name}, own) => `column ${j} of the row of “${rowWord(name, i)}” = ${four(own)}`,
+  embedding: async ({i, j, name}, own) => {
     const D = sizeIn("d-model"), x = (await matrixOf(beside(name, "token"))).value[i][j];
-    return `√${D} · token embedding[${i}][${j}] = ${short(Math.sqrt(D))}·${inBrackets(x)}`;
+    return `√${D} · token embedding${indices(name, i, j)} = ${written([[Math.sqrt(D), x]], own)}`;
   },
-  encoding: async ({i, j}) => flow.info.positions === "learned" ? `learned, for position ${i}`
-    : `${j % 2 ? "cos" : "sin"}(${i} / 10000^(${j - j % 2}/${sizeIn("d-model")}))`,
-  positions: async ({name, i, j}) => {
+  encoding: async ({i, j}, own) => (flow.info.positions === "learned" ? `learned, for position ${i}`
+    : `${j % 2 ? "cos" : "sin"}(${i} / 10000^(${j - j % 2}/${sizeIn("d-model")}))`) +
+    ` = ${four(own)}`,
+  positions: async ({name, i, j}, own) => {
     const e = (await matrixOf(beside(name, "embedding"))).value[i][j];
-    const p = (await matrixOf(beside(name, "encoding"))).value[i][j];
-    return `embedding[${i}][${j}] + positional encoding[${i}][${j}] = ` +
-      `${short(e)} + ${short(p)}`;
+    const p = (await matrixOf(beside(name, "encoding"))).value[i][j], at = indices(name, i, j);
+    return `embedding${at} + positional encoding${at} = ${written([], own, [e, p])}`;
   },
-  scores: async ({name, i, j}) => {
+  scores: async ({name, i, j}, own) => {
     const q = (await matrixOf(beside(name, "q"))).value, k = (await matrixOf(beside(name, "k"))).value;
-    const T = q.length, h = Math.floor(i / T), K = sizeIn("d-model") / sizeIn("heads");
-    const part = row => row.slice(h * K, h * K + K);
-    const b = part(k[j]);
-    return `q[${i % T}] · k[${j}], head ${h} = ${written(part(q[i % T]).map((x, p) => [x, b[p]]))}`;
+    const h = Math.floor(i / q.length), b = headOf(k[j], h);
+    return `q[${rowWord(name, i)}] · k[${columnWord(name, j)}], head ${h} = ` +
+      written(headOf(q[i % q.length], h).map((x, p) => [x, b[p]]), own);
   },
-  scaled: async ({name, i, j}) => {
+  scaled: async ({name, i, j}, own) => {
     const x = (await matrixOf(beside(name, "scores"))).value[i][j];
-    const K = sizeIn("d-model") / sizeIn("heads");
-    return `scores[${i - firstRow(name)}][${j}] / √${K} = ${short(x)} / ${short(Math.sqrt(K))}`;
+    const K = widthOfHead(), root = Math.sqrt(K);
+    return `scores${indices(name, i, j)} / √${K} = ` +
+      worked(own, round => round(x) / round(root), write => `${write(x)} / ${write(root)}`);
   },
-  mask: async () => "1: this query may see this key; 0: it may not",
-  weights: async ({name, i, j}) => {
+  mask: async (place, own) => `${own}; 1: this query may see this key; 0: it may not`,
+  weights: async ({name, i, j}, own) => {
     const row = (await matrixOf(beside(name, "scaled"))).value[i];
     const mask = (await matrixOf(beside(name, "mask"))).value;
     const seen = mask[i % mask.length];
     if (!seen[j]) return "0: the mask hides this key from this query";
-    return `e^${short(row[j])} / (${sum(row.filter((_, n) => seen[n]).map(x => "e^" + short(x)))})`;
+    const powers = list => list.reduce((sum, x) => sum + Math.exp(x), 0);
+    const visible = row.filter((_, n) => seen[n]), isLong = visible.length > MOST_TERMS;
+    if (isLong) visible.sort((a, b) => b - a);
+    const shown = visible.slice(0, MOST_TERMS), rest = visible.slice(MOST_TERMS);
+    return "e^scaled / (Σ e^scaled, over the row) = " + worked(own,
+      round => Math.exp(round(row[j])) / (powers(shown.map(round)) + round(powers(rest))),
+      write => `e^${write(row[j])} / (${[...shown.map(x => "e^" + write(x)),
+        ...isLong ? [`${write(powers(rest))} (the other ${rest.length})`] : []].join(" + ")})`);
   },
-  out: async ({name, i, j}) => {
+  out: async ({name, i, j}, own) => {
     const w = (await matrixOf(beside(name, "weights"))).value;
     const v = (await matrixOf(beside(name, "v"))).value;
-    const T = flow.stages.get(name).rows, K = sizeIn("d-model") / sizeIn("heads");
-    const h = Math.floor(j / K);
-    return `weights[${i}] of head ${h} · v[:, ${j}] = ` +
-      written(w[h * T + i].map((x, n) => [x, v[n][j]]));
+    const T = flow.stages.get(name).rows, h = Math.floor(j / widthOfHead());
+    return `weights[${rowWord(name, i)}] · v[:, ${j}], head ${h} = ` +
+      written(w[h * T + i].map((x, n) => [x, v[n][j]]), own);
   },
-  residual: async ({name, i, j}) => {
-    const {from, other} = flow.stages.get(name);
+  residual: async ({name, i, j}, own) => {
+    const {from, other} = flow.stages.get(name), at = indices(name, i, j);
     const a = (await matrixOf(other)).value[i][j], b = (await matrixOf(from)).value[i][j];
-    return `what came in + ${kindOf(from)} = ${short(a)} + ${inBrackets(b)}`;
+    return `${called(other, name)}${at} + ${called(from, name)}${at} = ${written([], own, [a, b])}`;
   },
-  mean: async ({name}) => `the mean of a row of ${kindOf(flow.stages.get(name).from)}`,
-  rstd: async ({name}) => `1 / the deviation of a row of ${kindOf(flow.stages.get(name).from)}`,
-  n: async ({name, i, j}) => {
+  mean: async ({name, i}, own) => `the mean of ${called(flow.stages.get(name).from, name)}` +
+    `[${rowWord(name, i)}] = ${four(own)}`,
+  rstd: async ({name, i}, own) => "1 / the deviation of " +
+    `${called(flow.stages.get(name).from, name)}[${rowWord(name, i)}] = ${four(own)}`,
+  n: async ({name, i, j}, own) => {
     const {from} = flow.stages.get(name);
     const [x, mean, rstd] = [(await matrixOf(from)).value[i][j],
       (await matrixOf(beside(name, "mean"))).value[i][0],
       (await matrixOf(beside(name, "rstd"))).value[i][0]];
-    return `(x − mean) · rstd = (${short(x)} − ${inBrackets(mean)}) · ${short(rstd)}`;
+    return `(${called(from, name)}${indices(name, i, j)} − mean) · rstd = ` +
+      worked(own, round => (round(x) - round(mean)) * round(rstd),
+        write => `(${write(x)} − ${inBrackets(write(mean))})·${write(rstd)}`);
   },
-  norm: async ({name, i, j}) => {
+  norm: async ({name, i, j}, own) => {
     const path = pathOf(name), tensor = path.includes(".") ? `${path}_norm` : `${path}.norm`;
     const n = (await matrixOf(beside(name, "n"))).value[i][j];
     const gain = (await matrixOf(tensor + ".gain")).value[0][j];
     const bias = (await matrixOf(tensor + ".bias")).value[0][j];
-    return `n · gain + bias = ${short(n)}·${inBrackets(gain)} + ${inBrackets(bias)}`;
+    return `n${indices(name, i, j)} · gain[${j}] + bias[${j}] = ${written([[n, gain]], own, [bias])}`;
   },
-  active: async ({name, i, j}) => {
-    const x = (await matrixOf(beside(name, "inner"))).value[i][j];
+  active: async ({name, i, j}, own) => {
+    const x = (await matrixOf(beside(name, "inner"))).value[i][j], inner = `inner${indices(name, i, j)}`;
     if (flow.info.activation === "gelu")
-      return `inner[${i}][${j}] · Φ(inner[${i}][${j}]), Φ(x) being the share of a normal ` +
-        `distribution below x: ${short(x)}·${short(await shareBelow(name, i, j))}`;
-    return `relu(inner[${i}][${j}]) = relu(${short(x)})`;
+      return `${inner} · Φ(${inner}), Φ(x) being the share of a normal ` +
+        `distribution below x: ${written([[x, await shareBelow(name, i, j)]], own)}`;
+    return `max(0, ${inner}) = max(0, ${four(x)}) = ${four(own)}`;
   },
-  probabilities: async ({i, j}) => {
+  probabilities: async ({i, j}, own) => {
     const z = (await matrixOf("output.logits")).value[i];
-    return `e^${short(z[j])} / Σ e^logits, the probability of “${flow.facts.target_words[j]}”`;
+    const sum = z.reduce((all, x) => all + Math.exp(x), 0);
+    return "e^logit / (Σ e^logit, over all words) = " + worked(own,
+      round => Math.exp(round(z[j])) / round(sum), write => `e^${write(z[j])} / ${write(sum)}`);
   },
-  loss: async ({i}) => {
+  loss: async ({i}, own) => {
     const p = (await matrixOf("output.probabilities")).value[i];
     const n = flow.facts.target_words.indexOf(flow.facts.expected[i]);
-    return `−ln p(“${flow.facts.expected[i]}”) = −ln ${exact(p[n])}`;
+    return `−ln p(“${flow.facts.expected[i]}”) = ` +
+      worked(own, round => -Math.log(round(p[n])), write => `−ln ${write(p[n])}`);
   },
 };
 
 async function originOfNumber(place) {
   const {value} = await matrixOf(place.name), x = value[place.i][place.j];
-  if (flow.edits.has(`${place.name},${place.i},${place.j}`)) return `${short(x)}, which you have typed`;
-  if (isTensor(place.name)) return `${short(x)}, a parameter: it has been found by training`;
-  const text = await (ORIGIN_OF[kindOf(place.name)] || linearOrigin)(place);
-  if (text.startsWith("0: ")) return text;
-  return kindOf(place.name) === "mask" ? `${x}; ${text}` : `${text.replaceAll("+ −", "− ")} = ${short(x)}`;
+  if (flow.edits.has(`${place.name},${place.i},${place.j}`)) return `${four(x)}, which you have typed`;
+  if (isTensor(place.name)) return `${four(x)}, a parameter: it has been found by training`;
+  return (ORIGIN_OF[kindOf(place.name)] || linearOrigin)(place, x);
 }
 
 // The finite difference of the loss, computed now.
@@ -196,7 +285,8 @@ function showAdam() {
   $("flow-says").textContent = "Every parameter has a gradient now. Adam takes a step against it. " +
     "Choose one of the parameters, check its gradient, and let only this one try its first step; " +
     "then it is put back.";
-  $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε), at first m̂ = m/0.1 and v̂ = v/0.02";
+  $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε); in step 1, " +
+    "m̂ = m / (1 − β₁) = m / 0.1 and v̂ = v / (1 − β₂) = v / 0.02; ε = 10⁻⁹";
   $("flow-lines").replaceChildren(make("code", {}, "{{line adam_step: p[i] -= step}}"));
   showLink("{{link adam_step}}");
   $("flow-users").textContent = "";
@@ -242,6 +332,12 @@ async function showParameter() {
   return known;
 }
 
+// Two numbers, with as many decimals as show their difference.
+function apart(a, b) {
+  const decimals = a === b ? 6 : Math.max(4, 2 - Math.floor(Math.log10(Math.abs(a - b))));
+  return [a, b].map(x => x.toFixed(Math.min(decimals, 20)).replace("-", "−"));
+}
+
 async function takeStep() {
   const {name, i, j} = parameterNow(), found = await flow.engine.call("flow_adam", name, i, j);
   const {value, gradient} = await matrixOf(name);
@@ -249,9 +345,11 @@ async function takeStep() {
     $("flow-adam").textContent = "The numbers are not finite: there is no step.";
     return;
   }
-  $("flow-adam").textContent = `Gradient ${exact(gradient[i][j])}; m = 0.1 · gradient = ` +
-    `${exact(found.m)}, v = 0.02 · gradient² = ${exact(found.v)}; at the peak rate ` +
-    `${exact(found.rate)} the parameter goes from ${exact(value[i][j])} to ${exact(found.after)}. ` +
+  const [before, after] = apart(value[i][j], found.after);
+  $("flow-adam").textContent = `Gradient ${four(gradient[i][j])}; ` +
+    `m = (1 − β₁) · gradient = 0.1 · gradient = ${four(found.m)}, ` +
+    `v = (1 − β₂) · gradient² = 0.02 · gradient² = ${four(found.v)}; at the peak rate ` +
+    `${four(found.rate)} the parameter goes from ${before} to ${after}. ` +
     `Then the loss is ${found.loss.toPrecision(8)} instead of ` +
     `${flow.computed.loss.toPrecision(8)}. ` +
     (gradient[i][j] === 0 ? "Without a gradient there is no step."

@@ -21,50 +21,61 @@ const STAGES = {
     lines: ["{{line embedding_forward: row(positions, i % T)[j]}}"],
     back: "The gradient of the first layer's input is the sum of what its query, key, value and " +
       "residual connection send back.",
-    backFormula: "dinput = dq Wqᵀ + dk Wkᵀ + dv Wvᵀ + dresidual", backOf: "{{link linear_backward}}",
-    backLines: ["{{line linear_backward: matmul_add(dx, dy}}",
-      "{{line residual_leave_backward: add(dx, dy)}}"],
+    isSum: true, backOf: "{{link linear_backward}}",
     pre: {back: "The gradient of the first layer's input is the sum of what its norm and its " +
         "residual connection send back.",
-      backFormula: "dinput = what the norm sends back + dresidual",
-      backOf: "{{link residual_leave_backward}}",
-      backLines: ["{{line norm_backward: to[j] += rstd}}",
-        "{{line residual_leave_backward: add(dx, dy)}}"]}},
+      backOf: "{{link residual_leave_backward}}"}},
   k: {tone: "key", title: "keys",
-    says: "Each token that may be looked at says what it offers: its key, for all heads side by " +
-      "side.",
-    cross: {says: "Here the decoder looks at the source: keys and values are made of the " +
-      "encoder's last output, the memory, and queries of the decoder's own rows."},
-    formula: "k = y Wk + bk, y: what is looked at",
+    says: "Attention lets each token gather what it needs from the others: its query is compared " +
+      "with every key, and of the values it takes most where the key fits best. In " +
+      "self-attention, what looks and what is looked at are the same rows. A key says what a " +
+      "token offers. {heads}",
+    cross: {says: "Cross-attention is how the translation reads the source. Queries come from " +
+        "the decoder's own rows; keys and values come from the memory, the encoder's last " +
+        "output. A key says what a token of the source offers. {heads}",
+      formula: "k = memory Wk + bk"},
+    formula: "k = x Wk + bk, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->k = linear_forward}}"],
     back: "A key learns from every query that looked at it.",
     backFormula: "dk = dscoresᵀ q", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.k}}"]},
   v: {tone: "value", title: "values",
-    says: "And it says what it hands over to whoever looks: its value.",
-    formula: "v = y Wv + bv",
+    says: "A value is what a token hands over to whoever looks at it. In self-attention it is " +
+      "made of the same row as the token's key and query.",
+    cross: {says: "A value is what a token of the source hands over to whoever looks at it. " +
+        "Like the key it comes from the memory, while the query comes from the decoder.",
+      formula: "v = memory Wv + bv"},
+    formula: "v = x Wv + bv, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->v = linear_forward}}"],
     back: "A value learns from each result that it went into, by the weight it had there.",
     backFormula: "dv = weightsᵀ dout", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.v}}"]},
   q: {tone: "query", title: "queries",
-    says: "Each token that looks says what it needs: its query.",
-    formula: "q = x Wq + bq, x: what looks",
+    says: "A query says what a token is looking for. In self-attention each token looks, and it " +
+      "looks at the same rows, itself among them: query, key and value come from one row.",
+    cross: {says: "A query says what a row of the decoder is looking for in the source. It is " +
+        "made of the decoder's own row, while keys and values come from the memory.",
+      formula: "q = x Wq + bq, x: the decoder's row"},
+    formula: "q = x Wq + bq, x: what came in",
     of: "{{link attend}}", lines: ["{{line attend: s->q = linear_forward}}"],
-    back: "A query learns towards the keys that would have served better.",
+    back: "A query learns toward the keys that would have served better.",
     backFormula: "dq = dscores k", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.q}}"]},
   scores: {tone: "weight", title: "scores: how well do they fit?",
-    says: "Every query is multiplied with every key: the more they agree, the higher the score.",
+    says: "In each head, every query is multiplied with every key: the more they agree, the " +
+      "higher the score. A row looks, a column is looked at; here both are the same tokens.",
+    cross: {says: "In each head, every query is multiplied with every key: the more they agree, " +
+      "the higher the score. A row is a token of the decoder, which looks; a column is a token " +
+      "of the source, which is looked at, and whose key comes from the memory."},
     formula: "scores = q kᵀ", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.q, transposed(a.k)}}"],
     back: "The scale stands before the gradient as it stood before the score.",
     backFormula: "dscores = dscaled / √K", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: scale_by(}}"]},
   scaled: {tone: "weight", title: "scores, scaled",
-    says: "Sums of K products, K being the width of a head, grow with K; divided by √K they " +
-      "stay where the softmax can still choose.",
-    formula: "scaled = scores / √K", of: "{{link attention_forward}}",
+    says: "A score is a sum of K = {K} products, one for each column of the head, and with more " +
+      "products it would be larger. Divided by √K it stays where the softmax can still choose.",
+    formula: "scaled = scores / √K, here √{K} = {root}", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: scale_by(}}"],
     back: "Weights sum to 1, so a score can only win what others lose: each row of this " +
       "gradient sums to 0.",
@@ -73,8 +84,12 @@ const STAGES = {
     backLines: ["{{line attention_backward: softmax_backward(}}",
       "{{line softmax_backward: (d[j] - common)}}"]},
   weights: {tone: "weight", title: "weights: where it looks", shows: ["mask"],
-    says: "The softmax makes a share of each score: each row sums to 1. What the mask hides " +
-      "gets 0: in the decoder's self-attention, the words still to come.",
+    says: "The softmax makes shares of the scores: a row looks, a column is looked at, and the " +
+      "shares of a row sum to 1. What the mask hides gets 0: in the decoder's self-attention, " +
+      "the words still to come. {odd}",
+    cross: {says: "The softmax makes shares of the scores. A row is a token of the decoder, which " +
+      "looks; a column is a token of the source, which is looked at. The shares of a row sum to " +
+      "1. {odd}"},
     formula: "weights = softmax(scaled), over what is visible", of: "{{link softmax_row}}",
     lines: ["{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
       "{{line softmax_row: *= share}}"],
@@ -103,36 +118,33 @@ const STAGES = {
     lines: ["{{line residual_leave: add(y, x)}}"],
     back: "Shifting or stretching a whole row does not change n, so these two parts of the " +
       "gradient are taken out: its mean, and its part along n.",
-    backFormula: "dresidual = (dn − mean(dn) − n · mean(dn · n)) / deviation",
+    backFormula: "dresidual = (dn − mean(dn) − n · mean(dn · n)) · rstd",
     backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: to[j] += rstd}}"],
     pre: {back: "This sum goes into the next norm and, unless it is the last, into the next " +
         "residual connection, which sends its gradient back unchanged. So a gradient reaches the " +
         "first layer, however many layers there are.",
-      backFormula: "dresidual = what the next norm sends back + dresidual of the next",
-      backLines: ["{{line norm_backward: to[j] += rstd}}",
-        "{{line residual_leave_backward: add(dx, dy)}}"]}},
+      isSum: true}},
   n: {tone: "value", title: "the norm: mean and deviation taken out", shows: ["mean", "rstd"],
     says: "Each row gets the mean 0 and the deviation 1: rstd is 1 / deviation.",
     formula: "n = (row − its mean) · rstd", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: real mean}}", "{{line norm_forward: real rstd}}"],
     back: "n was multiplied by the gain, so its gradient is, too.",
-    backFormula: "dn = dy · gain", backOf: "{{link norm_backward}}",
+    backFormula: "dn = dnorm · gain", backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: real dn_mean}}"]},
   norm: {tone: "value", title: "the norm: gain and bias",
-    says: "Each number has a gain and a bias of its own, which are learned. This is what the " +
+    says: "Each column has a gain and a bias of its own, which are learned. This is what the " +
       "sub-layer hands on.",
-    formula: "y = n · gain + bias", of: "{{link norm_forward}}",
+    formula: "norm = n · gain + bias", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: y[j] = y[j] * rstd}}"],
-    back: "A gradient is the sum of what all send back that have used this row.",
-    backFormula: "dy = the sum over all that used y", backOf: "{{link linear_backward}}",
-    backLines: ["{{line linear_backward: matmul_add(dx, dy}}",
-      "{{line residual_leave_backward: add(dx, dy)}}"],
-    pre: {says: "Each number has a gain and a bias of its own, which are learned. This is what " +
-        "the next linear layers work with.",
-      backFormula: "dy = the sum of d Wᵀ over the linear layers that used y",
-      backLines: ["{{line linear_backward: matmul_add(dx, dy}}"]}},
-  inner: {tone: "value", title: "feed-forward: widen",
+    back: "The gradient of a row is the sum of what every stage sends back that has used the row.",
+    isSum: true, backOf: "{{link linear_backward}}",
+    pre: {says: "Each column has a gain and a bias of its own, which are learned. This is what " +
+      "the next linear layers work with."},
+    memory: {back: "The memory is the encoder's last output, which the cross-attention of every " +
+      "decoder layer looks at. Each of the {layers} layers makes keys and values of it, so its " +
+      "gradient has {parts} parts."}},
+  inner: {tone: "value", title: "widen",
     says: "Each token by itself: its vector is multiplied into a wider one, of d_ff numbers.",
     formula: "inner = x W1 + b1, x: what came in",
     of: "{{link ffn_forward}}", lines: ["{{line ffn_forward: s->inner = linear_forward}}"],
@@ -144,7 +156,7 @@ const STAGES = {
       backFormula: "dinner = dactive · gelu'(inner)",
       backLines: ["{{line ffn_backward: activation_backward(}}",
         "{{line activation_backward: d[j] *=}}"]}},
-  active: {tone: "value", title: "feed-forward: bend",
+  active: {tone: "value", title: "bend",
     says: "Whatever is negative becomes 0. Without this bend two layers would be no more than one.",
     formula: "active = max(0, inner)", of: "{{link activation_forward}}",
     lines: ["{{line activation_forward: ? from[j] : 0}}"],
@@ -155,7 +167,7 @@ const STAGES = {
         "no more than one.",
       formula: "active = gelu(inner)",
       lines: ["{{line activation_forward: normal_below(}}"]}},
-  outer: {tone: "value", title: "feed-forward: narrow",
+  outer: {tone: "value", title: "narrow",
     says: "And back to the width of the model.",
     formula: "outer = active W2 + b2",
     of: "{{link ffn_forward}}", lines: ["{{line ffn_forward: return linear_forward}}"],
@@ -164,11 +176,14 @@ const STAGES = {
     backLines: ["{{line residual_leave_backward: add(dx, dy)}}"]},
   logits: {tone: "weight", title: "logits: a number for every word",
     says: "The last vector of each row is compared with every word of the other language.",
-    formula: "logits = hidden W + b",
+    formula: "logits = norm W + b",
     of: "{{link decode}}", lines: ["{{line decode: return linear_forward}}"],
     back: "Here the way back begins. What was too likely is pushed down, the right word is " +
-      "pushed up: probability minus 1 for the right word, probability for all others.",
-    backFormula: "dlogits = (probabilities − right) / T; right: 1 for the right word; T: tokens", backOf: "{{link loss_backward}}",
+      "pushed up: probability minus 1 for the right word, probability for all others. In the " +
+      "code, share is 1 / T; even and smoothing belong to label smoothing and are 0 here.{little}",
+    backFormula: "dlogits = (probabilities − right) / T; right: 1 for the right word, else 0; " +
+      "T: tokens",
+    backOf: "{{link loss_backward}}",
     backLines: ["{{line loss_backward: d[j] = (exponential}}",
       "{{line loss_backward: d[expected[i]] -=}}"]},
   probabilities: {tone: "weight", title: "probabilities: the next word",
@@ -178,9 +193,64 @@ const STAGES = {
     lines: ["{{line sum_exponentials: exponential(}}"]},
   loss: {tone: "weight", title: "the loss: how surprised is it?",
     says: "The negative logarithm of the probability that it gave to the right next word. " +
-      "The loss of the sentence is the mean of these. Where it is nearly 0 there is little to " +
-      "learn, and all gradients are tiny: press “Expect another word”, above, and it has " +
-      "something to learn.",
-    formula: "loss = −ln p[right] = lse − logits[right]", of: "{{link loss_forward}}",
+      "The loss of the sentence is the mean of these.{little}",
+    formula: "loss = −ln p[right] = lse − logits[right], where lse = ln Σ e^logits, over all words",
+    of: "{{link loss_forward}}",
     lines: ["{{line loss_forward: each[i].cross_entropy}}"]},
 };
+
+// What the texts say of the model at hand: {K}, {heads}, …
+const FACTS = {
+  K: () => widthOfHead(),
+  root: () => four(Math.sqrt(widthOfHead())),
+  heads: () => {
+    const H = sizeIn("heads"), K = widthOfHead();
+    return H < 2 ? "The layer has one head, to which all columns belong." : `The layer does all ` +
+      `this ${H} times side by side, each time in ${K} columns of its own. Such a part is a head: ` +
+      `columns 0–${K - 1} are head 0, ${K}–${2 * K - 1} head 1` + (H > 2 ? ", and so on." : ".");
+  },
+  odd: () => "One head's weights need not make sense to us: a share of 1.00 in an odd place is " +
+    "no fault.",
+  layers: () => sizeIn("layers"),
+  parts: () => 2 * sizeIn("layers"),
+  little: () => flow.computed.loss > 0.1 ? "" : " Now the loss is nearly 0: there is little to " +
+    "learn, and all gradients are tiny. Press “Expect another word”, above, and there is " +
+    "something to learn.",
+};
+
+const withFacts = text => text.replace(/\{(\w+)\}/g, (_, fact) => FACTS[fact]());
+
+// What a stage is, with the model's own activation.
+function aboutStage(name) {
+  const about = STAGES[kindOf(name)];
+  const other = isMemory(name) && about.memory
+    || flow.info.activation === "gelu" && about.gelu
+    || flow.info.norm === "pre" && about.pre
+    || name.includes("cross_attention") && about.cross
+    || name.startsWith("target.") && about.target;
+  const all = {...about, ...other, ...flow.model.stages[kindOf(name)]};
+  if (all.isSum) Object.assign(all, sentBack(name));
+  for (const text of ["says", "formula", "back"]) if (all[text]) all[text] = withFacts(all[text]);
+  return all;
+}
+
+// By what a stage was used for: the line that brings its gradient back.
+const SENT_BACK = {
+  linear: "{{line linear_backward: matmul_add(dx, dy}}",
+  residual: "{{line residual_leave_backward: add(dx, dy)}}",
+  n: "{{line norm_backward: to[j] += rstd}}",
+};
+
+// The gradient of what several have used: the sum of what they send back.
+function sentBack(name) {
+  const users = usersOfStage(name);
+  const kinds = users.map(user => keyIn(SENT_BACK, kindOf(user)) ? kindOf(user) : "linear");
+  const part = (user, kind) => kind === "residual" ? gradientOfResidual(name)
+    : kind === "n" ? "what the norm sends back"
+      : `d${kindOf(user)} · ${matrixLetter(user)}${isTied(user) ? "" : "ᵀ"}` +
+        (isMemory(name) ? ` (layer ${user.split(".")[1]})` : "");
+  return {backFormula: `d${called(name)} = ` +
+      users.map((user, n) => part(user, kinds[n])).join(" + "),
+    backLines: Object.keys(SENT_BACK).filter(kind => kinds.includes(kind))
+      .map(kind => SENT_BACK[kind])};
+}

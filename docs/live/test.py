@@ -793,8 +793,8 @@ def test_flow(browser):
         "translation, the loss is 0.00"),
           "One sentence opens with the book's sentence", live.text("#flow-loss"))
     goes_all_steps(live, "a translator")
-    quotes = set(live.run(ABOUT + """.flatMap(
-        about => [...about.lines || [], ...about.backLines || []])"""))
+    quotes = set(live.run("[...Object.values(SENT_BACK), ..." + ABOUT + """.flatMap(
+        about => [...about.lines || [], ...about.backLines || []])]"""))
     lines = {line.split("//")[0].strip() for file in ("transformer.c", "notebook/gpt.h")
              for line in (build.ROOT / file).read_text(encoding="utf-8").split("\n")}
     claim(len(quotes) > 30 and quotes <= lines,
@@ -806,8 +806,8 @@ def test_flow(browser):
 
 # All that the page tells about stages, also of those that are told in another way.
 ABOUT = """[...Object.values(STAGES), ...Object.values(GPT.stages),
-    ...Object.values(STAGES).flatMap(({gelu, pre, cross, target}) =>
-      [gelu, pre, cross, target].filter(Boolean))]"""
+    ...Object.values(STAGES).flatMap(({gelu, pre, cross, target, memory}) =>
+      [gelu, pre, cross, target, memory].filter(Boolean))]"""
 
 
 def goes_all_steps(live, whose):
@@ -1066,6 +1066,131 @@ def agrees(live, said, whose):
           [pair for pair in chosen if not pair[1]["agree"]])
 
 
+# Of every step, what is written of a number in the middle of each of its tables:
+# [value or gradient, text], …
+WRITTEN = """(async () => {
+    const found = [];
+    for (const [n, {way, name}] of flow.steps.entries()) {
+      if (way === "adam") continue;
+      await goToStep(n);
+      for (const shown of [...shownWith(name), ...way === "backward" ? parametersOf(name) : []]) {
+        const {value, gradient} = await matrixOf(shown);
+        const {rows, columns} = gradient ? largest(gradient) : {rows: [value.length - 1], columns: [0]};
+        const place = {name: shown, i: rows[rows.length >> 1], j: columns[columns.length >> 1]};
+        found.push([value[place.i][place.j], await originOfNumber(place)]);
+        if (way === "backward" && gradient)
+          found.push([gradient[place.i][place.j], await gradientText(place, gradient[place.i][place.j])]);
+      }
+    }
+    return found; })()"""
+
+
+def worked_out(text):
+    """The expression in numbers before the result, as Python has it, and the result."""
+    text = re.sub(r" \((the other|computed).*?\)", "", text).replace("−", "-")
+    *_, expression, result = ("", "", *text.split(" = "))
+    for sign, python in (("e^", "E**"), ("·", "*"), ("-ln ", "-log "), ("log ", "log(")):
+        expression = expression.replace(sign, python)
+    expression += ")" * (expression.count("(") - expression.count(")"))
+    return expression, result
+
+
+NUMBERS = re.compile(r"(?:[\d.+\-*/() ,]|e[+-]?\d|E\*\*|log|max)+")
+
+
+def sums_hold(live, whose):
+    """What is written out can be computed from the numbers that are shown."""
+    found, held, wrong, more = live.run(WRITTEN), 0, [], 0
+    for own, text in found:
+        expression, result = worked_out(text)
+        if "computed with more digits" in text:
+            more += 1
+            continue
+        if not NUMBERS.fullmatch(expression):
+            continue
+        shown, held = float(result), held + 1
+        value = eval(expression, {"E": math.e, "log": math.log, "max": max})
+        unit = 10.0 ** (math.floor(math.log10(abs(own))) - 3) if own else 1e-300
+        if max(abs(value - shown), abs(own - shown)) > 0.501 * unit:
+            wrong.append((text, value, own))
+    claim(held > len(found) / 2 and not wrong and more < len(found) / 20,
+          f"{whose}: {held} sums give the result that is shown, all four digits of it, "
+          "computed from the numbers that are shown", (len(found), held, more, wrong[:4]))
+
+
+def test_written_out(browser):
+    """What a number is made of, by names and in numbers."""
+    live = sentence(browser, "#target=" + OTHER.replace(" ", "+"))
+    sums_hold(live, "the page's model")
+    path = "decoder.0.cross_attention."
+    for kind, i, text in (("q", 1, "decoder norm[la] · Wq[:, 0] + bq[0] = "),
+                          ("k", 1, "memory[red] · Wk[:, 0] + bk[0] = "),
+                          ("out", 1, "weights[la] · v[:, 0], head 0 = "),
+                          ("joined", 1, "out[la] · Wo[:, 0] + bo[0] = ")):
+        found = live.run(f"originOfNumber({{name: '{path}{kind}', i: {i}, j: 0}})")
+        claim(found.startswith(text), f"{kind} says what it is made of, and of whose rows", found)
+    terms = live.run(f"""(async () => {{
+        const text = await originOfNumber({{name: '{path}out', i: 1, j: 0}});
+        const weights = (await matrixOf('{path}weights')).value[1];
+        return [text.split(' = ')[1].split(' + ').map(term => Number(
+          term.split('·')[0].replace('−', '-')).toPrecision(2)), weights.map(w => w.toPrecision(2))]; }})()""")
+    claim(terms[0] == terms[1], "a few terms stand in the order of the words", terms)
+    for kind, parts in (("residual", ["(dn[la][3] − mean(dn[la]) − n[la][3] · "
+                                      "mean(dn[la] · n[la])) · rstd[la] = ("]),
+                        ("scaled", ["weights[la][car] · (dweights[la][car] − "
+                                    "Σ weights[la] · dweights[la]) = "])):
+        found = live.run(f"""(async (place) => gradientText(place,
+            (await matrixOf(place.name)).gradient[1][{3 if kind == "residual" else 2}]))
+            ({{name: '{path}{kind}', i: 1, j: {3 if kind == "residual" else 2}}})""")
+        claim(all(part in found for part in parts),
+              f"the way back through {kind} is written out, each number by its name", found)
+    go_to(live, "forward", path + "q")
+    live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
+    live.until("!document.querySelector('#flow-number').hidden", 10)
+    claim(live.text("#flow-gradient") == "", "on the way forward there is no gradient yet",
+          live.text("#flow-gradient"))
+    test_parts_of_memory(live)
+    test_zeros(live)
+
+
+def test_parts_of_memory(live):
+    """How long the vectors are that keys and values send back to the memory."""
+    name = "encoder.1.feed_forward.norm"
+    go_to(live, "backward", name)
+    live.until("document.querySelector('#flow-matrices [role=region]')", 10)
+    shown = live.run("""[...document.querySelectorAll('#flow-matrices [role=region] tbody tr')]
+        .map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.title)))""")
+    parts = live.run(f"""Promise.all(upTo(64).map(j => pullsOn({{name: '{name}', i: 1, j}})))
+        .then(all => upTo(4).map(n => Math.hypot(...all.map(pulls => total(pulls[n].terms)))))""")
+    claim(len(shown) == 5 and all(near(row[1], part, 1e-9) for row, part in zip(shown, parts))
+          and live.text("#flow-formula") == "dnorm = dk · Wkᵀ (layer 0) + dv · Wvᵀ (layer 0) + "
+          "dk · Wkᵀ (layer 1) + dv · Wvᵀ (layer 1)",
+          "the memory's gradient has four parts, and each shows how long it is",
+          (live.text("#flow-formula"), shown, parts))
+
+
+def test_zeros(live):
+    """What is 0 in all but name is shown as 0."""
+    go_to(live, "forward", "decoder.1.cross_attention.weights")
+    live.until("stepNow().name.endsWith('weights')", 10)
+    cells = live.run("[...document.querySelectorAll('#flow-matrices [data-name$=weights] td')]"
+                     ".filter(cell => cell.place).map(cell => [cell.textContent, cell.title])")
+    claim(any(text == "0" and 0 < float(x) < 1e-4 for text, x in cells)
+          and not any("e" in text for text, _ in cells), "a tiny weight is 0 in its cell", cells[:9])
+    bias = "decoder.1.cross_attention.key.bias"
+    said = live.run(f"matrixOf('{bias}').then(m => gradientText({{name: '{bias}', i: 0, j: 0}}, "
+                    "m.gradient[0][0]))")
+    claim(said.startswith("Its gradient is 0"), "the gradient of a key's bias is 0", said)
+    shown = live.run("""(async () => {
+        const wrong = [];
+        for (const [name] of flow.facts.tensors) {
+          const {gradient} = await matrixOf(name), {rows} = largest(gradient);
+          if (rows.some(i => gradient[i].every(x => x === 0))) wrong.push(name);
+        }
+        return wrong; })()""")
+    claim(not shown, "among the largest gradients no row is 0", shown)
+
+
 def test_flow_single(browser):
     """A page in which another program has taken the place of its own."""
     single = WORK / "single.html"
@@ -1130,6 +1255,8 @@ def test_flow_changes(browser):
     live.until("document.querySelector('#flow-adam').textContent", 10)
     claim(float(re.search(r"the loss is ([\d.]+\d)", live.text("#flow-adam"))[1]) < first,
           "after Adam's step for one parameter the loss is lower", live.text("#flow-adam"))
+    before, after = re.search(r"from (\S+) to (\S+)\. ", live.text("#flow-adam")).groups()
+    claim(before != after, "and that the parameter has moved can be seen", (before, after))
     strange = sentence(browser, "#target=" + OTHER.replace(" ", "+")
                        + "&stage=constructor&way=toString&changes=" + "y" * 99
                        + ".q,0,0,1;constructor,0,0,1;output.loss,0,0,1;output.bias,0,0,")
@@ -1226,6 +1353,7 @@ def test_learns(browser):
     live.until("flow.facts.tensors.some(([name]) => name === 'source_positions.weight')"
                " && flow.stages.has('encoder.norm')", 20)
     reaches_all(live, "a pre-norm model that is tied, with learned positions")
+    sums_hold(live, "such a model")
 
 
 # ---------------------------------------------------------------- the GPT
@@ -1286,6 +1414,7 @@ def test_gpt_numbers(browser):
           said[-1])
     live = gpt(browser, "&target=fast")
     agrees(live, said, "the GPT")
+    sums_hold(live, "the GPT")
     native_loss = json.loads(said[1])["loss"]
     claim(near(live.run("flow.computed.loss"), native_loss),
           "the loss is that of the native program", native_loss)
@@ -1552,6 +1681,7 @@ def test_for_everybody(browser):
     for state in ("", "#stage=source.positions", "#way=adam",
                   f"#way=backward&stage=decoder.1.cross_attention.q&{target}",
                   f"#way=backward&stage=output.logits&{target}", "#stage=output.loss&panel",
+                  f"#way=backward&stage=encoder.1.feed_forward.norm&{target}",
                   "#beside=mask&step=20", "#tab=look", "#tab=head",
                   "#model=gpt&temperature=1", "#model=gpt&stage=encoder.0.self_attention.weights",
                   f"#model=gpt&way=backward&stage=output.logits"):
@@ -1641,6 +1771,7 @@ def main():
         test_head(browser)
         test_flow(browser)
         test_flow_numbers(browser)
+        test_written_out(browser)
         test_flow_single(browser)
         for test in (test_boxes, test_positions_row, test_learns, test_signs, test_gpt,
                      test_gpt_numbers, test_gpt_writes, test_gpt_changes, test_gpt_keys):
