@@ -3,7 +3,7 @@
 
 const MOST_SHOWN = 24;    // rows, and columns, of a matrix that are shown
 
-// The matrices in order: their colour, what their rows and columns stand for,
+// The matrices in order: their color, what their rows and columns stand for,
 // the formula, and the lines of transformer.c that compute them.
 const MATRICES = {
   q: {part: "forward", tone: "query", axes: ["query", "number"], given: true,

@@ -217,7 +217,7 @@ function smallMap({layer, head}) {
 
 const percent = share => `${(100 * share).toFixed(1)}%`;
 
-// Gives a cell a share of its colour.
+// Gives a cell a share of its color.
 function tint(cell, share) {
   cell.style.background = `color-mix(in srgb, var(--tint) ${percent(share)}, transparent)`;
 }
@@ -228,7 +228,7 @@ function tintBySign(cell, x, most) {
   tint(cell, 0.45 * (Math.abs(x ?? 0) / most) ** 0.7);
 }
 
-// A cell of a heat map: its colour says what its number says.
+// A cell of a heat map: its color says what its number says.
 function weightCell(weight, isHidden = false) {
   const cell = make("td", {className: isHidden ? "masked" : "weight",
     title: isHidden ? "hidden by the causal mask" : String(weight)});
@@ -298,7 +298,7 @@ function showWord() {
 
 // ---------------------------------------------------------------- to download
 
-// Saves a drawing, with the colours that it has in the page.
+// Saves a drawing, with the colors that it has in the page.
 function savePicture(svg, name) {
   const copy = svg.cloneNode(true), inPage = svg.isConnected;
   if (!inPage) document.body.append(svg);
