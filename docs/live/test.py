@@ -1100,22 +1100,19 @@ NUMBERS = re.compile(r"(?:[\d.+\-*/() ,]|e[+-]?\d|E\*\*|log|max)+")
 
 def sums_hold(live, whose):
     """What is written out can be computed from the numbers that are shown."""
-    found, held, wrong, more = live.run(WRITTEN), 0, [], 0
+    found, held, wrong = live.run(WRITTEN), 0, []
     for own, text in found:
         expression, result = worked_out(text)
-        if "computed with more digits" in text:
-            more += 1
-            continue
-        if not NUMBERS.fullmatch(expression):
-            continue
+        if not NUMBERS.fullmatch(expression) or "−ln" in text and "more digits" in text:
+            continue    # no number, or a probability too near 1 for the page's nine digits
         shown, held = float(result), held + 1
         value = eval(expression, {"E": math.e, "log": math.log, "max": max})
         unit = 10.0 ** (math.floor(math.log10(abs(own))) - 3) if own else 1e-300
         if max(abs(value - shown), abs(own - shown)) > 0.501 * unit:
             wrong.append((text, value, own))
-    claim(held > len(found) / 2 and not wrong and more < len(found) / 20,
+    claim(held > len(found) / 2 and not wrong,
           f"{whose}: {held} sums give the result that is shown, all four digits of it, "
-          "computed from the numbers that are shown", (len(found), held, more, wrong[:4]))
+          "computed from the numbers that are shown", (len(found), held, wrong[:4]))
 
 
 def test_written_out(browser):
