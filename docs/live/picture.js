@@ -76,7 +76,7 @@ async function looks(path, T) {
 
 // What each query sends back to each key, as a share of the most that one sends:
 // the sizes of weight · dout, to the value, and of dscores · q, to the key.
-async function sentBack(path, T) {
+async function carriedBack(path, T) {
   const [{value: weights}, {gradient: dscores}, {value: q}, {gradient: dout}] = await Promise.all(
     ["weights", "scores", "q", "out"].map(kind => matrixOf(`${path}.${kind}`)));
   const K = sizeIn("d-model") / sizeIn("heads");
@@ -115,9 +115,9 @@ async function showPicture() {
   svg.style.fontSize = `${font}px`;
   svg.style.minWidth = `${width * LETTERS / 26}px`;    // then it is moved sideways
   svg.replaceChildren(...boxes, ...parts, ...names, ...marks,
-    ...source.map((text, i) => wordAt(placeOfRow("encoder", 0, i), text, 1)),
-    ...input.map((text, i) => wordAt(placeOfRow(writer, 0, i), text, 1)),
-    ...expected.map((text, i) => wordAt(placeOfRow(writer, top, i), text, -1)));
+    ...source.map((text, i) => drawWord(placeOfRow("encoder", 0, i), text, 1)),
+    ...input.map((text, i) => drawWord(placeOfRow(writer, 0, i), text, 1)),
+    ...expected.map((text, i) => drawWord(placeOfRow(writer, top, i), text, -1)));
   svg.querySelectorAll(".level")[at]?.focus();
 }
 
@@ -127,7 +127,7 @@ const beginPicture = () => new ResizeObserver(() => {
 }).observe($("flow-picture"));
 
 // A word below a row (down is 1) or above it (-1).
-function wordAt([x, row], text, down) {
+function drawWord([x, row], text, down) {
   const {isUpright, font} = flow.picture, y = row + (down > 0 ? LEVEL : -18);
   return isUpright(text)
     ? drawn("text", {"text-anchor": down > 0 ? "end" : "start",
@@ -174,7 +174,7 @@ async function flowInto(side, level, path, sides, back) {
     placeOfRow(side, level, i), 0.5 + 2.5 * size[i] / most, tone));
   if (!path.endsWith("attention")) return lines;
   const cross = path.endsWith("cross_attention"), top = sides.encoder.length - 1;
-  (await (back ? sentBack : looks)(path, rows)).forEach((row, i) => row.forEach((share, j) => {
+  (await (back ? carriedBack : looks)(path, rows)).forEach((row, i) => row.forEach((share, j) => {
     if (share > 0.03)
       lines.push(line(cross ? placeOfRow("encoder", top, j) : placeOfRow(side, level - 1, j),
         placeOfRow(side, level, i), 0.4 + 3.6 * share, cross ? "look cross" : "look"));
