@@ -987,7 +987,7 @@ def test_lines_back(browser):
     """On the way back the slanting lines are what is sent to keys and values."""
     live = sentence(browser, "#target=" + OTHER.replace(" ", "+"))
     path, heads = "decoder.0.cross_attention", 4
-    shown = live.run(f"sentBack('{path}', flow.facts.input.length)")
+    shown = live.run(f"carriedBack('{path}', flow.facts.input.length)")
     one = {kind: live.run(f"matrixOf('{path}.{kind}')") for kind in ("weights", "scores", "q", "out")}
     T, K = len(shown), len(one["q"]["value"][0]) // heads
     wanted = [[sum(one["weights"]["value"][h * T + i][j]
