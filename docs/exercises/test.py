@@ -1264,8 +1264,8 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, bugs_elsewhere, commands, cheats, behind, interrupted, broken_tool, broken_files, state,
-          results_elsewhere, watch, stub, chapters, another_exercise,
+          gradescope, bugs_elsewhere, commands, cheats, behind, interrupted, broken_tool,
+          broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]
 
 

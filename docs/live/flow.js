@@ -289,7 +289,7 @@ const shownWith = name =>
 
 // What is needed, besides, to show what comes back to a stage.
 const behind = name => [...parametersOf(name), ...!isMemory(name) ? []
-  : usersOfStage(name).flatMap(user => [user, tensorOf(user) + ".weight"])];
+  : usersOfStage(name).flatMap(user => [user, parametersOf(user)[0]])];
 
 // Three digits at least.
 function exact(x) {

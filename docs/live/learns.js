@@ -105,7 +105,6 @@ async function learnedTerms(user, {name, i, j}) {
   if (kindOf(name) === "gain") return {names: `Σ ${y}[:, ${j}] · ${sent}[:, ${j}]`,
     terms: d.map((row, t) => [x[t][j], row[j]])};
   const [into, out] = isTied(user) ? [j, i] : [i, j];
-  return {names: `Σ ${y}[:, ${into}] · ${sent}[:, ${user === "output.logits"
-    ? flow.facts.target_words[out] : out}]`,
+  return {names: `Σ ${y}[:, ${into}] · ${sent}[:, ${columnName(user, out)}]`,
   terms: d.map((row, t) => [x[t][into], row[out]])};
 }

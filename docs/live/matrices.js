@@ -36,7 +36,8 @@ function tablesOf(name, back) {
 function partsOfMemory(name) {
   const users = usersOfStage(name);
   const rows = users.map(user => {
-    const {gradient} = flow.cache.get(user), {value} = flow.cache.get(tensorOf(user) + ".weight");
+    const [weight] = parametersOf(user);
+    const {gradient} = flow.cache.get(user), {value} = flow.cache.get(weight);
     return [`d${kindOf(user)} · ${matrixLetter(user)}ᵀ, layer ${user.split(".")[1]}`,
       gradient.map(d => Math.hypot(...value.map(w => total(w.map((x, p) => [x, d[p]])))))];
   });

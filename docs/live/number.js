@@ -122,9 +122,8 @@ function indices(name, i, j) {
     return ["bias", "gain"].includes(kindOf(name)) ? column : `[${words ? words[i] : i}]${column}`;
   }
   const row = `[${rowWord(name, i)}]`, kind = kindOf(name);
-  if (["logits", "probabilities"].includes(kind)) return `${row}[${flow.facts.target_words[j]}]`;
   if (perHead(name) || kind === "mask") return `${row}[${columnWord(name, j)}]`;
-  return ["mean", "rstd", "loss"].includes(kind) ? row : `${row}[${j}]`;
+  return ["mean", "rstd", "loss"].includes(kind) ? row : `${row}[${columnName(name, j)}]`;
 }
 
 // The tensor behind a linear stage, and its letter in the formulas.
@@ -137,9 +136,8 @@ const matrixLetter = name => isTied(name) ? "E" : `W${LETTER_OF[kindOf(name)]}`;
 
 async function linearOrigin({name, i, j}, own) {
   const {from} = flow.stages.get(name), x = (await matrixOf(from)).value[i];
-  const tied = isTied(name), column = name === "output.logits" ? flow.facts.target_words[j] : j;
-  const w = (await matrixOf(tied ? tiedTable() : tensorOf(name) + ".weight")).value;
-  const b = (await matrixOf(tensorOf(name) + ".bias")).value[0][j];
+  const tied = isTied(name), column = columnName(name, j), [weight, bias] = parametersOf(name);
+  const w = (await matrixOf(weight)).value, b = (await matrixOf(bias)).value[0][j];
   const matrix = `${matrixLetter(name)}[${tied ? column : `:, ${column}`}]`;
   return `${called(from, name)}[${rowWord(name, i)}] · ${matrix} + ` +
     `b${LETTER_OF[kindOf(name)]}[${column}] = ` +
@@ -220,10 +218,9 @@ const ORIGIN_OF = {
         write => `(${write(x)} − ${inBrackets(write(mean))})·${write(rstd)}`);
   },
   norm: async ({name, i, j}, own) => {
-    const path = pathOf(name), tensor = path.includes(".") ? `${path}_norm` : `${path}.norm`;
     const n = (await matrixOf(beside(name, "n"))).value[i][j];
-    const gain = (await matrixOf(tensor + ".gain")).value[0][j];
-    const bias = (await matrixOf(tensor + ".bias")).value[0][j];
+    const [gain, bias] = (await Promise.all(parametersOf(name).map(tensor => matrixOf(tensor))))
+      .map(({value}) => value[0][j]);
     return `n${indices(name, i, j)} · gain[${j}] + bias[${j}] = ${written([[n, gain]], own, [bias])}`;
   },
   active: async ({name, i, j}, own) => {

@@ -29,9 +29,9 @@ const PULLS = {
       write: write => `${write(d[i][j])} / ${write(root)}`};
   },
   norm: async ({d, user}, {i, j}) => {
-    const path = pathOf(user), tensor = path.includes(".") ? `${path}_norm` : `${path}.norm`;
+    const [gain] = parametersOf(user);
     return {names: `dnorm${indices(user, i, j)} · gain[${j}]`,
-      terms: [[d[i][j], (await matrixOf(tensor + ".gain")).value[0][j]]]};
+      terms: [[d[i][j], (await matrixOf(gain)).value[0][j]]]};
   },
   n: async ({d, user}, {i, j}) => {
     const row = (await matrixOf(user)).value[i], at = `[${rowWord(user, i)}]`;
@@ -85,8 +85,7 @@ const PULLS = {
 
 // Back through a matrix: its row j.
 async function linearPull({d, user}, {i, j}) {
-  const tied = isTied(user);
-  const w = (await matrixOf(tied ? tiedTable() : tensorOf(user) + ".weight")).value;
+  const tied = isTied(user), [weight] = parametersOf(user), w = (await matrixOf(weight)).value;
   return {names: `d${kindOf(user)}[${rowWord(user, i)}] · ${matrixLetter(user)}` +
       (tied ? `[:, ${j}]` : `[${j}, :]`),
     terms: d[i].map((x, p) => [x, tied ? w[p][j] : w[j][p]])};

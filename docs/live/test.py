@@ -781,6 +781,13 @@ def go_to(live, way, name):
              f"s.name === '{name}'))")
 
 
+def turn_mask(live, i, j):
+    """Clicks on a cell of the mask that is shown."""
+    live.run("[...document.querySelectorAll('#flow-matrices td')].find("
+             f"cell => cell.place?.name.endsWith('mask') && cell.place.i === {i} "
+             f"&& cell.place.j === {j}).click()")
+
+
 def test_flow(browser):
     began = time.monotonic()
     live = sentence(browser)
@@ -1238,9 +1245,7 @@ def test_flow_changes(browser):
     live.click("#flow-undo")
     claim(live.until(f"flow.computed.loss === {first}", 20), "and it can be undone")
     go_to(live, "forward", "decoder.0.self_attention.weights")
-    live.run("[...document.querySelectorAll('#flow-matrices td')].find("
-             "cell => cell.place?.name.endsWith('mask') && cell.place.i === 0 "
-             "&& cell.place.j === 2).click()")
+    turn_mask(live, 0, 2)
     claim(live.until("flow.cache.get('decoder.0.self_attention.weights')"
                      "?.value[0][2] > 0", 10) and live.run("flow.computed.loss") != first,
           "a cell of the mask that is turned shows a key")
@@ -1481,9 +1486,7 @@ def test_gpt_changes(browser):
     claim(live.run("document.querySelector('#flow-target').value") == "",
           "which is to expect the model's own again")
     go_to(live, "forward", "encoder.0.self_attention.weights")
-    live.run("[...document.querySelectorAll('#flow-matrices td')].find("
-             "cell => cell.place?.name.endsWith('mask') && cell.place.i === 0 "
-             "&& cell.place.j === 2).click()")
+    turn_mask(live, 0, 2)
     claim(live.until("flow.cache.get('encoder.0.self_attention.weights')"
                      "?.value[0][2] > 0", 30) and live.run("flow.computed.loss") != first,
           "a cell of the causal mask that is turned shows what is to come")

@@ -89,9 +89,9 @@ def tutorial_model(source_vocab, target_vocab, d_model, heads, layers, d_ff,
 
     class Transformer(nn.Module):
         """Each layer is given the keys and values that it attends to, `own` and
-        those `across`, in the memory. `padding` is true where a source key (batch, 1, 1, length) is the
-        pad; without it there is none. A target's pads come last, so that the
-        mask of the future hides them."""
+        those `across`, in the memory. `padding` is true where a source key
+        (batch, 1, 1, length) is the pad; without it there is none. A target's
+        pads come last, so that the mask of the future hides them."""
 
         def __init__(self):
             super().__init__()
