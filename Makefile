@@ -95,7 +95,7 @@ FLAGS = -O2 -ffp-contract=off $(call known,-fopenmp)
 else
 # Each program is one file: with -fwhole-program the compiler knows all calls.
 FLAGS = -O3 $(call known,-march=native -ffp-contract=fast -fno-math-errno \
-    -mprefer-vector-width=512 -fwhole-program -fopenmp)
+    -mprefer-vector-width=256 -fwhole-program -fopenmp)
 endif
 
 # The compiler is asked once, when the flags are first needed.

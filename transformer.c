@@ -5555,15 +5555,17 @@ enum {
 
 // One tile: c = from + a b, so c += a b if from is c. a may be any view (its
 // numbers are read one at a time); the numbers of a row of b, of c and of from
-// lie side by side. `rows` and `vectors` are constants in every call below, so
-// the compiler unrolls the loops and keeps `left` and `right` in registers. The
-// addresses of the rows of a must fit there too: every fourth row has a
-// pointer, and the three after it are reached from there.
+// lie side by side. The second vector of a row ends where the row ends: if c is
+// narrower than a tile, the two overlap, and what they share is computed twice.
+// `rows` and `vectors` are constants in every call below, so the compiler
+// unrolls the loops and keeps `left` and `right` in registers. The addresses of
+// the rows of a must fit there too: every fourth row has a pointer, and the
+// three after it are reached from there.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     Vector left[TILE_ROWS], right[TILE_ROWS];
-    const real *four_rows[(TILE_ROWS + 3) / 4];
+    const real *four_rows[(TILE_ROWS + 3) / 4], *b_p = b.at;
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
-    const real *b_p = b.at;
+    ptrdiff_t second = c.cols - LANES; // its first column
     UNROLL
     for (int i = 0; i < rows; i++) {
         left[i] = right[i] = (Vector){0};
@@ -5573,12 +5575,12 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
 
     for (int p = 0; p < a.cols; p++, b_p += b.row_stride) {
         Vector b_left = *(const Vector *)b_p;
-        Vector b_right = *(const Vector *)(b_p + LANES * (vectors - 1));
+        Vector b_right = *(const Vector *)(b_p + second);
         // Meanwhile c is fetched towards the cache, a row for every 16 steps of
         // p: all rows at once would delay the numbers of a and b.
         if (p % 16 == 0 && p / 16 < rows) {
             PREFETCH(row(c, p / 16));
-            PREFETCH(row(c, p / 16) + LANES);
+            PREFETCH(row(c, p / 16) + second);
         }
         UNROLL
         for (int i = 0; i < rows; i++) {
@@ -5591,11 +5593,12 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
 
     UNROLL
     for (int i = 0; i < rows; i++) {
-        const real *start = row(from, i);
-        Vector *to = (Vector *)row(c, i);
-        to[0] = *(const Vector *)start + left[i];
+        const real *start = row(from, i); // both are read before one is written
+        Vector sum = *(const Vector *)start + left[i];
         if (vectors == 2)
-            to[1] = *(const Vector *)(start + LANES) + right[i];
+            *(Vector *)(row(c, i) + second) = right[i]
+                                            + *(const Vector *)(start + second);
+        *(Vector *)row(c, i) = sum;
     }
 }
 
@@ -5603,15 +5606,17 @@ static const real zero_row[TILE_COLS]; // where a tile of c = a b begins
 
 // The edges. At the bottom of c, fewer rows may be left than a tile has; each
 // count gets its own copy of the code above, with its own constant. On the
-// right, fewer columns may be left; then the tile computes a b by itself, in a
-// buffer, and the columns that exist are added. (The same is done for any c
-// whose columns are not side by side.) The rows of b are whole vectors.
+// right, fewer columns may be left than a vector has; then the tile computes
+// a b by itself, in a buffer, and the columns that exist are added. (The same
+// is done for any c whose columns are not side by side.)
 void any_tile(Mat c, Mat from, Mat a, Mat b) {
     real sums[TILE_ROWS * TILE_COLS];
-    bool direct = c.cols % LANES == 0 && c.col_stride == 1
-               && (from.col_stride == 1 || from.at == zero_row);
-    Mat to = direct ? c : mat(sums, c.rows, TILE_COLS);
     Mat none = {(real *)zero_row, c.rows, TILE_COLS, 0, 1};
+    if (from.at == zero_row)
+        from = none;
+    bool direct = c.cols >= LANES && c.col_stride == 1 && from.col_stride == 1;
+    int cols = c.cols < LANES ? LANES : c.cols;
+    Mat to = direct ? c : (Mat){sums, c.rows, cols, TILE_COLS, 1};
     Mat start = direct ? from : none;
     switch (c.rows) {
 #define CASE(count)                                                           \
@@ -5627,16 +5632,18 @@ void any_tile(Mat c, Mat from, Mat a, Mat b) {
 #endif
 #undef CASE
     }
-    for (int i = 0; !direct && i < c.rows; i++)
+    for (int i = 0; !direct && i < c.rows; i++) {
+        const real *sum = row(to, i);
         for (int j = 0; j < c.cols; j++)
-            *at(c, i, j) = *at(from, i, j) + sums[i * TILE_COLS + j];
+            *at(c, i, j) = *at(from, i, j) + sum[j];
+    }
 }
 
 // Copies all columns of b, at most `width`, side by side for each row, with
-// zeros for the columns that are missing. `width` is a constant in every call:
+// zeros for those that a vector lacks. `width` is a constant in every call:
 // copying a number of bytes that the compiler knows takes a few instructions.
 ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b) {
-    if (b.cols < width)
+    if (b.cols < LANES)
         memset(packed, 0, sizeof(real) * (size_t)width * (size_t)b.rows);
     if (b.cols == width && b.col_stride == 1)
         for (int p = 0; p < b.rows; p++)
@@ -5659,11 +5666,12 @@ void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
 }
 
 // c = from + a b on one thread: a small product, or one block of a large one.
-// For only a few tiles, copying b does not pay: if its rows are whole vectors,
-// they are used where they are.
+// For only a few tiles, copying b does not pay: if no vector would reach beyond
+// its rows, they are used where they are.
 void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
     CACHE_LINE real packed[DEPTH * TILE_COLS];
-    bool direct = b.col_stride == 1 && b.cols % LANES == 0
+    int last = (b.cols - 1) % TILE_COLS + 1; // columns of the last tile
+    bool direct = b.col_stride == 1 && last >= LANES
                && c.rows <= 4 * TILE_ROWS;
     for (int p = 0; p == 0 || p < a.cols; p += DEPTH, from = c) {
         int depth = min_int(DEPTH, a.cols - p);
