@@ -812,11 +812,12 @@ void test_bleu_of_corpus(void) {
     CLAIM(bleu(&m) > 0, "but one that matches in another sentence is enough");
 }
 
-// Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats", 10 " <unknown>"
+// Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats", 10 " <unknown>",
+// 11 " "
 void test_bleu_of_pieces(void) {
     char *piece[] = {"<pad>", "<start>", "<end>", "<unknown>", " l", "a", " la",
-                     "c", " ch", "ats", " <unknown>"};
-    Vocab v = {.token = piece, .count = 11};
+                     "c", " ch", "ats", " <unknown>", " "};
+    Vocab v = {.token = piece, .count = 12};
     Tokenizer pieces = {.tokens = BYTE_PAIRS}, words = {.tokens = WORDS};
     Sentence one = {(int[]){4, 5, 8, 9, END}, 5};    // la chats
     Sentence other = {(int[]){6, 8, 9, END}, 4};     // the same
@@ -843,6 +844,11 @@ void test_bleu_of_pieces(void) {
     add_translation(&m, text, text, &v, pieces);
     CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
           "a word that only looks like the unknown one does");
+    Sentence blank = {(int[]){11, 6, 8, 9, 11, END}, 6};
+    m = (Match){0};
+    add_translation(&m, blank, other, &v, pieces);
+    CLAIM(m.exact == 1 && m.length == 2 && m.matched[0] == 2,
+          "a blank to which no letters are added is no word");
 }
 
 int main(void) {

@@ -599,6 +599,22 @@ void test_other_writing(void) {
     test_other_order();
 }
 
+// What stands in .more, as another program has put it there.
+void test_more_metadata(void) {
+    Checkpoint c = random_checkpoint(POST_NORM, SINUSOIDAL, 0, BEST_NOW);
+    c.more = ",\"by\":\"A \\t B\"";
+    save_checkpoint(&c, FILE_NAME);
+    Reader r = open_model(FILE_NAME);
+    read_metadata(&r);
+    CLAIM(!strcmp(metadata(&r, "by", ""), "A \t B"),
+          "metadata of another program are saved with ours");
+    close_model(&r);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
+    CLAIM(same_checkpoint(&c, &loaded), "which come back as without them");
+    checkpoint_free(&c);
+    checkpoint_free(&loaded);
+}
+
 // ## Everything else is refused
 
 // From here on the reader may take this much memory for a file of that size,
@@ -1350,6 +1366,19 @@ void test_replacing(void) {
     checkpoint_free(&c);
 }
 
+// Training replaces an older model, but no other file.
+void test_telling_models(void) {
+    write_header(sample_header);
+    CLAIM(is_model(FILE_NAME), "a model is told from other files");
+    write_parts(1, "", "", 0);
+    CLAIM(!is_model(FILE_NAME), "what ends before its header is none");
+    CLAIM_FAILS("what cannot be read is neither", "cannot read build: ",
+                is_model("build"));
+    CLAIM_FAILS("nor is what cannot be opened",
+                "cannot read build/no such folder/model: ",
+                is_model("build/no such folder/model"));
+}
+
 // A word so long that the header would be one that nobody reads.
 void test_long_header(void) {
 #ifndef TRANSFORMER_MALLOC // Valgrind takes a hundred times as long
@@ -1394,9 +1423,13 @@ void test_sticky_folder(void) {
     CLAIM(failed_saying(&e, "model: it belongs to another user"),
           "a file of somebody else in a folder with the sticky bit is refused "
           "before anything is done");
-    chmod(FOLDER_NAME, 0777);
+    given = chown(FOLDER_NAME, SOMEBODY, SOMEBODY) == 0;
     if (in_child(&e))
-        _exit(seteuid(SOMEBODY) == 0 && may_replace(file) ? 0 : 2);
+        _exit(given && seteuid(SOMEBODY) == 0 && may_replace(file) ? 0 : 2);
+    CLAIM(e.status == 0, "the folder's owner may replace it");
+    given = chown(FOLDER_NAME, 0, 0) == 0 && chmod(FOLDER_NAME, 0777) == 0;
+    if (in_child(&e))
+        _exit(given && seteuid(SOMEBODY) == 0 && may_replace(file) ? 0 : 2);
     CLAIM(e.status == 0, "without that bit it may be replaced");
     remove(file);
     remove(ours);
@@ -1483,23 +1516,27 @@ void test_last_moment(void) {}
 
 // ## Byte pairs
 
-// A model of byte pairs, which have quotes and backslashes in them.
-Checkpoint byte_pairs_checkpoint(void) {
-    char source[] = "cat cats eat eats cat \\n\" \\n\"";
-    char target[] = "été étés été";
-    Checkpoint c = {0};
+// A model of byte pairs with these pieces.
+Checkpoint checkpoint_of_pieces(Vocab source, Vocab target) {
+    Checkpoint c = {.source = source, .target = target};
     Settings *s = &c.settings;
     set_all(s);
     s->tokenizer = (Tokenizer){BYTE_PAIRS, 0};
     s->merges = 9;
-    c.source = learn_merges((char *[]){source}, 1, s->merges);
-    c.target = learn_merges((char *[]){target}, 1, s->merges);
     s->config = (Config){.layers = 1, .d_model = 4, .heads = 2, .d_ff = 4,
                          .source_vocab = c.source.count,
                          .target_vocab = c.target.count, .max_len = 9};
     c.trainer = trainer_of(&s->config, &s->recipe);
     randomize_all(c.trainer.model->list.values, c.trainer.model->list.count);
     return c;
+}
+
+// One whose pieces have quotes and backslashes in them.
+Checkpoint byte_pairs_checkpoint(void) {
+    char source[] = "cat cats eat eats cat \\n\" \\n\"";
+    char target[] = "été étés été";
+    return checkpoint_of_pieces(learn_merges((char *[]){source}, 1, 9),
+                                learn_merges((char *[]){target}, 1, 9));
 }
 
 // Whether a text becomes the same tokens.
@@ -1621,6 +1658,44 @@ void test_odd_merges(void) {
     free(both);
 }
 
+// Pieces of 1, 2, 4 … 2048 letters, then up to 3000, and 3001, 3002 and 6002.
+Vocab long_pieces(void) {
+    const int one = FIRST_TOKEN;
+    Vocab v = vocab_of((const char *[]){"a"}, 1);
+    for (int bit = 0; bit < 11; bit++)
+        vocab_merge(&v, one + bit, one + bit);
+    for (int bit = 10; bit >= 0; bit--)
+        if (LONGEST_WORD >> bit & 1)
+            vocab_merge(&v, v.count - 1, one + bit);
+    vocab_merge(&v, v.count - 1, one);
+    vocab_merge(&v, v.count - 2, one + 1);
+    vocab_merge(&v, v.count - 2, v.count - 2);
+    return v;
+}
+
+// A longer word is not spelled, so that a file cannot make the reader join
+// pieces for hours.
+void test_long_pieces(void) {
+    Checkpoint c = checkpoint_of_pieces(long_pieces(), long_pieces());
+    save_checkpoint(&c, FILE_NAME);
+    Checkpoint loaded = load_checkpoint(FILE_NAME, false);
+    int count = c.source.count;
+    CLAIM(strlen(c.source.token[count - 3]) == LONGEST_WORD + 1
+          && loaded.source.count == count
+          && same_translation(c.trainer.model, loaded.trainer.model),
+          "pieces as long as the longest word and its blank can be merged");
+    checkpoint_free(&c);
+    checkpoint_free(&loaded);
+    Vocab longer = long_pieces();
+    vocab_merge(&longer, count - 2, FIRST_TOKEN);
+    c = checkpoint_of_pieces(longer, long_pieces());
+    save_checkpoint(&c, FILE_NAME);
+    CLAIM_FAILS("longer ones cannot",
+                "source_vocabulary: token 25 is not in its place",
+                load_checkpoint(FILE_NAME, false));
+    checkpoint_free(&c);
+}
+
 int main(void) {
     test_options();
     test_limits();
@@ -1633,6 +1708,7 @@ int main(void) {
     test_format();
     make_sample(random_checkpoint(POST_NORM, SINUSOIDAL, 0, BEST_NOW));
     test_other_writing();
+    test_more_metadata();
     test_bad_places();
     test_bad_shapes();
     test_bad_tensors();
@@ -1657,6 +1733,7 @@ int main(void) {
     test_not_finite();
     test_without_moments();
     test_replacing();
+    test_telling_models();
     test_long_header();
     test_sticky_folder();
     test_full_disk();
@@ -1667,6 +1744,7 @@ int main(void) {
     test_bad_merges();
     test_many_merges();
     test_odd_merges();
+    test_long_pieces();
     free_sample();
     remove(FILE_NAME);
     arena_free(&room);

@@ -863,6 +863,9 @@ same 'also when it changes' '0.3 0.3 0.3' "$(rates)"
 run train pairs.tsv --resume --steps 3 --attention-dropout 0 --model w.safetensors
 run train pairs.tsv --resume --steps 4 --dropout 0.1 --model w.safetensors
 same 'one that was given stays' '0.1 0 0.1' "$(rates)"
+run train pairs.tsv --resume --steps 5 --activation-dropout 0.4 --model w.safetensors
+run train pairs.tsv --resume --steps 6 --dropout 0.2 --model w.safetensors
+same 'so does the other' '0.2 0 0.4' "$(rates)"
 
 # What is changed when a training is resumed is used, too, not only saved: from
 # which step on, and in which column, the log differs from the log without it.
@@ -1231,6 +1234,11 @@ give 'aaaaaaaaa\n'
 fails 'a model of characters counts characters' \
     'line 1 of the input has 9 tokens; the model takes at most 8 (train with --max-len 9)' \
     translate char.safetensors
+give 'abz\ny\n'
+run translate char.safetensors
+same 'and characters that it does not know' \
+    'the model does not know 2 of the input'\''s characters; the first is "z"' \
+    "$(cat err)"
 
 # A program that waits for each answer gets it; also while it writes a line.
 mkfifo questions answers
@@ -1688,6 +1696,11 @@ fails 'train: a text file is not replaced by a model' \
     'text.safetensors is not a model, and is not replaced by one*' \
     train pairs.tsv $mini --model text.safetensors
 same_bytes 'and stays as it is' pairs.tsv text.safetensors
+echo note > text.safetensors
+fails 'train: nor is one of a few bytes' \
+    'text.safetensors is not a model, and is not replaced by one*' \
+    train pairs.tsv $mini --model text.safetensors
+same 'it stays, too' note "$(cat text.safetensors)"
 
 # CLAIM PATTERN: bad.safetensors is refused, by every way to read a model
 refused()
@@ -1930,6 +1943,9 @@ for how in '' '--beam 4' '--beam 4 --scores'; do
 done
 fails 'attention: so it is' "*the model's numbers are not finite" \
     attention bad.safetensors 'the cat' --csv bad.csv
+fails 'also if the translation is given' \
+    "*the model's numbers are not finite" \
+    attention bad.safetensors 'the cat' --target 'le chat' --csv bad.csv
 absent 'no CSV is written of them' bad.csv
 
 # What is harmless is read.

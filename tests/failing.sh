@@ -1,7 +1,8 @@
 #!/bin/sh
 # A machine that fails: each request for memory and each access to the disk in
-# turn, reads cut short, signals and power cuts at every one of them, and at
-# random moments. tests/faults.c says how it is done.
+# turn, a disk that is full or gone from then on, reads cut short, signals and
+# power cuts at every one of them, and at random moments. tests/faults.c says how
+# it is done.
 #
 #     sh tests/failing.sh          with cc; about half a minute
 #     EVERY=7 sh tests/failing.sh  only every seventh place
@@ -151,14 +152,15 @@ train_through()
         'kill 137 '* | 'power 137 '*) ;;
         'int 130 '* | 'int 0 '*) ;;
         "fail 1 transformer: out of memory: "* | 'short 0 '*) ;;
-        'fail 0 '* | 'full 0 '*)
+        'fail 0 '* | 'full 0 '* | 'gone 0 '*)
             [ "$1" = disk ] && cmp -s m.safetensors ../whole/m.safetensors ||
                 complain 'it was not done' ;;
-        'fail 1 transformer: cannot '* | 'full 1 transformer: cannot '*)
+        'fail 1 transformer: cannot '* | 'full 1 transformer: cannot '* | \
+            'gone 1 transformer: cannot '*)
             [ "$1" = disk ] || complain 'another message' ;;
         *) complain 'no clear end' ;;
         esac
-        [ "$status" = 137 ] || none_new ||
+        [ "$status" = 137 ] || [ "$2" = gone ] || none_new ||
             [ "$last" = "${last#*cannot write}" ] ||
             complain 'half a file is left'
         # a row that could not be written, which was said, is not there
@@ -174,6 +176,8 @@ train_through disk fail yes \
     'each access to the disk fails: done or said; resumed it loses nothing'
 train_through disk full yes \
     'the disk is full from each place on: done or said; nothing is lost'
+train_through disk gone yes \
+    'the disk is gone from each place on: done or said; resumed it loses nothing'
 train_through disk short yes 'each read cut short: no difference'
 train_through memory int yes \
     'Ctrl-C at each request for memory: resumed it loses nothing'

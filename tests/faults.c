@@ -9,6 +9,7 @@
 //
 //     fail    there is no memory; the disk has an error
 //     full    half of what is written fits, and from then on nothing
+//     gone    the disk is not there any more: nothing works from then on
 //     short   a read brings half of what was asked for
 //     kill    the program is killed just before
 //     power   so is the machine: what was not yet fsynced is lost, too
@@ -33,7 +34,7 @@ const char *const thing_name[THINGS] = {"memory", "disk"};
 long requested[THINGS], fault_number;
 int fault_thing;
 char fault_kind[16];
-bool disk_is_full;
+bool disk_is_full, disk_is_gone;
 
 // Files that were opened for writing, under the names they have now.
 typedef struct {
@@ -113,8 +114,9 @@ void *fault_realloc(void *memory, size_t size) {
 bool disk_fails(void) {
     bool wrong = goes_wrong(DISK);
     disk_is_full = disk_is_full || (wrong && kind_is("full"));
+    disk_is_gone = disk_is_gone || (wrong && kind_is("gone"));
     errno = EIO;
-    return wrong && kind_is("fail");
+    return disk_is_gone || (wrong && kind_is("fail"));
 }
 
 ssize_t disk_read(void *cookie, char *to, size_t size) {
