@@ -24,8 +24,8 @@ import torch
 
 import hub
 import hub_tokens
-from test import (ALONE, HERE, ROOT, bytes_of, claim, count, program, refused,
-                  write)
+from test import (ALONE, HERE, ROOT, bytes_of, claim, count, damages, program,
+                  refused, write)
 
 IDS = [5, 77, 300, 12, 12, 250, 401, 0, 3, 8, 99, 100]
 KINDS = {"gpt2": hub.GPT2, "llama": hub.LLAMA, "bert": hub.BERT}
@@ -427,19 +427,6 @@ def test_spellings(folder):
             write(path, file, json.dumps(value, **how).encode())
         claim(f"JSON {name} is read as the same",
               pretrained(folder, "gpt2", path, "The").stdout == wanted)
-
-
-def damages(good, chance):
-    """A hundred ways in which a file of the hub can be damaged."""
-    header = 8 + int.from_bytes(good[:8], "little")
-    for _ in range(100):
-        bad = bytearray(good)
-        at = chance.randrange(header)
-        chance.choice((lambda: bad.__delitem__(slice(at, len(bad))),
-                       lambda: bad.__delitem__(slice(at, at + 9)),
-                       lambda: bad.insert(at, chance.randrange(256)),
-                       lambda: bad.__setitem__(at, bad[at] ^ 0x80)))()
-        yield bad
 
 
 def edited(good, change):

@@ -43,11 +43,12 @@ train   The student writes options for `transformer train` into the file that
         `goal:` is "key < value" or "key >= value" with a key of
         `transformer evaluate`; `example:` are options that reach it. If there
         is `most:`, the model may not have more parameters. If there is
-        `before:`, a path and fixed options, the student may write a word
-        --from: what is before it are options of a first training on that text,
-        what is behind it of the training on the data, which begins with its
-        model. `mistakes: PATTERN -> what it is; ...` may name wrong options, in
-        which the pattern is found.
+        `seeds:`, it is trained with each of them, and each must reach the goal.
+        If there is `before:`, a path and fixed options, the student may write a
+        word --from: what is before it are options of a first training on that
+        text, what is behind it of the training on the data, which begins with
+        its model. `mistakes: PATTERN -> what it is; ...` may name wrong options,
+        in which the pattern is found.
 """
 
 import os
@@ -1311,11 +1312,12 @@ def reference_program(made):
     return program
 
 
-def trainings_of(exercise, options, training, folder):
+def trainings_of(exercise, options, training, folder, seed):
     """The commands that train the model, the last of which is the one to evaluate,
-    without the program's name."""
+    without the program's name. Without a seed, it is the student's."""
     model = Path(folder) / "model.safetensors"
     on_data = ["train", training, "--model", model] + exercise.fixed.split()
+    on_data += ["--seed", seed] if seed else []
     if "--from" not in options:
         return [on_data + options]
     place, text = options.index("--from"), exercise.before.split()
@@ -1340,7 +1342,7 @@ def grade_train(exercise, student, path, made):
     options = given_options(exercise, path)
     data, _, count = exercise.data.partition(" ")
     key, relation, goal = exercise.goal.split()
-    seconds = int(exercise.seconds)
+    seconds, reached = int(exercise.seconds), []
     program = reference_program(made)
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         lines = read_text(ROOT / data).splitlines(keepends=True)
@@ -1348,31 +1350,33 @@ def grade_train(exercise, student, path, made):
         write_text(training, "".join(lines[:int(count or len(lines))]))
         model = Path(folder) / "model.safetensors"
         begin = time.monotonic()
-        for command in trainings_of(exercise, options, training, folder):
-            ended = run([program] + command, seconds, 4 * MEMORY, folder)
-            if ended.stopped.startswith("stopped after"):
-                return Result(exercise, "wrong", f"the training takes longer than "
-                              f"{seconds} seconds", ended.output)
-            if ended.status:
-                return Result(exercise, "wrong", "the training fails", ended.output)
+        for seed in exercise.seeds.split() or [None]:
+            for command in trainings_of(exercise, options, training, folder, seed):
+                ended = run([program] + command, seconds, 4 * MEMORY, folder)
+                if ended.stopped.startswith("stopped after"):
+                    return Result(exercise, "wrong", f"the training takes longer than "
+                                  f"{seconds} seconds", ended.output)
+                if ended.status:
+                    return Result(exercise, "wrong", "the training fails", ended.output)
+            size = run([program, "info", model], seconds, 4 * MEMORY, folder)
+            test = ROOT / exercise.test if exercise.test else training
+            ended = run([program, "evaluate", model, test, "--threads", "1"],
+                        seconds, 4 * MEMORY, folder)
+            value = re.search(rf"^{key} (\S+)$", ended.output, re.M)
+            has = re.search(r"^parameters +([\d,]+)$", size.output, re.M)
+            if ended.status or not value or size.status or not has:
+                return Result(exercise, "wrong", "the model cannot be evaluated",
+                              size.output + ended.output)
+            reached.append(value[1])
         took = time.monotonic() - begin
-        size = run([program, "info", model], seconds, 4 * MEMORY, folder)
-        test = ROOT / exercise.test if exercise.test else training
-        ended = run([program, "evaluate", model, test, "--threads", "1"],
-                    seconds, 4 * MEMORY, folder)
-    value = re.search(rf"^{key} (\S+)$", ended.output, re.M)
-    has = re.search(r"^parameters +([\d,]+)$", size.output, re.M)
-    if ended.status or not value or size.status or not has:
-        return Result(exercise, "wrong", "the model cannot be evaluated",
-                      size.output + ended.output)
-    reached = float(value[1]) < float(goal) if relation == "<" \
-        else float(value[1]) >= float(goal)
-    word = f"{key} {value[1]} (goal: {relation} {goal}), trained in {took:.0f} s"
+    right = all(float(value) < float(goal) if relation == "<"
+                else float(value) >= float(goal) for value in reached)
+    word = f"{key} {' and '.join(reached)} (goal: {relation} {goal}), trained in " \
+           f"{took:.0f} s"
     if exercise.most:
-        fits = int(has[1].replace(",", "")) <= int(exercise.most)
-        reached = reached and fits
+        right = right and int(has[1].replace(",", "")) <= int(exercise.most)
         word += f", {has[1]} parameters (at most {int(exercise.most):,})"
-    if not reached:
+    if not right:
         return Result(exercise, "wrong", word + known_options(exercise, options),
                       ended.output)
     remember_passed(exercise, " ".join(options))

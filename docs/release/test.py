@@ -23,16 +23,9 @@ from build import ROOT
 
 sys.path.append(str(ROOT / "docs" / "weaver"))
 import source_file
+from claims import claim, end
 
 WORK = ROOT / "build" / "release-parts" / "test"
-counts = {True: 0, False: 0}
-
-
-def claim(holds, text, found=""):
-    counts[bool(holds)] += 1
-    print(("ok   " if holds else "FAIL ") + text, flush=True)
-    if not holds:
-        print("     |", str(found)[:1500].replace("\n", "\n     | "))
 
 
 def run(*argv, cwd=None):
@@ -288,8 +281,7 @@ def main():
     the_paper()
     the_manual()
     the_book()
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    sys.exit(counts[False] > 0)
+    end()
 
 
 if __name__ == "__main__":

@@ -10,18 +10,13 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
-sys.path.append(str(DOCS / "live"))
+sys.path += [str(DOCS / "live"), str(DOCS / "weaver")]
 
 from browser import Browser  # noqa: E402
+from claims import claim, end  # noqa: E402
 
-counts = {True: 0, False: 0}
 SEARCH = ".search input"
 FIELDS = "[...document.querySelectorAll('.blank input')]"
-
-
-def claim(holds, text, found=""):
-    counts[bool(holds)] += 1
-    print(("ok   " if holds else "FAIL ") + text + ("" if holds else f": {found}"))
 
 
 def press(page, key):
@@ -133,8 +128,7 @@ def main():
         test_blanks(page)
         test_editions(browser)
         test_panel(browser)
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    sys.exit(counts[False] > 0)
+    end()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import html
 import json
 import re
 import subprocess
-import sys
 import tempfile
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -18,28 +17,16 @@ from urllib.parse import unquote
 import blanks
 import formula
 from book import Book
+from claims import claim, end, none
 from common import DOCS, ROOT
 from figures import drawing
 from source_file import NOT_CODE
 
-counts = {True: 0, False: 0}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
 LATER = "texts.js"  # what the script loads when the search is first used
 EDITION = re.compile(r"\?(forward|short|full)(?=#|$)")  # of a page, in a link
 LIVE = "live.html"  # has a script and a test of its own
-
-
-def claim(holds, text, found=()):
-    counts[bool(holds)] += 1
-    print(("ok   " if holds else "FAIL ") + text)
-    for one in list(found)[:10]:
-        print("     |", one)
-
-
-def none(found, text):
-    """A claim that nothing was found which should not be."""
-    claim(not found, text, found)
 
 
 class Page(HTMLParser):
@@ -364,11 +351,6 @@ def check_picture(book):
           and run.split("\n")[0] in readme,
           f"README.md and chapter 13 show the {len(picture)} lines of the picture "
           "in docs/runs/red-car.txt")
-
-
-def end():
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    sys.exit(counts[False] > 0)
 
 
 def main():

@@ -21,12 +21,12 @@ import sys
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import build
 import site_pages as site
 from build import ROOT, desk, tool
 from browser import Browser
+from claims import claim, end
 from firefox import Firefox
 
 PAGE = build.PAGE
@@ -36,14 +36,6 @@ SPEC = importlib.util.spec_from_file_location("exercises_test",
 terminal = importlib.util.module_from_spec(SPEC)  # its cheats, and bad students
 SPEC.loader.exec_module(terminal)
 SAMPLE, SEED = 60, 1
-counts = {True: 0, False: 0}
-
-
-def claim(holds, text, found=""):
-    counts[bool(holds)] += 1
-    print(("ok   " if holds else "FAIL ") + text, flush=True)
-    if not holds:
-        print("     |", str(found)[:1500].replace("\n", "\n     | "))
 
 
 # ---------------------------------------------------------------- using it
@@ -83,17 +75,6 @@ class Write:
         self.click(selector)
         self.until("document.querySelector('#result').dataset.seconds", 60)
         return self.run("document.querySelector('#result').innerText")
-
-    def downloaded(self, button, name):
-        self.browser.send("Browser.setDownloadBehavior", behavior="allow",
-                          downloadPath=str(WORK))
-        file = WORK / name
-        file.unlink(missing_ok=True)
-        self.click(button)
-        end = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < end:
-            time.sleep(0.1)
-        return file
 
 
 PAGES = tool.load_exercises()
@@ -334,7 +315,7 @@ def test_student(browser):
     page.click("#solution")
     page.until("document.querySelector('#answer').textContent", 30)
     claim("exponential" in page.text("#answer"), "then the solution is shown")
-    kept = page.downloaded("#save-all", "exercises.zip")
+    kept = page.downloaded("#save-all", WORK / "exercises.zip")
     archive = zipfile.ZipFile(kept)
     archive.extractall(WORK / "unpacked")
     folder = WORK / "unpacked" / "exercises"
@@ -703,8 +684,7 @@ def main(arguments):
         test_seen(browser)
         test_quiet(browser)
     test_firefox()
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    sys.exit(counts[False] > 0)
+    end()
 
 
 if __name__ == "__main__":
