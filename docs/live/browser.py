@@ -136,6 +136,17 @@ class Page:
         self.send("DOM.setFileInputFiles", nodeId=node["nodeId"],
                   files=[str(path) for path in paths])
 
+    def downloaded(self, selector, path):
+        """Clicks, and waits for the file that this downloads."""
+        self.browser.send("Browser.setDownloadBehavior", behavior="allow",
+                          downloadPath=str(path.parent))
+        path.unlink(missing_ok=True)
+        self.click(selector)
+        end = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        return path
+
     def resize(self, width, height):
         self.send("Emulation.setDeviceMetricsOverride", width=width,
                   height=height, deviceScaleFactor=1, mobile=width < 500)

@@ -34,7 +34,7 @@ const sizeIn = name => Number(flow.info[name]);
 // "Decoder, layer 1, cross-attention"
 function placeName(path) {
   const [side, layer, part] = path.split("."), stack = {encoder: "Encoder", decoder: "Decoder"}[side];
-  const whole = {source: "Encoder, its input", target: "Decoder, its input", text: "Input",
+  const whole = {source: "Encoder, input", target: "Decoder, input", text: "Input",
     output: "Output"};
   const name = part ? `layer ${layer}, ${SUBLAYERS[part]}` : "final norm";
   return whole[side] || (flow.model === GPT ? name[0].toUpperCase() + name.slice(1)
@@ -120,7 +120,7 @@ async function computeSentence() {
   if (step) flow.at = Math.max(0, flow.steps.findIndex(({way, name}) =>
     way === step.way && name === step.name));
   else flow.at = stepInAddress();
-  flow.head = Math.min(countIn(state.get("flow-head")), sizeIn("heads") - 1);
+  flow.head = Math.min(countIn(state.get("flow-head") ?? USUAL_HEAD), sizeIn("heads") - 1);
   $("flow-head").value = flow.head;
   fillParts();
   await showSentence();
@@ -281,7 +281,7 @@ function showLoss() {
   $("flow-loss").textContent = flow.model === GPT
     ? `Against this text, the loss is ${loss} After each word, the model says: ${said()}`
     : own ? `The model says: ${said()}. Against this, its own translation, the loss is ${loss}`
-      : `After the words before it, each row would say: ${said()}. The loss is ${loss}`;
+      : `Given the words before, each row would say: ${said()}. The loss is ${loss}`;
 }
 
 const shownWith = name =>
@@ -309,21 +309,24 @@ function said() {
 
 function showStage(way, name) {
   const about = aboutStage(name), back = way === "backward";
-  $("flow-title").textContent = `${back ? "Back: " : ""}${placeName(pathOf(name))}: ` +
-    about.title + (isMemory(name) ? ". This is the memory" : "");
+  showTitle((back ? "Backward: " : "") + placeName(pathOf(name)),
+    about.title + (isMemory(name) ? ". This is the memory" : ""));
   $("flow-says").textContent = back ? about.back : about.says;
   $("flow-formula").textContent = back ? about.backFormula : about.formula;
   $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
     .map(line => make("code", {}, line)));
   showLink(back ? about.backOf : about.of);
-  $("flow-users").textContent = back ? usersOf(name) : "";
-  $("flow-head-label").hidden = !perHead(name);
+  $("flow-users").textContent = back ? usersOf(name) + aboutTiny() : "";
+  $("flow-heads").hidden = !perHead(name);
+  $("flow-one-head").hidden = flow.model === GPT;
   $("flow-matrices").hidden = false;
   $("flow-signs").hidden = false;
   const hadFocus = $("flow-matrices").contains(document.activeElement);
-  $("flow-matrices").replaceChildren(...(back ? [name] : shownWith(name))
-    .flatMap(part => hidesNothing(part) ? foldedMask(part) : tablesOf(part, back)),
-  ...back ? learned(name) : []);
+  const parts = back ? [name] : shownWith(name);
+  $("flow-matrices").replaceChildren(
+    ...parts.filter(part => !hidesNothing(part)).flatMap(part => tablesOf(part, back)),
+    ...parts.filter(hidesNothing).map(foldedMask),
+    ...back ? learned(name) : []);
   if (hadFocus) $("flow-matrices").querySelector(".pointed")?.focus();
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;
@@ -334,21 +337,43 @@ const hidesNothing = name => kindOf(name) === "mask"
   && flow.cache.get(name).value.every(row => row.every(Boolean));
 
 // A mask of nothing but ones: a sentence; its cells can still be turned.
-const foldedMask = name => [make("details", {}, make("summary", {}, "The mask hides nothing " +
-  "here: each query may see each key"), ...tablesOf(name, false))];
+const foldedMask = name => make("details", {}, make("summary", {}, "The mask hides nothing " +
+  "here: each query may see each key"), ...tablesOf(name, false));
 
 function showLink(address) {
   $("flow-link").href = address;
   $("flow-link").textContent = `${address.split("#")[1]} in the book`;
 }
 
+// Where a step is, and below it what it does.
+function showTitle(where, what) {
+  $("flow-title").replaceChildren(make("span", {}, where), " ",
+    what[0].toUpperCase() + what.slice(1));
+}
+
 // Who sends back a gradient to this stage.
 function usersOf(name) {
   const users = usersOfStage(name);
   if (!users.length) return "This gradient comes from the loss itself.";
-  const named = users.map(user => `${kindOf(user)} of ${placeName(pathOf(user))}`).join("; ");
-  return users.length < 2 ? `This gradient is what ${named} sends back.`
+  const named = users.map(user => `${kindOf(user)} (${placeName(pathOf(user))})`).join("; ");
+  return users.length < 2 ? `This gradient comes back from one stage: ${named}.`
     : `This gradient is the sum of what ${users.length} stages send back: ${named}.`;
+}
+
+// Nothing is learned from what the model knows; a panel may have no button for that.
+const aboutTiny = () => flow.computed.loss > 0.1 ? "" : " The loss is nearly 0, so all gradients are " +
+  "tiny." + ($("flow-other").parentElement.hidden ? ""
+    : " Press “Expect another word”, above, and there is something to learn.");
+
+// The chosen head in One head, for the same sentence.
+function goToHead() {
+  const [side, layer, part] = stepNow().name.split(".");
+  Object.assign(seen, {kind: part === "cross_attention" ? "cross" : side, layer: Number(layer),
+    head: flow.head, typed: true, stale: true});
+  $("source").value = $("flow-source").value;
+  remember("source", $("source").value, SENTENCES[0]);
+  rememberHead();
+  goToTab("head");
 }
 
 // ---------------------------------------------------------------- begin
@@ -497,13 +522,14 @@ function beginFlow() {
   $("flow-next").onclick = () => inTurn(() => goToStep(flow.at + 1));
   $("flow-play").onclick = play;
   $("flow-train").onclick = () => goToTab("train");
+  $("flow-one-head").onclick = goToHead;
   $("flow-other").onclick = () => inTurn(expectAnother);
   $("flow-step").oninput = () => inTurn(async () => {   // of many places, only the last is shown
     if (Number($("flow-step").value) !== flow.at) await goToStep(Number($("flow-step").value));
   });
   $("flow-part").onchange = () => inTurn(() => goToStep(Number($("flow-part").value)));
   $("flow-head").onchange = () => {
-    remember("flow-head", $("flow-head").value, "0");
+    remember("flow-head", $("flow-head").value, USUAL_HEAD);
     flow.head = Number($("flow-head").value);
     flow.chosen = null;
     inTurn(showSentence);

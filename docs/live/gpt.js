@@ -41,7 +41,7 @@ const GPT = {
       "in a second table, which is learned, too. The sum is the input of the first layer."},
     weights: {says: "The softmax makes shares of the scores: a row looks, a column is looked at, " +
         "and the shares of a row sum to 1. What the causal mask hides gets 0: the words still to " +
-        "come. This mask is all that distinguishes the layer from one of the encoder. {odd}",
+        "come. This mask is all that distinguishes the layer from one of the encoder. {most} {odd}",
       lines: ["{{line gpt_forward: causal_mask(}}",
         "{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
         "{{line softmax_row: *= share}}"]},
@@ -51,7 +51,7 @@ const GPT = {
       lines: ["{{line gpt_forward: return linear_forward}}"]},
     probabilities: {says: "A softmax over the vocabulary: the model's guess at the next word, " +
       "in each row at once. Only the last row is used to continue the text: the likeliest word " +
-      "is taken, or one is drawn."},
+      "is taken, or one is drawn. {sum}"},
     loss: {says: "The negative logarithm of the probability that it gave to the right next " +
       "word. Every row counts, and the loss is their mean: a text is as many exercises as it has " +
       "words. Some of them nobody can solve: even the best model cannot know the first noun of a " +
@@ -95,12 +95,13 @@ addEventListener("tab", ({detail}) => showChoice(detail));
 const temperature = () => Math.min(100, Math.max(0, $("gpt-temperature").valueAsNumber || 0));
 const gptSeed = () => Math.min(2 ** 31 - 1, countIn($("gpt-seed").value));
 
-// What may come next, at this temperature.
+// What may come next, at this temperature; at 0, the model's own probabilities, which
+// are those of 1.
 async function showNext() {
-  const found = await flow.engine.call("gpt_likeliest", temperature());
+  const found = await flow.engine.call("gpt_likeliest", temperature() || 1);
   $("gpt-next").textContent = "What may come next: " + found.filter(([, p]) => p > 0)
     .map(([token, p]) => `“${GPT.visible(token)}” ${p < 0.001 ? "< 0.001" : p.toFixed(3)}`)
-    .join(", ");
+    .join(", ") + (temperature() ? "" : ". At temperature 0, the first is taken.");
 }
 
 // The next word becomes a part of the text, and all follows.

@@ -189,8 +189,6 @@ function showHead() {
   for (const name of Object.keys(MATRICES)) fillTable(name);
   if (document.activeElement !== $("scale")) showScale();
   switchOff($("undo"), one.edits.size === 0);
-  $("head-sentence").textContent =
-    `${seen.facts.source.join(" ")} → ${seen.facts.expected.join(" ")}`;
   showOrigin(one.chosen);
 }
 
@@ -398,6 +396,10 @@ function beginHead() {
   $("scale").oninput = () => {
     const x = $("scale").valueAsNumber;
     if (Number.isFinite(x)) edit("scale", 0, 0, x);
+  };
+  $("head-other").onclick = () => {
+    goToTab("look");
+    $("source").focus();
   };
   $("undo").onclick = () => {
     forgetEdits();

@@ -8,13 +8,14 @@ const KINDS = {
 };
 const MOST_CELLS = 20000;    // that are drawn at once
 const MOST_SIDE = 16;        // of the mask and the cache: the newest positions
+const USUAL_HEAD = 2;        // in layer 1 its cross-attention is easy to read
 const SENTENCES = ["the red car is fast", "does the small dog like this mouse ?",
   "are your small flowers blue ?"];
 
 // What is looked at. The facts are what inspect() says of the sentence; of the
 // word that was clicked, side is "row" or "column".
 const seen = {
-  facts: null, kind: "cross", layer: 1, head: 2, step: 0, word: null,
+  facts: null, kind: "cross", layer: 1, head: USUAL_HEAD, step: 0, word: null,
   weights: new Map(),        // "layer.head" -> matrix
   typed: false,              // is the sentence the user's own?
   busy: null, newer: false,  // the engine that reads a sentence; is there a newer?
@@ -102,6 +103,8 @@ function showFacts(facts) {
   $("translation").textContent = facts.wrong ? "" : facts.text || NOTHING;
   $("unknown").textContent = facts.wrong
     ? $("source").value.trim() && "This sentence " + facts.wrong : aboutUnknown(facts);
+  $("head-sentence").textContent = facts.wrong ? "This sentence " + facts.wrong
+    : `${facts.source.join(" ")} → ${facts.expected.join(" ")}`;
   if (facts.wrong) return;
   seen.facts = visibleBlanks(facts);
   seen.step = Math.min(seen.step, facts.steps.length - 1);
@@ -127,7 +130,7 @@ function chooseHead(chosen) {
 function rememberHead() {
   remember("kind", seen.kind, "cross");
   remember("layer", seen.layer, 1);
-  remember("head", seen.head, 2);
+  remember("head", seen.head, USUAL_HEAD);
   remember("word", seen.word ? `${seen.word.side},${seen.word.index}` : "");
 }
 

@@ -11,11 +11,12 @@ function tokensOf(name) {
 }
 
 // What a stage's rows and columns are called. A row that is to say the next word is
-// called by both words.
+// called by both words, as one line or two.
 function axesOf(name) {
   const {input, expected, target_words: words} = flow.facts, {rows, columns} = tokensOf(name);
-  const named = rows === input ? input.map((token, i) => `${token} → ${expected[i]}`) : rows;
+  const named = rows === input ? input.map((token, i) => `${token}\u00a0→ ${expected[i]}`) : rows;
   if (perHead(name) || kindOf(name) === "mask") return [named, columns];
+  if (["mean", "rstd", "loss"].includes(kindOf(name))) return [named, [kindOf(name)]];
   return [named, ["logits", "probabilities"].includes(kindOf(name)) ? words : null];
 }
 
@@ -34,28 +35,18 @@ function tablesOf(name, back) {
 // What the keys and the values of each decoder layer send back to the memory: for each
 // token, how long that vector is.
 function partsOfMemory(name) {
-  const users = usersOfStage(name);
-  const rows = users.map(user => {
+  const users = usersOfStage(name), tokens = tokensOf(name).rows;
+  const lengths = users.map(user => {
     const [weight] = parametersOf(user);
     const {gradient} = flow.cache.get(user), {value} = flow.cache.get(weight);
-    return [`d${kindOf(user)} · ${matrixLetter(user)}ᵀ, layer ${user.split(".")[1]}`,
-      gradient.map(d => Math.hypot(...value.map(w => total(w.map((x, p) => [x, d[p]])))))];
+    return gradient.map(d => Math.hypot(...value.map(w => total(w.map((x, p) => [x, d[p]])))));
   });
-  rows.push(["their sum", flow.cache.get(name).gradient.map(row => Math.hypot(...row))]);
-  const most = Math.max(1e-30, ...rows.flatMap(([, lengths]) => lengths));
-  const cell = x => {
-    const td = make("td", {title: String(x)}, short(x));
-    tintBySign(td, x, most);
-    return td;
-  };
-  const label = `the ${users.length} parts`;
-  return make("div", {className: "table", tabIndex: 0, role: "region", ariaLabel: label},
-    make("table", {className: "matrix-table tone-gradient"},
-      make("caption", {}, make("b", {}, label), " and how long each is, for each token: √(Σ x²)"),
-      make("thead", {}, make("tr", {}, make("td"), ...tokensOf(name).rows.map(word =>
-        make("th", {scope: "col"}, word)))),
-      make("tbody", {}, ...rows.map(([part, lengths]) => make("tr", {},
-        make("th", {scope: "row"}, part), ...lengths.map(cell))))));
+  lengths.push(flow.cache.get(name).gradient.map(row => Math.hypot(...row)));
+  return numberTable(null, lengths, {label: `the ${users.length} parts`, tone: "gradient",
+    note: "and how long each is, for each token: √(Σ x²)",
+    rows: upTo(lengths.length), columns: upTo(tokens.length), columnNames: tokens,
+    rowNames: i => i === users.length ? "their sum"
+      : `d${kindOf(users[i])} · ${matrixLetter(users[i])}ᵀ, layer ${users[i].split(".")[1]}`});
 }
 
 // The columns in the order in which they stand: of words, those that are expected,
@@ -87,8 +78,8 @@ function sentenceTable(name, matrix, what) {
     rows: upTo(rows.length).map(i => first + i), rowNames: i => rows[i - first]});
 }
 
-// Some rows and columns of a matrix, with names where they have any. A cell knows
-// its place.
+// Some rows and columns of a matrix, with names where they have any. A cell knows its
+// place, unless the matrix has no name: then there is nothing to choose in it.
 function numberTable(name, matrix, {label, note, tone, rows, rowNames, columns, columnNames}) {
   const most = Math.max(1e-30, ...rows.map(i => Math.max(...matrix[i].map(x => Math.abs(x ?? 0)))));
   const write = tone === "gradient" ? short : writerOf(kindOf(name));
@@ -99,6 +90,8 @@ function numberTable(name, matrix, {label, note, tone, rows, rowNames, columns, 
     make("tbody", {}, ...rows.map((i, m) => make("tr", {},
       make("th", {scope: "row"}, rowNames(i)), ...columns.map((j, n) =>
         sentenceCell({name, i, j}, matrix[i][j], write(matrix[i][j]), most, m || n ? -1 : 0))))));
+  if (!name)
+    return make("div", {className: "table", tabIndex: 0, role: "region", ariaLabel: label}, table);
   table.dataset.name = name;
   table.setAttribute("role", "grid");
   return make("div", {className: "table"}, table);
@@ -110,10 +103,11 @@ const writerOf = kind => kind === "mask" ? String
     ? x => x !== null && Math.abs(x) < 0.00095 ? "0" : short(x) : short;
 
 function sentenceCell(place, x, text, most, tabIndex) {
-  const {name, i, j} = place, kind = kindOf(name);
-  const cell = make("td", {tabIndex, title: x === null ? "" : String(x)}, text);
+  const {name, i, j} = place, cell = make("td", {title: x === null ? "" : String(x)}, text);
+  tintBySign(cell, name && kindOf(name) === "mask" ? x / 2 : x, most);
+  if (!name) return cell;
   cell.place = place;
-  tintBySign(cell, kind === "mask" ? x / 2 : x, most);
+  cell.tabIndex = tabIndex;
   if (flow.edits.has(`${name},${i},${j}`)) cell.classList.add("changed");
   if (flow.chosen && flow.chosen.name === name && flow.chosen.i === i && flow.chosen.j === j)
     cell.classList.add("pointed");

@@ -25,8 +25,9 @@ async function showNumber() {
   $("flow-origin").textContent = place ? "" :
     (matchMedia("(pointer: coarse)").matches ? "Touch a number"
       : "Click a number, or move to it by Tab and the arrow keys,") +
-    " to see what it is made of, and to change it" +
-    (stepNow().way === "backward" ? "; of a gradient, to check it." : ".");
+    " to see what it is made of" + (stepNow().way === "backward"
+    ? ", and to change it; of a gradient, to check it."
+    : shownWith(stepNow().name).some(isChangeable) ? ", and to change it." : ".");
   if (!place) return;
   const {value, gradient} = await matrixOf(place.name), {name, i, j} = place;
   const text = await originOfNumber(place);
@@ -206,7 +207,7 @@ const ORIGIN_OF = {
   },
   mean: async ({name, i}, own) => `the mean of ${called(flow.stages.get(name).from, name)}` +
     `[${rowWord(name, i)}] = ${four(own)}`,
-  rstd: async ({name, i}, own) => "1 / the deviation of " +
+  rstd: async ({name, i}, own) => "1 / the standard deviation of " +
     `${called(flow.stages.get(name).from, name)}[${rowWord(name, i)}] = ${four(own)}`,
   n: async ({name, i, j}, own) => {
     const {from} = flow.stages.get(name);
@@ -278,16 +279,16 @@ async function checkNumber(place, into) {
 // Adam's step for one parameter; any of them can be chosen.
 function showAdam() {
   const names = flow.facts.tensors.map(([name]) => name);
-  $("flow-title").textContent = "Adam's step: one parameter learns";
+  showTitle("Adam's step", "one parameter learns");
   $("flow-says").textContent = "Every parameter has a gradient now. Adam takes a step against it. " +
-    "Choose one of the parameters, check its gradient, and let only this one try its first step; " +
-    "then it is put back.";
+    "Choose one of the parameters, check its gradient, and let it alone take its first step; " +
+    "then it is put back. In the code, step is rate / (1 − β₁), and root 1 / √(1 − β₂).";
   $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε); in step 1, " +
     "m̂ = m / (1 − β₁) = m / 0.1 and v̂ = v / (1 − β₂) = v / 0.02; ε = 10⁻⁹";
   $("flow-lines").replaceChildren(make("code", {}, "{{line adam_step: p[i] -= step}}"));
   showLink("{{link adam_step}}");
-  $("flow-users").textContent = "";
-  for (const id of ["flow-head-label", "flow-signs", "flow-matrices", "flow-number"])
+  $("flow-users").textContent = aboutTiny();
+  for (const id of ["flow-heads", "flow-signs", "flow-matrices", "flow-number"])
     $(id).hidden = true;
   $("flow-whence").hidden = true;
   $("flow-parameter").hidden = false;

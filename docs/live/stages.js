@@ -14,7 +14,7 @@ const STAGES = {
     back: "What arrives is added to the token's row of the table: so the word itself learns.",
     backFormula: "dtable[token] += √D · dembedding", backOf: "{{link embedding_backward}}",
     backLines: ["{{line embedding_backward: to[j] += scale}}"]},
-  positions: {tone: "value", title: "plus where they stand", shows: ["embedding", "encoding"],
+  positions: {tone: "value", title: "their positions are added", shows: ["embedding", "encoding"],
     says: "Attention does not know the order of its tokens, so a pattern that stands for the " +
       "position, the positional encoding, is added. The sum is the input of the first layer.",
     formula: "input = embedding + positional encoding", of: "{{link embedding_forward}}",
@@ -36,7 +36,7 @@ const STAGES = {
       formula: "k = memory Wk + bk"},
     formula: "k = x Wk + bk, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->k = linear_forward}}"],
-    back: "A key learns from every query that looked at it.",
+    back: "A key learns from every query that looked at it. In the code, d.weights has become dscores.",
     backFormula: "dk = dscoresᵀ q", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.k}}"]},
   v: {tone: "value", title: "values",
@@ -58,18 +58,19 @@ const STAGES = {
       formula: "q = x Wq + bq, x: the decoder's row"},
     formula: "q = x Wq + bq, x: what came in",
     of: "{{link attend}}", lines: ["{{line attend: s->q = linear_forward}}"],
-    back: "A query learns toward the keys that would have served better.",
+    back: "A query learns toward the keys that would have served better. In the code, d.weights " +
+      "has become dscores.",
     backFormula: "dq = dscores k", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.q}}"]},
   scores: {tone: "weight", title: "scores: how well do they fit?",
-    says: "In each head, every query is multiplied with every key: the more they agree, the " +
-      "higher the score. A row looks, a column is looked at; here both are the same tokens.",
-    cross: {says: "In each head, every query is multiplied with every key: the more they agree, " +
+    says: "In each head, every query is multiplied by every key: the more they agree, the " +
+      "higher the score. A row looks, a column is looked at; here both are the same tokens. {place}",
+    cross: {says: "In each head, every query is multiplied by every key: the more they agree, " +
       "the higher the score. A row is a token of the decoder, which looks; a column is a token " +
-      "of the source, which is looked at, and whose key comes from the memory."},
+      "of the source, which is looked at, and whose key comes from the memory. {place}"},
     formula: "scores = q kᵀ", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.q, transposed(a.k)}}"],
-    back: "The scale stands before the gradient as it stood before the score.",
+    back: "Scaling is a multiplication, so the gradient is multiplied by the same number.",
     backFormula: "dscores = dscaled / √K", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: scale_by(}}"]},
   scaled: {tone: "weight", title: "scores, scaled",
@@ -86,22 +87,23 @@ const STAGES = {
   weights: {tone: "weight", title: "weights: where it looks", shows: ["mask"],
     says: "The softmax makes shares of the scores: a row looks, a column is looked at, and the " +
       "shares of a row sum to 1. What the mask hides gets 0: in the decoder's self-attention, " +
-      "the words still to come. {odd}",
-    cross: {says: "The softmax makes shares of the scores. A row is a token of the decoder, which " +
-      "looks; a column is a token of the source, which is looked at. The shares of a row sum to " +
-      "1. {odd}"},
+      "the words still to come. {most} {odd}",
+    cross: {says: "The softmax makes shares of the scores: a row, a token of the decoder, looks; a " +
+      "column, a token of the source, is looked at; each row sums to 1. {most} {odd}"},
     formula: "weights = softmax(scaled), over what is visible", of: "{{link softmax_row}}",
     lines: ["{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
       "{{line softmax_row: *= share}}"],
-    back: "A weight should grow if its value points where the result should go.",
+    back: "A weight should grow if its value points where the result should go. In the code, " +
+      "d.weights is this gradient, then, in the next two steps, dscaled and dscores.",
     backFormula: "dweights = dout vᵀ", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul(d.weights, d.out}}"]},
   out: {tone: "value", title: "the mixture of values",
     says: "Each query takes from every value as much as its weight says; the heads' results " +
-      "stand side by side.",
+      "stand side by side. In the code, the weights are a.dropped: in training, some of them are " +
+      "dropped.",
     formula: "out = weights v", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.dropped, a.v}}"],
-    back: "Back through the matrix that had mixed the heads.",
+    back: "Back through the matrix that mixed the heads.",
     backFormula: "dout = djoined Woᵀ", backOf: "{{link multi_head_backward}}",
     backLines: ["{{line multi_head_backward: linear_backward(d->context}}"]},
   joined: {tone: "value", title: "the heads are mixed",
@@ -126,7 +128,8 @@ const STAGES = {
         "first layer, however many layers there are.",
       isSum: true}},
   n: {tone: "value", title: "the norm: mean and deviation taken out", shows: ["mean", "rstd"],
-    says: "Each row gets the mean 0 and the deviation 1: rstd is 1 / deviation.",
+    says: "Each row is shifted and scaled, to mean 0 and standard deviation 1: rstd is 1 / its " +
+      "standard deviation.",
     formula: "n = (row − its mean) · rstd", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: real mean}}", "{{line norm_forward: real rstd}}"],
     back: "n was multiplied by the gain, so its gradient is, too.",
@@ -180,7 +183,7 @@ const STAGES = {
     of: "{{link decode}}", lines: ["{{line decode: return linear_forward}}"],
     back: "Here the way back begins. What was too likely is pushed down, the right word is " +
       "pushed up: probability minus 1 for the right word, probability for all others. In the " +
-      "code, share is 1 / T; even and smoothing belong to label smoothing and are 0 here.{little}",
+      "code, share is 1 / T; even and smoothing belong to label smoothing and are 0 here.",
     backFormula: "dlogits = (probabilities − right) / T; right: 1 for the right word, else 0; " +
       "T: tokens",
     backOf: "{{link loss_backward}}",
@@ -188,12 +191,12 @@ const STAGES = {
       "{{line loss_backward: d[expected[i]] -=}}"]},
   probabilities: {tone: "weight", title: "probabilities: the next word",
     says: "A softmax over the vocabulary: the model's guess at each next word. In use, it " +
-      "writes the likeliest.",
+      "writes the likeliest. {sum}",
     formula: "p = softmax(logits)", of: "{{link sum_exponentials}}",
     lines: ["{{line sum_exponentials: exponential(}}"]},
   loss: {tone: "weight", title: "the loss: how surprised is it?",
     says: "The negative logarithm of the probability that it gave to the right next word. " +
-      "The loss of the sentence is the mean of these.{little}",
+      "The loss of the sentence is the mean of these.{tiny}",
     formula: "loss = −ln p[right] = lse − logits[right], where lse = ln Σ e^logits, over all words",
     of: "{{link loss_forward}}",
     lines: ["{{line loss_forward: each[i].cross_entropy}}"]},
@@ -209,13 +212,15 @@ const FACTS = {
       `this ${H} times side by side, each time in ${K} columns of its own. Such a part is a head: ` +
       `columns 0–${K - 1} are head 0, ${K}–${2 * K - 1} head 1` + (H > 2 ? ", and so on." : ".");
   },
-  odd: () => "One head's weights need not make sense to us: a share of 1.00 in an odd place is " +
-    "no fault.",
+  odd: () => "A 1.00 in an odd place is no fault: one head's weights need not make sense to us.",
   layers: () => sizeIn("layers"),
   parts: () => 2 * sizeIn("layers"),
-  little: () => flow.computed.loss > 0.1 ? "" : " Now the loss is nearly 0: there is little to " +
-    "learn, and all gradients are tiny. Press “Expect another word”, above, and there is " +
-    "something to learn.",
+  place: () => "In the code, scores, scaled and weights are one matrix, a.weights, which " +
+    "changes in place.",
+  most: () => "(In the code, most is the row's largest score, which keeps e^x from overflowing.)",
+  sum: () => "For the loss, the program needs only the sum of all e^logit; shift, the largest logit " +
+    "of the row, keeps that from overflowing.",
+  tiny: () => aboutTiny(),
 };
 
 const withFacts = text => text.replace(/\{(\w+)\}/g, (_, fact) => FACTS[fact]());

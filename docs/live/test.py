@@ -15,24 +15,18 @@ import subprocess
 import sys
 import tarfile
 import time
-from pathlib import Path
 from urllib.parse import parse_qsl
 from xml.etree import ElementTree
 
 import build
 from browser import Browser
 
+sys.path.append(str(build.ROOT / "docs" / "weaver"))
+from claims import claim, end
+
 PAGE = build.ROOT / "docs" / "live.html"
 WORK = build.BUILD / "test"
 NATIVE = WORK / "transformer"
-counts = {True: 0, False: 0}
-
-
-def claim(holds, text, found=""):
-    counts[bool(holds)] += 1
-    print(("ok   " if holds else "FAIL ") + text, flush=True)
-    if not holds:
-        print("     |", str(found)[:1500])
 
 
 def native(*arguments, text=None):
@@ -113,18 +107,6 @@ class Live:
     def is_off(self, button):
         return self.run(f"document.querySelector('{button}').ariaDisabled") == "true"
 
-    def downloaded(self, button, name):
-        """Clicks, and waits for the file of that name."""
-        self.browser.send("Browser.setDownloadBehavior", behavior="allow",
-                          downloadPath=str(WORK))
-        file = WORK / name
-        file.unlink(missing_ok=True)
-        self.click(button)
-        end = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < end:
-            time.sleep(0.1)
-        return file
-
     def press(self, key, code, text=""):
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
@@ -159,6 +141,9 @@ def test_training(live):
           "it pauses, and One step does one", live.text("#steps-done"))
     live.click("#start")
     claim(live.trained(1000), "Start goes on to the last step")
+    claim(live.run("document.querySelector('#train .lead').innerText").startswith("All steps are done")
+          and live.text("#message") == "" and live.text("#steps-done") == "1,000",
+          "which is said where it covers nothing", live.text("#message"))
     claim(live.text("#exact") == "100.0 %",
           "the reversal of unseen sequences is learned, 100 %",
           live.text("#exact"))
@@ -185,7 +170,7 @@ def test_timeline(live):
 
 def test_own_model(live):
     live.until("viewer.bytes === models.get('trained').bytes")
-    model = live.downloaded("#download", "model.safetensors")
+    model = live.downloaded("#download", WORK / "model.safetensors")
     lines = (build.ROOT / "data" / "reverse.test.tsv").read_text().splitlines()
     sources, targets = zip(*(line.split("\t") for line in lines))
     said = native("translate", model, text="\n".join(sources) + "\n")
@@ -413,7 +398,7 @@ def test_beside(browser):
               [(a[-1], b[-1]) for a, b in zip(both, (first, second))])
     said = live.run("[...document.querySelectorAll('.legend > span, #samples-title ~ * th')]"
                     ".filter(one => !one.hidden).map(one => one.textContent)")
-    claim("loss of the second, without “No causal mask in training”" in said
+    claim("loss of the second (without “No causal mask in training”)" in said
           and live.run("document.querySelectorAll('#curve .second-loss').length") == 1,
           "one picture has both, and says what the second is", said)
     live.click("#start")
@@ -628,7 +613,7 @@ def test_decoding(live, words, score):
 def test_attention(live, model, text):
     native("attention", model, text, "--csv", "native.csv")
     ours = read_csv(WORK / "native.csv")
-    rows = read_csv(live.downloaded("#save-csv", "attention.csv"))
+    rows = read_csv(live.downloaded("#save-csv", WORK / "attention.csv"))
     claim([row[:5] + row[6:] for row in rows] == [row[:5] + row[6:] for row in ours]
           and all(abs(float(a[5]) - float(b[5])) < 1e-4
                   for a, b in zip(rows[1:], ours[1:])),
@@ -651,7 +636,7 @@ def test_attention(live, model, text):
     claim(table(live, "map") == weights(rows, "decoder", 1, 2),
           "the decoder's own attention can be chosen")
     svg = "{http://www.w3.org/2000/svg}"
-    picture = ElementTree.parse(live.downloaded("#save-map", "decoder-1-2.svg"))
+    picture = ElementTree.parse(live.downloaded("#save-map", WORK / "decoder-1-2.svg"))
     shown = {word.text for word in picture.iter(svg + "text")}
     drawn = [part for part in picture.iter(svg + "rect") if part.get("fill-opacity")]
     claim({"layer 1, head 2", "<start>", "<start> → le"} <= shown and len(drawn)
@@ -715,6 +700,40 @@ def test_head(browser):
     claim(live.run("one.numbers") == first, "and it can all be undone")
 
 
+def test_same_head(browser):
+    """One sentence and One head open with the same head, which is worth a look."""
+    live = sentence(browser, "#stage=decoder.1.cross_attention.weights&target="
+                    + OTHER.replace(" ", "+"))
+    shown = live.run("flow.head")
+    rows = live.run("matrixOf('decoder.1.cross_attention.weights').then(m => m.value)")
+    live.choose("#flow-target", "")
+    live.choose("#flow-source", "the green car is fast")
+    live.until("flow.facts.source[1] === 'green'", 10)
+    live.choose("#flow-head", "1")
+    live.click("#flow-one-head")
+    live.until("one.numbers && !document.querySelector('#one-head').hidden", 20)
+    claim(live.run("[seen.kind, seen.layer, seen.head, seen.facts.source[1], "
+                   "document.activeElement.id]") == ["cross", 1, 1, "green", "tab-head"],
+          "from a head of One sentence a button leads to all its matrices",
+          live.run("[seen.kind, seen.layer, seen.head, seen.facts.source]"))
+    live.click("#head-other")
+    live.choose("#source", "")
+    live.until("document.querySelector('#one-head').hidden", 20)
+    live.click("#tab-head")
+    claim(live.text("#head-sentence") == "This sentence is empty",
+          "where there is no sentence, One head says so",
+          live.text("#head-sentence"))
+    opened = Live(browser, "#tab=head")
+    opened.ready() and opened.until(SETTLED)
+    numbers, T = opened.run("one.numbers"), len(rows) // 4
+    claim(shown == opened.run("seen.head") == 2
+          and all(near(a, b, 1e-3) for a, b in zip(numbers["weights"][0], rows[2 * T])),
+          "One sentence and One head open with the same head", shown)
+    claim(max(numbers["weights"][0]) < 0.9 and numbers["dout"][0][0] == 1
+          and max(abs(x) for x in numbers["dq"][0]) > 0.1,
+          "and with a row that is not saturated: its gradients are not nearly 0", numbers["dq"][0])
+
+
 def test_mask(live, first, last):
     live.run("cellAt({name: 'mask', i: 0, j: 1}).click()")
     live.until("one.numbers.mask[0][1] === 1")
@@ -752,6 +771,12 @@ def test_whence(live, first):
 
 # ---------------------------------------------------------------- one sentence
 
+# What can be seen of a list of elements, without scrolling.
+IN_SIGHT = """(selector => [...document.querySelectorAll(selector)].filter(one => {
+    const {left, right, top, bottom} = one.getBoundingClientRect();
+    return right > left && left >= 0 && right <= innerWidth && top >= 0 && bottom <= innerHeight;
+  }).length)"""
+
 # The step that is asked for stands in the page, all of it.
 SHOWN = """flow.computed && !flow.timer && document.querySelector('#flow-picture')
     .childNodes.length && document.querySelector('#flow-title').textContent"""
@@ -777,8 +802,8 @@ def sentence(browser, state=""):
 
 def go_to(live, way, name):
     """Goes to a step, as its place in the list of steps is chosen."""
-    live.run(f"goToStep(flow.steps.findIndex(s => s.way === '{way}' && "
-             f"s.name === '{name}'))")
+    live.run(f"inTurn(() => goToStep(flow.steps.findIndex(s => s.way === '{way}' && "
+             f"s.name === '{name}')))")
 
 
 def turn_mask(live, i, j):
@@ -881,7 +906,7 @@ def test_flow_keys(live):
     live.until(f"flow.at === {at}", 10)
     live.run("document.querySelector('#flow-matrices [data-name$=weights] td[tabindex]').focus()")
     live.press("ArrowDown", 40)
-    claim(live.until("flow.chosen?.i === 1 && "
+    claim(live.until("flow.chosen?.i % flow.facts.input.length === 1 && "
                      "document.querySelector('#flow-origin').textContent.includes(' / (')", 10),
           "and move among numbers, each of which says what it is made of",
           live.text("#flow-origin"))
@@ -889,6 +914,41 @@ def test_flow_keys(live):
     live.press("Enter", 13, text="\r")
     claim(live.until("pathOf(stepNow().name) === 'source'", 10),
           "Enter on a part of the picture goes there", live.run("stepNow().name"))
+
+
+def test_first_screen(browser):
+    """What one sees before anything is pressed."""
+    live = sentence(browser)
+    for width, height in ((1366, 768), (390, 844)):
+        live.resize(width, height)
+        live.until("flow.picture.shown === document.querySelector('#flow-picture').clientWidth", 5)
+        tops = live.run("[...document.querySelectorAll('[role=tab]')].map(tab => tab.offsetTop)")
+        seen = {part: live.run(f"{IN_SIGHT}({json.dumps(part)})") for part in (
+            "#flow-source", "#flow-play", "#flow-loss", "#flow-picture text", "#flow-matrices td")}
+        claim(len(set(tops)) == 1 and all(seen[part] for part in list(seen)[:4])
+              and (width < 500 or seen["#flow-matrices td"] > 40),
+              f"at {width} pixels the first screen has all views, the sentence, what the model "
+              "says, and the picture" + ("" if width < 500 else ", and numbers"), (tops, seen))
+
+
+def test_columns(browser):
+    """Of a matrix, many columns are in sight on a phone, and no number is cut."""
+    for stage, wanted in (("decoder.1.cross_attention.weights", 6), ("source.embedding", 6)):
+        live = sentence(browser, f"#stage={stage}")
+        live.resize(390, 844)
+        row = f"#flow-matrices [data-name='{stage}'] tbody tr:first-child"
+        live.run(f'document.querySelector("{row}").scrollIntoView({{block: "center"}})')
+        columns = live.run(f'{IN_SIGHT}("{row} td")')
+        claim(columns >= wanted, f"{stage}: at 390 pixels {columns} columns are in sight", columns)
+        cut = live.run("[...document.querySelectorAll('#flow-matrices td')].filter("
+                       "td => td.scrollWidth > td.clientWidth).map(td => td.textContent)")
+        claim(not cut, "and no number is cut", cut[:9])
+    live = sentence(browser, "#tab=head")
+    live.until("one.numbers && !document.querySelector('#one-head').hidden", 20)
+    live.resize(390, 844)
+    live.run("document.querySelector('#matrix-weights').scrollIntoView({block: 'center'})")
+    columns = live.run(f"{IN_SIGHT}('#matrix-weights tbody tr:first-child td')")
+    claim(columns == 6, "One head: all keys of a query are in sight", columns)
 
 
 def press_at(live, selector, n=0):
@@ -937,12 +997,12 @@ def test_step_in_sight(browser):
         claim(linked.until(STEP_SEEN, 5), "also the one that a link leads to")
     ways = live.run("flow.steps.map(step => step.way)")
     turn = ways.index("backward")
-    live.run(f"goToStep({turn - 1})")
+    live.run(f"inTurn(() => goToStep({turn - 1}))")
     claim(live.text("#flow-count").endswith(f"forward 1–{turn}, backward {turn + 1}–"
                                             f"{len(ways) - 1}")
           and live.text("#flow-turn").startswith("The forward pass is done"),
           "it says where the way turns", live.text("#flow-count") + live.text("#flow-turn"))
-    live.run("goToStep(1e6)")
+    live.run("inTurn(() => goToStep(1e6))")
     claim(live.text("#flow-play") == "Play again", "and at its end, that Play begins anew")
 
 
@@ -972,6 +1032,34 @@ def test_number_in_sight(browser):
         claim(not hidden, f"at {width} pixels, what is said about a number does not hide it",
               hidden)
         claim(not kept, "Escape and a button close it, and the focus is on the number", kept)
+        go_to(live, "backward", "decoder.1.cross_attention.q")
+        live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
+        live.until("document.querySelector('#flow-gradient').textContent", 5)
+        live.click("#flow-check")
+        live.until("document.querySelector('#flow-slope-says').textContent", 10)
+        over = live.run("""(() => {
+            const whence = document.querySelector('#flow-whence'), over = [];
+            for (whence.scrollTop = 1e6; ; whence.scrollTop -= 10) {
+              const {left, bottom, top} =
+                document.querySelector('#flow-close').getBoundingClientRect();
+              for (const text of ['#flow-origin', '#flow-gradient', '#flow-slope-says']) {
+                const range = document.createRange();
+                range.selectNodeContents(document.querySelector(text));
+                for (const box of range.getClientRects())
+                  if (box.right > left && box.bottom > top && box.top < bottom) over.push(text);
+              }
+              if (!whence.scrollTop) return over;
+            } })()""")
+        claim(not over, "and the button covers no text", over)
+        go_to(live, "forward", "decoder.1.cross_attention.weights")
+        live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
+        live.until("document.querySelector('#flow-origin').textContent.includes('e^')", 5)
+        time.sleep(0.3)
+        live.press("Tab", 9)
+        time.sleep(0.3)
+        claim(live.run("document.activeElement.matches('#flow-matrices summary') && "
+                       f"{ON_TOP}(document.activeElement)"),
+              "what Tab reaches then can be seen", live.run("document.activeElement.outerHTML"))
 
 
 def test_small_picture(browser):
@@ -1079,7 +1167,7 @@ WRITTEN = """(async () => {
     const found = [];
     for (const [n, {way, name}] of flow.steps.entries()) {
       if (way === "adam") continue;
-      await goToStep(n);
+      await inTurn(() => goToStep(n));
       for (const shown of [...shownWith(name), ...way === "backward" ? parametersOf(name) : []]) {
         const {value, gradient} = await matrixOf(shown);
         const {rows, columns} = gradient ? largest(gradient) : {rows: [value.length - 1], columns: [0]};
@@ -1153,6 +1241,16 @@ def test_written_out(browser):
     live.until("!document.querySelector('#flow-number').hidden", 10)
     claim(live.text("#flow-gradient") == "", "on the way forward there is no gradient yet",
           live.text("#flow-gradient"))
+    offered = {}
+    for stage in ("output.probabilities", "output.logits"):
+        go_to(live, "forward", stage)
+        offered[stage] = "change it" in live.text("#flow-origin")
+    go_to(live, "forward", "output.loss")
+    heads = live.run("[...document.querySelectorAll('#flow-matrices thead th')]"
+                     ".map(th => th.textContent)")
+    claim(offered == {"output.probabilities": False, "output.logits": True} and heads == ["loss"],
+          "only what can be changed is offered for it, and a single column has its name",
+          (offered, heads))
     test_parts_of_memory(live)
     test_zeros(live)
 
@@ -1294,6 +1392,12 @@ def test_boxes(browser):
             .filter(([size, inside]) => !inside || size < """ + str(least) + ")")
         claim(not wrong, f"at {width} pixels, “{text}”: all stand in their boxes, and "
               "can be read", wrong)
+    under = live.run("""[...document.querySelectorAll('.level rect')].filter(rect => {
+        rect.scrollIntoView({block: 'center'});
+        const {left, right, top, bottom} = rect.getBoundingClientRect(), step = (right - left) / 40;
+        return upTo(39).some(n => document.elementFromPoint(left + (n + 1) * step,
+          (top + bottom) / 2) !== rect); }).length""")
+    claim(under == 0, "wherever a box is clicked, no line and no dot comes between", under)
 
 
 def test_positions_row(browser):
@@ -1389,6 +1493,13 @@ def test_gpt(browser):
           and live.run("[flow.facts.source.length, flow.info.layers, flow.info.norm]")
           == [0, "2", "pre"] and live.text("#message") == "",
           "GPT can be chosen: it reads its own text, and no source", live.run("flow.facts"))
+    live.run("flow.queue")
+    found = re.findall(r"“(.+?)” (\d\.\d+)", live.text("#gpt-next"))
+    last = live.run("""matrixOf('output.probabilities').then(({value}) => value.at(-1)
+        .map((p, j) => [flow.facts.target_words[j], p]).sort((a, b) => b[1] - a[1]).slice(0, 5))""")
+    claim(len(found) == 5 and all(a == b and abs(float(p) - q) < 6e-4
+                                  for (a, p), (b, q) in zip(found, last)),
+          "what may come next are the probabilities of the last row", (found, last))
     names = live.run("[...document.querySelectorAll('.box-name')].map(n => n.textContent)")
     layer = ["norm, self-attention, add", "norm, feed-forward, add"]
     claim(names == ["embedding + positions", *2 * layer, "final norm", "linear, softmax"],
@@ -1580,6 +1691,10 @@ def test_panel(browser):
           "a panel shows a step and leads to the whole page", shown)
     car = live.run("[...document.querySelectorAll('#flow-matrices td')]"
                    ".map(cell => cell.textContent)")
+    go_to(live, "backward", "decoder.1.cross_attention.q")
+    claim("gradients are tiny" in live.text("#flow-users")
+          and "Expect another word" not in live.text("#flow-users"),
+          "it speaks of no button that it does not have", live.text("#flow-users"))
     claim(any(text.startswith("0.72") for text in car),
           "chapter 2's begins with the weights of the text: 0.72 for car", car[:30])
 
@@ -1769,6 +1884,7 @@ def main():
         test_breaks(browser)
         test_look(browser)
         test_head(browser)
+        test_same_head(browser)
         test_flow(browser)
         test_flow_numbers(browser)
         test_written_out(browser)
@@ -1777,14 +1893,13 @@ def main():
                      test_gpt_numbers, test_gpt_writes, test_gpt_changes, test_gpt_keys):
             test(browser)
         test_flow_changes(browser)
-        for test in (test_step_in_sight, test_number_in_sight, test_small_picture,
+        for test in (test_first_screen, test_columns, test_step_in_sight, test_number_in_sight, test_small_picture,
                      test_lines_back, test_words_in_motion, test_nonsense, test_keeps_focus,
                      test_for_everybody, test_panel):
             test(browser)
         test_lacking(browser)
         test_quiet(browser)
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    sys.exit(counts[False] > 0)
+    end()
 
 
 if __name__ == "__main__":

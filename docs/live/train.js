@@ -334,9 +334,6 @@ async function run(steps) {
     await together(training, async one => {
       if (one.last.step < one.steps) await one.lookBack();
     });
-    if (training.steps === training.facts.steps)
-      report(`All ${training.steps} steps are done. Now look inside the model, or press Again ` +
-        "to go back to step 0, with what you have changed.", false);
   } catch (error) {
     if (training !== current) return;
     training.end();
@@ -370,6 +367,8 @@ function showButtons() {
   switchOff($("step"), running || done);
   switchOff($("pause"), !running || beginning);
   switchOff($("again"), beginning);
+  $("train-done").hidden = !done;
+  $("train-begins").hidden = done;
 }
 
 const time = seconds =>
@@ -378,7 +377,7 @@ const time = seconds =>
 function showNumbers() {
   const {rows, steps, facts, speed, pace} = current;
   const last = rows[rows.length - 1];
-  $("steps-done").textContent = steps;
+  $("steps-done").textContent = steps.toLocaleString("en");
   $("steps-total").textContent = facts.steps.toLocaleString("en");
   $("loss").textContent = last ? last[1].toFixed(4) : "–";
   $("rate").textContent = last ? last[3].toPrecision(2) : "–";
