@@ -393,7 +393,7 @@ function play() {
     flow.timer = setInterval(() => {
       if (isLast()) play();
       else inTurn(() => goToStep(flow.at + 1));
-    }, 1200);
+    }, 2000);
   }
   showPlay();
 }
