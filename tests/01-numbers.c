@@ -370,13 +370,15 @@ void test_dropout(void) {
     CLAIM(same_bits(x, y), "dropout 0 changes nothing");
 }
 
-// Views of more numbers than an int can count.
+// Views of more numbers than an int can count, where memory can hold so many.
 void test_large_views(void) {
+#if PTRDIFF_MAX > INT32_MAX
     real one;
     Mat m = {&one, 3, 3, INT_MAX, 1}, turned = transposed(m);
     CLAIM(row(m, 2) - m.at == 2 * (ptrdiff_t)INT_MAX
           && at(turned, 1, 2) - m.at == 1 + 2 * (ptrdiff_t)INT_MAX,
           "an element may lie more than 2³¹ numbers after the first");
+#endif
 }
 
 int main(void) {

@@ -365,10 +365,10 @@ bool merges(const Vocab *v, int i, const char *left, const char *right) {
     if (i >= v->merges.count)
         return false;
     Merge m = v->merges.at[i];
-    char both[100];
-    snprintf(both, sizeof both, "%s%s", left, right);
+    const char *both = v->token[first_piece(v) + i];
+    size_t length = strlen(left);
     return !strcmp(v->token[m.left], left) && !strcmp(v->token[m.right], right)
-        && !strcmp(v->token[first_piece(v) + i], both);
+        && !strncmp(both, left, length) && !strcmp(both + length, right);
 }
 
 // The number of the token with this text, wherever in the vocabulary it is.
