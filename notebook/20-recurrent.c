@@ -1,7 +1,7 @@
 // Lab 20, continued: recurrent networks beside the transformer, with about as
 // many parameters.
 //
-//     20-recurrent train TASK MODEL PAIRS SEED STEPS
+//     20-recurrent train TASK MODEL PAIRS SEED STEPS RATE
 //
 // trains a model on PAIRS different pairs, whose sources have SHORTEST to
 // TRAINED numbers, and prints CSV, a line for each length up to LONGEST:
@@ -104,15 +104,15 @@ Learner new_learner(const char *name, int max_len, uint64_t seed) {
 const bool always_true_words[LONGEST + 1] = {0};
 
 void train_learner(Learner *l, Task *task, int pairs, uint64_t seed,
-                   int steps) {
-    const Recipe recipe = {.rate = 3e-3, .warmup = 50, .schedule = CONSTANT};
+                   int steps, double rate) {
+    const Recipe recipe = {.rate = rate, .warmup = 50, .schedule = CONSTANT};
     for (int step = 0; step < steps; step++) {
         int kind = step % LENGTHS; // the lengths take turns
         int different = (pairs + LENGTHS - 1 - kind) / LENGTHS;
         Batch b = make_pairs(&l->arena, task, seed, SHORTEST + kind, B,
                              (int64_t)(step / LENGTHS) * B, different);
-        double rate = learning_rate(&recipe, step + 1);
-        learner_step(l, &b, always_true_words, rate, 1);
+        learner_step(l, &b, always_true_words,
+                     learning_rate(&recipe, step + 1), 1);
         arena_release(&l->arena, 0);
     }
 }
@@ -135,9 +135,9 @@ double test_learner(Learner *l, Task *task, int length) {
 }
 
 void train_and_test(const char *name, Task *task, int pairs, int seed,
-                   int steps) {
+                    int steps, double rate) {
     Learner l = new_learner(name, LONGEST + 1, (uint64_t)seed);
-    train_learner(&l, task, pairs, (uint64_t)seed, steps);
+    train_learner(&l, task, pairs, (uint64_t)seed, steps, rate);
     printf("parameters,length,right\n");
     for (int length = SHORTEST; length <= LONGEST; length++)
         printf("%zu,%d,%.1f\n", l.list[0]->count, length,
@@ -220,7 +220,7 @@ void time_tokens(const char *name, int runs) {
 // ## The command line
 
 _Noreturn void wrong_command(void) {
-    fail("20-recurrent train TASK MODEL PAIRS SEED STEPS, "
+    fail("20-recurrent train TASK MODEL PAIRS SEED STEPS RATE, "
          "or 20-recurrent time MODEL RUNS");
 }
 
@@ -239,9 +239,9 @@ const char *model_named(const char *name) {
 
 int main(int argc, char **argv) {
     use_one_thread();
-    if (argc == 7 && !strcmp(argv[1], "train") && atoi(argv[4]) >= LENGTHS)
+    if (argc == 8 && !strcmp(argv[1], "train") && atoi(argv[4]) >= LENGTHS)
         train_and_test(model_named(argv[3]), task_named(argv[2]), atoi(argv[4]),
-                      atoi(argv[5]), atoi(argv[6]));
+                       atoi(argv[5]), atoi(argv[6]), atof(argv[7]));
     else if (argc == 4 && !strcmp(argv[1], "time"))
         time_tokens(model_named(argv[2]), atoi(argv[3]));
     else
