@@ -21,20 +21,16 @@
 //     echo "the red car is fast" | ./transformer translate model.safetensors
 //     ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     ./transformer attention model.safetensors "the red car is fast"
-//     ./transformer info model.safetensors
 //     ./transformer --help
-//
-// Another C program can use any part of it: define TRANSFORMER_NO_MAIN and
-// include this file. The tests do just that.
 //
 // ## The model in one picture
 //
 // On the left is the *encoder*, which reads a sentence, on the right the
 // *decoder*, which writes its translation. You need not know the boxes yet. An
 // *embedding* is a vector for a word and its place (chapter 4). *Attention*
-// lets positions fetch from each other (2, 3). The *feed-forward network*
-// changes each position by itself (5). A *norm* keeps numbers in range (6). A
-// *mask* hides what must not be seen (9).
+// lets each position fetch information from the others (2, 3). The
+// *feed-forward network* changes each position by itself (5). A *norm* keeps
+// numbers in range (6). A *mask* hides what must not be seen (9).
 //
 //        source                           target, after "start"
 //          │ (B,S)                           │ (B,T)
@@ -75,8 +71,7 @@
 //
 // A shape is written (rows, columns). Batches are flat: sentence b of a source
 // batch is rows b·S … b·S+S-1 of a matrix with B·S rows. A mask "(B of T,S)" is
-// B matrices of shape (T,S), one for each sentence. In chapters 2 and 3, T and
-// S are the numbers of queries and of keys, wherever they come from.
+// B matrices of shape (T,S), one for each sentence.
 //
 // *Weights* are the attention weights of chapter 2; the numbers that are
 // learned are called *parameters*. A *token* is what the model reads and
@@ -90,147 +85,65 @@
 // that is used twice receives gradients from both uses; whoever owns the memory
 // clears it first. Exceptions are marked.
 //
-// The pages in docs/ are made from this file. In the file, lines that begin
-// with "//@" are for the tools, and three kinds also for you. Where one says
-// `run build/examples NAME`, type `make examples` once and then that command.
-// From "plumbing" to the next heading, or to "core", you may skip. What
-// "deviation" marks is not as in the paper. [section 3.2] is one of the paper.
-//
-// ## Formulas
-//
-// In the file, formulas are written in plain characters; on the pages, they are
-// set as in a printed book. Indices are letters from i on, or numbers.
-//
-//     w_j, Σ_j w_j          for an element of w and the sum of all of them
-//     Σ_(j<i) w_j           for the sum over those j for which j < i
-//     ∂y/∂x, (x + 1)/2      for a derivative and for any other fraction
-//     √x, x², x^y, aᵀ       for a root, powers and a transposed matrix
-//     a b, a · b            for a product of numbers or of matrices
-//     f(x), f'(x)           for a function and its derivative
-//     1[i=j]                for 1 if what is in the brackets holds, else 0
-//     m ← m + 1             for a new value of m
-//
-// ## How to differentiate a program
-//
-// If you have never written a backward pass, you need only one idea. The *loss*
-// is a number that says how wrong the output is. Training makes it fall, by
-// small changes to every parameter (chapter 11). The program computes the loss
-// in steps. Walk through the steps from the last to the first, and carry along,
-// for each result x, the gradient dx = ∂loss/∂x: how fast the loss grows with
-// x. It starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule
-// turns dy, which we have, into dx. For numbers, dx = dy · f'(x). If x and y
-// are lists, x_i reaches the loss through every y_j, and the parts add up:
-//
-//     dx_i = Σ_j dy_j ∂y_j/∂x_i
-//
-// Here ∂y_j/∂x_i says how fast y_j grows with x_i while the rest of x is held
-// fixed. If each x_i grows by a small h_i, the loss grows by Σ_i dx_i h_i.
-//
-// The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. We never
-// build it. If the step is a matrix product, multiplying by the Jacobian is
-// again a matrix product; if it is a sum, each term gets a copy of the
-// gradient; if it acts on each number by itself, each gradient is multiplied by
-// one derivative. And a result that goes into two steps receives a gradient
-// from each of them, and the two are added. That is all there is to
-// *backpropagation*, which PyTorch's autograd performs for you. It is laborious
-// only because every step must be right. So each backward pass below comes with
-// its derivation, with a fact by which you can check it by hand, and with a
-// test that compares it with finite differences:
-//
-//     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
-//
-// A function in the middle of the model has no loss of its own. To check it
-// alone, we give it one: loss = Σ out · r, element by element, with fixed
-// random numbers r. Then dout is r, and each element of out counts differently.
-//
-//@ run build/examples chain
+// The pages in docs/ are made from this file. Skip lines that begin with "//@",
+// except `run build/examples NAME`: an example that you can run, once you have
+// typed `make examples`. From "plumbing" to the next heading, or to "core", you
+// may skip the text, too. What "deviation" marks is not as in the paper.
+// [section 3.2] is one of the paper.
 //
 // ## Contents
 //
 //     0  manual                             9  masks
-//     1  numbers, matrices, memory         10  words to numbers
+//     1  numbers, matrices, tools          10  words to numbers
 //     2  scaled dot-product attention      11  training
 //     3  multi-head attention              12  decoding: greedy, with a beam
 //     4  embeddings, positional encoding   13  looking inside
-//     5  the feed-forward network              interlude: a fast product
+//     5  the feed-forward network              interlude: the engine room
 //     6  residual connections, norms       14  saving and loading
 //     7  the encoder                       15  the command line
 //     8  the decoder, the whole model
-//
-// ## Who calls whom
-//
-//     train_command                                                      15
-//     └─ train ─ next_batch ─ epoch_order, make_batch                11, 10
-//        └─ train_step                                                   11
-//           ├─ add_gradient                                              11
-//           │  ├─ transformer_forward ─ padding_mask, causal_…            9
-//           │  │  ├─ encode ─ embedding_forward                        8, 4
-//           │  │  │  └─ encoder_forward ─ encoder_layer_forward           7
-//           │  │  │     ├─ residual_enter, residual_leave                 6
-//           │  │  │     ├─ multi_head_forward ─ linear_forward            3
-//           │  │  │     │  └─ attention_forward ─ softmax_forward         2
-//           │  │  │     └─ ffn_forward                                    5
-//           │  │  └─ decode ─ decoder_forward, with cross-attention       8
-//           │  ├─ loss_forward, loss_backward                            11
-//           │  └─ transformer_backward: all of the above, reversed        8
-//           └─ update ─ l2_norm, clip_factor, adam_step                  11
 //
 //@ plumbing the headers, and what is used only where it exists
 // ## What it needs
 //
 // The C11 standard library and, where they exist, OpenMP, to use several cores;
 // the vector types of GCC and Clang, to get more out of each core; and POSIX,
-// to tell a terminal from a file and to see that a file has reached the disk.
+// in chapters 14 and 15, for terminals and files.
 
-#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0
-#error "build without -ffast-math, -Ofast and -ffinite-math-only: \
+#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0 \
+    || defined __ASSOCIATIVE_MATH__
+#error "build without -ffast-math, -Ofast and the like: the order of a sum, \
 infinities and NaN mean something here"
 #endif
 
 #if defined __unix__ || defined __APPLE__
 #define TRANSFORMER_POSIX 1
-#define _DEFAULT_SOURCE 1 // signal: interrupted calls go on
-#define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath
-#include <libgen.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#define _DEFAULT_SOURCE 1 // these two must come before the first header
+#define _XOPEN_SOURCE 700
 #endif
 
-#include <errno.h>
-#include <float.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 //@ chapter numbers
 // # 1. Numbers
 //
-// Everything below is made of a few plain things: numbers, matrices, their
-// product, memory to hold them, and a little randomness. This chapter builds
-// them. Once you have read it, you can forget how numbers are laid out in
-// memory: from chapter 2 on, the code reads like formulas.
+// Everything below is made of numbers, matrices, their product, memory to hold
+// them, and a little randomness. This chapter says what these tools do; how
+// they do it can wait until the engine room, after chapter 13.
 //
 //@ plumbing numbers are float, and double in the tests
 // ## The number type
 //
 // Training runs in single precision, as is usual. The tests compile this file
-// with `-DTRANSFORMER_DOUBLE`, because a gradient can only be checked against
-// finite differences if the arithmetic has digits to spare: in single precision
-// such a check bottoms out near 1e-3 and hides every smaller mistake.
+// with `-DTRANSFORMER_DOUBLE`: a gradient can only be checked if the arithmetic
+// has digits to spare.
 
 #ifdef TRANSFORMER_DOUBLE
 typedef double real;
@@ -239,111 +152,6 @@ typedef double real;
 typedef float real;
 #define REAL(function) function##f // and sqrtf(x) in float
 #endif
-
-//@ plumbing one line on the standard error stream, and stop
-// ## When something is wrong
-//
-// There is one way to fail: say why in one line on the standard error stream,
-// and stop with status 1. A saved model is only ever replaced whole (chapter
-// 14), so stopping anywhere loses nothing that was saved.
-
-// The length in bytes of the control character that begins here, or 0 if none
-// does. Control characters are what is below the space, DEL (7f), and U+0080 to
-// U+009F, which are two bytes each.
-int control_length(const char *text) {
-    const unsigned char *c = (const unsigned char *)text;
-    bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
-    return *c < ' ' || *c == 0x7f ? 1 : two ? 2 : 0;
-}
-
-// Makes a text safe to show on a terminal, in place, and returns it. Text from
-// a file may hold control characters, which could move the cursor or worse.
-// Each is shown as "?". Nothing else changes.
-char *printable(char *text) {
-    char *to = text;
-    for (const char *c = text; *c; c++) {
-        int n = control_length(c);
-        *to++ = n ? '?' : *c;
-        c += n == 2;
-    }
-    *to = '\0';
-    return text;
-}
-
-// Prints "transformer: " and the formatted reason.
-void complain(const char *format, va_list arguments) {
-    static char text[1 << 16]; // a path is shorter
-    vsnprintf(text, sizeof text, format, arguments);
-    fprintf(stderr, "transformer: %s", printable(text));
-}
-
-// If this is set, fail calls it first. Chapter 15 saves a training run with it.
-void (*rescue)(void);
-
-// Complains, and ends the program with status 1.
-_Noreturn void fail(const char *format, ...) {
-    void (*first)(void) = rescue;
-    rescue = NULL; // it may fail, too
-    if (first)
-        first();
-    va_list arguments;
-    va_start(arguments, format);
-    complain(format, arguments);
-    fputc('\n', stderr);
-    exit(1);
-}
-
-// The product a · b, of bytes or of elements; fails if it is more than the
-// machine can address.
-size_t checked_product(size_t a, size_t b) {
-    if (b && a > PTRDIFF_MAX / b)
-        fail("out of memory: %.4g times %.4g is more than can be addressed",
-             (double)a, (double)b);
-    return a * b;
-}
-
-// Memory for `count` items of `size` bytes, zeroed. Never NULL: a request too
-// large for the machine fails with a message. (The same goes for reallocate.)
-void *allocate(size_t count, size_t size) {
-    size_t bytes = checked_product(count, size);
-    void *memory = calloc(bytes ? bytes : 1, 1);
-    if (!memory)
-        fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
-    return memory;
-}
-
-// The same memory, enlarged. The new part is not zeroed.
-void *reallocate(void *memory, size_t count, size_t size) {
-    size_t bytes = checked_product(count, size);
-    void *larger = realloc(memory, bytes ? bytes : 1);
-    if (!larger)
-        fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
-    return larger;
-}
-
-// ## Sizes, and the letters that stand for them
-//
-// The configuration of a model. One table in chapter 14 has the defaults, the
-// limits, and the names that the command line uses.
-
-enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6
-enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4
-enum { RELU, GELU };                            // Config.activation, chapter 5
-
-typedef struct {
-    int layers;       // L: layers of the encoder, and as many of the decoder
-    int d_model;      // D: width of the vector that stands for a token
-    int heads;        // H: attention heads, each D/H = K wide
-    int d_ff;         // F: inner width of the feed-forward network
-    int source_vocab; // V of the source language
-    int target_vocab; // V of the target language
-    int max_len;      // longest sentence in tokens, not counting start and end
-    int norm, positions, activation; // one of the constants above
-    int tie;          // the output layer uses the target embedding's matrix
-    double dropout;   // share dropped in training: embeddings, sub-layers
-    double attention_dropout;  // attention weights, chapter 2
-    double activation_dropout; // inside the feed-forward network, chapter 5
-} Config;
 
 // ## Matrices are views
 //
@@ -355,9 +163,8 @@ typedef struct {
 // (one sentence of a batch). None of these moves a number. And a row_stride of
 // 0 repeats one row: PyTorch calls this *broadcasting*.
 //
-//     at → [ a b c d ]     transposed: rows 4, cols 2, strides 1 and 4
-//          [ e f g h ]     columns 2..3: rows 2, cols 2, starting at c
-//     rows 2, cols 4, row_stride 4, col_stride 1
+//     at → [ a b c d ]     rows 2, cols 4, row_stride 4, col_stride 1
+//          [ e f g h ]     transposed: rows 4, cols 2, strides 1 and 4
 //
 // The price is a rule to keep in mind: two views of the same numbers are not
 // two matrices. Writing through one view changes the other. And a view is valid
@@ -401,138 +208,9 @@ Mat slice_cols(Mat m, int first, int count) {
 
 //@ run build/examples views
 
-//@ plumbing SHAPE, which checks that a matrix has the shape its comment gives
-// A function whose comment says "q (T,K)" relies on it, so it also begins with
-// `SHAPE(q, T, K)`. In the builds of the tests and the exercises, and with
-// -DTRANSFORMER_DEBUG, a matrix of another shape ends the program in words: "dk
-// is (4,8), wanted (5,8)". In other builds SHAPE expands to nothing.
-
-#if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_POISON \
-    || defined TRANSFORMER_MALLOC || defined TRANSFORMER_DEBUG
-#define SHAPE(m, rows, cols) check_shape(__func__, #m, m, rows, cols)
-#else
-#define SHAPE(m, rows, cols) ((void)0)
-#endif
-
-// Ends the program unless m has that many rows and columns.
-void check_shape(const char *function, const char *name, Mat m, int rows,
-                 int cols) {
-    if (m.rows != rows || m.cols != cols)
-        fail("%s: %s is (%d,%d), wanted (%d,%d)", function, name, m.rows,
-             m.cols, rows, cols);
-}
-
-//@ plumbing loops that are shared among threads, always with the same bits
-// ## Several threads
-//
-// Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
-// iterations among threads; elsewhere it expands to nothing. `work` is a rough
-// count of the numbers that the whole loop handles: below a hundred thousand
-// (some 30 microseconds), waking the other threads costs more than they save.
-//
-// One rule is kept throughout the file: each number is computed by one thread,
-// in one order, whatever the number of threads. A floating-point sum depends on
-// its order (in single precision, 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1).
-// So if threads added to it in the order in which they happen to finish, it
-// could differ from run to run. Here the same seed gives the same bits on one
-// core and on two, and every error can be reproduced.
-
-#ifdef _OPENMP
-#define PRAGMA(text) _Pragma(#text)
-#define PARALLEL_FOR(work) \
-    PRAGMA(omp parallel for schedule(static) if ((work) > 100000))
-#define SIMD(operation, result) PRAGMA(omp simd reduction(operation : result))
-#else
-#define PARALLEL_FOR(work)
-#define SIMD(operation, result)
-#endif
-
-//@ plumbing fill, copy, add, scale, clear, sum and dot
-// ## Loops over whole matrices
-//
-// Small tools that the chapters share. They expect rows whose numbers lie side
-// by side (col_stride 1); only the matrix product takes any view. `fill` and
-// `copy` also serve single attention heads, each of which belongs to one
-// thread, so they are not shared among threads.
-
-// The number of elements; as double, since it serves as an estimate of work.
-double size_of(Mat m) {
-    return (double)m.rows * m.cols;
-}
-
-// The smaller of two.
-int min_int(int a, int b) {
-    return a < b ? a : b;
-}
-
-// m = value
-void fill(Mat m, real value) {
-    for (int i = 0; i < m.rows; i++) {
-        real *to = row(m, i);
-        for (int j = 0; j < m.cols; j++)
-            to[j] = value;
-    }
-}
-
-// to = from, same shape
-void copy(Mat to, Mat from) {
-    SHAPE(to, from.rows, from.cols);
-    for (int i = 0; i < to.rows; i++)
-        memcpy(row(to, i), row(from, i), sizeof(real) * (size_t)to.cols);
-}
-
-// to += from, same shape
-void add(Mat to, Mat from) {
-    SHAPE(to, from.rows, from.cols);
-    PARALLEL_FOR(size_of(to))
-    for (int i = 0; i < to.rows; i++) {
-        real *sum = row(to, i);
-        const real *x = row(from, i);
-        for (int j = 0; j < to.cols; j++)
-            sum[j] += x[j];
-    }
-}
-
-// x *= factor
-void scale_by(Mat x, real factor) {
-    for (int i = 0; i < x.rows; i++) {
-        real *to = row(x, i);
-        for (int j = 0; j < x.cols; j++)
-            to[j] *= factor;
-    }
-}
-
-// x = 0, n numbers side by side
-void clear(real *x, size_t n) {
-    PARALLEL_FOR((double)n)
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++)
-        x[i] = 0;
-}
-
-// In a plain loop each addition of a sum waits for the one before; SIMD lets
-// the compiler keep several partial sums in vector registers.
-
-// Σⱼ x[j], n numbers
-real sum(const real *x, int n) {
-    real total = 0;
-    SIMD(+, total)
-    for (int j = 0; j < n; j++)
-        total += x[j];
-    return total;
-}
-
-// Σⱼ x[j] y[j], n numbers each
-real dot(const real *x, const real *y, int n) {
-    real total = 0;
-    SIMD(+, total)
-    for (int j = 0; j < n; j++)
-        total += x[j] * y[j];
-    return total;
-}
-
 // ## The matrix product
 //
-// $$ c_{ij} = \sum_{p} a_{ip}\, b_{pj} $$
+//     c_ij = Σ_p a_ip b_pj
 //
 // A transformer spends nearly all its time on this line. Applying a layer's
 // matrix to every position of every sentence is a matrix product, comparing all
@@ -557,29 +235,74 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 
 //@ run build/examples product
 
-// This function is never called in training, because a processor can do the
-// same sixty times as fast, and with large matrices hundreds of times. The
-// interlude after chapter 13 explains how, and defines the functions declared
-// here. To understand the model you need to know only what they do. The tests
-// compare them with the definition for many shapes and strides.
+// It is never called in training, because a processor can do the same sixty
+// times as fast, and with large matrices hundreds of times. These functions do.
 
-// c += a b. Not to be called inside a PARALLEL_FOR.
+// c += a b, and c = from + a b, where from has c's shape, or is one row,
+// repeated (row_stride 0); the threads share the work
 void matmul_add(Mat c, Mat a, Mat b);
-
-// c = from + a b; from has c's shape, or is one row, repeated (row stride 0)
 void matmul_from(Mat c, Mat from, Mat a, Mat b);
 
 // c += a b, and c = a b, on one thread: small products inside a PARALLEL_FOR
 void small_matmul_add(Mat c, Mat a, Mat b);
 void small_matmul(Mat c, Mat a, Mat b);
 
-// c = a b
-void matmul(Mat c, Mat a, Mat b) {
-    fill(c, 0);
-    matmul_add(c, a, b);
-}
+//@ plumbing what the engine room provides: errors, loops, threads, an arena
+// ## Tools
+//
+// The rows of the matrices that they are given lie side by side (col_stride 1).
 
-//@ plumbing an arena: memory that is given back all at once
+// One line on the standard error stream, and status 1.
+_Noreturn void fail(const char *format, ...);
+char *printable(char *text); // for a terminal: no control characters, in place
+
+// Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.
+void *allocate(size_t count, size_t size);
+void *reallocate(void *memory, size_t count, size_t size);
+size_t checked_product(size_t a, size_t b); // fails if it is too large
+
+void fill(Mat m, real value);     // m = value
+void copy(Mat to, Mat from);      // to = from, same shape
+void add(Mat to, Mat from);       // to += from, same shape
+void scale_by(Mat x, real factor); // x *= factor
+void clear(real *x, size_t n);    // x = 0, n numbers
+real sum(const real *x, int n);   // Σⱼ x[j]
+real dot(const real *x, const real *y, int n); // Σⱼ x[j] y[j]
+double size_of(Mat m);            // rows · cols
+int min_int(int a, int b), max_int(int a, int b); // the smaller, the larger
+
+// ## SHAPE, and several threads
+//
+// A function whose comment says "q (T,K)" relies on it, so it also begins with
+// `SHAPE(q, T, K)`. In tests, exercises and with -DTRANSFORMER_DEBUG, another
+// shape ends the program: "dk is (4,8), wanted (5,8)".
+//
+// Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
+// iterations among threads, if `work`, a rough count of the numbers that it
+// handles, is worth waking them; elsewhere the mark expands to nothing. One
+// rule is kept throughout the file: each number is computed by one thread, in
+// one order. So the same seed gives the same bits with any number of threads,
+// and every error can be reproduced.
+
+#if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_POISON \
+    || defined TRANSFORMER_MALLOC || defined TRANSFORMER_DEBUG
+#define SHAPE(m, rows, cols) check_shape(__func__, #m, m, rows, cols)
+#else
+#define SHAPE(m, rows, cols) ((void)0)
+#endif
+
+// Ends the program unless m has that many rows and columns.
+void check_shape(const char *function, const char *name, Mat m, int rows,
+                 int cols);
+
+#ifdef _OPENMP
+#define PRAGMA(text) _Pragma(#text)
+#define PARALLEL_FOR(work) \
+    PRAGMA(omp parallel for schedule(static) if ((work) > 100000))
+#else
+#define PARALLEL_FOR(work)
+#endif
+
 // ## Memory
 //
 // A training step needs memory for everything the forward pass leaves for the
@@ -591,210 +314,31 @@ void matmul(Mat c, Mat a, Mat b) {
 //     forward       used ├──── q k v ── weights ── context ── … ── logits ──┤
 //     backward      used ├──── all of the above ───── scratch of one layer ─┤
 //     step ends     used │                            (one layer at a time)
-//
-// The memory comes in blocks, the newest on top. When the top block is full, a
-// larger one is put on it; when the arena has been emptied, the blocks are
-// replaced by a single one as large as the peak so far. So there is soon just
-// one, and it grows only when a larger batch comes.
-//
-// Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN,
-// so that reading a number that was never written cannot go unnoticed.
-// TRANSFORMER_MALLOC gives each request a block of its own, so that Valgrind
-// and the sanitizers notice a loop that runs past its end.
-
-typedef struct Block {
-    struct Block *below;
-    size_t offset;   // bytes of the arena that were in use below this block
-    size_t size;     // bytes in this block
-    char *memory;
-} Block;
 
 typedef struct {
-    Block *top;
+    struct Block *top;     // where the memory comes from
     size_t used, peak;     // bytes in use now, and at most so far
     int sentences, tokens; // the batch at work: rows, columns; 0: none
 } Arena;
 
-#ifdef TRANSFORMER_MALLOC
-enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };
-#else
-enum { LEAST_BLOCK = 1 << 16, ALIGNMENT = 64 };
-#endif
+void *arena_take(Arena *arena, size_t count, size_t size); // not initialized
+Mat arena_mat(Arena *arena, int rows, int cols);           // not initialized
+Mat arena_zeros(Arena *arena, int rows, int cols); // gradients are added to it
+void arena_release(Arena *arena, size_t mark); // back to where used was mark
+void arena_free(Arena *arena);
 
-// Puts a block with room for `size` bytes on top.
-void arena_push(Arena *arena, size_t size) {
-    Block *block = allocate(1, sizeof *block);
-    *block = (Block){arena->top, arena->used, size,
-                     malloc(size + ALIGNMENT - 1)};
-    double total = ((double)arena->used + (double)size) / 1e6;
-    if (!block->memory && arena->sentences)
-        fail("out of memory: a batch of %d × %d tokens needs more than %.0f "
-             "MB; try a smaller --batch or shorter sentences",
-             arena->sentences, arena->tokens, total);
-    if (!block->memory)
-        fail("out of memory: %.0f MB are needed", total);
-    arena->top = block;
-}
-
-// Takes the top block away.
-void arena_pop(Arena *arena) {
-    Block *block = arena->top;
-    arena->top = block->below;
-    free(block->memory);
-    free(block);
-}
-
-// Memory for `count` items of `size` bytes, valid until the arena is released
-// to an earlier mark. Not initialized.
-void *arena_take(Arena *arena, size_t count, size_t size) {
-    size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
-    bytes -= bytes % ALIGNMENT;
-    Block *top = arena->top;
-    if (LEAST_BLOCK == 0 || !top
-        || bytes > top->size - (arena->used - top->offset)) {
-        size_t room = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
-        if (LEAST_BLOCK > 0 && room < arena->peak)
-            room = arena->peak;
-        arena_push(arena, bytes > room ? bytes : room);
-        top = arena->top;
-    }
-    size_t misaligned = (uintptr_t)top->memory % ALIGNMENT;
-    char *memory = top->memory + (misaligned ? ALIGNMENT - misaligned : 0)
-                 + (arena->used - top->offset);
-    arena->used += bytes;
-    if (arena->used > arena->peak)
-        arena->peak = arena->used;
-    return memory;
-}
-
-// A fresh matrix, not initialized.
-Mat arena_mat(Arena *arena, int rows, int cols) {
-    size_t count = checked_product((size_t)rows, (size_t)cols);
-    Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
-#ifdef TRANSFORMER_POISON
-    fill(m, (real)NAN);
-#endif
-    return m;
-}
-
-// A matrix of zeros, to which gradients will be added.
-Mat arena_zeros(Arena *arena, int rows, int cols) {
-    Mat m = arena_mat(arena, rows, cols);
-    clear(m.at, (size_t)rows * (size_t)cols);
-    return m;
-}
-
-// Gives back everything taken since `arena->used` had the value `mark`.
-void arena_release(Arena *arena, size_t mark) {
-    arena->used = mark;
-    while (arena->top && arena->top->offset >= mark
-           && (LEAST_BLOCK == 0 || arena->top->below
-               || arena->top->size < arena->peak))
-        arena_pop(arena);
-}
-
-// Gives all memory back to the system.
-void arena_free(Arena *arena) {
-    while (arena->top)
-        arena_pop(arena);
-    *arena = (Arena){0};
-}
-
-//@ plumbing random numbers as functions of the seed and of a place
-// ## Random numbers
+// ## Randomness
 //
 // Everything random is a function of the seed and of a place: "the noise of
 // step 17", "the order of epoch 3". A *key* is computed from these two, and it
 // alone determines the numbers that follow. (It has nothing to do with the keys
-// of attention.) So no generator's state has to be saved, an interrupted run
-// continues with the same bits, and threads cannot disturb each other.
-//
-// `scramble` turns a number into one that looks unrelated (the finalizer of
-// SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.
-uint64_t scramble(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
+// of attention.) So no generator's state has to be saved.
 
-// A key for one use of randomness: which seed, what for, and which one.
-enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };
-
-uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which) {
-    return scramble(scramble(scramble(seed) + what_for) + which);
-}
-
-// The next number of the sequence that starts at *state, 0 ≤ result < 1.
-double uniform(uint64_t *state) {
-    *state = scramble(*state);
-    return (double)(*state >> 11) / 9007199254740992.0; // 2⁵³
-}
-
-// ## Dropout
-//
-// In training, dropout sets each number of certain intermediate results to zero
-// with probability p, so that the network cannot rely on any single one. This
-// is a *regularization*: it works against overfitting (chapter 11). The numbers
-// that stay are divided by 1-p, so that the expected value is the same as
-// without dropout, and at *inference*, when the trained model is used, nothing
-// needs to be done. [section 5.4]
-//
-//     x            4    1    3    2    5      mean 3; p = 0.4
-//     dropped      4    0    3    0    5      two of five are gone
-//     divided    6.67   0    5    0   8.33    by 0.6; mean 4, over many draws 3
-//
-// The backward pass must drop the gradients of the same numbers. It stores no
-// mask for that: whether element i is dropped is a function of i and a key,
-// which a `Dropout` remembers. Dropout is multiplication by a constant (0 or
-// 1/(1-p)), so its backward pass is the same function, applied to the gradient.
-
-typedef struct {
-    real rate;    // p; 0 does nothing
-    uint32_t key; // which numbers
-} Dropout;
-
-//@ plumbing 32 bits that look random
-// 32 bits that look random, from a counter, by multiplying and shifting, which
-// a processor can do to many numbers at once. (Constants by Chris Wellons.)
-uint32_t scramble32(uint32_t x) {
-    x = (x ^ (x >> 16)) * 0x7feb352du;
-    x = (x ^ (x >> 15)) * 0x846ca68bu;
-    return x ^ (x >> 16);
-}
-
-//@ core
-// x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
-// backward. Each row has its own key, made from key + i; number j is dropped if
-// that key, with the bits of j flipped (^), scrambles to less than p · 2³².
-void dropout_row(real *x, int n, int i, Dropout d) {
-    if (d.rate == 0)
-        return;
-    //@ exercise dropout_row
-    real scale = 1 / (1 - d.rate);
-    uint32_t threshold = (uint32_t)(d.rate * 4294967296.0);
-    uint32_t row_key = scramble32(d.key + (uint32_t)i);
-    for (int j = 0; j < n; j++)
-        x[j] *= scramble32(row_key ^ (uint32_t)j) < threshold ? 0 : scale;
-    //@ end
-}
-
-// dropout_row for all rows of a matrix.
-void dropout(Mat x, Dropout d) {
-    if (d.rate == 0)
-        return;
-    PARALLEL_FOR(size_of(x) * 2)
-    for (int i = 0; i < x.rows; i++)
-        dropout_row(row(x, i), x.cols, i, d);
-}
-
-//@ run build/examples dropout_mean
-
-// The next example prints a table: for each tensor its shape, the gradient of
-// one element by the backward pass and by differences, and how many elements
-// agree to within 1e-6. Later chapters have such tables too.
-//
-//@ run build/examples dropout_gradient
+enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for
+uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which);
+uint64_t scramble(uint64_t x);   // a number that looks unrelated to x
+uint32_t scramble32(uint32_t x); // the same with 32 bits
+double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 
 //@ chapter attention
 // # 2. Scaled dot-product attention
@@ -971,7 +515,58 @@ void softmax_forward(Mat scores, Mask mask) {
 
 //@ run build/examples softmax
 
-// The backward pass. We are given dw, the gradient of the loss with respect to
+// ## Formulas
+//
+// In the file, formulas are written in plain characters; on the pages, they are
+// set as in a printed book. Indices are letters from i on, or numbers.
+//
+//     w_j, Σ_j w_j          for an element of w and the sum of all of them
+//     Σ_(j<i) w_j           for the sum over those j for which j < i
+//     ∂y/∂x, (x + 1)/2      for a derivative and for any other fraction
+//     √x, x², x^y, aᵀ       for a root, powers and a transposed matrix
+//     a b, a · b            for a product of numbers or of matrices
+//     f(x), f'(x)           for a function and its derivative
+//     1[i=j]                for 1 if what is in the brackets holds, else 0
+//     m ← m + 1             for a new value of m
+//
+// ## How to differentiate a program
+//
+// If you have never written a backward pass, you need only one idea. The *loss*
+// is a number that says how wrong the output is. Training makes it fall, by
+// small changes to every parameter (chapter 11). The program computes the loss
+// in steps. Walk through the steps from the last to the first, and carry along,
+// for each result x, the gradient dx = ∂loss/∂x: how fast the loss grows with
+// x. It starts with ∂loss/∂loss = 1. At each step y = f(x), the chain rule
+// turns dy, which we have, into dx. For numbers, dx = dy · f'(x). If x and y
+// are lists, x_i reaches the loss through every y_j, and the parts add up:
+//
+//     dx_i = Σ_j dy_j ∂y_j/∂x_i
+//
+// Here ∂y_j/∂x_i says how fast y_j grows with x_i while the rest of x is held
+// fixed. If each x_i grows by a small h_i, the loss grows by Σ_i dx_i h_i.
+//
+// The numbers ∂y_j/∂x_i form a matrix, the *Jacobian* of the step. We never
+// build it. If the step is a matrix product, multiplying by the Jacobian is
+// again a matrix product; if it is a sum, each term gets a copy of the
+// gradient; if it acts on each number by itself, each gradient is multiplied by
+// one derivative. And a result that goes into two steps receives a gradient
+// from each of them, and the two are added. That is all there is to
+// *backpropagation*, which PyTorch's autograd performs for you. It is laborious
+// only because every step must be right. So each backward pass below comes with
+// its derivation, with a fact by which you can check it by hand, and with a
+// test that compares it with finite differences:
+//
+//     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
+//
+// A function in the middle of the model has no loss of its own. To check it
+// alone, we give it one: loss = Σ out · r, element by element, with fixed
+// random numbers r. Then dout is r, and each element of out counts differently.
+//
+//@ run build/examples chain
+//
+// ## Softmax, backward
+//
+// We are given dw, the gradient of the loss with respect to
 // the weights, and want dx, the gradient with respect to the scaled scores. The
 // letters of this chapter, here and in the code:
 //
@@ -1031,6 +626,20 @@ void softmax_backward(Mat dw, Mat w) {
     }
     //@ end
 }
+
+// ## Dropout
+//
+// In training, some of the weights are set to 0 at random, with probability
+// `rate`, and the others divided by 1 - rate; chapter 6 says why, and has the
+// function. It does nothing if the rate is 0, as it is when a model is used.
+
+typedef struct {
+    real rate;
+    uint32_t key; // which numbers
+} Dropout;
+
+void dropout_row(real *x, int n, int i, Dropout d); // row i, of n numbers
+void dropout(Mat x, Dropout d);                     // all rows
 
 // ## Attention, forward and backward
 //
@@ -1176,6 +785,10 @@ void attention_backward(Head d, Head a) {
     //@ end
 }
 
+// The next example prints a table: for each tensor its shape, the gradient of
+// one element by the backward pass and by differences, and how many elements
+// agree to within 1e-6. Later chapters have such tables too.
+//
 // In such checks, here and in the tests, gradients start at PREFILL, a nonzero
 // number that is subtracted again afterwards. This exposes a function that
 // overwrites where it should add.
@@ -1212,11 +825,33 @@ void attention_backward(Head d, Head a) {
 // is the number of attention weights, T·S for each head, and the work of
 // softmax on them. And each head compares only D/H numbers.
 //
-//@ plumbing what every step is given: memory, sizes, noise
+//@ plumbing what every step is given: sizes, memory, a key for dropout
 // ## One pass through the model
 //
-// Here is what every step needs to know: where to put its results, the sizes,
-// and the noise. Unless `training` is set there is none, as inference requires.
+// A model has a configuration: its sizes and its variants. One table in chapter
+// 14 has the defaults, the limits, and the names that the command line uses.
+
+enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6
+enum { SINUSOIDAL, LEARNED, NO_POSITIONS, POSITIONS }; // .positions, chapter 4
+enum { RELU, GELU, ACTIVATIONS };                      // .activation, chapter 5
+
+typedef struct {
+    int layers;       // L: layers of the encoder, and as many of the decoder
+    int d_model;      // D: width of the vector that stands for a token
+    int heads;        // H: attention heads, each D/H = K wide
+    int d_ff;         // F: inner width of the feed-forward network
+    int source_vocab; // V of the source language
+    int target_vocab; // V of the target language
+    int max_len;      // longest sentence in tokens, not counting start and end
+    int norm, positions, activation; // one of the constants above
+    int tie;          // the output layer uses the target embedding's matrix
+    double dropout;   // share dropped in training: embeddings, sub-layers
+    double attention_dropout;  // attention weights, chapter 2
+    double activation_dropout; // inside the feed-forward network, chapter 5
+} Config;
+
+// Every layer needs an arena, the configuration and, in training, a key for
+// dropout.
 
 typedef struct {
     Arena *arena;
@@ -2011,6 +1646,52 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 
 //@ run build/examples norm_gradient
 
+// ## Dropout
+//
+// In training, dropout sets each number of certain intermediate results to zero
+// with probability p, so that the network cannot rely on any single one. This
+// is a *regularization*: it works against overfitting (chapter 11). The numbers
+// that stay are divided by 1-p, so that the expected value is the same as
+// without dropout, and at *inference*, when the trained model is used, nothing
+// needs to be done. [section 5.4]
+//
+//     x            4    1    3    2    5      mean 3; p = 0.4
+//     dropped      4    0    3    0    5      two of five are gone
+//     divided    6.67   0    5    0   8.33    by 0.6; mean 4, over many draws 3
+//
+// The backward pass must drop the gradients of the same numbers. It stores no
+// mask for that: whether element i is dropped is a function of i and a key,
+// which a `Dropout` remembers. Dropout is multiplication by a constant (0 or
+// 1/(1-p)), so its backward pass is the same function, applied to the gradient.
+
+// x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
+// backward. Each row has its own key, made from key + i; number j is dropped if
+// that key, with the bits of j flipped (^), scrambles to less than p · 2³².
+void dropout_row(real *x, int n, int i, Dropout d) {
+    if (d.rate == 0)
+        return;
+    //@ exercise dropout_row
+    real scale = 1 / (1 - d.rate);
+    uint32_t threshold = (uint32_t)(d.rate * 4294967296.0);
+    uint32_t row_key = scramble32(d.key + (uint32_t)i);
+    for (int j = 0; j < n; j++)
+        x[j] *= scramble32(row_key ^ (uint32_t)j) < threshold ? 0 : scale;
+    //@ end
+}
+
+// dropout_row for all rows of a matrix.
+void dropout(Mat x, Dropout d) {
+    if (d.rate == 0)
+        return;
+    PARALLEL_FOR(size_of(x) * 2)
+    for (int i = 0; i < x.rows; i++)
+        dropout_row(row(x, i), x.cols, i, d);
+}
+
+//@ run build/examples dropout_mean
+
+//@ run build/examples dropout_gradient
+
 // ## Where the norm stands
 //
 // The paper normalizes after the addition, norm(x + sublayer(x)): *post-norm*.
@@ -2300,6 +1981,27 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 }
 
 //@ run build/examples encoder_gradient
+
+// ## A layer, flattened
+//
+// The calls go six deep. Here is a post-norm encoder layer as ten calls in a
+// row, with the struct that keeps what the backward pass needs of each; `→ y`
+// names the result that goes on.
+//
+//     linear_forward     x → q            self_attention.multi_head.q
+//     linear_forward     x → k            self_attention.multi_head.k
+//     linear_forward     x → v            self_attention.multi_head.v
+//     attention_forward  q, k, v → c      self_attention.multi_head.weights,
+//                                         .dropped, .context; for each head
+//     linear_forward     c → y
+//     norm_forward       x + drop(y) → x  self_attention.residual.norm
+//     linear_forward     x → z            feed_forward.network.inner
+//     activation_forward z → a            feed_forward.network.active
+//     linear_forward     a → y
+//     norm_forward       x + drop(y) → x  feed_forward.residual.norm
+//
+// Backward, the same ten in reverse. At both sums the gradient goes two ways,
+// and it meets itself again at x: from q, from k, from v, and straight across.
 
 //@ chapter decoder
 // # 8. The decoder, and the whole model
@@ -3055,7 +2757,7 @@ void lower_case(char *s) {
 // pairs, with one vocabulary for both languages; here each language has its
 // own. This changes the tokens, but nothing in the model.
 
-enum { WORDS, CHARACTERS, BYTE_PAIRS };
+enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };
 
 // How text becomes tokens. It is chosen once, before training, and saved with
 // the model.
@@ -3589,6 +3291,8 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 // So each line is a pair, and the number of a line is the number of pairs
 // before it, plus one.
 
+#include <errno.h>
+
 // The file is read into one block of memory. Putting a zero byte in place of
 // each tab and each line end then turns it into strings, and no line is copied.
 typedef struct {
@@ -3689,11 +3393,6 @@ Text read_pairs(const char *path, Tokenizer how) {
 void text_free(Text *t) {
     free(t->contents);
     free(t->source); // and the targets
-}
-
-// The larger of two.
-int max_int(int a, int b) {
-    return a > b ? a : b;
 }
 
 // The same pairs as numbers, in the same order. A pair with a sentence of more
@@ -3978,13 +3677,7 @@ int arg_max(const real *x, int first, int n) {
 }
 
 // Σⱼ e^(x[j] - shift), n numbers
-real sum_exponentials(const real *x, real shift, int n) {
-    real total = 0;
-    SIMD(+, total)
-    for (int j = 0; j < n; j++)
-        total += exponential(x[j] - shift);
-    return total;
-}
+real sum_exponentials(const real *x, real shift, int n);
 
 //@ core
 // logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown
@@ -4220,7 +3913,7 @@ void adam_step(Adam a, double factor, double rate, int64_t t) {
 // models take smaller steps. It is often called noam, after Noam Shazeer, one
 // of the paper's authors. A schedule that stays at the peak is offered too.
 
-enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too
+enum { NOAM, CONSTANT, SCHEDULES }; // Recipe.schedule; constant warms up too
 
 //@ plumbing the hyperparameters, in one struct
 // How to train: the *hyperparameters*, which are chosen and not learned. (The
@@ -4474,6 +4167,24 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 }
 
 //@ figure loss
+
+// ## Who calls whom
+//
+//     train_command                                                      15
+//     └─ train ─ next_batch ─ epoch_order, make_batch                11, 10
+//        └─ train_step                                                   11
+//           ├─ add_gradient                                              11
+//           │  ├─ transformer_forward ─ padding_mask, causal_…            9
+//           │  │  ├─ encode ─ embedding_forward                        8, 4
+//           │  │  │  └─ encoder_forward ─ encoder_layer_forward           7
+//           │  │  │     ├─ residual_enter, residual_leave                 6
+//           │  │  │     ├─ multi_head_forward ─ linear_forward            3
+//           │  │  │     │  └─ attention_forward ─ softmax_forward         2
+//           │  │  │     └─ ffn_forward                                    5
+//           │  │  └─ decode ─ decoder_forward, with cross-attention       8
+//           │  ├─ loss_forward, loss_backward                            11
+//           │  └─ transformer_backward: all of the above, reversed        8
+//           └─ update ─ l2_norm, clip_factor, adam_step                  11
 
 //@ chapter decoding
 // # 12. Decoding
@@ -5468,13 +5179,346 @@ double saved_bytes(const Config *c, double B, double S, double T) {
     return sizeof(real) * (c->layers * (encoder + decoder) + ends);
 }
 
-//@ chapter fast_product
-// # Interlude. The product, made fast
+//@ chapter engine_room
+// # Interlude. The engine room
 //
-// Chapter 1 defined the matrix product by three plain loops, and chapter 2
-// asked for an exponential. Training spends most of its time in these two. Here
-// they are made fast; they compute what was defined there, except for the last
-// digits. If you are here for the transformer, go on to chapter 14.
+// Chapter 1 said what the tools of this program do: they report errors, give
+// memory, go through matrices, draw random numbers, and multiply. Here is how.
+// If you are here for the transformer, go on to chapter 14.
+//
+//@ plumbing one line on the standard error stream, and stop
+// ## When something is wrong
+//
+// There is one way to fail: say why in one line on the standard error stream,
+// and stop with status 1. A saved model is only ever replaced whole (chapter
+// 14), so stopping anywhere loses nothing that was saved.
+
+#include <stdarg.h>
+
+// The length in bytes of the control character that begins here, or 0 if none
+// does. Control characters are what is below the space, DEL (7f), and U+0080 to
+// U+009F, which are two bytes each.
+int control_length(const char *text) {
+    const unsigned char *c = (const unsigned char *)text;
+    bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+    return *c < ' ' || *c == 0x7f ? 1 : two ? 2 : 0;
+}
+
+// Makes a text safe to show on a terminal, in place, and returns it. Text from
+// a file may hold control characters, which could move the cursor or worse.
+// Each is shown as "?".
+char *printable(char *text) {
+    char *to = text;
+    for (const char *c = text; *c; c++) {
+        int n = control_length(c);
+        *to++ = n ? '?' : *c;
+        c += n == 2;
+    }
+    *to = '\0';
+    return text;
+}
+
+// Prints "transformer: " and the formatted reason.
+void complain(const char *format, va_list arguments) {
+    static char text[1 << 16]; // a path is shorter
+    vsnprintf(text, sizeof text, format, arguments);
+    fprintf(stderr, "transformer: %s", printable(text));
+}
+
+_Noreturn void fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(format, arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+void check_shape(const char *function, const char *name, Mat m, int rows,
+                 int cols) {
+    if (m.rows != rows || m.cols != cols)
+        fail("%s: %s is (%d,%d), wanted (%d,%d)", function, name, m.rows,
+             m.cols, rows, cols);
+}
+
+// The product a · b, of bytes or of elements; fails if it is more than the
+// machine can address.
+size_t checked_product(size_t a, size_t b) {
+    if (b && a > PTRDIFF_MAX / b)
+        fail("out of memory: %.4g times %.4g is more than can be addressed",
+             (double)a, (double)b);
+    return a * b;
+}
+
+void *allocate(size_t count, size_t size) {
+    size_t bytes = checked_product(count, size);
+    void *memory = calloc(bytes ? bytes : 1, 1);
+    if (!memory)
+        fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
+    return memory;
+}
+
+// The new part is not zeroed.
+void *reallocate(void *memory, size_t count, size_t size) {
+    size_t bytes = checked_product(count, size);
+    void *larger = realloc(memory, bytes ? bytes : 1);
+    if (!larger)
+        fail("out of memory: another %.0f MB are needed", (double)bytes / 1e6);
+    return larger;
+}
+
+//@ plumbing fill, copy, add, scale, clear, sum and dot
+// ## Loops, and the order of a sum
+//
+// A loop is shared among threads if it handles more than a hundred thousand
+// numbers; below that (some 30 microseconds) waking the other threads costs more
+// than they save. `fill` and `copy` also serve single attention heads, each of
+// which belongs to one thread, so they are never shared.
+
+// As double, since it serves as an estimate of work.
+double size_of(Mat m) {
+    return (double)m.rows * m.cols;
+}
+
+int min_int(int a, int b) {
+    return a < b ? a : b;
+}
+
+int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+void fill(Mat m, real value) {
+    for (int i = 0; i < m.rows; i++) {
+        real *to = row(m, i);
+        for (int j = 0; j < m.cols; j++)
+            to[j] = value;
+    }
+}
+
+void copy(Mat to, Mat from) {
+    SHAPE(to, from.rows, from.cols);
+    for (int i = 0; i < to.rows; i++)
+        memcpy(row(to, i), row(from, i), sizeof(real) * (size_t)to.cols);
+}
+
+void add(Mat to, Mat from) {
+    SHAPE(to, from.rows, from.cols);
+    PARALLEL_FOR(size_of(to))
+    for (int i = 0; i < to.rows; i++) {
+        real *y = row(to, i);
+        const real *x = row(from, i);
+        for (int j = 0; j < to.cols; j++)
+            y[j] += x[j];
+    }
+}
+
+void scale_by(Mat x, real factor) {
+    for (int i = 0; i < x.rows; i++) {
+        real *to = row(x, i);
+        for (int j = 0; j < x.cols; j++)
+            to[j] *= factor;
+    }
+}
+
+void clear(real *x, size_t n) {
+    PARALLEL_FOR((double)n)
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++)
+        x[i] = 0;
+}
+
+// A floating-point sum depends on its order: in single precision, 1e8 + 1 - 1e8
+// is 0, and 1e8 - 1e8 + 1 is 1. So the order of every sum is fixed. In a plain
+// loop each addition waits for the one before. Here 16 partial sums, every 16th
+// number in one of them, run side by side, in vector registers if there are
+// any; then halves are added to halves. What is left at the end is added up by
+// itself.
+
+enum { PARTIAL_SUMS = 16 };
+
+// The total of all partial sums.
+real total_of(real part[PARTIAL_SUMS]) {
+    for (int n = PARTIAL_SUMS / 2; n > 0; n /= 2)
+        for (int k = 0; k < n; k++)
+            part[k] += part[k + n];
+    return part[0];
+}
+
+real sum(const real *x, int n) {
+    real part[PARTIAL_SUMS] = {0}, rest = 0;
+    int j = 0;
+    for (; j + PARTIAL_SUMS <= n; j += PARTIAL_SUMS)
+        for (int k = 0; k < PARTIAL_SUMS; k++)
+            part[k] += x[j + k];
+    for (; j < n; j++)
+        rest += x[j];
+    return rest + total_of(part);
+}
+
+real dot(const real *x, const real *y, int n) {
+    real part[PARTIAL_SUMS] = {0}, rest = 0;
+    int j = 0;
+    for (; j + PARTIAL_SUMS <= n; j += PARTIAL_SUMS)
+        for (int k = 0; k < PARTIAL_SUMS; k++)
+            part[k] += x[j + k] * y[j + k];
+    for (; j < n; j++)
+        rest += x[j] * y[j];
+    return rest + total_of(part);
+}
+
+real sum_exponentials(const real *x, real shift, int n) {
+    real part[PARTIAL_SUMS] = {0}, rest = 0;
+    int j = 0;
+    for (; j + PARTIAL_SUMS <= n; j += PARTIAL_SUMS)
+        for (int k = 0; k < PARTIAL_SUMS; k++)
+            part[k] += exponential(x[j + k] - shift);
+    for (; j < n; j++)
+        rest += exponential(x[j] - shift);
+    return rest + total_of(part);
+}
+
+//@ plumbing an arena: memory that is given back all at once
+// ## The arena
+//
+// The memory of an arena comes in blocks, the newest on top. When the top block
+// is full, a larger one is put on it; when the arena has been emptied, the
+// blocks are replaced by a single one as large as the peak so far. So there is
+// soon just one, and it grows only when a larger batch comes.
+//
+// Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN,
+// so that reading a number that was never written cannot go unnoticed.
+// TRANSFORMER_MALLOC gives each request a block of its own, so that Valgrind
+// and the sanitizers notice a loop that runs past its end.
+
+typedef struct Block {
+    struct Block *below;
+    size_t offset;   // bytes of the arena that were in use below this block
+    size_t size;     // bytes in this block
+    char *memory;
+} Block;
+
+#ifdef TRANSFORMER_MALLOC
+enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };
+#else
+enum { LEAST_BLOCK = 1 << 16, ALIGNMENT = 64 };
+#endif
+
+// Puts a block with room for `size` bytes on top.
+void arena_push(Arena *arena, size_t size) {
+    Block *block = allocate(1, sizeof *block);
+    *block = (Block){arena->top, arena->used, size,
+                     malloc(size + ALIGNMENT - 1)};
+    double total = ((double)arena->used + (double)size) / 1e6;
+    if (!block->memory && arena->sentences)
+        fail("out of memory: a batch of %d × %d tokens needs more than %.0f "
+             "MB; try a smaller --batch or shorter sentences",
+             arena->sentences, arena->tokens, total);
+    if (!block->memory)
+        fail("out of memory: %.0f MB are needed", total);
+    arena->top = block;
+}
+
+// Takes the top block away.
+void arena_pop(Arena *arena) {
+    Block *block = arena->top;
+    arena->top = block->below;
+    free(block->memory);
+    free(block);
+}
+
+// Memory for `count` items of `size` bytes, valid until the arena is released
+// to an earlier mark. Not initialized.
+void *arena_take(Arena *arena, size_t count, size_t size) {
+    size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
+    bytes -= bytes % ALIGNMENT;
+    Block *top = arena->top;
+    if (LEAST_BLOCK == 0 || !top
+        || bytes > top->size - (arena->used - top->offset)) {
+        size_t room = LEAST_BLOCK ? 2 * arena->used + LEAST_BLOCK : 0;
+        if (LEAST_BLOCK > 0 && room < arena->peak)
+            room = arena->peak;
+        arena_push(arena, bytes > room ? bytes : room);
+        top = arena->top;
+    }
+    size_t misaligned = (uintptr_t)top->memory % ALIGNMENT;
+    char *memory = top->memory + (misaligned ? ALIGNMENT - misaligned : 0)
+                 + (arena->used - top->offset);
+    arena->used += bytes;
+    if (arena->used > arena->peak)
+        arena->peak = arena->used;
+    return memory;
+}
+
+// A fresh matrix, not initialized.
+Mat arena_mat(Arena *arena, int rows, int cols) {
+    size_t count = checked_product((size_t)rows, (size_t)cols);
+    Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
+#ifdef TRANSFORMER_POISON
+    fill(m, (real)NAN);
+#endif
+    return m;
+}
+
+// A matrix of zeros, to which gradients will be added.
+Mat arena_zeros(Arena *arena, int rows, int cols) {
+    Mat m = arena_mat(arena, rows, cols);
+    clear(m.at, (size_t)rows * (size_t)cols);
+    return m;
+}
+
+// Gives back everything taken since `arena->used` had the value `mark`.
+void arena_release(Arena *arena, size_t mark) {
+    arena->used = mark;
+    while (arena->top && arena->top->offset >= mark
+           && (LEAST_BLOCK == 0 || arena->top->below
+               || arena->top->size < arena->peak))
+        arena_pop(arena);
+}
+
+// Gives all memory back to the system.
+void arena_free(Arena *arena) {
+    while (arena->top)
+        arena_pop(arena);
+    *arena = (Arena){0};
+}
+
+//@ plumbing random numbers as functions of the seed and of a place
+// ## Random numbers
+//
+// `scramble` turns a number into one that looks unrelated (the finalizer of
+// SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it, so an
+// interrupted run continues with the same bits, and threads cannot disturb each
+// other.
+
+uint64_t scramble(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which) {
+    return scramble(scramble(scramble(seed) + what_for) + which);
+}
+
+// The next number of the sequence that starts at *state, 0 ≤ result < 1.
+double uniform(uint64_t *state) {
+    *state = scramble(*state);
+    return (double)(*state >> 11) / 9007199254740992.0; // 2⁵³
+}
+
+// The same with 32 bits, from a counter, by multiplying and shifting, which
+// a processor can do to many numbers at once. (Constants by Chris Wellons.)
+uint32_t scramble32(uint32_t x) {
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+// ## The product, made fast
+//
+// Training spends most of its time in the matrix product and in the exponential
+// of chapter 2. Here they are made fast; they compute what was defined there,
+// except for the last digits.
 //
 // ## Why three loops are slow
 //
@@ -5511,6 +5555,8 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // Where C evaluates in a wider type (32-bit x86), x would not match the
 // vector's elements, so a vector is one number there, too. FLT_EVAL_METHOD says
 // so: anything but 0 or 16.
+
+#include <float.h>
 
 #define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)
 
@@ -5789,6 +5835,19 @@ real exponential(real x) {
 // Everything that a user can choose is in one struct. Its parts are the structs
 // that chapters 1 and 10 to 12 work with, so nothing has to be copied from one
 // form into another.
+
+#include <inttypes.h>
+#include <signal.h>
+#include <time.h>
+#ifdef TRANSFORMER_POSIX
+#include <libgen.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 typedef struct {
     Config config;       // the model
@@ -7870,33 +7929,14 @@ void check_paths(const Arguments *a) {
 // since what went wrong may have begun some steps ago; the last checkpoint is a
 // better state to go back to.
 
-// If a later step fails, for want of memory, say, the last completed step is
-// saved first. If a run's first step fails, nothing is saved: it would replace
-// a trained model by an untrained one.
-const Console *rescued;
-
-void rescue_training(void) {
-    const Trainer *t = &rescued->checkpoint->trainer;
-    if (rescued->line_open)
-        fputc('\n', stderr);
-    if (rescued->reported == 0 || t->step != rescued->reported)
-        return; // nothing new, or not in the log yet
-    save_checkpoint(rescued->checkpoint, rescued->settings->model);
-    fprintf(stderr, "step %" PRId64 " is saved in %s\n", t->step,
-            rescued->settings->model);
-}
-
 // Trains, saves if stopped, and says how it ended. Fails if the loss is not a
 // number any more.
 void run_training(Console *c) {
     Trainer *t = &c->checkpoint->trainer;
     const char *path = c->settings->model;
     handle_signals(remember_signal);
-    rescued = c;
-    rescue = rescue_training;
     set_pace(&c->pace, 0, 0, 1);
     bool finite = train(t, c->data, report_step, c);
-    rescue = NULL;
     if (c->line_open)
         fputc('\n', stderr);
     if (!finite)

@@ -32,7 +32,7 @@ void measure(int d_k, bool scaled, Arena *arena) {
         fill_normal(query, &state);
         fill_normal(key, &state);
         fill_normal(upstream, &state);
-        matmul(weights, query, transposed(key)); // the scores
+        small_matmul(weights, query, transposed(key)); // the scores
         for (int j = 0; scaled && j < KEYS; j++)
             weights.at[j] /= (real)sqrt(d_k);
         spread += mean_square(weights.at, KEYS) / ROWS;

@@ -57,13 +57,13 @@ Result attention(Arena *arena, Mask mask, real hidden) {
     fill(slice_rows(d.out, ROWS - 1, 1), 0);
     attention_forward(a, mask);
     if (hidden < 0) { // the same by hand
-        matmul(a.weights, a.q, transposed(a.k));
+        small_matmul(a.weights, a.q, transposed(a.k));
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < ROWS; j++)
                 row(a.weights, i)[j] = mask_row(mask, 0, i)[j]
                                      ? row(a.weights, i)[j] * a.scale : hidden;
         plain_softmax(a.weights);
-        matmul(a.out, a.weights, a.v);
+        small_matmul(a.out, a.weights, a.v);
     }
     attention_backward(d, a);
     return (Result){a.weights, a.out, d.q, d.k, d.v};

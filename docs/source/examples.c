@@ -266,10 +266,10 @@ void example_product(void) {
     Mat a = mat(a_numbers, 2, 3), b = mat(b_numbers, 3, 2);
     Mat slow = filled_mat(2, 2, 0), fast = arena_mat(&room, 2, 2);
     matmul_definition(slow, a, b); // adds to what is there
-    matmul(fast, a, b);            // clears first
+    small_matmul(fast, a, b);            // clears first
     show("a b", a, b);
     putchar('\n');
-    show("matmul_definition matmul", slow, fast);
+    show("matmul_definition small_matmul", slow, fast);
     putchar('\n');
     say(same_bits(slow, fast), "Both give the same.");
 }
@@ -373,7 +373,7 @@ void example_attention(void) {
     Head a = {.q = q, .k = k, .v = v, .weights = weights, .dropped = weights,
               .out = out, .scale = 1 / sqrt(K)};
     show("q k v", q, k, v);
-    matmul(scores, q, transposed(k));
+    small_matmul(scores, q, transposed(k));
     Mat scaled = copied(scores);
     for (int i = 0; i < T * S; i++)
         scaled.at[i] *= a.scale;
