@@ -484,7 +484,7 @@ real exponential(real x);
 real max(const real *x, int n) {
     real most = -(real)INFINITY;
     for (int j = 0; j < n; j++)
-        most = x[j] > most ? x[j] : most;
+        most = !(x[j] <= most) ? x[j] : most; // a NaN is never hidden
     return most;
 }
 
@@ -3659,6 +3659,17 @@ Loss add_losses(Loss a, Loss b) {
                   a.tokens + b.tokens, a.correct + b.correct};
 }
 
+// The mean cross-entropy per token in nats, without label smoothing.
+double average(Loss l) {
+    return l.cross_entropy / l.tokens;
+}
+
+// The share of tokens whose most probable word is the right one, from 0 to 1.
+// Like the mean loss, it is measured with teacher forcing.
+double accuracy(Loss l) {
+    return (double)l.correct / l.tokens;
+}
+
 // The tokens of a batch that count.
 int64_t tokens_expected(const Batch *batch) {
     int64_t count = 0;
@@ -4766,50 +4777,42 @@ void add_match(Match *m, Sentence s, Sentence reference) {
         match_runs(m, s.id, c, reference.id, r, n);
 }
 
-//@ plumbing models of pieces are compared by the words that they spell
-// Models of words and models of pieces are compared by their words. Two ways to
-// spell a word give the same word, so pieces are put together first.
+//@ plumbing a translation becomes words
+// Both measures look at the text that `translate` prints, so that models of
+// words, of pieces and of characters can be compared: its words are what stands
+// between blanks. Here each gets a number, its place in a list.
 
-// The pieces of a sentence -> the words that they spell. A word ends where a
-// piece begins with a blank. Its number is its place in `words`, to which new
-// ones are appended; a word with an unknown character is UNKNOWN. END stays.
-// The caller frees the ids.
-Sentence words_spelled(Sentence from, const Vocab *v, Vocab *words) {
-    Tokenizer how = {.tokens = BYTE_PAIRS};
-    Sentence s = {allocate((size_t)from.length + 1, sizeof(int)), 0};
-    int end = words_of(from);
-    for (int i = 0, n; i < end; i += n) {
-        for (n = 1; i + n < end && *v->token[from.id[i + n]] != ' ';)
-            n++;
-        char *word = detokenize(from.id + i, n, v, how);
+// text -> its words, with END. New words are appended to `words`; a word with
+// an unknown token in it is UNKNOWN. The text is cut; the caller frees the ids.
+Sentence words_in(char *text, Vocab *words, const Vocab *v) {
+    Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
+    for (char *word = text, *rest; word; word = rest) {
         int id = FIRST_TOKEN;
+        rest = cut_at(word, ' ');
         while (id < words->count && strcmp(words->token[id], word))
             id++;
         if (id == words->count)
             vocab_append(words, word, (int)strlen(word));
-        if (*word) // not a lone blank
-            s.id[s.length++] = unknowns(from.id + i, n) ? UNKNOWN : id;
-        free(word);
+        if (*word)
+            s.id[s.length++] = strstr(word, v->token[UNKNOWN]) ? UNKNOWN : id;
     }
-    if (end < from.length)
-        s.id[s.length++] = END;
+    s.id[s.length++] = END;
     return s;
 }
 
-// Adds one translation and its reference, given in the tokens of a model. It
-// counts words, or characters if the model writes characters.
+// Adds one translation and its reference, given in the tokens of a model.
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
-                     Tokenizer how) {
-    if (how.tokens != BYTE_PAIRS) {
-        add_match(m, s, reference);
-        return;
-    }
+                     Tokenizer tokenizer) {
     Vocab words = vocab_new();
-    Sentence one = words_spelled(s, v, &words);
-    Sentence other = words_spelled(reference, v, &words);
+    char *text = detokenize(s.id, s.length, v, tokenizer);
+    char *wanted = detokenize(reference.id, reference.length, v, tokenizer);
+    Sentence one = words_in(text, &words, v);
+    Sentence other = words_in(wanted, &words, v);
     add_match(m, one, other);
     free(one.id);
     free(other.id);
+    free(text);
+    free(wanted);
     vocab_free(&words);
 }
 
@@ -4898,6 +4901,9 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
 // since a comma can be a token; quotes in them are doubled, so that " becomes
 // """" (RFC 4180).
 
+#define ATTENTION_HEADER \
+    "kind,layer,head,query,key,weight,query_token,key_token\n"
+
 // Writes a token in quotes, followed by the character `end`.
 void write_quoted(FILE *file, const char *token, char end) {
     fputc('"', file);
@@ -4914,7 +4920,7 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
     const Vocab *vocab[] = {source, target};
     const int *id[] = {batch->source, batch->input};
     int L = pass->config->layers, H = pass->config->heads;
-    fputs("kind,layer,head,query,key,weight,query_token,key_token\n", file);
+    fputs(ATTENTION_HEADER, file);
     for (int n = 0; n < KINDS * L * H; n++) {
         int kind = n / (L * H), l = n / H % L, h = n % H;
         int q = kind != ENCODER, k = kind == DECODER; // 0: source, 1: target
@@ -5514,6 +5520,182 @@ uint32_t scramble32(uint32_t x) {
     return x ^ (x >> 16);
 }
 
+//@ plumbing what may be replaced; begun, completed, given up
+// ## Files that replace others
+//
+// A new file is written beside the old one and takes its place by renaming,
+// which happens at once or not at all. So whatever happens (a full disk,
+// Ctrl-C, no power), the name stands for a whole file, the old one or the new
+// one; docs/using.md says what else is promised.
+//
+//     NewFile n = new_file("model.safetensors", &model_kind);
+//     fwrite(…, n.file);      // to model.safetensors.new
+//     commit_file(&n);        // flushed, on the disk (fsync), renamed
+//
+// And a file is replaced only by one of its own kind, which shows in its first
+// bytes: nobody loses sentence pairs to a log.
+
+#ifdef TRANSFORMER_POSIX
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+typedef struct {
+    const char *name;
+    size_t first, length; // which of its bytes
+    const char *bytes;    // what they are
+} FileKind;
+
+#define LOG_HEADER "step,split,loss,accuracy,learning_rate,gradient_norm," \
+                   "tokens_per_second\n"
+
+// A model begins with a length of eight bytes, whose highest is 0.
+const FileKind model_kind = {"model", 7, 3, "\0{\""};
+const FileKind log_kind = {"log", 0, sizeof LOG_HEADER - 1, LOG_HEADER};
+const FileKind csv_kind = {"CSV file of attention weights", 0,
+                           sizeof ATTENTION_HEADER - 1, ATTENTION_HEADER};
+
+typedef struct {
+    const char *path;
+    char *beside; // the name that the file has until it is complete
+    FILE *file;
+} NewFile;
+
+// Fails unless `path` may be replaced by a file of that kind: it is missing,
+// empty or of the same kind.
+void check_replaces(const char *path, const FileKind *kind) {
+    char start[96] = "";
+#ifdef TRANSFORMER_POSIX
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        fail("cannot write %s: it is not a regular file", path);
+#endif
+    FILE *file = fopen(path, "rb");
+    if (!file && errno == ENOENT)
+        return;
+    if (!file)
+        fail("cannot read %s, and so does not replace it: %s", path,
+             strerror(errno));
+    size_t size = fread(start, 1, sizeof start, file);
+    fclose(file);
+    if (size && (size < kind->first + kind->length
+                 || memcmp(start + kind->first, kind->bytes, kind->length)))
+        fail("%s is not a %s, and is not replaced by one: choose another name",
+             path, kind->name);
+}
+
+// The mode "x" opens a file only if nothing of that name exists, and nobody can
+// make one in between. Windows may not know it.
+#ifdef _WIN32
+#define EXCLUSIVELY "wb"
+#else
+#define EXCLUSIVELY "wbx"
+#endif
+
+// Opens PATH.new, or fails with the reason.
+NewFile new_file(const char *path, const FileKind *kind) {
+    check_replaces(path, kind);
+    NewFile n = {.path = path, .beside = allocate(strlen(path) + 5, 1)};
+    sprintf(n.beside, "%s.new", path);
+    n.file = fopen(n.beside, EXCLUSIVELY);
+    if (!n.file && errno == EEXIST)
+        fail("%s is there: another program is writing it, or was killed while "
+             "it did; if so, remove it", n.beside);
+    if (!n.file)
+        fail("cannot write %s: %s", path, strerror(errno));
+    return n;
+}
+
+// Closes and removes the new file: what it was meant to replace stays.
+void discard_file(NewFile *n) {
+    fclose(n->file);
+    remove(n->beside);
+    free(n->beside);
+}
+
+// Completes and renames the file. If any write since it was opened went wrong,
+// it is removed instead, and the program fails with the reason.
+void commit_file(NewFile *n) {
+    bool good = fflush(n->file) == 0 && !ferror(n->file);
+#ifdef TRANSFORMER_POSIX
+    good = good && fsync(fileno(n->file)) == 0;
+#endif
+    int reason = errno; // fclose may change it
+    bool closed = fclose(n->file) == 0;
+    reason = good ? errno : reason;
+#ifdef _WIN32
+    if (good && closed)
+        remove(n->path); // rename does not replace there
+#endif
+    if (!good || !closed || rename(n->beside, n->path) != 0) {
+        reason = good && closed ? errno : reason;
+        remove(n->beside);
+        fail("cannot write %s: %s (what was there before is unchanged)",
+             n->path, strerror(reason));
+    }
+    free(n->beside);
+}
+
+//@ plumbing all threads or one, whichever is faster
+// ## How many threads
+//
+// Two threads are not always faster than one. Where another program keeps a
+// core busy, every shared loop waits until the system lets the second thread
+// run, and a step can take ten times as long. But the number of threads changes
+// no bit of the result, so it can be chosen while the program runs. Steps come
+// in rounds of 256. The first three of a round are timed with all threads, the
+// next three with one, and the rest use the faster of the two. Batches differ
+// in length, so what counts is the time per token, padding included.
+
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { ROUND = 256, TRIALS = 3 };
+
+// Time in seconds from an arbitrary start; where there is POSIX, by a clock
+// that is never set back.
+double now(void) {
+    struct timespec t = {.tv_sec = time(NULL)};
+#ifdef TRANSFORMER_POSIX
+    clock_gettime(CLOCK_MONOTONIC, &t);
+#elif defined TIME_UTC
+    timespec_get(&t, TIME_UTC);
+#endif
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct {
+    int all;              // threads available
+    double with_all, one; // time per token in the fastest trial of this round
+} Pace;
+
+// Chooses the threads for step k of this run, from 0. The step before took
+// `seconds` for a batch of `tokens` places, padding included.
+void set_pace(Pace *p, int64_t k, double seconds, double tokens) {
+    int place = (int)(k % ROUND);
+    double *trial = place <= TRIALS ? &p->with_all : &p->one;
+    if (place == 0)
+        p->with_all = p->one = INFINITY;
+    else if (place <= 2 * TRIALS)
+        *trial = fmin(*trial, seconds / tokens);
+#ifdef _OPENMP
+    bool one = place < 2 * TRIALS ? place >= TRIALS : p->one < p->with_all;
+    omp_set_num_threads(one ? 1 : p->all);
+#endif
+}
+
+// Whether the file is a terminal. Without POSIX the answer is no, to be on the
+// safe side.
+bool is_terminal(FILE *file) {
+#ifdef TRANSFORMER_POSIX
+    return isatty(fileno(file));
+#else
+    return file == NULL;
+#endif
+}
+
 // ## The product, made fast
 //
 // Training spends most of its time in the matrix product and in the exponential
@@ -5821,6 +6003,14 @@ real exponential(real x) {
 #endif
 }
 
+// Fails if the compiler was told to reorder sums: the rounding above is then
+// optimized away, and everything that is computed is wrong.
+void check_arithmetic(void) {
+    volatile real x = -1;
+    if (fabs((double)exponential(x) - exp(-1.0)) > 1e-6)
+        fail("built with -ffast-math or the like, it computes wrongly");
+}
+
 //@ chapter saving
 // # 14. Saving and loading
 //
@@ -5833,23 +6023,17 @@ real exponential(real x) {
 // ## Settings
 //
 // Everything that a user can choose is in one struct. Its parts are the structs
-// that chapters 1 and 10 to 12 work with, so nothing has to be copied from one
-// form into another.
+// that chapters 3 and 10 to 12 work with. A setting comes as text, from the
+// command line or from a file. It stays text until all are known; then one
+// function makes numbers of the texts and derives what was not given. So
+// nothing that was derived can be mistaken for something that was chosen.
 
 #include <inttypes.h>
-#include <signal.h>
-#include <time.h>
-#ifdef TRANSFORMER_POSIX
-#include <libgen.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+enum { MOST_OPTIONS = 48 };
 
 typedef struct {
+    const char *text[MOST_OPTIONS]; // as in the table below; NULL: not given
     Config config;       // the model
     Tokenizer tokenizer; // how text is cut
     Recipe recipe;       // how the model is trained
@@ -5861,22 +6045,14 @@ typedef struct {
 
 // Everything about a setting is in one row of a table: its name, where its
 // value goes, which values are allowed, its default, and what the help says.
-// Four readers share the table:
-//
-//     the command line    --d-model 32          chapter 15 reads it
-//     the help            --d-model N …         chapter 15 prints it
-//     the checkpoint      "d_model":"32"        this chapter, both ways
-//     info                d-model 32            chapter 15 prints it
-//
-// To add a setting, add a field and a row. The help, the limits, the file and
-// `--resume` then know it. Old models lack it; the last column says what that
-// means.
+// The command line, the help, the checkpoint and `info` all read this table. To
+// add a setting, add a field and a row.
 
 // Next, three lists: the types of options; the commands that take an option;
 // and whether the model keeps its value. A value that is KEPT may be changed
 // when training is resumed. One that is FIXED is kept too but may not be
 // changed, because it decides which tensors there are or what their numbers
-// mean.
+// mean; its field is an int.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
@@ -5891,15 +6067,9 @@ enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
 //     STRING    any text but an empty one           const char *
 //
-// A CHOICE is written as a word and stored as one of the constants of chapters
-// 1, 10 and 11: the words are in the order of the constants.
-
-// How can one function store values of three types in some forty fields?
-// Through the field's *offset*, the number of bytes from the start of the
-// struct, for which C has the macro offsetof: (char *)settings + offset is the
-// address of the field, and the type says what kind of pointer that is. This is
-// the one place in this file where a struct is treated as bytes. Forty
-// assignments by hand would be forty chances to forget one.
+// One function can store values of three types in some forty fields, because
+// the macro offsetof tells how many bytes after the start of the struct a field
+// lies, and the type of the option says what kind of pointer that place is.
 
 typedef struct {
     const char *name;    // as on the command line, without --
@@ -5911,23 +6081,20 @@ typedef struct {
     int in_model;        // KEPT in the model, or also FIXED when resuming
     const char *help;
     double least, most;  // what a number may be, both included
-    const char *missing; // what holds for a model without it; NULL: refused
+    const char *missing; // for a model without it; "": not given, NULL: refused
 } Option;
 
 #define SETTING(field) offsetof(Settings, field)
 
 // The limits are not recommendations. Some keep arithmetic within its types,
-// others mark what makes sense at all (a dropout of 1 would drop everything). A
-// value outside its limits is an error that names the option, the value and
-// what is allowed; it is never silently changed.
+// others mark what makes sense at all (a dropout of 1 would drop everything).
 //
 // The defaults are the paper's architecture at classroom size. With
 //
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
 //
 // they become the paper's base model; to train it as the paper did, add
-// --label-smoothing 0.1, --attention-dropout 0 and --activation-dropout 0. Four
-// defaults are missing because they are computed: d-ff, lr and these two.
+// --label-smoothing 0.1, --attention-dropout 0 and --activation-dropout 0.
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
@@ -5937,7 +6104,7 @@ const Option options[] = {
     {"heads", INTEGER, SETTING(config.heads), "N", "4", TRAIN | INFO, FIXED,
      "attention heads; must divide d-model", 1, 1024, NULL},
     {"d-ff", INTEGER, SETTING(config.d_ff), "N", NULL, TRAIN | INFO, FIXED,
-     "inner width of the feed-forward network (4 d-model)", 1, 262144, NULL},
+     "inner width of the feed-forward network (4 d-model)", 1, 262144, ""},
     {"dropout", NUMBER, SETTING(config.dropout), "P", "0.1", TRAIN | INFO, KEPT,
      "share of embeddings and sub-layer outputs dropped", 0, 0.99, NULL},
     {"attention-dropout", NUMBER, SETTING(config.attention_dropout), "P", NULL,
@@ -5951,22 +6118,22 @@ const Option options[] = {
      "sinusoidal", TRAIN | INFO, FIXED, "positional encoding", 0, 0, NULL},
     {"activation", CHOICE, SETTING(config.activation), "relu|gelu", "relu",
      TRAIN | INFO, FIXED, "of the feed-forward network", 0, 0, NULL},
-    {"tie", FLAG, SETTING(config.tie), "no|yes", NULL, TRAIN | INFO, FIXED,
+    {"tie", FLAG, SETTING(config.tie), "no|yes", "no", TRAIN | INFO, FIXED,
      "one matrix for target embedding and output layer", 0, 0, NULL},
     {"max-len", INTEGER, SETTING(config.max_len), "N", "64", TRAIN | INFO,
      FIXED, "longest sentence, in tokens", 1, 100000, NULL},
     {"tokens", CHOICE, SETTING(tokenizer.tokens), "word|char|bpe", "word",
      TRAIN, FIXED, "cut text into words, characters or byte pairs", 0, 0, NULL},
-    {"merges", INTEGER, SETTING(merges), "N", "4000", TRAIN, FIXED,
-     "pieces that byte pairs learn, at most", 0, 100000, "0"},
-    {"lowercase", FLAG, SETTING(tokenizer.lowercase), "no|yes", NULL, TRAIN,
+    {"merges", INTEGER, SETTING(merges), "N", NULL, TRAIN, FIXED,
+     "pieces that byte pairs learn, at most (4000)", 0, 100000, ""},
+    {"lowercase", FLAG, SETTING(tokenizer.lowercase), "no|yes", "no", TRAIN,
      FIXED, "write everything in lower case first", 0, 0, NULL},
     {"min-count", INTEGER, SETTING(min_count), "N", "1", TRAIN, FIXED,
      "words that occur less often are unknown", 1, 1000000, NULL},
     {"label-smoothing", NUMBER, SETTING(recipe.smoothing), "E", "0", TRAIN,
      KEPT, "weight spread evenly over all words", 0, 0.99, NULL},
     {"lr", NUMBER, SETTING(recipe.rate), "RATE", NULL, TRAIN, KEPT,
-     "peak of the learning rate (1/sqrt(d-model warmup))", 0, 1000, NULL},
+     "peak of the learning rate (1/sqrt(d-model warmup))", 0, 1000, ""},
     {"warmup", INTEGER, SETTING(recipe.warmup), "N", "400", TRAIN, KEPT,
      "steps until the learning rate reaches its peak", 1, 10000000, NULL},
     {"schedule", CHOICE, SETTING(recipe.schedule), "noam|constant", "noam",
@@ -5979,7 +6146,7 @@ const Option options[] = {
     {"epochs", INTEGER, SETTING(recipe.epochs), "N", "20", TRAIN, KEPT,
      "passes through the data, in all", 1, 1000000, NULL},
     {"steps", INTEGER, SETTING(recipe.steps), "N", NULL, TRAIN, KEPT,
-     "steps, in all; instead of epochs", 1, 2000000000, NULL},
+     "steps, in all; instead of epochs", 1, 2000000000, ""},
     {"seed", INTEGER, SETTING(recipe.seed), "N", "1", TRAIN, KEPT,
      "of everything random", 0, 2147483647, NULL},
     {"model", STRING, SETTING(model), "FILE", "model.safetensors", TRAIN, 0,
@@ -6014,27 +6181,22 @@ const Option options[] = {
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert((int)OPTIONS <= MOST_OPTIONS, "there is room for all texts");
 _Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
                && LEARNED == 1 && NO_POSITIONS == 2 && RELU == 0 && GELU == 1
                && WORDS == 0 && CHARACTERS == 1 && BYTE_PAIRS == 2 && NOAM == 0
                && CONSTANT == 1,
                "choices are listed in the order of their constants");
 
-//@ plumbing set_option reads a value, option_text writes it
-// ### Text to value, and back
+//@ plumbing set_option reads a value, bind_settings all of them
+// ### From text to value
 //
-// A value has one form as text, wherever it is read or written. Two functions
-// translate, set_option and option_text, and each undoes the other to the last
-// bit of a learning rate, because a resumed training run must use the very
-// number that it used before. The tests try this with every row of the table.
-
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
 // know. So every number is checked: where it ends, and whether it is within its
 // limits. (A comparison with NaN is false, so NaN is never within them.)
 
 // Reads a number from least to most into `*to`. Returns false if the text is
-// anything else, has something after the number, or is too large or too small
-// for a double; `*to` is then meaningless. Leading blanks are skipped.
+// anything else; `*to` is then meaningless.
 bool read_number(double *to, const char *text, double least, double most) {
     char *end;
     errno = 0;
@@ -6044,7 +6206,7 @@ bool read_number(double *to, const char *text, double least, double most) {
 }
 
 // The whole number that the text gives, if it is from least to most; else -1.
-// No limit may be below 0. Digits only: no sign, no point, no exponent.
+// Digits only: no sign, no point, no exponent.
 int64_t read_whole(const char *text, double least, double most) {
     double value;
     bool whole = !text[strspn(text, "0123456789")]
@@ -6056,17 +6218,16 @@ int64_t read_whole(const char *text, double least, double most) {
 int find_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     for (int n = 0; *choices; n++) {
-        size_t this = strcspn(choices, "|");
-        if (this == length && !strncmp(choices, text, length))
+        size_t end = strcspn(choices, "|");
+        if (end == length && !strncmp(choices, text, length))
             return n;
-        choices += this + (choices[this] == '|');
+        choices += end + (choices[end] == '|');
     }
     return -1;
 }
 
 // Puts the value of option `o` into the settings. Returns false if the text is
-// not allowed: the field is then meaningless, and the caller says what is
-// wrong. For a STRING the pointer is kept, not a copy of the text.
+// not allowed. For a STRING the pointer is kept, not a copy of the text.
 bool set_option(Settings *s, const Option *o, const char *text) {
     void *place = (char *)s + o->offset;
     if (o->type == NUMBER)
@@ -6081,74 +6242,55 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// Choices are saved as words, not as numbers, so a model stays readable if a
-// later version puts a new word between two old ones.
-
-// The value of option `o` as text, which set_option reads back; not for a
-// STRING. `to` needs 64 bytes and is what is returned. A NUMBER gets as few
-// digits as bring back the same bits: 0.1 stays 0.1, and 1/√3200, which needs
-// all seventeen, gets them.
-const char *option_text(char *to, const Settings *s, const Option *o) {
-    const void *place = (const char *)s + o->offset;
-    if (o->type == INTEGER)
-        snprintf(to, 64, "%d", *(const int *)place);
-    else if (o->type == NUMBER) {
-        double value = *(const double *)place;
-        for (int digits = 15; digits <= 17; digits++) {
-            snprintf(to, 64, "%.*g", digits, value);
-            if (strtod(to, NULL) == value)
-                break;
-        }
-    } else {
-        const char *choice = o->choices;
-        for (int n = *(const int *)place; n > 0; n--)
-            choice += strcspn(choice, "|") + 1;
-        snprintf(to, 64, "%.*s", (int)strcspn(choice, "|"), choice);
-    }
-    return to;
-}
-
-//@ plumbing defaults that are computed
-// ### Settings that follow from others
-//
-// Four settings have no default of their own. Unless they are given, they
-// follow from others:
+// Fills in what was not given and follows from other settings:
 //
 //     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 //     dropout 0.1               →    attention and activation dropout 0.1
-
-// What stands for "not given", before the defaults.
-const Settings not_given = {.config = {.attention_dropout = -1,
-                                       .activation_dropout = -1},
-                            .recipe = {.rate = -1}};
-
-// The peak of the learning rate, (D · w)^(-1/2): the paper's formula at step w.
-double derived_rate(const Settings *s) {
-    return 1 / sqrt((double)s->config.d_model * s->recipe.warmup);
-}
-
-// Fills in what was not given.
+//
+// The rate is the paper's formula (D · t)^(-1/2) at step w.
 void derive_settings(Settings *s) {
     Config *c = &s->config;
-    if (c->d_ff == 0)
+    if (c->d_ff < 0)
         c->d_ff = 4 * c->d_model;
     if (s->recipe.rate < 0)
-        s->recipe.rate = derived_rate(s);
+        s->recipe.rate = 1 / sqrt((double)c->d_model * s->recipe.warmup);
     if (c->attention_dropout < 0)
         c->attention_dropout = c->dropout;
     if (c->activation_dropout < 0)
         c->activation_dropout = c->dropout;
+    if (s->merges < 0)
+        s->merges = s->tokenizer.tokens == BYTE_PAIRS ? 4000 : 0;
 }
 
-// Forgets what was derived, so that it can be derived anew after other settings
-// have changed. (d_ff never changes.)
-void forget_derived(Settings *s) {
+// Makes numbers of the texts. Returns NULL, or the first option whose text is
+// not allowed. The sizes of the vocabularies stay as they are.
+const Option *bind_settings(Settings *s) {
     Config *c = &s->config;
-    s->recipe.rate = s->recipe.rate == derived_rate(s) ? -1 : s->recipe.rate;
-    if (c->attention_dropout == c->dropout)
-        c->attention_dropout = -1;
-    if (c->activation_dropout == c->dropout)
-        c->activation_dropout = -1;
+    c->d_ff = s->merges = -1;
+    c->attention_dropout = c->activation_dropout = s->recipe.rate = -1;
+    s->recipe.steps = 0;
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *text = s->text[i] ? s->text[i] : options[i].initial;
+        if (text && !set_option(s, &options[i], text))
+            return &options[i];
+    }
+    derive_settings(s);
+    return NULL;
+}
+
+// The place in the table of the option of that name, `length` bytes long; -1 if
+// there is none.
+int option_place(const char *name, size_t length) {
+    for (int i = 0; i < OPTIONS; i++)
+        if (strlen(options[i].name) == length
+            && !strncmp(options[i].name, name, length))
+            return i;
+    return -1;
+}
+
+// The text that was given for an option; NULL if none was.
+const char *given(const Settings *s, const char *name) {
+    return s->text[option_place(name, strlen(name))];
 }
 
 // What is wrong with a configuration that the table allows; NULL if nothing is.
@@ -6173,21 +6315,19 @@ const char *wrong_config(const Config *c) {
 //
 // What is *not* there is just as telling. There is no state of a random
 // generator: the order of an epoch and the noise of dropout are functions of
-// the seed and of the number of the step (chapter 1), so two numbers stand for
-// all of that. There are no gradients: each step makes its own. Nor does the
-// file record a time, a path or the number of threads: the same build,
-// repeating the same run, writes the same file, byte for byte.
-
-// The tests check that a resumed run ends in the same bits as one that was
-// never stopped: a run is stopped by a signal in the middle of an epoch and
-// resumed, and its last file is compared with that of an uninterrupted run. Any
-// state that had been forgotten here would show.
+// the seed and of the number of the step (chapter 1). There are no gradients:
+// each step makes its own. Nor does the file record a time, a path or the
+// number of threads: the same build, repeating the same run, writes the same
+// file, byte for byte. The tests stop a run by a signal in the middle of an
+// epoch, resume it, and find the same bits as in one that was never stopped.
 
 typedef struct {
     Settings settings;
     Vocab source, target;
-    Trainer trainer; // to use the model, .model is enough: the rest is zero
-    const char *more; // metadata of another program, ,"key":"value"; or NULL
+    Trainer trainer;   // to use the model, .model is enough: the rest is zero
+    char *header;      // of the file: the settings' texts; NULL: no file
+    const char *other; // a key in it that this program does not know, or NULL
+    const char *more;  // metadata to add to the file, ,"key":"value"; or NULL
 } Checkpoint;
 
 // Frees all that a checkpoint holds, whether loaded or new.
@@ -6195,202 +6335,7 @@ void checkpoint_free(Checkpoint *c) {
     vocab_free(&c->source);
     vocab_free(&c->target);
     trainer_free(&c->trainer);
-}
-
-// ## What this program promises about files
-//
-// Whatever happens while a file is written (a full disk, Ctrl-C, no power), the
-// old one must still be there, since an hour of work may be in it. So the new
-// one is written *beside* it, under a name that no other file has, and takes
-// its place by renaming, which happens at once or not at all:
-//
-//     model.safetensors.1.new   written, flushed, on the disk (fsync)
-//     model.safetensors         the old file, still whole
-//           rename: from now on the name means the new one
-//
-// Without the fsync some systems may carry out the renaming before the writing,
-// and a power cut would leave an empty file under the right name.
-//
-// This is the promise. A model, and the attention weights that chapter 15
-// writes, are replaced whole: at any moment the name stands for the old file or
-// for the new one. (On Windows there is a moment when it stands for none.) With
-// POSIX the new file has the mode of the old one, though not its owner, and
-// links are followed: the file they lead to is replaced. Dangling links,
-// directories and devices are refused; a read-only file is replaced. A program
-// that is killed while it writes leaves an unfinished file whose name ends in
-// .new, which you may delete; the program never changes or removes such a file
-// unless it has made it. If two training runs write to one file, it is always a
-// whole file from one of them: the last to save wins.
-//
-// The log is different. It grows row by row, and a power cut can tear its end.
-// After the first step of a run it is replaced whole: a new run begins an empty
-// one, and a resumed run drops the rows of steps that its checkpoint does not
-// know. A log that is a device or a pipe is only written to.
-//
-// Apart from --resume, no file may be both input and output. A model is not
-// written over a file that is something else. (Without POSIX less can be
-// checked: one file under two names is not noticed, and on Windows two programs
-// that save at the same moment may choose the same .new name.)
-
-//@ plumbing a file that replaces another when it is complete
-// A file is written in three steps, and errors are checked only once, at the
-// end, since C remembers that a write has gone wrong (ferror):
-//
-//     NewFile n = new_file("table.csv");
-//     fprintf(n.file, …);
-//     commit_file(&n);
-
-// A file that replaces `path` when it is complete.
-typedef struct {
-    const char *path;
-    char *real, *beside; // links followed; the name it has until then
-    FILE *file;
-} NewFile;
-
-// What a name stands for: nothing that could be lost (no file, or an empty
-// one), a file, or something that renaming must not replace: a directory, a
-// device, a dangling link. (Without POSIX, whatever can be opened counts as a
-// file, even an empty one.)
-enum { NOTHING, REGULAR, SPECIAL };
-
-int kind_of_file(const char *path) {
-#ifdef TRANSFORMER_POSIX
-    struct stat status;
-    if (stat(path, &status) != 0)
-        return lstat(path, &status) == 0 ? SPECIAL : NOTHING;
-    return !S_ISREG(status.st_mode) ? SPECIAL
-         : status.st_size ? REGULAR : NOTHING;
-#else
-    FILE *file = fopen(path, "rb");
-    if (file)
-        fclose(file);
-    return file ? REGULAR : NOTHING;
-#endif
-}
-
-// The name of the file that `path` stands for: if that is a link, of the file
-// it leads to. The caller frees it.
-char *follow_links(const char *path) {
-    enum { LONGEST_PATH = 4096 }; // that realpath writes
-    char *name = allocate(LONGEST_PATH + strlen(path), 1);
-#ifdef TRANSFORMER_POSIX
-    if (realpath(path, name))
-        return name;
-#endif
-    return strcpy(name, path);
-}
-
-// The last part of a path.
-const char *name_in(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-// Whether two names stand for one file. Two files that do not exist yet will be
-// one if they have the same name in the same folder.
-bool same_file(const char *a, const char *b) {
-    bool same = !strcmp(a, b);
-#ifdef TRANSFORMER_POSIX
-    struct stat x = {0}, y = {0};
-    char *left = follow_links(a), *right = follow_links(b);
-    if (stat(a, &x) + stat(b, &y) == -2
-        && !strcmp(name_in(left), name_in(right))) {
-        stat(dirname(left), &x);
-        stat(dirname(right), &y);
-    }
-    same = same || (x.st_ino && x.st_ino == y.st_ino && x.st_dev == y.st_dev);
-    free(left);
-    free(right);
-#endif
-    return same;
-}
-
-// The mode "x" opens a file only if nothing of that name exists, and nobody can
-// make one in between. Windows may not know it.
-#ifdef _WIN32
-#define EXCLUSIVELY "wb"
-#else
-#define EXCLUSIVELY "wbx"
-#endif
-
-// Whether a file, if it is there, may be replaced. In a folder with the sticky
-// bit, such as /tmp, everybody may create files, but only the owner of a file
-// or of the folder may rename another over it.
-bool may_replace(const char *path) {
-#ifdef TRANSFORMER_POSIX
-    struct stat file, folder;
-    char *name = strcpy(allocate(strlen(path) + 1, 1), path);
-    bool known = stat(path, &file) == 0 && stat(dirname(name), &folder) == 0;
-    free(name);
-    return !known || !(folder.st_mode & S_ISVTX) || geteuid() == 0
-        || geteuid() == file.st_uid || geteuid() == folder.st_uid;
-#else
-    return path != NULL;
-#endif
-}
-
-// Opens a new file beside `path`, or fails with the reason. What is written to
-// .file counts only after commit_file.
-NewFile new_file(const char *path) {
-    if (kind_of_file(path) == SPECIAL)
-        fail("cannot write %s: it is not a regular file", path);
-    NewFile n = {.path = path, .real = follow_links(path)};
-    if (!may_replace(n.real))
-        fail("cannot write %s: it belongs to another user", path);
-    n.beside = allocate(strlen(n.real) + 20, 1);
-    for (int k = 1; !n.file; k++) {
-        sprintf(n.beside, "%s.%d.new", n.real, k);
-        if (kind_of_file(n.beside) != NOTHING)
-            continue;
-        n.file = fopen(n.beside, EXCLUSIVELY);
-        if (!n.file && errno != EEXIST)
-            fail("cannot write %s: %s", path, strerror(errno));
-    }
-#ifdef TRANSFORMER_POSIX
-    struct stat old;
-    if (stat(path, &old) == 0)
-        chmod(n.beside, old.st_mode & 07777);
-#endif
-    return n;
-}
-
-// Closes and removes the file: what it was meant to replace stays.
-void discard_file(NewFile *n) {
-    fclose(n->file);
-    remove(n->beside);
-    free(n->beside);
-    free(n->real);
-}
-
-// Completes and renames the file. If any write since it was opened went wrong,
-// it is removed instead, and the program fails with the reason.
-void commit_file(NewFile *n) {
-    bool written = fflush(n->file) == 0 && !ferror(n->file);
-#ifdef TRANSFORMER_POSIX
-    written = written && fsync(fileno(n->file)) == 0;
-#endif
-    int reason = errno; // fclose may change it
-    if (fclose(n->file) != 0 && written) {
-        reason = errno;
-        written = false;
-    }
-#ifdef _WIN32
-    if (written)
-        remove(n->real); // rename does not replace there
-#endif
-    if (written && rename(n->beside, n->real) == 0) {
-        free(n->beside);
-        free(n->real);
-        return;
-    }
-    reason = written ? errno : reason;
-#ifdef _WIN32
-    if (written) // the old file is gone: keep the new one
-        fail("cannot rename %s to %s", n->beside, n->real);
-#endif
-    remove(n->beside);
-    fail("cannot write %s: %s (what was there before is unchanged)", n->path,
-         strerror(reason));
+    free(c->header);
 }
 
 // ## The file format
@@ -6403,7 +6348,6 @@ void commit_file(NewFile *n) {
 //                   "__metadata__" strings of our own
 //     the numbers   32-bit floats, lowest byte first, row by row
 //
-// There is no code in it that a reader would run, and no pointer to follow.
 // Here is the header of a tiny model, on several lines and shortened:
 //
 //     {"__metadata__":{
@@ -6414,43 +6358,17 @@ void commit_file(NewFile *n) {
 //        "target_vocabulary":"<pad>\n<start>\n<end>\n<unknown>\nchat\nle\nun"},
 //      "source_embedding.weight":
 //        {"dtype":"F32","shape":[7,8],"data_offsets":[0,224]},
-//      "target_embedding.weight":
-//        {"dtype":"F32","shape":[7,8],"data_offsets":[224,448]},
 //      … ,
 //      "newest.output.bias":
 //        {"dtype":"F32","shape":[7],"data_offsets":[35540,35568]}}
 //
 // The offsets count bytes from the end of the header: 7 · 8 floats are 224
 // bytes. Tensors have the names of chapter 8, and hold the parameters to use.
-// The two moments of Adam are tensors like all others, with "adam.m." or
-// "adam.v." before the name of the parameter they belong to. If the parameters
+// Adam's moments have "adam.m." or "adam.v." before the name. If the parameters
 // to use are not those of the newest step, because "best_step" comes before
 // "step", the newest ones are there too, with "newest." before each name. A run
-// that was never measured has no best step. A model of byte pairs also has
-// "source_merges" and "target_merges", one merge a line, left, tab, right, in
-// the order in which they were learned: "a\tt\n \tc\n c\tat". Numbers in the
-// metadata are strings, because the format allows nothing else there. In
-// Python:
-//
-//     from safetensors import safe_open
-//     f = safe_open("model.safetensors", "np")
-//     f.metadata()["d_model"], f.get_tensor("source_embedding.weight")
-
-// The format has a name with a number, "transformer.c 1". If a later version of
-// this program needs something else in the file, it will use another number,
-// and this version will refuse the file instead of misreading it.
-//
-// The floats are written byte by byte, with shifts, not as they lie in memory.
-// That takes a little longer but gives the same file on every machine. A build
-// that calculates in double rounds them to 32 bits.
-//
-// These are the first 24 bytes of a model and the first of its numbers:
-//
-//     28 37 00 00 00 00 00 00    0x3728 = 14120 bytes of header
-//     7b 22 5f 5f 6d 65 74 61    { " _ _ m e t a
-//     64 61 74 61 5f 5f 22 3a    d a t a _ _ " :
-//     …                          the rest of the 14120 bytes
-//     00 00 c0 3f                0x3fc00000 = 1.5
+// that was never measured has no best step. Of the settings, the file keeps
+// what was given and the defaults of the table, but nothing derived.
 
 #define FORMAT "transformer.c 1"
 
@@ -6460,15 +6378,8 @@ const char *const role_prefix[ROLES] = {
     [USED] = "", [FIRST_MOMENT] = "adam.m.", [SECOND_MOMENT] = "adam.v.",
     [NEWEST] = "newest."};
 
-// A header of more bytes is refused, as it is by the format's own library.
-enum { LONGEST_HEADER = 100000000 };
-
 //@ plumbing numbers as bytes, names of settings, the entry of a tensor
 // ### What writing and reading share
-//
-// Four things have to be the same in both directions: the roles of a run's
-// numbers, numbers as bytes, the names of settings, and the entry of a tensor
-// in the header.
 
 // Which block of numbers plays which role; NULL: the file has none for it.
 typedef struct {
@@ -6480,6 +6391,14 @@ Roles roles_of(const Trainer *t) {
     bool older = t->best && t->best_step < t->step;
     return (Roles){{[USED] = older ? t->best : values, [FIRST_MOMENT] = t->m,
                     [SECOND_MOMENT] = t->v, [NEWEST] = older ? values : NULL}};
+}
+
+// The bits of a number as the file has it.
+uint32_t float_bits(real x) {
+    float value = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 
 // The `count` lowest bytes of a number, lowest first, whatever this machine's
@@ -6511,118 +6430,81 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// What follows the name of a tensor whose numbers begin at byte `begin`: the
-// writer writes this, and the reader accepts just this (and white space). A
-// matrix has two dimensions there, a bias or a gain has one. Returns `to`.
-const char *entry_of(char to[160], const Tensor *t, size_t begin) {
+// What stands between the name of a tensor and its offsets. A matrix has two
+// dimensions there, a bias or a gain has one. Returns `to`.
+const char *entry_of(char to[96], const Tensor *t) {
     char rows[16] = "";
     if (strstr(t->name.text, ".weight"))
         snprintf(rows, sizeof rows, "%d,", t->rows);
-    snprintf(to, 160, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
-             "\"data_offsets\":[%zu,%zu]}", rows, t->cols, begin,
-             begin + bytes_of(t));
+    snprintf(to, 96, ":{\"dtype\":\"F32\",\"shape\":[%s%d],"
+             "\"data_offsets\":[", rows, t->cols);
     return to;
+}
+
+//@ core
+// ### One number for a whole model
+//
+// Two models are the same if all their bits are. A *checksum* makes one number
+// of all of them, sixteen hexadecimal digits (FNV-1a; Fowler, Noll and Vo): so
+// two people can compare their models over the telephone. It is computed over
+// the bytes of the parameters to use, as the file has them.
+uint64_t checksum(const Trainer *t) {
+    const real *x = roles_of(t).block[USED];
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < t->model->list.count; i++)
+        for (uint32_t k = 0, bits = float_bits(x[i]); k < 32; k += 8)
+            hash = (hash ^ (bits >> k & 255)) * 0x100000001b3u;
+    return hash;
 }
 
 //@ plumbing the header, then the numbers
 // ### Writing
 //
 // From front to back: eight zeros in place of the length, which is not known
-// yet; the header; the numbers; and then, back at the start, the length.
+// yet; the header; the numbers; and then, back at the start, the length. The
+// floats are written byte by byte, not as they lie in memory, which gives the
+// same file on every machine.
 
-// A token, as a part of a JSON string. Tokens contain no control characters
-// (chapter 10), so only two characters have to be escaped.
-void write_token(FILE *file, const char *token) {
-    for (const char *c = token; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fputc('\\', file);
-        fputc(*c, file);
-    }
-}
-
-// One vocabulary: its tokens joined by newlines.
+// One vocabulary: its tokens joined by newlines. Tokens contain no control
+// characters (chapter 10), so only two characters have to be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
     for (int i = 0; i < v->count; i++) {
         fputs(i ? "\\n" : "", file);
-        write_token(file, v->token[i]);
-    }
-    fputc('"', file);
-}
-
-// The merges of a vocabulary, joined by newlines: each is left, tab, right.
-void write_merges(FILE *file, const char *key, const Vocab *v) {
-    fprintf(file, ",\"%s\":\"", key);
-    for (int i = 0; i < v->merges.count; i++) {
-        fputs(i ? "\\n" : "", file);
-        write_token(file, v->token[v->merges.at[i].left]);
-        fputs("\\t", file);
-        write_token(file, v->token[v->merges.at[i].right]);
+        for (const char *c = v->token[i]; *c; c++)
+            fprintf(file, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
     }
     fputc('"', file);
 }
 
 // Everything that is not a tensor.
 void write_metadata(FILE *file, const Checkpoint *c) {
-    char name[32], value[64];
+    char name[32];
     fprintf(file, "{\"__metadata__\":{\"format\":\"%s\"", FORMAT);
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->in_model)
-            fprintf(file, ",\"%s\":\"%s\"", metadata_name(name, o),
-                    option_text(value, &c->settings, o));
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *text = c->settings.text[i] ? c->settings.text[i]
+                                               : options[i].initial;
+        if (options[i].in_model && text)
+            fprintf(file, ",\"%s\":\"%s\"", metadata_name(name, &options[i]),
+                    text);
+    }
     fprintf(file, ",\"step\":\"%" PRId64 "\"", c->trainer.step);
     if (c->trainer.best_step)
         fprintf(file, ",\"best_step\":\"%" PRId64 "\",\"best_accuracy\":"
                 "\"%.17g\"", c->trainer.best_step, c->trainer.best_accuracy);
     write_vocab(file, "source_vocabulary", &c->source);
     write_vocab(file, "target_vocabulary", &c->target);
-    if (c->settings.tokenizer.tokens == BYTE_PAIRS) {
-        write_merges(file, "source_merges", &c->source);
-        write_merges(file, "target_merges", &c->target);
-    }
     fputs(c->more ? c->more : "", file);
     fputc('}', file);
 }
 
-// The entries of one role; its numbers begin at byte `begin`. Returns where
-// they end.
-size_t write_entries(FILE *file, const TensorList *l, int role, size_t begin) {
-    char entry[160];
-    for (const Tensor *t = l->tensor; t < l->tensor + l->tensors; t++) {
-        fprintf(file, ",\"%s%s\"%s", role_prefix[role], t->name.text,
-                entry_of(entry, t, begin));
-        begin += bytes_of(t);
-    }
-    return begin;
+// Fails if a number is not finite: such a model is of no use, and must not
+// replace a good one.
+void check_numbers(const real *x, size_t count, const char *path) {
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite((float)x[i]))
+            fail("%s is not saved: a number in it is not finite", path);
 }
-
-// The numbers of one role: they lie in memory in the order of the list. If one
-// is not finite, nothing is saved.
-void write_numbers(NewFile *n, const real *values, size_t count) {
-    for (size_t k = 0; k < count; k++) {
-        float value = (float)values[k];
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        write_integer(n->file, bits, 4);
-        if (!isfinite(value)) {
-            discard_file(n);
-            fail("%s is not saved: a number in it is not finite", n->path);
-        }
-    }
-}
-
-// How large is a file? Four bytes for each parameter, three times, because the
-// moments are saved as well, or four times if the newest parameters are not the
-// best; the header adds a hundred bytes for each tensor, and the words. The
-// classroom model of 260,314 parameters takes 3.1 or 4.2 megabytes, the paper's
-// base model with ten thousand words 714 or 952. If you only want to translate,
-// a few lines of Python leave out the rest:
-//
-//     from safetensors import numpy as st, safe_open
-//     f = safe_open("m.safetensors", "np")
-//     more = ("adam.", "newest.")
-//     small = {k: f.get_tensor(k) for k in f.keys() if not k.startswith(more)}
-//     st.save_file(small, "small.safetensors", f.metadata())
 
 // Saves a checkpoint, with the moments if it has them, and replaces what was
 // there; or fails and leaves that as it was. Blanks after the header make its
@@ -6631,24 +6513,28 @@ void write_numbers(NewFile *n, const real *values, size_t count) {
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const TensorList *l = &c->trainer.model->list;
     const Roles roles = roles_of(&c->trainer);
-    NewFile n = new_file(path);
+    char entry[96];
     size_t begin = 0;
+    for (int k = 0; k < ROLES; k++)
+        check_numbers(roles.block[k], roles.block[k] ? l->count : 0, path);
+    NewFile n = new_file(path, &model_kind);
     write_integer(n.file, 0, 8);
     write_metadata(n.file, c);
-    for (int k = 0; k < ROLES; k++)
-        if (roles.block[k])
-            begin = write_entries(n.file, l, k, begin);
+    for (int k = 0; k < ROLES * l->tensors; k++) {
+        const Tensor *t = &l->tensor[k % l->tensors];
+        if (!roles.block[k / l->tensors])
+            continue;
+        fprintf(n.file, ",\"%s%s\"%s%zu,%zu]}", role_prefix[k / l->tensors],
+                t->name.text, entry_of(entry, t), begin, begin + bytes_of(t));
+        begin += bytes_of(t);
+    }
     fputc('}', n.file);
     long end = ftell(n.file);
     for (; end % 8; end++)
         fputc(' ', n.file);
-    if (end - 8 > LONGEST_HEADER) {
-        discard_file(&n);
-        fail("%s is not saved: its vocabularies are too large", path);
-    }
     for (int k = 0; k < ROLES; k++)
-        if (roles.block[k])
-            write_numbers(&n, roles.block[k], l->count);
+        for (size_t i = 0; roles.block[k] && i < l->count; i++)
+            write_integer(n.file, float_bits(roles.block[k][i]), 4);
     fseek(n.file, 0, SEEK_SET); // unlike rewind, keeps errors in mind
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);
@@ -6660,34 +6546,20 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
 // reader trusts nothing. It is not a parser of JSON: it knows what the header
-// must say, and checks that it says so. White space, the order of metadata and
-// of tensors, and the metadata of other programs are left free, so a file that
-// Python has read and saved again is understood. Anything else is refused with
-// a reason and the byte up to which the header had been read:
+// must say, and checks that it says so. The settings alone determine the list
+// of tensors (chapter 8), so before the reader looks at an entry, it knows the
+// names and shapes that there may be, and compares text with text. Offsets are
+// numbers, and are checked against the size of the file, and so is the sum of
+// all that the entries ask for. That is why no file can make the program read
+// beyond its end, or ask for more memory than the file has bytes. Anything else
+// is refused with a reason and the byte up to which the header had been read:
 //
 //     transformer: x.safetensors: not a model this program can read: its header
 //     should go on with , (byte 703)
 //
-// It reads in five steps, each of which relies on the ones before:
-//
-//     open_model        the length of the header, checked against the file's
-//     read_metadata     all strings of the metadata, whatever they are
-//     read_settings     settings and vocabularies, checked against the table
-//     read_entries      entries checked against what these settings ask for
-//     read_numbers      the numbers, straight into place
-//
-// The settings alone determine the list of tensors (chapter 8), with names,
-// shapes and sizes. So before the reader looks at an entry, it knows everything
-// that the entry may say, and compares text with text: the entry that is there
-// with the entry that it would have written itself. A shape whose size
-// overflows, or an offset beyond the end of the file, is just different text.
-// Memory for the numbers is taken only when the entries have been found to fill
-// the file to its last byte. That is why no file can make the program read
-// beyond its end, or ask for much more memory than the file has bytes.
-//
-//@ plumbing a reader that trusts nothing
-// The moments and the newest parameters are needed only for training. Every
-// other command skips them, so that only the parameters to use take memory.
+// White space, the order of metadata and of tensors, and metadata of other
+// programs are left free, so a file that Python has read and saved again is
+// understood.
 
 #ifdef _WIN32 // where a long has 32 bits
 #define fseek _fseeki64
@@ -6697,18 +6569,20 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // Some metadata: a name and its value.
 typedef struct {
     char *key, *value;
+    bool used;
 } Metadatum;
 
 // The reader's place in a file.
 typedef struct {
     const char *path;
     FILE *file;
-    size_t size, numbers;    // of the file; where the numbers begin in it
-    char *header, *at, *end; // the header, the next byte of it, its end
+    size_t size, numbers;  // of the file; where the numbers begin in it
+    char *header, *next;   // the header, and the next byte of it
     Metadatum *metadata;
-    size_t count;            // of metadata
+    size_t count;          // of metadata
 } Reader;
 
+//@ plumbing a reader that trusts nothing
 // Fails: says which file, what is wrong with it, and where that was found.
 _Noreturn void refuse(const Reader *r, const char *format, ...) {
     char reason[1024];
@@ -6716,11 +6590,11 @@ _Noreturn void refuse(const Reader *r, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     fail("%s: not a model this program can read: %s (byte %td)", r->path,
-         reason, r->header ? 8 + r->at - r->header : 0);
+         reason, r->header ? 8 + r->next - r->header : 0);
 }
 
 // Reads the next bytes of the file, or fails.
-void read_bytes(const Reader *r, char *to, size_t size) {
+void read_bytes(const Reader *r, void *to, size_t size) {
     if (fread(to, 1, size, r->file) == size)
         return;
     if (ferror(r->file))
@@ -6735,10 +6609,10 @@ bool take(Reader *r, const char *text) {
     const char *signs = "{}[]:,";
     for (const char *c = text; *c; c++) {
         if (c == text || strchr(signs, *c) || strchr(signs, c[-1]))
-            r->at += strspn(r->at, " \t\r\n");
-        if (*r->at != *c)
+            r->next += strspn(r->next, " \t\r\n");
+        if (*r->next != *c)
             return false;
-        r->at++;
+        r->next++;
     }
     return true;
 }
@@ -6749,26 +6623,21 @@ void expect(Reader *r, const char *text) {
         refuse(r, "its header should go on with %s", text);
 }
 
-// The next string, its escapes undone in place, and ended by a zero. There is
-// always room: "a\\nb" takes six bytes with its quotes, and then four.
+// The next string, its escapes undone in place. A header ends in a zero byte,
+// so a string that is not closed ends there.
 char *read_string(Reader *r) {
-    const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
     expect(r, "\"");
-    char *text = r->at, *next = text;
-    while (r->at < r->end && *r->at != '"') {
-        bool escaped = *r->at == '\\';
-        char c = *(r->at += escaped);
-        const char *escape = escaped ? strchr(from, c) : to;
-        if (escaped && c == 'u')
-            refuse(r, "a string with an escape by number (\\u); write it as "
-                   "UTF-8");
-        if ((unsigned char)c < ' ' || !escape)
-            refuse(r, "a string with a character that does not belong there");
-        *next++ = escaped ? to[escape - from] : c;
-        r->at++;
+    char *text = r->next, *end = text;
+    for (; *r->next && *r->next != '"'; r->next++) {
+        bool escaped = *r->next == '\\';
+        char c = *(r->next += escaped);
+        if ((unsigned char)c < ' ' || (escaped && !strchr("nt\"\\/", c)))
+            refuse(r, "a string with a character or an escape that does not "
+                   "belong there");
+        *end++ = escaped && c == 'n' ? '\n' : escaped && c == 't' ? '\t' : c;
     }
     expect(r, "\"");
-    *next = '\0';
+    *end = '\0';
     if (!valid_utf8(text))
         refuse(r, "a string that is not valid UTF-8");
     return text;
@@ -6784,66 +6653,32 @@ void read_metadata(Reader *r) {
         m->key = read_string(r);
         expect(r, ":");
         m->value = read_string(r);
+        m->used = false;
     } while (take(r, ","));
     expect(r, "}");
 }
 
-// The value of a key. A file that has the key twice is refused. If it lacks the
-// key, the value is `missing`; if that is NULL, the file is refused.
-const char *metadata(const Reader *r, const char *key, const char *missing) {
-    const char *value = NULL;
+// The value of a key. If the file lacks it, the value is `missing`; if that is
+// NULL, the file is refused.
+const char *metadata(Reader *r, const char *key, const char *missing) {
     for (Metadatum *m = r->metadata; m < r->metadata + r->count; m++)
         if (!strcmp(m->key, key)) {
-            if (value)
-                refuse(r, "metadata twice: %s", key);
-            value = m->value;
+            m->used = true;
+            return m->value;
         }
-    if (!value && !missing)
+    if (!missing)
         refuse(r, "no metadata for %s", key);
-    return value ? value : missing;
+    return missing;
 }
 
 // Refuses the file if what was read from this key is not allowed.
-void check_metadata(const Reader *r, const char *key, bool allowed) {
+void check_metadata(Reader *r, const char *key, bool allowed) {
     if (!allowed)
         refuse(r, "the metadata says %s \"%s\", which is not allowed", key,
-               metadata(r, key, NULL));
+               metadata(r, key, ""));
 }
 
-// The lines of a text; none if it is empty.
-int lines_in(const char *text) {
-    int lines = *text != '\0';
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-// The token that has this text, or UNKNOWN. A piece is found as it is found in
-// a sentence: spelled, and then joined by the merges that are known so far.
-int find_piece(const Vocab *v, const char *text) {
-    int length = (int)strlen(text);
-    int *id = allocate((size_t)length, sizeof *id);
-    int n = length > LONGEST_WORD + 1 // and its blank
-          ? 0 : apply_merges(id, spell(id, text, length, v), v);
-    int piece = n == 1 ? *id : UNKNOWN;
-    free(id);
-    return piece;
-}
-
-// One merge of a vocabulary, "left, tab, right": two tokens that are there.
-// Returns whether it makes `piece`, and is new.
-bool read_merge(Vocab *v, char *line, const char *piece) {
-    const char *tab = cut_at(line, '\t');
-    int left = find_piece(v, line), right = find_piece(v, tab ? tab : "");
-    if (left == UNKNOWN || right == UNKNOWN
-        || find_merge(&v->merges, left, right) < v->merges.count)
-        return false;
-    vocab_merge(v, left, right);
-    return !strcmp(piece, v->token[v->count - 1]);
-}
-
-// A token of a list: larger than the one before, and no control character.
-// Returns whether it is so.
+// A word of a list: larger than the one before, and without control characters.
 bool read_word(Vocab *v, const char *token) {
     const char *before = v->count > FIRST_TOKEN ? v->token[v->count - 1] : "";
     bool good = strcmp(token, before) > 0;
@@ -6853,75 +6688,88 @@ bool read_word(Vocab *v, const char *token) {
     return good;
 }
 
+// A piece that was made by a merge: spelled, and joined by the merges before
+// it, it is just its two parts (chapter 10).
+bool read_piece(Vocab *v, const char *token) {
+    int length = (int)strlen(token);
+    int *id = allocate((size_t)length, sizeof *id);
+    bool good = length <= LONGEST_WORD + 1 // and its blank
+             && apply_merges(id, spell(id, token, length, v), v) == 2
+             && unknowns(id, 2) == 0;
+    if (good)
+        vocab_merge(v, id[0], id[1]);
+    free(id);
+    return good;
+}
+
 // One vocabulary, from tokens joined by newlines: the special ones first, then
-// the words in their order, and then one piece for each of the merges. The
-// order is checked because token_id (chapter 10) finds words by it, and a word
-// that is in the file but cannot be found would be a silent error.
-Vocab read_vocab(const Reader *r, const char *key, char *merge) {
+// the words in their order, by which token_id finds them, or the characters,
+// and then the pieces.
+Vocab read_vocab(Reader *r, const char *key, Tokenizer tokenizer) {
     Vocab v = vocab_new();
-    char *token = (char *)metadata(r, key, NULL), *next;
-    int count = lines_in(token), first = count - lines_in(merge);
-    for (int n = 0; n < count; n++, token = next) {
-        char *next_merge = n < first ? merge : cut_at(merge, '\n');
-        next = cut_at(token, '\n');
-        if (n < FIRST_TOKEN ? strcmp(token, v.token[n]) || n >= first
-            : n < first ? !read_word(&v, token)
-                        : !read_merge(&v, merge, token))
-            refuse(r, "%s: token %d is not in its place", key, n);
-        merge = next_merge;
+    char *token = (char *)metadata(r, key, NULL), *rest;
+    int count = 0;
+    for (; token; token = rest, count++) {
+        rest = cut_at(token, '\n');
+        bool piece = tokenizer.tokens == BYTE_PAIRS
+                  && token[utf8_length(token)] != '\0';
+        if (count < FIRST_TOKEN ? strcmp(token, v.token[count]) != 0
+            : piece ? !read_piece(&v, token)
+                    : v.merges.count > 0 || !read_word(&v, token))
+            refuse(r, "%s: token %d is not in its place", key, count);
     }
     if (count < FIRST_TOKEN)
         refuse(r, "%s: only %d tokens", key, count);
     return v;
 }
 
-// Both vocabularies; with byte pairs, each has its list of merges.
-void read_vocabs(const Reader *r, Checkpoint *c) {
-    char none[] = "", *merges[] = {none, none};
-    if (c->settings.tokenizer.tokens == BYTE_PAIRS) {
-        merges[0] = (char *)metadata(r, "source_merges", NULL);
-        merges[1] = (char *)metadata(r, "target_merges", NULL);
-    }
-    c->source = read_vocab(r, "source_vocabulary", merges[0]);
-    c->target = read_vocab(r, "target_vocabulary", merges[1]);
+// How far training has come, and which of its steps was the best, if it was
+// measured.
+void read_progress(Reader *r, Trainer *t) {
+    const char *best = metadata(r, "best_accuracy", "0");
+    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
+    t->best_step = read_whole(metadata(r, "best_step", "0"), 0,
+                              (double)t->step);
+    check_metadata(r, "step", t->step >= 0);
+    check_metadata(r, "best_step", t->best_step >= 0);
+    check_metadata(r, "best_accuracy",
+                   read_number(&t->best_accuracy, best, 0, 1));
+}
+
+// Puts the sizes of the vocabularies into the configuration.
+void set_vocab_sizes(Checkpoint *c) {
     c->settings.config.source_vocab = c->source.count;
     c->settings.config.target_vocab = c->target.count;
 }
 
-// How far training has come, and which of its steps was the best, if it was
-// measured.
-void read_progress(const Reader *r, Trainer *t) {
-    t->step = read_whole(metadata(r, "step", NULL), 0, (double)(INT64_MAX / 2));
-    check_metadata(r, "step", t->step >= 0);
-    t->best_step = read_whole(metadata(r, "best_step", "0"), 0,
-                              (double)t->step);
-    check_metadata(r, "best_step", t->best_step >= 0);
-    if (t->best_step)
-        check_metadata(r, "best_accuracy",
-                       read_number(&t->best_accuracy,
-                                   metadata(r, "best_accuracy", NULL), 0, 1));
-}
-
-// Settings, vocabularies, and how far training has come. "steps" is 0 if epochs
-// count, which set_option does not accept.
-void read_settings(const Reader *r, Checkpoint *c) {
+// Everything that is not a tensor. In files of earlier versions "steps" is 0 if
+// epochs count; there, too, it was not given. The merges that they list are not
+// needed.
+void read_settings(Reader *r, Checkpoint *c) {
     char key[32];
-    c->settings = not_given;
+    Settings *s = &c->settings;
     check_metadata(r, "format", !strcmp(metadata(r, "format", NULL), FORMAT));
-    for (const Option *o = options; o < options + OPTIONS; o++) {
-        if (!o->in_model)
-            continue;
-        const char *value = metadata(r, metadata_name(key, o), o->missing);
-        bool derived = value == o->missing && !*value;
-        bool unset = !strcmp(key, "steps") && !strcmp(value, "0");
-        check_metadata(r, key, derived || unset
-                       || set_option(&c->settings, o, value));
-    }
-    derive_settings(&c->settings);
-    if (wrong_config(&c->settings.config))
-        refuse(r, "%s", wrong_config(&c->settings.config));
-    read_vocabs(r, c);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].in_model) {
+            metadata_name(key, &options[i]);
+            const char *text = metadata(r, key, options[i].missing);
+            bool unset = !strcmp(key, "steps") && !strcmp(text, "0");
+            s->text[i] = *text && !unset ? text : NULL;
+        }
+    const Option *wrong = bind_settings(s);
+    if (wrong)
+        check_metadata(r, metadata_name(key, wrong), false);
+    if (wrong_config(&s->config))
+        refuse(r, "%s", wrong_config(&s->config));
+    c->source = read_vocab(r, "source_vocabulary", s->tokenizer);
+    c->target = read_vocab(r, "target_vocabulary", s->tokenizer);
+    set_vocab_sizes(c);
+    metadata(r, "source_merges", "");
+    metadata(r, "target_merges", "");
     read_progress(r, &c->trainer);
+    for (size_t i = r->count; i-- > 0;)
+        if (!r->metadata[i].used)
+            c->other = r->metadata[i].key;
 }
 
 // The place of a tensor in a file with all roles: its role times the number of
@@ -6938,105 +6786,89 @@ int find_tensor(const TensorList *l, const char *name) {
     return -1;
 }
 
-// Refuses a file that has some tensors of a role and not the others, or not the
-// parameters to use.
-void check_roles(const Reader *r, const TensorList *l, const size_t *begin) {
-    for (int i = 0, n = l->tensors; i < ROLES * n; i++) {
-        int first = i / n * n, missing = begin[i] ? first : i;
-        if (!begin[i] != !begin[first] || !begin[0])
-            refuse(r, "the tensor %s%s is missing", role_prefix[i / n],
-                   l->tensor[missing % n].name.text);
+// An offset in the header, in digits; moves the reader past it.
+size_t read_offset(Reader *r) {
+    size_t value = 0;
+    r->next += strspn(r->next, " \t\r\n");
+    if (!strspn(r->next, "0123456789"))
+        refuse(r, "an offset is missing");
+    for (; *r->next >= '0' && *r->next <= '9'; r->next++) {
+        value = 10 * value + (size_t)(*r->next - '0');
+        if (value > r->size)
+            refuse(r, "an offset beyond the end of the file");
     }
+    return value;
 }
 
 // The entries of all tensors, to the end of the header. Returns where in the
 // file the numbers of each begin, in the order of find_tensor, or 0 if it is
-// not there; the caller frees it. Each tensor begins where the one before it
-// ends, so none overlap and there are no holes.
+// not there; the caller frees it.
 size_t *read_entries(Reader *r, const TensorList *l) {
     size_t *begin = allocate((size_t)(ROLES * l->tensors), sizeof *begin);
-    size_t end = 0;
+    size_t room = r->size - r->numbers;
     while (take(r, ",")) {
         const char *name = read_string(r);
-        char entry[160];
+        char entry[96];
         int place = find_tensor(l, name);
         if (place < 0 || begin[place])
             refuse(r, "the tensor %s does not belong there, or is there twice",
                    name);
-        const Tensor *tensor = &l->tensor[place % l->tensors];
-        if (!take(r, entry_of(entry, tensor, end)))
+        const Tensor *t = &l->tensor[place % l->tensors];
+        if (!take(r, entry_of(entry, t)))
             refuse(r, "the tensor %s should have the entry %s", name,
                    entry + 1);
-        begin[place] = r->numbers + end;
-        end += bytes_of(tensor);
+        size_t first = read_offset(r);
+        expect(r, ",");
+        size_t end = read_offset(r);
+        expect(r, "]}");
+        if (end > r->size - r->numbers || first + bytes_of(t) != end
+            || bytes_of(t) > room)
+            refuse(r, "the tensor %s does not fit its place", name);
+        room -= bytes_of(t);
+        begin[place] = r->numbers + first;
     }
     expect(r, "}");
-    r->at += strspn(r->at, " \t\r\n");
-    if (r->at < r->end)
+    r->next += strspn(r->next, " \t\r\n");
+    if (r->next < r->header + (r->numbers - 8))
         refuse(r, "something after the end of its header");
-    check_roles(r, l, begin);
-    if (end != r->size - r->numbers)
-        refuse(r, "it has %zu bytes of numbers where its header says %zu",
-               r->size - r->numbers, end);
     return begin;
 }
 
-// The numbers of one tensor of that role. Their bytes are read into the place
-// of the numbers and replaced by them from the last to the first, since a real
-// may be larger than a float. Infinities and NaN, which training never writes,
-// are refused: a single one would spread through the whole model. So would the
-// root of a second moment below zero.
-void read_numbers(const Reader *r, const Tensor *t, int role, real *to) {
-    char *bytes = (char *)to;
-    read_bytes(r, bytes, bytes_of(t));
-    for (size_t i = bytes_of(t) / 4; i-- > 0;) {
-        uint32_t bits = (uint32_t)read_integer(bytes + 4 * i, 4);
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
-            refuse(r, "the tensor %s%s has a value that is %s",
-                   role_prefix[role], t->name.text,
-                   isfinite(value) ? "below zero" : "not finite");
-        to[i] = (real)value;
-    }
-}
-
-// The numbers of all tensors in that role, into a block.
+// The numbers of all tensors in that role, into a block. Their bytes are read
+// into the place of the numbers and replaced by them from the last to the
+// first, since a real may be larger than a float. Infinities and NaN, which
+// training never writes, are refused: a single one would spread through the
+// whole model. So would the root of a second moment below zero.
 void read_role(const Reader *r, const TensorList *l, const size_t *begin,
                int role, real *to) {
     for (int i = 0; i < l->tensors; i++) {
-        size_t place = begin[role * l->tensors + i];
+        const Tensor *t = &l->tensor[i];
+        size_t place = begin[role * l->tensors + i], n = bytes_of(t) / 4;
+        if (!place)
+            refuse(r, "the tensor %s%s is missing", role_prefix[role],
+                   t->name.text);
         if (fseek(r->file, (ptrdiff_t)place, SEEK_SET) != 0)
             fail("cannot read %s: %s", r->path, strerror(errno));
-        read_numbers(r, &l->tensor[i], role, to);
-        to += bytes_of(&l->tensor[i]) / 4;
+        read_bytes(r, to, bytes_of(t));
+        for (size_t k = n; k-- > 0;) {
+            uint32_t bits = (uint32_t)read_integer((char *)to + 4 * k, 4);
+            float value;
+            memcpy(&value, &bits, sizeof value);
+            if (!isfinite(value) || (role == SECOND_MOMENT && value < 0))
+                refuse(r, "the tensor %s%s has a value that is %s",
+                       role_prefix[role], t->name.text,
+                       isfinite(value) ? "below zero" : "not finite");
+            to[k] = (real)value;
+        }
+        to += n;
     }
-}
-
-enum { START_SIZE = 9 }; // the length of the header, and its first bracket
-
-// Whether a file that begins with these bytes may be a model. No text does.
-bool starts_model(const char start[START_SIZE]) {
-    return read_integer(start, 8) <= LONGEST_HEADER && start[8] == '{';
-}
-
-// Whether a file may be a model, by its first bytes. Fails if it cannot be
-// read.
-bool is_model(const char *path) {
-    char start[START_SIZE];
-    FILE *file = fopen(path, "rb");
-    bool whole = file && fread(start, 1, sizeof start, file) == sizeof start;
-    if (!file || ferror(file))
-        fail("cannot read %s: %s", path, strerror(errno));
-    fclose(file);
-    return whole && starts_model(start);
 }
 
 // Opens a file and reads its header, and puts a zero byte after it. The length
 // of the header is checked against the size of the file before it is used.
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
-    char start[START_SIZE];
+    char start[8];
     if (!r.file)
         fail("cannot open %s: %s", path, strerror(errno));
     read_bytes(&r, start, sizeof start);
@@ -7044,33 +6876,28 @@ Reader open_model(const char *path) {
     if (fseek(r.file, 0, SEEK_END) != 0)
         fail("cannot read %s: %s", path, strerror(errno));
     r.size = (size_t)ftell(r.file);
-    if (!starts_model(start) || length > r.size - 8)
+    if (length > r.size - 8)
         refuse(&r, "no safetensors header, or cut short");
     r.numbers = 8 + (size_t)length;
-    r.at = r.header = allocate((size_t)length + 1, 1);
-    r.end = r.header + length;
+    r.next = r.header = allocate((size_t)length + 1, 1);
     fseek(r.file, 8, SEEK_SET);
     read_bytes(&r, r.header, (size_t)length);
     return r;
 }
 
+// The header is not freed: the texts of the settings are in it.
 void close_model(Reader *r) {
     fclose(r->file);
     free(r->metadata);
-    free(r->header);
 }
 
 // The rest of what training needs: the moments and, if the model was measured,
-// the best parameters beside the newest. t->model has those to use. Fails if
-// the file has no moments.
+// the best parameters beside the newest. t->model has those to use.
 void read_training(const Reader *r, Trainer *t, const size_t *begin) {
     const TensorList *l = &t->model->list;
     bool older = t->best_step && t->best_step < t->step;
-    if (!begin[FIRST_MOMENT * l->tensors] || !begin[SECOND_MOMENT * l->tensors])
+    if (!begin[FIRST_MOMENT * l->tensors])
         fail("%s: without the optimizer's state it cannot be resumed", r->path);
-    if (older != (begin[NEWEST * l->tensors] > 0))
-        refuse(r, "it has newest parameters if and only if the best step comes "
-               "before the newest");
     t->m = allocate(l->count, sizeof(real));
     t->v = allocate(l->count, sizeof(real));
     read_role(r, l, begin, FIRST_MOMENT, t->m);
@@ -7086,22 +6913,26 @@ void read_training(const Reader *r, Trainer *t, const size_t *begin) {
 // Reads a model: the parameters to use or, for training, all that it takes to
 // go on with the newest. `outline` says which tensors a model with such
 // settings has. Fails, with a reason, on anything else. The caller frees the
-// checkpoint. What is not in the file (paths, threads, flags) is zero in its
-// settings.
+// checkpoint.
 Checkpoint load_model(const char *path, bool training,
                       Transformer *outline(const Config *)) {
     Checkpoint c = {0};
     Trainer *t = &c.trainer;
     const Config *config = &c.settings.config;
     Reader r = open_model(path);
+    c.header = r.header;
     read_metadata(&r);
     read_settings(&r, &c);
     t->recipe = c.settings.recipe;
     t->model = outline(config);
-    size_t *begin = read_entries(&r, &t->model->list);
+    const TensorList *l = &t->model->list;
+    size_t *begin = read_entries(&r, l);
+    for (int i = 0; i < l->tensors; i++) // before memory is taken for them
+        if (!begin[i])
+            refuse(&r, "the tensor %s is missing", l->tensor[i].name.text);
     transformer_place(t->model);
     add_sinusoids(t->model);
-    read_role(&r, &t->model->list, begin, USED, t->model->list.values);
+    read_role(&r, l, begin, USED, l->values);
     if (training) {
         t->gradient = outline(config);
         transformer_place(t->gradient);
@@ -7147,6 +6978,12 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 // Commands are listed in a table, as options are in chapter 14. An *operand* is
 // an argument without a name, such as a file.
 
+#include <signal.h>
+
+#ifdef TRANSFORMER_POSIX
+#include <poll.h>
+#endif
+
 typedef struct Arguments Arguments; // below
 typedef void Run(const Arguments *, Checkpoint *);
 Run train_command, translate_command, evaluate_command, attention_command,
@@ -7181,13 +7018,12 @@ struct Arguments {
     const Command *command;
     const char *operand[2];
     int operands;
-    Settings settings;   // as given, or else the initial values
-    bool given[OPTIONS]; // which of them were given
+    Settings settings;
 };
 
-// There are two ways to fail. `fail` (chapter 1) reports that a sensible
-// command went wrong; `misuse`, that the command itself makes no sense.
-// Retrying can help after the former, never after the latter.
+// `fail` (chapter 1) reports that a sensible command went wrong; `misuse`, that
+// the command itself makes no sense. Trying again can help after a failure,
+// never after a misuse.
 
 // Says what is wrong and where to find help, and exits with status 2.
 _Noreturn void misuse(const Arguments *a, const char *format, ...) {
@@ -7201,8 +7037,8 @@ _Noreturn void misuse(const Arguments *a, const char *format, ...) {
 
 //@ run ./transformer train --d-mode 64 2>&1 || echo "exit status $?"
 
-// Every command ends with this. It fails if standard output could not be
-// written (to a full disk, say), which would otherwise go unnoticed.
+// Fails if standard output could not be written (to a full disk, say), which
+// would otherwise go unnoticed.
 void finish_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout))
         fail("cannot write the output: %s", strerror(errno));
@@ -7234,10 +7070,10 @@ void print_command_help(const Command *c) {
     for (const Option *o = options; o < options + OPTIONS; o++) {
         if (!(o->commands & c->bit))
             continue;
-        const char *value = o->type == FLAG ? "" : o->choices;
-        int room = 40 - printf("  --%s %s", o->name, value);
+        bool flag = o->type == FLAG;
+        int room = 40 - printf("  --%s %s", o->name, flag ? "" : o->choices);
         printf("%*s %s", room > 0 ? room : 0, "", o->help);
-        printf(o->initial ? " [%s]\n" : "\n", o->initial);
+        printf(o->initial && !flag ? " [%s]\n" : "\n", o->initial);
     }
 }
 
@@ -7247,96 +7083,64 @@ void print_command_help(const Command *c) {
 // ### Reading the command line
 //
 // An option is written `--name value` or `--name=value`, before or after the
-// operands; after `--` everything is an operand, even a file that is called
-// --tie. A name must be complete, and a value must be one the table allows: the
-// program would rather complain than guess.
-//
-//     transformer: --heads: "none" is not a whole number from 1 to 1024 (see:
-//     transformer train --help)
-//
-// Options are read from left to right, and later ones win, so a script can say
-// `train $DEFAULTS "$@"`. All defaults are set first, as text, by the same
-// set_option, so there is only one way for a value to get into the settings.
+// operands. A name must be complete, and a value must be one the table allows:
+// the program would rather complain than guess. Of two values the later one
+// counts, so a script can say `train $DEFAULTS "$@"`.
 
-// The command's option of that name; exits with status 2 if there is none.
-const Option *find_option(const Arguments *a, const char *name, size_t length) {
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if ((o->commands & a->command->bit) && strlen(o->name) == length
-            && !strncmp(o->name, name, length))
-            return o;
-    misuse(a, "%s has no option --%.*s", a->command->name, (int)length, name);
-}
-
-// Whether an option was given on the command line.
-bool was_given(const Arguments *a, const char *name) {
-    return a->given[find_option(a, name, strlen(name)) - options];
-}
-
-// Reads the option that argument[0] begins; returns whether it also took the
-// next argument. Exits with status 2 if its value is missing or wrong. A value
-// that begins with two dashes must be attached (--log=--odd-name), or `--layers
+// Reads the option that argument[0] begins; returns how many further arguments
+// it took. Exits with status 2 if its value is missing or wrong. A value that
+// begins with two dashes must be attached (--log=--odd-name), or `--layers
 // --tie` would be a model with "--tie" layers.
-bool read_option(Arguments *a, char **argument) {
-    const char *name = argument[0] + 2;
+int read_option(Arguments *a, char **argument) {
+    const char *name = argument[0] + 2, *value = argument[1];
     size_t length = strcspn(name, "=");
-    const Option *o = find_option(a, name, length);
-    bool attached = name[length] == '=', flag = o->type == FLAG;
-    const char *value = flag ? "yes"
-                      : attached ? name + length + 1 : argument[1];
+    int place = option_place(name, length);
+    const Option *o = &options[place];
+    bool attached = name[length] == '=';
     char allowed[128];
+    if (place < 0 || !(o->commands & a->command->bit))
+        misuse(a, "%s has no option --%.*s", a->command->name, (int)length,
+               name);
     if (o->type == INTEGER || o->type == NUMBER)
         snprintf(allowed, sizeof allowed, "a %snumber from %.10g to %.10g",
                  o->type == INTEGER ? "whole " : "", o->least, o->most);
     else
         snprintf(allowed, sizeof allowed, "%s", o->choices);
-    if (flag && attached)
+    if (o->type == FLAG && attached)
         misuse(a, "--%s takes no value", o->name);
-    if (!value || (!flag && !attached && !strncmp(value, "--", 2)))
+    if (attached || o->type == FLAG)
+        value = attached ? name + length + 1 : "yes";
+    else if (!value || !strncmp(value, "--", 2))
         misuse(a, "--%s needs a value: %s", o->name, allowed);
-    if (o->type == STRING && !*value)
-        misuse(a, "--%s: the value is empty", o->name);
     if (!set_option(&a->settings, o, value))
         misuse(a, "--%s: \"%s\" is not %s", o->name, value, allowed);
-    a->given[o - options] = true;
-    return !flag && !attached;
+    a->settings.text[place] = value;
+    return o->type != FLAG && !attached;
 }
 
-// Fills in what follows from other settings, and checks that they agree:
-// --merges is for byte pairs only, --min-count for other tokens only, --steps
-// and --epochs exclude each other, and so do --resume and --from. A model from
-// a file was checked when it was loaded; first_checkpoint compares it with what
-// was given, and fills in the rest.
-void complete_settings(Arguments *a) {
-    Settings *s = &a->settings;
-    bool training = a->command->bit == TRAIN;
+// Exits with status 2 if settings contradict each other. What a model from a
+// file has is compared when it has been loaded.
+void check_settings(const Arguments *a) {
+    const Settings *s = &a->settings;
     bool byte_pairs = s->tokenizer.tokens == BYTE_PAIRS;
-    bool from_file = training ? s->resume || s->from : a->operands > 0;
-    if (training && was_given(a, "steps") && was_given(a, "epochs"))
+    if (given(s, "steps") && given(s, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
     if (s->resume && s->from)
         misuse(a, "--resume and --from exclude each other");
-    if (from_file)
+    if (s->resume || s->from)
         return;
-    derive_settings(s);
-    if (!s->help && wrong_config(&s->config))
+    if (wrong_config(&s->config))
         misuse(a, "%s", wrong_config(&s->config));
-    if (training && !byte_pairs && was_given(a, "merges"))
+    if (!byte_pairs && given(s, "merges"))
         misuse(a, "--merges needs --tokens bpe");
-    if (training && byte_pairs && was_given(a, "min-count"))
+    if (byte_pairs && given(s, "min-count"))
         misuse(a, "--min-count and --tokens bpe exclude each other");
-    if (!byte_pairs)
-        s->merges = 0;
 }
 
 // Reads the whole command line, or exits with status 2. With --help no operand
 // is needed.
 Arguments read_arguments(int argc, char **argv) {
-    Arguments a = {.settings = not_given};
-    if (argc > 2 && find_choice("help|--help|-h", argv[1]) >= 0) {
-        argv++; // "help train" is "train --help"
-        argc--;
-        a.settings.help = true;
-    }
+    Arguments a = {0};
     if (argc < 2)
         misuse(&a, "what shall I do? train, translate, evaluate, attention "
                "or info");
@@ -7345,34 +7149,29 @@ Arguments read_arguments(int argc, char **argv) {
             a.command = &commands[i];
     if (!a.command)
         misuse(&a, "there is no command \"%s\"", argv[1]);
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->initial)
-            set_option(&a.settings, o, o->initial);
-    bool plain = false; // after --
     for (int i = 2; i < argc; i++)
-        if (!plain && !strcmp(argv[i], "--"))
-            plain = true;
-        else if (!plain && !strncmp(argv[i], "--", 2))
+        if (!strncmp(argv[i], "--", 2))
             i += read_option(&a, argv + i);
-        else if (!plain && !strcmp(argv[i], "-h"))
-            a.settings.help = true;
-        else if (!plain && argv[i][0] == '-' && argv[i][1])
+        else if (!strcmp(argv[i], "-h"))
+            a.settings.text[option_place("help", 4)] = "yes";
+        else if (argv[i][0] == '-' && argv[i][1])
             misuse(&a, "%s has no option %s", a.command->name, argv[i]);
         else if (a.operands == a.command->most)
-            misuse(&a, "what is \"%s\"? %s takes %s", argv[i], a.command->name,
-                   a.command->operands);
+            misuse(&a, "unexpected argument \"%s\"; %s takes %s", argv[i],
+                   a.command->name, a.command->operands);
         else
             a.operand[a.operands++] = argv[i];
+    bind_settings(&a.settings);
     if (!a.settings.help && a.operands < a.command->least)
         misuse(&a, "%s needs %s", a.command->name, a.command->operands);
-    complete_settings(&a);
+    if (!a.settings.help)
+        check_settings(&a);
     return a;
 }
 
 // OpenMP uses all processors unless told otherwise; training then chooses
-// between all of them and one (see "How many threads"). The results are the
-// same bits with any number of threads. On a busy machine, try --threads 1 with
-// the other commands as well.
+// between all of them and one (see "How many threads"). On a busy machine, try
+// --threads 1 with the other commands as well.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
@@ -7388,37 +7187,21 @@ void set_threads(const Arguments *a) {
 //@ plumbing Ctrl-C leaves a note, and the step is finished
 // ## The terminal, and Ctrl-C
 
-// Whether the file is a terminal. Without POSIX the answer is no, to be on the
-// safe side.
-bool is_terminal(FILE *file) {
-#ifdef TRANSFORMER_POSIX
-    return isatty(fileno(file));
-#else
-    return file == NULL;
-#endif
-}
-
-// Why not stop at once? In the middle of a step half of the parameters may be
-// new and half old. An uninterrupted run never passes through such a state, so
-// resuming from it could not give the same bits. And a step takes only a
-// fraction of a second. Pressing Ctrl-C again ends the program at once: what
-// was done since the last checkpoint is lost, but no file is.
-
-// The first Ctrl-C asks the training loop to finish its step and save. It only
-// leaves a note, since hardly anything else is allowed in a signal handler;
-// report_step reads the note. SIGTERM, which kill sends, and SIGHUP, which
-// comes when the terminal is closed, are handled in the same way, and any of
-// the three ends the program if it comes second. A signal that is ignored when
-// the program begins (nohup does that) stays ignored.
+// The first Ctrl-C asks the training loop to finish its step and save, since in
+// the middle of a step half of the parameters may be new and half old. SIGTERM,
+// which kill sends, and SIGHUP, which comes when the terminal is closed, are
+// handled in the same way, and any of the three ends the program at once if it
+// comes second. A signal that is ignored when the program begins (nohup does
+// that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
 // Gives the three signals to a handler, except those that are ignored.
 void handle_signals(void (*handler)(int)) {
+    const int which[] = {SIGINT, SIGTERM,
 #ifdef SIGHUP
-    const int which[] = {SIGINT, SIGTERM, SIGHUP};
-#else
-    const int which[] = {SIGINT, SIGTERM};
+                         SIGHUP,
 #endif
+    };
     for (size_t i = 0; i < sizeof which / sizeof *which; i++)
         if (signal(which[i], handler) == SIG_IGN)
             signal(which[i], SIG_IGN);
@@ -7431,20 +7214,6 @@ void remember_signal(int which) {
 
 //@ plumbing pairs of a file as numbers; mean loss and accuracy
 // ## What all commands with a model do
-
-// The mean cross-entropy per token in nats, the unit of the natural logarithm,
-// without label smoothing. A model that knows nothing has about ln V (9.2 for
-// ten thousand words); one that is always certain and right has 0.
-double average(Loss l) {
-    return l.cross_entropy / l.tokens;
-}
-
-// The share of tokens whose most probable word is the right one, from 0 to 1.
-// Like the mean loss, it is measured with teacher forcing: each word is
-// predicted from the true words before it.
-double accuracy(Loss l) {
-    return (double)l.correct / l.tokens;
-}
 
 // The text of a sentence in one of the model's vocabularies; the caller frees
 // it.
@@ -7504,59 +7273,13 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 // the model is overfitting: it learns the training data by heart. The model
 // with the highest valid accuracy is the one that is used later.
 //
-// On a terminal the progress line is rewritten five times a second. Elsewhere,
-// for instance in the log of a batch system, it appears twenty times in all.
-// Every fifth time, three sentences (one is shown here) are translated, so that
-// you can watch the model learn; "(not yet)" follows a wrong one.
-//
-//@ plumbing all threads or one, whichever is faster
-// ### How many threads
-//
-// Two threads are not always faster than one. Where another program keeps a
-// core busy, every shared loop waits until the system lets the second thread
-// run, and a step can take ten times as long. But the number of threads changes
-// no bit of the result, so it can be chosen while the program runs: at the
-// start of each round a few steps are timed with all threads and a few with
-// one, and the rest of the round uses the faster of the two. Batches differ in
-// length, so what counts is the time per token, padding included.
-
-enum { ROUND = 256, TRIALS = 3 };
-
-// Time in seconds from an arbitrary start; where there is POSIX, by a clock
-// that is never set back.
-double now(void) {
-    struct timespec t = {.tv_sec = time(NULL)};
-#ifdef TRANSFORMER_POSIX
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#elif defined TIME_UTC
-    timespec_get(&t, TIME_UTC);
-#endif
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-typedef struct {
-    int all;         // threads available
-    double least[2]; // time per token, the fastest trial: all threads, one
-} Pace;
-
-// Chooses the threads for step k of this run, from 0. The step before took
-// `seconds` for a batch of `tokens` places, padding included.
-void set_pace(Pace *p, int64_t k, double seconds, double tokens) {
-    int place = (int)(k % ROUND);
-    if (place == 0)
-        p->least[0] = p->least[1] = INFINITY;
-    else if (place <= 2 * TRIALS) {
-        double *least = &p->least[(place - 1) / TRIALS];
-        *least = fmin(*least, seconds / tokens);
-    }
-#ifdef _OPENMP
-    bool one = place < 2 * TRIALS ? place >= TRIALS : p->least[1] < p->least[0];
-    omp_set_num_threads(one ? 1 : p->all);
-#endif
-}
-
 //@ plumbing the progress line, and three sentences now and then
 // ### Progress
+//
+// On a terminal the progress line is rewritten five times a second. Elsewhere,
+// for instance in the log of a batch system, it appears twenty times in all.
+// Every fifth time, three sentences are translated, so that you can watch the
+// model learn; "(not yet)" follows a wrong one.
 
 // What has to be remembered from one report to the next.
 typedef struct {
@@ -7565,46 +7288,46 @@ typedef struct {
     const Pairs *data, *valid; // valid: NULL if there are none
     FILE *log;            // NULL: none, or not begun yet
     int64_t total;        // steps aimed at
-    int64_t first_step, reported; // before this run; of the last report, or 0
+    int64_t first_step;   // done before this run
     double started, step_started, shown; // times
     Pace pace;
     Loss since;           // losses since the last look
     int looks;
     bool line_open;       // the terminal's line is going to be rewritten
-} Console;
+} Progress;
 
 // The progress line. The time left is the mean time of a step in this run,
 // times the steps that are left. A terminal too narrow for the line is told not
 // to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be
 // rewritten. `whole`: it will not be.
-void show_progress(Console *c, const Step *s, bool whole) {
-    double each = (now() - c->started) / (double)(s->step - c->first_step);
-    int64_t left = (int64_t)(each * (double)(c->total - s->step) + 0.5);
+void show_progress(Progress *p, const Step *s, bool whole) {
+    double each = (now() - p->started) / (double)(s->step - p->first_step);
+    int64_t left = (int64_t)(each * (double)(p->total - s->step) + 0.5);
     bool terminal = is_terminal(stderr);
     fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  "
             "accuracy %.1f %%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64
             " left%s%s",
-            c->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
-            c->total, average(c->since), 100 * accuracy(c->since), s->rate,
+            p->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
+            p->total, average(p->since), 100 * accuracy(p->since), s->rate,
             s->gradient_norm, left / 60, left % 60,
             terminal ? "   \033[?7h" : "", whole ? "\n" : "");
-    c->line_open = !whole;
-    c->shown = now();
+    p->line_open = !whole;
+    p->shown = now();
 }
 
 // Translates three sentences greedily and compares them with the references;
 // fewer if a signal arrives.
-void show_samples(const Console *c) {
-    Checkpoint *k = c->checkpoint;
-    const Pairs *p = c->valid ? c->valid : c->data;
-    for (int i = 0; i < min_int(3, p->count) && !stop_signal; i++) {
-        Sentence *own = translate_all(k->trainer.model, &p->source[i], 1,
-                                      greedy, NULL, &k->trainer.arena);
+void show_samples(const Progress *p) {
+    Checkpoint *c = p->checkpoint;
+    const Pairs *pairs = p->valid ? p->valid : p->data;
+    for (int i = 0; i < min_int(3, pairs->count) && !stop_signal; i++) {
+        Sentence *own = translate_all(c->trainer.model, &pairs->source[i], 1,
+                                      greedy, NULL, &c->trainer.arena);
         Match match = {0};
-        add_translation(&match, *own, p->target[i], &k->target,
-                        k->settings.tokenizer);
-        char *from = text_of(k, &k->source, p->source[i]);
-        char *to = text_of(k, &k->target, *own);
+        add_translation(&match, *own, pairs->target[i], &c->target,
+                        c->settings.tokenizer);
+        char *from = text_of(c, &c->source, pairs->source[i]);
+        char *to = text_of(c, &c->target, *own);
         fprintf(stderr, "    %s  →  %s%s\n", printable(from), printable(to),
                 match.exact ? "" : "  (not yet)");
         free(from);
@@ -7617,7 +7340,8 @@ void show_samples(const Console *c) {
 //
 // A file for plotting: one row for each step, and one for each look at the
 // validation data, where the last two columns are empty. If training does not
-// go as it should, look at a plot of the loss first.
+// go as it should, look at a plot of the loss first. (It is the cross-entropy,
+// without label smoothing, in both kinds of rows.)
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
 //     1,train,5.43923,0.00737101,1.5625e-05,2.40946,1583
@@ -7625,92 +7349,54 @@ void show_samples(const Console *c) {
 //     200,train,1.19789,0.69469,0.003125,1.2243,544
 //     200,valid,0.738754,0.80184,0.003125,,
 //
-//@ plumbing rows are written, and kept when a run is resumed
 // Rows are flushed one by one, so you can plot while the model trains. The
 // speed is the only column that differs when the same training run is repeated.
 
-// The columns that both kinds of rows have.
-void write_row(FILE *log, const Step *s, const char *split, Loss l) {
-    fprintf(log, "%" PRId64 ",%s,%.6g,%.6g,%.6g,", s->step, split,
-            l.loss / l.tokens, accuracy(l), s->rate);
-}
-
-#define LOG_HEADER "step,split,loss,accuracy,learning_rate,gradient_norm," \
-                   "tokens_per_second\n"
-
-// Copies the rows of an old log up to the step of a checkpoint. Later steps,
-// which were logged but not saved before a power cut, will be done again; and a
-// row that a power cut has torn is left out. A file that is not a log is not
-// touched.
-void keep_rows(NewFile *log, const char *old, int64_t step) {
-    for (int line = 1; *old; line++) {
-        size_t length = strcspn(old, "\n");
-        const char *rest = old + strspn(old, "0123456789");
-        bool row = rest > old && (!strncmp(rest, ",train,", 7)
-                                  || !strncmp(rest, ",valid,", 7));
-        if (line == 1 ? strncmp(old, LOG_HEADER, strlen(LOG_HEADER))
-                      : !row && old[length]) {
-            discard_file(log);
-            fail("line %d of %s is not %s of a log", line, log->path,
-                 line == 1 ? "the header" : "a row");
-        }
-        if (row && old[length] && strtoll(old, NULL, 10) <= step)
-            fprintf(log->file, "%.*s\n", (int)length, old);
-        old += length + (old[length] == '\n');
-    }
-}
-
-// Begins the log, but only after the first step: if that step fails, an old log
-// stays as it was.
-FILE *begin_log(const char *path, bool resume, int64_t step) {
-    bool file = kind_of_file(path) != SPECIAL;
-    if (file) {
-        NewFile new = new_file(path);
-        fputs(LOG_HEADER, new.file);
-        if (resume && kind_of_file(path) == REGULAR) {
-            size_t size;
-            char *old = read_file(path, &size);
-            keep_rows(&new, *old ? old : "a zero byte", step);
-            free(old);
-        }
-        commit_file(&new);
-    }
+//@ plumbing rows are written, and kept when a run is resumed
+// Begins the log. A resumed run keeps the old rows up to the step of its
+// checkpoint: later steps will be done again. A torn last row is left out.
+FILE *begin_log(const Progress *p) {
+    const char *path = p->settings->log;
+    NewFile n = new_file(path, &log_kind);
+    FILE *old = p->settings->resume ? fopen(path, "rb") : NULL;
+    fputs(LOG_HEADER, n.file);
+    for (char row[256]; old && fgets(row, sizeof row, old);)
+        if (strchr(row, '\n') && strtoll(row, NULL, 10) > 0
+            && strtoll(row, NULL, 10) <= p->first_step)
+            fputs(row, n.file);
+    if (old)
+        fclose(old);
+    commit_file(&n);
     FILE *log = fopen(path, "ab");
     if (!log)
         fail("cannot write %s: %s", path, strerror(errno));
-    fputs(file ? "" : LOG_HEADER, log);
     return log;
 }
 
-// Writes the row or rows of one step. If a row cannot be written, the model is
-// saved before the program fails; if the log cannot even be started, it is not.
-void write_log(Console *c, const Step *s, double seconds, Loss valid) {
-    if (!c->log)
-        c->log = begin_log(c->settings->log, c->settings->resume,
-                           c->first_step);
-    write_row(c->log, s, "train", s->loss);
-    fprintf(c->log, "%.6g,%.0f\n", s->gradient_norm,
-            s->loss.tokens / fmax(seconds, 1e-9));
-    if (valid.tokens) {
-        write_row(c->log, s, "valid", valid);
-        fputs(",\n", c->log);
-    }
-    if (fflush(c->log) != 0) {
-        int reason = errno;
-        save_checkpoint(c->checkpoint, c->settings->model);
-        fail("cannot write %s: %s (step %" PRId64 " is saved in %s, but not "
-             "in the log)", c->settings->log, strerror(reason), s->step,
-             c->settings->model);
-    }
+// Writes the row or rows of one step. The log begins after the first step: if
+// that step fails, an old log stays as it was.
+void write_log(Progress *p, const Step *s, double seconds, Loss valid) {
+    const Loss *l = &s->loss;
+    if (!p->log)
+        p->log = begin_log(p);
+    fprintf(p->log, "%" PRId64 ",train,%.6g,%.6g,%.6g,%.6g,%.0f\n", s->step,
+            average(*l), accuracy(*l), s->rate, s->gradient_norm,
+            l->tokens / fmax(seconds, 1e-9));
+    if (valid.tokens)
+        fprintf(p->log, "%" PRId64 ",valid,%.6g,%.6g,%.6g,,\n", s->step,
+                average(valid), accuracy(valid), s->rate);
+    if (fflush(p->log) != 0)
+        fail("cannot write %s: %s", p->settings->log, strerror(errno));
 }
 
 //@ plumbing measure, log, print, save
 // ### After each step
 //
 // The order matters: first the log, then the checkpoint. So no step of a
-// checkpoint is missing from the log (unless the disk is full or the power
-// fails: only the checkpoint is sure to be on the disk), and keep_rows drops
-// the rows that go beyond it.
+// checkpoint is missing from the log, and the rows that go beyond it are
+// dropped when the run is resumed. The run is measured and saved twenty times,
+// and once right after its first step: from then on model and log belong to
+// this run, and not to an older one of the same name.
 
 enum { LOOKS = 20 };
 
@@ -7723,45 +7409,43 @@ bool time_to_look(int64_t step, int64_t total) {
 
 // The Reporter of chapter 11. Returns whether to go on.
 bool report_step(void *context, const Step *s) {
-    Console *c = context;
-    Trainer *t = &c->checkpoint->trainer;
-    double seconds = now() - c->step_started;
-    bool look = time_to_look(s->step, c->total), best = false;
+    Progress *p = context;
+    Trainer *t = &p->checkpoint->trainer;
+    double seconds = now() - p->step_started;
+    bool look = time_to_look(s->step, p->total), best = false;
+    bool first = s->step == p->first_step + 1;
     Loss valid = {0};
-    set_pace(&c->pace, s->step - c->first_step, seconds, (double)s->places);
-    if (look && c->valid) {
-        valid = evaluate_loss(t->model, c->valid, t->recipe.batch, 0,
+    set_pace(&p->pace, s->step - p->first_step, seconds, (double)s->places);
+    if (look && p->valid) {
+        valid = evaluate_loss(t->model, p->valid, t->recipe.batch, 0,
                               &t->arena);
         best = keep_best(t, accuracy(valid));
     }
-    c->since = add_losses(c->since, s->loss);
-    if (c->settings->log)
-        write_log(c, s, seconds, valid);
-    if (look || (is_terminal(stderr) && now() - c->shown > 0.2))
-        show_progress(c, s, look);
+    p->since = add_losses(p->since, s->loss);
+    if (p->settings->log)
+        write_log(p, s, seconds, valid);
+    if (look || (is_terminal(stderr) && now() - p->shown > 0.2))
+        show_progress(p, s, look);
     if (valid.tokens)
         fprintf(stderr, "    valid  loss %.4f  accuracy %.1f %%%s\n",
                 average(valid), 100 * accuracy(valid),
                 best ? "  (best so far)" : "");
-    if (look) {
-        if (c->looks++ % 5 == 0 || s->step == c->total)
-            show_samples(c);
-        save_checkpoint(c->checkpoint, c->settings->model);
-        c->since = (Loss){0};
-    }
-    c->reported = s->step;
-    c->step_started = now();
+    if (look && (p->looks++ % 5 == 0 || s->step == p->total))
+        show_samples(p);
+    if (look || first)
+        save_checkpoint(p->checkpoint, p->settings->model);
+    if (look)
+        p->since = (Loss){0};
+    p->step_started = now();
     return !stop_signal;
 }
 
 //@ plumbing a new model, or one to go on with
 // ### Where training begins
 
-// The vocabularies of a new model come from the training data alone. A word
-// that occurs only in the validation data is unknown to the model, like any new
-// word in later use.
-
-// The vocabulary of one language.
+// The vocabulary of one language, from the training data alone: a word that
+// occurs only in the validation data is unknown to the model, like any new word
+// in later use.
 Vocab new_vocab(const Settings *s, char *const *text, int texts) {
     if (s->tokenizer.tokens == BYTE_PAIRS)
         return learn_merges(text, texts, s->merges);
@@ -7775,8 +7459,7 @@ void new_model(Checkpoint *c, const char *path, const Text *text) {
     Settings *s = &c->settings;
     c->source = new_vocab(s, text->source, text->count);
     c->target = new_vocab(s, text->target, text->count);
-    s->config.source_vocab = c->source.count;
-    s->config.target_vocab = c->target.count;
+    set_vocab_sizes(c);
     if (min_int(c->source.count, c->target.count) == FIRST_TOKEN)
         fail("%s: no word occurs %d times", path, s->min_count);
     c->trainer = trainer_new(transformer_new(&s->config),
@@ -7784,97 +7467,59 @@ void new_model(Checkpoint *c, const char *path, const Text *text) {
     initialize(&c->trainer.model->list, (uint64_t)s->recipe.seed);
 }
 
-// What was given replaces what a model remembers, except for what is FIXED,
-// which must agree: returns the first option that does not, or NULL.
-const Option *replace_settings(Settings *s, const Settings *new,
-                               const Option *table, const bool *given, int n) {
-    for (const Option *o = table; o < table + n; o++)
-        if (o->in_model && given[o - table]) {
-            char text[64], old[64];
-            option_text(text, new, o);
-            option_text(old, s, o);
-            if (o->in_model == FIXED && strcmp(text, old))
-                return o;
-            set_option(s, o, text);
-        }
-    return NULL;
+// The settings of a run that begins with the checkpoint in `path`. What is FIXED
+// is the checkpoint's, and must agree with what was given; what is KEPT is what
+// was given, or else, if the run is resumed, the checkpoint's.
+void take_settings(const Arguments *a, Checkpoint *c, const char *path) {
+    Settings s = a->settings;
+    for (int i = 0; i < OPTIONS; i++) {
+        const Option *o = &options[i];
+        const char *mine = s.text[i], *other = c->settings.text[i];
+        if (o->in_model == FIXED && mine
+            && *(int *)((char *)&s + o->offset)
+               != *(int *)((char *)&c->settings + o->offset))
+            misuse(a, "--%s %s: the model in %s has %s", o->name,
+                   o->type == FLAG ? "" : mine, path,
+                   other ? other : "what follows from other options");
+        if (o->in_model == FIXED || (o->in_model == KEPT && s.resume && !mine))
+            s.text[i] = other;
+    }
+    if (given(&a->settings, "epochs"))
+        s.text[option_place("steps", 5)] = NULL;
+    bind_settings(&s);
+    c->settings = s;
+    set_vocab_sizes(c);
 }
 
-// The same for the settings of the model in `path`; exits with status 2 if one
-// does not agree.
-void give_settings(const Arguments *a, Settings *s, const char *path) {
-    const Option *other = replace_settings(s, &a->settings, options, a->given,
-                                           OPTIONS);
-    if (other)
-        misuse(a, "--%s %s: the model in %s has %s", other->name,
-               option_text((char[64]){0}, &a->settings, other), path,
-               option_text((char[64]){0}, s, other));
-}
-
-// The model to go on with. What follows from other settings is derived anew, in
-// case they have changed.
-Checkpoint resume_checkpoint(const Arguments *a) {
-    const char *path = a->settings.model;
-    Checkpoint c = load_checkpoint(path, true);
-    if (c.trainer.best && !a->settings.valid)
+// What a run begins with: nothing yet, since a new model is made from the
+// training data; a checkpoint to go on with; or the parameters and words of a
+// model, with steps and moments at 0 (*fine-tuning*: what that one has learned
+// need not be learned again).
+Checkpoint begin_run(const Arguments *a) {
+    const Settings *s = &a->settings;
+    const char *path = s->resume ? s->model : s->from;
+    if (!path)
+        return (Checkpoint){.settings = *s};
+    Checkpoint c = load_checkpoint(path, s->resume);
+    Trainer *t = &c.trainer;
+    if (s->resume && t->best && !s->valid)
         misuse(a, "the best model of the run in %s was found with --valid: "
                "give --valid again", path);
-    forget_derived(&c.settings);
-    give_settings(a, &c.settings, path);
-    if (was_given(a, "epochs"))
-        c.settings.recipe.steps = 0;
-    derive_settings(&c.settings);
-    c.trainer.recipe = c.settings.recipe;
-    c.trainer.model->config = c.settings.config;
+    if (s->resume && c.other)
+        fail("%s: another program made this run, with %s: go on with that one",
+             path, c.other);
+    take_settings(a, &c, path);
+    t->model->config = c.settings.config;
+    if (s->from)
+        *t = trainer_new(t->model, transformer_zeros(&c.settings.config),
+                         &c.settings.recipe);
+    t->recipe = c.settings.recipe;
     return c;
 }
 
-// A new run that begins with the parameters of another model, so that what that
-// one has learned need not be learned again: *fine-tuning*. What is FIXED, and
-// the vocabularies, are that model's; the steps and Adam's moments begin at 0.
-Checkpoint begin_from(const Arguments *a) {
-    Checkpoint c = load_checkpoint(a->settings.from, false);
-    Settings s = a->settings;
-    char text[64];
-    give_settings(a, &c.settings, s.from);
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->in_model == FIXED)
-            set_option(&s, o, option_text(text, &c.settings, o));
-    s.config.source_vocab = c.source.count;
-    s.config.target_vocab = c.target.count;
-    derive_settings(&s);
-    c.settings = s;
-    c.trainer.model->config = s.config;
-    c.trainer = trainer_new(c.trainer.model, transformer_zeros(&s.config),
-                            &s.recipe);
-    return c;
-}
-
-// What a run begins with. Without --resume and --from there is no model yet: it
-// is made when the training data have been read.
-Checkpoint first_checkpoint(const Arguments *a) {
-    const Settings *s = &a->settings;
-    return s->resume ? resume_checkpoint(a)
-         : s->from ? begin_from(a) : (Checkpoint){.settings = *s};
-}
-
-// The accuracy that a better model must beat is measured again when a run is
-// resumed, since the validation data may have changed. If the run has not been
-// measured yet, the newest model is the first to beat.
-void measure_again(Trainer *t, const Pairs *valid) {
-    if (!t->best)
-        keep_best(t, 0);
-    Transformer *best = transformer_new(&t->model->config);
-    memcpy(best->list.values, t->best, sizeof(real) * best->list.count);
-    t->best_accuracy = accuracy(evaluate_loss(best, valid, t->recipe.batch, 0,
-                                              &t->arena));
-    transformer_free(best);
-}
-
-// Says in three lines what is about to happen, and what will be replaced.
-void describe(const Console *console) {
-    const Settings *s = console->settings;
-    const Checkpoint *c = console->checkpoint;
+// Says in three lines what is about to happen.
+void describe(const Progress *p) {
+    const Checkpoint *c = p->checkpoint;
     const Config *m = &c->settings.config;
     const Recipe *r = &c->settings.recipe;
     char text[32];
@@ -7882,90 +7527,61 @@ void describe(const Console *console) {
     fprintf(stderr, "data: %d pairs, vocabularies of %d and %d tokens\n"
             "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
             "parameters\ntraining: %" PRId64 " steps of %d sentences, "
-            "learning rate up to %.3g after %d steps\n", console->data->count,
+            "learning rate up to %.3g after %d steps\n", p->data->count,
             m->source_vocab, m->target_vocab, m->layers, m->layers, m->d_model,
-            m->heads, m->d_ff, text, console->total, r->batch, r->rate,
-            r->warmup);
-    const char *file[] = {s->model, s->log};
-    for (int i = 0; i < 2 && !s->resume; i++)
-        if (file[i] && kind_of_file(file[i]) == REGULAR)
-            fprintf(stderr, "%s is there already and will be replaced; "
-                    "--resume would go on with it\n", file[i]);
+            m->heads, m->d_ff, text, p->total, r->batch, r->rate, r->warmup);
 }
 
-// Apart from --resume, no file may be both input and output, and a model may
-// replace nothing but a model. A folder that cannot be written should be
-// noticed now, not after an hour.
+// A file that cannot be written should be noticed now, not after an hour. A
+// model that others begin with should not be lost by a forgotten --model.
 void check_paths(const Arguments *a) {
-    enum { WRITTEN = 2, ALL = 5 };
     const Settings *s = &a->settings;
-    const char *file[ALL] = {s->model, s->log, a->operand[0], s->valid,
-                             s->from};
-    for (int i = 0; i < WRITTEN; i++)
-        for (int k = i + 1; k < ALL; k++)
-            if (file[i] && file[k] && same_file(file[i], file[k]))
-                misuse(a, "%s would be overwritten", file[k]);
-    for (int i = 0; i < WRITTEN; i++)
-        if (file[i] && (i == 0 || kind_of_file(file[i]) != SPECIAL)) {
-            NewFile trial = new_file(file[i]);
-            discard_file(&trial);
-        }
-    if (!s->resume && kind_of_file(s->model) == REGULAR && !is_model(s->model))
-        fail("%s is not a model, and is not replaced by one: choose another "
-             "name", s->model);
+    if (s->from && !strcmp(s->from, s->model))
+        misuse(a, "%s would be overwritten: give another --model", s->from);
+    NewFile trial = new_file(s->model, &model_kind);
+    discard_file(&trial);
+    if (s->log) {
+        trial = new_file(s->log, &log_kind);
+        discard_file(&trial);
+    }
 }
 
 //@ plumbing train, from its arguments to its last message
 // ### The command
 
-// Unless a file cannot be written, a run ends with one of these messages:
-//
-//     done at step 2000 after 41.2 s; m.safetensors; peak memory of a step …
-//     stopped at step 731 after 15.0 s; go on with --resume; m.safetens…
-//     nothing to do: 2000 steps are done; ask for more --steps or --epochs
-//     step 8: the loss is not a number any more; try a smaller --lr; …
-//
-// The third line is followed by the first. In the fourth case nothing is saved,
-// since what went wrong may have begun some steps ago; the last checkpoint is a
-// better state to go back to.
-
-// Trains, saves if stopped, and says how it ended. Fails if the loss is not a
-// number any more.
-void run_training(Console *c) {
-    Trainer *t = &c->checkpoint->trainer;
-    const char *path = c->settings->model;
+// Trains, saves if stopped, and says how it ended. If the numbers are not
+// finite any more, nothing is saved: what went wrong may have begun some steps
+// ago, and the last checkpoint is a better state to go back to.
+void run_training(Progress *p) {
+    const Settings *s = p->settings;
+    Trainer *t = &p->checkpoint->trainer;
     handle_signals(remember_signal);
-    set_pace(&c->pace, 0, 0, 1);
-    bool finite = train(t, c->data, report_step, c);
-    if (c->line_open)
+    set_pace(&p->pace, 0, 0, 1);
+    bool finite = train(t, p->data, report_step, p);
+    if (p->line_open)
         fputc('\n', stderr);
+    if (!finite && s->from && t->step == 0)
+        fail("step 1: the loss is not a number: nothing can be learned from "
+             "the model in %s", s->from);
     if (!finite)
-        fail("step %" PRId64 ": the loss is not a number any more; "
-             "try a smaller --lr; %s %s", t->step + 1,
-             c->looks || c->settings->resume ? "the last good state is in"
-                                             : "nothing was saved in", path);
+        fail("step %" PRId64 ": the loss is not a number any more; try a "
+             "smaller --lr; %s %s", t->step + 1,
+             t->step > 0 ? "the last state that was saved is in"
+                         : "nothing was saved in", s->model);
     if (stop_signal)
-        save_checkpoint(c->checkpoint, path);
-    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; "
-            "peak memory of a step %.1f MB\n",
-            stop_signal ? "stopped" : "done", t->step, now() - c->started,
-            stop_signal ? "go on with --resume; " : "", path,
-            (double)t->arena.peak / 1e6);
-}
-
-// The training data, which are read once, since they may come through a pipe.
-// They also make a new model's vocabularies.
-Pairs training_data(const Arguments *a, Checkpoint *c) {
-    const char *path = a->operand[0];
-    Text text = read_pairs(path, c->settings.tokenizer);
-    if (!c->trainer.model)
-        new_model(c, path, &text);
-    return number_pairs(path, text, c);
+        save_checkpoint(p->checkpoint, s->model);
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of "
+            "a step %.1f MB; checksum %016" PRIx64 "\n",
+            stop_signal ? "stopped" : "done", t->step, now() - p->started,
+            !stop_signal ? "" : s->from ? "go on with --resume in place of "
+                                          "--from; " : "go on with --resume; ",
+            s->model, (double)t->arena.peak / 1e6, checksum(t));
 }
 
 // transformer train DATA.tsv
 //
-// A pipe that nobody reads any more must not end the program: Ctrl-C also ends
+// The data are read once, since they may come through a pipe; they also make a
+// new model's vocabularies. A pipe that nobody reads any more must not end the program: Ctrl-C also ends
 // the `tee` behind it, while the last step is still to save.
 void train_command(const Arguments *a, Checkpoint *c) {
     const Settings *s = &a->settings;
@@ -7974,28 +7590,29 @@ void train_command(const Arguments *a, Checkpoint *c) {
     signal(SIGPIPE, SIG_IGN);
 #endif
     check_paths(a);
-    *c = first_checkpoint(a);
-    Pairs data = training_data(a, c), valid = {0};
+    *c = begin_run(a);
+    Text text = read_pairs(a->operand[0], c->settings.tokenizer);
+    if (!t->model)
+        new_model(c, a->operand[0], &text);
+    Pairs data = number_pairs(a->operand[0], text, c), valid = {0};
     if (s->valid)
         valid = load_pairs(s->valid, c);
-    if (s->valid && s->resume)
-        measure_again(t, &valid);
-    Console console = {
+    Progress p = {
         .settings = s, .checkpoint = c, .data = &data,
         .valid = s->valid ? &valid : NULL, .first_step = t->step,
         .total = total_steps(&t->recipe, data.count),
         .started = now(), .step_started = now(), .pace = {.all = 1},
     };
 #ifdef _OPENMP
-    console.pace.all = omp_get_max_threads();
+    p.pace.all = omp_get_max_threads();
 #endif
-    describe(&console);
-    if (t->step >= console.total)
+    describe(&p);
+    if (t->step >= p.total)
         fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
                 "more --steps or --epochs\n", t->step);
-    run_training(&console);
-    if (console.log)
-        fclose(console.log);
+    run_training(&p);
+    if (p.log)
+        fclose(p.log);
     pairs_free(&data);
     pairs_free(&valid);
 }
@@ -8019,11 +7636,9 @@ void train_command(const Arguments *a, Checkpoint *c) {
 // each translation: the closer the score is to zero, the surer the model is.
 
 //@ plumbing lines are read, up to 64 together, and answered before waiting
-// Lines may come from a person, a file or a program that waits for each answer.
-// Up to 64 lines are taken together, which is several times faster than one by
-// one; but before the program has to wait for more input, it answers what it
-// has. (Without POSIX it cannot tell whether it would wait, so it answers every
-// 64 lines and at the end.)
+// Up to 64 lines are translated together; but before the program has to wait
+// for more input, it answers what it has. (Without POSIX it cannot tell whether
+// it would wait, so it answers every 64 lines and at the end.)
 
 enum { LINES = 64 };
 
@@ -8033,18 +7648,14 @@ typedef struct {
     char *text;           // the line that was read last
     Sentence line[LINES]; // read, and not yet translated
     int lines;
-    int line_number;      // of .text, from 1
+    int number;           // of .text, from 1
     int unknown;          // words that the model does not know
-    char first_unknown[64]; // or its beginning; empty if there are none
-    char bytes[4096];     // of the standard input
-    size_t at, end;       // the next of them, and how many there are
+    char first_unknown[64]; // empty if there are none, or if it is longer
 } Input;
 
 // Translates and prints the lines that have been read.
 void answer(Input *in) {
     Checkpoint *c = in->checkpoint;
-    if (in->lines == 0)
-        return;
     double score[LINES];
     Sentence *result = translate_all(c->trainer.model, in->line, in->lines,
                                      in->settings->search, score,
@@ -8063,61 +7674,41 @@ void answer(Input *in) {
     finish_output();
 }
 
-// The next byte of standard input, or EOF. Fails if it cannot be read.
+// The next byte of standard input, which has no buffer, or EOF.
 int next_byte(Input *in) {
-    if (in->at == in->end) {
 #ifdef TRANSFORMER_POSIX
-        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-        ptrdiff_t size;
-        if (poll(&input, 1, 0) == 0)
-            answer(in);
-        while ((size = read(STDIN_FILENO, in->bytes, sizeof in->bytes)) < 0
-               && errno == EAGAIN)
-            poll(&input, 1, -1); // the input does not block: wait for it
-#else
-        ptrdiff_t size = (ptrdiff_t)fread(in->bytes, 1, 1, stdin);
-        size = ferror(stdin) ? -1 : size;
-#endif
-        if (size < 0)
-            fail("cannot read the input: %s", strerror(errno));
-        in->at = 0;
-        in->end = (size_t)size;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (poll(&input, 1, 0) == 0) {
+        answer(in);
+        poll(&input, 1, -1);
     }
-    return in->at < in->end ? (unsigned char)in->bytes[in->at++] : EOF;
-}
-
-// Answers the lines before this one, says what is wrong with it, and fails.
-_Noreturn void refuse_line(Input *in, const char *wrong) {
-    answer(in);
-    fail("line %d of the input %s", in->line_number, wrong);
+#endif
+    return getchar();
 }
 
 // Reads the next line of standard input into .text, without its end (LF or CR
 // LF) and, if it is line 1, without a byte order mark; false after the last.
-// Fails if the input cannot be read or is not text. A line may be long, but not
-// without limit, and it is never cut in two, or both halves would be translated
-// as if they were whole.
+// Fails if the input cannot be read or is not text.
 bool read_input(Input *in) {
-    char *line = in->text;
-    size_t length = 0;
-    int c;
-    in->line_number++;
+    int length = 0, c;
+    in->number++;
     while ((c = next_byte(in)) != EOF && c != '\n') {
-        if (c == '\0')
-            refuse_line(in, "has a zero byte: this is not text");
-        line[length++] = (char)c;
-        if (length == LONGEST_LINE)
-            refuse_line(in, "has a megabyte or more");
-        if (in->line_number == 1 && length == 3
-            && !memcmp(line, "\xef\xbb\xbf", 3))
+        if (c == '\0' || length == LONGEST_LINE - 1) {
+            answer(in);
+            fail("line %d of the input has %s", in->number, c ? "a megabyte or "
+                 "more" : "a zero byte: this is not text");
+        }
+        in->text[length++] = (char)c;
+        if (in->number == 1 && length == 3
+            && !memcmp(in->text, "\xef\xbb\xbf", 3))
             length = 0;
     }
+    if (ferror(stdin))
+        fail("cannot read the input: %s", strerror(errno));
     bool more = length || c != EOF;
-    while (length && line[length - 1] == '\r')
+    while (length && in->text[length - 1] == '\r')
         length--;
-    line[length] = '\0';
-    if (strchr(line, '\r'))
-        refuse_line(in, "has a carriage return in the middle");
+    in->text[length] = '\0';
     return more;
 }
 
@@ -8139,31 +7730,18 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
     return s->length - 1 > most ? reason : NULL;
 }
 
-// As much of a text as fits into `size` bytes, whole characters, and "…" if it
-// is not all of it.
-void shorten(char *to, size_t size, const char *text) {
-    size_t end = strlen(text), room = size - sizeof "…";
-    if (end >= size)
-        for (end = 0; end + (size_t)utf8_length(text + end) <= room;)
-            end += (size_t)utf8_length(text + end);
-    snprintf(to, size, "%.*s%s", (int)end, text, text[end] ? "…" : "");
-}
-
 // Counts the words of the line (characters, for a model that reads those) that
 // the model does not know, and keeps the first. A word of pieces is unknown if
 // one of its characters is.
 void note_unknown(Input *in) {
     const Checkpoint *c = in->checkpoint;
-    Tokenizer how = c->settings.tokenizer;
     const char *text = in->text, *word;
-    for (int n; (word = next_token(&text, how, &n)) != NULL;) {
+    for (int n; (word = next_token(&text, c->settings.tokenizer, &n));) {
         char *one = memcpy(allocate((size_t)n + 1, 1), word, (size_t)n);
         Sentence s;
         tokenize_input(one, c, &c->source, &s);
-        bool unknown = unknowns(s.id, s.length) > 0;
-        in->unknown += unknown;
-        if (unknown && !*in->first_unknown)
-            shorten(in->first_unknown, sizeof in->first_unknown, one);
+        if (unknowns(s.id, s.length) && in->unknown++ == 0 && n < 64)
+            strcpy(in->first_unknown, one);
         free(one);
         free(s.id);
     }
@@ -8173,12 +7751,15 @@ void note_unknown(Input *in) {
 void translate_command(const Arguments *a, Checkpoint *c) {
     Input in = {.checkpoint = c, .settings = &a->settings,
                 .text = allocate(LONGEST_LINE, 1)};
+    setvbuf(stdin, NULL, _IONBF, 0);
     while (read_input(&in)) {
-        const char *wrong = tokenize_input(in.text, c, &c->source,
-                                           &in.line[in.lines]);
-        if (wrong)
-            refuse_line(&in, wrong);
-        if (unknowns(in.line[in.lines].id, in.line[in.lines].length))
+        Sentence *s = &in.line[in.lines];
+        const char *wrong = tokenize_input(in.text, c, &c->source, s);
+        if (wrong) {
+            answer(&in);
+            fail("line %d of the input %s", in.number, wrong);
+        }
+        if (unknowns(s->id, s->length))
             note_unknown(&in);
         if (++in.lines == LINES)
             answer(&in);
@@ -8216,15 +7797,11 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 // power of 8 is 0.296. That is why exact matches come late in training, and
 // then all at once.
 //
-// Compare only what is comparable. The loss is a mean over tokens. With fewer
-// tokens to choose from it is lower, and losses of words, of pieces and of
-// characters cannot be compared. Exact match and BLEU can, between models of
-// words and of byte pairs, since both count words; models of characters count
-// characters. BLEU is what NLTK's corpus_bleu gives for the lines that
-// `translate` prints, split at blanks. But every program cuts text into words
-// in its own way, so do not compare it with the BLEU of an article. And exact
-// match is a harsh measure for sentences that can be translated in two ways,
-// but a fair one for dates or reversed words.
+// Compare only what is comparable. With fewer tokens to choose from the loss is
+// lower, so losses of words, of pieces and of characters cannot be compared.
+// Exact match and BLEU can: they count words of the lines that `translate`
+// prints, split at blanks. But every program cuts text into words in its own
+// way, so do not compare this BLEU with that of an article.
 
 //@ plumbing the command
 // transformer evaluate MODEL DATA.tsv
@@ -8286,14 +7863,14 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
     const Transformer *model = c->trainer.model;
     Arena *arena = &c->trainer.arena;
-    if (csv && same_file(csv, a->operand[0]))
-        misuse(a, "%s would be overwritten", csv);
     Sentence source, target;
     const char *wrong = tokenize_input(a->operand[1], c, &c->source, &source);
     if (wrong || source.length == 1)
         fail("the sentence %s", wrong ? wrong : "is empty");
     if (wanted && (wrong = tokenize_input(wanted, c, &c->target, &target)))
         fail("the target %s", wrong);
+    if (csv)
+        check_replaces(csv, &csv_kind);
     if (!wanted) {
         Sentence *own = translate_all(model, &source, 1, greedy, NULL, arena);
         target = *own;
@@ -8308,7 +7885,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
                          &c->target);
     finish_output();
     if (csv) {
-        NewFile n = new_file(csv);
+        NewFile n = new_file(csv, &csv_kind);
         write_attention_csv(n.file, &pass, &saved, &batch, &c->source,
                             &c->target);
         commit_file(&n);
@@ -8347,48 +7924,53 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 //       saved by the forward pass               683.6 MB
 //
 // Most of the parameters of a layer are in the feed-forward network, not in the
-// attention that gave the paper its name.
+// attention that gave the paper its name. The table is counted from the list of
+// tensors in chapter 8; the memory of the forward pass is an estimate by the
+// formula in chapter 13.
 
 //@ plumbing the command
-// The table is counted from the list of tensors in chapter 8, not computed from
-// a formula, so it is right for every combination of options. The second part
-// is an estimate by the formula in chapter 13; `train` prints the true peak
-// when it is done.
-
-// Exits with status 2 if an option asks for something that the file has
-// decided.
-void check_info(const Arguments *a) {
-    for (int i = 0; i < OPTIONS; i++)
-        if (a->given[i] && strcmp(options[i].name, "batch")
-            && (options[i].in_model || was_given(a, "vocab")))
-            misuse(a, "--%s: the model in %s has its own", options[i].name,
-                   a->operand[0]);
+// The value of an option as text: as it was given, or a number that follows
+// from others, which only a few have.
+const char *option_text(char to[32], const Settings *s, int i) {
+    const void *place = (const char *)s + options[i].offset;
+    if (s->text[i] || options[i].initial)
+        return s->text[i] ? s->text[i] : options[i].initial;
+    if (options[i].type == NUMBER)
+        snprintf(to, 32, "%.10g", *(const double *)place);
+    else
+        snprintf(to, 32, "%d", *(const int *)place);
+    return to;
 }
 
 // transformer info [MODEL]
 void info_command(const Arguments *a, Checkpoint *c) {
-    const Settings *s = a->operands ? &c->settings : &a->settings;
-    Config config = s->config;
+    bool file = a->operands > 0;
+    const Settings *s = file ? &c->settings : &a->settings;
     const Trainer *t = &c->trainer;
-    bool own = a->operands && !was_given(a, "batch");
-    int batch = (own ? s : &a->settings)->recipe.batch;
+    Config config = s->config;
+    int batch = (given(&a->settings, "batch") ? &a->settings : s)->recipe.batch;
     int length = a->settings.length;
-    char text[64];
-    if (a->operands)
-        check_info(a);
-    else
+    char text[32];
+    if (!file)
         config.source_vocab = config.target_vocab = s->vocab;
-    Transformer *outline = transformer_outline(&config);
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->in_model && (a->operands || (o->commands & INFO)))
-            printf("%s %s\n", o->name, option_text(text, s, o));
-    printf("source vocabulary %d\n", config.source_vocab);
-    printf("target vocabulary %d\n", config.target_vocab);
-    if (a->operands)
-        printf("steps trained %" PRId64 "\n", t->step);
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *name = options[i].name;
+        bool theirs = options[i].in_model || !strcmp(name, "vocab");
+        if (file && theirs && a->settings.text[i] && strcmp(name, "batch"))
+            misuse(a, "--%s: the model in %s has its own", name, a->operand[0]);
+    }
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].in_model && (file || (options[i].commands & INFO)))
+            printf("%s %s\n", options[i].name, option_text(text, s, i));
+    printf("source vocabulary %d\ntarget vocabulary %d\n", config.source_vocab,
+           config.target_vocab);
+    if (file)
+        printf("steps trained %" PRId64 "\nchecksum %016" PRIx64 "\n", t->step,
+               checksum(t));
     if (t->best_step)
         printf("best step %" PRId64 "\nbest accuracy %.2f\n", t->best_step,
                100 * t->best_accuracy);
+    Transformer *outline = transformer_outline(&config);
     putchar('\n');
     print_parameters(stdout, &outline->list);
     printf("\na training step with %d sentences of %d tokens\n", batch, length);
@@ -8408,42 +7990,29 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // The program needs a stack of 256 KB; most systems give a program several
 // megabytes.
 
-// If a standard stream is closed when the program begins, the next file to be
-// opened takes its place, and messages would be written into that file. So
-// closed streams are opened first, in a way that makes them useless.
-void open_closed_streams(void) {
-#ifdef TRANSFORMER_POSIX
-    FILE *const standard[] = {stdin, stdout, stderr};
-    struct stat status;
-    for (int i = 0; i < 3; i++)
-        if (fstat(i, &status) != 0
-            && !freopen("/dev/null", i ? "r" : "w", standard[i]))
-            exit(1);
-#endif
-}
-
 // The status is 0, or 128 plus the number of the signal that stopped training.
 #ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
-    open_closed_streams();
 #ifdef SIGXFSZ
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
 #endif
     const char *first = argc > 1 ? argv[1] : "";
-    if (argc == 2 && !strcmp(first, "--version"))
-        puts("transformer 2.0");
-    else if (argc == 2 && find_choice("help|--help|-h", first) >= 0)
+    check_arithmetic();
+    if (!strcmp(first, "--version"))
+        puts("transformer 3.0");
+    else if (find_choice("help|--help|-h", first) >= 0)
         print_help();
     else {
         Arguments a = read_arguments(argc, argv);
         Checkpoint c = {0};
         set_threads(&a);
-        if (!a.settings.help && a.operands && a.command->bit != TRAIN)
-            c = load_checkpoint(a.operand[0], false);
         if (a.settings.help)
             print_command_help(a.command);
-        else
+        else {
+            if (a.operands && a.command->bit != TRAIN)
+                c = load_checkpoint(a.operand[0], false);
             a.command->run(&a, &c);
+        }
         checkpoint_free(&c);
     }
     finish_output();
