@@ -3879,6 +3879,14 @@ Adam paper_adam(real *p, real *m, real *v, const real *gradient, size_t count) {
 // programs move it to the other side and multiply the rate by √(1-β₂ᵗ) instead.
 // Then epsilon weighs 1/√(1-β₂ᵗ) times as much: seven times in the first step.
 
+// Without gradients, as for a rare word, m and v shrink in each step, until
+// they are so small that processors take a hundred times as long for them
+// (subnormal numbers). They are set to 0 long before that.
+real without_dust(real x) {
+    const real dust = (real)1e-30;
+    return x > -dust && x < dust ? 0 : x;
+}
+
 // Step number t, from 1: p moves, m and v are brought up to date; the gradient
 // is multiplied by `factor` first.
 void adam_step(Adam a, double factor, double rate, int64_t t) {
@@ -3896,6 +3904,8 @@ void adam_step(Adam a, double factor, double rate, int64_t t) {
         v[i] = beta2 * v[i] + rest2 * g * g;
         p[i] -= step * m[i] / (REAL(sqrt)(v[i]) * root + epsilon);
         //@ end
+        m[i] = without_dust(m[i]);
+        v[i] = without_dust(v[i]);
     }
 }
 
@@ -5201,26 +5211,19 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 
 #include <stdarg.h>
 
-// The length in bytes of the control character that begins here, or 0 if none
-// does. Control characters are what is below the space, DEL (7f), and U+0080 to
-// U+009F, which are two bytes each.
-int control_length(const char *text) {
+// Whether a control character begins here: what is below the space, DEL (7f),
+// and U+0080 to U+009F, which are two bytes each.
+bool is_control(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
-    bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
-    return *c < ' ' || *c == 0x7f ? 1 : two ? 2 : 0;
+    return (*c && *c < ' ') || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0);
 }
 
-// Makes a text safe to show on a terminal, in place, and returns it. Text from
-// a file may hold control characters, which could move the cursor or worse.
-// Each is shown as "?".
+// Text from a file may hold control characters, which could move the cursor or
+// worse. Each of their bytes is shown as "?".
 char *printable(char *text) {
-    char *to = text;
-    for (const char *c = text; *c; c++) {
-        int n = control_length(c);
-        *to++ = n ? '?' : *c;
-        c += n == 2;
-    }
-    *to = '\0';
+    for (char *c = text; *c; c++)
+        if (is_control(c))
+            memset(c, '?', *c == '\xc2' ? 2 : 1);
     return text;
 }
 
@@ -5276,9 +5279,9 @@ void *reallocate(void *memory, size_t count, size_t size) {
 // ## Loops, and the order of a sum
 //
 // A loop is shared among threads if it handles more than a hundred thousand
-// numbers; below that (some 30 microseconds) waking the other threads costs more
-// than they save. `fill` and `copy` also serve single attention heads, each of
-// which belongs to one thread, so they are never shared.
+// numbers; below that (some 30 microseconds) waking the other threads costs
+// more than they save. `fill` and `copy` also serve single attention heads,
+// each of which belongs to one thread, so they are never shared.
 
 // As double, since it serves as an estimate of work.
 double size_of(Mat m) {
@@ -6014,19 +6017,16 @@ void check_arithmetic(void) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// A trained model is worth keeping, and an interrupted training run is worth
-// resuming. This chapter turns everything that matters into one file, and turns
-// such a file back into everything that matters. It has two halves. The first
-// is a table of all *settings*, the choices that a user makes. The second is
-// the *checkpoint*: settings, vocabularies and numbers on disk.
+// This chapter turns everything that matters of a run into one file, and turns
+// such a file back. It has two halves: a table of all *settings*, the choices
+// that a user makes, and the *checkpoint*: settings, vocabularies and numbers.
 //
 // ## Settings
 //
-// Everything that a user can choose is in one struct. Its parts are the structs
-// that chapters 3 and 10 to 12 work with. A setting comes as text, from the
-// command line or from a file. It stays text until all are known; then one
-// function makes numbers of the texts and derives what was not given. So
-// nothing that was derived can be mistaken for something that was chosen.
+// A setting comes as text, from the command line or from a file. It stays text
+// until all are known; then one function makes numbers of the texts and derives
+// what was not given. So nothing that was derived can be mistaken for something
+// that was chosen.
 
 #include <inttypes.h>
 
@@ -6043,33 +6043,25 @@ typedef struct {
     int resume, help;
 } Settings;
 
-// Everything about a setting is in one row of a table: its name, where its
-// value goes, which values are allowed, its default, and what the help says.
-// The command line, the help, the checkpoint and `info` all read this table. To
-// add a setting, add a field and a row.
-
-// Next, three lists: the types of options; the commands that take an option;
-// and whether the model keeps its value. A value that is KEPT may be changed
-// when training is resumed. One that is FIXED is kept too but may not be
-// changed, because it decides which tensors there are or what their numbers
-// mean; its field is an int.
+// Everything about a setting is in one row of a table, which the command line,
+// the help, the checkpoint and `info` all read. To add a setting, add a field
+// and a row. A value that is KEPT in the model may be changed when training is
+// resumed. One that is FIXED may not, because it decides which tensors there
+// are or what their numbers mean; its field is an int.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
        USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands
 enum { KEPT = 1, FIXED = 2 };                                // Option.in_model
 
-// The five types differ in what is allowed and in what the field holds:
-//
 //     INTEGER   digits only, between two limits     int
 //     NUMBER    any way C writes a number, limited  double
 //     CHOICE    one of a few words                  int: which, from 0
 //     FLAG      there or not; kept as yes or no     int: 1 or 0
 //     STRING    any text but an empty one           const char *
 //
-// One function can store values of three types in some forty fields, because
-// the macro offsetof tells how many bytes after the start of the struct a field
-// lies, and the type of the option says what kind of pointer that place is.
+// The macro offsetof tells how many bytes after the start of the struct a field
+// lies, so one function can set fields of all types.
 
 typedef struct {
     const char *name;    // as on the command line, without --
@@ -6086,9 +6078,7 @@ typedef struct {
 
 #define SETTING(field) offsetof(Settings, field)
 
-// The limits are not recommendations. Some keep arithmetic within its types,
-// others mark what makes sense at all (a dropout of 1 would drop everything).
-//
+// The limits are not recommendations: they keep arithmetic within its types.
 // The defaults are the paper's architecture at classroom size. With
 //
 //     --layers 6 --d-model 512 --heads 8 --d-ff 2048 --warmup 4000
@@ -6304,22 +6294,17 @@ const char *wrong_config(const Config *c) {
 // ## A checkpoint
 //
 // A checkpoint has everything needed to use a model, or to go on training it as
-// if nothing had happened. What does that take? The parameters, of course.
-// Adam's two moments: without them the first steps after a resumption would be
-// as rough as those of a new run. The settings. The words. And how far training
-// has come.
-//
-// One run is one file. If the run is measured on validation data, the
-// parameters to use are those of its best step (chapter 11), and to go on one
-// needs those of the newest step as well. Then the file has both.
+// if nothing had happened: the settings; the words; the parameters to use; the
+// newest ones, if those to use are older (chapter 11); Adam's two moments,
+// without which the first steps would be as rough as those of a new run; and
+// how far training has come.
 //
 // What is *not* there is just as telling. There is no state of a random
 // generator: the order of an epoch and the noise of dropout are functions of
-// the seed and of the number of the step (chapter 1). There are no gradients:
-// each step makes its own. Nor does the file record a time, a path or the
-// number of threads: the same build, repeating the same run, writes the same
-// file, byte for byte. The tests stop a run by a signal in the middle of an
-// epoch, resume it, and find the same bits as in one that was never stopped.
+// the seed and of the number of the step (chapter 1). Nor does the file record
+// a time, a path or the number of threads: the same build, repeating the same
+// run, writes the same file. The tests stop a run in the middle of an epoch,
+// resume it, and find the same bits as in one that was never stopped.
 
 typedef struct {
     Settings settings;
@@ -6340,15 +6325,10 @@ void checkpoint_free(Checkpoint *c) {
 
 // ## The file format
 //
-// A checkpoint is a *safetensors* file, a format that Python reads with its own
-// library and that any language reads with a few lines:
-//
-//     8 bytes       length of the header, lowest byte first
-//     the header    JSON: the type, shape and place of each tensor; and under
-//                   "__metadata__" strings of our own
-//     the numbers   32-bit floats, lowest byte first, row by row
-//
-// Here is the header of a tiny model, on several lines and shortened:
+// A checkpoint is a *safetensors* file, which Python reads with a library of
+// that name: 8 bytes with the length of the header, lowest byte first; the
+// header, which is JSON; and the numbers, 32-bit floats, lowest byte first, row
+// by row. Here is the header of a tiny model, on several lines and shortened:
 //
 //     {"__metadata__":{
 //        "format":"transformer.c 1",
@@ -6363,12 +6343,9 @@ void checkpoint_free(Checkpoint *c) {
 //        {"dtype":"F32","shape":[7],"data_offsets":[35540,35568]}}
 //
 // The offsets count bytes from the end of the header: 7 · 8 floats are 224
-// bytes. Tensors have the names of chapter 8, and hold the parameters to use.
-// Adam's moments have "adam.m." or "adam.v." before the name. If the parameters
-// to use are not those of the newest step, because "best_step" comes before
-// "step", the newest ones are there too, with "newest." before each name. A run
-// that was never measured has no best step. Of the settings, the file keeps
-// what was given and the defaults of the table, but nothing derived.
+// bytes. Tensors have the names of chapter 8 and hold the parameters to use;
+// Adam's moments have "adam.m." or "adam.v." before the name, and the newest
+// parameters "newest.", if the best step comes before the newest.
 
 #define FORMAT "transformer.c 1"
 
@@ -6444,10 +6421,9 @@ const char *entry_of(char to[96], const Tensor *t) {
 //@ core
 // ### One number for a whole model
 //
-// Two models are the same if all their bits are. A *checksum* makes one number
-// of all of them, sixteen hexadecimal digits (FNV-1a; Fowler, Noll and Vo): so
-// two people can compare their models over the telephone. It is computed over
-// the bytes of the parameters to use, as the file has them.
+// A *checksum* makes one number of all parameters to use, as the file has them
+// (FNV-1a; Fowler, Noll and Vo). Two people can compare their models over the
+// telephone: sixteen hexadecimal digits are the same if all bits are.
 uint64_t checksum(const Trainer *t) {
     const real *x = roles_of(t).block[USED];
     uint64_t hash = 0xcbf29ce484222325u;
@@ -6460,10 +6436,8 @@ uint64_t checksum(const Trainer *t) {
 //@ plumbing the header, then the numbers
 // ### Writing
 //
-// From front to back: eight zeros in place of the length, which is not known
-// yet; the header; the numbers; and then, back at the start, the length. The
-// floats are written byte by byte, not as they lie in memory, which gives the
-// same file on every machine.
+// Eight zeros in place of the length, which is not known yet; the header; the
+// numbers; and then, back at the start, the length.
 
 // One vocabulary: its tokens joined by newlines. Tokens contain no control
 // characters (chapter 10), so only two characters have to be escaped.
@@ -6546,20 +6520,12 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
 // reader trusts nothing. It is not a parser of JSON: it knows what the header
-// must say, and checks that it says so. The settings alone determine the list
-// of tensors (chapter 8), so before the reader looks at an entry, it knows the
-// names and shapes that there may be, and compares text with text. Offsets are
-// numbers, and are checked against the size of the file, and so is the sum of
-// all that the entries ask for. That is why no file can make the program read
-// beyond its end, or ask for more memory than the file has bytes. Anything else
-// is refused with a reason and the byte up to which the header had been read:
-//
-//     transformer: x.safetensors: not a model this program can read: its header
-//     should go on with , (byte 703)
-//
-// White space, the order of metadata and of tensors, and metadata of other
-// programs are left free, so a file that Python has read and saved again is
-// understood.
+// must say, and compares text with text. The settings alone determine the list
+// of tensors (chapter 8), with all names and shapes; offsets are checked
+// against the size of the file, and so is the sum of all that the entries ask
+// for. So no file can make the program read beyond its end, or ask for more
+// memory than the file has bytes. The order of metadata and of tensors, and
+// metadata of other programs are left free.
 
 #ifdef _WIN32 // where a long has 32 bits
 #define fseek _fseeki64
@@ -6602,19 +6568,12 @@ void read_bytes(const Reader *r, void *to, size_t size) {
     refuse(r, "no safetensors header, or cut short");
 }
 
-// Whether `text` comes next, with white space where JSON allows it: before the
-// text, and beside each of its brackets, colons and commas. If so it is taken;
-// if not, the reader stays at the first byte that differs.
+// Whether `text` comes next; if so, it is taken.
 bool take(Reader *r, const char *text) {
-    const char *signs = "{}[]:,";
-    for (const char *c = text; *c; c++) {
-        if (c == text || strchr(signs, *c) || strchr(signs, c[-1]))
-            r->next += strspn(r->next, " \t\r\n");
-        if (*r->next != *c)
-            return false;
-        r->next++;
-    }
-    return true;
+    size_t length = strlen(text);
+    bool found = !strncmp(r->next, text, length);
+    r->next += found ? length : 0;
+    return found;
 }
 
 // Takes `text`, or refuses the file.
@@ -6683,7 +6642,7 @@ bool read_word(Vocab *v, const char *token) {
     const char *before = v->count > FIRST_TOKEN ? v->token[v->count - 1] : "";
     bool good = strcmp(token, before) > 0;
     for (const char *c = token; *c; c++)
-        good = good && !control_length(c);
+        good = good && !is_control(c);
     vocab_append(v, token, (int)strlen(token));
     return good;
 }
@@ -6711,7 +6670,7 @@ Vocab read_vocab(Reader *r, const char *key, Tokenizer tokenizer) {
     int count = 0;
     for (; token; token = rest, count++) {
         rest = cut_at(token, '\n');
-        bool piece = tokenizer.tokens == BYTE_PAIRS
+        bool piece = tokenizer.tokens == BYTE_PAIRS && *token
                   && token[utf8_length(token)] != '\0';
         if (count < FIRST_TOKEN ? strcmp(token, v.token[count]) != 0
             : piece ? !read_piece(&v, token)
@@ -6786,20 +6745,6 @@ int find_tensor(const TensorList *l, const char *name) {
     return -1;
 }
 
-// An offset in the header, in digits; moves the reader past it.
-size_t read_offset(Reader *r) {
-    size_t value = 0;
-    r->next += strspn(r->next, " \t\r\n");
-    if (!strspn(r->next, "0123456789"))
-        refuse(r, "an offset is missing");
-    for (; *r->next >= '0' && *r->next <= '9'; r->next++) {
-        value = 10 * value + (size_t)(*r->next - '0');
-        if (value > r->size)
-            refuse(r, "an offset beyond the end of the file");
-    }
-    return value;
-}
-
 // The entries of all tensors, to the end of the header. Returns where in the
 // file the numbers of each begin, in the order of find_tensor, or 0 if it is
 // not there; the caller frees it.
@@ -6817,18 +6762,18 @@ size_t *read_entries(Reader *r, const TensorList *l) {
         if (!take(r, entry_of(entry, t)))
             refuse(r, "the tensor %s should have the entry %s", name,
                    entry + 1);
-        size_t first = read_offset(r);
+        uint64_t first = strtoull(r->next, &r->next, 10);
         expect(r, ",");
-        size_t end = read_offset(r);
+        uint64_t end = strtoull(r->next, &r->next, 10);
         expect(r, "]}");
-        if (end > r->size - r->numbers || first + bytes_of(t) != end
-            || bytes_of(t) > room)
+        if (end > r->size - r->numbers || first > end
+            || end - first != bytes_of(t) || bytes_of(t) > room)
             refuse(r, "the tensor %s does not fit its place", name);
         room -= bytes_of(t);
-        begin[place] = r->numbers + first;
+        begin[place] = r->numbers + (size_t)first;
     }
     expect(r, "}");
-    r->next += strspn(r->next, " \t\r\n");
+    r->next += strspn(r->next, " ");
     if (r->next < r->header + (r->numbers - 8))
         refuse(r, "something after the end of its header");
     return begin;
@@ -6951,18 +6896,9 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 //@ chapter commands
 // # 15. The command line
 //
-// The last chapter makes a program of all this. It has five commands:
-//
-//     train        pairs of sentences  →  a model
-//     translate    a model, lines      →  lines
-//     evaluate     a model, pairs      →  how good it is
-//     attention    a model, a sentence →  what it looked at
-//     info         a model             →  what is in it
-//
-// It follows the conventions of Unix. Data goes to standard output, and
-// messages go to standard error, so that commands can be combined. Whatever
-// goes wrong is reported in one line, and the exit status tells a script what
-// happened:
+// The last chapter makes a program of all this. It follows the conventions of
+// Unix: data go to standard output, messages to standard error, and the exit
+// status tells a script what happened.
 //
 //     0    done
 //     1    failed: a file, the data, the disk, the numbers
@@ -7022,10 +6958,7 @@ struct Arguments {
 };
 
 // `fail` (chapter 1) reports that a sensible command went wrong; `misuse`, that
-// the command itself makes no sense. Trying again can help after a failure,
-// never after a misuse.
-
-// Says what is wrong and where to find help, and exits with status 2.
+// the command itself makes no sense: it says so, and exits with status 2.
 _Noreturn void misuse(const Arguments *a, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -7050,7 +6983,6 @@ void finish_output(void) {
 // The text comes from the two tables, so it cannot disagree with what the
 // program accepts. Defaults are in brackets.
 
-// What the program can do, in a few lines.
 void print_help(void) {
     puts("The Transformer of \"Attention Is All You Need\" in C.\n\n"
          "  transformer train data/eng-fra.train.tsv\n"
@@ -7260,26 +7192,23 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 //     step 20/400  loss 5.0712  accuracy 3.6 %  lr 0.00031  norm 1.08  …
 //         valid  loss 4.6236  accuracy 11.5 %  (best so far)
 //         are your small flowers blue ?  →    (not yet)
-//     step 40/400  loss 4.5745  accuracy 11.5 %  lr 0.00063  norm 0.77  …
-//         valid  loss 4.3826  accuracy 11.6 %  (best so far)
 //     …
 //     step 200/400  loss 1.3232  accuracy 66.3 %  lr 0.0031  norm 1.22  …
 //         valid  loss 0.7388  accuracy 80.2 %  (best so far)
 //
-// How to read it: the loss should fall, fast at first. The accuracy is that of
-// single words in training, with dropout, so the model is better than it looks.
-// The norm is the length of the gradient before clipping; if it keeps growing,
-// the learning rate is too high. If the valid loss rises while the loss falls,
-// the model is overfitting: it learns the training data by heart. The model
-// with the highest valid accuracy is the one that is used later.
+// The loss should fall, fast at first. The accuracy is that of single words in
+// training, with dropout, so the model is better than it looks. If the norm of
+// the gradient keeps growing, the learning rate is too high. If the valid loss
+// rises while the loss falls, the model is overfitting. The model with the
+// highest valid accuracy is the one that is used later.
 //
 //@ plumbing the progress line, and three sentences now and then
 // ### Progress
 //
-// On a terminal the progress line is rewritten five times a second. Elsewhere,
-// for instance in the log of a batch system, it appears twenty times in all.
-// Every fifth time, three sentences are translated, so that you can watch the
-// model learn; "(not yet)" follows a wrong one.
+// On a terminal the progress line is rewritten five times a second; elsewhere
+// it appears twenty times in all. Every fifth time, three sentences are
+// translated, so that you can watch the model learn; "(not yet)" follows a
+// wrong one.
 
 // What has to be remembered from one report to the next.
 typedef struct {
@@ -7339,9 +7268,8 @@ void show_samples(const Progress *p) {
 // ### The log
 //
 // A file for plotting: one row for each step, and one for each look at the
-// validation data, where the last two columns are empty. If training does not
-// go as it should, look at a plot of the loss first. (It is the cross-entropy,
-// without label smoothing, in both kinds of rows.)
+// validation data, where the last two columns are empty. The loss is the
+// cross-entropy, without label smoothing, in both.
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
 //     1,train,5.43923,0.00737101,1.5625e-05,2.40946,1583
@@ -7349,9 +7277,6 @@ void show_samples(const Progress *p) {
 //     200,train,1.19789,0.69469,0.003125,1.2243,544
 //     200,valid,0.738754,0.80184,0.003125,,
 //
-// Rows are flushed one by one, so you can plot while the model trains. The
-// speed is the only column that differs when the same training run is repeated.
-
 //@ plumbing rows are written, and kept when a run is resumed
 // Begins the log. A resumed run keeps the old rows up to the step of its
 // checkpoint: later steps will be done again. A torn last row is left out.
@@ -7392,11 +7317,11 @@ void write_log(Progress *p, const Step *s, double seconds, Loss valid) {
 //@ plumbing measure, log, print, save
 // ### After each step
 //
-// The order matters: first the log, then the checkpoint. So no step of a
-// checkpoint is missing from the log, and the rows that go beyond it are
-// dropped when the run is resumed. The run is measured and saved twenty times,
-// and once right after its first step: from then on model and log belong to
-// this run, and not to an older one of the same name.
+// First the log, then the checkpoint: so no step of a checkpoint is missing
+// from the log, and rows that go beyond it are dropped when the run is resumed.
+// The run is measured and saved twenty times. It is also saved right after its
+// first step: from then on model and log belong to this run, not to an older
+// one.
 
 enum { LOOKS = 20 };
 
@@ -7467,9 +7392,9 @@ void new_model(Checkpoint *c, const char *path, const Text *text) {
     initialize(&c->trainer.model->list, (uint64_t)s->recipe.seed);
 }
 
-// The settings of a run that begins with the checkpoint in `path`. What is FIXED
-// is the checkpoint's, and must agree with what was given; what is KEPT is what
-// was given, or else, if the run is resumed, the checkpoint's.
+// The settings of a run that begins with the checkpoint in `path`. What is
+// FIXED is the checkpoint's, and must agree with what was given; what is KEPT
+// is what was given, or else, if the run is resumed, the checkpoint's.
 void take_settings(const Arguments *a, Checkpoint *c, const char *path) {
     Settings s = a->settings;
     for (int i = 0; i < OPTIONS; i++) {
@@ -7581,8 +7506,9 @@ void run_training(Progress *p) {
 // transformer train DATA.tsv
 //
 // The data are read once, since they may come through a pipe; they also make a
-// new model's vocabularies. A pipe that nobody reads any more must not end the program: Ctrl-C also ends
-// the `tee` behind it, while the last step is still to save.
+// new model's vocabularies. A pipe that nobody reads any more must not end the
+// program: Ctrl-C also ends the `tee` behind it, while the last step is still
+// to save.
 void train_command(const Arguments *a, Checkpoint *c) {
     const Settings *s = &a->settings;
     Trainer *t = &c->trainer;
@@ -7622,18 +7548,12 @@ void train_command(const Arguments *a, Checkpoint *c) {
 //     $ echo "the red car is fast" | ./transformer translate m.safetensors
 //     la voiture rouge est rapide
 //
-// One line comes out for each that goes in, in the same order; a line without a
-// word gives an empty line. A line that cannot be translated ends the program
-// with a message that gives its number, after the translations of all lines
-// before it. A word that the model does not know is not an error: it becomes
-// <unknown>. But the output does not show this, so the program says it once,
-// after the last answer:
-//
-//     the model does not know 2 of the input's words; the first is "zebra"
-//
-// With --beam 4 four hypotheses are kept instead of one, which takes about four
-// times as long. With --scores the score of chapter 12 and a tab come before
-// each translation: the closer the score is to zero, the surer the model is.
+// One line comes out for each that goes in; a line without a word gives an
+// empty line. A line that cannot be translated ends the program with a message
+// that gives its number, after the translations of all lines before it. Words
+// that the model does not know become <unknown>, and are counted in one line at
+// the end. With --scores the score of chapter 12 and a tab come before each
+// translation: the closer the score is to zero, the surer the model is.
 
 //@ plumbing lines are read, up to 64 together, and answered before waiting
 // Up to 64 lines are translated together; but before the program has to wait
@@ -7776,11 +7696,10 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 
 // ## evaluate
 //
-// How good is a model? Loss, perplexity and token accuracy are teacher-forced:
-// how well does it predict the true translation, word by word? The last two
-// measure its own translations: how many are exactly the reference, and how
-// many short runs of words do they share with it? (Chapter 12 defines BLEU.)
-// Each result is a line with a name and a number, for people and for scripts:
+// Loss, perplexity and token accuracy are teacher-forced: how well does the
+// model predict the true translation, word by word? The last two measure its
+// own translations: how many are exactly the reference, and how many short runs
+// of words do they share with it (chapter 12)?
 //
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500
@@ -7797,11 +7716,8 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 // power of 8 is 0.296. That is why exact matches come late in training, and
 // then all at once.
 //
-// Compare only what is comparable. With fewer tokens to choose from the loss is
-// lower, so losses of words, of pieces and of characters cannot be compared.
-// Exact match and BLEU can: they count words of the lines that `translate`
-// prints, split at blanks. But every program cuts text into words in its own
-// way, so do not compare this BLEU with that of an article.
+// Losses of words, of pieces and of characters cannot be compared: with fewer
+// tokens to choose from the loss is lower. Exact match and BLEU can.
 
 //@ plumbing the command
 // transformer evaluate MODEL DATA.tsv
@@ -7831,11 +7747,10 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 
 // ## attention
 //
-// Shows where the model looks while it translates a sentence. With --target it
-// shows where the model would have looked if it had written that translation
-// instead of its own: a forward pass with the given words, as in training.
-// Chapter 13 explains the picture and the file. Here is the first layer of the
-// model above, still half trained:
+// Shows where the model looks while it translates a sentence or, with --target,
+// where it would have looked if it had written that translation. Chapter 13
+// explains the picture and the file. Here is the first layer of the model
+// above, still half trained:
 //
 //     $ ./transformer attention model.safetensors "the red car is fast"
 //     la voiture rouge est rapide
@@ -7853,9 +7768,6 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //           est |  ..  ++    |
 //        rapide |  ..::::....|
 //         <end> |    ..::::--|
-//
-// It has learned where an article comes from ("la" looks at "the"); for the
-// other words it still looks at several at once.
 
 //@ plumbing the command
 // transformer attention MODEL SENTENCE
@@ -7903,12 +7815,6 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 //
 //     $ ./transformer info --layers 6 --d-model 512 --heads 8 --d-ff 2048
 //     …
-//     encoder
-//       embedding              5,120,000   21.3 %
-//       attention              6,303,744   26.2 %
-//       feed-forward          12,598,272   52.4 %
-//       norms                     12,288    0.1 %
-//       total                 24,034,304
 //     decoder
 //       embedding              5,120,000   14.4 %
 //       attention              6,303,744   17.8 %
@@ -7924,9 +7830,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 //       saved by the forward pass               683.6 MB
 //
 // Most of the parameters of a layer are in the feed-forward network, not in the
-// attention that gave the paper its name. The table is counted from the list of
-// tensors in chapter 8; the memory of the forward pass is an estimate by the
-// formula in chapter 13.
+// attention that gave the paper its name.
 
 //@ plumbing the command
 // The value of an option as text: as it was given, or a number that follows
@@ -7984,11 +7888,8 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // ## main
 //
 // A command line comes in, one of five functions is called, and a status goes
-// out. If you include this file to use its parts, leave main out by defining
-// TRANSFORMER_NO_MAIN.
-//
-// The program needs a stack of 256 KB; most systems give a program several
-// megabytes.
+// out. To use parts of this file in another program, define TRANSFORMER_NO_MAIN
+// and include it. The program needs a stack of 256 KB.
 
 // The status is 0, or 128 plus the number of the signal that stopped training.
 #ifndef TRANSFORMER_NO_MAIN
