@@ -86,11 +86,9 @@ static void loss(const double *x) {
 
 // D, warm-up, an early and a late step; two gradients of one parameter, clip
 static void training(const double *x) {
-    Settings s = not_given;
-    s.config.d_model = (int)x[0];
-    s.recipe.warmup = (int)x[1];
-    s.recipe.rate = derived_rate(&s);
-    s.recipe.schedule = NOAM;
+    Settings s = {.config.d_model = (int)x[0], .recipe.warmup = (int)x[1],
+                  .recipe.rate = -1, .recipe.schedule = NOAM};
+    derive_settings(&s);
     print_answer("training_rate_early", learning_rate(&s.recipe, (int64_t)x[2]));
     print_answer("training_rate_late", learning_rate(&s.recipe, (int64_t)x[3]));
     real g[2] = {(real)x[4], (real)x[5]}, p[2] = {0}, m[2] = {0}, v[2] = {0};

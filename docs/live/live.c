@@ -30,7 +30,8 @@ void print_number(double x) {
 // "text", without control characters, which it changes.
 void print_text(char *text) {
     putchar('"');
-    write_token(stdout, printable(text));
+    for (const char *c = printable(text); *c; c++)
+        printf(*c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
     putchar('"');
 }
 
@@ -68,7 +69,7 @@ EXPORT void list_options(void) {
         printf("%s{\"name\":\"%s\",\"type\":\"%s\",\"choices\":\"%s\","
                "\"initial\":\"%s\",\"help\":\"%s\",\"least\":%.9g,"
                "\"most\":%.9g}", separator, o->name, type[o->type], o->choices,
-               o->initial ? o->initial : "", o->help, o->least, o->most);
+               o->initial && o->type != FLAG ? o->initial : "", o->help, o->least, o->most);
         separator = ",";
     }
     putchar(']');
@@ -76,12 +77,12 @@ EXPORT void list_options(void) {
 
 // The model's options, its size, and how long it has been trained.
 EXPORT void describe_model(void) {
-    char value[64];
+    char value[32];
     putchar('{');
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->in_model)
-            printf("\"%s\":\"%s\",", o->name,
-                   option_text(value, &live.settings, o));
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].in_model)
+            printf("\"%s\":\"%s\",", options[i].name,
+                   option_text(value, &live.settings, i));
     printf("\"step\":%" PRId64 ",\"parameters\":%zu,\"source_vocab\":%d,"
            "\"target_vocab\":%d}", live.trainer.step,
            live.trainer.model->list.count, live.source.count,

@@ -144,7 +144,7 @@ EXPORT void attention(int kind, int layer, int h) {
 
 // Writes attention.csv, as `transformer attention --csv` does.
 EXPORT void save_attention(void) {
-    NewFile n = new_file("attention.csv");
+    NewFile n = new_file("attention.csv", &csv_kind);
     write_attention_csv(n.file, &looked.pass, &looked.saved, &looked.batch,
                         &live.source, &live.target);
     commit_file(&n);

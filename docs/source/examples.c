@@ -774,6 +774,7 @@ void example_norm_gradient(void) {
 // The small model of the tests, from here on: B = 2 sentences, S = 5, T = 4,
 // D = 12, H = 3, F = 7, and a padded batch.
 #include "../../tests/model.h"
+#include "../../notebook/settings.h"
 
 // The size of a typical element.
 double root_mean_square(Mat m) {
@@ -1546,19 +1547,11 @@ void example_look(void) {
 
 // ## Chapter 14: saving and loading
 
-// The settings of a training run in which the user has chosen nothing.
-Settings initial_settings(void) {
-    Settings s = {0};
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->initial)
-            set_option(&s, o, o->initial);
-    return s;
-}
-
 // A fresh model of one layer with D = 8 and four words, and Adam's moments.
 Checkpoint tiny_checkpoint(void) {
     char *source[] = {"the cat"}, *target[] = {"le chat"};
-    Checkpoint c = {.settings = initial_settings()};
+    Checkpoint c = {0};
+    bind_settings(&c.settings);
     Config *config = &c.settings.config;
     config->layers = 1;
     config->d_model = 8;
@@ -1571,6 +1564,7 @@ Checkpoint tiny_checkpoint(void) {
     config->target_vocab = c.target.count;
     c.trainer = trainer_of(config, &c.settings.recipe);
     initialize(&c.trainer.model->list, 1);
+    keep_values(&c);
     return c;
 }
 
