@@ -11,9 +11,12 @@ static void value_text(char to[32], const Settings *s, const Option *o) {
     const char *choice = o->choices;
     if (o->type == INTEGER)
         snprintf(to, 32, "%d", *(const int *)place);
-    else if (o->type == NUMBER)
-        snprintf(to, 32, "%.17g", *(const double *)place);
-    else {
+    else if (o->type == NUMBER) {
+        double value = *(const double *)place;
+        snprintf(to, 32, "%.15g", value);
+        if (strtod(to, NULL) != value) // 0.1 stays 0.1
+            snprintf(to, 32, "%.17g", value);
+    } else {
         for (int n = *(const int *)place; n > 0; n--)
             choice += strcspn(choice, "|") + 1;
         snprintf(to, 32, "%.*s", (int)strcspn(choice, "|"), choice);

@@ -28,6 +28,17 @@ void test_softmax(void) {
     softmax_row(y, none, 4);
     CLAIM(y[0] == 0 && y[1] == 0 && y[2] == 0 && y[3] == 0,
           "a row without a visible key becomes zeros, not NaN");
+
+    for (int place = 0; place < 4; place++) {
+        real broken[3] = {1, 2, 3};
+        for (int j = 0; j < 3; j++)
+            if (j == place || place == 3)
+                broken[j] = (real)NAN;
+        softmax_row(broken, NULL, 3);
+        CLAIM(isnan(broken[0]) && isnan(broken[1]) && isnan(broken[2]),
+              place < 3 ? "a NaN at place %d makes its row NaN: it is not hidden"
+                        : "a row of NaN stays NaN: it is not hidden", place);
+    }
 }
 
 typedef struct {

@@ -137,6 +137,11 @@ void test_adam(void) {
     adam_step(slow, 1, 0.01, 1);
     CLAIM(m1[0] == 1 && v1[0] == 1 && fabs(other[0] + 0.005) < 1e-8,
           "β₁, β₂ and ε may be others than the paper's");
+    zero[0] = 0;
+    for (int t = 1; t <= 5000; t++)
+        adam_step(paper_adam(still, m1, v1, zero, 1), 1, 0, t);
+    CLAIM(m1[0] == 0 && v1[0] == 0,
+          "without a gradient both moments become 0, and no subnormal numbers");
 }
 
 void test_rate(void) {

@@ -37,6 +37,23 @@ for flag in -ffast-math -ffinite-math-only -Ofast; do
     check "with $flag it is not built, and says why" refused $flag
 done
 
+# safe FLAG: it is not built; or it is not run, which the program says itself,
+# where the compiler does not tell it its flags; or it computes what it should
+safe()
+{
+    refused "$1" && return
+    folder=build/chapters
+    rm -f $folder/unsafe*
+    $CC -std=c11 -O2 "$1" transformer.c -o $folder/unsafe -lm || return
+    $folder/unsafe train data/reverse.valid.tsv --steps 1 --log $folder/unsafe.csv \
+        --model $folder/unsafe.st 2> $folder/fast
+    grep 'computes wrongly' $folder/fast || grep "^1,train,3.55" $folder/unsafe.csv
+}
+
+for flag in -fassociative-math -funsafe-math-optimizations; do
+    check "with $flag it is not built, or not run, or computes as it should" safe $flag
+done
+
 # The names of the passes, in their order: none, or the next is its backward.
 pairs()
 {
