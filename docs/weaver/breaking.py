@@ -193,8 +193,8 @@ def recorded(name):
     """[(command, what was printed)] of the runs of an entry."""
     path = RUNS / f"{name}.txt"
     if not path.is_file():
-        raise Wrong(f"{name}: there is no {path.relative_to(ROOT)}; make "
-                    "docs-runs writes it")
+        raise Wrong(f"{name}: there is no {path.relative_to(ROOT)}: "
+                    "breaking.py writes it")
     runs = re.split(r"^\$ (.*)\n", path.read_text(encoding="utf-8"),
                     flags=re.MULTILINE)
     return list(zip(runs[1::2], runs[2::2]))

@@ -11,7 +11,7 @@ TITLE = "transformer.c"
 START, BESIDE = "index", "articles"  # the first page; the first that is no chapter
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
-         "the page,\nor, where a line is broken, by <code>make docs-runs</code>.")
+         "the page,\nor, where a line is broken, by <code>docs/weaver/breaking.py</code>.")
 
 
 def navigation(name, names, sections):

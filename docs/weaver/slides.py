@@ -2,7 +2,7 @@
 """Makes build/slides/, a lecture for each chapter, woven from the book: there is no
 second text.
 
-    python3 docs/weaver/slides.py               `make slides` prepares it
+    python3 docs/weaver/slides.py               after `make docs`
     python3 docs/weaver/slides.py 02-attention  only this chapter
 
 A chapter's slides are its short edition: what each section begins with, its formulas,
