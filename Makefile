@@ -167,7 +167,7 @@ write:
 	python3 docs/write/build.py
 
 # Some minutes, and begun only if it may be published.
-release: build/docs/transformer
+release: docs
 	$(call need,git,git)
 	$(call need,chromium,chromium)
 	python3 docs/release/build.py --check $(TAG)

@@ -214,7 +214,7 @@ def check_pages(pages):
 
 def read_rows(name):
     """A script of docs/ that begins with a list: its rows, and the code below."""
-    data, code = re.fullmatch(r".*?= (\[\n.*?\n\]);\n(.*)", (DOCS / name).read_text(
+    data, code = re.fullmatch(r".*?= (\[\n.*?\n\])[;.]\w*(.*)", (DOCS / name).read_text(
         encoding="utf-8"), re.DOTALL).groups()
     return json.loads(data), code
 

@@ -61,7 +61,6 @@ def full_page(title, body, *, name, top, names=(), base="", footer=WOVEN):
         after=steps(name, names, "Previous and next page, at the end"))
 
 
-def text_of(name):
-    """What page() was given of a page that is woven."""
-    return re.search('<main id="content">\n(.*)\n</main>', read(f"{name}.html"),
-                     re.DOTALL)[1]
+def body_of(page):
+    """What full_page() was given of a page."""
+    return re.search('<main id="content">\n(.*)\n</main>', page, re.DOTALL)[1]
