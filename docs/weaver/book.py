@@ -11,9 +11,9 @@ from prose import anchor_of, contract_of
 
 
 class Book:
-    def __init__(self):
-        self.source = (ROOT / "transformer.c").read_text(encoding="utf-8")
-        self.chapters = read_chapters(ROOT / "transformer.c")
+    def __init__(self, path=ROOT / "transformer.c"):
+        self.source = path.read_text(encoding="utf-8")
+        self.chapters = read_chapters(path)
         self.defined = {}  # name -> (chapter, kind, lines, contract)
         self.declared = {}  # name -> contract of its prototype
         self.deviations = []

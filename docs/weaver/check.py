@@ -31,7 +31,7 @@ LIVE = "live.html"  # has a script and a test of its own
 class Page(HTMLParser):
     """What the checks ask about one page."""
 
-    def __init__(self, path):
+    def __init__(self, path, text=None):
         super().__init__()
         self.path = path
         self.ids, self.links, self.tags, self.headings = [], [], [], []
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         self.loaded, self.unnamed, self.math = [], [], 0
         self.open = []          # tags that are open
         self.depth = None       # of the listing that is open
-        self.html = path.read_text(encoding="utf-8")
+        self.html = text or path.read_text(encoding="utf-8")
         self.feed(self.html)
         self.close()
 
@@ -224,7 +224,7 @@ def check_reached(pages):
     none(sorted(set(pages) - reached), "each page is linked from another")
 
 
-def check_pages(pages):
+def check_pages(pages, _):
     none([f"{n}: {file}" for n, p in pages.items() for file in p.loaded
           if file not in SHARED], f"pages load {' and '.join(sorted(SHARED))} "
          "beside them and nothing else")
@@ -387,25 +387,25 @@ def check_picture(book):
           "in docs/runs/red-car.txt")
 
 
+def check_pages_of(book, pages):
+    """All that is checked of the pages, {name: Page}."""
+    for one in (check_coverage, check_anchors, check_functions, check_calls,
+                check_pages, check_script, check_math):
+        one(pages, book)
+    check_links({page.path: page for page in pages.values()})
+    check_reached(pages)
+    check_font(pages)
+
+
 def main():
     book = Book()
-    pages = {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))
-             if p.name != LIVE}
-    check_coverage(pages, book)
-    check_anchors(pages, book)
-    check_functions(pages, book)
-    check_calls(pages, book)
     check_tree(book)
     check_picture(book)
     check_blanks()
     check_claims()
-    check_links({page.path: page for page in pages.values()})
-    check_reached(pages)
-    check_pages(pages)
-    check_script(pages, book)
-    check_math(pages, book)
-    check_font(pages)
     check_markers(book)
+    check_pages_of(book, {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))
+                          if p.name != LIVE})
     end()
 
 

@@ -138,7 +138,7 @@ def pages_of(book):
     return pages
 
 
-def woven(book, anew=False):
+def woven(book, anew=False, folder=DOCS):
     """{name: text} of every page and of the other files. A page that is up to date
     stays as it is, unless all are to be made anew."""
     made = pages_of(book)
@@ -146,7 +146,7 @@ def woven(book, anew=False):
              ("terms", "Index of terms")]
 
     def weave(name, title, markdown):
-        return page_of(name, title, markdown, names, book, anew)
+        return page_of(name, title, markdown, names, book, not anew and folder)
 
     pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
     bodies = [(name, title, body_of(page)) for name, title, page in pages]
@@ -168,16 +168,15 @@ MAKERS = [DOCS / "source" / "page.tmpl", *(DOCS / "weaver" / name for name in (
     "finish.py", "link.py", "page.py"))]
 
 
-def page_of(name, title, markdown, names, book, anew):
-    """A page from its Markdown, or the one that was made of the same."""
+def page_of(name, title, markdown, names, book, folder):
+    """A page from its Markdown, or the one in a folder that was made of the same."""
     what = [markdown, title, *map(str, names), *(
         path.read_text(encoding="utf-8") for path in MAKERS)]
     mark = "<!-- woven from " + hashlib.sha256(
         "\n".join(what).encode()).hexdigest()[:16] + " -->\n"
     (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
-    path = DOCS / f"{name}.html"
-    old = path.read_text(encoding="utf-8") if path.exists() else ""
-    if old.endswith(mark) and not anew:
+    path = folder and folder / f"{name}.html"
+    if path and path.exists() and (old := path.read_text(encoding="utf-8")).endswith(mark):
         return old
     top = 0 if name in (START, "deviations", "terms") else 2
     return full_page(title, pandoc(name, book), name=name, top=top, names=names) + mark
