@@ -1,7 +1,8 @@
-# What .ci/run and .ci/soak share. Each names its parts in a table, PARTS:
+# What .ci/run and .ci/long share. Each names its parts in a table, PARTS:
 #
-#     name | the tools of tests/tools.sh that it needs
+#     name | the tools of tests/tools.sh that it needs | beginnings of paths
 #
+# (a change of a file with such a path is checked by this part: --changed)
 # and has a function for each, part_NAME, which counts with tests/checks.sh. It
 # then says: parts "$@". Parts run side by side, each in a copy of the project of
 # its own. What they print goes to build/ci/NAME.log, and is shown when the part
@@ -10,7 +11,7 @@
 # shellcheck shell=sh disable=SC2034,SC2046,SC2086
 
 AT_ONCE=2      # parts
-LONGEST=7200   # seconds: nothing may hang; soak sets another one
+LONGEST=7200   # seconds: nothing may hang; long sets another one
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the cores
 unset CC CFLAGS MAKEFLAGS MAKEOVERRIDES TRANSFORMER
@@ -21,6 +22,17 @@ export CI_FOLDER="$ci"
 
 SANITIZE="clang -std=c11 -O1 -g -fsanitize=address,undefined
           -fno-sanitize-recover=all -fno-omit-frame-pointer"
+
+# finds MESSAGE compile...: what is planted in the program on the standard input
+# is found, with this message, when it has been compiled and runs
+finds()
+{
+    message=$1
+    shift
+    cat > build/planted.c
+    "$@" build/planted.c -o build/planted || return
+    ! $fixed build/planted 2> build/planted.log && grep "$message" build/planted.log
+}
 
 # macOS has no timeout.
 command -v timeout > /dev/null || timeout()
@@ -40,11 +52,36 @@ names()
     echo "$PARTS" | sed -n 's/^\([a-z]*\) *|.*/\1/p'
 }
 
+# column NUMBER PART
+column()
+{
+    echo "$PARTS" | awk -F '|' -v n="$1" -v name="$2" '$1 ~ "^" name " *$" { print $n }'
+}
+
 # lacking PART: the tools that it needs and that are not here
 lacking()
 {
-    for tool in $(echo "$PARTS" | sed -n "s/^$1 *|//p"); do
+    for tool in $(column 2 "$1"); do
         has "$tool" || echo "$tool"
+    done
+}
+
+# changed: the parts that check what is not in origin/main, committed or not
+changed()
+{
+    base=$(git merge-base HEAD origin/main 2> /dev/null || echo HEAD)
+    files=$(git diff --name-only "$base" && git ls-files -o --exclude-standard) || {
+        echo "what has changed Git should say, which fails here" >&2
+        return 1
+    }
+    [ "$files" ] || {
+        echo "nothing has changed since $base" >&2
+        return 1
+    }
+    for part in $(names); do
+        for path in $(column 3 "$part"); do
+            echo "$files" | grep -q "^$path" && echo "$part" && break
+        done
     done
 }
 
@@ -128,15 +165,16 @@ installed()
     done
 }
 
-# parts [--installed] [PART...]
+# parts [--installed | --changed] [PART...]
 parts()
 {
     program=.ci/$(basename "$0")
     case ${1:-} in
     --one) one "$2"; exit ;;
     --copied) copied "$2"; exit ;;
-    --installed)
-        shift
+    --installed | --changed)
+        [ "$1" = --installed ] && shift || set -- $(changed)
+        [ $# -gt 0 ] || exit 1
         list=$(chosen "$@") || exit
         list=$(installed $list)
         [ -n "$list" ] || exit 1 ;;

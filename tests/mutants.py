@@ -38,7 +38,11 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = (HERE.parent / "transformer.c").read_text("utf-8")
+PROGRAM = HERE.parent / "transformer.c"
+SOURCE = PROGRAM.read_text("utf-8")
+sys.path.append(str(HERE.parent / "docs" / "weaver"))
+
+import c_code  # noqa: E402
 
 # What is broken, by chapter: memory, attention, the backward passes, what
 # carries masks and dropout, the list of parameters, the batches, the loss, the
@@ -274,11 +278,14 @@ def statements(first, end):
 
 def body_of(function):
     """Where the body of a function begins, and where it ends."""
-    match = re.search(r"^\w[\w *]*[ *]" + function + r"\([^;{]*\) \{\n", SOURCE,
-                      re.MULTILINE)
-    if not match:
-        sys.exit(f"mutants.py: there is no function {function}")
-    return match.end(), SOURCE.index("\n}\n", match.end())
+    try:
+        its = c_code.function(PROGRAM, function)
+    except c_code.Broken as wrong:
+        sys.exit(f"mutants.py: {wrong}")
+    lines = SOURCE.split("\n")
+    inside = c_code.body(its)
+    end = sum(len(line) + 1 for line in lines[:its.last - 1]) - 1
+    return end - len("\n".join(inside)), end
 
 
 def planted(*mutants):

@@ -12,6 +12,7 @@ make        | make                             | make             | make
 openmp      | gcc libgomp1                     | gcc libgomp      | libomp
 python3     | python3                          | python3          | python
 python38    | python3                          | python3          | python
+ctags       | universal-ctags                  | ctags            | universal-ctags
 git         | git                              | git              | git
 ps          | procps                           | procps-ng        |
 valgrind    | valgrind libc6-dbg               | valgrind         |

@@ -20,6 +20,10 @@ from pathlib import Path
 
 LIVE = Path(__file__).resolve().parent
 ROOT = LIVE.parent.parent
+sys.path.append(str(LIVE.parent / "weaver"))
+
+import c_code  # noqa: E402
+
 BUILD = ROOT / "build" / "live"
 FLAGS = """--target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=c11 -O3
     -msimd128 -ffp-contract=off -DNDEBUG -D_WASI_EMULATED_SIGNAL
@@ -81,23 +85,18 @@ def colours():
 
 
 def source_of(name):
-    """A function of transformer.c, or of the GPT, as a match: its body, and where it
-    stands."""
-    for file in ("transformer.c", "notebook/gpt.h"):
-        found = re.search(rf"^\w[^;{{}}=]*\b{name}\([^;{{}}]*\{{\n(.*?)^\}}",
-                          (ROOT / file).read_text(encoding="utf-8"), re.M | re.S)
-        if found:
-            return found
-    return None
+    """A function of transformer.c, or of the GPT, and its file."""
+    for file in (ROOT / "transformer.c", ROOT / "notebook" / "gpt.h"):
+        if any((its.name, its.kind) == (name, "function") for its in c_code.definitions(file)):
+            return c_code.function(file, name), file
+    return sys.exit(f"{LIVE}: there is no function {name}")
 
 
 def quoted(wanted):
     """A line of the program, without its comment: the only one in the function that
     contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
     name, part = wanted[1].split(": ", 1)
-    body = source_of(name)
-    found = [line for line in (body[1] if body else "").split("\n")
-             if part in line]
+    found = [line for line in c_code.body(source_of(name)[0]) if part in line]
     if len(found) != 1:
         sys.exit(f"{LIVE}: {len(found)} lines of {name} contain \"{part}\", wanted 1")
     return json.dumps(found[0].split("//")[0].strip())[1:-1]
@@ -105,10 +104,9 @@ def quoted(wanted):
 
 def linked(wanted):
     """Where the book has a function. {{link attention_forward}}"""
-    body = source_of(wanted[1])
-    if not body:
-        sys.exit(f"{LIVE}: there is no function {wanted[1]}")
-    chapters = re.findall(r"^//@ chapter (\w+)", body.string[:body.start()], re.M)
+    its, file = source_of(wanted[1])
+    lines = file.read_text(encoding="utf-8").split("\n")[:its.first]
+    chapters = re.findall(r"^//@ chapter (\w+)", "\n".join(lines), re.M)
     page = f"{len(chapters) - 1:02}-{chapters[-1].replace('_', '-')}" if chapters else "gpt"
     return f"{page}.html#{wanted[1]}"
 

@@ -69,14 +69,21 @@ def disagreement(tag, found):
     return f"the tag is {tag}, but " + ", ".join(wrong) if wrong else ""
 
 
-def check(tag):
+def all_committed(why):
     changed = output("git", "status", "--porcelain").decode().splitlines()
     if changed:
-        fail(f"not committed: {changed[0][3:]}"
+        fail(f"{why}: {changed[0][3:]}"
              + (f", and {len(changed) - 1} more" if changed[1:] else ""))
+
+
+def check(tag):
+    """`make docs` is happy with a page of the right digest; here all are woven anew."""
+    all_committed("not committed")
     wrong = tag and disagreement(tag, here())
     if wrong:
         fail(wrong)
+    output(sys.executable, "docs/weaver", "--anew")
+    all_committed("woven anew it is another page")
 
 
 # ---------------------------------------------------------------- archives

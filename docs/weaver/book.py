@@ -6,14 +6,14 @@ import re
 
 import finding
 from common import RAW, ROOT, fail, labs, raw
-from cut import definitions, read_chapters
+from cut import read_chapters
 from prose import anchor_of, contract_of
 
 
 class Book:
-    def __init__(self):
-        self.source = (ROOT / "transformer.c").read_text(encoding="utf-8")
-        self.chapters = read_chapters(self.source.rstrip("\n"))
+    def __init__(self, path=ROOT / "transformer.c"):
+        self.source = path.read_text(encoding="utf-8")
+        self.chapters = read_chapters(path)
         self.defined = {}  # name -> (chapter, kind, lines, contract)
         self.declared = {}  # name -> contract of its prototype
         self.deviations = []
@@ -37,16 +37,15 @@ class Book:
                 self.deviations.append((chapter, block.text()))
             if block.kind == "code":
                 text, above = "\n".join(contract_of(prose)), None
-                for name, kind, first, last in definitions(block):
-                    if kind == "prototype":
+                for name, its in block.defined.items():
+                    if its.kind == "prototype":
                         self.declared[name] = text
                         continue
-                    if kind == "function" and above:
+                    if its.kind == "function" and above:
                         text = f"Stands below `{above}`, without a contract of its own."
-                    above = name if kind == "function" else above
-                    self.defined[name] = (
-                        chapter, kind, block.lines[first:last + 1],
-                        self.declared.get(name, text).split("\n"))
+                    above = name if its.kind == "function" else above
+                    self.defined[name] = (chapter, its.kind, its.lines,
+                                          self.declared.get(name, text).split("\n"))
 
     def add_heading(self, chapter, level, title):
         anchor = anchor_of(chapter, title)
@@ -104,16 +103,15 @@ class Book:
     def listing(self, block):
         """A code block under the names that it defines. finish() turns
         "names" into an anchor at the line of each."""
-        defined = definitions(block)
-        captions = ", ".join(self.caption(name, kind)
-                             for name, kind, *_ in defined)
-        anchors = [(name, first) for name, kind, first, _ in defined
-                   if kind != "prototype"]
+        captions = ", ".join(self.caption(its.name, its.kind)
+                             for its in block.defined.values())
+        anchors = [(its.name, its.first - block.line) for its in block.defined.values()
+                   if its.kind != "prototype"]
         for name, first in anchors[:]:
             if name == "options":
                 anchors += [(f"option-{option}", first + line) for option, line, _
                             in finding.options(self)]
         names = " ".join(f"{name}:{line + 1}" for name, line in anchors)
-        return (raw(f'<p class="where">{captions}</p>') if defined else "") \
+        return (raw(f'<p class="where">{captions}</p>') if captions else "") \
             + f'\n``` {{.c .program names="{names}"}}\n' + block.text() \
             + "\n```\n"

@@ -6,8 +6,7 @@
     python3 docs/weaver/breaking.py --check   is what is there up to date?
 
 Each entry of BROKEN names lines, by function and text, and what stands in their
-place in a copy of the file. They are planted as tests/mutants.py plants its
-mutants, and each must be found exactly once. The copy is run beside the file as
+place in a copy of the file. Each must be found exactly once. The copy is run beside the file as
 it is. The sections "Break it" of docs/source/ show the lines (`@broken NAME`)
 and what the run printed (`@outcome NAME`).
 
@@ -23,17 +22,18 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
+
+import c_code
+from claims import claim, end
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
 RUNS = DOCS / "runs" / "breaking"
 BUILD = ROOT / "build" / "breaking"
-sys.path.insert(0, str(ROOT / "tests"))
-
-import mutants  # noqa: E402
-
+PROGRAM = ROOT / "transformer.c"
 COMPILE = [*os.environ.get("CC", "cc").split(), "-std=c11", "-ffp-contract=off"]
 
 
@@ -156,45 +156,61 @@ def entry(name):
     return BROKEN[name]
 
 
+# SOURCE[first:end] in a function becomes another text.
+Change = namedtuple("Change", "function first end new")
+
+
+@functools.lru_cache(maxsize=None)
+def source():
+    return PROGRAM.read_text(encoding="utf-8")
+
+
 def plant(name):
-    """The mutants of an entry."""
+    """The changes of an entry."""
     return [place(name, *change) for change in entry(name)[1]]
 
 
 def place(name, function, before, after):
-    """The mutant that has `after` where `before` stands in a function."""
-    first, end = mutants.body_of(function)
-    count = mutants.SOURCE.count(before, first, end)
-    if count != 1:
-        raise Wrong(f"{name}: found {count} times in {function}, not once: "
+    """The change that puts `after` where `before` stands in a function."""
+    its = c_code.function(PROGRAM, function)
+    text = "\n".join(its.lines)
+    if text.count(before) != 1:
+        raise Wrong(f"{name}: found {text.count(before)} times in {function}, not once: "
                     f"{before}")
-    at = mutants.SOURCE.index(before, first)
-    line = mutants.SOURCE.count("\n", 0, at) + 1
-    return mutants.Mutant(function, line, before, after, at, at + len(before),
-                          after)
+    lines = source().split("\n")[:its.first - 1]
+    at = sum(len(line) + 1 for line in lines) + text.index(before)
+    return Change(function, at, at + len(before), after)
 
 
-def difference(mutant):
-    """The lines that a mutant changes, as they are and broken; a broken line
+def planted(name):
+    """The file with the changes of an entry."""
+    text = source()
+    for change in sorted(plant(name), key=lambda change: -change.first):
+        text = text[:change.first] + change.new + text[change.end:]
+    return text
+
+
+def difference(change):
+    """The lines that a change is in, as they are and broken; a broken line
     without a statement is left out."""
-    source = mutants.SOURCE
-    first = source.rindex("\n", 0, mutant.first) + 1
-    end = source.index("\n", mutant.end)
-    before = source[first:end]
-    after = source[first:mutant.first] + mutant.new + source[mutant.end:end]
+    text = source()
+    first = text.rindex("\n", 0, change.first) + 1
+    end = text.index("\n", change.end)
+    before = text[first:end]
+    after = text[first:change.first] + change.new + text[change.end:end]
     signs = "-" * (before.count("\n") + 1) + "+" * (after.count("\n") + 1)
     lines = re.sub(" +//", "  //", textwrap.dedent(
         f"{before}\n{after}")).split("\n")
     return [f"{sign} {line}".rstrip() for sign, line in zip(signs, lines)
-            if sign == "-" or mutants.plain(line)]
+            if sign == "-" or c_code.plain(line).strip()]
 
 
 def recorded(name):
     """[(command, what was printed)] of the runs of an entry."""
     path = RUNS / f"{name}.txt"
     if not path.is_file():
-        raise Wrong(f"{name}: there is no {path.relative_to(ROOT)}; make "
-                    "docs-runs writes it")
+        raise Wrong(f"{name}: there is no {path.relative_to(ROOT)}: "
+                    "breaking.py writes it")
     runs = re.split(r"^\$ (.*)\n", path.read_text(encoding="utf-8"),
                     flags=re.MULTILINE)
     return list(zip(runs[1::2], runs[2::2]))
@@ -225,7 +241,7 @@ def copy(name, text):
 
 def run_example(name, run):
     """The broken file's output; status 1 says that a claim is false."""
-    folder = copy(name, mutants.planted(*plant(name)))
+    folder = copy(name, planted(name))
     call([*COMPILE, "-DTRANSFORMER_DOUBLE", "docs/source/examples.c", "-o", "examples",
           "-lm"], folder)
     return call(["./examples", run.name], folder, allowed=(0, 1))
@@ -277,8 +293,8 @@ def translations(folder, test, count):
 
 def run_training(name, run):
     """The numbers of both trainings, side by side."""
-    sound = copy("sound", mutants.SOURCE)
-    broken = copy(name, mutants.planted(*plant(name)))
+    sound = copy("sound", source())
+    broken = copy(name, planted(name))
     (left, wrote), (right, writes) = (
         train(folder, run.task, run.options, run.sentences)
         for folder in (sound, broken))
@@ -312,7 +328,7 @@ def record(name, run):
 
 def compiles(name):
     """The lines are there, and the broken file is C."""
-    folder = copy(name, mutants.planted(*plant(name)))
+    folder = copy(name, planted(name))
     call([*COMPILE, "-fsyntax-only", "-pedantic-errors", "transformer.c"],
          folder)
 
@@ -342,17 +358,15 @@ CHECKS = {"stands in the file once, and compiles": compiles,
 
 
 def check(names):
-    failed = 0
     for name in names:
-        for claim, holds in CHECKS.items():
+        for said, holds in CHECKS.items():
+            why = ""
             try:
                 holds(name)
-                print(f"ok   {name} {claim}")
             except Wrong as wrong:
-                failed += 1
-                print(f"FAIL {name} {claim}\n     | {wrong}")
-    print(f"{len(names) * len(CHECKS) - failed} passed, {failed} failed")
-    return int(failed > 0)
+                why = str(wrong)
+            claim(not why, f"{name} {said}", why)
+    end()
 
 
 def run(names):
@@ -362,7 +376,6 @@ def run(names):
         (RUNS / f"{name}.txt").write_text("".join(
             f"$ {command}\n{printed}" for command, printed in
             (record(name, each) for each in BROKEN[name][0])), encoding="utf-8")
-    return 0
 
 
 def main():
@@ -371,11 +384,11 @@ def main():
         action, names = check, names[1:]
     for name in names:
         entry(name)
-    return action(names or list(BROKEN))
+    action(names or list(BROKEN))
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        main()
     except Wrong as wrong:
         sys.exit(f"breaking.py: {wrong}")

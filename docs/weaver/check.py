@@ -8,19 +8,18 @@ website.py checks the links of its pages by what stands here.
 import html
 import json
 import re
-import subprocess
-import tempfile
 from fractions import Fraction
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import blanks
+import c_code
 import formula
+import link
 from book import Book
 from claims import claim, end, none
 from common import DOCS, ROOT
 from figures import drawing
-from source_file import NOT_CODE
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
@@ -32,7 +31,7 @@ LIVE = "live.html"  # has a script and a test of its own
 class Page(HTMLParser):
     """What the checks ask about one page."""
 
-    def __init__(self, path):
+    def __init__(self, path, text=None):
         super().__init__()
         self.path = path
         self.ids, self.links, self.tags, self.headings = [], [], [], []
@@ -44,7 +43,7 @@ class Page(HTMLParser):
         self.loaded, self.unnamed, self.math = [], [], 0
         self.open = []          # tags that are open
         self.depth = None       # of the listing that is open
-        self.html = path.read_text(encoding="utf-8")
+        self.html = text or path.read_text(encoding="utf-8")
         self.feed(self.html)
         self.close()
 
@@ -124,23 +123,29 @@ def check_anchors(pages, book):
 
 
 def check_functions(pages, book):
-    """What the compiler finds in the file has a contract in the book."""
-    with tempfile.NamedTemporaryFile(suffix=".o") as file:
-        subprocess.run(["cc", "-std=c11", "-O0", "-DTRANSFORMER_NO_MAIN", "-c",
-                        str(ROOT / "transformer.c"), "-o", file.name],
-                       check=True)
-        names = subprocess.run(["nm", "-g", file.name], check=True,
-                               capture_output=True, text=True).stdout
-    functions = set(re.findall(r" T (\w+)", names))
+    """Each function has its place in the book, and none is long."""
+    functions = {its.name: its for its in c_code.definitions(ROOT / "transformer.c")
+                 if its.kind == "function"}
     known = {n for n, d in book.defined.items() if d[1] == "function"}
     claim(len(functions) > 200, f"transformer.c has {len(functions)} functions")
-    none(sorted(functions - known), "each of them is in the index of functions")
-    none(sorted(n for n in functions
-                if len(" ".join(book.defined[n][3]).split()) < 3),
+    none(sorted(set(functions) - known), "each of them is in the index of functions")
+    none(sorted(n for n in known if len(" ".join(book.defined[n][3]).split()) < 3),
          "each has a contract above it")
     text = pages["functions.html"].html
-    none(sorted(n for n in functions if f"<code>{n}</code>" not in text),
+    none(sorted(n for n in known if f"<code>{n}</code>" not in text),
          "each is on the page of functions")
+    none([f"{n}: {len(f.lines)} lines, {c_code.parameters(f)} parameters"
+          for n, f in functions.items()
+          if len(f.lines) > 40 or c_code.parameters(f) > 6],
+         "none has more than 40 lines or six parameters")
+    none([n for n, f in functions.items() if len(f.lines) > 35
+          and not any("//" in line for line in f.lines)],
+         "none of more than 35 lines is without a comment")
+    passes = [n for n in functions if re.search("_(for|back)ward$", n)
+              and not n.startswith("transformer_")]
+    none([n for n, after in zip(passes, [*passes[1:], ""])
+          if n.endswith("_forward") and after != n[:-len("forward")] + "backward"],
+         f"each x_forward is followed by its x_backward ({len(passes)})")
 
 
 def check_calls(pages, book):
@@ -150,13 +155,48 @@ def check_calls(pages, book):
     calls, lost = 0, []
     for page in (pages[f"{c.page}.html"] for c in book.chapters):
         for code, names in zip(page.listings, page.names):
-            text = re.sub(r"^#(.*\\\n)*.*", "", NOT_CODE.sub(" ", code), flags=re.M)
-            called = functions & set(re.findall(r"(\w+)\(", text))
+            called = functions & set(re.findall(r"(\w+)\(", c_code.plain(code)))
             here = {name for name, (listing, _) in page.anchors.items()
                     if page.listings[listing] == code}
             calls += len(called)
             lost += [f"{page.path.name}: {name}" for name in called - names - here]
     none(lost, f"{calls} calls in the listings are links")
+
+
+def tree_of_calls(book):
+    """(caller or None, name, the chapters that stand behind it) of each name in the tree
+    of chapter 11: to the right of a dash stands what the line's first name calls."""
+    text = re.search(r"^// ## Who calls whom\n//\n((?://     .*\n)+)", book.source, re.M)
+    above = []
+    for line in text[1].splitlines():
+        indent, said, numbers = re.fullmatch(r"//([^a-z]*)(.*?) +([\d, ]+)", line).groups()
+        above = [(column, name) for column, name in above if column < len(indent)]
+        first, *rest = said.partition(":")[0].split(" ─ ")
+        names = first.split(", ")
+        found = [(above[-1][1] if above else None, name) for name in names]
+        found += [(names[0], name) for part in rest for name in part.split(", ")]
+        above.append((len(indent), names[0]))
+        yield from ((caller, name, numbers.split(", ")) for caller, name in found
+                    if re.fullmatch(r"[a-z_\d]+", name))
+
+
+def check_tree(book):
+    """Each name is a function of a chapter named behind it, which is called by the one
+    before it, or by one that it calls."""
+    users, wrong, count = link.users(book), [], 0
+
+    def reaches(caller, name, seen):
+        new = set(users.get(name, ())) - seen
+        return caller in new or any(reaches(caller, user, seen | new) for user in new)
+
+    for caller, name, numbers in tree_of_calls(book):
+        count += 1
+        if name not in book.defined or str(book.defined[name][0].number) not in numbers:
+            wrong.append(f"{name} is no function of chapter {', '.join(numbers)}")
+        elif caller and not reaches(caller, name, set()):
+            wrong.append(f"{caller} does not call {name}")
+    claim(count > 19 and not wrong, f"who calls whom is as the manual says ({count} names)",
+          wrong)
 
 
 def check_links(pages):
@@ -184,7 +224,7 @@ def check_reached(pages):
     none(sorted(set(pages) - reached), "each page is linked from another")
 
 
-def check_pages(pages):
+def check_pages(pages, _):
     none([f"{n}: {file}" for n, p in pages.items() for file in p.loaded
           if file not in SHARED], f"pages load {' and '.join(sorted(SHARED))} "
          "beside them and nothing else")
@@ -214,7 +254,7 @@ def check_pages(pages):
 
 def read_rows(name):
     """A script of docs/ that begins with a list: its rows, and the code below."""
-    data, code = re.fullmatch(r".*?= (\[\n.*?\n\]);\n(.*)", (DOCS / name).read_text(
+    data, code = re.fullmatch(r".*?= (\[\n.*?\n\])[;.]\w*(.*)", (DOCS / name).read_text(
         encoding="utf-8"), re.DOTALL).groups()
     return json.loads(data), code
 
@@ -279,13 +319,7 @@ def check_font(pages):
          f"the font has all signs of the formulas, {len(has)} in all")
 
 
-def check_balance(book):
-    """No long function without a comment; few markers."""
-    bare = [f"{name}, {len(lines)} lines"
-            for name, (_, kind, lines, _) in book.defined.items()
-            if kind == "function" and len(lines) > 35
-            and not any("//" in line for line in lines)]
-    none(bare, "no function of more than 35 lines is without a comment")
+def check_markers(book):
     lines = book.source.split("\n")
     markers = sum(l.lstrip().startswith("//@") for l in lines)
     claim(markers < 0.03 * len(lines), f"markers are {markers} of "
@@ -353,24 +387,25 @@ def check_picture(book):
           "in docs/runs/red-car.txt")
 
 
+def check_pages_of(book, pages):
+    """All that is checked of the pages, {name: Page}."""
+    for one in (check_coverage, check_anchors, check_functions, check_calls,
+                check_pages, check_script, check_math):
+        one(pages, book)
+    check_links({page.path: page for page in pages.values()})
+    check_reached(pages)
+    check_font(pages)
+
+
 def main():
     book = Book()
-    pages = {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))
-             if p.name != LIVE}
-    check_coverage(pages, book)
-    check_anchors(pages, book)
-    check_functions(pages, book)
-    check_calls(pages, book)
+    check_tree(book)
     check_picture(book)
     check_blanks()
     check_claims()
-    check_links({page.path: page for page in pages.values()})
-    check_reached(pages)
-    check_pages(pages)
-    check_script(pages, book)
-    check_math(pages, book)
-    check_font(pages)
-    check_balance(book)
+    check_markers(book)
+    check_pages_of(book, {p.name: Page(p) for p in sorted(DOCS.glob("*.html"))
+                          if p.name != LIVE})
     end()
 
 

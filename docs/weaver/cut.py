@@ -5,6 +5,7 @@ begin with "//"), code (all other lines), and what markers bring in ("//@ ...").
 import re
 
 import source_file
+from c_code import definitions
 from common import fail
 
 
@@ -14,12 +15,13 @@ class Block:
 
     def __init__(self, kind, line, text=None):
         self.kind, self.line, self.lines = kind, line, [text] if text else []
+        self.defined = {}  # of code: {name: Definition}
 
     def text(self):
         return "\n".join(self.lines)
 
 
-INTERLUDES = {"fast_product": "fast"}  # chapters without a number: their pages
+INTERLUDES = {"engine_room": "fast"}  # chapters without a number: their pages
 LAST = ("gpt", "From here to GPT")  # the last chapter, which is not in the file
 
 
@@ -43,11 +45,23 @@ class Chapter:
         drop_twins(self)
 
 
-def read_chapters(text):
+def read_chapters(path):
     """The chapters; the lines before the first are left out."""
+    text = path.read_text(encoding="utf-8").rstrip("\n")
     source_file.regions(text, "transformer.c")  # stops if one is broken
-    return [Chapter(found)
-            for found in source_file.chapters(text, "transformer.c")]
+    found = [Chapter(chapter)
+             for chapter in source_file.chapters(text, "transformer.c")]
+    add_definitions([b for c in found for b in c.blocks if b.kind == "code"], path)
+    return found
+
+
+def add_definitions(blocks, path):
+    """To code blocks what they define, of each name the first."""
+    at = {number: block for block in blocks
+          for number in range(block.line, block.line + len(block.lines))}
+    for its in definitions(path):
+        if its.first in at:
+            at[its.first].defined.setdefault(its.name, its)
 
 
 def read_blocks(found):
@@ -106,44 +120,3 @@ def drop_twins(chapter):
             fail(f"transformer.c:{figure.line}: there is no drawing above")
         while lines and (not lines[-1] or lines[-1].startswith("    ")):
             lines.pop()
-
-
-FUNCTION = re.compile(r"(?!typedef|enum|struct|static const)"
-                      r"[A-Za-z_][\w ]*?[ *]+(\w+)\(")
-
-TYPE = re.compile(r"\} (\w+);|typedef .*?(\w+)(?: __attribute__.*|;|\(.*)$")
-
-TABLE = re.compile(r"(?:static )?const [\w *]+?(\w+)\[.*\] = \{")
-
-
-def definitions(block):
-    """(name, kind, first line, last line) of what a code block defines, once
-    each; its lines are counted from 0. A prototype counts, too."""
-    found = {}
-    for i, line in enumerate(block.lines):
-        end = i
-        if function := FUNCTION.match(line):
-            while block.lines[end][-1:] not in ("{", ";"):
-                end += 1
-            prototype = block.lines[end][-1] == ";"
-            while not prototype and block.lines[end] != "}":
-                end += 1
-            found[function[1]] = ("prototype" if prototype else "function",
-                                  i, end)
-        elif defined := TYPE.match(line):
-            while line[0] == "}" and not block.lines[i].startswith("typedef"):
-                i -= 1
-            found.setdefault(defined[1] or defined[2], ("type", i, end))
-        elif table := TABLE.match(line):
-            while not block.lines[end].endswith("};"):
-                end += 1
-            found[table[1]] = ("table", i, end)
-        elif line.startswith("enum {"):
-            while "}" not in block.lines[end]:
-                end += 1
-            text = re.sub("//.*", "", "\n".join(block.lines[i:end + 1]))
-            for name in re.findall(r"[{,]\s*([A-Z]\w+)", text):
-                found.setdefault(name, ("constant", i, end))
-        elif macro := re.match(r"#define (\w+)", line):
-            found.setdefault(macro[1], ("macro", i, i))
-    return [(name, *place) for name, place in found.items()]

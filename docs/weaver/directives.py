@@ -8,8 +8,11 @@ import itertools
 import re
 
 import breaking
+from c_code import definitions, with_comment
 from common import DOCS, ROOT, command, fail, raw
 from figures import figure
+
+EXAMPLES = DOCS / "source" / "examples.c"
 
 
 def output(book, line, where):
@@ -30,23 +33,8 @@ def run(book, line, where):
         name = "example_" + example[1]
         out += raw("<details>\n<summary>The function that prints this: "
                    f"<code>{name}</code></summary>") \
-            + f"\n``` c\n{function_text(name)}\n```\n" + raw("</details>")
+            + f"\n``` c\n{with_comment(EXAMPLES, name)}\n```\n" + raw("</details>")
     return out
-
-
-def function_text(name, path="docs/source/examples.c"):
-    """A function of another C file, with the comment above it."""
-    lines = (ROOT / path).read_text(encoding="utf-8").split("\n")
-    heads = [i for i, l in enumerate(lines)
-             if re.match(rf"[A-Za-z][\w ]* {name}\(.*[^;]$", l)]
-    if len(heads) != 1:
-        fail(f"{path} has no function {name}")
-    first = last = heads[0]
-    while lines[first - 1].startswith("//"):
-        first -= 1
-    while lines[last] != "}":
-        last += 1
-    return "\n".join(lines[first:last + 1])
 
 
 def printed(line, output, note=""):
@@ -85,9 +73,9 @@ def table(name):
 
 def lab_function(name):
     """A function of the labs' models."""
-    gpt, modern = "notebook/gpt.h", "notebook/modern.h"
-    in_gpt = f" {name}(" in (ROOT / gpt).read_text(encoding="utf-8")
-    return function_text(name, gpt if in_gpt else modern)
+    files = [ROOT / "notebook" / file for file in ("gpt.h", "modern.h")]
+    return with_comment(next(file for file in files if name in {
+        its.name for its in definitions(file)} or file is files[-1]), name)
 
 
 DIRECTIVES = "figure|function|program|lab|table|file|broken|outcome"
@@ -97,8 +85,8 @@ def directives(book, text):
     """What "@figure NAME" and so on in the files of docs/source/ stand for."""
     make = {
         "figure": lambda name: figure(book, name, "docs/source"),
-        "function": lambda name: "``` c\n" + function_text(
-            name, "tests/bench/product.c") + "\n```",
+        "function": lambda name: "``` c\n" + with_comment(
+            ROOT / "tests" / "bench" / "product.c", name) + "\n```",
         "program": lambda name: "``` c\n" + "\n".join(
             line for line in book.defined[name][2] if "//@" not in line)
         + "\n```",

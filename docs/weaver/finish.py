@@ -2,30 +2,22 @@
 leaves to us.
 """
 
-import hashlib
 import html
 import re
 
 import link
-from common import BUILD, DOCS, command, fail
+from common import DOCS, command, fail
 
 OFF = ("smart raw_html citations subscript superscript fancy_lists "
        "example_lists line_blocks implicit_figures").split()
 MARKDOWN = "-".join(["markdown"] + OFF)
 
 
-def pandoc(markdown, name, book):
-    """Markdown as HTML. What pandoc has made of the same text is made only once."""
-    (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
-    argv = ["pandoc", "-f", MARKDOWN, "-t", "html5", "--mathml",
-            "--section-divs", "--wrap=preserve", "--fail-if-warnings",
-            f"{name}.md"]
-    key = hashlib.sha256("\n".join(argv + [markdown]).encode()).hexdigest()
-    made = BUILD / f"{name}.body"
-    old = made.read_text(encoding="utf-8") if made.exists() else ""
-    if not old.startswith(key + "\n"):
-        made.write_text(f"{key}\n{command(argv)}", encoding="utf-8")
-    body = made.read_text(encoding="utf-8").partition("\n")[2]
+def pandoc(name, book):
+    """The HTML of a page's Markdown, which is in build/docs/."""
+    body = command(["pandoc", "-f", MARKDOWN, "-t", "html5", "--mathml",
+                    "--section-divs", "--wrap=preserve", "--fail-if-warnings",
+                    f"{name}.md"])
     if '<span class="math' in body:
         fail(f"{name}: a formula was not converted")
     return finish(body, book)

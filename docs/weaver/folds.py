@@ -6,7 +6,6 @@ backward passes, with what derives them.
 import html
 
 from common import fail, raw
-from cut import definitions
 
 
 class Fold:
@@ -43,9 +42,8 @@ def plumbing(blocks):
 
 
 def backward_names(block):
-    return [name for name, kind, *_ in definitions(block)
-            if kind == "function" and name.endswith("_backward")] \
-        if block.kind == "code" else []
+    return [name for name, its in block.defined.items()
+            if its.kind == "function" and name.endswith("_backward")]
 
 
 def shows_gradient(block):

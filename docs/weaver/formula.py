@@ -7,8 +7,8 @@ of the section "Formulas" of chapter 0:
     row       [sums] [relation sums {relation sums}]   [shapes]   [reason]
     sums      sum {"," sum}
     sum       [sign] product {sign product}
-    product   ratio {["·"] ratio}
-    ratio     scripted {"/" scripted}
+    product   ratio {["·"] ratio | " / " ratio}
+    ratio     scripted {"/" scripted}, without a blank
     scripted  atom {subscript, superscript or, without a blank, arguments}
     atom      number, name, "…", (relations), [relations], √ scripted,
               ∂ scripted, Σ, function scripted
@@ -34,7 +34,7 @@ TOKEN = re.compile(
     r"|(?P<relation>[=≈≤≥<>≠←])|(?P<open>[(\[])|(?P<hat>\u0302)|(?P<prime>')"
     r"|(?P<script>[_^])|(?P<prefix>[√∂Σ…])|(?P<sign>[-+])|(?P<mark>[,/·)\]])")
 SUBSCRIPT = r"[A-Za-z]_([i-z]{1,2}|\d{1,2})(?!\w)"  # letters from i on
-MARK = re.compile(rf"{SUBSCRIPT}|[∂Σ{GREEK}{''.join(RAISED)}]")
+MARK = re.compile(rf"{SUBSCRIPT}|[∂Σ{GREEK}{''.join(RAISED)}]|[_^√]\(|[a-z)]\^[A-Z]")
 
 
 class Wrong(Exception):
@@ -73,6 +73,11 @@ SUM = operator("∑")
 def bare(node):
     """What stands in parentheses that a fraction or a root makes needless."""
     return node[1] if node[0] == "(" else node
+
+
+def only(node):
+    """A list of one thing is that thing."""
+    return node[1] if len(node) == 2 and node[0] == "list" else tuple(node)
 
 
 def render(node, inline=False):
@@ -164,20 +169,26 @@ class Parser:
     def product(self):
         out = ["list", self.ratio()]
         while self.peek()[0] in ("number", "name", "open", "prefix") \
-                or self.peek()[1] == "·":
-            times = self.peek()[1] == "·" and self.take()
-            out += [operator(times) if times else GAP, self.ratio()]
+                or self.peek()[1] in "·/":
+            sign = self.peek()[1] in "·/" and self.take()
+            if sign == "/":
+                out = ["list", ("/", only(out), self.divisor())]
+            else:
+                out += [operator(sign) if sign else GAP, self.ratio()]
         return out
 
     def ratio(self):
         out = self.scripted()
-        while self.peek()[1] == "/":
+        while self.peek(touching=True)[1] == "/":
             self.take()
-            below = self.scripted()
-            if below == SUM or below[1] == SUM:  # and what it sums
-                below = ("list", below, self.scripted())
-            out = ("/", out, below)
+            out = ("/", out, self.divisor())
         return out
+
+    def divisor(self):
+        below = self.scripted()
+        if below == SUM or below[1] == SUM:  # and what it sums
+            below = ("list", below, self.scripted())
+        return below
 
     def atom(self):
         kind, sign = self.peek()

@@ -2,7 +2,7 @@
 
 import re
 
-from source_file import NOT_CODE
+from c_code import plain
 
 # What is skipped, or else a name, in a listing that pandoc has colored. A
 # member of a struct is no name: it comes after "." or "->".
@@ -37,7 +37,7 @@ def users(book):
     for user, (_, kind, lines, _) in book.defined.items():
         if kind != "function":
             continue
-        code = NOT_CODE.sub(" ", "\n".join(lines))
+        code = plain("\n".join(lines))
         for name, call in re.findall(r"(?<![.>\w])([A-Za-z_]\w*)(\()?", code):
             its = found.setdefault(name, [])
             if (call or "_" in name) and user not in (name, *its):

@@ -11,7 +11,7 @@ TITLE = "transformer.c"
 START, BESIDE = "index", "articles"  # the first page; the first that is no chapter
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
-         "the page,\nor, where a line is broken, by <code>make docs-runs</code>.")
+         "the page,\nor, where a line is broken, by <code>docs/weaver/breaking.py</code>.")
 
 
 def navigation(name, names, sections):
@@ -61,7 +61,6 @@ def full_page(title, body, *, name, top, names=(), base="", footer=WOVEN):
         after=steps(name, names, "Previous and next page, at the end"))
 
 
-def text_of(name):
-    """What page() was given of a page that is woven."""
-    return re.search('<main id="content">\n(.*)\n</main>', read(f"{name}.html"),
-                     re.DOTALL)[1]
+def body_of(page):
+    """What full_page() was given of a page."""
+    return re.search('<main id="content">\n(.*)\n</main>', page, re.DOTALL)[1]

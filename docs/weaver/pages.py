@@ -1,5 +1,6 @@
 """All pages that are not chapters, and the order of all."""
 
+import hashlib
 import re
 
 import concept
@@ -9,12 +10,12 @@ import link
 import source_file
 import texts
 from chapters import chapter_markdown, last_chapter
-from common import DOCS, raw, read
+from common import BUILD, DOCS, raw, read
 from cut import LAST
 from directives import directives
 from figures import check_used
 from finish import headings_of, pandoc
-from page import TITLE
+from page import START, TITLE, body_of, full_page
 from prose import contract
 from start import index_page, shortest_route
 
@@ -137,20 +138,45 @@ def pages_of(book):
     return pages
 
 
-def woven(book):
-    """(name, title, body) of every page, in their order, and {name: text} of the
-    other files."""
-    pages = [(name, title, pandoc(markdown, name, book))
-             for name, title, markdown in pages_of(book)]
-    sections = [(name, title, *heading) for name, title, body in pages
+def woven(book, anew=False, folder=DOCS):
+    """{name: text} of every page and of the other files. A page that is up to date
+    stays as it is, unless all are to be made anew."""
+    made = pages_of(book)
+    names = [(START, "Start page"), *((name, title) for name, title, _ in made[1:]),
+             ("terms", "Index of terms")]
+
+    def weave(name, title, markdown):
+        return page_of(name, title, markdown, names, book, not anew and folder)
+
+    pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
+    bodies = [(name, title, body_of(page)) for name, title, page in pages]
+    sections = [(name, title, *heading) for name, title, body in bodies
                 for heading in headings_of(body)]
     terms = finding.read_terms(read("source/terms.md"),
                                finding.places(book, sections))
-    pages.append(("terms", "Index of terms",
-                  pandoc(finding.terms_page(book, terms), "terms", book)))
+    pages.append((*names[-1], weave(*names[-1], finding.terms_page(book, terms))))
     sections.append(("terms", "", 1, "Index of terms", ""))
-    return pages, {
-        "script.js": finding.script(read("source/script.js"), finding.entries(
-            book, terms, sections, contract), shortest_route(book)),
-        "texts.js": texts.script(pages),
-        "concept-test.gift": concept.gift(book)}
+    return {**{f"{name}.html": page for name, _, page in pages},
+            "script.js": finding.script(read("source/script.js"), finding.entries(
+                book, terms, sections, contract), shortest_route(book)),
+            "texts.js": texts.script(bodies),
+            "concept-test.gift": concept.gift(book)}
+
+
+# What makes HTML of Markdown.
+MAKERS = [DOCS / "source" / "page.tmpl", *(DOCS / "weaver" / name for name in (
+    "finish.py", "link.py", "page.py"))]
+
+
+def page_of(name, title, markdown, names, book, folder):
+    """A page from its Markdown, or the one in a folder that was made of the same."""
+    what = [markdown, title, *map(str, names), *(
+        path.read_text(encoding="utf-8") for path in MAKERS)]
+    mark = "<!-- woven from " + hashlib.sha256(
+        "\n".join(what).encode()).hexdigest()[:16] + " -->\n"
+    (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
+    path = folder and folder / f"{name}.html"
+    if path and path.exists() and (old := path.read_text(encoding="utf-8")).endswith(mark):
+        return old
+    top = 0 if name in (START, "deviations", "terms") else 2
+    return full_page(title, pandoc(name, book), name=name, top=top, names=names) + mark

@@ -2,7 +2,7 @@
 """Makes build/slides/, a lecture for each chapter, woven from the book: there is no
 second text.
 
-    python3 docs/weaver/slides.py               `make slides` prepares it
+    python3 docs/weaver/slides.py               after `make docs`
     python3 docs/weaver/slides.py 02-attention  only this chapter
 
 A chapter's slides are its short edition: what each section begins with, its formulas,
@@ -24,7 +24,6 @@ import check
 from book import Book
 from common import ROOT, check_programs, command, fail, raw, read
 from course import promises
-from cut import definitions
 from directives import output
 from figures import figure
 from finish import MARKDOWN
@@ -109,7 +108,7 @@ def add_prose(made, block, below):
 
 
 def add_code(made, block, above):
-    names = [name for name, *_ in definitions(block)]
+    names = list(block.defined)
     said = ""
     if above and above.kind == "prose" and block.touches:
         said = "::: contract\n" + "\n".join(set_formulas(
@@ -209,8 +208,8 @@ def check_slides(chapters):
                                       text) if not link.startswith("data:")]
     check.none(outside, f"{len(texts)} lectures need no file but themselves")
     lost = [f"{c.page}: {name}" for c in chapters for b in of_edition(c, "short")
-            if b.kind == "code" for name, kind, *_ in definitions(b)
-            if kind == "function" and not re.search(rf"\b{name}\b", bodies[c.page])]
+            for name, its in b.defined.items()
+            if its.kind == "function" and not re.search(rf"\b{name}\b", bodies[c.page])]
     check.none(lost, "every function of the core is on a slide")
     figures = [(c.page, b.text()) for c in chapters for b in of_edition(c, "short")
                if b.kind == "figure"]

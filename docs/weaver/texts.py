@@ -7,12 +7,12 @@ import json
 import re
 from html.parser import HTMLParser
 
-from common import DOCS, labs, read
+from common import labs, read
 
 ELSEWHERE = {"functions", "terms"}  # pages whose lines are found by their names
 LEFT_OUT = {"pre", "math", "svg", "script", "summary"}
-GAPS = {"p", "dt", "div", "br", "figcaption"}
-ITEMS = {"li", "td", "th", "dd"}  # a dot sets them off
+GAPS = {"p": "\n", "dt": "\n", "div": "\n", "br": " ", "figcaption": "\n",
+        "li": "\n · ", "dd": " · ", "td": " · ", "th": " · ", "tr": "\n"}
 
 
 class Sections(HTMLParser):
@@ -29,8 +29,7 @@ class Sections(HTMLParser):
             self.found.append([dict(attributes)["id"], "", ""])
         self.heading |= bool(re.fullmatch("h[1-6]", tag))
         self.skipped += tag in LEFT_OUT
-        if tag in GAPS | ITEMS:
-            self.handle_data(" · " if tag in ITEMS else " ")
+        self.handle_data(GAPS.get(tag, ""))
 
     def handle_endtag(self, tag):
         self.heading &= not re.fullmatch("h[1-6]", tag)
@@ -45,9 +44,15 @@ def one_line(text):
     return " ".join(text.split())
 
 
+def lines_of(text):
+    """Its lines that are not empty."""
+    return [one_line(line) for line in text.split("\n") if line.strip()]
+
+
 def of_page(name, title, body):
-    """[address, heading, where, text] of each section of a page."""
-    return [[f"{name}.html#{anchor}", one_line(heading), title, one_line(text)]
+    """[address, heading, where, lines of its text ...] of each section of a page."""
+    body = re.sub(r"(?<!>)\n(?!<)", " ", body)  # a paragraph has many lines
+    return [[f"{name}.html#{anchor}", one_line(heading), title, *lines_of(text)]
             for anchor, heading, text in Sections(body).found if text.strip()]
 
 
@@ -58,7 +63,8 @@ def of_markdown(address, where, text):
     title = re.search(r"^# (.+)", text, re.MULTILINE)[1]
     text = re.sub(r"!?\[(.*?)\]\(.*?\)", r"\1", text)
     text = re.sub(r"^#+ .*|[`*]", "", text, flags=re.MULTILINE)
-    return [address, title, where, one_line(text.replace("|", " · "))]
+    text = re.sub(r"(?<!\n)\n(?![\n|-])", " ", text)
+    return [address, title, where, *lines_of(text.replace("|", " · "))]
 
 
 def script(pages):
@@ -68,7 +74,11 @@ def script(pages):
     rows.append(of_markdown("using.md", "docs", read("using.md")))
     rows += [of_markdown(address, "a lab", path.read_text(encoding="utf-8"))
              for address, _, path in labs().values()]
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    return ("// Written by docs/weaver: the text that can be searched, and below it "
-            f"MiniSearch,\n// docs/source/minisearch.js.\nconst TEXTS = [\n{lines}\n"
-            "];\n\n" + (DOCS / "source" / "minisearch.js").read_text(encoding="utf-8"))
+    lines = ",\n".join(json.dumps(row[:3], ensure_ascii=False)[:-1] + "".join(
+        ",\n" + json.dumps(line, ensure_ascii=False) for line in row[3:]) + "]"
+        for row in rows)
+    return ("// Written by docs/weaver: the text that can be searched, a paragraph a line, and"
+            " below it\n// MiniSearch, docs/source/minisearch.js.\n"
+            f"const TEXTS = [\n{lines}\n].map(([address, title, where, ...lines]) =>\n"
+            '    [address, title, where, lines.join(" ")]);\n\n'
+            + read("source/minisearch.js"))

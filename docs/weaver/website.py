@@ -21,10 +21,10 @@ from urllib.parse import unquote
 
 import check
 from book import Book
-from common import DOCS, ROOT, check_programs, command, fail
+from common import DOCS, ROOT, check_programs, command, fail, read
 from cut import LAST
 from finish import finish
-from page import full_page, text_of
+from page import body_of, full_page
 
 SITE = ROOT / "build" / "site"
 READERS = {".md": "gfm", ".ipynb": "ipynb"}  # what becomes a page: for pandoc
@@ -79,7 +79,7 @@ def book():
     """All chapters on one page: the texts of their pages, one after the other."""
     chapters = [(c.page, c.anchor) for c in Book().chapters]
     chapters.append((LAST[0], f"chapter-{LAST[0]}"))
-    whole = "\n".join(text_of(page) for page, _ in chapters)
+    whole = "\n".join(body_of(read(f"{page}.html")) for page, _ in chapters)
     for page, anchor in chapters:
         whole = whole.replace(f'href="{page}.html#', 'href="#') \
             .replace(f'href="{page}.html"', f'href="#{anchor}"')

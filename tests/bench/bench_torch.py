@@ -9,7 +9,7 @@ is the one that tutorials build from nn.Linear, nn.LayerNorm and softmax; its
 dropout is in the same places. PyTorch's OpenBLAS does not recognise every
 processor, so it is tried with several settings of OPENBLAS_CORETYPE, and the
 best is taken. Each round runs both programs one after the other; the medians of
-the rounds are printed, with their ratio.
+the rounds are printed, with their ratio. `make build/bench` comes first.
 
 --decode translates sentences instead, greedily and with a beam of four: here
 with bench.c, in PyTorch in two ways. The loop that tutorials have takes one

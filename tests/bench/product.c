@@ -4,6 +4,8 @@
 //
 //     step,size,threads,gflops
 //
+// cc -O3 -march=native -fopenmp tests/bench/product.c -o build/product -lm
+//
 // The best of several runs counts. Each version is first held against the
 // second, which is fast enough to be computed once more.
 

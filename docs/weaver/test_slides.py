@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens each lecture of build/slides/ in chromium and goes through all its slides.
 
-    python3 docs/weaver/test-slides.py        after `make slides`
+    python3 docs/weaver/test_slides.py        after slides.py
 
 The last line is "N passed, N failed".
 """

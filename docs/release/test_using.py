@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""What docs/using.md promises to a program that includes transformer.c, it can rely on.
+
+    python3 docs/release/test_using.py        after `make docs`; the last line is
+                                              "N passed, N failed"
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORK = ROOT / "build" / "using"
+PROGRAM = ROOT / "build" / "docs" / "transformer"
+STRICT = "cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -I.".split()
+sys.path.append(str(ROOT / "docs" / "weaver"))
+
+from claims import claim, end  # noqa: E402
+
+
+def run(*argv, text=""):
+    done = subprocess.run(list(map(str, argv)), cwd=ROOT, text=True, input=text,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def compiled(name, text, *options):
+    (WORK / name).write_text(text, encoding="utf-8")
+    return run(*STRICT, WORK / name, *options)
+
+
+def main():
+    WORK.mkdir(parents=True, exist_ok=True)
+    using = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+    program, names = re.findall(r"^ *```c\n(.*?)^ *```", using, re.S | re.M)
+    status, said = compiled("program.c", program, "-o", WORK / "program", "-lm")
+    claim(status == 0, "the program of docs/using.md compiles without a warning", said)
+    model, sentence = WORK / "model", "the red car is fast"
+    run(PROGRAM, "train", ROOT / "data" / "eng-fra.valid.tsv", "--steps", "60", "--layers",
+        "1", "--d-model", "32", "--warmup", "20", "--model", model)
+    _, wanted = run(PROGRAM, "translate", model, text=sentence + "\n")
+    status, said = run(WORK / "program", model, sentence)
+    claim(status == 0 and said == wanted.partition("\n")[0] + "\n" != "\n",
+          "it translates as transformer does", said + wanted)
+    claim(run(WORK / "program", WORK / "none", sentence)[0] == 1,
+          "without a model it ends with status 1")
+    include = '#include "transformer.c"\n'
+    status, said = compiled("names.c", include + names, "-fsyntax-only")
+    claim(status == 0 and names.count(";") >= 9,
+          "the functions that it promises have these parameters", said)
+    claim(compiled("wrong.c", include + names.replace("bool training", "int training"),
+                   "-fsyntax-only")[0], "another parameter would be noticed")
+    end()
+
+
+if __name__ == "__main__":
+    main()
