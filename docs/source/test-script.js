@@ -46,7 +46,7 @@ const FIRST = {
     "what does --merges do": "14-saving.html#option-merges",
     "overfitting?": "own-language.html#is-it-overfitting",
     // what readers of other programs ask for
-    "loss.backward()": "00-manual.html#manual-how-to-differentiate-a-program",
+    "loss.backward()": "02-attention.html#attention-how-to-differentiate-a-program",
     "nn.Embedding": "04-embedding.html#embedding_forward",
     "MultiheadAttention": "03-multi-head.html#multi_head_forward",
     "masked_fill": "02-attention.html#Mask",
@@ -67,7 +67,7 @@ const FIRST = {
     "extrapolation": "../notebook/03-positions.ipynb",
     "complexity": "../notebook/13-cost.ipynb",
     "permutation": "04-embedding.html#embedding-where-a-token-stands",
-    "GPU": "01-numbers.html#numbers-several-threads",
+    "GPU": "01-numbers.html#numbers-shape-and-several-threads",
     "MPI": "../notebook/19-machines.ipynb",
     "data parallelism": "../notebook/19-machines.ipynb",
     "residual stream": "06-residual.html#residual_enter",
