@@ -51,7 +51,7 @@ const FIRST = {
     "MultiheadAttention": "03-multi-head.html#multi_head_forward",
     "masked_fill": "02-attention.html#Mask",
     "permute": "01-numbers.html#Mat",
-    "einsum": "01-numbers.html#matmul",
+    "einsum": "01-numbers.html#matmul_definition",
     "DataLoader": "09-masks.html#Batch",
     "no_grad": "11-training.html#evaluate_loss",
     "rotary": "../notebook/17-since-2017.ipynb",
