@@ -74,6 +74,16 @@ void test_help(void) {
     test_command_help("attention", "--target --csv --threads --help", "");
     test_command_help("info", MODEL_OPTIONS "--batch --vocab --length --help",
                       MODEL_DEFAULTS "batch 64 vocab 10000 length 20");
+    char *page = contents(form("%s/docs/using.md", root), NULL);
+    char name[32], initial[32];
+    int shown = 0, length;
+    for (const char *c = "d-ff 256 " TRAIN_DEFAULTS; sscanf(c, "%31s %31s%n",
+         name, initial, &length) == 2; c += length)
+        shown += isdigit(*initial)
+              && (strstr(page, form("--%s %s`", name, initial))
+                  || strstr(page, form("--%s %s ", name, initial)));
+    same("docs/using.md shows the same defaults, 12 of them", "12",
+         form("%d", shown));
 }
 
 // ## Wrong use

@@ -13,6 +13,7 @@
 // Everything happens in a folder that is removed at the end.
 
 #define _XOPEN_SOURCE 700
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
