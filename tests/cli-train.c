@@ -542,7 +542,7 @@ void test_explosion(void) {
     part = "a learning rate that is far too large";
     EACH(fails_late, {"the loss becomes not a number: it says so and stops",
          "step *: the loss is not a number any more; try a smaller --lr; the "
-         "last good state is in wild",
+         "last * is in wild",
          "train pairs.tsv" WILD "--steps 60 --model wild"});
     char *line = line_of(err, -1);
     int bad = atoi(line + strlen("transformer: step "));
@@ -555,7 +555,7 @@ void test_explosion(void) {
          line_of(err, -1));
     run("train pairs.tsv" WILD "--steps 2000 --model early");
     matches("before the first look it is the state after the first step",
-            "status 1: *the loss is not a number any more;*state is in early",
+            "status 1: *the loss is not a number any more;* is in early",
             last_outcome());
     run("info early");
     same("which is there", "1", value(out, "steps trained"));
@@ -576,13 +576,8 @@ void test_explosion(void) {
 void test_replacing(void) {
     part = "files";
     run("train pairs.tsv" MINI "--steps 1 --model m --log l.csv");
-    works("a model and a log are there already",
+    works("a model and a log replace others",
           "train pairs.tsv" MINI "--steps 1 --model m --log l.csv");
-    matches("it says that they will be replaced",
-            "*\nm is there already*\nl.csv is there already*", err);
-    works("with --resume", "train pairs.tsv --resume --steps 2 --model m --log "
-          "l.csv");
-    same("they are not", "0", form("%d", count_of(err, "replaced")));
     write_text("notes", "milk\n");
     write_text("few", "m");
     copy("m", "model");
@@ -650,10 +645,12 @@ void test_new_files(void) {
 // one run, although another one was there.
 void test_first_step(void) {
     run("train pairs.tsv" MINI "--steps 40 --model w --log w.csv");
-    pid_t process = start("train pairs.tsv" MINI "--seed 2 --steps 200000 --model "
+    pid_t process = start("train pairs.tsv" MINI "--seed 2 --steps 2000000 --model "
                           "w --log w.csv");
-    while (lines_of(contents("w.csv", NULL)) != 4)
-        continue;
+    char *log;
+    do
+        log = contents("w.csv", NULL);
+    while (lines_of(log) < 3 || count_of(log, "\n40,train"));
     kill(process, SIGKILL);
     finish(process);
     run("info w");
@@ -721,12 +718,6 @@ void test_log(void) {
     run("train pairs.tsv --resume --epochs 3 --model p --log p.csv");
     same("a log that was not there gets its header", first,
          line_of(contents("p.csv", NULL), 0));
-    copy("r2", "p");
-    char *strange = form("%smilk\n", log);
-    write_text("p.csv", strange);
-    fails("a log with a line of something else", "*line 6 of p.csv*",
-          "train pairs.tsv --resume --epochs 4 --model p --log p.csv");
-    same("it stays as it is", strange, contents("p.csv", NULL));
 }
 
 // ## A terminal

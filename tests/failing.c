@@ -100,7 +100,8 @@ bool may_end_so(void) {
         return whole;
     if (fault.thing == MEMORY)
         return status == 1 && begins("transformer: out of memory: ");
-    return whole || (status == 1 && begins("transformer: cannot "));
+    bool named = unfinished() && strstr(last_line(), unfinished());
+    return whole || (status == 1 && (begins("transformer: cannot ") || named));
 }
 
 void try_training(Fault f, bool with_log) {

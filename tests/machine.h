@@ -410,9 +410,6 @@ int machine_poll(struct pollfd *p, nfds_t count, int time) {
 #define sqrt machine_sqrt
 #define sqrtf machine_sqrtf
 #define clock_gettime machine_clock
-#ifdef OLD
-#include "/tmp/old.h"
-#endif
 #define main program
 #include "../transformer.c"
 #undef main

@@ -30,10 +30,13 @@ const char *const prefix[PREFIXES] = {"", "adam.m.", "adam.v.", "newest."};
 
 typedef struct {
     char seed[24], steps[24], step[24], best[24], accuracy[24], word;
-    uint64_t sum[PREFIXES], names[PREFIXES];
+    uint64_t sum[PREFIXES], names[PREFIXES], checksum;
     const char *wrong; // NULL: the file is whole
 } Contents;
 
+#define FIRST_HASH 14695981039346656037u
+
+// FNV-1a
 uint64_t mix(uint64_t hash, const void *from, size_t length) {
     const unsigned char *byte = from;
     for (size_t i = 0; i < length; i++)
@@ -75,10 +78,13 @@ const char *read_tensors(Contents *c, const Node *n, size_t numbers) {
         while (strncmp(name, prefix[role], strlen(prefix[role])))
             role--;
         const char *bare = name + strlen(prefix[role]);
-        uint64_t hash = mix(14695981039346656037u, bare, strlen(bare));
+        uint64_t hash = mix(FIRST_HASH, bare, strlen(bare));
         c->names[role] += hash;
         hash = mix(hash, shape, strlen(shape));
         c->sum[role] += mix(hash, n->bytes + numbers + begin, next - begin);
+        if (role == 0)
+            c->checksum = mix(c->checksum, n->bytes + numbers + begin,
+                              next - begin);
         end = next;
     }
     if (end != n->size - numbers || !count)
@@ -90,7 +96,7 @@ const char *read_tensors(Contents *c, const Node *n, size_t numbers) {
 }
 
 Contents read_contents(const char *name) {
-    Contents c = {.wrong = "it is not there"};
+    Contents c = {.wrong = "it is not there", .checksum = FIRST_HASH};
     const Node *n = find_node(name);
     size_t numbers = 0;
     for (int i = 8; n && n->size > 8 && i-- > 0;)
@@ -202,11 +208,12 @@ bool same_state(const State *a, const State *b) {
 // A look at the newest step; of two equal ones the newer is kept.
 void look_at(State *s, char valid) {
     double found = accuracy_of(s->seed, s->data, s->step, valid);
-    double record = s->best ? accuracy_of(s->seed, s->data, s->best, valid) : -1;
+    double record = s->best ? accuracy_of(s->seed, s->data, s->best, s->on) : -1;
     ties += found == record;
-    if (found >= record)
+    if (found >= record) {
         s->best = s->step;
-    s->on = valid;
+        s->on = valid;
+    }
 }
 
 // Goes on from a state up to its steps, or up to where the run is meant to end;
@@ -299,7 +306,8 @@ void read_state(const char *name, const State *s) {
                       share_of(name, s->on));
     sprintf(command, "info %s", name);
     run(command);
-    sprintf(wanted, "\nsteps trained %d\n", s->step);
+    sprintf(wanted, "\nsteps trained %d\nchecksum %016" PRIx64 "\n", s->step,
+            c.checksum);
     if (s->best)
         sprintf(wanted + strlen(wanted), "best step %d\nbest accuracy %.2f\n",
                 s->best, accuracy_of(s->seed, s->data, s->best, s->on));
@@ -408,7 +416,6 @@ void resume(const char *name, char valid, int steps, End end) {
         s.data = 'x';
     } else {
         s.steps = steps ? steps : s.steps;
-        s.on = valid != '-' && s.best ? valid : s.on;
         if (s.best && valid == '-')
             expected = 2;
         else if (s.step >= s.steps)
