@@ -502,21 +502,6 @@ char *replaced(const char *from, const char *to) {
 
 // ## Other ways to write the same
 
-// Puts white space wherever JSON allows it.
-char *with_spaces(const char *c) {
-    char *text = allocate(8 * strlen(c) + 1, 1), *next = text;
-    *next++ = *c++; // the first byte must be the bracket
-    for (bool in_string = false; *c; c++) {
-        bool between = !in_string && strchr("{}[],:", *c);
-        if (in_string && *c == '\\')
-            *next++ = *c++;
-        else
-            in_string ^= *c == '"';
-        next += sprintf(next, between ? " \t%c\r\n " : "%c", *c);
-    }
-    return text;
-}
-
 // Where the string that begins at `c` ends: behind its second quote.
 const char *string_end(const char *c) {
     for (c++; *c != '"'; c++)
@@ -583,8 +568,6 @@ void test_other_order(void) {
 void test_other_writing(void) {
     accepts(replaced("{", "{"), sample_data,
             "a model without moments comes back");
-    accepts(with_spaces(sample_header), sample_data,
-            "a header may have white space");
     accepts(with_metadata_reversed(), sample_data,
             "metadata may come in any order");
     accepts(replaced("\\n/\\n", "\\n\\/\\n"), sample_data,
@@ -674,22 +657,19 @@ void refuses_all(const Damage *d, size_t count) {
 const char *const no_entry = "should have the entry";
 
 void test_bad_places(void) {
-    const char *fit = "does not fit its place", *end = "beyond the end of the file";
-    const char *missing = "an offset is missing", *on = "should go on with";
+    const char *fit = "does not fit its place", *on = "should go on with";
     const Damage damages[] = {
         {"a hole before the first tensor", "[0,176]", "[4,176]", fit},
         {"a hole between tensors", "[176,336]", "[180,336]", fit},
         {"tensors that overlap", "[176,336]", "[172,336]", fit},
         {"an end before the beginning", "[0,176]", "[176,0]", fit},
-        {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]", end},
+        {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]", fit},
         {"an end beyond all numbers", "[0,176]", "[0,18446744073709551792]",
-         end},
-        {"a place that is negative", "[0,176]", "[-0,176]", missing},
+         fit},
         {"a place with a fraction", "[0,176]", "[0.0,176]", on},
         {"a place with an exponent", "[0,176]", "[0,176e0]", on},
         {"a place of one number", "[0,176]", "[0]", on},
         {"a place of three", "[0,176]", "[0,176,176]", on},
-        {"a place without a number", "[0,176]", "[,176]", missing},
     };
     REFUSES_ALL(damages);
 }
@@ -1317,10 +1297,12 @@ void test_replacing(void) {
 }
 
 bool is_kept(const FileKind *kind) {
-    sandbox_begin();
-    if (setjmp(where_exit_returns) == 0)
+    Ending e;
+    if (in_child(&e)) {
         check_replaces(FILE_NAME, kind);
-    return sandbox_end() == 1;
+        _exit(0);
+    }
+    return e.status == 1;
 }
 
 // A file is replaced by one of its kind, an empty one by any.
@@ -1506,40 +1488,46 @@ void test_bad_pieces(void) {
     REFUSES_ALL(damages);
 }
 
-// Pieces of 1, 2, 4 … 2048 letters, then up to 3000, and 3001, 3002 and 6002.
-Vocab long_pieces(void) {
-    const int one = FIRST_TOKEN;
-    Vocab v = vocab_of((const char *[]){"a"}, 1);
-    for (int bit = 0; bit < 11; bit++)
-        vocab_merge(&v, one + bit, one + bit);
-    for (int bit = 10; bit >= 0; bit--)
-        if (LONGEST_WORD >> bit & 1)
-            vocab_merge(&v, v.count - 1, one + bit);
-    vocab_merge(&v, v.count - 1, one);
-    vocab_merge(&v, v.count - 2, one + 1);
-    vocab_merge(&v, v.count - 2, v.count - 2);
+// A vocabulary with a piece of so many bytes, and all that it is made of: letters
+// that are all different, put together by twos.
+Vocab vocab_of_piece(int bytes) {
+    Vocab v = vocab_new();
+    int *piece = allocate((size_t)bytes, sizeof *piece), pieces = 0;
+    for (int left = bytes, c = 0x100; left > 0; left -= left % 2 ? 1 : 2, c++) {
+        char letter[] = {(char)(0xc0 | c >> 6), (char)(0x80 | (c & 63)), '\0'};
+        vocab_append(&v, left % 2 ? "a" : letter, left % 2 ? 1 : 2);
+        piece[pieces++] = v.count - 1;
+    }
+    while (pieces > 1) {
+        int twos = 0;
+        for (int i = 0; i < pieces; i += 2) {
+            if (i + 1 < pieces)
+                vocab_merge(&v, piece[i], piece[i + 1]);
+            piece[twos++] = i + 1 < pieces ? v.count - 1 : piece[i];
+        }
+        pieces = twos;
+    }
+    free(piece);
     return v;
 }
 
 // A longer word is not spelled, so that a file cannot make the reader join
 // pieces for hours.
 void test_long_pieces(void) {
-    Checkpoint c = checkpoint_of_pieces(long_pieces(), long_pieces());
+    Checkpoint c = checkpoint_of_pieces(vocab_of_piece(LONGEST_WORD + 1),
+                                        vocab_of_piece(9));
     save_checkpoint(&c, FILE_NAME);
     Checkpoint loaded = load_checkpoint(FILE_NAME, false);
-    int count = c.source.count;
-    CLAIM(strlen(c.source.token[count - 3]) == LONGEST_WORD + 1
-          && loaded.source.count == count
+    CLAIM(strlen(c.source.token[c.source.count - 1]) == LONGEST_WORD + 1
+          && same_vocab(&c.source, &loaded.source)
           && same_translation(c.trainer.model, loaded.trainer.model),
-          "pieces as long as the longest word and its blank can be merged");
+          "pieces as long as the longest word and its blank come back");
     checkpoint_free(&c);
     checkpoint_free(&loaded);
-    Vocab longer = long_pieces();
-    vocab_merge(&longer, count - 2, FIRST_TOKEN);
-    c = checkpoint_of_pieces(longer, long_pieces());
+    c = checkpoint_of_pieces(vocab_of_piece(LONGEST_WORD + 2),
+                             vocab_of_piece(9));
     save_checkpoint(&c, FILE_NAME);
-    CLAIM_FAILS("longer ones cannot",
-                "source_vocabulary: token 25 is not in its place",
+    CLAIM_FAILS("longer ones cannot", "is not in its place",
                 load_checkpoint(FILE_NAME, false));
     checkpoint_free(&c);
 }

@@ -925,11 +925,6 @@ void test_bad_models(void) {
               "*the model's numbers are not finite", way[i]);
     }
     absent("no CSV is written of them", "h.csv");
-    give(SOURCES);
-    with_header("spaces", replaced(replaced(text, "\":\"", "\" :\t\""), "},",
-                                   "} , "), "good");
-    prints("white space between the parts of the header is allowed", TARGETS,
-           "translate spaces");
 }
 
 // ## The standard output
