@@ -13,7 +13,6 @@
 #endif
 
 #define FILE_NAME SCRATCH "14-saving.safetensors"
-#define FOLDER_NAME SCRATCH "14-saving.folder"
 
 // ## Settings
 
@@ -30,34 +29,39 @@ const char *some_value(char to[64], const Option *o, int which) {
     return to;
 }
 
-// Sets every option that has a value; false if one is refused.
+// Gives every option that has a value one, and binds them; false if one is
+// refused.
 bool set_all(Settings *s) {
-    char value[64];
-    bool good = true;
+    static char value[OPTIONS][64];
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].type != STRING)
-            good = set_option(s, &options[i], some_value(value, &options[i], i))
-                && good;
-    return good;
+            s->text[i] = some_value(value[i], &options[i], i);
+    return !bind_settings(s);
+}
+
+void give(Settings *s, const char *name, const char *text) {
+    s->text[option_place(name, strlen(name))] = text;
 }
 
 void test_options(void) {
-    Settings s = {0};
-    char value[64], back[64];
-    bool good = set_all(&s);
-    for (int i = 0; i < OPTIONS; i++)
-        if (options[i].type != STRING)
-            good = good && !strcmp(some_value(value, &options[i], i),
-                                   option_text(back, &s, &options[i]));
-    CLAIM(good, "all options, set at once, come back as they were set");
-    good = true;
-    for (int i = 0; i < OPTIONS; i++) {
-        const Option *o = &options[i];
-        good = good && (!o->initial || set_option(&s, o, o->initial));
-        if (o->initial && o->type != STRING)
-            good = good && !strcmp(option_text(back, &s, o), o->initial);
-    }
-    CLAIM(good, "so do the initial values");
+    Settings s = {0}, none = {0};
+    CLAIM(set_all(&s), "all options may be given at once");
+    CLAIM(!bind_settings(&none) && none.config.d_ff == 4 * none.config.d_model
+          && none.recipe.rate == 1 / sqrt(64.0 * 400) && none.merges == 0
+          && none.config.attention_dropout == none.config.dropout
+          && none.config.activation_dropout == none.config.dropout,
+          "or none: what is missing has its initial value, or follows from "
+          "others");
+    give(&none, "tokens", "bpe");
+    give(&none, "dropout", "0.25");
+    give(&none, "attention-dropout", "0.1");
+    CLAIM(!bind_settings(&none) && none.merges == 4000
+          && none.config.attention_dropout == 0.1
+          && none.config.activation_dropout == 0.25,
+          "what is bound again follows from what is given then");
+    give(&none, "heads", "many");
+    CLAIM(bind_settings(&none) == &options[option_place("heads", 5)],
+          "a text that is not allowed is found");
     Option o = {.type = STRING, .offset = SETTING(log)};
     CLAIM(set_option(&s, &o, "a file") && !strcmp(s.log, "a file")
           && !set_option(&s, &o, ""), "a name may be anything but empty");
@@ -103,17 +107,16 @@ void test_limits(void) {
     CLAIM(whole, "whole numbers must be written as such");
 }
 
-// Whether each of the choices "a|b|c" can be set and read back.
+// Whether each of the choices "a|b|c" can be set.
 bool choices_hold(const Option *o, const char *choices) {
     bool good = true;
     for (int n = 0; *choices; n++) {
         Settings s = {0};
-        char text[64], back[64];
+        char text[64];
         int length = (int)strcspn(choices, "|");
         snprintf(text, sizeof text, "%.*s", length, choices);
         good = good && set_option(&s, o, text)
-            && *(int *)((char *)&s + o->offset) == n
-            && !strcmp(option_text(back, &s, o), text);
+            && *(int *)((char *)&s + o->offset) == n;
         choices += length + (choices[length] == '|');
     }
     return good;
@@ -131,25 +134,8 @@ void test_choices(void) {
                && choices_hold(o, o->type == FLAG ? "no|yes" : o->choices);
         nothing = nothing && takes(o, other, 11) == 0;
     }
-    CLAIM(choices, "each choice can be set and comes back");
+    CLAIM(choices, "each choice can be set, in the order of the constants");
     CLAIM(nothing, "nothing else can be chosen");
-}
-
-// A resumed training must use the very number that it used before.
-void test_exact_numbers(void) {
-    const Option *rate = options;
-    while (strcmp(rate->name, "lr"))
-        rate++;
-    int exact = 0;
-    for (int i = 0; i < 1000; i++) {
-        Settings s = {0}, back = {0};
-        char text[64];
-        s.recipe.rate = 1 / sqrt(64.0 * (i + 1));
-        exact += set_option(&back, rate, option_text(text, &s, rate))
-              && back.recipe.rate == s.recipe.rate;
-    }
-    CLAIM(exact == 1000, "%d of 1000 learning rates come back to the last bit",
-          exact);
 }
 
 // ## What is saved comes back
@@ -187,15 +173,24 @@ void choose_best(Trainer *t, int best) {
 
 // A model with random numbers everywhere and settings that are not the usual.
 Checkpoint random_checkpoint(int norm, int positions, int tie, int best) {
+    const char *const places[] = {"sinusoidal", "learned", "none"};
+    const char *const given[][2] = {
+        {"layers", tie ? "2" : "1"}, {"d-model", "4"}, {"heads", "2"},
+        {"d-ff", "4"}, {"max-len", "3"}, {"norm", norm ? "pre" : "post"},
+        {"positions", places[positions]}, {"activation", "gelu"},
+        {"tie", tie ? "yes" : "no"}, {"dropout", "0.3"},
+        {"attention-dropout", "0.2"}, {"activation-dropout", "0.4"},
+        {"tokens", "word"}, {"lr", "0.0125"},
+        {"steps", tie ? NULL : "77"}}; // or epochs count
     Checkpoint c = {0};
     Settings *s = &c.settings;
     set_all(s);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        give(s, given[i][0], given[i][1]);
+    bind_settings(s);
     c.source = vocab_of(source_words, SOURCES);
     c.target = vocab_of(target_words, TARGETS);
-    s->config = (Config){1 + tie, 4, 2, 4, c.source.count, c.target.count, 3,
-                         norm, positions, GELU, tie, 0.3, 0.2, 0.4};
-    s->recipe.rate = 0.0125;
-    s->recipe.steps = tie ? 0 : 77; // 0: epochs count
+    set_vocab_sizes(&c);
     Trainer *t = &c.trainer;
     *t = trainer_of(&s->config, &s->recipe);
     size_t count = t->model->list.count;
@@ -230,20 +225,20 @@ bool same_vocab(const Vocab *a, const Vocab *b) {
     for (int i = 0; same && i < a->count; i++) {
         const char *token = a->token[i];
         same = !strcmp(token, b->token[i]) && (i < FIRST_TOKEN
-            || (i < first_piece(b) ? token_id(b, token, (int)strlen(token))
-                                   : find_piece(b, token)) == i);
+            || i >= first_piece(b)
+            || token_id(b, token, (int)strlen(token)) == i);
     }
     return same;
 }
 
 bool same_settings(const Settings *a, const Settings *b) {
-    char left[64], right[64];
+    char left[32], right[32];
     bool same = a->config.source_vocab == b->config.source_vocab
              && a->config.target_vocab == b->config.target_vocab;
     for (int i = 0; i < OPTIONS; i++)
         same = same && (!options[i].in_model
-            || !strcmp(option_text(left, a, &options[i]),
-                       option_text(right, b, &options[i])));
+            || !strcmp(option_text(left, a, i),
+                       option_text(right, b, i)));
     return same;
 }
 
@@ -507,21 +502,6 @@ char *replaced(const char *from, const char *to) {
 
 // ## Other ways to write the same
 
-// Puts white space wherever JSON allows it.
-char *with_spaces(const char *c) {
-    char *text = allocate(8 * strlen(c) + 1, 1), *next = text;
-    *next++ = *c++; // the first byte must be the bracket
-    for (bool in_string = false; *c; c++) {
-        bool between = !in_string && strchr("{}[],:", *c);
-        if (in_string && *c == '\\')
-            *next++ = *c++;
-        else
-            in_string ^= *c == '"';
-        next += sprintf(next, between ? " \t%c\r\n " : "%c", *c);
-    }
-    return text;
-}
-
 // Where the string that begins at `c` ends: behind its second quote.
 const char *string_end(const char *c) {
     for (c++; *c != '"'; c++)
@@ -588,8 +568,6 @@ void test_other_order(void) {
 void test_other_writing(void) {
     accepts(replaced("{", "{"), sample_data,
             "a model without moments comes back");
-    accepts(with_spaces(sample_header), sample_data,
-            "a header may have white space");
     accepts(with_metadata_reversed(), sample_data,
             "metadata may come in any order");
     accepts(replaced("\\n/\\n", "\\n\\/\\n"), sample_data,
@@ -679,23 +657,19 @@ void refuses_all(const Damage *d, size_t count) {
 const char *const no_entry = "should have the entry";
 
 void test_bad_places(void) {
+    const char *fit = "does not fit its place", *on = "should go on with";
     const Damage damages[] = {
-        {"a hole before the first tensor", "[0,176]", "[4,176]", no_entry},
-        {"a hole between tensors", "[176,336]", "[180,336]", no_entry},
-        {"tensors that overlap", "[176,336]", "[172,336]", no_entry},
-        {"the same place for two", "[176,336]", "[0,160]", no_entry},
-        {"an end before the beginning", "[0,176]", "[176,0]", no_entry},
-        {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]",
-         no_entry},
+        {"a hole before the first tensor", "[0,176]", "[4,176]", fit},
+        {"a hole between tensors", "[176,336]", "[180,336]", fit},
+        {"tensors that overlap", "[176,336]", "[172,336]", fit},
+        {"an end before the beginning", "[0,176]", "[176,0]", fit},
+        {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]", fit},
         {"an end beyond all numbers", "[0,176]", "[0,18446744073709551792]",
-         no_entry},
-        {"a place that is negative", "[0,176]", "[-0,176]", no_entry},
-        {"a place with a fraction", "[0,176]", "[0.0,176]", no_entry},
-        {"a place with an exponent", "[0,176]", "[0,176e0]", no_entry},
-        {"a place with a leading zero", "[0,176]", "[0,0176]", no_entry},
-        {"a place of one number", "[0,176]", "[0]", no_entry},
-        {"a place of three", "[0,176]", "[0,176,176]", no_entry},
-        {"a place without a number", "[0,176]", "[,176]", no_entry},
+         fit},
+        {"a place with a fraction", "[0,176]", "[0.0,176]", on},
+        {"a place with an exponent", "[0,176]", "[0,176e0]", on},
+        {"a place of one number", "[0,176]", "[0]", on},
+        {"a place of three", "[0,176]", "[0,176,176]", on},
     };
     REFUSES_ALL(damages);
 }
@@ -732,14 +706,14 @@ void test_bad_tensors(void) {
          no_entry},
         {"an unknown key", "\"dtype\"", "\"type\"", no_entry},
         {"a key twice", SHAPE_TEXT, SHAPE_TEXT "," SHAPE_TEXT, no_entry},
-        {"a key too many", PLACE, PLACE ",\"a\":\"b\"", no_entry},
+        {"a key too many", PLACE, PLACE ",\"a\":\"b\"", "go on with ]}"},
         {"a tensor by another name", "\"source_emb", "\"emb", tensor},
         {"a moment alone", "\"source_emb", "\"adam.m.source_emb",
          "the tensor source_embedding.weight is missing"},
         {"a tensor twice", "0.self_attention.query.bias",
          "0.self_attention.query.weight", tensor},
         {"a tensor too many", FIRST, FIRST "," FIRST, tensor},
-        {"a tensor missing", FIRST ",", "", no_entry},
+        {"a tensor missing", FIRST ",", "", "embedding.weight is missing"},
     };
     REFUSES_ALL(damages);
 }
@@ -756,14 +730,11 @@ void test_bad_metadata(void) {
          "{\"a\":{},\"__metadata__\"", "go on with {\"__metadata__\":{"},
         {"metadata twice", FIRST, "\"__metadata__\":{\"a\":\"b\"}," FIRST,
          "does not belong there"},
-        {"a name twice", STEP, STEP "," STEP, "metadata twice: step"},
         {"a value that is a number", STEP, "\"step\":1", "go on with \""},
         {"a value that is an object", STEP, "\"step\":{}", "go on with \""},
         {"an unknown format", FORMAT, FORMAT "0", "the metadata says format"},
         {"no format", "\"format\"", "\"former\"", "no metadata for format"},
         {"no step", "\"step\"", "\"stop\"", "no metadata for"},
-        {"no accuracy of the best step", "\"best_acc", "\"acc",
-         "no metadata for best_accuracy"},
         {"no source words", "\"source_voc", "\"voc", "no metadata for"},
         {"no target words", "\"target_voc", "\"voc", "no metadata for"},
         {"a step below zero", STEP, "\"step\":\"-1\"", step},
@@ -823,8 +794,9 @@ void test_bad_settings(void) {
             if (value)
                 wrong += failed_saying(&e, part);
             else
-                missing += options[i].missing ? e.status == 0
-                                              : failed_saying(&e, part);
+                missing += options[i].missing // else it follows from others
+                         ? e.status == 0 || failed_saying(&e, no_entry)
+                         : failed_saying(&e, part);
         }
     }
     CLAIM(missing == all, "each of the %d settings must be there, unless the "
@@ -849,19 +821,6 @@ void test_missing(void) {
               "without %s a model has the usual dropout there", setting[i] + 1);
         checkpoint_free(&c);
     }
-    char merges[] = ",\"merges\":\"13\"";
-    snprintf(merges, sizeof merges, ",\"merges\":\"%d\"",
-             sample.settings.merges);
-    write_replaced(merges, "");
-    Checkpoint first = load_checkpoint(FILE_NAME, false);
-    CLAIM(first.settings.merges == 0 && first.source.merges.count == 0,
-          "a file of the first edition, which says nothing of merges, has none");
-    checkpoint_free(&first);
-    refuses("a rate that is empty", setting[0], ",\"attention_dropout\":\"\"",
-            "the metadata says attention_dropout \"\"");
-    write_replaced(ACCURACY ",", "");
-    CLAIM_FAILS("but a best step has an accuracy", "no metadata for best_acc",
-                load_checkpoint(FILE_NAME, false));
     write_replaced(BEST_STEP "," ACCURACY,
                    "\"best\":\"inf\",\"state\":\"best\"");
     Checkpoint c = load_checkpoint(FILE_NAME, false);
@@ -885,7 +844,7 @@ void test_bad_words(void) {
         {"special tokens in another order", "<pad>\\n<start>",
          "<start>\\n<pad>", "token 0 is not in its place"},
         {"no words at all", key, "\"source_vocabulary\":\"\",\"old\":\"",
-         "source_vocabulary: only 0 tokens"},
+         "source_vocabulary: token 0 is not in its place"},
         {"fewer words than the special ones", key,
          "\"source_vocabulary\":\"<pad>\\n<start>\",\"old\":\"",
          "source_vocabulary: only 2 tokens"},
@@ -896,12 +855,12 @@ void test_bad_words(void) {
 }
 
 void test_bad_json(void) {
-    const char *character = "a character that does not belong there";
+    const char *character = "a string with a character or an escape that does "
+                            "not belong there", *end = "go on with ]}";
     const Damage damages[] = {
-        {"a list that is not closed", PLACE, "\"data_offsets\":[0,176",
-         no_entry},
+        {"a list that is not closed", PLACE, "\"data_offsets\":[0,176", end},
         {"a comma too many in a list", "[4]", "[4,]", no_entry},
-        {"a comma too many in an object", PLACE, PLACE ",", no_entry},
+        {"a comma too many in an object", PLACE, PLACE ",", end},
         {"a comma too many in the metadata", STEP, STEP ",", "go on with \""},
         {"a comma too few", "," PLACE, PLACE, no_entry},
         {"no comma between tensors", FIRST ",", FIRST, "go on with } ("},
@@ -911,7 +870,7 @@ void test_bad_json(void) {
         {"a tab in a string", "é", "\t", character},
         {"an unknown escape", "é", "\\x41", character},
         {"a character by number, as Python may write it", "é", "\\u00e9",
-         "a string with an escape by number (\\u); write it as UTF-8"},
+         character},
         {"a string in Latin-1", "é", "\xe9", "not valid UTF-8"},
         {"half a character of UTF-8", "😀", "\xf0\x9f\x98", "not valid UTF-8"},
         {"a surrogate", "😀", "\xed\xa0\x80", "not valid UTF-8"},
@@ -923,23 +882,6 @@ void test_bad_json(void) {
 
 #define CLAIM_REFUSED(what, part) \
     CLAIM_FAILS(what, part, load_frugally(false))
-
-// A file with a hole of hundreds of gigabytes, and a header that is said to be
-// as long: it takes no room on the disk, and must take none in memory. (Where a
-// long has 32 bits, such a file cannot be opened.)
-void test_hole(void) {
-#if defined TRANSFORMER_POSIX && LONG_MAX > INT32_MAX
-    const unsigned long long lengths[] = {100000001, 300000000000};
-    for (int i = 0; i < 2; i++) {
-        char what[64];
-        snprintf(what, sizeof what, "a header of %llu bytes", lengths[i]);
-        write_parts(lengths[i], "{", "", 0);
-        if (truncate(FILE_NAME, 300000000100) == 0)
-            CLAIM_FAILS(what, "no safetensors header", (allow_memory(0),
-                        load_checkpoint(FILE_NAME, false)));
-    }
-#endif
-}
 
 void test_bad_lengths(void) {
     unsigned long long length = strlen(sample_header);
@@ -969,14 +911,8 @@ void test_bad_lengths(void) {
 }
 
 void test_bad_ends(void) {
-    char *longer = allocate(sample_size + 4, 1);
+    char *longer = allocate(sample_size, 1);
     memcpy(longer, sample_data, sample_size);
-    for (size_t more = 1; more <= 4; more += 3) {
-        write_parts(strlen(sample_header), sample_header, longer,
-                    sample_size + more);
-        CLAIM_REFUSED("more numbers than the header says",
-                      "bytes of numbers where its header says");
-    }
     char *header = replaced("{", "{");
     *strrchr(header, '}') = 'x';
     write_header(header);
@@ -1038,7 +974,7 @@ void test_large_headers(void) {
          "go on with \"", MANY},
         {"a million blanks", "{", " ", "", "go on with {", MANY},
         {"a million blanks before the header", "", " ", "",
-         "no safetensors header", MANY},
+         "go on with {", MANY},
         {"a million strings without a name", METADATA "\"a\":\"\"",
          ",\"\":\"\"", "}}", "no metadata for format", MANY},
         {"a string of a million bytes", METADATA "\"", "é", "\":\"\"}}",
@@ -1093,10 +1029,8 @@ void test_large_settings(void) {
 void test_bad_characters(void) {
     const Damage damages[] = {
         {"a word with a tab", "\\né", "\\n\\té", "is not in its place"},
-        {"a word with a carriage return", "\\né", "\\né\\r",
-         "is not in its place"},
-        {"a word with a backspace", "\\né", "\\né\\bx",
-         "is not in its place"},
+        {"a word with a carriage return", "\\né", "\\né\\r", "escape"},
+        {"a word with a backspace", "\\né", "\\né\\bx", "escape"},
         {"a word with DEL", "\\né", "\\n\x7fé", "is not in its place"},
         {"a word with U+0080", "\\né", "\\n\xc2\x80é", "is not in its place"},
         {"a word with U+009F", "\\né", "\\ne\xc2\x9f", "is not in its place"},
@@ -1142,7 +1076,7 @@ void test_bad_moments(void) {
     strcpy(strstr(header, ",\"adam.v."), "}");
     write_parts(strlen(header), header, bytes + 8 + length, 8 * numbers);
     CLAIM_NOT_RESUMED("one role of moments only",
-                      "without the optimizer's state it cannot be resumed");
+                      "the tensor adam.v.source_embedding.weight is missing");
     write_header(sample_header);
     CLAIM_NOT_RESUMED("a model without moments, which can be used, to go on",
                       "without the optimizer's state it cannot be resumed");
@@ -1154,7 +1088,6 @@ void test_bad_moments(void) {
 // The same of newest parameters, which are there if the best step came before.
 void test_bad_newest(void) {
     Checkpoint c = random_checkpoint(POST_NORM, SINUSOIDAL, 0, BEST_BEFORE);
-    const char *only_if = "it has newest parameters if and only if the best";
     size_t size, numbers = c.trainer.model->list.count;
     char *bytes = saved_file(&c, &size);
     size_t length = length_of_header(bytes);
@@ -1163,21 +1096,15 @@ void test_bad_newest(void) {
                       "newest.output.bias has a value that is not finite");
     char *header = allocate(length + 1, 1), *data = bytes + 8 + length;
     memcpy(header, bytes + 8, length);
-    memcpy(strstr(header, "best_step\":\"123000"), "best_step\":\"123456", 18);
-    write_parts(length, header, data, 16 * numbers);
-    CLAIM_NOT_RESUMED("newest parameters, though the best are", only_if);
-    memcpy(strstr(header, "\"best_step\""), "\"rest_step\"", 11);
-    write_parts(length, header, data, 16 * numbers);
-    CLAIM_NOT_RESUMED("newest parameters of a run never measured", only_if);
-    memcpy(header, bytes + 8, length);
     strcpy(strstr(header, ",\"newest.output.bias"), "}");
     write_parts(strlen(header), header, data,
                 16 * numbers - 4 * (FIRST_TOKEN + TARGETS));
-    CLAIM_REFUSED("some of the newest parameters",
-                  "the tensor newest.output.bias is missing");
+    CLAIM_NOT_RESUMED("some of the newest parameters",
+                      "the tensor newest.output.bias is missing");
     strcpy(strstr(header, ",\"newest."), "}");
     write_parts(strlen(header), header, data, 12 * numbers);
-    CLAIM_NOT_RESUMED("none of them, though the best step came before", only_if);
+    CLAIM_NOT_RESUMED("none of them, though the best step came before",
+                      "newest.source_embedding.weight is missing");
     free(header);
     free(bytes);
     checkpoint_free(&c);
@@ -1188,7 +1115,9 @@ void test_frugal_use(void) {
     Checkpoint c = random_checkpoint(POST_NORM, NO_POSITIONS, 0,
                                      NEVER_MEASURED);
     trainer_free(&c.trainer);
-    c.settings.config.d_ff = 100000;
+    give(&c.settings, "d-ff", "100000");
+    bind_settings(&c.settings);
+    set_vocab_sizes(&c);
     c.trainer = trainer_of(&c.settings.config, &c.settings.recipe);
     c.trainer.step = 2;
     choose_best(&c.trainer, BEST_NOW);
@@ -1326,7 +1255,7 @@ void test_not_finite(void) {
     CLAIM_FAILS("nor is one that no float can hold", "not finite",
                 save_not_finite(&c, (real)1e39));
     Checkpoint old = load_checkpoint(FILE_NAME, false);
-    CLAIM(same_checkpoint(&sample, &old) && !exists(FILE_NAME ".1.new"),
+    CLAIM(same_checkpoint(&sample, &old) && !exists(FILE_NAME ".new"),
           "what was there before is still there, and nothing beside it");
     checkpoint_free(&old);
     checkpoint_free(&c);
@@ -1354,7 +1283,7 @@ void test_replacing(void) {
     Checkpoint c = random_checkpoint(PRE_NORM, LEARNED, 1, BEST_BEFORE);
     save_checkpoint(&c, FILE_NAME);
     Checkpoint loaded = load_checkpoint(FILE_NAME, true);
-    CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".1.new"),
+    CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".new"),
           "saving replaces an older file and leaves nothing beside it");
     checkpoint_free(&loaded);
     CLAIM_FAILS("a folder is not replaced", "it is not a regular file",
@@ -1367,75 +1296,52 @@ void test_replacing(void) {
     checkpoint_free(&c);
 }
 
-// Training replaces an older model, but no other file.
-void test_telling_models(void) {
-    write_header(sample_header);
-    CLAIM(is_model(FILE_NAME), "a model is told from other files");
-    write_parts(1, "", "", 0);
-    CLAIM(!is_model(FILE_NAME), "what ends before its header is none");
-    CLAIM_FAILS("what cannot be read is neither", "cannot read build: ",
-                is_model("build"));
-    CLAIM_FAILS("nor is what cannot be opened",
-                "cannot read build/no such folder/model: ",
-                is_model("build/no such folder/model"));
-}
-
-// A word so long that the header would be one that nobody reads.
-void test_long_header(void) {
-#ifndef TRANSFORMER_MALLOC // Valgrind takes a hundred times as long
-    Checkpoint c = random_checkpoint(PRE_NORM, LEARNED, 1, NEVER_MEASURED);
-    char *word = allocate(LONGEST_HEADER + 1, 1);
-    memset(word, 'z', LONGEST_HEADER);
-    vocab_append(&c.source, word, LONGEST_HEADER);
-    write_header(sample_header);
-    CLAIM_FAILS("words of a hundred megabytes are not saved",
-                "its vocabularies are too large",
-                save_checkpoint(&c, FILE_NAME));
-    CLAIM(!exists(FILE_NAME ".1.new") && is_model(FILE_NAME),
-          "what was there before is still there, and nothing beside it");
-    free(word);
-    checkpoint_free(&c);
-#endif
-}
-
-// In a folder like /tmp, where only its owner may replace a file. Only root can
-// become somebody else to see it; and the leak sanitizer, which looks when a
-// child ends, may not look as somebody else.
-void test_sticky_folder(void) {
-#if defined TRANSFORMER_POSIX && !defined MALLOC_COMPLAINS
-    enum { SOMEBODY = 12345 };
-    if (geteuid() != 0)
-        return;
-    char file[] = FOLDER_NAME "/model", ours[] = FOLDER_NAME "/ours";
-    mkdir(FOLDER_NAME, 0777);
-    chmod(FOLDER_NAME, 01777);
-    fclose(fopen(file, "wb"));
-    fclose(fopen(ours, "wb"));
-    bool given = chown(ours, SOMEBODY, SOMEBODY) == 0
-              && chmod(file, 0666) == 0 && may_replace(file);
+bool is_kept(const FileKind *kind) {
     Ending e;
     if (in_child(&e)) {
-        NewFile n = {0};
-        if (given && seteuid(SOMEBODY) == 0 && may_replace(ours)
-            && may_replace(FOLDER_NAME "/new"))
-            n = new_file(file);
-        _exit(n.file ? 0 : 2);
+        check_replaces(FILE_NAME, kind);
+        _exit(0);
     }
-    CLAIM(failed_saying(&e, "model: it belongs to another user"),
-          "a file of somebody else in a folder with the sticky bit is refused "
-          "before anything is done");
-    given = chown(FOLDER_NAME, SOMEBODY, SOMEBODY) == 0;
-    if (in_child(&e))
-        _exit(given && seteuid(SOMEBODY) == 0 && may_replace(file) ? 0 : 2);
-    CLAIM(e.status == 0, "the folder's owner may replace it");
-    given = chown(FOLDER_NAME, 0, 0) == 0 && chmod(FOLDER_NAME, 0777) == 0;
-    if (in_child(&e))
-        _exit(given && seteuid(SOMEBODY) == 0 && may_replace(file) ? 0 : 2);
-    CLAIM(e.status == 0, "without that bit it may be replaced");
-    remove(file);
-    remove(ours);
-    rmdir(FOLDER_NAME);
-#endif
+    return e.status == 1;
+}
+
+// A file is replaced by one of its kind, an empty one by any.
+void test_kinds(void) {
+    const struct {
+        const char *what, *bytes;
+        size_t size;
+        const FileKind *kind; // NULL: of none
+    } files[] = {
+#define FILE_OF(what, bytes, kind) {what, bytes, sizeof bytes - 1, kind}
+        FILE_OF("a model", "\1\0\0\0\0\0\0\0{\"", &model_kind),
+        FILE_OF("a log", LOG_HEADER "1,train\n", &log_kind),
+        FILE_OF("a table of weights", ATTENTION_HEADER "decoder\n", &csv_kind),
+        FILE_OF("a text", "milk\neggs\n", NULL),
+        FILE_OF("a file of one byte", "\0", NULL),
+        FILE_OF("the beginning of a log", "step,split,loss", NULL),
+        FILE_OF("a text in UTF-16", "\xff\xfem\0y\0\n\0", NULL),
+#undef FILE_OF
+    };
+    const FileKind *const kinds[] = {&model_kind, &log_kind, &csv_kind};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int kept = 0, right = 0;
+        FILE *file = fopen(FILE_NAME, "wb");
+        write_bytes(file, files[i].bytes, files[i].size);
+        fclose(file);
+        for (int k = 0; k < 3; k++) {
+            kept += is_kept(kinds[k]);
+            right += kinds[k] == files[i].kind;
+        }
+        CLAIM(kept == 3 - right, "%s is replaced by %s", files[i].what,
+              right ? "its like alone" : "nothing");
+    }
+    fclose(fopen(FILE_NAME, "wb"));
+    CLAIM(!is_kept(&model_kind) && !is_kept(&log_kind) && !is_kept(&csv_kind),
+          "an empty file is replaced by any");
+    CLAIM_FAILS("what another program is writing is left alone",
+                FILE_NAME ".new is there", (new_file(FILE_NAME, &model_kind),
+                new_file(FILE_NAME, &model_kind)));
+    remove(FILE_NAME ".new");
 }
 
 #ifdef TRANSFORMER_POSIX
@@ -1465,22 +1371,15 @@ void test_full_disk(void) {
     CLAIM_FAILS("also when it was full for a moment only",
                 "what was there before is unchanged",
                 save_on_full_disk(&c, free_disk));
-    CLAIM(!exists(FILE_NAME ".1.new"), "nothing is left beside the old file");
+    CLAIM(!exists(FILE_NAME ".new"), "nothing is left beside the old file");
     CLAIM(status_of_loading() == 0, "which is whole");
     checkpoint_free(&c);
-}
-
-// The place is taken by a folder while the file is written.
-void commit_to_folder(void) {
-    NewFile n = new_file(FOLDER_NAME);
-    mkdir(FOLDER_NAME, 0700);
-    commit_file(&n);
 }
 
 // A pipe takes what is written, but cannot be made to bring it to a disk.
 void commit_to_pipe(void) {
     int ends[2];
-    NewFile n = new_file(FILE_NAME);
+    NewFile n = new_file(FILE_NAME, &model_kind);
     fclose(n.file);
     if (pipe(ends) == 0)
         n.file = fdopen(ends[1], "wb");
@@ -1498,13 +1397,9 @@ void print_on_full_disk(void) {
 
 void test_last_moment(void) {
     write_header(sample_header);
-    CLAIM_FAILS("a folder that has come meanwhile is not replaced",
-                FOLDER_NAME ": Is a directory", (commit_to_folder(), 0));
-    CLAIM(!exists(FOLDER_NAME ".1.new"), "nothing is left beside the folder");
-    rmdir(FOLDER_NAME);
     CLAIM_FAILS("a file that does not reach the disk replaces nothing",
                 "what was there before is unchanged", (commit_to_pipe(), 0));
-    CLAIM(!exists(FILE_NAME ".1.new"), "nothing is left of it");
+    CLAIM(!exists(FILE_NAME ".new"), "nothing is left of it");
     CLAIM(status_of_loading() == 0, "what was there is whole");
     if (exists("/dev/full"))
         CLAIM_FAILS("output that was lost before the end is missed",
@@ -1522,11 +1417,14 @@ Checkpoint checkpoint_of_pieces(Vocab source, Vocab target) {
     Checkpoint c = {.source = source, .target = target};
     Settings *s = &c.settings;
     set_all(s);
-    s->tokenizer = (Tokenizer){BYTE_PAIRS, 0};
-    s->merges = 9;
-    s->config = (Config){.layers = 1, .d_model = 4, .heads = 2, .d_ff = 4,
-                         .source_vocab = c.source.count,
-                         .target_vocab = c.target.count, .max_len = 9};
+    const char *const given[][2] = {
+        {"layers", "1"}, {"d-model", "4"}, {"heads", "2"}, {"d-ff", "4"},
+        {"max-len", "9"}, {"norm", "post"}, {"positions", "sinusoidal"},
+        {"tie", "no"}, {"tokens", "bpe"}, {"lowercase", "no"}, {"merges", "9"}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        give(s, given[i][0], given[i][1]);
+    bind_settings(s);
+    set_vocab_sizes(&c);
     c.trainer = trainer_of(&s->config, &s->recipe);
     randomize_all(c.trainer.model->list.values, c.trainer.model->list.count);
     return c;
@@ -1563,136 +1461,73 @@ void test_byte_pairs(void) {
           "a model of byte pairs comes back, and saves to the same bytes");
     CLAIM(same_tokens(&sample, &loaded, "eat \\n\" cats n\\ teats é"),
           "it makes the same tokens of a text");
-    CLAIM(strstr(sample_header, "\"source_merges\":\"a\\tt\\n \\tc\\n "
-                 "c\\tat\\n \\t\\\"\\n \\t\\\\\\n \\te\\n"),
-          "merges stand in the file in the order in which they were learned, "
-          "left, tab, right");
-    accepts(with_spaces(sample_header), sample_data,
-            "white space between the strings changes no merge");
-    accepts(with_metadata_reversed(), sample_data,
-            "merges may stand before the vocabularies");
+    CLAIM(!strstr(sample_header, "_merges"), "merges are not stored: the pieces "
+          "tell them");
+    accepts(replaced("\"step\"", "\"source_merges\":\"a\\tt\",\"step\""),
+            sample_data, "an older file, which lists them, loads");
     free(bytes);
     free(again);
     checkpoint_free(&loaded);
 }
 
-#define MERGES "\"source_merges\":\""
-
-void test_bad_merges(void) {
-    const char *joins = "source_vocabulary: token 13 is not in its place";
-    const char *shifted = "source_vocabulary: token 12 is not in its place";
+void test_bad_pieces(void) {
+    const char *piece = "is not in its place";
     const Damage damages[] = {
-        {"no source merges", "\"source_merges\"", "\"merges_of_source\"",
-         "no metadata for source_merges"},
-        {"no target merges", "\"target_merges\"", "\"merges_of_target\"",
-         "no metadata for target_merges"},
-        {"merges twice", MERGES, MERGES "\"," MERGES,
-         "metadata twice: source_merges"},
-        {"more merges than there may be", "merges\":\"9\"",
-         "merges\":\"100001\"", "the metadata says merges \"100001\""},
-        {"a merge twice, without its piece", MERGES "a\\tt",
-         MERGES "a\\tt\\na\\tt", shifted},
-        {"a merge in the place of another", "\\n \\tc\\n", "\\na\\tt\\n",
-         "source_vocabulary: token 14 is not in its place"},
-        {"merges in another order than their pieces", MERGES "a\\tt\\n \\tc",
-         MERGES " \\tc\\na\\tt", joins},
-        {"a merge less than pieces", MERGES "a\\tt\\n", MERGES, joins},
-        {"a merge of a piece that is not there", MERGES "a\\tt",
-         MERGES "b\\tt", joins},
-        {"a merge with such a piece on the right", MERGES "a\\tt",
-         MERGES "a\\tb", joins},
-        {"a merge to a piece that is not there", MERGES "a\\tt",
-         MERGES "t\\ta", joins},
-        {"a merge without a tab", MERGES "a\\tt", MERGES "at", joins},
-        {"a merge with two tabs", MERGES "a\\tt", MERGES "a\\t\\tt", joins},
-        {"a merge with something behind it", MERGES "a\\tt", MERGES "a\\tt\\tt",
-         joins},
-        {"a blank in place of the tab", MERGES "a\\tt", MERGES "a t", joins},
-        {"nothing on the left", MERGES "a\\tt", MERGES "\\tat", joins},
-        {"nothing on the right", MERGES "a\\tt", MERGES "at\\t", joins},
-        {"a tab alone", MERGES "a\\tt", MERGES "\\t", joins},
-        {"an empty line", MERGES "a\\tt", MERGES "\\na\\tt", shifted},
-        {"a special token on the left", MERGES "a\\tt", MERGES "<end>\\tt",
-         joins},
-        {"a special token on the right", MERGES "a\\tt", MERGES "a\\t<pad>",
-         joins},
-        {"a special token as what two become", MERGES "a\\tt",
-         MERGES "<en\\td>", joins},
-        {"a carriage return", MERGES "a\\tt", MERGES "a\\tt\\r", joins},
-        {"merges that are not UTF-8", MERGES "a", MERGES "\xc3",
-         "a string that is not valid UTF-8"},
+        {"more merges than there may be", "\"merges\":\"9\"",
+         "\"merges\":\"100001\"", "the metadata says merges \"100001\""},
+        {"a piece that is not two pieces", "\\nat\\n c\\n", "\\n cat\\n c\\n",
+         piece},
+        {"a piece before its parts", "\\nat\\n c\\n cat", "\\n c\\n cat\\nat",
+         piece},
+        {"a piece twice", "\\n c\\n", "\\nat\\n", piece},
+        {"a piece of what is not there", "\\nat\\n", "\\naz\\n", piece},
+        {"a character behind the pieces", "\\n cat\\n", "\\nz\\n", piece},
+        {"an empty piece", "\\nat\\n", "\\n\\n", piece},
+        {"a piece with a special token", "\\nat\\n", "\\na<end>\\n", piece},
     };
     REFUSES_ALL(damages);
 }
 
-// A million merges: of the same pair, and of pairs that are not there.
-void test_many_merges(void) {
-#ifdef TRANSFORMER_MALLOC // Valgrind takes a hundred times as long
-    enum { MANY = 20000 };
-#else
-    enum { MANY = 1000000 };
-#endif
-    char *text = allocate(8 * MANY + 100, 1), *next = text;
-    next += sprintf(next, MERGES);
-    for (int i = 0; i < MANY; i++)
-        next += sprintf(next, "a\\tt\\n");
-    sprintf(next, "\",\"old\":\"");
-    refuses("a million merges", MERGES, text, "token 0 is not in its place");
-    free(text);
-}
-
-// Merges in an order in which they cannot have been learned: they are used as
-// they stand.
-void test_odd_merges(void) {
-    char *header = replaced(MERGES "a\\tt\\n \\tc\\n c\\tat",
-                            MERGES " \\tc\\na\\tt\\n c\\tat");
-    char *both = replaced_in(header, "\\nt\\nat\\n c\\n cat",
-                             "\\nt\\n c\\nat\\n cat");
-    write_header(both);
-    Checkpoint odd = load_checkpoint(FILE_NAME, false);
-    CLAIM(same_tokens(&sample, &odd, "a") && !strcmp(odd.source.token[13], " c")
-          && !same_tokens(&sample, &odd, "at")
-          && find_piece(&odd.source, " cat") == 15,
-          "pieces may stand in an order in which nobody learns them");
-    checkpoint_free(&odd);
-    free(header);
-    free(both);
-}
-
-// Pieces of 1, 2, 4 … 2048 letters, then up to 3000, and 3001, 3002 and 6002.
-Vocab long_pieces(void) {
-    const int one = FIRST_TOKEN;
-    Vocab v = vocab_of((const char *[]){"a"}, 1);
-    for (int bit = 0; bit < 11; bit++)
-        vocab_merge(&v, one + bit, one + bit);
-    for (int bit = 10; bit >= 0; bit--)
-        if (LONGEST_WORD >> bit & 1)
-            vocab_merge(&v, v.count - 1, one + bit);
-    vocab_merge(&v, v.count - 1, one);
-    vocab_merge(&v, v.count - 2, one + 1);
-    vocab_merge(&v, v.count - 2, v.count - 2);
+// A vocabulary with a piece of so many bytes, and all that it is made of: letters
+// that are all different, put together by twos.
+Vocab vocab_of_piece(int bytes) {
+    Vocab v = vocab_new();
+    int *piece = allocate((size_t)bytes, sizeof *piece), pieces = 0;
+    for (int left = bytes, c = 0x100; left > 0; left -= left % 2 ? 1 : 2, c++) {
+        char letter[] = {(char)(0xc0 | c >> 6), (char)(0x80 | (c & 63)), '\0'};
+        vocab_append(&v, left % 2 ? "a" : letter, left % 2 ? 1 : 2);
+        piece[pieces++] = v.count - 1;
+    }
+    while (pieces > 1) {
+        int twos = 0;
+        for (int i = 0; i < pieces; i += 2) {
+            if (i + 1 < pieces)
+                vocab_merge(&v, piece[i], piece[i + 1]);
+            piece[twos++] = i + 1 < pieces ? v.count - 1 : piece[i];
+        }
+        pieces = twos;
+    }
+    free(piece);
     return v;
 }
 
 // A longer word is not spelled, so that a file cannot make the reader join
 // pieces for hours.
 void test_long_pieces(void) {
-    Checkpoint c = checkpoint_of_pieces(long_pieces(), long_pieces());
+    Checkpoint c = checkpoint_of_pieces(vocab_of_piece(LONGEST_WORD + 1),
+                                        vocab_of_piece(9));
     save_checkpoint(&c, FILE_NAME);
     Checkpoint loaded = load_checkpoint(FILE_NAME, false);
-    int count = c.source.count;
-    CLAIM(strlen(c.source.token[count - 3]) == LONGEST_WORD + 1
-          && loaded.source.count == count
+    CLAIM(strlen(c.source.token[c.source.count - 1]) == LONGEST_WORD + 1
+          && same_vocab(&c.source, &loaded.source)
           && same_translation(c.trainer.model, loaded.trainer.model),
-          "pieces as long as the longest word and its blank can be merged");
+          "pieces as long as the longest word and its blank come back");
     checkpoint_free(&c);
     checkpoint_free(&loaded);
-    Vocab longer = long_pieces();
-    vocab_merge(&longer, count - 2, FIRST_TOKEN);
-    c = checkpoint_of_pieces(longer, long_pieces());
+    c = checkpoint_of_pieces(vocab_of_piece(LONGEST_WORD + 2),
+                             vocab_of_piece(9));
     save_checkpoint(&c, FILE_NAME);
-    CLAIM_FAILS("longer ones cannot",
-                "source_vocabulary: token 25 is not in its place",
+    CLAIM_FAILS("longer ones cannot", "is not in its place",
                 load_checkpoint(FILE_NAME, false));
     checkpoint_free(&c);
 }
@@ -1701,7 +1536,6 @@ int main(void) {
     test_options();
     test_limits();
     test_choices();
-    test_exact_numbers();
     for (int k = 0; k < 36; k++)
         check_round_trip(k / 18, k / 6 % 3, k / 3 % 2, k % 3);
     test_best();
@@ -1719,7 +1553,6 @@ int main(void) {
     test_bad_words();
     test_bad_json();
     test_bad_lengths();
-    test_hole();
     test_bad_ends();
     test_bad_numbers();
     test_limit();
@@ -1734,17 +1567,13 @@ int main(void) {
     test_not_finite();
     test_without_moments();
     test_replacing();
-    test_telling_models();
-    test_long_header();
-    test_sticky_folder();
+    test_kinds();
     test_full_disk();
     test_last_moment();
     free_sample();
     make_sample(byte_pairs_checkpoint());
     test_byte_pairs();
-    test_bad_merges();
-    test_many_merges();
-    test_odd_merges();
+    test_bad_pieces();
     test_long_pieces();
     free_sample();
     remove(FILE_NAME);

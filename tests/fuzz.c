@@ -33,14 +33,14 @@
 
 // The message of a refusal goes here, the input of `text` comes from here.
 FILE *messages;
-ssize_t read_fed(char *to, size_t size);
+int fed_byte(void);
 int ready(const struct pollfd *files);
 #undef stderr
 #define stderr messages
-#define read(file, to, size) read_fed(to, size)
+#define getchar fed_byte
 #define poll(files, count, wait) ready(files)
 #include "../notebook/lab.h"
-#undef read
+#undef getchar
 #include "../notebook/gpt.h"
 #include "../notebook/pretrained.h"
 
@@ -80,13 +80,6 @@ Fed input;
 int fed_byte(void) {
     return input.read < input.size ? (unsigned char)input.bytes[input.read++]
                                    : EOF;
-}
-
-ssize_t read_fed(char *to, size_t size) {
-    size_t left = input.size - input.read, n = left < size ? left : size;
-    memcpy(to, input.bytes + input.read, n);
-    input.read += n;
-    return (ssize_t)n;
 }
 
 void write_bytes(const char *path, const char *bytes, size_t size) {
@@ -174,7 +167,6 @@ void feed_model(void) {
 void check_vocabulary(const Vocab *v) {
     for (int i = FIRST_TOKEN; i < v->count; i++) {
         MUST(valid_utf8(v->token[i]));
-        MUST(find_piece(v, v->token[i]) == i || i < first_piece(v));
         MUST(token_id(v, v->token[i], (int)strlen(v->token[i])) == i
              || i >= first_piece(v));
     }
@@ -252,7 +244,7 @@ void feed_text(void) {
         const char *wrong = tokenize_input(line, &none, &none.source, &s);
         if (!valid_utf8(line)) {
             MUST(wrong);
-            fail("line %d of the input %s", in.line_number, wrong);
+            fail("line %d of the input %s", in.number, wrong);
         }
         if (how.lowercase)
             lower_case(line);
@@ -285,15 +277,12 @@ void feed_options(void) {
     }
     Arguments a = read_arguments(count, argument);
     MUST(a.command && a.operands <= a.command->most);
-    for (const Option *o = options; o < options + OPTIONS; o++) {
+    for (int i = 0; i < OPTIONS; i++) {
         Settings back = a.settings;
-        char value[64], again[64];
-        if (o->type == STRING || !a.given[o - options])
-            continue;
-        MUST(set_option(&back, o, option_text(value, &a.settings, o)));
-        MUST(!strcmp(value, option_text(again, &back, o)));
+        const char *text_of_it = a.settings.text[i];
+        MUST(!text_of_it || set_option(&back, &options[i], text_of_it));
     }
-    check_info(&a);
+    MUST(!bind_settings(&a.settings));
 }
 
 // ## log
@@ -301,7 +290,8 @@ void feed_options(void) {
 void feed_log(void) {
     long step = fed_byte();
     save_bytes(input.bytes + input.read, input.size - input.read);
-    fclose(begin_log(input_name, true, step));
+    const Settings going_on = {.log = input_name, .resume = true};
+    fclose(begin_log(&(Progress){.settings = &going_on, .first_step = step}));
     size_t size;
     char *log = read_file(input_name, &size), *line = log;
     MUST(!strncmp(log, "step,split,", 11) && log[size - 1] == '\n'
@@ -689,12 +679,12 @@ size_t change(char *bytes, size_t size) {
 
 // Mends the length of a model's header, so that the damage behind it is seen.
 void mend_length(char *bytes, size_t size) {
-    size_t numbers = 0;
+    size_t end = 0;
     for (size_t i = 8; i + 1 < size; i++)
         if (bytes[i] == '}' && (bytes[i + 1] == '}'))
-            numbers = i + 2;
-    for (int i = 0; numbers && i < 8; i++)
-        bytes[i] = (char)((uint64_t)(numbers - 8) >> 8 * i);
+            end = i + 2;
+    for (int i = 0; end && i < 8; i++)
+        bytes[i] = (char)((uint64_t)(end - 8) >> 8 * i);
 }
 
 // Whether such a file begins with the length of a header.

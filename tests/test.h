@@ -7,6 +7,7 @@
 
 #define TRANSFORMER_NO_MAIN
 #include "../transformer.c"
+#include "claims.h"
 
 // How the names of files begin that a test writes. The build whose memory is
 // watched may run at the same time as the other.
@@ -15,28 +16,6 @@
 #else
 #define SCRATCH "build/"
 #endif
-
-int claims_passed, claims_failed;
-
-// Checks one claim; further arguments say what was found.
-#define CLAIM(holds, ...) claim((holds), __FILE__, __LINE__, __VA_ARGS__)
-
-void claim(bool holds, const char *file, int line, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    printf(holds ? "ok   " : "FAIL ");
-    vprintf(format, arguments);
-    if (!holds)
-        printf("  (%s:%d)", file, line);
-    putchar('\n');
-    va_end(arguments);
-    *(holds ? &claims_passed : &claims_failed) += 1;
-}
-
-int claims_end(void) {
-    printf("%d passed, %d failed\n", claims_passed, claims_failed);
-    return claims_failed > 0;
-}
 
 // A sequence of random numbers that is the same in every run.
 uint64_t test_state = 42;

@@ -1,0 +1,37 @@
+// How every test program here counts and reports: a line for each claim, last
+// "N passed, N failed", and an exit status of 1 if any failed.
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int claims_passed, claims_failed;
+
+// Checks one claim; further arguments say what was found.
+#define CLAIM(holds, ...) claim((holds), __FILE__, __LINE__, __VA_ARGS__)
+
+void claim(bool holds, const char *file, int line, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    printf(holds ? "ok   " : "FAIL ");
+    vprintf(format, arguments);
+    if (!holds)
+        printf("  (%s:%d)", file, line);
+    putchar('\n');
+    va_end(arguments);
+    *(holds ? &claims_passed : &claims_failed) += 1;
+}
+
+int claims_end(void) {
+    printf("%d passed, %d failed\n", claims_passed, claims_failed);
+    return claims_failed > 0;
+}
+
+// A check that this machine cannot make: named, and in CI a failure.
+void skip(const char *what) {
+    const char *ci = getenv("CI");
+    printf("skip %s\n", what);
+    claims_failed += ci && !strcmp(ci, "true");
+}

@@ -1,0 +1,789 @@
+// The command line: training, in all ways, and what is then in which file.
+// (cli-use.c has the other commands, and wrong use.)
+
+#include "commands.h"
+
+// ## Progress and the log
+
+void test_progress(void) {
+    part = "train";
+    works("a tiny model is trained",
+          "train pairs.tsv" TINY "--steps 200 --model good --log good.csv");
+    same("progress goes to stderr, nothing to stdout", "", out);
+    matches("it counts the pairs", "data: 7 pairs*", err);
+    same("it reports twenty times", "20", form("%d", count_of(err, "\nstep ")));
+    same("without a terminal no line is rewritten", "0",
+         form("%d", count_of(err, "\r")));
+    matches("it says where the model is", "done at step 200 after *s; good; *",
+            line_of(err, -1));
+    absent("the temporary file is gone", "good.new");
+    char *log = contents("good.csv", NULL);
+    same("the log has the header", "step,split,loss,accuracy,learning_rate,"
+         "gradient_norm,tokens_per_second", line_of(log, 0));
+    LogRow *r = read_log("good.csv");
+    int right = 0;
+    for (int i = 0; r[i].fields; i++)
+        right += r[i].fields == 7 && r[i].step == i + 1 && !r[i].valid
+              && r[i].loss > 0 && r[i].accuracy >= 0 && r[i].accuracy <= 1
+              && r[i].rate > 0 && r[i].norm > 0 && r[i].speed > 0;
+    same("it has one row for each step, of seven numbers", "200 of 200",
+         form("%d of %d", right, lines_of(log) - 1));
+    same("the learning rate rises for ten steps, then falls with the root",
+         "0.001 0.005 0.01 0.005 0.0025", form("%g %g %g %g %g", r[0].rate,
+              r[4].rate, r[9].rate, r[39].rate, r[159].rate));
+    same("the loss falls", "yes", r[199].loss < r[0].loss / 10 ? "yes" : "no");
+    works("trained once more, under another name",
+          "train pairs.tsv" TINY "--steps 200 --model again --log again.csv");
+    same_bytes("it is the same model, byte for byte", "good", "again");
+    same("and the same log, but for the speed", columns("good.csv"),
+         columns("again.csv"));
+    works("with another seed",
+          "train pairs.tsv" TINY "--steps 200 --seed 2 --model again");
+    same("it is another model", "differs",
+         same_file("good", "again") ? "the same" : "differs");
+}
+
+// In batches of all pairs every row of the log counts alike. The log rounds to
+// six digits, the line to four places.
+void test_means(void) {
+    works("twenty intervals of three steps", "train pairs.tsv" MINI "--batch 7 "
+          "--lr 0.05 --warmup 1 --steps 60 --model w --log w.csv");
+    LogRow *r = read_log("w.csv");
+    int means = 0, own = 0;
+    for (int i = 0; i < lines_of(err); i++) {
+        int step;
+        double loss, accuracy, rate, norm;
+        if (sscanf(line_of(err, i), "step %d/60  loss %lf  accuracy %lf %%  lr "
+                   "%lf  norm %lf", &step, &loss, &accuracy, &rate, &norm) != 5)
+            continue;
+        r = read_log("w.csv") + step - 1;
+        double mean = (r->loss + r[-1].loss + r[-2].loss) / 3;
+        double share = 100 * (r->accuracy + r[-1].accuracy + r[-2].accuracy) / 3;
+        means += fabs(loss - mean) < 1e-4 && fabs(accuracy - share) < 0.06;
+        own += fabs(rate - r->rate) <= 0.051 * rate
+            && fabs(norm - r->norm) < 0.006;
+    }
+    same("the progress line shows the mean since the line before", "20",
+         form("%d", means));
+    same("and this step's learning rate and gradient norm", "20",
+         form("%d", own));
+}
+
+void test_defaults(void) {
+    works("no --model is needed", "train pairs.tsv --steps 1");
+    works("the model is called model.safetensors", "info model.safetensors");
+    const char *const initial[] = {
+        "layers 2", "d-model 64", "heads 4", "d-ff 256", "dropout 0.1",
+        "norm post", "positions sinusoidal", "activation relu", "max-len 64",
+        "tokens word", "min-count 1", "label-smoothing 0", "lr 0.00625",
+        "warmup 400", "schedule noam", "clip 1", "batch 64", "seed 1"};
+    int right = 0;
+    for (int i = 0; i < 18; i++)
+        right += strstr(out, form("\n%s\n", initial[i])) || i == 0;
+    same("without options a model has the defaults that the help shows; d-ff is "
+         "4 d-model, and lr 1/sqrt(d-model warmup)", "18", form("%d", right));
+    run("train pairs.tsv" MINI "--model w");
+    matches("without --epochs and --steps there are 20 epochs, here of two steps",
+            "status 0: done at step 40 after *", last_outcome());
+    run("train pairs.tsv" MINI "--epochs 3 --model w");
+    matches("three epochs of seven pairs in batches of four are six steps",
+            "status 0: done at step 6 after *", last_outcome());
+    run("train pairs.tsv" MINI "--model w --steps 1 --min-count 3");
+    run("info w");
+    same("--min-count leaves rare words out (the, cat, a, dog, sleeps; le, chat, "
+         "un, chien, dort)", "9 9", form("%s %s", value(out, "source vocabulary"),
+                                         value(out, "target vocabulary")));
+}
+
+// A first step that needs more than the gigabyte that there is.
+void test_no_memory(void) {
+    char *words = memory(6000);
+    for (int i = 0; i < 6000; i += 2)
+        memcpy(words + i, "a ", 2);
+    char *pair = form("%s\t%s\n", words, words), *text = "";
+    for (int i = 0; i < 16; i++)
+        text = form("%s%s", text, pair);
+    write_text("large.tsv", text);
+    run("train pairs.tsv" MINI "--steps 2 --model e");
+    limit(RLIMIT_AS, 1 << 30);
+    fails_late("a first step for which there is no memory is said with its batch",
+               "out of memory: *", "train large.tsv --max-len 3000 --layers 1 "
+               "--d-model 8 --heads 8 --d-ff 8 --batch 16 --model e");
+    limit(RLIMIT_AS, RLIM_INFINITY);
+    matches("that is, so many sentences of so many tokens",
+            "*a batch of 16 × 3001 tokens*", err);
+    run("info e");
+    same("the model that was there has lost none of its training", "2",
+         value(out, "steps trained"));
+    remove("large.tsv");
+}
+
+// ## Validation data
+
+// The step of the highest accuracy, of equal ones the newest, and in percent.
+char *most_accurate(const char *log) {
+    LogRow best = {.accuracy = -1};
+    for (LogRow *r = read_log(log); r->fields; r++)
+        if (r->valid && r->accuracy >= best.accuracy)
+            best = *r;
+    return form("%d %.2f", best.step, 100 * best.accuracy);
+}
+
+char *best_of(const char *model) {
+    run(form("info %s", model));
+    return form("%s %s", value(out, "best step"), value(out, "best accuracy"));
+}
+
+void test_valid(void) {
+    part = "train --valid";
+    write_text("valid.tsv", form("%s\n%s\n%s\n",
+               line_of(contents("pairs.tsv", NULL), 0),
+               line_of(contents("pairs.tsv", NULL), 1),
+               line_of(contents("pairs.tsv", NULL), 2)));
+    works("with validation data", "train pairs.tsv" TINY "--lr 0.05 --steps 40 "
+          "--valid valid.tsv --model v --log v.csv");
+    int looks = 0;
+    for (LogRow *r = read_log("v.csv"); r->fields; r++)
+        looks += r->valid && r->step % 2 == 0 && r->loss > 0 && r->accuracy >= 0
+              && r->rate > 0 && r->fields == 5;
+    same("the log has twenty validation rows, without norm and speed", "20",
+         form("%d", looks));
+    same("the model to use is the most accurate, and info says which step that "
+         "was", most_accurate("v.csv"), best_of("v"));
+    same("and how far the run has come", "40", value(out, "steps trained"));
+    for (int steps = 39; steps <= 59; steps += 20) {
+        run(form("train pairs.tsv" MINI "--steps %d --valid valid.tsv --model v "
+                 "--log v.csv", steps));
+        int last = 0;
+        looks = 0;
+        for (LogRow *r = read_log("v.csv"); r->fields; last = r++->step)
+            looks += r->valid;
+        same(form("%d steps are looked at twenty times, the last at the end",
+                  steps), form("20 %d", steps), form("%d %d", looks, last));
+    }
+    run("train pairs.tsv" MINI "--steps 45 --model w");
+    run("info w");
+    same("of steps that are no multiple of twenty the last is saved, too", "45",
+         value(out, "steps trained"));
+}
+
+// ## Threads
+
+// How many threads work after two steps.
+int at_work(const char *options) {
+    remove("threads.csv");
+    remove("threads0");
+    pid_t process = start(form("train many.tsv --layers 1 --batch 100 --max-len "
+        "20 --steps 2000000000 --log threads.csv --model threads0 %s", options));
+    while (lines_of(contents("threads.csv", NULL)) < 3
+           && waitpid(process, &status, WNOHANG) == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    char *text = contents(form("/proc/%d/status", (int)process), NULL);
+    char *line = strstr(text, "\nThreads:");
+    kill(process, SIGTERM);
+    finish(process);
+    return line ? atoi(line + 9) : 0;
+}
+
+void test_threads(void) {
+    part = "threads"; // data that are large enough to be shared among them
+    FILE *file = fopen("many.tsv", "w");
+    for (int line = 0, x = 1; line < 100; line++) {
+        int word[20];
+        for (int i = 0; i < 20; i++) {
+            word[i] = (x = (x * 1103 + 12345) % 65536) % 20;
+            fprintf(file, " w%d", word[i]);
+        }
+        for (int i = 20; i-- > 0;)
+            fprintf(file, "%sw%d", i == 19 ? "\t" : " ", word[i]);
+        fputc('\n', file);
+    }
+    fclose(file);
+    run("translate nowhere --threads 2");
+    if (status == 2) {
+        EACH(wrong, {"a program without threads says so", "--threads 2: this "
+             "program was built without OpenMP", "translate nowhere --threads 2"});
+        EACH(fails, {"it takes --threads 1", "cannot open nowhere: " GONE,
+             "translate nowhere --threads 1"});
+        return;
+    }
+    for (int n = 1; n <= 3; n++)
+        works(form("trained with --threads %d", n), form("train many.tsv --layers "
+              "1 --batch 100 --max-len 20 --steps 2 --model threads%d --threads "
+              "%d", n, n));
+    limit(RLIMIT_AS, 2000000000);
+    works("a thousand threads are no more than there are processors",
+          "train many.tsv --layers 1 --batch 100 --max-len 20 --steps 2 --model "
+          "threads1000 --threads 1000");
+    limit(RLIMIT_AS, RLIM_INFINITY);
+    same_bytes("two threads give the same bytes as one", "threads1", "threads2");
+    same_bytes("three threads give the same bytes as one", "threads1",
+               "threads3");
+    if (at_work("--threads 1") == 0)
+        skip("how many threads work: there is no /proc");
+    else {
+        same("--threads 1 works with one thread", "1",
+             form("%d", at_work("--threads 1")));
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        same(form("--threads %ld with as many", cores), form("%ld", cores),
+             form("%d", at_work(form("--threads %ld", cores))));
+    }
+}
+
+// ## Stopped, and resumed
+
+// Starts a long training and stops it by a signal after some steps.
+void stop(int which, int steps, const char *options) {
+    remove("broken");
+    remove("broken.csv");
+    pid_t process = start(form("train pairs.tsv %s --model broken --log "
+                               "broken.csv", options));
+    char *log = "";
+    do {
+        free(*log ? log : NULL);
+        log = contents("broken.csv", NULL);
+    } while (lines_of(log) < steps && kill(process, 0) == 0);
+    kill(process, which);
+    finish(process);
+}
+
+#define LONG MINI "--lr 0.01 --warmup 10 --steps 3000 --valid valid.tsv "
+
+void test_stopping(void) {
+    part = "resume";
+    // Other translations than those learned: the accuracy on them soon begins to
+    // fall, so the best model and the newest are not the same.
+    char *text = replaced(contents("pairs.tsv", NULL), "chien", "x");
+    write_text("valid.tsv", replaced(replaced(text, "chat", "chien"), "x",
+                                     "chat"));
+    works("a longer training",
+          "train pairs.tsv" LONG "--model whole --log whole.csv");
+    char *best = most_accurate("whole.csv");
+    int step = atoi(best);
+    same("on what contradicts the training data the accuracy is highest before "
+         "the end", "yes", step < 3000 ? "yes" : "no");
+    same("the model that is kept is the most accurate", best, best_of("whole"));
+    run("evaluate whole valid.tsv");
+    same("it is the model that evaluate and the other commands use",
+         strchr(best, ' ') + 1, value(out, "token_accuracy"));
+    stop(SIGINT, 500, LONG);
+    matches("stopped by Ctrl-C it saves, says how to go on and ends with status "
+            "130", "status 130: stopped at step *; go on with --resume; broken; *",
+            last_outcome());
+    absent("no temporary file is left", "broken.new");
+    char *log = contents("broken.csv", NULL);
+    same("the log ends with the step that was saved",
+         form("%d", atoi(line_of(err, -1) + strlen("stopped at step "))),
+         form("%d", atoi(line_of(log, -1))));
+    works("the stopped training is resumed",
+          "train pairs.tsv" LONG "--resume --model broken --log broken.csv");
+    same_bytes("it ends in the same bytes as if not stopped", "whole", "broken");
+    same("the log is the same, but for the speed", columns("whole.csv"),
+         columns("broken.csv"));
+    stop(SIGINT, 3, MINI "--lr 0.01 --warmup 10 --steps 20000 --valid valid.tsv ");
+    run("info broken");
+    same("stopped before the first look, there is no best step", "-",
+         value(out, "best step"));
+    stop(SIGHUP, 100, MINI "--steps 2000000000");
+    matches("the terminal is closed: it saves",
+            "status 129: stopped at step *; go on with --resume; broken; *",
+            last_outcome());
+    works("the model is there", "info broken");
+    stop(SIGTERM, 100, MINI "--steps 2000000000");
+    matches("kill: it saves", "status 143: stopped at step *", last_outcome());
+}
+
+void test_resume(void) {
+    works("two epochs", "train pairs.tsv" MINI "--epochs 2 --model r --log r.csv");
+    copy("r", "r2");
+    copy("r.csv", "r2.csv");
+    works("two more epochs",
+          "train pairs.tsv --resume --epochs 4 --model r --log r.csv");
+    works("four epochs at once",
+          "train pairs.tsv" MINI "--epochs 4 --model f --log f.csv");
+    same_bytes("two and two epochs make the same model as four", "f", "r");
+    same("and the same log", columns("f.csv"), columns("r.csv"));
+    run("train pairs.tsv" MINI "--steps 3 --model s");
+    run("train pairs.tsv --resume --epochs 4 --model s");
+    matches("a training that counted steps goes on to count epochs",
+            "status 0: done at step 8 *", last_outcome());
+    run("train pairs.tsv --resume --steps 9 --model s");
+    matches("a training that counted epochs goes on to count steps",
+            "status 0: done at step 9 *", last_outcome());
+    copy("r", "r4");
+    run("train pairs.tsv --resume --epochs 4 --model r --log none.csv");
+    matches("if all is done, there is nothing to do",
+            "status 0: done at step 8 *; r; *", last_outcome());
+    absent("and no log is begun", "none.csv");
+    EACH(wrong,
+        {"another --d-model than the model has is refused",
+         "--d-model 32: the model in r has 8",
+         "train pairs.tsv --resume --d-model 32 --model r"},
+        {"--tie, which the model has not, is refused", "--tie*",
+         "train pairs.tsv --resume --tie --model r"},
+        {"other --tokens are refused", "--tokens char: the model in r has word",
+         "train pairs.tsv --resume --tokens char --model r"},
+        {"--steps and --epochs exclude each other here, too",
+         "--steps and --epochs exclude each other",
+         "train pairs.tsv --resume --steps 9 --epochs 9 --model r"});
+    same_bytes("the model stays as it is", "r4", "r");
+    works("the same --d-model is no conflict, another --lr is allowed",
+          "train pairs.tsv --resume --d-model 8 --lr 0.5 --epochs 5 --model r");
+    run("train pairs.tsv --layers 1 --d-model 9 --heads 3 --steps 1 --model h");
+    works("three heads, which the model has, are no conflict",
+          "train pairs.tsv --resume --heads 3 --steps 2 --model h");
+    EACH(fails,
+        {"without a model there is nothing to resume", "cannot open none: " GONE,
+         "train pairs.tsv --resume --model none"},
+        {"with --valid it is the same", "cannot open none: " GONE,
+         "train pairs.tsv --resume --valid valid.tsv --model none"});
+    char *text = header("r"), *begin = "{\"__metadata__\":{";
+    with_header("mpi", replaced(text, begin, form("%s\"micro_batches\":\"4\",",
+                begin)), "r");
+    fails("the run of another program is not gone on with", "mpi*",
+          "train pairs.tsv --resume --epochs 9 --model mpi");
+    works("its model can be used", "info mpi");
+    char *bare = form("%.*s", (int)(strstr(text, ",\"adam.") - text), text);
+    with_header("bare", form("%s}", bare), "r");
+    size_t size, length = strlen(header("bare"));
+    char *bytes = contents("bare", &size);
+    write_bytes("bare", bytes, 8 + length + (size - 8 - length) / 3);
+    works("a model without the moments of Adam is one", "info bare");
+    fails("it cannot be resumed", "bare: *cannot be resumed",
+          "train pairs.tsv --resume --epochs 9 --model bare");
+}
+
+// A run that was measured goes on to be measured: else its best would be lost.
+void test_measured(void) {
+    copy("whole", "best");
+    wrong("resumed without --valid, a run that was measured is refused",
+          "the best model of the run in best was found with --valid: give "
+          "--valid again", "train pairs.tsv --resume --steps 4000 --model best");
+    run("train pairs.tsv --resume --steps 3000 --valid valid.tsv --model best");
+    matches("nothing to do: the last line names the file",
+            "status 0: done at step 3000 *; best; *", last_outcome());
+    same_bytes("which stays as it is", "whole", "best");
+    // Best is what the file holds, measured on the data that are given now.
+    copy("pairs.tsv", "other.tsv");
+    run("train pairs.tsv --resume --steps 3020 --valid other.tsv --model best");
+    matches("other validation data: the newest model is better on them",
+            "*(best so far)*", err);
+    matches("and is kept", "30*", best_of("best"));
+    run("train pairs.tsv" MINI "--seed 2 --steps 4 --model g");
+    copy("g", "g2");
+    works("a run without --valid goes on with it",
+          "train pairs.tsv --resume --steps 5 --valid valid.tsv --model g");
+    matches("and is measured from then on", "5 *", best_of("g"));
+    copy("whole", "g");
+    run("train pairs.tsv" MINI "--seed 2 --steps 4 --model g");
+    same_bytes("a new run replaces all of an old one that was measured", "g2",
+               "g");
+}
+
+// ## Settings of a resumed run
+
+char *setting(const char *name) {
+    run("info w");
+    return form("%.6f", strtod(value(out, name), NULL));
+}
+
+char *rates(void) {
+    run("info w");
+    return form("%s %s %s", value(out, "dropout"),
+                value(out, "attention-dropout"), value(out, "activation-dropout"));
+}
+
+// What was derived stays derived, what was given stays given, also if it is the
+// same number.
+void test_derived(void) {
+    run("train pairs.tsv" MINI "--steps 1 --model w");
+    same("the rate is derived from --d-model 8 and --warmup 400", "0.017678",
+         setting("lr"));
+    run("train pairs.tsv --resume --steps 2 --warmup 100 --model w");
+    same("resumed with --warmup 100 it is derived anew", "0.035355",
+         setting("lr"));
+    run("train pairs.tsv --resume --steps 3 --lr 0.5 --model w");
+    run("train pairs.tsv --resume --steps 4 --warmup 400 --model w");
+    same("a rate that was given stays", "0.500000", setting("lr"));
+    run("train pairs.tsv --layers 1 --d-model 16 --max-len 8 --steps 1 --warmup "
+        "100 --lr 0.025 --model w");
+    run("train pairs.tsv --resume --steps 2 --warmup 400 --model w");
+    same("also one that is what would have been derived", "0.025000",
+         setting("lr"));
+    run("train pairs.tsv" MINI "--steps 1 --dropout 0.2 --model w");
+    same("without the other two, --dropout is all three", "0.2 0.2 0.2", rates());
+    run("train pairs.tsv --resume --steps 2 --dropout 0.3 --model w");
+    same("also when it changes", "0.3 0.3 0.3", rates());
+    run("train pairs.tsv --resume --steps 3 --attention-dropout 0 --model w");
+    run("train pairs.tsv --resume --steps 4 --dropout 0.1 --model w");
+    same("one that was given stays", "0.1 0 0.1", rates());
+    run("train pairs.tsv --resume --steps 5 --activation-dropout 0.4 --model w");
+    run("train pairs.tsv --resume --steps 6 --dropout 0.2 --model w");
+    same("so does the other", "0.2 0 0.4", rates());
+    run("train pairs.tsv" MINI "--steps 1 --dropout 0.1 --attention-dropout 0.1 "
+        "--model w");
+    run("train pairs.tsv --resume --steps 2 --dropout 0.3 --model w");
+    same("also one that was the same as the first", "0.3 0.1 0.3", rates());
+}
+
+// Where a log first differs from u.csv: "step column".
+char *first_difference(void) {
+    LogRow *a = read_log("u.csv"), *b = read_log("w.csv");
+    for (; a->fields && b->fields; a++, b++)
+        if (a->loss != b->loss || a->rate != b->rate)
+            return form("%d %s", b->step,
+                        a->loss != b->loss ? "loss" : "learning_rate");
+    return "none";
+}
+
+// What is changed when a training is resumed is used, too, not only saved.
+void test_changes(void) {
+    const char *const change[][2] = {
+        {"--lr 0.02", "5 learning_rate"}, {"--clip 0.01", "6 loss"},
+        {"--batch 2", "5 loss"}, {"--label-smoothing 0.5", "6 loss"},
+        {"--dropout 0", "5 loss"}, {"--attention-dropout 0", "5 loss"},
+        {"--activation-dropout 0", "5 loss"},
+        {"--schedule constant", "5 learning_rate"}};
+    run("train pairs.tsv" MINI "--lr 0.01 --warmup 2 --steps 4 --model u");
+    copy("u", "w");
+    run("train pairs.tsv --resume --steps 7 --model w --log u.csv");
+    for (int i = 0; i < 8; i++) {
+        copy("u", "w");
+        remove("w.csv");
+        works(form("resumed with %s", change[i][0]), form("train pairs.tsv "
+              "--resume --steps 7 --model w --log w.csv %s", change[i][0]));
+        same(form("%s is used from then on", change[i][0]), change[i][1],
+             first_difference());
+        if (i == 0)
+            same("it is the new peak", "0.0126491", form("%.6g",
+                 read_log("w.csv")->rate));
+    }
+    LogRow *r = read_log("w.csv");
+    same("the rate stays at the peak", "0.01 0.01 0.01", form("%g %g %g",
+         r[0].rate, r[1].rate, r[2].rate));
+}
+
+// ## Begun from a model
+
+void test_from(void) {
+    part = "from";
+    // A model of no step that changes anything has the numbers that a new run of
+    // the same seed begins with: so what begins from it is the same run.
+#define SAME "--batch 4 --dropout 0.1 --steps 6 --lr 0.01 --seed 3 --valid " \
+             "valid.tsv "
+    run("train pairs.tsv" MINI "--steps 2 --lr 0 --seed 3 --model start");
+    run("train pairs.tsv" MINI SAME "--model new --log new.csv");
+    works("a run from a model",
+          "train pairs.tsv --from start " SAME "--model from --log from.csv");
+    same("from the initial numbers it is the run that makes its own",
+         columns("new.csv"), columns("from.csv"));
+    write_text("strange.tsv", "zebra a\tq b\n");
+    copy("from", "kept");
+    works("other data", "train strange.tsv --from from --steps 2 --model on");
+    same_bytes("the model that it began with is not touched", "kept", "from");
+    run("info on");
+    same("its vocabularies are that model's", "15 15", form("%s %s",
+         value(out, "source vocabulary"), value(out, "target vocabulary")));
+    same("the steps are its own, and no best step is handed on", "2 -",
+         form("%s %s", value(out, "steps trained"), value(out, "best step")));
+    same("settings of training are defaults again", "0.1 64", form("%s %s",
+         value(out, "dropout"), value(out, "batch")));
+    run("train pairs.tsv --layers 1 --d-model 16 --heads 2 --max-len 8 --steps 1 "
+        "--model wide");
+    works("a model of another width than the default",
+          "train pairs.tsv --from wide --steps 1 --warmup 100 --model on");
+    run("info on");
+    same("the learning rate follows from its width", "0.025", value(out, "lr"));
+    works("the same --d-model is no conflict",
+          "train pairs.tsv --from wide --d-model 16 --steps 1 --model on");
+    EACH(wrong,
+        {"another --d-model is refused", "--d-model 32: the model in wide has 16",
+         "train pairs.tsv --from wide --d-model 32 --model none"},
+        {"other --tokens are refused here, too",
+         "--tokens char: the model in wide has word",
+         "train pairs.tsv --from wide --tokens char --model none"},
+        {"--resume and --from exclude each other",
+         "--resume and --from exclude each other",
+         "train pairs.tsv --resume --from wide"});
+    EACH(fails,
+        {"a model that is not there", "cannot open none: " GONE,
+         "train pairs.tsv --from none --model none2"},
+        {"data are not a model", "pairs.tsv: not a model*",
+         "train pairs.tsv --from pairs.tsv --model none"});
+    absent("nothing has been written", "none");
+    run("train pairs.tsv --resume --steps 9 --valid valid.tsv --model from");
+    matches("such a run is resumed like any other", "status 0: done at step 9*",
+            last_outcome());
+    run("train pairs.tsv --resume --steps 9 --valid valid.tsv --model new");
+    run("evaluate new pairs.tsv");
+    char *expected = form("%s", out);
+    run("evaluate from pairs.tsv");
+    same("and ends the same", expected, out);
+    // A run that was measured has two sets of numbers: its best is begun with.
+    run("evaluate whole pairs.tsv");
+    char *loss = value(out, "loss");
+    run("train pairs.tsv --from whole --batch 7 --dropout 0 --steps 1 --model on "
+        "--log on.csv");
+    same("a run begins with the best of a model, not with the newest", "yes",
+         fabs(read_log("on.csv")->loss - strtod(loss, NULL)) < 1e-4 ? "yes"
+         : form("%s, not %g", loss, read_log("on.csv")->loss));
+    stop(SIGINT, 3, "--from start --steps 2000000000");
+    matches("stopped it says to go on with --resume, without --from",
+            "status 130: stopped at step *--resume*--from*; broken; *",
+            last_outcome());
+}
+
+// ## A loss that explodes
+
+#define WILD " --layers 6 --d-model 4 --heads 2 --max-len 8 --batch 4 " \
+    "--dropout 0 --lr 1000 --clip 1e9 --schedule constant --warmup 20 "
+
+void test_explosion(void) {
+    part = "a learning rate that is far too large";
+    EACH(fails_late, {"the loss becomes not a number: it says so and stops",
+         "step *: the loss is not a number any more; try a smaller --lr; the "
+         "last * is in wild",
+         "train pairs.tsv" WILD "--steps 60 --model wild"});
+    char *line = line_of(err, -1);
+    int bad = atoi(line + strlen("transformer: step "));
+    run("info wild");
+    int saved = atoi(value(out, "steps trained"));
+    same("the model saved before that is of an earlier step", "yes",
+         saved > 0 && saved < bad ? "yes" : form("%d of %d", saved, bad));
+    run("train pairs.tsv --resume --model wild");
+    same("resumed, it fails again, and says again where the good state is", line,
+         line_of(err, -1));
+    run("train pairs.tsv" WILD "--steps 2000 --model early");
+    matches("before the first look it is the state after the first step",
+            "status 1: *the loss is not a number any more;* is in early",
+            last_outcome());
+    run("info early");
+    same("which is there", "1", value(out, "steps trained"));
+    run("train pairs.tsv" MINI "--steps 1 --model e");
+    size_t size;
+    char *bytes = contents("e", &size), *text = header("e");
+    for (int i = 0; i < 300; i++)
+        memcpy(bytes + 8 + strlen(text) + 4 * (size_t)i, "\377\377\177\177", 4);
+    write_bytes("huge", bytes, size);
+    run("train pairs.tsv --from huge --steps 5 --model on");
+    same("begun from a model that overflows, a smaller --lr is no advice",
+         "status 1, 0", form("status %d, %d", status, count_of(err, "--lr")));
+}
+
+// ## Files
+
+// What is there under the name of the model, the log, and beside it.
+void test_replacing(void) {
+    part = "files";
+    run("train pairs.tsv" MINI "--steps 1 --model m --log l.csv");
+    works("a model and a log replace others",
+          "train pairs.tsv" MINI "--steps 1 --model m --log l.csv");
+    write_text("notes", "milk\n");
+    write_text("few", "m");
+    copy("m", "model");
+    copy("l.csv", "log");
+    run("attention good 'the cat' --csv weights");
+    mkdir("folder", 0700);
+    mkfifo("pipe", 0600);
+    const char *const other[] = {"notes", "few", "log", "weights", "folder",
+                                 "pipe", "/dev/null", "pairs.tsv"};
+    for (int i = 0; i < 7; i++)
+        fails(form("a model does not replace %s", other[i]),
+              form("*%s*", other[i]), form("train valid.tsv" MINI "--steps 1 "
+              "--model %s", other[i]));
+    const char *const names[] = {"notes", "few", "model", "weights", "folder",
+                                 "pipe", "/dev/null"};
+    for (int i = 0; i < 7; i++)
+        fails(form("a log does not replace %s", names[i]),
+              form("*%s*", names[i]), form("train valid.tsv" MINI "--steps 1 "
+              "--model new1 --log %s", names[i]));
+    for (int i = 0; i < 2; i++)
+        fails(form("weights do not replace a %s", i ? "log" : "model"),
+              i ? "*log*" : "*model*", form("attention good a --csv %s",
+                                            i ? "log" : "model"));
+    absent("nothing is trained in all these cases", "new1");
+    same("what was there is there", "milk\nm", form("%s%s",
+         contents("notes", NULL), contents("few", NULL)));
+    same_bytes("the model", "m", "model");
+    same_bytes("and the log", "l.csv", "log");
+    write_text("empty1", "");
+    write_text("empty2", "");
+    works("empty files are replaced", "train pairs.tsv" MINI "--steps 1 --model "
+          "empty1 --log empty2");
+    fails("a model into a folder that is not there, before training starts",
+          "cannot write nowhere/m*: " GONE,
+          "train pairs.tsv" MINI "--model nowhere/m");
+    fails("a log into one", "cannot write nowhere/log*: " GONE,
+          "train pairs.tsv" MINI "--log nowhere/log --model new1");
+}
+
+// A file is written under a name that nobody has.
+void test_new_files(void) {
+    char *pairs = contents("pairs.tsv", NULL);
+    const char *const name[] = {"t.new", "t.csv.new"};
+    for (int i = 0; i < 2; i++) {
+        write_text(name[i], pairs);
+        fails(form("%s is there already: it is named", name[i]),
+              form("*%s*", name[i]),
+              "train pairs.tsv" MINI "--steps 1 --model t --log t.csv");
+        same_bytes("and stays as it is", "pairs.tsv", name[i]);
+        absent("there is no model then", "t");
+        remove(name[i]);
+        symlink("pairs.tsv", name[i]);
+        fails(form("%s is a link: so it is", name[i]), form("*%s*", name[i]),
+              "train pairs.tsv" MINI "--steps 1 --model t --log t.csv");
+        same("what it points to stays", pairs, contents("pairs.tsv", NULL));
+        remove(name[i]);
+    }
+    works("when they are removed it trains",
+          "train pairs.tsv" MINI "--steps 1 --model t --log t.csv");
+    works("two names in different folders are two files",
+          "train pairs.tsv" MINI "--steps 1 --model folder/t --log t.csv");
+}
+
+// Once right after its first step a run is saved: model and log then belong to
+// one run, although another one was there.
+void test_first_step(void) {
+    run("train pairs.tsv" MINI "--steps 40 --model w --log w.csv");
+    pid_t process = start("train pairs.tsv" MINI "--seed 2 --steps 2000000 --model "
+                          "w --log w.csv");
+    char *log;
+    do
+        log = contents("w.csv", NULL);
+    while (lines_of(log) < 3 || count_of(log, "\n40,train"));
+    kill(process, SIGKILL);
+    finish(process);
+    run("info w");
+    same("killed before its first look, a run has replaced an older one", "2 1",
+         form("%s %s", value(out, "seed"), value(out, "steps trained")));
+}
+
+// A limit on the size of files is like a full disk for the model alone.
+void test_full(void) {
+    copy("good", "w");
+    largest_file = 8192;
+    fails_late("a model that does not fit on the disk", "cannot write w: File too "
+               "large*", "train pairs.tsv --resume --epochs 1000 --model w");
+    same_bytes("what was there is unchanged", "good", "w");
+    absent("no half a model is left beside it", "w.new");
+    largest_file = 49152;
+    fails_late("a log that does not fit", "cannot write w.csv: File too large*",
+               "train pairs.tsv" MINI "--steps 20000 --model w2 --log w.csv");
+    works("the model of its last look is there", "info w2");
+    run("train pairs.tsv" MINI "--steps 20 --model w2 --log w3.csv");
+    LogRow *r = read_log("w3.csv");
+    stream[2] = CLOSED;
+    run("train pairs.tsv" MINI "--steps 20 --model w3 --log w3.csv");
+    same("with stderr closed it works", "0", form("%d", status));
+    same_bytes("and makes the same model", "w2", "w3");
+    same("no message has come into the log", "21 20", form("%d %d",
+         lines_of(contents("w3.csv", NULL)), r[19].step));
+    // As with `train | tee` after Ctrl-C: whoever reads its messages goes first.
+    int ends[2];
+    if (pipe(ends) != 0)
+        give_up("pipe");
+    close(ends[0]);
+    stream[2] = ends[1];
+    run("train pairs.tsv" MINI "--steps 20 --model w4");
+    same_bytes("nobody reads its messages: it trains and saves all the same",
+               "w2", "w4");
+    close(ends[1]);
+}
+
+// ## The log
+
+void test_log(void) {
+    part = "log";
+    char *log = contents("r2.csv", NULL), *first = line_of(log, 0);
+    const struct {
+        const char *what, *text, *left;
+    } good[] = {
+        {"a log that is ahead of the model", "%s5,train,9,9,9,9,9\n6,train,9",
+         "its rows are left out"},
+        {"a row that a power cut has torn", "%s5,tra", "it is left out"},
+        {"a log that is empty", "%.0s", "it is begun"}};
+    for (int i = 0; i < 3; i++) {
+        copy("r2", "p");
+        write_text("p.csv", form(good[i].text, log));
+        works(good[i].what,
+              "train pairs.tsv --resume --epochs 4 --model p --log p.csv");
+        char *whole = columns(i < 2 ? "f.csv" : "p.csv");
+        same(form("%s: %s", good[i].what, good[i].left), whole,
+             columns("p.csv"));
+        same(form("%s: it has its header", good[i].what), first,
+             line_of(contents("p.csv", NULL), 0));
+    }
+    copy("r2", "p");
+    remove("p.csv");
+    run("train pairs.tsv --resume --epochs 3 --model p --log p.csv");
+    same("a log that was not there gets its header", first,
+         line_of(contents("p.csv", NULL), 0));
+}
+
+// ## A terminal
+
+// All that a terminal shows of this command.
+char *shown_by(const char *command) {
+    int master = posix_openpt(O_RDWR | O_NOCTTY), used = 0;
+    char *text = memory(1 << 20);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+        return NULL;
+    fcntl(master, F_SETFD, FD_CLOEXEC);
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    fcntl(slave, F_SETFD, FD_CLOEXEC);
+    stream[1] = stream[2] = slave;
+    pid_t process = start(command);
+    close(slave);
+    for (ssize_t n; (n = read(master, text + used, (1 << 20) - (size_t)used)) > 0;)
+        used += (int)n;
+    finish(process);
+    close(master);
+    return text;
+}
+
+void test_terminal(void) {
+    part = "a terminal";
+    char *text = shown_by("train pairs.tsv" MINI "--steps 40 --model t");
+    if (!text) {
+        skip("what is shown at a terminal: there is none to be made");
+        return;
+    }
+    matches("the first step is shown at once", "*step 1/40 * left*", text);
+    matches("the line is rewritten, and never wrapped",
+            "*left*\033[?7h\r\033[?7lstep *", text);
+    text = shown_by("train pairs.tsv" WILD "--steps 2000 --model early");
+    same("a message of failure has a line of its own", "1 1", form("%d %d",
+         status, count_of(text, "\ntransformer: step")));
+    largest_file = 49152;
+    text = shown_by("train pairs.tsv" MINI "--steps 20000 --model t3 --log t3.csv");
+    same("so has that of a log that does not fit on the disk", "1 1", form(
+         "%d %d", status, count_of(text, "\ntransformer: cannot write t3.csv")));
+    give("the cat sleeps\na dog sleeps\n");
+    matches("each line is answered", "*un chien dort*",
+            shown_by("translate good"));
+    matches("info is the same there", "layers 3*", shown_by("info --layers 3"));
+}
+
+int main(void) {
+    commands_begin();
+    test_progress();
+    test_means();
+    test_defaults();
+    test_no_memory();
+    test_valid();
+    test_threads();
+    test_stopping();
+    test_resume();
+    test_measured();
+    test_derived();
+    test_changes();
+    test_from();
+    test_explosion();
+    test_replacing();
+    test_new_files();
+    test_first_step();
+    test_full();
+    test_log();
+    test_terminal();
+    return claims_end();
+}

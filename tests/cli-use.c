@@ -1,0 +1,993 @@
+// The command line: help, wrong use, data, and all commands that use a model.
+// (cli-train.c has training.)
+
+#include "commands.h"
+
+// ## Help
+
+// The options that a help lists, joined by blanks.
+char *listed(void) {
+    char *all = "";
+    for (int i = 0; i < lines_of(out); i++) {
+        char *line = line_of(out, i);
+        if (!strncmp(line, "  --", 4))
+            all = form("%s%s%.*s", all, *all ? " " : "",
+                       (int)strcspn(line + 2, " "), line + 2);
+    }
+    return all;
+}
+
+// The values in brackets at the ends of the lines: "beam 1 …".
+char *defaults(void) {
+    char *all = "";
+    for (int i = 0; i < lines_of(out); i++) {
+        char *line = line_of(out, i), *open = strrchr(line, '[');
+        if (!strncmp(line, "  --", 4) && open && strchr(open, ']'))
+            all = form("%s%s%.*s %.*s", all, *all ? " " : "",
+                       (int)strcspn(line + 4, " "), line + 4,
+                       (int)strcspn(open + 1, "]"), open + 1);
+    }
+    return all;
+}
+
+void test_command_help(const char *command, const char *options,
+                       const char *initial) {
+    works(form("%s --help ends with status 0", command),
+          form("%s --help", command));
+    same(form("%s --help lists all its options and no others", command),
+         options, listed());
+    same(form("%s --help shows the defaults", command), initial, defaults());
+    same(form("%s --help prints nothing on stderr", command), "", err);
+}
+
+#define MODEL_OPTIONS "--layers --d-model --heads --d-ff --dropout " \
+    "--attention-dropout --activation-dropout --norm --positions --activation " \
+    "--tie --max-len "
+#define MODEL_DEFAULTS "layers 2 d-model 64 heads 4 dropout 0.1 norm post " \
+    "positions sinusoidal activation relu max-len 64 "
+#define TRAIN_DEFAULTS MODEL_DEFAULTS "tokens word min-count 1 " \
+    "label-smoothing 0 warmup 400 schedule noam clip 1 batch 64 epochs 20 " \
+    "seed 1 model model.safetensors"
+
+void test_help(void) {
+    part = "help";
+    const char *const asks[] = {"--help", "-h", "help"};
+    for (int i = 0; i < 3; i++) {
+        works(form("%s ends with status 0", asks[i]), asks[i]);
+        matches(form("%s names all commands", asks[i]), "*\n  train *\n  "
+                "translate *\n  evaluate *\n  attention *\n  info *", out);
+    }
+    prints("--version prints one line", "transformer *.*\n", "--version");
+    same("and nothing else", "1 line", form("%d line", lines_of(out)));
+    works("COMMAND -h is understood", "train -h");
+    works("also behind other arguments", "train x -h");
+    works("it is answered before anything else is done",
+          "train nowhere.tsv --model nowhere/x --help");
+    test_command_help("train", MODEL_OPTIONS "--tokens --merges --lowercase "
+        "--min-count --label-smoothing --lr --warmup --schedule --clip --batch "
+        "--epochs --steps --seed --model --from --valid --log --resume "
+        "--threads --help", TRAIN_DEFAULTS);
+    test_command_help("translate", "--beam --length-penalty --scores --threads "
+                      "--help", "beam 1 length-penalty 0.6");
+    test_command_help("evaluate", "--beam --length-penalty --threads --help",
+                      "beam 1 length-penalty 0.6");
+    test_command_help("attention", "--target --csv --threads --help", "");
+    test_command_help("info", MODEL_OPTIONS "--batch --vocab --length --help",
+                      MODEL_DEFAULTS "batch 64 vocab 10000 length 20");
+    char *page = contents(form("%s/docs/using.md", root), NULL);
+    char name[32], initial[32];
+    int shown = 0, length;
+    for (const char *c = "d-ff 256 merges 4000 " TRAIN_DEFAULTS; sscanf(c, "%31s %31s%n",
+         name, initial, &length) == 2; c += length)
+        shown += isdigit(*initial)
+              && (strstr(page, form("--%s %s`", name, initial))
+                  || strstr(page, form("--%s %s ", name, initial)));
+    same("docs/using.md shows the same defaults, 12 of them", "12",
+         form("%d", shown));
+}
+
+// ## Wrong use
+
+// That a value is out of reach is said with what would be right. Every limit of
+// every row of the table is tried by 14-saving.c.
+void test_values(void) {
+    static const char *const whole[] = {
+        "layers 1 100", "d-model 1 65536", "heads 1 1024", "d-ff 1 262144",
+        "max-len 1 100000", "min-count 1 1000000", "merges 0 100000",
+        "warmup 1 10000000", "batch 1 1000000", "epochs 1 1000000",
+        "steps 1 2000000000", "seed 0 2147483647"};
+    static const char *const number[] = {
+        "dropout 0 0.99", "attention-dropout 0 0.99",
+        "activation-dropout 0 0.99", "label-smoothing 0 0.99", "lr 0 1000",
+        "clip 1e-09 1000000000"};
+    static const char *const choice[] = {
+        "norm post|pre", "positions sinusoidal|learned|none",
+        "activation relu|gelu", "tokens word|char|bpe", "schedule noam|constant"};
+    char name[32], least[32], most[32];
+    for (int i = 0; i < 18; i++) {
+        sscanf(i < 12 ? whole[i] : number[i - 12], "%31s %31s %31s", name, least,
+               most);
+        const char *kind = i < 12 ? "whole number" : "number";
+        wrong(form("--%s is a %s from %s to %s", name, kind, least, most),
+              form("--%s: \"x\" is not a %s from %s to %s", name, kind, least,
+                   most), form("train nowhere.tsv --%s x", name));
+    }
+    for (int i = 0; i < 5; i++) {
+        sscanf(choice[i], "%31s %31[^\n]", name, most);
+        wrong(form("--%s is %s", name, most),
+              form("--%s: \"P\" is not %s", name, most),
+              form("train nowhere.tsv --%s P", name));
+    }
+    EACH(wrong,
+        {"what an option has is shown as it was given",
+         "--layers: \"5 x\" is not a whole number from 1 to 100",
+         "train nowhere.tsv --layers '5 x'"},
+        {"--threads is at least 1",
+         "--threads: \"0\" is not a whole number from 1 to 1024",
+         "translate a --threads 0"},
+        {"info --vocab has room for a word besides the special ones",
+         "--vocab: \"4\" is not a whole number from 5 to 10000000",
+         "info --vocab 4"},
+        {"info --length is at least 1",
+         "--length: \"0\" is not a whole number from 1 to 100000",
+         "info --length 0"},
+        {"a beam of none", "--beam: \"0\" is not a whole number from 1 to 64",
+         "translate m --beam 0"},
+        {"a beam that is too wide",
+         "--beam: \"65\" is not a whole number from 1 to 64",
+         "translate m --beam 65"},
+        {"a length penalty below zero",
+         "--length-penalty: \"-1\" is not a number from 0 to 10",
+         "translate m --length-penalty -1"});
+}
+
+void test_wrong_use(void) {
+    part = "wrong use";
+    EACH(wrong,
+        {"without a command it asks for one", "what shall I do? train, "
+         "translate, evaluate, attention or info", ""},
+        {"an unknown command is named", "there is no command \"learn\"", "learn"},
+        {"an empty command is one, too", "there is no command \"\"", "''"},
+        {"an option is no command", "there is no command \"--tie\"", "--tie"},
+        {"train needs data", "train needs DATA.tsv", "train"},
+        {"train takes one file", "unexpected argument \"b\"; train takes DATA.tsv",
+         "train a b"},
+        {"translate needs a model", "translate needs MODEL", "translate"},
+        {"translate takes one file", "unexpected argument \"b\"; translate takes MODEL",
+         "translate a b"},
+        {"evaluate needs a model", "evaluate needs MODEL DATA.tsv", "evaluate"},
+        {"evaluate needs data, too", "evaluate needs MODEL DATA.tsv",
+         "evaluate a"},
+        {"evaluate takes two files",
+         "unexpected argument \"c\"; evaluate takes MODEL DATA.tsv", "evaluate a b c"},
+        {"attention needs a sentence", "attention needs MODEL SENTENCE",
+         "attention a"},
+        {"attention: a sentence without quotes is too many arguments",
+         "unexpected argument \"cat\"; attention takes MODEL SENTENCE",
+         "attention a the cat"},
+        {"info takes one model", "unexpected argument \"b\"; info takes [MODEL]",
+         "info a b"},
+        {"train: an unknown option is named", "train has no option --layer",
+         "train --layer 2 a"},
+        {"the beginning of a name is not enough", "train has no option --la",
+         "train --la 2 a"},
+        {"an unknown option with a value is named without it",
+         "train has no option --depth", "train --depth=2 a"},
+        {"translate does not take the options of train",
+         "translate has no option --layers", "translate a --layers 2"},
+        {"evaluate does not take them", "evaluate has no option --batch",
+         "evaluate a b --batch 2"},
+        {"evaluate has no scores", "evaluate has no option --scores",
+         "evaluate a b --scores"},
+        {"attention does not take them", "attention has no option --seed",
+         "attention a b --seed 2"},
+        {"info does not take --threads", "info has no option --threads",
+         "info --threads 1"},
+        {"an option with one dash is not taken for a file",
+         "train has no option -x", "train -x pairs.tsv"},
+        {"nor is it taken for one with two", "train has no option -steps",
+         "train pairs.tsv -steps 2"},
+        {"so is one behind an equals sign", "--log: *",
+         "train a --log="},
+        {"a last option without its value",
+         "--steps needs a value: a whole number from 1 to 2000000000",
+         "train a --steps"},
+        {"an option where a value should be",
+         "--layers needs a value: a whole number from 1 to 100",
+         "train a --layers --tie"},
+        {"a choice without its value", "--norm needs a value: post|pre",
+         "train a --norm"},
+        {"a file name without its value", "--model needs a value*",
+         "train a --model"},
+        {"--model: an empty name", "--model: *",
+         "train a --model ''"},
+        {"--valid: an empty name", "--valid*", "train a --valid ''"},
+        {"--log: an empty name", "--log*", "train a --log ''"},
+        {"attention --csv: an empty name", "--csv*", "attention a b --csv="},
+        {"--tie takes no value", "--tie takes no value", "train a --tie=yes"},
+        {"--lowercase takes no value", "--lowercase takes no value",
+         "train a --lowercase=yes"},
+        {"--resume takes no value", "--resume takes no value",
+         "train a --resume=yes"},
+        {"--help takes no value", "--help takes no value", "train a --help=yes"},
+        {"--steps and --epochs exclude each other",
+         "--steps and --epochs exclude each other",
+         "train pairs.tsv --steps 5 --epochs 5"},
+        {"heads must divide d-model",
+         "3 heads cannot share a d-model of 64: it must be a multiple",
+         "train pairs.tsv --heads 3"},
+        {"info: heads must divide d-model",
+         "5 heads cannot share a d-model of 32: it must be a multiple",
+         "info --d-model 32 --heads 5"},
+        {"the log may not replace the model", "m would be overwritten*",
+         "train pairs.tsv --model m --log m"},
+        {"nor the model the one that a run begins with",
+         "m would be overwritten*", "train pairs.tsv --from m --model m"});
+    EACH(fails,
+        {"the model may not replace the data", "pairs.tsv is not a model*",
+         "train pairs.tsv --model pairs.tsv"},
+        {"nor may the log", "pairs.tsv is not a log*",
+         "train pairs.tsv --log pairs.tsv"});
+    run("info --layers=7 --norm=pre --tie");
+    same("--name=value is understood", "7 pre yes", form("%s %s %s",
+         value(out, "layers"), value(out, "norm"), value(out, "tie")));
+    fails("a single - is the name of a file", "cannot open -: " GONE,
+          "translate -");
+    char *name = form("%03000d", 0);
+    fails("a long message keeps its end", form("cannot open %s: File*name too "
+          "long", name), form("evaluate %s in", name));
+    fails("a message keeps the letters of any language",
+          "cannot open été: " GONE, "translate été");
+    test_values();
+}
+
+// ## Data
+
+// 10-words.c reads every kind of file. Here it is each way to one.
+void test_bad_data(void) {
+    write_text("data.tsv", "a\tb\r\nc\td\re\tf\r\n");
+    write_text("short.tsv", "a\tb\nc\n");
+    EACH(fails,
+        {"an old line end, CR alone", "data.tsv:2: a carriage return in the "
+         "middle: lines must end with LF or CR LF",
+         "train data.tsv" MINI "--model bad"},
+        {"a missing file is said", "cannot open nowhere.tsv: " GONE,
+         "train nowhere.tsv"},
+        {"of validation data, too", "cannot open nowhere: " GONE,
+         "train pairs.tsv --valid nowhere --model bad"},
+        {"a wrong line in them is said with its name", "short.tsv:2: expected "
+         "source, tab, target; found no tab",
+         "train pairs.tsv --valid short.tsv --model bad"},
+        {"evaluate: a missing file", "cannot open nowhere: " GONE,
+         "evaluate good nowhere"},
+        {"evaluate: a wrong line", "short.tsv:2: expected source, tab, target; "
+         "found no tab", "evaluate good short.tsv"},
+        {"a --min-count that leaves no word is said",
+         "pairs.tsv: no word occurs 100 times",
+         "train pairs.tsv --min-count 100 --model bad"});
+    absent("no model is made of bad data", "bad");
+}
+
+void test_good_data(void) {
+    run("train pairs.tsv" MINI "--steps 3 --model plain");
+    char *pairs = contents("pairs.tsv", NULL);
+    char *windows = replaced(pairs, "\n", "\r\n");
+    write_text("data.tsv", windows);
+    works("the line end of Windows is accepted",
+          "train data.tsv" MINI "--steps 3 --model same");
+    same_bytes("and makes no difference", "plain", "same");
+    run("train pairs.tsv" MINI "--max-len 40 --tokens char --steps 3 --model "
+        "chars");
+    works("it is accepted when characters are tokens", "train data.tsv" MINI
+          "--max-len 40 --tokens char --steps 3 --model windows");
+    same_bytes("and is no character", "chars", "windows");
+    int ends[2];
+    if (pipe(ends) != 0
+        || write(ends[1], pairs, strlen(pairs)) != (ssize_t)strlen(pairs))
+        give_up("pipe");
+    close(ends[1]);
+    stream[0] = ends[0];
+    works("data may come through a pipe",
+          "train /dev/stdin" MINI "--steps 3 --model piped");
+    close(ends[0]);
+    same_bytes("which is read once", "plain", "piped");
+    write_text("data.tsv", "x y\tz\n");
+    run("train data.tsv --resume --steps 4 --model plain");
+    same("that a model knows no word of the data is said",
+         "data.tsv: the model does not know 100 % of the tokens",
+         line_of(err, 0));
+}
+
+void test_long_pairs(void) {
+    char *pairs = contents("pairs.tsv", NULL);
+    const char *more = "one two three four five six seven eight nine\ta\n"
+                       "a\tone two three four five six seven eight nine\n";
+    const char *left_out = "data.tsv: left out 2 of 9 pairs, with more than 8 "
+                           "tokens";
+    write_text("data.tsv", form("%s%s", pairs, more));
+    write_text("long.tsv", more);
+    works("pairs longer than --max-len",
+          "train data.tsv" MINI "--steps 3 --model l");
+    same("are left out and counted", left_out, line_of(err, 0));
+    matches("those that are not too long are there", "*\ndata: 7 pairs*", err);
+    works("validation data with pairs that are too long",
+          "train pairs.tsv" MINI "--steps 3 --valid data.tsv --model l");
+    same("they are counted in validation data, too", left_out, line_of(err, 0));
+    works("evaluate: pairs that are too long", "evaluate good data.tsv");
+    same("evaluate: they are counted", left_out, line_of(err, 0));
+    same("evaluate: and not measured", "7", value(out, "sentences"));
+    EACH(fails,
+        {"if all pairs are too long, that is an error",
+         "long.tsv: every pair has more than 8 tokens",
+         "train long.tsv" MINI "--model l2"},
+        {"if all pairs of the validation data are too long, too",
+         "long.tsv: every pair has more than 8 tokens",
+         "train pairs.tsv" MINI "--model l2 --valid long.tsv"},
+        {"evaluate: the same", "long.tsv: every pair has more than 8 tokens",
+         "evaluate good long.tsv"});
+}
+
+// ## Translate
+
+void test_lines(void) {
+    char *targets = TARGETS;
+    give(SOURCES);
+    prints("what was learned by heart comes out", targets, "translate good");
+    EACH(prints, {"no input, no output", "", "translate good"});
+    same("not even an empty line", "", out);
+    give("\n");
+    run("translate good");
+    same("an empty line gives an empty line", "\n", out);
+    give("a cat sleeps\n\n \t\nthe dog eats\n\n");
+    run("translate good");
+    same("empty lines and lines of spaces stay where they are",
+         "un chat dort\n\n\nle chien mange\n\n", out);
+    give("the dog eats");
+    prints("a last line without an end counts", "le chien mange\n",
+           "translate good");
+    give("zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n🦓\n");
+    works("unknown words do no harm", "translate good");
+    same("as many lines come out as go in", "4", form("%d", lines_of(out)));
+    same("how many words are unknown is said once, with the first of them",
+         "the model does not know 7 of the input's words; the first is "
+         "\"zebra\"\n", err);
+    give("the cat sleeps\n");
+    run("translate good");
+    same("nothing is said if it knows all words", "", err);
+    give(form("%3000s\n%255s\n", "the cat sleeps", "the cat sleeps"));
+    prints("a line may be long, if its words are few",
+           "le chat dort\nle chat dort\n", "translate good");
+    give("the\u00a0cat\u202fsleeps\u00a0\n\t the   cat\tsleeps \n");
+    prints("no-break spaces and tabs are spaces",
+           "le chat dort\nle chat dort\n", "translate good");
+    give("the cat sleeps\r\n\r\n");
+    prints("line ends of Windows are ends of lines", "le chat dort\n\n",
+           "translate good");
+    give("\xef\xbb\xbfthe cat sleeps\n");
+    prints("a byte order mark is no part of the first word", "le chat dort\n",
+           "translate good");
+    give("\xef\xbb\xbf" "a cat sleeps\n");
+    prints("nor of any first word", "un chat dort\n", "translate good");
+    char *many = "", *expected = "", *alone = "";
+    for (int i = 0; i < 150; i++) {
+        many = form("%s%s\n", many, line_of(SOURCES, i % PAIRS));
+        expected = form("%s%s\n", expected, line_of(targets, i % PAIRS));
+    }
+    give(many);
+    run("translate good");
+    same("150 lines come out in their order", expected, out);
+    for (int i = 0; i < PAIRS; i++) {
+        give(line_of(SOURCES, i));
+        run("translate good");
+        alone = form("%s%s", alone, out);
+    }
+    same("line by line gives the same as all together", targets, alone);
+}
+
+void test_bad_lines(void) {
+    const char *long_line = "line %d of the input has 9 tokens; the model takes "
+                            "at most 8 (train with --max-len 9)";
+    give("a cat sleeps\n1 2 3 4 5 6 7 8\n");
+    works("a line of --max-len tokens is translated", "translate good");
+    give("1 2 3 4 5 6 7 8 9\n");
+    fails("a line of more than --max-len tokens is an error",
+          form(long_line, 1), "translate good");
+    give("a cat sleeps\n\n1 2 3 4 5 6 7 8 9\na dog sleeps\n");
+    run("translate good");
+    same("an error names the number of the line",
+         form("transformer: %s\n", form(long_line, 3)), err);
+    same("the lines before a wrong one are translated", "un chat dort\n\n", out);
+    give("a cat sleeps\n\377\376\n");
+    fails_late("a line that is not UTF-8 is an error",
+               "line 2 of the input is not valid UTF-8", "translate good");
+    GIVE_BYTES("a cat sleeps\na cat\0sleeps\n");
+    fails_late("a zero byte is an error", "line 2 of the input has a zero byte*",
+               "translate good");
+    same("also then the lines before it are translated", "un chat dort\n", out);
+    char *megabyte = memory(1400000);
+    while (strlen(megabyte) < 1200000)
+        memcpy(megabyte + strlen(megabyte), form("%0*d ", 99999, 0), 100000);
+    give(form("a cat sleeps\n%s\n", megabyte));
+    fails_late("a line of more than a megabyte is refused",
+               "line 2 of the input has a megabyte or more", "translate good");
+    same("and the lines before it are translated", "un chat dort\n", out);
+    stream[0] = open(".", O_RDONLY);
+    fails("a folder as input is an error",
+          "cannot read the input: Is a directory", "translate good");
+    stream[0] = CLOSED;
+    fails("so is none", "cannot read the input: Bad file descriptor",
+          "translate good");
+}
+
+void test_letters(void) {
+    write_text("upper.tsv", "The CAT\tLE Chat\nSummer\tÉTÉ\nWinter\thiver\n");
+    run("train upper.tsv" TINY "--lowercase --steps 200 --model lower");
+    give("the cat\nTHE CAT\nsUMMER\n");
+    prints("a --lowercase model takes any case and writes small letters",
+           "le chat\nle chat\nété\n", "translate lower");
+    write_text("chars.tsv", "ab\tb  a!\nbé\té b\nba\tab\n");
+    run("train chars.tsv" TINY "--tokens char --steps 200 --model char");
+    give("ab\nbé\nba");
+    prints("a model of characters writes them without spaces between",
+           "b  a!\né b\nab\n", "translate char");
+    write_text("exact.tsv", "ab\tb a!\nbé\té b\nba\tba\n");
+    run("evaluate char exact.tsv");
+    same("its matches are those of words: blanks do not count", "66.67",
+         value(out, "exact_match"));
+    give("abababab\r\n");
+    works("the line end of Windows is no character: 8 are not too many",
+          "translate char");
+    give("éééééééé\n");
+    works("an é counts once, not for two bytes: 8 are not too many",
+          "translate char");
+    give("aaaaaaaaa\n");
+    fails("a model of characters counts characters", "line 1 of the input has "
+          "9 tokens; the model takes at most 8 (train with --max-len 9)",
+          "translate char");
+    give("abz\ny\n");
+    run("translate char");
+    same("and characters that it does not know", "the model does not know 2 of "
+         "the input's characters; the first is \"z\"\n", err);
+}
+
+// Writes to a program that waits, and reads an answer.
+void converse(const char *what, int to, const char *question, int from,
+              const char *expected) {
+    char answer[100] = "";
+    if (write(to, question, strlen(question)) != (ssize_t)strlen(question))
+        give_up(what);
+    for (size_t n = 0; n < 99 && !strchr(answer, '\n'); n++)
+        if (read(from, answer + n, 1) != 1)
+            break;
+    same(what, expected, answer);
+}
+
+void test_waiting(void) {
+    int to[2], from[2];
+    if (pipe(to) != 0 || pipe(from) != 0)
+        give_up("pipe");
+    fcntl(to[1], F_SETFD, FD_CLOEXEC);
+    fcntl(from[0], F_SETFD, FD_CLOEXEC);
+    stream[0] = to[0];
+    stream[1] = from[1];
+    pid_t process = start("translate good");
+    close(to[0]);
+    close(from[1]);
+    converse("who waits for each answer gets it", to[1], "a cat sleeps\n",
+             from[0], "un chat dort\n");
+    converse("also in the middle of the next line", to[1],
+             "the cat sleeps\nthe dog ", from[0], "le chat dort\n");
+    converse("which is not cut", to[1], "eats\n", from[0], "le chien mange\n");
+    close(to[1]);
+    finish(process);
+    same("and it ends when the input ends", "0", form("%d", status));
+    close(from[0]);
+}
+
+void test_scores(void) {
+    const char *strange = "zebra\nthe zebra\nzebra sleeps a the\n";
+    give(SOURCES);
+    prints("--beam 1 is greedy decoding", TARGETS, "translate good --beam 1");
+    give(SOURCES);
+    works("a beam of four, with scores", "translate good --beam 4 --scores");
+    char *scored = out ? form("%s", out) : "";
+    give(SOURCES);
+    run("translate good --beam 4");
+    int right = 0;
+    for (int i = 0; i < PAIRS; i++) {
+        double score;
+        char *line = line_of(scored, i), *tab = strchr(line, '\t');
+        right += sscanf(line, "%lf", &score) == 1 && score < 0 && tab
+              && !strcmp(tab + 1, line_of(out, i));
+    }
+    same("each line is a score below zero, a tab, and the translation without "
+         "--scores", "7", form("%d", right));
+    same("of what the model knows by heart, they are the right ones", TARGETS,
+         out);
+    double score[2][3];
+    for (int k = 0; k < 2; k++) {
+        give(strange);
+        run(form("translate good --scores --length-penalty %d", k));
+        for (int i = 0; i < 3; i++)
+            score[k][i] = strtod(line_of(out, i), NULL);
+    }
+    for (right = 0; right < 3; right++) {
+        int words = 2;
+        for (const char *c = line_of(out, right); *c; c++)
+            words += *c == ' ';
+        if (!(fabs(score[0][right] / score[1][right] - (5 + words) / 6.0)
+              < 1e-3))
+            break;
+    }
+    same("scores are divided by ((5 + length) / 6)^A", "3", form("%d", right));
+    give(strange);
+    run("translate good --scores --length-penalty 0.6");
+    char *expected = form("%s", out);
+    give(strange);
+    run("translate good --scores");
+    same("without --length-penalty A is 0.6", expected, out);
+    give("the cat sleeps\n\n");
+    run("translate good --scores");
+    same("an empty line has no score", "\t", line_of(out, 1));
+    works("a model with room for long sentences",
+          "train pairs.tsv" MINI "--max-len 2000 --steps 1 --model long");
+    give("the cat sleeps\n");
+    works("it translates", "translate long");
+    same("a translation has room for 50 tokens more than its source, and an end",
+         "yes", count_of(out, " ") < 3 + 50 + 1 ? "yes" : out);
+}
+
+// ## Evaluate
+
+// Of perfect translations: those of two and three words have no run of four,
+// and count as if one were missing.
+#define HIGHEST_BLEU "91.22"
+
+void test_evaluate(void) {
+    part = "evaluate";
+    works("the model is measured on what it has learned by heart",
+          "evaluate good pairs.tsv");
+    char *first = form("%s", out);
+    matches("it prints the keys in their order", "sentences *\ntokens *\n"
+            "loss *\nperplexity *\ntoken_accuracy *\nexact_match *\nbleu *\n",
+            out);
+    same("and no other", "7", form("%d", lines_of(out)));
+    same("a model that knows all by heart is perfect", "7 37 100.00 100.00",
+         form("%s %s %s %s", value(out, "sentences"), value(out, "tokens"),
+              value(out, "token_accuracy"), value(out, "exact_match")));
+    same("and BLEU is what sentences of so few words can have at most",
+         HIGHEST_BLEU, value(out, "bleu"));
+    double loss = strtod(value(out, "loss"), NULL);
+    same("the loss is small, and the perplexity its exponential", "yes",
+         loss < 0.1 && fabs(exp(loss) - strtod(value(out, "perplexity"), NULL))
+         < 1e-4 ? "yes" : out);
+    same("nothing is said on stderr", "", err);
+    run("evaluate good pairs.tsv --beam 4");
+    same("a beam finds the same, where the model is sure", first, out);
+    write_text("unknown.tsv", "the cat sleeps\tle zebra dort\n");
+    run("evaluate good unknown.tsv");
+    same("an unknown word is never right", "0.00", value(out, "exact_match"));
+    write_text("rare.tsv", "a\tb x\na\tb y\na\tb z\n");
+    run("train rare.tsv" TINY "--min-count 2 --steps 100 --model rare");
+    run("evaluate rare rare.tsv");
+    same("an unknown word is not right even if the model says unknown",
+         "66.67 0.00", form("%s %s", value(out, "token_accuracy"),
+                            value(out, "exact_match")));
+}
+
+// ## Byte pairs
+
+#define PIECES TINY "--max-len 40 --tokens bpe "
+
+// Whether both vocabularies of two models are the same, and what else stands
+// before the tensors but settings that may change.
+char *vocabularies(const char *model) {
+    char *text = strstr(header(model), "\"source_vocabulary\"");
+    return form("%.*s", text ? (int)strcspn(text, "}") : 0, text ? text : "");
+}
+
+void test_learning_pieces(void) {
+    works("a model of byte pairs is trained",
+          "train pairs.tsv" PIECES "--merges 25 --steps 300 --model bpe");
+    run("info bpe");
+    same("info tells what its tokens are", "bpe 25 1", form("%s %s %s",
+         value(out, "tokens"), value(out, "merges"), value(out, "min-count")));
+    give(SOURCES);
+    prints("translations have words and blanks as a model of words has them",
+           TARGETS, "translate bpe");
+    run("evaluate bpe pairs.tsv");
+    same("every training pair is learned", "100.00", value(out, "exact_match"));
+    same("exact matches and BLEU count words, not pieces",
+         HIGHEST_BLEU, value(out, "bleu"));
+    give("\nthe ßat eats  zzz\n");
+    works("words and characters that are new are no error", "translate bpe");
+    same("and an empty line stays empty", "2 lines", form("%d lines%s",
+         lines_of(out), *line_of(out, 0) ? line_of(out, 0) : ""));
+    works("attention of byte pairs", "attention bpe 'the cat sleeps' --csv b.csv");
+    char *csv = contents("b.csv", NULL), *sentence = "", token[50];
+    for (int i = 0, key; i < lines_of(csv); i++)
+        if (sscanf(line_of(csv, i), "encoder,0,0,0,%d,%*[^,],%*[^,],\"%49[^\"]",
+                   &key, token) == 2)
+            sentence = form("%s%s", sentence, token);
+    same("the pieces in its table, put side by side, are the sentence",
+         " the cat sleeps<end>", sentence);
+    run("train pairs.tsv" PIECES "--merges 25 --steps 300 --model again");
+    same_bytes("the same data give the same file", "bpe", "again");
+    run("train pairs.tsv" PIECES "--merges 25 --steps 100 --model again");
+    works("it is resumed", "train pairs.tsv --resume --steps 300 --model again");
+    same_bytes("and ends in the same bits", "bpe", "again");
+    write_text("sources.tsv", side_by_side(SOURCES, SOURCES));
+    works("other data, resumed, do not change the pieces",
+          "train sources.tsv --resume --steps 301 --model again");
+    same("as the file shows", vocabularies("bpe"), vocabularies("again"));
+    works("the same --merges are no conflict", "train pairs.tsv --resume "
+          "--steps 302 --merges 25 --tokens bpe --model again");
+    EACH(wrong,
+        {"other --merges are refused", "--merges 24: the model in again has 25",
+         "train pairs.tsv --resume --merges 24 --model again"},
+        {"so are they with a model of words", "--merges*",
+         "train pairs.tsv --resume --merges 24 --model good"},
+        {"and --min-count with a model of byte pairs", "--min-count*",
+         "train pairs.tsv --resume --min-count 2 --model again"},
+        {"--merges needs byte pairs", "--merges needs --tokens bpe",
+         "train pairs.tsv" MINI "--merges 5"},
+        {"characters are not merged either", "--merges needs --tokens bpe",
+         "train pairs.tsv" MINI "--tokens char --merges 5"},
+        {"byte pairs have no rare words",
+         "--min-count and --tokens bpe exclude each other",
+         "train pairs.tsv" MINI "--min-count 2 --tokens bpe"});
+}
+
+// The size of the source's vocabulary, that of the target's, and the tokens of
+// the pairs.
+void sizes(const char *model, int size[3]) {
+    run(form("info %s", model));
+    size[0] = atoi(value(out, "source vocabulary"));
+    size[1] = atoi(value(out, "target vocabulary"));
+    run(form("evaluate %s pairs.tsv", model));
+    size[2] = atoi(value(out, "tokens"));
+}
+
+int distinct_bytes(const char *text) {
+    bool seen[256] = {false};
+    int count = 0;
+    for (; *text; text++) {
+        count += *text != '\n' && !seen[(unsigned char)*text];
+        seen[(unsigned char)*text] = true;
+    }
+    return count;
+}
+
+void test_pieces(void) {
+    int none[3], five[3], many[3];
+    works("without merges, pieces are characters",
+          "train pairs.tsv" PIECES "--merges 0 --steps 1 --model none");
+    works("five merges",
+          "train pairs.tsv" PIECES "--merges 5 --steps 1 --model five");
+    sizes("none", none);
+    sizes("five", five);
+    sizes("bpe", many);
+    same("which are the vocabulary, with the blank and the special tokens",
+         form("%d", distinct_bytes(SOURCES) + 4), form("%d", none[0]));
+    same("--merges 5 is five pieces more than characters, for each language",
+         "5 5", form("%d %d", five[0] - none[0], five[1] - none[1]));
+    same("and their sentences are longer than with 25, shorter than with none",
+         "yes", none[2] > five[2] && five[2] > many[2] ? "yes" : "no");
+    works("without --merges",
+          "train pairs.tsv" PIECES "--steps 1 --model most");
+    run("info most");
+    same("at most 4000 are learned", "4000", value(out, "merges"));
+    give("tach sleet\n");
+    works("new words of known characters", "translate bpe");
+    same("are not unknown", "", err);
+    give("tach caß sleet\n");
+    run("translate bpe");
+    same("a word with a character that the training data lack is", "the model "
+         "does not know 1 of the input's words; the first is \"caß\"\n", err);
+    give("the cat sleeps\nqqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n");
+    fails_late("a line of too many pieces says how many it has", "line 2 of the "
+          "input has 42 tokens; the model takes at most 40 (train with "
+          "--max-len 42)", "translate bpe");
+    works("with that --max-len", "train pairs.tsv" PIECES
+          "--merges 25 --max-len 42 --steps 1 --model long");
+    give("qqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n");
+    works("it is not", "translate long");
+    write_text("longer.tsv", form("%s%.41s\ta\n", contents("pairs.tsv", NULL),
+               "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"));
+    run("train longer.tsv" PIECES "--merges 0 --steps 1 --model long");
+    same("pairs that are too long are left out and counted", "longer.tsv: left "
+         "out 1 of 8 pairs, with more than 40 tokens", line_of(err, 0));
+}
+
+// The file is what the first edition wrote when it had trained on these pairs,
+// and what it made of three sentences, with its mistake.
+void test_first_edition(void) {
+    copy(form("%s/tests/golden/first-edition.safetensors", root), "first");
+    write_text("first.tsv", "a cat sleeps\tun chat dort\na dog sleeps\tun chien "
+               "dort\nthe cat eats\tle chat mange\nthe dog eats\tle chien "
+               "mange\n");
+    give("the cat sleeps\na dog eats\nthe dog eats\n");
+    prints("a model of the first edition translates as it did", "un chat chien "
+           "mange\nle chien mange\nle chien mange\n", "translate first");
+    run("evaluate first first.tsv");
+    same("and is as good as it was", "0.000129", value(out, "loss"));
+    run("info first");
+    same("it is one of words", "word", value(out, "tokens"));
+    works("it can be resumed",
+          "train first.tsv --resume --steps 601 --model first");
+}
+
+// ## Attention
+
+void test_attention(void) {
+    part = "attention";
+    works("it shows what the model looks at",
+          "attention good 'the cat sees a dog' --csv a.csv");
+    char *picture = form("%s", out);
+    matches("first the translation, an empty line, and a picture for each layer",
+            "le chat voit un chien\n\n*cross-attention, layer 0, mean of 2 "
+            "heads*cross-attention, layer 1, mean of 2 heads*", out);
+    char *csv = contents("a.csv", NULL);
+    same("the header of the CSV",
+         "kind,layer,head,query,key,weight,query_token,key_token",
+         line_of(csv, 0));
+    same("one line for each weight: 3 kinds, 2 layers, 2 heads, 6 by 6 tokens",
+         "433", form("%d", lines_of(csv)));
+    absent("the temporary file is gone", "a.csv.new");
+    run("attention good 'the cat sees a dog' --target 'le chat voit un chien' "
+        "--csv b.csv");
+    same_bytes("without --target it is the attention to its own translation",
+               "a.csv", "b.csv");
+    same("and the picture of it", picture, out);
+    works("--target: attention to another translation",
+          "attention good 'the cat sees a dog' --target 'le chat dort' "
+          "--csv b.csv");
+    same("the --target stands above the picture", "le chat dort",
+         line_of(out, 0));
+    same("3 kinds, 2 layers, 2 heads: 6 by 6, 4 by 4 and 4 by 6 weights", "305",
+         form("%d", lines_of(contents("b.csv", NULL))));
+    works("a sentence with quote marks and commas",
+          "attention good 'the dog says \"yes, cat\"' --csv q.csv");
+    matches("tokens are quoted, and quote marks doubled", "*,\"the\",\"\"\"\"\n*,"
+            "\"the\",\"yes\"\n*,\"the\",\",\"\n*", contents("q.csv", NULL));
+    works("an unknown word", "attention good 'the zebra sleeps'");
+    EACH(fails,
+        {"an empty sentence", "the sentence is empty", "attention good ''"},
+        {"a sentence of spaces", "the sentence is empty", "attention good '  '"},
+        {"a sentence that is too long", "the sentence has 9 tokens; the model "
+         "takes at most 8 (train with --max-len 9)",
+         "attention good 'a a a a a a a a a'"},
+        {"a target that is too long", "the target has 9 tokens; the model takes "
+         "at most 8 (train with --max-len 9)",
+         "attention good a --target 'a a a a a a a a a'"},
+        {"a sentence that is not UTF-8", "the sentence is not valid UTF-8",
+         "attention good 'a\377'"});
+    copy("pairs.tsv", "notes");
+    EACH(fails_late,
+        {"--csv into a folder that is not there", "cannot write nowhere/a.csv*",
+         "attention good a --csv nowhere/a.csv"},
+        {"--csv onto a folder", "*.*", "attention good a --csv ."},
+        {"--csv onto a text", "*notes*", "attention good a --csv notes"},
+        {"--csv onto the model", "*good*", "attention good a --csv good"});
+    same_bytes("the text stays as it is", "pairs.tsv", "notes");
+    run("info good");
+    same("so does the model", "0", form("%d", status));
+}
+
+// ## Info
+
+void test_article(void) {
+    works("the model of the article",
+          "info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048");
+    matches("it has as many parameters as it says, with commas",
+            "*encoder*embedding *5,120,000*attention *6,303,744*feed-forward "
+            "*12,598,272*norms *12,288*total *24,034,304*decoder*embedding "
+            "*5,120,000*attention *6,303,744*cross-attention *6,303,744*"
+            "feed-forward *12,598,272*norms *18,432*output layer *5,130,000*"
+            "total *35,474,192*parameters *59,508,496*", out);
+    // 64 sentences of 20 tokens, by the formula of chapter 13; a megabyte is 10^6
+    // bytes
+    double D = 512, F = 2048, H = 8, L = 6, V = 10000, S = 20, N = 64 * S;
+    double encoder = 8 * N * D + 2 * N * F + 2 * N * H * S;
+    double decoder = 14 * N * D + 2 * N * F + 2 * N * H * 2 * S;
+    matches("the memory of a step, in megabytes", form("*parameters,* %.1f "
+            "MB\n*forward pass* %.1f MB*", 16 * 59508496 / 1e6,
+            4 * (L * (encoder + decoder) + 2 * N * D + N * V) / 1e6), out);
+    run("info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048 "
+        "--tie");
+    matches("--tie saves the matrix of the output layer", "*output layer "
+            "*10,000*total *30,354,192*parameters *54,388,496*", out);
+    run("info --positions learned --max-len 9 --vocab 100");
+    matches("learned positions are parameters, one for each place and the start",
+            "*\n  positions * 640 *", out);
+    run("info --norm pre --layers 3 --d-model 16");
+    matches("before a sub-layer there is one norm more at the end",
+            "*\n  norms * 224 *\n  norms * 320 *", out);
+}
+
+// What the forward pass saves, in megabytes.
+double saved(const char *options) {
+    run(form("info %s", options));
+    char *line = strstr(out, "forward pass");
+    return line ? strtod(line + 12, NULL) : NAN;
+}
+
+void test_info(void) {
+    part = "info";
+    test_article();
+    run("info");
+    char *plain = form("%s", out);
+    matches("without options it tells the defaults", "layers 2\nd-model 64\n"
+            "heads 4\nd-ff 256\ndropout 0.1\nattention-dropout 0.1\n"
+            "activation-dropout 0.1\nnorm post\npositions sinusoidal\n"
+            "activation relu\ntie no\nmax-len 64\nbatch 64\nsource voc*", out);
+    run("info --vocab 10000 --length 20");
+    same("which are 10000 words and sentences of 20 tokens, too", plain, out);
+    run("info --vocab 70");
+    same("--vocab is the size of both vocabularies", "70 70", form("%s %s",
+         value(out, "source vocabulary"), value(out, "target vocabulary")));
+    same("a step needs more memory for longer sentences, and for more of them",
+         "yes", saved("--length 40") > 2 * saved("")
+         && saved("--batch 128") > 1.9 * saved("") ? "yes" : "no");
+    works("of a model file", "info good");
+    matches("it tells how the model was made", "layers 2\nd-model 16\nheads 2\n"
+            "d-ff 64\ndropout 0\nattention-dropout 0\nactivation-dropout 0\n"
+            "norm post\npositions sinusoidal\nactivation relu\ntie no\n"
+            "max-len 8\ntokens word\n*lowercase no\nmin-count 1\n"
+            "label-smoothing 0\nlr 0.01\nwarmup 10\nschedule noam\nclip 1\n"
+            "batch 4\n*steps 200\nseed 1\n*", out);
+    matches("how many words it has and how long it was trained", "*source "
+            "vocabulary 15\ntarget vocabulary 15\nsteps trained 200\n*", out);
+    matches("how many parameters it has", "*parameters *16,095*", out);
+    // What docs/using.md shows in Python opens a model, without a library.
+    char *page = contents(form("%s/docs/using.md", root), NULL);
+    char *python = strstr(page, "```python\n");
+    mkdir("python", 0700);
+    mkdir("python/out", 0700);
+    copy("good", "python/out/model.safetensors");
+    write_text("open.py", form("%.*s", (int)(strstr(python + 9, "```")
+                                             - python - 10), python + 10));
+    int how = system("cd python && python3 ../open.py > ../shown 2>&1");
+    if (how == 127 << 8)
+        skip("opening a model in Python: there is no python3");
+    else
+        matches("Python opens a model as docs/using.md says: its d_model and "
+                "five numbers", "16*(*, *, *, *, *)*", contents("shown", NULL));
+    works("--length goes with a model, too", "info good --length 30");
+    run("info good --batch 32");
+    matches("so does --batch", "*training step with 32 sentences*", out);
+    run("info good");
+    matches("without it the batch is the model's own",
+            "*training step with 4 sentences*", out);
+    EACH(wrong,
+        {"what a model has itself cannot be asked for",
+         "--layers: the model in good has its own", "info good --layers 2"},
+        {"not its heads either, although 3 would not divide the default d-model",
+         "--heads: the model in good has its own", "info good --heads 3"},
+        {"not its vocabulary either", "--vocab: the model in good has its own",
+         "info good --vocab 50"});
+}
+
+// ## Bad models
+
+// 14-saving.c damages model files in every way, in one process. Here it is each
+// command that reads one.
+void test_bad_models(void) {
+    part = "bad models";
+    static const char *const use[] = {"info %s", "translate %s",
+                                      "evaluate %s pairs.tsv",
+                                      "attention %s word"};
+    static const char *const file[] = {"nowhere", ".", "notes", "empty", "cut",
+                                       "later", "nan"};
+    static const char *const message[] = {
+        "cannot open nowhere: " GONE, "* .:*", "notes: not a model*",
+        "empty: not a model*", "cut: not a model*",
+        "later: not a model*format \"x?y\"*", "nan: *not finite*"};
+    write_text("notes", "a\tb\n");
+    write_text("empty", "");
+    size_t size;
+    char *bytes = contents("good", &size);
+    write_bytes("cut", bytes, size / 2);
+    for (int i = 0; i < 4; i++) // the first number of the first tensor
+        bytes[8 + strlen(header("good")) + (size_t)i] = "\0\0\300\177"[i];
+    write_bytes("nan", bytes, size);
+    char *text = header("good"), *format = strstr(text, "transformer.c");
+    with_header("later", replaced(text, form("%.*s", (int)strcspn(format, "\""),
+                format), "x\\ny"), "good");
+    for (int f = 0; f < 7; f++)
+        for (int i = 0; i < 4; i++) {
+            char *command = form(use[i], file[f]);
+            fails(command, message[f], command);
+        }
+    same("a message has no control characters", "", strpbrk(err, "\r\b\033")
+         ? err : "");
+    stream[0] = open("good", O_RDONLY);
+    int ends[2];
+    if (pipe(ends) != 0)
+        give_up("pipe");
+    close(ends[1]);
+    stream[0] = ends[0];
+    fails("a pipe is no file", "*/dev/stdin*", "info /dev/stdin");
+    close(ends[0]);
+    for (int i = 0; i < 700; i++) // finite, and so large that no loss comes of it
+        memcpy(bytes + 8 + strlen(text) + 4 * (size_t)i, "\377\377\177\177", 4);
+    write_bytes("huge", bytes, size);
+    fails("evaluate: a loss that is not a number is said",
+          "huge: its loss on pairs.tsv is not a number", "evaluate huge pairs.tsv");
+    static const char *const way[] = {
+        "translate huge", "translate huge --beam 4",
+        "translate huge --beam 4 --scores",
+        "attention huge 'the cat' --csv h.csv",
+        "attention huge 'the cat' --target 'le chat' --csv h.csv"};
+    for (int i = 0; i < 5; i++) {
+        give(SOURCES);
+        fails(form("%s: it is said that its numbers are not finite", way[i]),
+              "*the model's numbers are not finite", way[i]);
+    }
+    absent("no CSV is written of them", "h.csv");
+}
+
+// ## The standard output
+
+void test_output(void) {
+    part = "output";
+    static const char *const use[] = {
+        "translate good", "evaluate good pairs.tsv", "attention good cat",
+        "info good", "info", "--help", "--version", "train --help"};
+    int full = open("/dev/full", O_WRONLY);
+    if (full < 0)
+        skip("output to a full disk: there is no /dev/full");
+    for (int i = 0; i < 8 && full >= 0; i++) {
+        give(SOURCES);
+        stream[1] = full;
+        fails(form("%s: the output goes to a full disk", use[i]),
+              "cannot write the output: No space left on device", use[i]);
+    }
+    stream[1] = CLOSED;
+    fails("a closed output is said", "cannot write the output: *",
+          "attention good a --csv w.csv");
+    int ends[2];
+    if (pipe(ends) != 0)
+        give_up("pipe");
+    close(ends[0]);
+    stream[1] = ends[1];
+    give("a\n");
+    run("translate good");
+    same("a reader that has gone away ends it", form("%d", 128 + SIGPIPE),
+         form("%d", status));
+    close(ends[1]);
+    run("attention good 'the cat sees a dog' --csv w.csv");
+    copy("w.csv", "before.csv");
+    largest_file = 8192;
+    fails_late("a CSV that does not fit on the disk", "cannot write w.csv: File "
+               "too large*", "attention good 'the cat sees a dog' --csv w.csv");
+    same_bytes("what was there is unchanged", "before.csv", "w.csv");
+    absent("nothing is left beside it", "w.csv.new");
+}
+
+int main(void) {
+    commands_begin();
+    test_help();
+    test_wrong_use();
+    run("train pairs.tsv" TINY "--steps 200 --model good --log good.csv");
+    part = "data";
+    test_bad_data();
+    test_good_data();
+    test_long_pairs();
+    part = "translate";
+    test_lines();
+    test_bad_lines();
+    test_letters();
+    test_waiting();
+    test_scores();
+    test_evaluate();
+    part = "byte pairs";
+    test_learning_pieces();
+    test_pieces();
+    test_first_edition();
+    test_attention();
+    test_info();
+    test_bad_models();
+    test_output();
+    return claims_end();
+}

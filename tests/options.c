@@ -1,0 +1,661 @@
+// Every option reaches what it names, in every command that takes it.
+//
+// For each command and each option that its help lists, that is, for each row of
+// the program's own tables, there is a claim here about what the option does.
+// One without a claim fails. Most models here are trained with a learning rate
+// of 0: their numbers are the initial ones, so that what is not the option's
+// doing stays the same.
+
+#include "commands.h"
+
+#define SMALL " --layers 1 --d-model 8 --heads 2 --d-ff 6 --max-len 8 " \
+              "--batch 100 --dropout 0 --lr 0 --steps 1 "
+
+char *claimed = " "; // "train/layers info/layers train/d-model …"
+
+// What an option does in these commands.
+void row(const char *commands, const char *option, const char *what,
+         const char *expected, const char *got) {
+    part = form("%s --%s", commands, option);
+    for (const char *c = commands; *c; c += strspn(c, " ")) {
+        int length = (int)strcspn(c, " ");
+        claimed = form("%s%.*s/%s ", claimed, length, c, option);
+        c += length;
+    }
+    same(what, expected, got);
+}
+
+// A model of one step that changes nothing in it.
+void make(const char *name, const char *options) {
+    run(form("train pairs.tsv" SMALL "%s --model %s --log %s.csv", options, name,
+             name));
+    if (status != 0)
+        holds(false, name, "it is trained", last_outcome());
+}
+
+// Whether each of two is so.
+const char *yes(bool first, bool second) {
+    static const char *const text[] = {"no no", "no yes", "yes no", "yes yes"};
+    return text[2 * first + second];
+}
+
+bool has(const char *model, const char *tensor) {
+    return strstr(header(model), form("\"%s\":{", tensor)) != NULL;
+}
+
+char *shape(const char *model, const char *tensor) {
+    char *entry = strstr(header(model), form("\"%s\":{", tensor));
+    char *text = entry ? strchr(entry, '[') + 1 : "";
+    return form("%.*s", (int)strcspn(text, "]"), text);
+}
+
+// Whether two models have the same parameters, which come before the moments.
+bool same_numbers(const char *a, const char *b) {
+    size_t x, y, p = strlen(header(a)) + 8, q = strlen(header(b)) + 8;
+    char *left = contents(a, &x), *right = contents(b, &y);
+    return x - p == y - q && !memcmp(left + p, right + q, (x - p) / 3);
+}
+
+// A line of what `info` says of a model.
+char *info(const char *model, const char *key) {
+    run(form("info %s", model));
+    return value(out, key);
+}
+
+// The loss that `evaluate` finds.
+double measured(const char *model, const char *data) {
+    run(form("evaluate %s %s", model, data));
+    return strtod(value(out, "loss"), NULL);
+}
+
+// The loss of a step, in a log.
+double logged(const char *model, int step, bool valid) {
+    for (LogRow *r = read_log(form("%s.csv", model)); r->fields; r++)
+        if (r->step == step && r->valid == valid)
+            return r->loss;
+    return NAN;
+}
+
+bool near(double a, double b) {
+    return fabs(a - b) < 1e-4;
+}
+
+int rows_logged(const char *model) {
+    return count_of(contents(form("%s.csv", model), NULL), ",train,");
+}
+
+// All that the commands make of a model.
+char *used(const char *model) {
+    give(contents("sources", NULL));
+    run(form("translate %s --scores", model));
+    char *text = form("%s", out);
+    run(form("evaluate %s pairs.tsv", model));
+    text = form("%s%s", text, out);
+    remove("used.csv");
+    run(form("attention %s 'a b c d e' --csv used.csv", model));
+    return form("%s%s%s", text, out, contents("used.csv", NULL));
+}
+
+// ## Data
+
+// Nine words and five in capitals in each language; the last pair has nine
+// words. And sentences of two words and of four.
+void write_data(void) {
+    char *text = "", *valid = "", *sources = "";
+    for (int k = 0; k < 24; k++) {
+        char *s = "", *t = "";
+        for (int i = 0; i <= k % 5; i++) {
+            char w = (char)('a' + (k * 5 + i * i) % 9);
+            s = form("%s%s%c", s, i ? " " : "", w);
+            t = form("%s%s%c%c%s", t, i ? " " : "", w, w, w == 'a' ? " aa" : "");
+        }
+        text = form("%s%s\t%s\n", text, s, t);
+    }
+    for (char w = 'A'; w <= 'E'; w++)
+        text = form("%s%c b\t%c%c bb\n", text, w, w, w);
+    text = form("%sa b c d e f g h i\taa bb cc dd ee ff gg hh ii\n", text);
+    write_text("pairs.tsv", text);
+    for (int i = 2; i < 9; i++)
+        valid = form("%s%s\n", valid, line_of(text, i));
+    for (char *c = valid; *c; c++)
+        *c = *c >= 'a' && *c <= 'd' ? (char)('a' + (*c - 'a' + 3) % 4) : *c;
+    write_text("valid.tsv", valid);
+    for (int i = 1; i <= 9; i++)
+        for (int k = 1; k <= 9; k++)
+            sources = form("%s%c %c\n%c %c %c %c\n", sources, 'a' + i - 1,
+                           'a' + k - 1, 'a' + i - 1, 'a' + k - 1,
+                           'a' + i * k % 9, 'a' + i - 1);
+    write_text("sources", sources);
+}
+
+// How many distinct tokens a column of pairs.tsv has that occur so often, with
+// the four special ones: words, or characters.
+int distinct(int column, bool characters, bool lower, int often) {
+    char *text = contents("pairs.tsv", NULL), *seen[100];
+    int count[100] = {0}, kinds = 0, found = 4;
+    for (int i = 0; i < lines_of(text); i++) {
+        char *line = line_of(text, i), *tab = strchr(line, '\t');
+        *tab = '\0';
+        for (char *c = column ? tab + 1 : line; *c;) {
+            size_t length = characters ? 1 : strcspn(c, " ");
+            char *token = form("%.*s", (int)length, c);
+            for (char *t = token; lower && *t; t++)
+                *t = (char)tolower(*t);
+            int k = 0;
+            while (k < kinds && strcmp(seen[k], token))
+                k++;
+            seen[k] = token;
+            kinds += k == kinds;
+            count[k]++;
+            c += length + (!characters && c[length] == ' ');
+        }
+    }
+    for (int k = 0; k < kinds; k++)
+        found += count[k] >= often;
+    return found;
+}
+
+char *vocabularies(const char *model) {
+    char *source = info(model, "source vocabulary");
+    return form("%s %s", source, value(out, "target vocabulary"));
+}
+
+char *both_distinct(bool characters, bool lower, int often) {
+    return form("%d %d", distinct(0, characters, lower, often),
+                distinct(1, characters, lower, often));
+}
+
+// ## The model
+
+// What `info` says of the shape of a model: all but the options of training.
+char *outline(void) {
+    char *text = "";
+    for (int i = 0; i < lines_of(out); i++) {
+        char *line = line_of(out, i), *name = form("%.*s ", (int)strcspn(line,
+            " "), line);
+        if (!strstr("tokens merges lowercase min-count label-smoothing lr warmup "
+                    "schedule clip epochs steps seed best checksum ", name)
+            || !strcmp(name, " "))
+            text = form("%s%s\n", text, line);
+    }
+    return text;
+}
+
+#define GIVEN "info --layers 1 --d-model 8 --heads 2 --d-ff 6 --max-len 8 " \
+              "--dropout 0 --batch 100 --vocab 18 --length 12 "
+
+// `info` says the same of this option and of a model m that was made with it, and
+// something else without the option.
+void agrees(const char *option, const char *given) {
+    run("info m --length 12");
+    char *found = outline();
+    run(form(GIVEN "--%s %s", option, given));
+    char *computed = outline();
+    found = replaced(found, "steps trained 1\n", "");
+    run(GIVEN);
+    row("info", option, "the model that train makes, and not the one without it",
+        found, computed);
+    holds(strcmp(outline(), computed) != 0, "it makes a difference", "another",
+          "the same");
+}
+
+void test_model(void) {
+    make("m", "--layers 3");
+    row("train", "layers", "three in the encoder and three in the decoder",
+        "yes yes", yes(has("m", "encoder.2.feed_forward.inner.bias")
+        && has("m", "decoder.2.feed_forward.inner.bias"),
+        !has("m", "encoder.3.feed_forward.inner.bias")));
+    agrees("layers", "3");
+    make("m", "--d-model 12");
+    row("train", "d-model", "the width of an embedding", "18,12",
+        shape("m", "source_embedding.weight"));
+    agrees("d-model", "12");
+    make("m", "--heads 4");
+    run("attention m 'a b' --csv heads.csv");
+    char *table = contents("heads.csv", NULL);
+    row("train", "heads", "the heads of each layer are 0 to 3", "yes yes",
+        yes(strstr(table, "\ncross,0,3,") != NULL,
+            !strstr(table, "\ncross,0,4,")));
+    agrees("heads", "4");
+    make("m", "--d-ff 5");
+    row("train", "d-ff", "the width of the inner layer", "8,5",
+        shape("m", "encoder.0.feed_forward.inner.weight"));
+    agrees("d-ff", "5");
+    make("m", "--norm pre");
+    row("train", "norm", "pre has a last norm, post has none", "yes no",
+        yes(has("m", "encoder.norm.gain"), has("plain", "encoder.norm.gain")));
+    agrees("norm", "pre");
+    double loss = measured("plain", "pairs.tsv");
+    make("none", "--positions none");
+    make("m", "--positions learned");
+    row("train", "positions",
+        "learned ones are parameters; none are other than sinusoidal", "yes yes",
+        yes(has("m", "source_positions.weight")
+            && !has("plain", "source_positions.weight")
+            && !has("none", "source_positions.weight"),
+            measured("none", "pairs.tsv") != loss));
+    agrees("positions", "learned");
+    make("m", "--activation gelu");
+    row("train", "activation", "another one, another loss of the same numbers",
+        "yes yes", yes(same_numbers("m", "plain"),
+                       measured("m", "pairs.tsv") != loss));
+    agrees("activation", "gelu");
+    make("m", "--tie");
+    row("train", "tie", "there is no matrix of the output layer", "no yes",
+        yes(has("m", "output.weight"), has("plain", "output.weight")));
+    agrees("tie", "");
+    make("m", "--max-len 9");
+    int left_out = count_of(err, "left out");
+    agrees("max-len", "9");
+    make("plain", "");
+    row("train", "max-len", "with 9 no pair is left out, with 8 one of 9 words",
+        "0 pairs.tsv: left out 1 of 30 pairs, with more than 8 tokens",
+        form("%d %s", left_out, line_of(err, 0)));
+}
+
+// ## Dropout
+
+// Without it the loss of a training step is that of `evaluate`. Each kind alone
+// changes it; what is not said follows --dropout.
+void test_dropout(void) {
+    double loss = measured("plain", "pairs.tsv");
+    part = "train";
+    holds(near(logged("plain", 1, false), loss), "without dropout a training step "
+          "has the loss that evaluate finds", form("%g", loss),
+          form("%g", logged("plain", 1, false)));
+    make("m", "--dropout 0.5");
+    make("three", "--dropout 0.5 --attention-dropout 0.5 --activation-dropout 0.5");
+    make("one", "--dropout 0.5 --attention-dropout 0 --activation-dropout 0");
+    make("two", "--dropout 0.5 --activation-dropout 0");
+    double all = logged("m", 1, false), one = logged("one", 1, false),
+           two = logged("two", 1, false);
+    row("train", "dropout", "in all its places, those of the other two, too",
+        "yes yes", yes(near(all, logged("three", 1, false)), !near(all, loss)
+            && !near(all, one) && !near(all, two) && !near(one, two)));
+    agrees("dropout", "0.5");
+    for (int i = 0; i < 2; i++) {
+        const char *kind = i ? "activation-dropout" : "attention-dropout";
+        make("m", form("--%s 0.5", kind));
+        row("train", kind, "it changes the loss of a step, not what evaluate finds",
+            "no yes", yes(near(logged("m", 1, false), loss),
+                          near(measured("m", "pairs.tsv"), loss)));
+        agrees(kind, "0.5");
+    }
+}
+
+// Sets the numbers of a tensor to zero.
+void clear(const char *model, const char *tensor) {
+    size_t size, begin, end;
+    char *bytes = contents(model, &size), *text = header(model);
+    char *entry = strstr(text, form("\"%s\":{", tensor));
+    if (!entry || sscanf(strstr(entry, "offsets"), "offsets\":[%zu,%zu", &begin,
+                         &end) != 2)
+        give_up(tensor);
+    memset(bytes + 8 + strlen(text) + begin, 0, end - begin);
+    write_bytes(model, bytes, size);
+}
+
+// Behind an inner layer that nobody reads, what is dropped in it makes no
+// difference.
+void test_places(void) {
+    bool unchanged[2];
+    for (int i = 0; i < 2; i++) {
+        make("cut", "");
+        clear("cut", "encoder.0.feed_forward.outer.weight");
+        clear("cut", "decoder.0.feed_forward.outer.weight");
+        double silenced = measured("cut", "pairs.tsv");
+        run(form("train pairs.tsv --resume --steps 2 --%s-dropout 0.5 --model cut "
+                 "--log cut.csv", i ? "activation" : "attention"));
+        unchanged[i] = near(silenced, logged("cut", 2, false));
+    }
+    same("without an outer layer --activation-dropout changes nothing, and the "
+         "other does", "no yes", yes(unchanged[0], unchanged[1]));
+}
+
+// ## The tokens
+
+void test_tokens(void) {
+    make("m", "--tokens char --max-len 40");
+    row("train", "tokens", "of characters there are as many as the data have",
+        both_distinct(true, false, 1), vocabularies("m"));
+    make("m", "--tokens char --max-len 40 --min-count 4");
+    same("--min-count holds for them, too", both_distinct(true, false, 4),
+         vocabularies("m"));
+    make("m", "--tokens bpe --max-len 40 --merges 3");
+    make("none", "--tokens bpe --max-len 40 --merges 0");
+    int a, b, c, d;
+    sscanf(vocabularies("m"), "%d %d", &a, &b);
+    sscanf(vocabularies("none"), "%d %d", &c, &d);
+    row("train", "merges", "three more pieces than without", "3 3",
+        form("%d %d", a - c, b - d));
+    make("m", "--lowercase");
+    row("train", "lowercase", "capitals are the same words",
+        both_distinct(false, true, 1), vocabularies("m"));
+    make("m", "--min-count 4");
+    row("train", "min-count", "words that occur four times",
+        both_distinct(false, false, 4), vocabularies("m"));
+}
+
+// ## The recipe
+
+// The learning rates of a model's steps.
+char *rates(const char *model) {
+    char *text = "";
+    for (LogRow *r = read_log(form("%s.csv", model)); r->fields; r++)
+        text = form("%s%s%g", text, *text ? " " : "", r->rate);
+    return text;
+}
+
+void test_rates(void) {
+    make("m", "--lr 0.25 --warmup 1");
+    row("train", "lr", "the peak", "0.25", rates("m"));
+    make("m", "--lr 1 --warmup 4 --steps 4");
+    row("train", "warmup", "four steps to the peak", "0.25 0.5 0.75 1",
+        rates("m"));
+    make("m", "--lr 1 --warmup 2 --steps 4 --schedule constant");
+    make("four", "--lr 1 --warmup 1 --steps 4");
+    row("train", "schedule", "constant stays at the peak, noam falls",
+        "0.5 1 1 1, 1 0.707107 0.57735 0.5",
+        form("%s, %s", rates("m"), rates("four")));
+    make("m", "--lr 0.01 --warmup 1 --steps 2 --clip 1e-9");
+    make("two", "--lr 0.01 --warmup 1 --steps 2");
+    LogRow *clipped = read_log("m.csv"), *free_ = read_log("two.csv");
+    row("train", "clip", "a step so short that Adam cannot make up for it; the "
+        "norm is told", "yes yes", yes(near(clipped[0].loss, free_[0].loss)
+            && !near(clipped[1].loss, free_[1].loss),
+            clipped[0].norm == free_[0].norm));
+}
+
+void test_recipe(void) {
+    double loss = measured("plain", "pairs.tsv");
+    make("m", "--label-smoothing 0.3 --lr 0.01 --warmup 1 --steps 2 "
+         "--valid valid.tsv");
+    make("two", "--lr 0.01 --warmup 1 --steps 2");
+    row("train", "label-smoothing", "another second step; all that is told is the "
+        "plain loss", "no yes", yes(near(logged("m", 2, false),
+        logged("two", 2, false)), near(logged("m", 1, false), loss)
+        && near(logged("m", 2, true), measured("m", "valid.tsv"))));
+    test_rates();
+#define COUNTED "train pairs.tsv --layers 1 --d-model 8 --heads 2 --d-ff 6 " \
+                "--max-len 8 --dropout 0 --lr 0 --batch 4 --model m --log m.csv "
+    run(COUNTED "--epochs 1");
+    row("train", "batch", "29 pairs in batches of four are eight steps", "8",
+        form("%d", rows_logged("m")));
+    char *steps = "";
+    for (int i = 0; i < 3; i++) {
+        run(form("info %s --length 12 %s", i < 2 ? "m" : "",
+                 i ? "--batch 7" : ""));
+        char *line = strstr(out, "training step with ");
+        steps = form("%s%d ", steps, line ? atoi(line + 19) : 0);
+    }
+    row("info", "batch", "a model has its own, unless one is given", "4 7 7 ",
+        steps);
+    run(COUNTED "--epochs 3");
+    row("train", "epochs", "three are 24 steps", "24",
+        form("%d", rows_logged("m")));
+    make("m", "--steps 5");
+    row("train", "steps", "five", "5 5",
+        form("%d %s", rows_logged("m"), info("m", "steps trained")));
+    make("m", "--seed 2");
+    make("two", "--seed 2 --batch 4 --warmup 7");
+    make("three", "--seed 3");
+    row("train", "seed", "it alone makes the initial numbers", "yes yes",
+        yes(same_numbers("m", "two"), !same_numbers("m", "plain")
+            && !same_numbers("m", "three")));
+}
+
+// ## Files
+
+// The sources of the samples that the last training showed, each behind a /.
+char *samples(void) {
+    char *text = "";
+    for (int i = 0; i < lines_of(err); i++) {
+        char *line = line_of(err, i), *arrow = strstr(line, "  →");
+        if (!strncmp(line, "    ", 4) && arrow)
+            text = form("%s/%.*s", text, (int)(arrow - line - 4), line + 4);
+    }
+    return text;
+}
+
+// The first three sources of a file, in the same way.
+char *first_sources(const char *path) {
+    char *data = contents(path, NULL), *text = "";
+    for (int i = 0; i < 3; i++) {
+        char *line = line_of(data, i);
+        text = form("%s/%.*s", text, (int)strcspn(line, "\t"), line);
+    }
+    return text;
+}
+
+void test_files(void) {
+    run("train pairs.tsv" SMALL "--model there");
+    row("train", "model", "there it is", "yes yes",
+        yes(exists("there"), same_file("there", "plain")));
+    make("m", "--seed 5");
+    run("train pairs.tsv --from m --lr 0 --steps 1 --model copy");
+    row("train", "from", "its parameters are where it begins", "yes no",
+        yes(same_numbers("m", "copy"), same_numbers("plain", "copy")));
+    make("m", "");
+    same("without --valid the samples are training data",
+         first_sources("pairs.tsv"), samples());
+    make("m", "--valid valid.tsv");
+    char *shown = samples();
+    row("train", "valid", "samples of these data, and the loss on them",
+        form("%s yes yes", first_sources("valid.tsv")), form("%s %s", shown,
+             yes(*shown, near(logged("m", 1, true), measured("m", "valid.tsv")))));
+    matches("the log has a row for each step, and for each look",
+            "step,*\n1,train,*\n1,valid,*\n", contents("m.csv", NULL));
+    row("train", "log", "and no other", "3",
+        form("%d", lines_of(contents("m.csv", NULL))));
+    run("train pairs.tsv --resume --steps 3 --model plain --log resumed.csv");
+    char *log = contents("resumed.csv", NULL);
+    row("train", "resume", "it goes on where the model stands", "2 3", form("%d "
+        "%d", atoi(line_of(log, 1)), atoi(line_of(log, 2))));
+    make("plain", "");
+}
+
+// ## What training alone does, and what using a model does
+
+void train_noisy(int seed) {
+    run(form("train pairs.tsv --layers 1 --d-model 16 --heads 2 --max-len 8 "
+             "--batch 8 --dropout 0.2 --label-smoothing 0.1 --lr 0.04 --warmup 10 "
+             "--steps 300 --seed %d --model noisy", seed));
+}
+
+void test_training_alone(void) {
+    train_noisy(1);
+    copy("noisy", "silent");
+    run("train pairs.tsv --resume --steps 301 --lr 0 --dropout 0 "
+        "--attention-dropout 0 --activation-dropout 0 --label-smoothing 0 "
+        "--model silent");
+    char *noisy = used("noisy");
+    part = "train";
+    same("with dropout and smoothing in the model, or without: one and the same "
+         "use of it", noisy, used("silent"));
+    holds(same_numbers("noisy", "silent"), "of the same parameters", "", "");
+}
+
+char *translated(const char *options) {
+    give(contents("sources", NULL));
+    run(form("translate noisy %s", options));
+    return form("%s", out);
+}
+
+// What a beam of three finds with a penalty of 2, put in the place of the
+// references, is an exact match for an evaluation of this kind, and of no other:
+// with the first of some models for which it makes a difference.
+void test_beams(void) {
+    const char *const way[] = {
+        "--beam 3 --length-penalty 2", "--beam 1 --length-penalty 2",
+        "--beam 2 --length-penalty 2", "--beam 4 --length-penalty 2",
+        "--beam 3 --length-penalty 0"};
+    char *found = "";
+    for (int seed = 1; seed <= 5 && strcmp(found, "ssoooooooo"); seed++) {
+        train_noisy(seed);
+        char *expected = translated(way[0]), *pairs = "";
+        for (int i = 0; i < lines_of(expected); i++) {
+            char *line = line_of(expected, i);
+            if (*line && count_of(line, " ") < 7)
+                pairs = form("%s%s\t%s\n", pairs, line_of(contents("sources",
+                             NULL), i), line);
+        }
+        write_text("found.tsv", pairs);
+        found = "";
+        for (int i = 0; i < 5; i++) {
+            char *other = translated(way[i]);
+            run(form("evaluate noisy found.tsv %s", way[i]));
+            found = form("%s%c%c", found, strcmp(other, expected) ? 'o' : 's',
+                         strcmp(value(out, "exact_match"), "100.00") ? 'o' : 's');
+        }
+    }
+    row("translate evaluate", "beam",
+        "both find the same with 3, not so with 1, 2 and 4", "ssoooooo",
+        form("%.8s", found));
+    row("translate evaluate", "length-penalty",
+        "both find the same with 2, not so with 0", "ssoo",
+        form("%.2s%s", found, found + 8));
+}
+
+void test_scores(void) {
+    char *plain = translated(""), *scored = translated("--scores");
+    char *none = translated("--scores --length-penalty 0"), *lines = "";
+    char *one = translated("--scores --length-penalty 1");
+    int right = 0;
+    for (int i = 0; i < lines_of(plain); i++) {
+        char *line = strchr(line_of(none, i), '\t');
+        lines = form("%s%s\n", lines, strchr(line_of(scored, i), '\t') + 1);
+        int tokens = line[1] ? 2 + count_of(line, " ") : 1;
+        if (tokens > 9) // it is cut off, and has no end
+            tokens = 9;
+        right += fabs(strtod(line_of(none, i), NULL) - strtod(line_of(one, i),
+                      NULL) * (5 + tokens) / 6.0) < 5e-6;
+    }
+    row("translate", "scores", "a score and a tab before each line", plain, lines);
+    same("a score is the sum of the logarithms, divided by ((5 + length) / 6)^A",
+         "162", form("%d", right));
+    run("attention noisy 'a b' --target 'cc dd ee' --csv target.csv");
+    char *table = contents("target.csv", NULL), *words = "";
+    for (int i = 0; i < lines_of(table); i++) {
+        char *line = line_of(table, i), *quote = strchr(line, '"');
+        int query, key;
+        if (sscanf(line, "decoder,0,0,%d,%d,", &query, &key) == 2 && key == 0)
+            words = form("%s%s%.*s", words, *words ? " " : "",
+                         (int)strcspn(quote + 1, "\""), quote + 1);
+    }
+    row("attention", "target", "the words that the decoder reads",
+        "<start> cc dd ee", words);
+    row("attention", "csv",
+        "a row for each weight: 3 kinds, 2 heads, 4 and 3 tokens", "74",
+        form("%d", lines_of(table) - 1));
+}
+
+// ## Info, and help
+
+long parameters(int words) {
+    run(form("info --d-model 8 --vocab %d", words));
+    char *line = strstr(out, "\nparameters");
+    return line ? atol(replaced(form("%s", line + 11 + strspn(line + 11, " ")),
+                                ",", "")) : 0;
+}
+
+void test_info(void) {
+    row("info", "vocab", "a word more takes 3 d-model + 1 parameters", "25",
+        form("%ld", parameters(51) - parameters(50)));
+    run("info noisy --length 999");
+    char *model = line_of(out, -1);
+    run("info noisy --length 99");
+    char *shorter = line_of(out, -1);
+    run("info --layers 1 --d-model 16 --heads 2 --max-len 8 --batch 8 --vocab 18 "
+        "--length 999");
+    row("info", "length", "of options and of a model: the same tokens, the same "
+        "memory", "yes yes", yes(!strcmp(model, line_of(out, -1)),
+                                 strcmp(model, shorter) != 0));
+    const char *const command[] = {"train", "translate", "evaluate", "attention",
+                                   "info"};
+    for (int i = 0; i < 5; i++) {
+        run(form("%s nowhere --help", command[i]));
+        row(command[i], "help", "is shown, and nothing else done",
+            form("transformer %s 0", command[i]),
+            form("%.*s %d", (int)strlen(command[i]) + 12, out, status));
+    }
+}
+
+// ## Threads
+
+// The most threads that worked together. (Each says so when it begins to.)
+int most_threads(const char *command) {
+    int most = 0;
+    setenv("OMP_DISPLAY_AFFINITY", "true", 1);
+    setenv("OMP_AFFINITY_FORMAT", "%N work", 1);
+    give("a b c d e f g h\n");
+    run(command);
+    unsetenv("OMP_DISPLAY_AFFINITY");
+    for (int i = 0; i < lines_of(err); i++)
+        if (strstr(line_of(err, i), " work") && atoi(line_of(err, i)) > most)
+            most = atoi(line_of(err, i));
+    return most;
+}
+
+void test_threads(void) {
+#define LARGE "train pairs.tsv --layers 1 --d-model 256 --heads 2 --steps 1 " \
+              "--max-len 8 --model "
+    run(LARGE "large");
+    int cores = sysconf(_SC_NPROCESSORS_ONLN) < 2 ? 1 : 2;
+    run("translate large --threads 2");
+    if (status != 0) {
+        row("train translate evaluate attention", "threads", "there are none in "
+            "this program", "status 2: transformer: --threads 2: this program "
+            "was built without OpenMP", form("%.*s", (int)strcspn(outcome(), "("
+            ) - 1, outcome()));
+        return;
+    }
+    const char *const use[][2] = {
+        {"train", LARGE "threads"}, {"translate", "translate large"},
+        {"evaluate", "evaluate large pairs.tsv"},
+        {"attention", "attention large 'a b c d e f g h'"}};
+    for (int i = 0; i < 4; i++) {
+        int one = most_threads(form("%s --threads 1", use[i][1]));
+        int two = most_threads(form("%s --threads 2", use[i][1]));
+        row(use[i][0], "threads", "so many work together",
+            form("1 %d", cores), form("%d %d", one ? one : 1, two));
+    }
+}
+
+// ## No row is missing
+
+void test_all_claimed(void) {
+    const char *const command[] = {"train", "translate", "evaluate", "attention",
+                                   "info"};
+    part = "tables";
+    for (int i = 0; i < 5; i++) {
+        run(form("%s --help", command[i]));
+        char *help = form("%s", out), *missing = "";
+        for (int k = 0; k < lines_of(help); k++) {
+            char *line = line_of(help, k), name[50];
+            if (sscanf(line, "  --%49s", name) == 1
+                && !strstr(claimed, form(" %s/%s ", command[i], name)))
+                missing = form("%s %s", missing, name);
+        }
+        same(form("%s: each of its options has a claim here", command[i]), "",
+             missing);
+    }
+}
+
+int main(void) {
+    commands_begin();
+    write_data();
+    make("plain", "");
+    test_model();
+    test_dropout();
+    test_places();
+    test_tokens();
+    test_recipe();
+    test_files();
+    test_training_alone();
+    test_beams();
+    test_scores();
+    test_info();
+    test_threads();
+    test_all_claimed();
+    return claims_end();
+}
