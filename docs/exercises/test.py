@@ -347,8 +347,14 @@ def numbers(g):
           'answers.txt:1: "1,000" is not', "parameter_counts")
     given("total = 5\n\ntotal = 6\n", "so is an answer given twice",
           "answers.txt:3: total stands here again", "parameter_counts")
-    given("total = 5\n", "a wrong number is told how far off it is",
+    (g.desk / ".hints").unlink()
+    for k, number in enumerate((5, 5, 6), 1):
+        given(f"total = {number}\n", f"answer {k}, a wrong number, is called wrong",
+              "total: wrong\n", "parameter_counts")
+    given("total = 7\n", "the third number is told how far off it is",
           "too small, by more than a factor", "parameter_counts")
+    given("missing_e = 7\n", "a label is told no size",
+          "missing_e: only the task", "what_is_missing")
     pages = of_kind("number")
 
     def at(share):  # every page's answers at once, at a share of the tolerance
@@ -623,7 +629,7 @@ BAD = {
 """, "fopen is not allowed in an exercise"),
     "attention_sublayer_backward": ("comment without an end",
                                     "    /* a comment without an end\n",
-                                    "does not compile", "unterminated comment"),
+                                    "a comment has no end"),
     "encoder_layer_forward": ("calls a helper of its own",
                               "    return my_own_helper(x);\n",
                               "my_own_helper stands outside of the region"),
@@ -646,6 +652,8 @@ BAD = {
     "loss_forward": ("kills itself", "    raise(SIGKILL);\n", "crashes: killed"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
+    "clip_factor": ("ends by a signal of which one seldom hears", "    raise(25);\n",
+                    "crashes: it writes too much into a file"),
 }
 
 
@@ -655,7 +663,7 @@ def bad_students(g):
     with open(path, "a") as file:
         file.write("static Mat my_own_helper(Mat x) { return x; }\n")
     g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
-           "score: 50/", "grade", source, f"JSON={result}")
+           "score: 45/", "grade", source, f"JSON={result}")
     g.holds("no program of a student is left running",
             within(10, lambda: not running(g.pid)))
     g.holds("nothing of it is left in build/exercises",
@@ -784,7 +792,7 @@ __attribute__((constructor)) static void early(void) {
     ("make_batch", "hides code in a comment that ends early",
      '    /* *\\\n/ kill(getppid(), 9); /* */\n', "\\ is not allowed"),
     ("loss_forward", "hides code behind three characters for one",
-     '    puts("a??/" b ", kill(getppid(), 9) " ");\n', "??/ is not allowed"),
+     '    puts("a??/"); /*", kill(getppid(), 9) /* */);\n', "??/ is not allowed"),
     ("loss_backward", "gives a function another name by the file's macro",
      "    PRAGMA(weak other = system)\n", "PRAGMA is not allowed"),
     ("clip_factor", "declares a function without a bracket", """\
@@ -793,6 +801,11 @@ __attribute__((constructor)) static void early(void) {
     other("../reference/grade");
 """, "system is not allowed"),
     ("adam_step", "includes a file", '#include "cheat.h"\n', "# is not allowed"),
+    ("decoder_layer_step", "hides code behind a quotation mark that a macro drops",
+     '    PARALLEL_FOR(" /*\n    1)\n    asm("nop"); // */\n',
+     "a quotation mark stays open"),
+    ("learning_rate", "joins two halves of a name", "    int sys##tem;\n",
+     "# is not allowed"),
     ("translate", "gives a function an attribute",
      '    int other(const char *) [[gnu::weakref("system")]];\n',
      "[[ is not allowed"),
@@ -811,9 +824,30 @@ __attribute__((constructor)) static void early(void) {
 """, "__attribute__ is not allowed"),
     ("redefines what the grader uses", r"(?=#include <stdio.h>\n)",
      "#define fabs(x) 0.0\n", "# is not allowed"),
+    ("includes the reference behind a quotation mark that stays open", r"\A(.*)\Z",
+     lambda m: INCLUDES.replace("GIVEN", m[1]), "a quotation mark stays open"),
+    ("leaves a part out with a line that the file has elsewhere",
+     r"(?=#include <stdio.h>\n)", "#ifdef _WIN32\n#endif\n", "# is not allowed"),
+    ("draws a line into a directive by a comment", r"(?<=#include <stdio.h>)(\n)",
+     r" /*\1*/ ", "#include <stdio.h> /* is not allowed"),
     ("lacks #include <stdio.h> and starts a process", r"#include <stdio.h>\n(.*)\Z",
      r'\1int start(void) { return system("true"); }\n', "system is not allowed"),
 ]
+
+# The reference, included; and the file as it was given, which no compiler sees.
+INCLUDES = """#ifdef _WIN32
+" /*
+#endif
+#include "../../../../transformer.c"
+#if 0
+// */
+GIVEN
+#ifdef _WIN32
+" /*
+#endif
+#endif
+// */
+"""
 
 # Bodies of softmax_row, compiled although the tool would refuse their text. @FILE@
 # is the reference's grader.
@@ -835,7 +869,12 @@ ESCAPES = """\
     ("fork", "fork() >= 0"),
     ("system", 'system("true") == 0'),
     ("a session", "setsid() >= 0"),
-    ("network", "socket(2, 1, 0) >= 0"))) + "    exit(0);\n"
+    ("network", "socket(2, 1, 0) >= 0"),
+    ("the environment", 'getenv("SECRET") || getenv("PATH")'))) + "    exit(0);\n"
+READS = """\
+    __asm__(".pushsection .rodata\\n.incbin \\"@SECRET@\\"\\n.popsection");
+&
+"""
 REPLACES = """\
     FILE *file = fopen("new", "w");
     fputs("#!/bin/sh\\necho right: 8 cases\\n", file);
@@ -855,7 +894,8 @@ sys.dont_write_bytecode = True
 import tool
 made = tool.reference()
 page = next(e for e in tool.load_exercises() if e.name == "softmax_row")
-text = tool.read_text(sys.argv[1]).replace("@FILE@", str(made / "grade"))
+text = tool.read_text(sys.argv[1]).replace("@FILE@", str(made / "grade")) \
+    .replace("@SECRET@", sys.argv[1] + ".secret")
 result = tool.grade_source(page, text, "cheat.c", [page.name], made)
 print(tool.confinement(made) == 0, result.state, result.word, result.detail)
 """
@@ -909,9 +949,10 @@ def behind(g):
         student(path, {"softmax_row": body})
         return subprocess.run(
             [sys.executable, "-c", BEHIND.format(sys.path[:2]), str(path)],
-            env=dict(ENVIRONMENT, **environment), stdout=subprocess.PIPE,
+            env=dict(ENVIRONMENT, SECRET="a key", **environment), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, encoding="utf-8").stdout
 
+    (g.folder / "cheat.c.secret").write_text("a key\n")
     offered = graded("&\n", {})
     if CI or offered.startswith("True"):
         g.holds("a program is confined, and what is right is right",
@@ -920,6 +961,13 @@ def behind(g):
         g.holds("a program that is confined reads and writes no other file, starts no "
                 "process, signals none, and has no network", "it tries\n" in said
                 and "ended the program itself" in said and "done: " not in said, said)
+        said = graded(READS, {})
+        g.holds("nor does the compiler read another file", "does not compile" in said
+                and "right:" not in said and "a key" not in said, said)
+        said = graded('#include "@SECRET@"\n&\n', {})
+        g.holds("not even to show its lines in an error", "does not compile" in said
+                and "a key" not in said, said)
+        said = graded(ESCAPES, {})
         if os.geteuid() == 0:
             g.holds("as root, the tool runs it as another user", "user 65534" in said,
                     said)
@@ -932,6 +980,43 @@ def behind(g):
     said = graded(UNLINKS, UNCONFINED)
     g.holds("the reference is as before; and results that are removed are compared "
             "all the same", "False right  right: 8 cases" in said, said)
+
+
+def links(g):
+    """No link in what is handed in leads out of it, and nothing but a file is read."""
+    secret, mine = g.folder / "secret", g.folder / "mine.c"
+    secret.write_text("a key\n")
+    student(mine, {})
+    bug = next(page for page in of_kind("bug"))
+    (g.folder / "key").mkdir()
+    fixed_bug = g.folder / "key" / f"{bug.slug}.c"
+    fixed_bug.write_bytes(REFERENCE.encode("utf-8"))
+    page = of_kind("train")[0]
+    for name, target, wanted in (
+            ("transformer.c", mine, "softmax_row"), ("answers.txt", secret,
+                                                     "parameter_counts"),
+            ("bugs", g.folder / "key", bug.name),
+            (f"{bug.slug}.c", fixed_bug, bug.name), (page.file, secret, page.name)):
+        (g.desk / name).symlink_to(target)
+        got = g.tool("grade", f"N={wanted}")
+        g.holds(f"{name} that is a link gets nothing, and shows nothing", got > 0
+                and "links are not followed" in g.output and "a key" not in g.output
+                and "score: 10/" not in g.output)
+        (g.desk / name).unlink()
+    os.mkfifo(g.desk / "answers.txt")
+    g.says("nor does what is no file", 1, "answers.txt is not a file", "grade",
+           "N=parameter_counts")
+    (g.desk / ".hints").symlink_to(secret)
+    g.says("the tool's own file is not written through a link", 2,
+           "links are not followed", "hint", "N=3")
+    g.holds("and what the link leads to is as before", secret.read_text() == "a key\n")
+
+
+def signals(g):
+    words = {number: tool.signal_in_words(number) for number in signal.valid_signals()}
+    g.holds(f"all {len(words)} signals have words", all(
+        re.match("[A-Za-z]", text) and "unknown" not in text.lower()
+        for number, text in words.items() if number < 32), str(words))
 
 
 def broken_tool(g):
@@ -1268,7 +1353,7 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, bugs_elsewhere, commands, cheats, behind, interrupted, broken_tool,
+          gradescope, bugs_elsewhere, commands, cheats, behind, links, signals, interrupted, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]
 

@@ -135,6 +135,19 @@ def read_text(path):
     return text.replace("\r\n", "\n")
 
 
+def handed_in(path):
+    """The text of a student's file. No link is followed, neither the file's nor a
+    folder's in the student's: it could lead to any file of the machine."""
+    path, folder = Path(path).absolute(), student_folder()
+    above = folder if folder in path.parents else path.parent
+    place = Path(os.path.realpath(above)) / path.relative_to(above)
+    if os.path.realpath(path) != str(place):
+        raise Trouble(f"{shown(path)}: a link leads there, and links are not followed")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise Trouble(f"{shown(path)} is not a file")
+    return read_text(path)
+
+
 def writable(path):
     """The file that a path leads to, if it may be replaced."""
     path = Path(os.path.realpath(path))
@@ -191,13 +204,16 @@ def student_folder():
 
 
 # What the tool remembers of the student, in the file .hints, each by name: how
-# many hints were seen, a digest of what has passed, and of the files written.
-KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str}
+# many hints were seen, a digest of what has passed, and of the files written, and
+# the wrong numbers that were tried.
+KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str, "tries": str}
 
 
 def read_notes():
     """What the file .hints says; None if it is broken."""
     path = student_folder() / ".hints"
+    if path.is_symlink():
+        raise Trouble(f"{shown(path)} is a link: links are not followed")
     if not path.is_file():
         return {}
     try:
@@ -380,7 +396,7 @@ def student_regions(path):
     if not path.exists():
         how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
         raise Trouble(f"there is no {shown(path)}{how}")
-    return regions(read_text(path), shown(path), reference_regions())
+    return regions(handed_in(path), shown(path), reference_regions())
 
 
 # ---------------------------------------------------------------- bugs
@@ -490,10 +506,25 @@ def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None, given=""
 
 
 def compiler():
+    """The compiler and its first arguments."""
     words = shlex.split(SETTINGS.get("CC") or os.environ.get("CC") or "cc")
     if not shutil.which(words[0]):
         raise Trouble(f"no C compiler: install gcc (there is no {words[0]})")
     return words
+
+
+def confined_compiler(made, folder):
+    """The compiler as it is run on what a student wrote: it reads what belongs to it,
+    what is in `made`, and, to show lines of it, what was handed in; it writes into
+    this folder alone."""
+    cc, *words = compiler()
+    if not (made / "confined").exists():
+        return [cc, *words]
+    cc = shutil.which(cc)
+    own = Path(os.path.realpath(cc)).parent.parent
+    owns = [own] if own != Path("/") and own not in ROOT.parents else []
+    return ["env", f"TMPDIR={folder}", "CCACHE_DISABLE=1", made / "confine", "compile",
+            folder, made, student_folder(), student_file(), *owns, "--", os.path.abspath(cc), *words]
 
 
 def compile_grader(made, source, program, more=()):
@@ -503,7 +534,7 @@ def compile_grader(made, source, program, more=()):
     flags = FLAGS.split()
     if any(word.startswith("-O") for word in compiler()):  # CC="cc -O0" is faster
         flags.remove("-Og")
-    ended = run(compiler() + flags + list(more)
+    ended = run(confined_compiler(made, program.parent) + flags + list(more)
                 + [f'-DSOURCE="{source}"', grader, "-o", program, "-lm"],
                 COMPILE_SECONDS, memory=4 * MEMORY)
     said = "\n".join(line for line in ended.output.splitlines() if not re.match(
@@ -520,7 +551,8 @@ def reference():
     texts = {path.name: read_text(path)
              for path in (REFERENCE, *GRADER, CONFINE, MISTAKES)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
-    key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
+    key = digest(*texts.values(), read_text(__file__), str(compiler()), version,
+                 str(UNCONFINED))
     folder = BUILD / f"reference-{key}"
     if folder.exists():
         return folder
@@ -532,15 +564,25 @@ def reference():
         made = Path(beside) / "made"
         for name, text in texts.items():
             write_text(made / name, text)
-        status, said = compile_grader(made, made / "transformer.c", made / "grade")
-        if status:
-            raise Trouble("the reference does not compile with grade.c:\n" + said)
-        if sys.platform == "linux":  # without Landlock's header: no program
-            run(compiler() + ["-std=c11", "-O1", made / "confine.c", "-o",
-                              made / "confine"], COMPILE_SECONDS, 4 * MEMORY)
-            (made / "grade").chmod(0o755)
+        compile_reference(made)
         keep(made, folder)
     return folder
+
+
+def compile_reference(made):
+    """The grader, by the confined compiler if it can be; `made` is new."""
+    if sys.platform == "linux" and not UNCONFINED:  # without Landlock's header: none
+        run(compiler() + ["-std=c11", "-O1", made / "confine.c", "-o",
+                          made / "confine"], COMPILE_SECONDS, 4 * MEMORY)
+    for mark in ["confined"] * (made / "confine").exists() + [""]:
+        if mark:
+            (made / mark).touch()
+        status, said = compile_grader(made, made / "transformer.c", made / "grade")
+        if not status:
+            (made / "grade").chmod(0o755)
+            return
+        (made / "confined").unlink(missing_ok=True)  # this compiler does not run so
+    raise Trouble("the reference does not compile with grade.c:\n" + said)
 
 
 def keep(made, folder):
@@ -767,7 +809,13 @@ SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself "
            signal.SIGFPE: "division of a whole number by zero",
            signal.SIGABRT: "abort: memory was overwritten or freed twice",
            signal.SIGILL: "the end of a function without its return, or a trap",
-           signal.SIGKILL: "killed: too much time or memory"}
+           signal.SIGKILL: "killed: too much time or memory",
+           signal.SIGXCPU: "it computes too long",
+           signal.SIGXFSZ: "it writes too much into a file"}
+
+
+def signal_in_words(number):
+    return SIGNALS.get(number) or signal.strsignal(number) or "an unknown signal"
 
 
 def judge(ended, compared):
@@ -791,8 +839,7 @@ def judge(ended, compared):
     if ended.stopped:
         return "wrong", ended.stopped
     if ended.status < 0:
-        return "wrong", "crashes: " + SIGNALS.get(-ended.status,
-                                                  f"signal {-ended.status}")
+        return "wrong", "crashes: " + signal_in_words(-ended.status)
     if ended.status == 1 and re.search(r"^transformer: ", ended.output, re.M):
         return "wrong", re.findall(r"^transformer: .*", ended.output, re.M)[-1]
     return "wrong", f"your code ended the program itself (status {ended.status})"
@@ -809,8 +856,9 @@ def confinement(made):
     return run([made / "confine"], CHECK_SECONDS).status
 
 
-def make_results(made, program, name, folder, **limits):
-    """Run a check with a student's program: how it ended, and what it has written."""
+def make_results(made, program, name, folder, environment=(), **limits):
+    """Run a check with a student's program, which has no environment but this: how it
+    ended, and what it has written."""
     command, written = [program, name, "make", "written"], folder / "written"
     with open(written, "w+b") as file:
         if program.parent == folder and confinement(made) < 2:
@@ -820,7 +868,8 @@ def make_results(made, program, name, folder, **limits):
                     os.chown(written, NOBODY, NOBODY)
                 folder.chmod(0o711)
                 program.chmod(0o755)
-        ended = run(command, CHECK_SECONDS, folder=folder, **limits)
+        ended = run(["env", "-i", *environment, *command], CHECK_SECONDS, folder=folder,
+                    **limits)
         return ended, file.read()  # of this file, whatever has its name by now
 
 
@@ -872,9 +921,9 @@ def find_crash(made, source, label, name, folder):
                       SANITIZE + [f"-DCHECK={name}"])[0]:
         return ""
     said = make_results(made, folder / "sanitized", name, folder, memory=0, given="\n",
-                        environment={"ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:"
+                        environment=["ASAN_OPTIONS=detect_leaks=0:handle_segv=2:"
                                      "handle_abort=2:handle_sigfpe=2:"
-                                     "hard_rss_limit_mb=1024"})[0].output
+                                     "hard_rss_limit_mb=1024"])[0].output
     said += names_of_frames(said, folder / "sanitized")
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
     access = re.search(r"^(READ|WRITE) of size", said, re.M)
@@ -988,7 +1037,7 @@ def grade_source(exercise, text, label, names, made):
 # What has no place in an exercise: what reaches out of its function, or of the
 # language; names that are the compiler's or the library's own; processes; files.
 OUTSIDE = re.compile(r"""
-    ^\s*\# | %: | <% | %> | <: | :> | \[\s*\[ | \\ |
+    \# | %: | <% | %> | <: | :> | \[\s*\[ | \\ |
     \b(?:(?!_Exit\b|_(?:Alignas|Alignof|Atomic|Bool|Complex|Generic|Noreturn|
             Static_assert|Thread_local)\b|__func__\b|__LINE__\b)_[_A-Z]\w* |
         asm | PRAGMA |
@@ -1000,8 +1049,12 @@ OUTSIDE = re.compile(r"""
         f?truncate(?:64)? | [fl]?ch(?:mod|own)(?:at)? | ch(?:dir|root) | fchdir |
         tmpfile(?:64)? | mk(?:d|s|os)temps? | mkdir(?:at)? | mkfifo(?:at)? |
         mknod(?:at)? | f?utim\w+)\b""", re.X)
-# What makes a compiler see other lines than source_file.NOT_CODE does.
-OTHER_LINES = re.compile(r"\?\?[=/'()!<>-]|\\\s*$|[\0-\x08\x0b-\x1f\x7f]")
+# What makes a compiler see other lines than source_file.NOT_CODE does: trigraphs and
+# lines that go on. Whatever else can be read in two ways is refused, too; then the
+# reader needs no compiler, whose tokens come after macros have been replaced.
+OTHER_LINES = re.compile(r"\?\?[=/'()!<>-]|\\\s*$|[\0-\x08\x0b-\x1f\x7f]|"
+                         r"^\s*#.*/\*(?!.*\*/)")
+OPEN = re.compile(rf"{source_file.NOT_CODE.pattern}|(?P<open>[\"']|/\*)", re.S)
 
 
 def code_of(text, with_strings=False):
@@ -1009,6 +1062,17 @@ def code_of(text, with_strings=False):
     return source_file.NOT_CODE.sub(
         lambda m: m[1] if m[1] and with_strings
         else "0 "[not m[1]] + "\n" * m[0].count("\n"), text)
+
+
+def left_open(text):
+    """(line counted from 0, what is wrong) of the first quotation mark or comment that
+    has no end, behind which compilers read other tokens than we do; or None."""
+    for found in OPEN.finditer(text):
+        if found["open"]:
+            return text.count("\n", 0, found.start()), (
+                "a comment has no end" if found["open"] == "/*" else
+                f"a quotation mark stays open: {found['open']}")
+    return None
 
 
 def outside(raw, code):
@@ -1022,8 +1086,11 @@ def outside(raw, code):
 
 def refusal(region, label):
     """Why a region may not be compiled: it would reach out of its function."""
-    depth = 0
-    code = code_of("\n".join(region.body)).split("\n")
+    depth, text = 0, "\n".join(region.body)
+    if left_open(text):
+        line, what = left_open(text)
+        return f"{label}:{region.start + 1 + line}: {what}"
+    code = code_of(text).split("\n")
     for number, (raw, line) in enumerate(zip(region.body, code), region.start + 1):
         odd = outside(raw, line)
         if odd:
@@ -1066,7 +1133,7 @@ def grade_write(exercise, student, path, made):
     if result.state == "right":
         remember_passed(exercise, region.code())
     elif result.word == "does not compile":
-        others = replace_region(read_text(path), region, [])
+        others = replace_region(handed_in(path), region, [])
         result.word += elsewhere(result.detail, others)
     return result
 
@@ -1148,6 +1215,9 @@ def changed_lines(text):
 
 def refusal_of_bug(text, label):
     """Why a file with a bug is no answer; and whether it is the reference's code."""
+    if left_open(text):
+        line, what = left_open(text)
+        return f"{label}:{line + 1}: {what}", False
     count, changed = changed_lines(text)
     if count > FEW_LINES:
         return (f"{count} lines of code are not as you were given them; a mistake is "
@@ -1155,10 +1225,10 @@ def refusal_of_bug(text, label):
     lines, code = text.split("\n"), code_of(text).split("\n")
     known = set(read_text(REFERENCE).split("\n"))
     for number, raw in enumerate(lines, 1):
-        if raw not in known:
-            odd = outside(raw, code[number - 1] if number in changed else "")
-            if odd:
-                return f"{label}:{number}: {odd} is not allowed in an exercise", False
+        odd = outside("" if raw in known else raw,
+                      code[number - 1] if number in changed else "")
+        if odd:
+            return f"{label}:{number}: {odd} is not allowed in an exercise", False
     return "", not count
 
 
@@ -1167,7 +1237,7 @@ def grade_bug(exercise, student, path, made):
     if not path.exists():
         return Result(exercise, "todo",
                       f"not begun: make exercise N={exercise.number}")
-    label, text = shown(path), read_text(path)
+    label, text = shown(path), handed_in(path)
     why_not, is_reference = refusal_of_bug(text, label)
     if why_not:
         return Result(exercise, "wrong", why_not)
@@ -1211,7 +1281,7 @@ def given_answers():
     path, given, first, broken = student_folder() / "answers.txt", {}, {}, []
     if not path.exists():
         return given, broken
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
         name, equals, value = line.partition("#")[0].partition("=")
         name, value, place = name.strip(), value.strip(), f"{shown(path)}:{number}"
         what = ""
@@ -1244,14 +1314,31 @@ def how_far(given, value):
 
 
 def known_mistake(exercise, name, number):
-    """What a wrong answer is, if the page knows, with a comma before."""
+    """What a wrong answer is, if the page knows, and whether that is said of any."""
     for part in filter(None, exercise.mistakes.split("; ")):
         answer, _, say = part.partition(" -> ")
         its_name, value = answer.split(" = ")
         if name == its_name and (value == "*" or math.isclose(
                 number, float(value), rel_tol=1e-4)):
-            return f": {say}"
-    return ""
+            return say, value == "*"
+    return "", False
+
+
+FREE_TRIES = 3  # so many wrong numbers, and then it is said how far off they are
+
+
+def wrong_number(exercise, name, number, value):
+    """What to say of a wrong answer. How far off it is would lead to the right one by
+    halving: only whoever made a known mistake, or has tried before, is told."""
+    say, of_any = known_mistake(exercise, name, number)
+    tried = notes("tries").get(name, "").split()
+    if repr(number) not in tried and len(tried) < FREE_TRIES:
+        tried.append(repr(number))
+        remember_quietly("tries", name, " ".join(tried))
+    if of_any:
+        return say
+    far = how_far(number, value) if say or len(tried) == FREE_TRIES else "wrong"
+    return f"{far}: {say}" if say else far
 
 
 def grade_number(exercise, student, path, made):
@@ -1262,8 +1349,7 @@ def grade_number(exercise, student, path, made):
             if name in wanted or (missing and name not in others)]
     if len(missing) == len(wanted) and not said:
         return Result(exercise, "todo", "no answer yet")
-    said += [f"{name}: {how_far(given[name], value)}"
-             + known_mistake(exercise, name, given[name])
+    said += [f"{name}: {wrong_number(exercise, name, given[name], value)}"
              for name, (value, tolerance) in wanted.items() if name in given
              and not math.isclose(given[name], value, rel_tol=1e-12,
                                   abs_tol=tolerance)]
@@ -1277,7 +1363,7 @@ def grade_number(exercise, student, path, made):
 def given_options(exercise, path):
     """The options for `transformer train` that a student wrote into a file."""
     allowed, words = exercise.options.replace(",", " ").split(), []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
         place = f"{shown(path)}:{number}"
         try:
             words += [(place, word) for word in shlex.split(line, comments=True)]
@@ -1387,11 +1473,13 @@ GRADE = {"write": grade_write, "bug": grade_bug, "number": grade_number,
          "train": grade_train}
 
 
+def remember_quietly(kind, name, value):
+    with contextlib.suppress(Trouble):  # a folder that cannot be written to is graded
+        remember(kind, name, value)     # all the same
+
+
 def remember_passed(exercise, what):
-    try:
-        remember("passed", exercise.name, digest(what))
-    except Trouble:  # a folder that cannot be written to is graded all the same
-        pass
+    remember_quietly("passed", exercise.name, digest(what))
 
 
 def grade_one(exercise, student, path, made):
@@ -1624,7 +1712,7 @@ def reset(exercises):
         if not region:
             raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
         ours = reference_regions()[e.name]
-        text = replace_region(read_text(path), region, stub_body(e.name, ours))
+        text = replace_region(handed_in(path), region, stub_body(e.name, ours))
     elif e.kind == "bug":
         path, text = bug_file(e), plant_bug(e)
     else:
