@@ -3,9 +3,14 @@
 // starts no processes, signals none but itself, and has no network. If this is
 // run as root, the program runs as the user "nobody", if there are other users.
 //
+// Behind "compile" the program is a compiler, which runs no line of a student's
+// but reads what it is told to. It may read the system's programs, libraries
+// and headers and the paths that are named, and write below the first of these.
+//
 //     cc -std=c11 confine.c -o confine
 //     ./confine                              does the system offer all of it?
 //     ./confine FILE ... -- PROGRAM [ARGUMENT ...]
+//     ./confine compile FOLDER PATH ... -- COMPILER [ARGUMENT ...]
 //
 // Exit status: that of the program; without one 0, or 1 if something is not
 // offered; 2 misused, or what is offered fails. What is not offered is
@@ -82,7 +87,7 @@ static long landlock_version(void) {
 }
 
 // From here on only the program, libraries, and the files up to NULL are there.
-static void guard_files(char **file, const char *program) {
+static void guard_files(char **file, const char *program, bool compiles) {
     if (landlock_version() < 1)
         return;
     __u64 rights = every_right(landlock_version());
@@ -97,8 +102,16 @@ static void guard_files(char **file, const char *program) {
         allow_path(rules, libraries[i], read | run);
     allow_path(rules, program, read | run);
     allow_path(rules, "/etc/ld.so.cache", read);
-    allow_path(rules, "/proc/self", read); // for the address sanitizer
     allow_path(rules, "/dev/null", read | write);
+    if (compiles) {
+        __u64 look = read | LANDLOCK_ACCESS_FS_READ_DIR;
+        allow_path(rules, "/usr", look | run);
+        allow_path(rules, "/bin", look | run);
+        allow_path(rules, *file++, rights & ~run);
+        for (; *file; file++)
+            allow_path(rules, *file, look | run);
+    } else
+        allow_path(rules, "/proc/self", read); // for the address sanitizer
     for (; *file; file++)
         allow_path(rules, *file, write);
     if (syscall(SYS_landlock_restrict_self, rules, 0) != 0)
@@ -201,11 +214,13 @@ static void become_nobody(void) {
 }
 
 // From here on the process is confined. Does the system offer all of it?
-static bool confine(char **file, const char *program) {
+static bool confine(char **file, const char *program, bool compiles) {
     bool offered = landlock_version() > 0 && prctl(PR_GET_SECCOMP) >= 0;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         fail("no_new_privs");
-    guard_files(file, program);
+    guard_files(file, program, compiles);
+    if (compiles) // its passes are processes, and it writes into our folder
+        return offered;
     become_nobody(); // who may not even reach the folder of the program
     guard_calls();
     return offered;
@@ -217,16 +232,18 @@ int main(int count, char **argument) {
         k++;
     char **command = argument + k + 1;
     if (count == 1)
-        return !confine(argument + 1, argument[0]);
-    if (k + 1 >= count) {
-        fprintf(stderr, "usage: confine [FILE ... -- PROGRAM ...]\n");
+        return !confine(argument + 1, argument[0], false);
+    bool compiles = strcmp(argument[1], "compile") == 0;
+    if (k + 1 >= count || k < 1 + 2 * compiles) {
+        fprintf(stderr, "usage: confine [FILE ... -- PROGRAM ...]\n"
+                "       confine compile FOLDER PATH ... -- COMPILER ...\n");
         return MISUSED;
     }
     argument[k] = NULL; // ends the files
     int program = open(*command, O_PATH | O_CLOEXEC);
     if (program < 0)
         fail(*command);
-    confine(argument + 1, *command);
+    confine(argument + 1 + compiles, *command, compiles);
     fexecve(program, command, environ);
     fail(*command);
 }

@@ -15,7 +15,7 @@ examination. What is written:
     pages/          the examination as exercises; the grader reads them
 
 The numbers are computed by the program's own functions (exam.c). The bugs are taken from
-mistakes.txt: those that change one line, and that the grader refuses. It is tool.py that
+the exercises' mistakes: those that change one line, and that the grader refuses. It is tool.py that
 grades. Needs pandoc.
 """
 
@@ -41,7 +41,7 @@ def count(draw):
     K, H, L, V = draw.choice([8, 16, 32]), draw.choice([2, 4, 8]), \
         draw.choice([2, 3, 4, 6]), draw.choice([500, 800, 1200, 2000])
     D, F = K * H, draw.choice([2, 4]) * K * H
-    return "Where the parameters are", 8, [L, D, H, F, V], 0, f"""
+    return "Where the parameters are", "decoder", [L, D, H, F, V], 0, f"""
 A transformer has L = {L} layers in the encoder and as many in the decoder, D = {D},
 H = {H}, F = {F}, and V = {V:,} words on either side. Every linear layer has biases, each
 norm has gains and biases, the norms stand behind the sub-layers (post-norm, without a last
@@ -60,7 +60,7 @@ def attention(draw):
     values = draw.sample(range(1, 10), 3)
     d = draw.choice([2, 4, 8])
     told = ", ".join({0: "0", 1: "log 2"}.get(s, f"{s} log 2") for s in scores)
-    return "One query", 2, [*scores, *values, d], 0.001, f"""
+    return "One query", "attention", [*scores, *values, d], 0.001, f"""
 A query and three keys have the scaled scores {told}. The values have one
 number each: {values[0]}, {values[1]} and {values[2]}. Compute
 
@@ -74,7 +74,7 @@ number each: {values[0]}, {values[1]} and {values[2]}. Compute
 def norm(draw):
     x = draw.sample(range(0, 13), 4)
     at, d = draw.randrange(4), draw.choice([1, 2, 3])
-    return "A norm", 6, [*x, at, d], 0.001, f"""
+    return "A norm", "residual", [*x, at, d], 0.001, f"""
 Layer normalization is given the row ({', '.join(map(str, x))}). All gains are 1, all biases are
 0, and ε is too small to matter. Compute
 
@@ -88,7 +88,7 @@ def loss(draw):
     sizes = [draw.choice([1, 2, 3, 4, 5]) for _ in range(4)]
     right, smoothing = draw.choice([1, 2, 3]), draw.choice([0.1, 0.2, 0.4])
     told = ", ".join(f"log {s}" for s in sizes)
-    return "The loss of one word", 11, [*sizes, right, smoothing], 0.001, f"""
+    return "The loss of one word", "training", [*sizes, right, smoothing], 0.001, f"""
 A vocabulary has four words. Their logits are {told}, and word {right}, counted from 0,
 is the right one. Compute
 
@@ -105,7 +105,7 @@ def training(draw):
     a, b, whole = draw.choice([(3, 4, 5), (6, 8, 10), (5, 12, 13)])
     clip = draw.choice([1, 2])
     sign = draw.choice([1, -1])
-    return "A step", 11, [D, w, early, late, sign * a, b, clip], 0.000005, f"""
+    return "A step", "training", [D, w, early, late, sign * a, b, clip], 0.000005, f"""
 A model with D = {D} is trained with a warm-up of {w} steps, and the paper's schedule.
 Compute, to six decimals,
 
@@ -150,13 +150,14 @@ def function_of(lines, region):
     return re.search(r"(\w+)\(", heads[-1])[1]
 
 
-def one_line(made):
-    """Of mistakes.txt, those that change one line: (region, function, right, wrong,
+def one_line():
+    """Of the exercises' mistakes, those that change one line: (region, function, right, wrong,
     what is said of it), by region; not those that the exercises have."""
     lines = tool.read_text(tool.REFERENCE).split("\n")
     known = {e.right for e in tool.load_exercises() if e.kind == "bug"}
     found, ours = {}, tool.reference_regions()
-    for m in tool.load_mistakes(made):
+    for m in (m for e in tool.load_exercises() if e.kind == "write"
+              for m in tool.load_mistakes(e, ours[e.name].body)):
         region = ours[m.region]
         pairs = [(a.strip(), b.strip()) for a, b in zip(region.body, m.body) if a != b]
         if m.kind != "=" or len(pairs) != 1 or len(region.body) != len(
@@ -167,13 +168,19 @@ def one_line(made):
     return found
 
 
+def chapter_of(region):
+    """The name of the chapter in which a region stands."""
+    line = tool.reference_regions()[region].start
+    return [c for c in tool.source_file.chapters(tool.read_text(tool.REFERENCE), "it")
+            if c.start < line][-1].name
+
+
 def as_exercise(region, function, right, wrong, number):
     """The page of a bug, as tool.py has it."""
-    name = f"bug_{number}"
-    head = {"name": name, "chapter": "?", "points": str(BUG_POINTS), "kind": "bug",
+    head = {"chapter": chapter_of(region), "points": str(BUG_POINTS), "kind": "bug",
             "function": function, "right": right, "wrong": wrong, "checks": region,
             "diagnosis": region}
-    return tool.source_file.Page(number, head, f"Bug {number}", "", [])
+    return tool.source_file.Page(f"bug_{number}", number, head, f"Bug {number}", "", [], "")
 
 
 def refused(made, exercise):
@@ -215,7 +222,7 @@ def function_text(text, name):
 
 def bug_pages(made, draw):
     """Bugs in different functions, each with what the grader says of it."""
-    found = one_line(made)
+    found = one_line()
     pages, regions = [], sorted(found)
     draw.shuffle(regions)
     for region in regions:
@@ -232,7 +239,7 @@ def bug_pages(made, draw):
             function=function_text(tool.plant_bug(bug), bug.function)), mistake[4]))
         if len(pages) == BUGS:
             return pages
-    raise Trouble("mistakes.txt has too few bugs of one line")
+    raise Trouble("the exercises have too few mistakes of one line")
 
 
 # ---------------------------------------------------------------- writing
@@ -244,10 +251,10 @@ def compile_answers():
 
 
 def write_pages(folder, pages):
-    for number, (name, head, title, text, *_) in enumerate(pages, 1):
-        lines = "".join(f"{key}: {value}\n" for key, value in
-                        {"name": name, **head}.items())
-        tool.write_text(folder / f"{number:02}-{name.replace('_', '-')}.md",
+    tool.write_text(folder / "order.txt", "".join(f"{page[0]}\n" for page in pages))
+    for name, head, title, text, *_ in pages:
+        lines = "".join(f"{key}: {value}\n" for key, value in head.items())
+        tool.write_text(folder / "pages" / f"{name}.md",
                         f"{lines}----\n# {title}\n{text}")
 
 
@@ -301,7 +308,7 @@ def write_folders(folder, exercises):
         else:
             tool.write_text(folder / "class" / "bugs" / f"{e.slug}.c", tool.plant_bug(e))
             unmarked = tool.plant_bug(tool.source_file.Page(
-                e.number, {**e.header, "wrong": e.right}, e.title, "", []))
+                e.name, e.number, {**e.header, "wrong": e.right}, e.title, "", [], ""))
             tool.write_text(folder / "key" / "bugs" / f"{e.slug}.c", unmarked)
     tool.write_text(folder / "class" / "answers.txt", "\n".join(lines))
     tool.write_text(folder / "key" / "answers.txt", "\n".join(right) + "\n")
@@ -309,7 +316,8 @@ def write_folders(folder, exercises):
 
 def exam_of(folder):
     """Its exercises; from then on they are those of the tool."""
-    tool.load_exercises = lambda: tool.source_file.pages(folder / "pages", tool.read_text)
+    tool.load_exercises = lambda: tool.source_file.pages(
+        folder, tool.read_text, tool.read_text(tool.REFERENCE))
     return tool.load_exercises()
 
 
@@ -320,7 +328,7 @@ def write(seed):
     draw = random.Random(seed)
     pages = [number_page(question, draw) for question in QUESTIONS]
     pages += bug_pages(tool.reference(), draw)
-    write_pages(folder / "pages", pages)
+    write_pages(folder, pages)
     exercises = exam_of(folder)
     write_folders(folder, exercises)
     said = {page[0]: page[4] for page in pages if len(page) == 5}

@@ -15,9 +15,9 @@
 // Write one function and give it a row in the table at the end. grade.h says
 // what a case is made of.
 //
-// Mistakes that students make stand in mistakes.txt: tool.py makes the results
-// of each with the same cases, and names it where a student's are the same. One
-// that no case tells from another one needs a case that does.
+// Mistakes that students make stand in pages/NAME.md: known.py makes the results
+// of each with the same cases, and tool.py names it where a student's are the
+// same. One that no case tells from another one needs a case that does.
 //
 // Choose sizes that all differ, masks with holes, and random numbers for all
 // that may be random, upstream gradients too: then hardly a mistake can hide.

@@ -31,12 +31,14 @@ TOOL = HERE / "tool.py"
 WORK = ROOT / "build" / "test-exercises"
 sys.path[:0] = [str(HERE), str(HERE.parent / "weaver")]
 sys.dont_write_bytecode = True
+import known
 import source_file
 import tool
 
 REFERENCE = (ROOT / "transformer.c").read_text(encoding="utf-8")
 PAGES = tool.load_exercises()
 REGIONS = [page.name for page in PAGES if page.kind == "write"]
+TWO = next(page.number for page in PAGES if page.name == "two_answers")
 CI = os.environ.get("CI") == "true"
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in
                ("SRC", "JSON", "N", "FORCE", "SHOW", "AUTOGRADER", "STATUS")}
@@ -225,22 +227,24 @@ def single_stubs(g):
 def mistakes(g):
     """Each is refused, and named by its numbers alone; those written in another way,
     and what the grader says by itself, are graded as a student's file."""
-    made, total = tool.reference(), 0
-    every = tool.load_mistakes(made)
-    for name in REGIONS:
-        named = [m for m in every if (m.kind, m.region) == ("=", name)]
-        folder = tool.make_mistakes(made, name, [m.body for m in named])
-        files = [folder / str(k) for k in range(len(named))]
-        known = [(m.say, tool.read_results(path)) for m, path in zip(named, files)]
-        right = tool.right_results(made, name, g.folder)
-        odd = [f"{say}: {tool.alike(given, right, known)}"
-               for (say, given), path in zip(known, files)
-               if tool.alike(given, right, known) != [say]
-               or tool.run([made / "grade", name, "compare", path], 10,
-                           given="\n").status != 1]
-        count = len({m.say for m in named})
-        total += count
-        g.holds(f"{name}: {count} mistakes are refused, and told from each other",
+    made, total, every = tool.reference(), 0, []
+    for e in of_kind("write"):
+        mine = tool.load_mistakes(e, tool.reference_regions()[e.name].body)
+        bodies = [(k, m.body) for k, m in enumerate(m for m in mine if m.kind == "=")]
+        folder = g.folder / e.name
+        folder.mkdir()
+        found = known.results(made, e.name, bodies, folder)
+        right = tool.right_results(made, e.name, folder)
+        odd = []
+        for k, m in enumerate(m for m in mine if m.kind == "="):
+            said = tool.named(e, REFERENCE, found[k][1], right) if k in found else None
+            if said != ([m.say], True) or tool.run(
+                    [made / "grade", e.name, "compare", folder / "results" / str(k)], 10,
+                    given="\n").status != 1:
+                odd.append(f"{m.say}: {said}")
+        count = len({m.say for m in mine if m.kind == "="})
+        total, every = total + count, every + mine
+        g.holds(f"{e.name}: {count} mistakes are refused, and told from each other",
                 count >= 4 and not odd, "\n".join(odd))
     g.holds(f"{total} mistakes are named", total >= 150)
     rounds = []
@@ -319,7 +323,7 @@ def bugs_elsewhere(g):
                "N=two_answers", "CC=cc -O0")
     g.says("a bug's file that was reset has the mistake again", 0, "as it was",
            "reset", "N=two_answers")
-    g.says("and is kept in backup", 1, "todo 33 two_answers", "grade", "N=two_answers")
+    g.says("and is kept in backup", 1, f"todo {TWO} two_answers", "grade", "N=two_answers")
 
 
 # ----------------------------------------------------- numbers and trainings
@@ -347,8 +351,14 @@ def numbers(g):
           'answers.txt:1: "1,000" is not', "parameter_counts")
     given("total = 5\n\ntotal = 6\n", "so is an answer given twice",
           "answers.txt:3: total stands here again", "parameter_counts")
-    given("total = 5\n", "a wrong number is told how far off it is",
+    (g.desk / ".hints").unlink()
+    for k, number in enumerate((5, 5, 6), 1):
+        given(f"total = {number}\n", f"answer {k}, a wrong number, is called wrong",
+              "total: wrong\n", "parameter_counts")
+    given("total = 7\n", "the third number is told how far off it is",
           "too small, by more than a factor", "parameter_counts")
+    given("missing_e = 7\n", "a label is told no size",
+          "missing_e: only the task", "what_is_missing")
     pages = of_kind("number")
 
     def at(share):  # every page's answers at once, at a share of the tolerance
@@ -450,8 +460,8 @@ def broken_files(g):
                             flags=re.S).encode("utf-8"))
     source = f"SRC={path}"
     g.says("a region that lacks is named", 1, "has no line //@ exercise softmax_row",
-           "grade", source, "N=3")
-    g.says("the others are graded", 0, "score: ", "grade", source, "N=2")
+           "grade", source, "N=softmax_row")
+    g.says("the others are graded", 0, "score: ", "grade", source, "N=head")
     path.write_bytes(REFERENCE.replace("\n", "\r\n").encode("utf-8"))
     g.says("a file with Windows line ends is as good", 0, "score: ", "grade", source)
     path.write_bytes(b"")
@@ -493,25 +503,25 @@ def results_elsewhere(g):
         g.holds("and no file is another one then", files() == before)
 
     source, suffix = "SRC=exercises/transformer.c", "does not end in .json"
-    kept("JSON=, the same file as SRC=,", suffix, "grade", "N=3", source,
+    kept("JSON=, the same file as SRC=,", suffix, "grade", "N=softmax_row", source,
          "JSON=exercises/transformer.c")
     kept("JSON=, the same file as SRC=, whatever its name,", "has no results",
-         "grade", "N=3", "SRC=mine.json", "JSON=mine.json")
-    kept("JSON=, the student's file,", suffix, "grade", "N=3",
+         "grade", "N=softmax_row", "SRC=mine.json", "JSON=mine.json")
+    kept("JSON=, the student's file,", suffix, "grade", "N=softmax_row",
          "JSON=exercises/transformer.c")
     for name in "transformer.c", "docs/exercises/grade.c", "link.json":
-        kept(f"JSON={name}", "is the project's", "grade", "N=3", f"JSON={name}")
-    kept("JSON=, other JSON,", "has no results", "grade", "N=3", "JSON=list.json")
+        kept(f"JSON={name}", "is the project's", "grade", "N=softmax_row", f"JSON={name}")
+    kept("JSON=, other JSON,", "has no results", "grade", "N=softmax_row", "JSON=list.json")
     kept("JSON=, a new file among the project's,", "is the project's", "grade",
-         "N=3", "JSON=docs/results.json")
+         "N=softmax_row", "JSON=docs/results.json")
     for name in "transformer.c", "link.c":
         kept(f"reset with SRC={name}", "transformer.c is the project's", "reset",
-             "N=3", f"SRC={name}")
+             "N=softmax_row", f"SRC={name}")
     kept("the project's folder as the student's", "transformer.c is the project's",
          "exercises", "FOLDER=.", "FORCE=1")
     result = g.folder / "results.json"
     for claim in "a new file of results is written", "results are replaced":
-        g.says(claim, 0, "score: 10/10", "grade", "N=3", f"SRC={mine}",
+        g.says(claim, 0, "score: 10/10", "grade", "N=softmax_row", f"SRC={mine}",
                f"JSON={result}")
         g.holds("and are whole", list(g.graded(result)) == ["softmax_row"])
         result.write_text(json.dumps({"tests": []}))
@@ -530,25 +540,25 @@ def state(g):
         path.write_bytes(text)
         g.says(f".hints, {what}: all exercises are listed", 0, "softmax_row",
                "exercise")
-        g.says("none has passed", 1, "has not passed yet", "solution", "N=3")
+        g.says("none has passed", 1, "has not passed yet", "solution", "N=softmax_row")
         g.holds("it is not touched by that", path.read_bytes() == text)
-        g.says("hints begin anew, which is said", 0, "Hint 1 of 3", "hint", "N=3")
+        g.says("hints begin anew, which is said", 0, "Hint 1 of 3", "hint", "N=softmax_row")
         g.holds("once", g.output.count(".hints is broken: it begins anew\n") == 1)
         copies = list(g.desk.glob("backup/.hints.*"))
         g.holds("the broken one is kept", [c.read_bytes() for c in copies] == [text])
-        g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", "N=3")
+        g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", "N=softmax_row")
         g.holds("and not spoken of", ".hints" not in g.output)
         shutil.rmtree(g.desk / "backup", ignore_errors=True)
     path.unlink()
     path.mkdir()
     g.says("a folder of this name is an error", 2, ".hints is not a file", "hint",
-           "N=3")
+           "N=softmax_row")
     path.rmdir()
 
     path.write_text(json.dumps({"hints": {"head": 1}}))
     folder = os.open(g.desk, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    process = g.start("hint", "N=3")
+    process = g.start("hint", "N=softmax_row")
     time.sleep(3)
     waits = process.poll() is None
     path.write_text(json.dumps({"hints": {"head": 2}}))
@@ -623,7 +633,7 @@ BAD = {
 """, "fopen is not allowed in an exercise"),
     "attention_sublayer_backward": ("comment without an end",
                                     "    /* a comment without an end\n",
-                                    "does not compile", "unterminated comment"),
+                                    "a comment has no end"),
     "encoder_layer_forward": ("calls a helper of its own",
                               "    return my_own_helper(x);\n",
                               "my_own_helper stands outside of the region"),
@@ -646,6 +656,8 @@ BAD = {
     "loss_forward": ("kills itself", "    raise(SIGKILL);\n", "crashes: killed"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
+    "clip_factor": ("ends by a signal of which one seldom hears", "    raise(25);\n",
+                    "crashes: it writes too much into a file"),
 }
 
 
@@ -655,7 +667,7 @@ def bad_students(g):
     with open(path, "a") as file:
         file.write("static Mat my_own_helper(Mat x) { return x; }\n")
     g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
-           "score: 50/", "grade", source, f"JSON={result}")
+           "score: 45/", "grade", source, f"JSON={result}")
     g.holds("no program of a student is left running",
             within(10, lambda: not running(g.pid)))
     g.holds("nothing of it is left in build/exercises",
@@ -716,9 +728,9 @@ __attribute__((constructor)) static void early(void) {
     exit(0);
 """, "the braces { } do not match"),
     ("attention_backward", "gets round `refuse:` by a pointer", """\
-    void (*product)(Mat, Mat, Mat) = matmul;
+    void (*product)(Mat, Mat, Mat) = matmul_add;
     product(a.out, a.weights, a.v);
-""", '"matmul": heads run on several threads'),
+""", '"matmul_add": heads run on several threads'),
     ("linear_backward", "redefines what the grader uses",
      "#define fabs(x) 0.0\n    dx.at[0] = 1;\n", "# is not allowed"),
     ("head", "redefines it in other characters",
@@ -784,7 +796,7 @@ __attribute__((constructor)) static void early(void) {
     ("make_batch", "hides code in a comment that ends early",
      '    /* *\\\n/ kill(getppid(), 9); /* */\n', "\\ is not allowed"),
     ("loss_forward", "hides code behind three characters for one",
-     '    puts("a??/" b ", kill(getppid(), 9) " ");\n', "??/ is not allowed"),
+     '    puts("a??/"); /*", kill(getppid(), 9) /* */);\n', "??/ is not allowed"),
     ("loss_backward", "gives a function another name by the file's macro",
      "    PRAGMA(weak other = system)\n", "PRAGMA is not allowed"),
     ("clip_factor", "declares a function without a bracket", """\
@@ -793,6 +805,11 @@ __attribute__((constructor)) static void early(void) {
     other("../reference/grade");
 """, "system is not allowed"),
     ("adam_step", "includes a file", '#include "cheat.h"\n', "# is not allowed"),
+    ("decoder_layer_step", "hides code behind a quotation mark that a macro drops",
+     '    PARALLEL_FOR(" /*\n    1)\n    asm("nop"); // */\n',
+     "a quotation mark stays open"),
+    ("learning_rate", "joins two halves of a name", "    int sys##tem;\n",
+     "# is not allowed"),
     ("translate", "gives a function an attribute",
      '    int other(const char *) [[gnu::weakref("system")]];\n',
      "[[ is not allowed"),
@@ -811,9 +828,30 @@ __attribute__((constructor)) static void early(void) {
 """, "__attribute__ is not allowed"),
     ("redefines what the grader uses", r"(?=#include <stdio.h>\n)",
      "#define fabs(x) 0.0\n", "# is not allowed"),
+    ("includes the reference behind a quotation mark that stays open", r"\A(.*)\Z",
+     lambda m: INCLUDES.replace("GIVEN", m[1]), "a quotation mark stays open"),
+    ("leaves a part out with a line that the file has elsewhere",
+     r"(?=#include <stdio.h>\n)", "#ifdef _WIN32\n#endif\n", "# is not allowed"),
+    ("draws a line into a directive by a comment", r"(?<=#include <stdio.h>)(\n)",
+     r" /*\1*/ ", "#include <stdio.h> /* is not allowed"),
     ("lacks #include <stdio.h> and starts a process", r"#include <stdio.h>\n(.*)\Z",
      r'\1int start(void) { return system("true"); }\n', "system is not allowed"),
 ]
+
+# The reference, included; and the file as it was given, which no compiler sees.
+INCLUDES = """#ifdef _WIN32
+" /*
+#endif
+#include "../../../../transformer.c"
+#if 0
+// */
+GIVEN
+#ifdef _WIN32
+" /*
+#endif
+#endif
+// */
+"""
 
 # Bodies of softmax_row, compiled although the tool would refuse their text. @FILE@
 # is the reference's grader.
@@ -835,7 +873,12 @@ ESCAPES = """\
     ("fork", "fork() >= 0"),
     ("system", 'system("true") == 0'),
     ("a session", "setsid() >= 0"),
-    ("network", "socket(2, 1, 0) >= 0"))) + "    exit(0);\n"
+    ("network", "socket(2, 1, 0) >= 0"),
+    ("the environment", 'getenv("SECRET") || getenv("PATH")'))) + "    exit(0);\n"
+READS = """\
+    __asm__(".pushsection .rodata\\n.incbin \\"@SECRET@\\"\\n.popsection");
+&
+"""
 REPLACES = """\
     FILE *file = fopen("new", "w");
     fputs("#!/bin/sh\\necho right: 8 cases\\n", file);
@@ -855,7 +898,8 @@ sys.dont_write_bytecode = True
 import tool
 made = tool.reference()
 page = next(e for e in tool.load_exercises() if e.name == "softmax_row")
-text = tool.read_text(sys.argv[1]).replace("@FILE@", str(made / "grade"))
+text = tool.read_text(sys.argv[1]).replace("@FILE@", str(made / "grade")) \
+    .replace("@SECRET@", sys.argv[1] + ".secret")
 result = tool.grade_source(page, text, "cheat.c", [page.name], made)
 print(tool.confinement(made) == 0, result.state, result.word, result.detail)
 """
@@ -885,7 +929,7 @@ def cheats(g):
 """})
     g.says("a body that prints without a newline gets full marks, with braces in "
            "strings and comments, too", 0,
-           "score: ", "grade", honest, "N=1,8,16,26", "CC=cc -O0")
+           "score: ", "grade", honest, "N=matmul_definition,head,residual_leave_backward,clip_factor", "CC=cc -O0")
     ours = re.search(REGION % "linear_backward", REFERENCE, re.S)[3]
     body = ours.replace("transposed(x)", "(Mat){x.at, x.cols, x.rows, "
                         "x.col_stride, x.row_stride}")
@@ -909,9 +953,10 @@ def behind(g):
         student(path, {"softmax_row": body})
         return subprocess.run(
             [sys.executable, "-c", BEHIND.format(sys.path[:2]), str(path)],
-            env=dict(ENVIRONMENT, **environment), stdout=subprocess.PIPE,
+            env=dict(ENVIRONMENT, SECRET="a key", **environment), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, encoding="utf-8").stdout
 
+    (g.folder / "cheat.c.secret").write_text("a key\n")
     offered = graded("&\n", {})
     if CI or offered.startswith("True"):
         g.holds("a program is confined, and what is right is right",
@@ -920,6 +965,13 @@ def behind(g):
         g.holds("a program that is confined reads and writes no other file, starts no "
                 "process, signals none, and has no network", "it tries\n" in said
                 and "ended the program itself" in said and "done: " not in said, said)
+        said = graded(READS, {})
+        g.holds("nor does the compiler read another file", "does not compile" in said
+                and "right:" not in said and "a key" not in said, said)
+        said = graded('#include "@SECRET@"\n&\n', {})
+        g.holds("not even to show its lines in an error", "does not compile" in said
+                and "a key" not in said, said)
+        said = graded(ESCAPES, {})
         if os.geteuid() == 0:
             g.holds("as root, the tool runs it as another user", "user 65534" in said,
                     said)
@@ -934,11 +986,48 @@ def behind(g):
             "all the same", "False right  right: 8 cases" in said, said)
 
 
+def links(g):
+    """No link in what is handed in leads out of it, and nothing but a file is read."""
+    secret, mine = g.folder / "secret", g.folder / "mine.c"
+    secret.write_text("a key\n")
+    student(mine, {})
+    bug = next(page for page in of_kind("bug"))
+    (g.folder / "key").mkdir()
+    fixed_bug = g.folder / "key" / f"{bug.slug}.c"
+    fixed_bug.write_bytes(REFERENCE.encode("utf-8"))
+    page = of_kind("train")[0]
+    for name, target, wanted in (
+            ("transformer.c", mine, "softmax_row"), ("answers.txt", secret,
+                                                     "parameter_counts"),
+            ("bugs", g.folder / "key", bug.name),
+            (f"{bug.slug}.c", fixed_bug, bug.name), (page.file, secret, page.name)):
+        (g.desk / name).symlink_to(target)
+        got = g.tool("grade", f"N={wanted}")
+        g.holds(f"{name} that is a link gets nothing, and shows nothing", got > 0
+                and "links are not followed" in g.output and "a key" not in g.output
+                and "score: 10/" not in g.output)
+        (g.desk / name).unlink()
+    os.mkfifo(g.desk / "answers.txt")
+    g.says("nor does what is no file", 1, "answers.txt is not a file", "grade",
+           "N=parameter_counts")
+    (g.desk / ".hints").symlink_to(secret)
+    g.says("the tool's own file is not written through a link", 2,
+           "links are not followed", "hint", "N=softmax_row")
+    g.holds("and what the link leads to is as before", secret.read_text() == "a key\n")
+
+
+def signals(g):
+    words = {number: tool.signal_in_words(number) for number in signal.valid_signals()}
+    g.holds(f"all {len(words)} signals have words", all(
+        re.match("[A-Za-z]", text) and "unknown" not in text.lower()
+        for number, text in words.items() if number < 32), str(words))
+
+
 def broken_tool(g):
     """What breaks the tool costs one exercise."""
     copy = project(g)
-    path = copy / "docs" / "exercises" / "mistakes.txt"
-    path.write_bytes(path.read_bytes() + b"\n= head: it does not compile\n    (;\n")
+    path = copy / "docs" / "exercises" / "pages" / "head.md"
+    path.write_bytes(path.read_bytes() + b"= it does not fit\n{nothing -> m}\n")
     result = g.folder / "broken.json"
     student(copy / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
     g.output = subprocess.run(
@@ -947,7 +1036,7 @@ def broken_tool(g):
         stderr=subprocess.STDOUT, encoding="utf-8", env=ENVIRONMENT).stdout
     tests = g.graded(result)
     g.holds("what breaks the tool costs that exercise alone, which says so",
-            "the mistakes of head do not compile" in tests["head"]["output"]
+            "head.md: its body does not hold nothing once" in tests["head"]["output"]
             and [test["status"] for test in tests.values()] == ["failed", "passed"])
 
 
@@ -984,7 +1073,7 @@ def commands(g):
     g.holds("the changed one is in backup", backups()[-1].read_bytes() == changed)
     g.says("an unchanged file is simply written again", 0, "is written", "exercises")
 
-    g.says("make exercise shows the page", 0, "softmax", "exercise", "N=3")
+    g.says("make exercise shows the page", 0, "softmax", "exercise", "N=softmax_row")
     line = desk.read_text(encoding="utf-8").split("\n") \
         .index("    //@ exercise softmax_row") + 2
     g.holds("with the file and the line to edit",
@@ -992,25 +1081,25 @@ def commands(g):
     g.holds("without its hints", "## Hint" not in g.output)
     g.says("make exercise lists all", 0, "softmax_row", "exercise")
     g.holds("with points", g.output.count(" points  ") == len(PAGES)
-            == len(list(HERE.glob("[0-9][0-9]-*.md"))))
+            == len(list(HERE.glob("pages/*.md"))))
 
-    g.says("the first hint", 0, "Hint 1 of 3", "hint", "N=3")
+    g.says("the first hint", 0, "Hint 1 of 3", "hint", "N=softmax_row")
     g.holds("is alone", "Hint 2" not in g.output)
-    g.says("the second time there are two", 0, "Hint 2 of 3", "hint", "N=3")
-    g.says("the third time three", 0, "Hint 3 of 3", "hint", "N=3")
-    g.says("then there are no more", 0, "no more hints", "hint", "N=3")
+    g.says("the second time there are two", 0, "Hint 2 of 3", "hint", "N=softmax_row")
+    g.says("the third time three", 0, "Hint 3 of 3", "hint", "N=softmax_row")
+    g.says("then there are no more", 0, "no more hints", "hint", "N=softmax_row")
 
     (g.desk / ".hints").unlink()
     answer = "exponential(x[j] - most)"
-    g.says("no solution before a pass", 1, "has not passed yet", "solution", "N=3")
-    g.says("SHOW=1 shows it all the same", 0, answer, "solution", "N=3", "SHOW=1")
-    g.says("a file of one's own passes", 0, "score: ", "grade", "N=3",
+    g.says("no solution before a pass", 1, "has not passed yet", "solution", "N=softmax_row")
+    g.says("SHOW=1 shows it all the same", 0, answer, "solution", "N=softmax_row", "SHOW=1")
+    g.says("a file of one's own passes", 0, "score: ", "grade", "N=softmax_row",
            student(g.folder / "mine.c", {"softmax_row": "    ;\n&\n"}))
-    g.says("then the solution is shown", 0, answer, "solution", "N=3")
+    g.says("then the solution is shown", 0, answer, "solution", "N=softmax_row")
 
     desk.write_bytes(REFERENCE.encode("utf-8"))
     g.says("reset takes one exercise back", 0, "as it was in the beginning", "reset",
-           "N=3")
+           "N=softmax_row")
     regions = source_file.regions(desk.read_text(encoding="utf-8"), "the file")
     ours = source_file.regions(REFERENCE, "transformer.c")
     g.holds("only that one",
@@ -1019,7 +1108,7 @@ def commands(g):
     g.holds("the file as it was is in backup",
             backups()[-1].read_bytes() == REFERENCE.encode("utf-8"))
     desk.write_bytes(b"// caf\351\n")
-    g.says("nothing is taken back in a broken file", 2, "error: ", "reset", "N=3")
+    g.says("nothing is taken back in a broken file", 2, "error: ", "reset", "N=softmax_row")
     g.holds("it is not touched", desk.read_bytes() == b"// caf\351\n")
 
     g.says("an exercise that does not exist is an error", 2,
@@ -1038,7 +1127,7 @@ def commands(g):
     g.says("an unknown argument is an error", 2, 'what is "M=5"?', "grade", "M=5")
     g.says("so is one in lower case", 2, 'what is "n=3"?', "grade", "n=3")
     desk.write_bytes(changed)
-    g.says("what is not done yet ends with status 1", 1, "score: 0/10\n", "grade", "N=3")
+    g.says("what is not done yet ends with status 1", 1, "score: 0/10\n", "grade", "N=softmax_row")
 
     def make(claim, status, *arguments, source=desk):
         done = subprocess.run(
@@ -1049,10 +1138,10 @@ def commands(g):
                 and ("Error" in done.stdout) == (status > 0), done.stdout)
         return done.stdout
 
-    said = make("it is no error of make's", 0, "N=3")
+    said = make("it is no error of make's", 0, "N=softmax_row")
     g.holds("which ends with the score", said.endswith("score: 0/10\n"), said)
-    make("but if its status is asked for", 2, "N=3", "STATUS=1")
-    make("full marks are none", 0, "N=2", "STATUS=1", source=ROOT / "transformer.c")
+    make("but if its status is asked for", 2, "N=softmax_row", "STATUS=1")
+    make("full marks are none", 0, "N=head", "STATUS=1", source=ROOT / "transformer.c")
     make("an exercise that does not exist is one", 2, "N=99")
 
 
@@ -1175,19 +1264,13 @@ def project(g):
 
 
 def another_exercise(g):
-    """One added in the middle: its page, and other file names for those after it."""
+    """One added in the middle: its page, and a line of order.txt."""
     copy = project(g)
     old = next(page for page in PAGES if page.name == "slow_learner")
-
-    def path(number, slug):
-        return copy / "docs" / "exercises" / f"{number:02}-{slug}.md"
-
-    for page in PAGES[:old.number - 1:-1]:
-        path(page.number, page.slug).rename(path(page.number + 1, page.slug))
-    text = path(old.number, old.slug).read_text(encoding="utf-8")
-    path(old.number + 1, "new-one").write_bytes(
-        text.replace("slow_learner", "new_one").replace("slow-learner", "new-one")
-        .encode("utf-8"))
+    order = copy / "docs" / "exercises" / "order.txt"
+    pages = order.with_name("pages")
+    text = (pages / "slow_learner.md").read_text(encoding="utf-8")
+    (pages / "new_one.md").write_bytes(text.encode("utf-8"))
 
     def says(claim, status, text, *arguments):
         done = subprocess.run(
@@ -1197,15 +1280,19 @@ def another_exercise(g):
         g.holds(claim, done.returncode == status and text in done.stdout, done.stdout)
 
     following = PAGES[old.number]
-    says("an exercise is added in the middle by its page alone", 0,
+    says("a page that no list has is an error", 2, "new_one: it stands neither in",
+         "exercise")
+    order.write_text(order.read_text().replace("slow_learner\n",
+                                               "slow_learner\nnew_one\n"))
+    says("an exercise is added in the middle by its page and a line", 0,
          "exercises/bugs/new-one.c; a check fails", "exercise", "N=new_one")
     says("it is graded by its number", 1, f"todo {old.number + 1} new_one", "grade",
          f"N={old.number + 1}")
     says("the next has another number and is the same", 0,
          f"Exercise {old.number + 2}: {following.name} ", "exercise",
          f"N={old.number + 2}")
-    path(old.number + 1, "new-one").rename(path(old.number, "new-one"))
-    says("a number that is given twice is an error", 2, "has the same number",
+    (pages / "new_one.md").unlink()
+    says("a line without a page is an error", 2, "there is no page new_one.md",
          "exercise")
     teacher = (HERE / "teacher.md").read_text(encoding="utf-8")
     for kind in source_file.KINDS:
@@ -1235,7 +1322,7 @@ runpy.run_path({!r}, run_name="__main__")"""
 
 
 def other_machines(g):
-    for path in TOOL, HERE.parent / "weaver" / "source_file.py":
+    for path in TOOL, HERE / "neighbors.py", HERE.parent / "weaver" / "source_file.py":
         tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
         used = {getattr(node, key, None) for node in ast.walk(tree)
                 for key in ("attr", "arg") if not isinstance(node, ast.arg)}
@@ -1260,15 +1347,15 @@ def other_machines(g):
     for name in "sh", "python3":
         (tools / name).symlink_to(shutil.which(name))
     g.says("without a compiler the package is named", 2,
-           "error: no C compiler: install gcc", "grade", "SRC=transformer.c", "N=3",
+           "error: no C compiler: install gcc", "grade", "SRC=transformer.c", "N=softmax_row",
            environment={"PATH": str(tools)})
     g.says("a compiler that is not there is named", 2, "there is no nocc", "grade",
-           "SRC=transformer.c", "N=3", "CC=nocc -O1")
+           "SRC=transformer.c", "N=softmax_row", "CC=nocc -O1")
 
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, bugs_elsewhere, commands, cheats, behind, interrupted, broken_tool,
+          gradescope, bugs_elsewhere, commands, cheats, behind, links, signals, interrupted, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]
 

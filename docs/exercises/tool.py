@@ -17,15 +17,16 @@
 Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken. Needs
 Python 3.8, a C compiler, and Linux, macOS or WSL.
 
-An exercise is a page NN-name.md beside this file, where NN is its number: lines
-"key: value" up to "----", then Markdown, with "## Hint 1" and so on at the end.
-Keys of every page: name, chapter, points, kind. The kinds, and what else their
-pages say:
+An exercise is one file, pages/NAME.md: lines "key: value" up to "----", then Markdown,
+then "## Hint 1" and so on, and "## Mistakes" at the end. Its number is its place: first
+come the regions of transformer.c, then what order.txt lists. Keys of every page: points,
+kind, and but for regions chapter, a name. The kinds, and what else their pages say:
 
 write   A region between "//@ exercise NAME" and "//@ end" of transformer.c. It
         is taken out of the student's file and set into the reference, which is
         compiled with grade.c: no exercise depends on another one. `refuse:
-        NAME ... -> why` may give names that must not stand in it.
+        NAME ... -> why` may give names that must not stand in it, unless its
+        own declarations do. Its mistakes are wrong bodies (see below).
 bug     A mistake planted in the whole file. `function:` has the line `right:`,
         in whose place the student sees `wrong:` (several lines are joined by
         " ⏎ "). `checks:` names the checks of grade.c that fail with it,
@@ -33,8 +34,8 @@ bug     A mistake planted in the whole file. `function:` has the line `right:`,
         pass, and those are run first. No more than a few lines of the file may
         differ from those of transformer.c.
 number  `answers: name = value ± tolerance; ...`, written by the student into
-        answers.txt. `mistakes: name = value -> what it is; ...` may name wrong
-        ones (`*`: any).
+        answers.txt. Its mistakes are lines "name = value -> what it is"
+        (`*`: any wrong one).
 train   The student writes options for `transformer train` into the file that
         `file:` names. `data:` is the training data, a path and if need be the
         number of first lines to take; `test:` what to evaluate on (absent: the
@@ -47,8 +48,23 @@ train   The student writes options for `transformer train` into the file that
         If there is `before:`, a path and fixed options, the student may write a
         word --from: what is before it are options of a first training on that
         text, what is behind it of the training on the data, which begins with
-        its model. `mistakes: PATTERN -> what it is; ...` may name wrong options,
+        its model. Its mistakes are lines "PATTERN -> what it is" on options
         in which the pattern is found.
+
+The mistakes of a region are what students write, and what the grader says of it. Each
+begins with a line "MARK TEXT"; the lines after it are a wrong body. The marks:
+
+=   TEXT is said of everybody whose results are the same as those of this body: up to
+    rounding, and at least up to the first case that is wrong. So TEXT must hold for all
+    that give these numbers. Several bodies may have the same TEXT.
+~   The grader says TEXT by itself, among other things.
+*   The line after it names a case. TEXT is said of everybody for whom this is the first
+    wrong case, if nothing else is known.
+!   The same for everybody whose program crashes in this case.
+
+{A -> B} is the reference's body with B in the place of A, which stands in it once; there
+may be several such lines. A line "&" is the reference's body. test.py tests them all, also
+that no two with different texts give the same results.
 """
 
 import os
@@ -87,6 +103,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "weaver"))
+import neighbors
 import source_file
 from source_file import Broken, regions
 
@@ -94,7 +111,7 @@ ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
 CONFINE = HERE / "confine.c"
-MISTAKES = HERE / "mistakes.txt"
+KNOWN = HERE / "known.txt"
 PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
                                     "tests")]
 BUILD = ROOT / "build" / "exercises"
@@ -133,6 +150,19 @@ def read_text(path):
         line = text.count("\n", 0, text.index("\0")) + 1
         raise Trouble(f"{shown(path)}:{line}: this is not text")
     return text.replace("\r\n", "\n")
+
+
+def handed_in(path):
+    """The text of a student's file. No link is followed, neither the file's nor a
+    folder's in the student's: it could lead to any file of the machine."""
+    path, folder = Path(path).absolute(), student_folder()
+    above = folder if folder in path.parents else path.parent
+    place = Path(os.path.realpath(above)) / path.relative_to(above)
+    if os.path.realpath(path) != str(place):
+        raise Trouble(f"{shown(path)}: a link leads there, and links are not followed")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise Trouble(f"{shown(path)} is not a file")
+    return read_text(path)
 
 
 def writable(path):
@@ -191,13 +221,16 @@ def student_folder():
 
 
 # What the tool remembers of the student, in the file .hints, each by name: how
-# many hints were seen, a digest of what has passed, and of the files written.
-KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str}
+# many hints were seen, a digest of what has passed, and of the files written, and
+# the wrong numbers that were tried.
+KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str, "tries": str}
 
 
 def read_notes():
     """What the file .hints says; None if it is broken."""
     path = student_folder() / ".hints"
+    if path.is_symlink():
+        raise Trouble(f"{shown(path)} is a link: links are not followed")
     if not path.is_file():
         return {}
     try:
@@ -258,17 +291,12 @@ def reference_regions():
 
 
 def load_exercises():
-    """All pages, by number; those of the regions in the order of the file."""
-    exercises = source_file.pages(HERE, read_text)
-    if not exercises:
-        raise Trouble(f"there are no pages in {shown(HERE)}")
-    names = list(reference_regions())
-    pages = [e.name for e in exercises if e.kind == "write"]
-    if pages != names:
-        odd = next(pair for pair in zip(pages + [None], names + [None])
-                   if pair[0] != pair[1])
-        raise Trouble("pages and regions of transformer.c differ: the page is "
-                      f"{odd[0]}, the region {odd[1]}")
+    """All exercises, by number."""
+    exercises = source_file.pages(HERE, read_text, read_text(REFERENCE))
+    pages = {e.name for e in exercises if e.kind == "write"}
+    for name in {*reference_regions()} ^ pages:
+        raise Trouble(f"the region {name} of transformer.c has no page of its kind"
+                      if name not in pages else f"{name}.md: there is no such region")
     return exercises
 
 
@@ -380,7 +408,7 @@ def student_regions(path):
     if not path.exists():
         how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
         raise Trouble(f"there is no {shown(path)}{how}")
-    return regions(read_text(path), shown(path), reference_regions())
+    return regions(handed_in(path), shown(path), reference_regions())
 
 
 # ---------------------------------------------------------------- bugs
@@ -395,8 +423,9 @@ def plant_bug(exercise):
     """The reference with the wrong lines in the place of the right ones."""
     where = f"exercise {exercise.number}"
     lines = read_text(REFERENCE).split("\n")
-    heads = [i for i, line in enumerate(lines)
-             if re.match(rf"[A-Za-z].*\b{re.escape(exercise.function)}\(", line)]
+    heads = [i for i, line in enumerate(lines)  # but not of declarations
+             if re.match(rf"[A-Za-z].*\b{re.escape(exercise.function)}\(", line)
+             and re.match(r"[^;{]*\{", "\n".join(lines[i:i + 6]))]
     if len(heads) != 1:
         raise Trouble(f"{where}: no function {exercise.function} in transformer.c")
     end = lines.index("}", heads[0])
@@ -490,10 +519,25 @@ def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None, given=""
 
 
 def compiler():
+    """The compiler and its first arguments."""
     words = shlex.split(SETTINGS.get("CC") or os.environ.get("CC") or "cc")
     if not shutil.which(words[0]):
         raise Trouble(f"no C compiler: install gcc (there is no {words[0]})")
     return words
+
+
+def confined_compiler(made, folder):
+    """The compiler as it is run on what a student wrote: it reads what belongs to it,
+    what is in `made`, and, to show lines of it, what was handed in; it writes into
+    this folder alone."""
+    cc, *words = compiler()
+    if not (made / "confined").exists():
+        return [cc, *words]
+    cc = shutil.which(cc)
+    own = Path(os.path.realpath(cc)).parent.parent
+    owns = [own] if own != Path("/") and own not in ROOT.parents else []
+    return ["env", f"TMPDIR={folder}", "CCACHE_DISABLE=1", made / "confine", "compile",
+            folder, made, student_folder(), student_file(), *owns, "--", os.path.abspath(cc), *words]
 
 
 def compile_grader(made, source, program, more=()):
@@ -503,7 +547,7 @@ def compile_grader(made, source, program, more=()):
     flags = FLAGS.split()
     if any(word.startswith("-O") for word in compiler()):  # CC="cc -O0" is faster
         flags.remove("-Og")
-    ended = run(compiler() + flags + list(more)
+    ended = run(confined_compiler(made, program.parent) + flags + list(more)
                 + [f'-DSOURCE="{source}"', grader, "-o", program, "-lm"],
                 COMPILE_SECONDS, memory=4 * MEMORY)
     said = "\n".join(line for line in ended.output.splitlines() if not re.match(
@@ -518,9 +562,10 @@ def reference():
     """The folder with copies of transformer.c and the grader's files, and the
     grader compiled from them; made when the files or the compiler are other ones."""
     texts = {path.name: read_text(path)
-             for path in (REFERENCE, *GRADER, CONFINE, MISTAKES)}
+             for path in (REFERENCE, *GRADER, CONFINE)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
-    key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
+    key = digest(*texts.values(), read_text(__file__), str(compiler()), version,
+                 str(UNCONFINED))
     folder = BUILD / f"reference-{key}"
     if folder.exists():
         return folder
@@ -532,15 +577,25 @@ def reference():
         made = Path(beside) / "made"
         for name, text in texts.items():
             write_text(made / name, text)
-        status, said = compile_grader(made, made / "transformer.c", made / "grade")
-        if status:
-            raise Trouble("the reference does not compile with grade.c:\n" + said)
-        if sys.platform == "linux":  # without Landlock's header: no program
-            run(compiler() + ["-std=c11", "-O1", made / "confine.c", "-o",
-                              made / "confine"], COMPILE_SECONDS, 4 * MEMORY)
-            (made / "grade").chmod(0o755)
+        compile_reference(made)
         keep(made, folder)
     return folder
+
+
+def compile_reference(made):
+    """The grader, by the confined compiler if it can be; `made` is new."""
+    if sys.platform == "linux" and not UNCONFINED:  # without Landlock's header: none
+        run(compiler() + ["-std=c11", "-O1", made / "confine.c", "-o",
+                          made / "confine"], COMPILE_SECONDS, 4 * MEMORY)
+    for mark in ["confined"] * (made / "confine").exists() + [""]:
+        if mark:
+            (made / mark).touch()
+        status, said = compile_grader(made, made / "transformer.c", made / "grade")
+        if not status:
+            (made / "grade").chmod(0o755)
+            return
+        (made / "confined").unlink(missing_ok=True)  # this compiler does not run so
+    raise Trouble("the reference does not compile with grade.c:\n" + said)
 
 
 def keep(made, folder):
@@ -554,33 +609,27 @@ def keep(made, folder):
 
 # ---------------------------------------------------------------- usual mistakes
 #
-# mistakes.txt has wrong bodies, as students write them, and what to say of each.
-# All those of a region are compiled into one program, each as a function of its
-# own, and run on the cases of the check. If a student's results are the same as
-# those of one of them, so is the cause.
+# Each wrong body of a region has been run on the cases of the check, by known.py. If a
+# student's results are the same, so is the cause.
 
 @dataclass
 class Mistake:
-    kind: str    # the mark at the beginning of its line in mistakes.txt
+    kind: str    # the mark at the beginning of its line
     region: str
     say: str
     body: list
 
 
-def load_mistakes(made):
-    """All of mistakes.txt, with their bodies written out."""
-    ours = regions(read_text(made / "transformer.c"), "transformer.c")
+def load_mistakes(exercise, body):
+    """The mistakes of a region whose right body this is, written out."""
     found = []
-    for number, line in enumerate(read_text(made / "mistakes.txt").split("\n"), 1):
-        head = re.fullmatch(r"([=~*!]) (\w+): (.*)", line)
-        if head and head[2] in ours:
-            found.append(Mistake(*head.groups(), []))
-        elif line[:1] in ("=", "~", "*", "!"):
-            raise Trouble(f"mistakes.txt:{number}: there is no such exercise")
+    for line in exercise.mistakes.split("\n"):
+        head = re.fullmatch(r"([=~*!]) (.*)", line)
+        if head:
+            found.append(Mistake(head[1], exercise.name, head[2], []))
         elif found:
             found[-1].body.append(line)
     for mistake in found:
-        body = ours[mistake.region].body
         if mistake.body[0].startswith("{"):
             mistake.body = changed(body, mistake)
         elif "&" in mistake.body:
@@ -595,57 +644,9 @@ def changed(body, mistake):
     for change in filter(None, mistake.body):
         old, _, new = change[1:-1].partition(" -> ")
         if text.count(old) != 1:
-            raise Trouble(f"mistakes.txt: {mistake.region}: its body does not hold "
-                          f"{old} once")
+            raise Trouble(f"{mistake.region}.md: its body does not hold {old} once")
         text = text.replace(old, new)
     return text.split("\n")
-
-
-def with_mistakes(text, region, bodies):
-    """The reference with a function for each body, behind that of the region; which
-    of them is called from there on is said by the environment."""
-    lines = text.split("\n")
-    first, end = around(lines, region)
-    name = re.search(r"(\w+)\(", lines[first])[1]
-    copies, chosen = [], name
-    for k, body in enumerate(bodies):
-        copy = lines[first:region.start] + ["{", *body, "}"] + lines[region.end:end]
-        copy[0] = copy[0].replace(f"{name}(", f"{name}_{k}(", 1)
-        copies += copy
-        chosen = f"atoi(getenv(\"MISTAKE\")) == {k} ? {name}_{k} : {chosen}"
-    return "\n".join(lines[:end] + copies
-                     + [f"#define {name}(...) ({chosen})(__VA_ARGS__)"] + lines[end:])
-
-
-def make_mistakes(made, name, bodies):
-    """The folder with the results of these wrong bodies, 0, 1, ..."""
-    folder = made / f"mistakes-{name}"
-    if folder.exists():
-        return folder
-    text = read_text(made / "transformer.c")
-    region = regions(text, "transformer.c")[name]
-    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as beside:
-        results = Path(beside) / "results"
-        results.mkdir()
-        source, program = Path(beside) / "source.c", Path(beside) / "grade"
-        write_text(source, with_mistakes(text, region, bodies))
-        status, said = compile_grader(made, source, program,
-                                      ["-w", f"-DCHECK={name}"])
-        if status:
-            raise Trouble(f"the mistakes of {name} do not compile:\n{said}")
-
-        def results_of(k):
-            write_text(results / str(k), "")
-            return run([program, name, "make", results / str(k)], CHECK_SECONDS,
-                       folder=beside, given="\n", environment={"MISTAKE": str(k)})
-
-        with ThreadPoolExecutor(os.cpu_count()) as jobs:
-            every = list(jobs.map(results_of, range(len(bodies))))
-        for k, ended in enumerate(every):
-            if ended.stopped:  # what is not complete is not kept
-                raise Trouble(f"mistake {k} of {name} is {ended.stopped}")
-        keep(results, folder)
-    return folder
 
 
 RESULT = re.compile(r"^result (.*\n-?\d+ -?\d+)((?: [0-9a-f]{1,16})*)\n|^case\n",
@@ -687,45 +688,84 @@ def agreement(given, theirs):
                 max(len(given), len(theirs)))
 
 
+def rounded(x):
+    text = f"{x:.8f}" if abs(x) < 0.01 else f"{x:.6e}"
+    return text.replace("-0.00000000", "0.00000000").replace("-nan", "nan")
+
+
+def digest_of(cases):
+    """A digest of results, which rounding leaves as it is (but once in a thousand)."""
+    return hashlib.sha256("\n".join(
+        " ".join([name, *map(rounded, numbers)]) if name else "case"
+        for case in cases for name, numbers in [*case, ("", [])]).encode()).hexdigest()[:6]
+
+
+def wrong_bodies(exercise, text):
+    """[(what to say, body)] of a region of `text`, which is transformer.c: those of its
+    page, then the neighbors of its right body."""
+    body = regions(text, "transformer.c")[exercise.name].body
+    return [(m.say, m.body) for m in load_mistakes(exercise, body) if m.kind == "="] + [
+        (f"the numbers are those of the right lines with {what}", other)
+        for what, other in neighbors.neighbors(body)]
+
+
+def key_of(bodies):
+    return digest(*("\n".join([say, *body]) for say, body in bodies))
+
+
+def read_known():
+    """{name: [name, key, NUMBER:FIRST:ALL, ...]} of known.txt."""
+    lines = read_text(KNOWN).splitlines() if KNOWN.exists() else []
+    return {line.split(" ")[0]: line.split(" ") for line in lines}
+
+
 FEW = 8  # so many different numbers are not the same by chance
 
 
 def alike(given, right, known):
-    """The texts of those known mistakes, [(text, results)], to which the results of
-    a student are the same for longest: at least up to the first case that is wrong;
-    if that has few different numbers, in all cases."""
+    """The numbers of those known bodies, {number: (digest, digest)}, to which the results
+    of a student are the same: in all cases, or else up to the first that is wrong if
+    that has more than a few different numbers. Of neighbors the likeliest alone."""
     first = agreement(given, right)
     if first >= len(given):
         return []
     wrong = {str(x) for (_, ours), (_, theirs) in zip(given[first], right[first])
              for x, y in zip(ours, theirs) if not are_same(x, y)}
-    best, said = first + 1 if len(wrong) >= FEW else len(given), []
-    for text, results in known:
-        count = agreement(given, results)
-        if count > best:
-            best, said = count, []
-        if count == best and text not in said:
-            said.append(text)
-    return said
+    whole, begin = digest_of(given), digest_of(given[:first + 1])
+    found = [k for k, digests in known.items() if digests[1] == whole]
+    if not found and len(wrong) >= FEW:
+        found = [k for k, digests in known.items() if digests[0] == begin]
+    return found
 
 
-def usual_mistake(made, name, path, case):
+def named(exercise, text, given, right):
+    """What is said of results that are not right: of the page's mistakes with the same
+    all, or else of the likeliest neighbor; and whether it is the page's."""
+    bodies, (_, key, *entries) = wrong_bodies(exercise, text), \
+        read_known().get(exercise.name, ["", ""])
+    if key != key_of(bodies):
+        return [], False
+    found = alike(given, right, {int(k): digests for k, *digests in (
+        entry.split(":") for entry in entries)})
+    count = len(re.findall("^= ", exercise.mistakes, re.M))
+    own = list(dict.fromkeys(bodies[k][0] for k in found if k < count))
+    return own or [bodies[k][0] for k in found[:1]], bool(own)
+
+
+def usual_mistake(made, exercise, path, case):
     """What to say of a student's results, of which this case is the first wrong one:
-    the known mistakes that have the same, or what there is to say of the case; or
-    else ""."""
-    mistakes = [m for m in load_mistakes(made) if m.region == name]
-    named = [m for m in mistakes if m.kind == "="]
-    folder = make_mistakes(made, name, [m.body for m in named])
-    known = [(m.say, read_results(folder / str(k))) for k, m in enumerate(named)]
-    said = (alike(read_results(path), right_results(made, name, path.parent), known)
-            or said_of_case("*", mistakes, name, case))
-    return ", or: ".join(said) + f" ({place(made, name)})" if said else ""
+    what is known of the numbers, or of the case; or else ""."""
+    text = read_text(made / "transformer.c")
+    said, is_own = named(exercise, text, read_results(path),
+                         right_results(made, exercise.name, path.parent))
+    mistakes = load_mistakes(exercise, regions(text, "transformer.c")[exercise.name].body)
+    said = (not is_own and said_of_case("*", mistakes, case)) or said
+    return ", or: ".join(said) + f" ({place(made, exercise.name)})" if said else ""
 
 
-def said_of_case(kind, mistakes, name, case):
+def said_of_case(kind, mistakes, case):
     """What there is to say where this case is the first wrong one, or crashes."""
-    return [m.say for m in mistakes
-            if (m.kind, m.region) == (kind, name) and case in m.body]
+    return [m.say for m in mistakes if m.kind == kind and case in m.body]
 
 
 def right_results(made, name, folder):
@@ -767,7 +807,13 @@ SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself "
            signal.SIGFPE: "division of a whole number by zero",
            signal.SIGABRT: "abort: memory was overwritten or freed twice",
            signal.SIGILL: "the end of a function without its return, or a trap",
-           signal.SIGKILL: "killed: too much time or memory"}
+           signal.SIGKILL: "killed: too much time or memory",
+           signal.SIGXCPU: "it computes too long",
+           signal.SIGXFSZ: "it writes too much into a file"}
+
+
+def signal_in_words(number):
+    return SIGNALS.get(number) or signal.strsignal(number) or "an unknown signal"
 
 
 def judge(ended, compared):
@@ -791,8 +837,7 @@ def judge(ended, compared):
     if ended.stopped:
         return "wrong", ended.stopped
     if ended.status < 0:
-        return "wrong", "crashes: " + SIGNALS.get(-ended.status,
-                                                  f"signal {-ended.status}")
+        return "wrong", "crashes: " + signal_in_words(-ended.status)
     if ended.status == 1 and re.search(r"^transformer: ", ended.output, re.M):
         return "wrong", re.findall(r"^transformer: .*", ended.output, re.M)[-1]
     return "wrong", f"your code ended the program itself (status {ended.status})"
@@ -809,8 +854,9 @@ def confinement(made):
     return run([made / "confine"], CHECK_SECONDS).status
 
 
-def make_results(made, program, name, folder, **limits):
-    """Run a check with a student's program: how it ended, and what it has written."""
+def make_results(made, program, name, folder, environment=(), **limits):
+    """Run a check with a student's program, which has no environment but this: how it
+    ended, and what it has written."""
     command, written = [program, name, "make", "written"], folder / "written"
     with open(written, "w+b") as file:
         if program.parent == folder and confinement(made) < 2:
@@ -820,7 +866,8 @@ def make_results(made, program, name, folder, **limits):
                     os.chown(written, NOBODY, NOBODY)
                 folder.chmod(0o711)
                 program.chmod(0o755)
-        ended = run(command, CHECK_SECONDS, folder=folder, **limits)
+        ended = run(["env", "-i", *environment, *command], CHECK_SECONDS, folder=folder,
+                    **limits)
         return ended, file.read()  # of this file, whatever has its name by now
 
 
@@ -872,9 +919,9 @@ def find_crash(made, source, label, name, folder):
                       SANITIZE + [f"-DCHECK={name}"])[0]:
         return ""
     said = make_results(made, folder / "sanitized", name, folder, memory=0, given="\n",
-                        environment={"ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:"
+                        environment=["ASAN_OPTIONS=detect_leaks=0:handle_segv=2:"
                                      "handle_abort=2:handle_sigfpe=2:"
-                                     "hard_rss_limit_mb=1024"})[0].output
+                                     "hard_rss_limit_mb=1024"])[0].output
     said += names_of_frames(said, folder / "sanitized")
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
     access = re.search(r"^(READ|WRITE) of size", said, re.M)
@@ -929,14 +976,15 @@ def open_braces(text):
             f"there are {abs(extra)} too many {'{' if extra > 0 else '}'}\n")
 
 
-def likely_cause(made, name, folder, word, compared, said):
+def likely_cause(made, exercise, folder, word, compared, said):
     """The word of a check that is wrong, or a better one: that of a usual mistake,
     whose guesses are then taken out, or of what the compiler said."""
     case = re.search("^case: ([^;\n]*)", compared.output, re.M)
     if word.startswith("crashes: ") and case:
-        return "; ".join([word] + said_of_case("!", load_mistakes(made), name, case[1]))
+        return "; ".join([word] + said_of_case("!", load_mistakes(
+            exercise, reference_regions()[exercise.name].body), case[1]))
     if compared.status == 1 and case:
-        usual = usual_mistake(made, name, folder / "results", case[1])
+        usual = usual_mistake(made, exercise, folder / "results", case[1])
         if usual:
             compared.output = re.sub("^looks like: .*\n", "", compared.output,
                                      flags=re.M)
@@ -968,7 +1016,7 @@ def grade_source(exercise, text, label, names, made):
             state, word = judge(ended, compared)
             if state != "right":
                 if exercise.kind == "write" and state == "wrong":
-                    word = likely_cause(made, name, folder, word, compared, said)
+                    word = likely_cause(made, exercise, folder, word, compared, said)
                 told = {word, word.replace("wrong: ", "looks like: ", 1)}
                 lines = (ended.output.rstrip("\n").split("\n")
                          + compared.output.split("\n"))
@@ -988,7 +1036,7 @@ def grade_source(exercise, text, label, names, made):
 # What has no place in an exercise: what reaches out of its function, or of the
 # language; names that are the compiler's or the library's own; processes; files.
 OUTSIDE = re.compile(r"""
-    ^\s*\# | %: | <% | %> | <: | :> | \[\s*\[ | \\ |
+    \# | %: | <% | %> | <: | :> | \[\s*\[ | \\ |
     \b(?:(?!_Exit\b|_(?:Alignas|Alignof|Atomic|Bool|Complex|Generic|Noreturn|
             Static_assert|Thread_local)\b|__func__\b|__LINE__\b)_[_A-Z]\w* |
         asm | PRAGMA |
@@ -1000,8 +1048,12 @@ OUTSIDE = re.compile(r"""
         f?truncate(?:64)? | [fl]?ch(?:mod|own)(?:at)? | ch(?:dir|root) | fchdir |
         tmpfile(?:64)? | mk(?:d|s|os)temps? | mkdir(?:at)? | mkfifo(?:at)? |
         mknod(?:at)? | f?utim\w+)\b""", re.X)
-# What makes a compiler see other lines than source_file.NOT_CODE does.
-OTHER_LINES = re.compile(r"\?\?[=/'()!<>-]|\\\s*$|[\0-\x08\x0b-\x1f\x7f]")
+# What makes a compiler see other lines than source_file.NOT_CODE does: trigraphs and
+# lines that go on. Whatever else can be read in two ways is refused, too; then the
+# reader needs no compiler, whose tokens come after macros have been replaced.
+OTHER_LINES = re.compile(r"\?\?[=/'()!<>-]|\\\s*$|[\0-\x08\x0b-\x1f\x7f]|"
+                         r"^\s*#.*/\*(?!.*\*/)")
+OPEN = re.compile(rf"{source_file.NOT_CODE.pattern}|(?P<open>[\"']|/\*)", re.S)
 
 
 def code_of(text, with_strings=False):
@@ -1009,6 +1061,17 @@ def code_of(text, with_strings=False):
     return source_file.NOT_CODE.sub(
         lambda m: m[1] if m[1] and with_strings
         else "0 "[not m[1]] + "\n" * m[0].count("\n"), text)
+
+
+def left_open(text):
+    """(line counted from 0, what is wrong) of the first quotation mark or comment that
+    has no end, behind which compilers read other tokens than we do; or None."""
+    for found in OPEN.finditer(text):
+        if found["open"]:
+            return text.count("\n", 0, found.start()), (
+                "a comment has no end" if found["open"] == "/*" else
+                f"a quotation mark stays open: {found['open']}")
+    return None
 
 
 def outside(raw, code):
@@ -1022,8 +1085,11 @@ def outside(raw, code):
 
 def refusal(region, label):
     """Why a region may not be compiled: it would reach out of its function."""
-    depth = 0
-    code = code_of("\n".join(region.body)).split("\n")
+    depth, text = 0, "\n".join(region.body)
+    if left_open(text):
+        line, what = left_open(text)
+        return f"{label}:{region.start + 1 + line}: {what}"
+    code = code_of(text).split("\n")
     for number, (raw, line) in enumerate(zip(region.body, code), region.start + 1):
         odd = outside(raw, line)
         if odd:
@@ -1066,7 +1132,7 @@ def grade_write(exercise, student, path, made):
     if result.state == "right":
         remember_passed(exercise, region.code())
     elif result.word == "does not compile":
-        others = replace_region(read_text(path), region, [])
+        others = replace_region(handed_in(path), region, [])
         result.word += elsewhere(result.detail, others)
     return result
 
@@ -1106,8 +1172,7 @@ def elsewhere(said, others):
 PRODUCT = ("void watched_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
            "Mat, Mat);", 'watched_product("NAME", __LINE__, NAME, __VA_ARGS__)')
 CHECKED = {
-    "matmul": PRODUCT, "matmul_add": PRODUCT, "small_matmul": PRODUCT,
-    "small_matmul_add": PRODUCT,
+    "matmul_add": PRODUCT, "small_matmul": PRODUCT, "small_matmul_add": PRODUCT,
     "matmul_from": ("void watched_matmul_from(int, Mat, Mat, Mat, Mat);",
                     "watched_matmul_from(__LINE__, __VA_ARGS__)"),
     "linear_backward": ("void watched_linear_backward(int, Mat, Linear *, Mat, Mat, "
@@ -1148,6 +1213,9 @@ def changed_lines(text):
 
 def refusal_of_bug(text, label):
     """Why a file with a bug is no answer; and whether it is the reference's code."""
+    if left_open(text):
+        line, what = left_open(text)
+        return f"{label}:{line + 1}: {what}", False
     count, changed = changed_lines(text)
     if count > FEW_LINES:
         return (f"{count} lines of code are not as you were given them; a mistake is "
@@ -1155,10 +1223,10 @@ def refusal_of_bug(text, label):
     lines, code = text.split("\n"), code_of(text).split("\n")
     known = set(read_text(REFERENCE).split("\n"))
     for number, raw in enumerate(lines, 1):
-        if raw not in known:
-            odd = outside(raw, code[number - 1] if number in changed else "")
-            if odd:
-                return f"{label}:{number}: {odd} is not allowed in an exercise", False
+        odd = outside("" if raw in known else raw,
+                      code[number - 1] if number in changed else "")
+        if odd:
+            return f"{label}:{number}: {odd} is not allowed in an exercise", False
     return "", not count
 
 
@@ -1167,7 +1235,7 @@ def grade_bug(exercise, student, path, made):
     if not path.exists():
         return Result(exercise, "todo",
                       f"not begun: make exercise N={exercise.number}")
-    label, text = shown(path), read_text(path)
+    label, text = shown(path), handed_in(path)
     why_not, is_reference = refusal_of_bug(text, label)
     if why_not:
         return Result(exercise, "wrong", why_not)
@@ -1211,7 +1279,7 @@ def given_answers():
     path, given, first, broken = student_folder() / "answers.txt", {}, {}, []
     if not path.exists():
         return given, broken
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
         name, equals, value = line.partition("#")[0].partition("=")
         name, value, place = name.strip(), value.strip(), f"{shown(path)}:{number}"
         what = ""
@@ -1244,14 +1312,31 @@ def how_far(given, value):
 
 
 def known_mistake(exercise, name, number):
-    """What a wrong answer is, if the page knows, with a comma before."""
-    for part in filter(None, exercise.mistakes.split("; ")):
+    """What a wrong answer is, if the page knows, and whether that is said of any."""
+    for part in filter(None, exercise.mistakes.split("\n")):
         answer, _, say = part.partition(" -> ")
         its_name, value = answer.split(" = ")
         if name == its_name and (value == "*" or math.isclose(
                 number, float(value), rel_tol=1e-4)):
-            return f": {say}"
-    return ""
+            return say, value == "*"
+    return "", False
+
+
+FREE_TRIES = 3  # so many wrong numbers, and then it is said how far off they are
+
+
+def wrong_number(exercise, name, number, value):
+    """What to say of a wrong answer. How far off it is would lead to the right one by
+    halving: only whoever made a known mistake, or has tried before, is told."""
+    say, of_any = known_mistake(exercise, name, number)
+    tried = notes("tries").get(name, "").split()
+    if repr(number) not in tried and len(tried) < FREE_TRIES:
+        tried.append(repr(number))
+        remember_quietly("tries", name, " ".join(tried))
+    if of_any:
+        return say
+    far = how_far(number, value) if say or len(tried) == FREE_TRIES else "wrong"
+    return f"{far}: {say}" if say else far
 
 
 def grade_number(exercise, student, path, made):
@@ -1262,8 +1347,7 @@ def grade_number(exercise, student, path, made):
             if name in wanted or (missing and name not in others)]
     if len(missing) == len(wanted) and not said:
         return Result(exercise, "todo", "no answer yet")
-    said += [f"{name}: {how_far(given[name], value)}"
-             + known_mistake(exercise, name, given[name])
+    said += [f"{name}: {wrong_number(exercise, name, given[name], value)}"
              for name, (value, tolerance) in wanted.items() if name in given
              and not math.isclose(given[name], value, rel_tol=1e-12,
                                   abs_tol=tolerance)]
@@ -1277,7 +1361,7 @@ def grade_number(exercise, student, path, made):
 def given_options(exercise, path):
     """The options for `transformer train` that a student wrote into a file."""
     allowed, words = exercise.options.replace(",", " ").split(), []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
         place = f"{shown(path)}:{number}"
         try:
             words += [(place, word) for word in shlex.split(line, comments=True)]
@@ -1328,7 +1412,7 @@ def trainings_of(exercise, options, training, folder, seed):
 
 def known_options(exercise, options):
     """What is wrong with options that do not reach the goal, if the page knows."""
-    for part in filter(None, exercise.mistakes.split("; ")):
+    for part in filter(None, exercise.mistakes.split("\n")):
         pattern, _, say = part.partition(" -> ")
         if re.search(pattern, " ".join(options)):
             return f": {say}"
@@ -1387,11 +1471,13 @@ GRADE = {"write": grade_write, "bug": grade_bug, "number": grade_number,
          "train": grade_train}
 
 
+def remember_quietly(kind, name, value):
+    with contextlib.suppress(Trouble):  # a folder that cannot be written to is graded
+        remember(kind, name, value)     # all the same
+
+
 def remember_passed(exercise, what):
-    try:
-        remember("passed", exercise.name, digest(what))
-    except Trouble:  # a folder that cannot be written to is graded all the same
-        pass
+    remember_quietly("passed", exercise.name, digest(what))
 
 
 def grade_one(exercise, student, path, made):
@@ -1624,7 +1710,7 @@ def reset(exercises):
         if not region:
             raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
         ours = reference_regions()[e.name]
-        text = replace_region(read_text(path), region, stub_body(e.name, ours))
+        text = replace_region(handed_in(path), region, stub_body(e.name, ours))
     elif e.kind == "bug":
         path, text = bug_file(e), plant_bug(e)
     else:
@@ -1668,9 +1754,9 @@ def gradescope(exercises):
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
-    for path in [REFERENCE, *GRADER, CONFINE, MISTAKES, HERE / "tool.py",
-                 HERE.parent / "weaver" / "source_file.py",
-                 *sorted(HERE.glob("[0-9][0-9]-*.md")),
+    for path in [REFERENCE, *GRADER, CONFINE, KNOWN, HERE / "tool.py",
+                 HERE / "neighbors.py", HERE.parent / "weaver" / "source_file.py",
+                 HERE / "order.txt", *sorted(HERE.glob("pages/*.md")),
                  *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)
     target = ROOT / "build" / "gradescope.zip"

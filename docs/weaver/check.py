@@ -20,6 +20,7 @@ from book import Book
 from claims import claim, end, none
 from common import DOCS, ROOT
 from figures import drawing
+from pages import exercises
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
@@ -328,8 +329,8 @@ def check_markers(book):
 
 def check_blanks():
     """Numbers to type, and what is said of wrong ones."""
-    mistakes = (DOCS / "exercises" / "mistakes.txt").read_text(encoding="utf-8")
-    known = set(re.findall(r"^[=~] (\w+: .+)$", mistakes, re.MULTILINE))
+    known = {f"{e.name}: {say}" for e in exercises()
+             for say in re.findall(r"^[=~] (.+)$", e.mistakes, re.MULTILINE)}
     found = [(path.stem, *blanks.parts(text))
              for path in sorted((DOCS / "source").glob("*.md"))
              for text in blanks.BLANK.findall(path.read_text(encoding="utf-8"))]

@@ -58,7 +58,8 @@ def questions():
             found[-1].answers.append(answer_of(line))
         elif line:
             found[-1].text += line + "\n"
-    mistakes = set(re.findall(r"^= (\w+: .+)$", read("exercises/mistakes.txt"), re.M))
+    mistakes = {f"{path.stem}: {say}" for path in (DOCS / "exercises").glob("pages/*.md")
+                for say in re.findall(r"^= (.+)$", path.read_text(encoding="utf-8"), re.M)}
     for q in found:
         right = [a for a in q.answers if a.is_right]
         unknown = [a for a in q.answers if not a.is_right

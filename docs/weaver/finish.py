@@ -108,8 +108,8 @@ def finish(body, book=None):
     body = re.sub(r"//@ exercise (\w+)",
                   lambda m: '<a href="exercises.html#exercise-'
                   f'{m[1].replace("_", "-")}">{m[0]}</a>'
-                  if list((DOCS / "exercises").glob(
-                      f"??-{m[1].replace('_', '-')}.md")) else m[0], body)
+                  if (DOCS / "exercises" / "pages" / f"{m[1]}.md").exists() else m[0],
+                  body)
     for name in BOXES:
         body = boxes(body, name)
     body = re.sub(r'<div class="answer">(.*?)</div>\s*</li>',

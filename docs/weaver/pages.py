@@ -73,8 +73,11 @@ KINDS = {"write": "Write it", "bug": "Find the bug",
 
 
 def exercises():
-    return source_file.pages(DOCS / "exercises",
-                             lambda path: path.read_text(encoding="utf-8"))
+    def read_file(path):
+        return path.read_text(encoding="utf-8")
+
+    return source_file.pages(DOCS / "exercises", read_file,
+                             read_file(DOCS.parent / "transformer.c"))
 
 
 def exercises_page(book):
@@ -98,15 +101,16 @@ NUMBERED = "| lab | exercise |"  # ends the head of a table
 
 def articles_page(book):
     """In the map's tables the first column names what is in the tutorial; the numbers
-    of labs and exercises, in columns of their own, are links."""
-    slugs = {str(page.number): page.slug for page in exercises()}
-    links = {2: lambda m: f"[{m[0]}]({book.labs[m[0]][0]})",
-             3: lambda m: f"[{m[0]}](exercises.html#exercise-{slugs[m[0]]})"}
+    of labs and the names of exercises, in columns of their own, are links."""
+    page_of = {page.name: page for page in exercises()}
+    links = {2: (r"\d+", lambda m: f"[{m[0]}]({book.labs[m[0]][0]})"),
+             3: (r"`(\w+)`", lambda m: f"[{page_of[m[1]].number}](exercises.html"
+                 f"#exercise-{page_of[m[1]].slug})")}
     out, numbered = [], False
     for line in read("source/articles.md").split("\n"):
         numbered = line.endswith(NUMBERED) or numbered and line.startswith("|")
         first, *cells = line[1:-1].split("|") if line.startswith("|") else [line]
-        cells = [re.sub(r"\d+", links[i], cell) if numbered and i in links
+        cells = [re.sub(*links[i], cell) if numbered and i in links
                  else book.link(cell) for i, cell in enumerate(cells, 1)]
         out.append("|".join(["", first, *cells, ""]) if cells else book.link(line))
     return "\n".join(out)

@@ -133,23 +133,26 @@ def regions(text, label, known=None):
     return found
 
 
-# ---------------------------------------------------------------- pages
+# ---------------------------------------------------------------- exercises
 
-# What the head of a page needs, besides name, chapter, points and kind.
-KINDS = {"write": [], "bug": ["function", "right", "wrong", "checks", "diagnosis"],
-         "number": ["answers"],
-         "train": ["file", "data", "options", "seconds", "goal"]}
+# What the head of a page needs, besides points and kind.
+KINDS = {"write": [], "bug": ["chapter", "function", "right", "wrong", "checks",
+                              "diagnosis"],
+         "number": ["chapter", "answers"],
+         "train": ["chapter", "file", "data", "options", "seconds", "goal"]}
 
 
 @dataclass
 class Page:
+    name: str
     number: int
     header: dict
     title: str
-    text: str      # without title and hints
+    text: str      # without title, hints and mistakes
     hints: list
+    mistakes: str  # lines, or ""
 
-    def __getattr__(self, key):  # name, kind, chapter, and what else a kind has
+    def __getattr__(self, key):  # kind, chapter, and what else a kind has
         return self.__dict__.get("header", {}).get(key, "")
 
     @property
@@ -161,37 +164,51 @@ class Page:
         return self.name.replace("_", "-")
 
 
-def page(text, label, file_name):
-    """The page NN-name.md of an exercise: lines "key: value" up to "----", then a
-    title, the text, and sections "## Hint 1" and so on."""
+def page(text, name, number):
+    """The page of an exercise: lines "key: value" up to "----", then a title, the
+    text, sections "## Hint 1" and so on, and a section "## Mistakes"."""
     head, line, body = text.partition("\n----\n")
     pairs = [entry.partition(":") for entry in head.split("\n") if entry.strip()]
     header = {key.strip(): value.strip() for key, _, value in pairs}
     kind = header.get("kind")
-    missing = [key for key in ["name", "chapter", "points", "kind"]
-               + KINDS.get(kind, []) if not header.get(key)]
+    missing = [key for key in ["points", "kind"] + KINDS.get(kind, [])
+               if not header.get(key)]
     if not line or missing:
-        raise Broken(f"{label}: its head has no {(missing + ['----'])[0]}")
+        raise Broken(f"{name}.md: its head has no {(missing + ['----'])[0]}")
     if kind not in KINDS or not header["points"].isdigit():
-        raise Broken(f"{label}: a wrong kind, or wrong points")
-    if header["name"].replace("_", "-") != file_name[3:-len(".md")]:
-        raise Broken(f"{label}: the name in it is {header['name']}")
+        raise Broken(f"{name}.md: a wrong kind, or wrong points")
+    body, _, mistakes = body.partition("\n## Mistakes\n")
     text, *hints = re.split(r"^## Hint \d+ *\n", body, flags=re.M)
     title = re.match(r"\s*# (.+)\n", text)
     if not title:
-        raise Broken(f"{label}: it has no title")
-    return Page(int(file_name[:2]), header, title[1], text[title.end():].strip(),
-                [hint.strip() for hint in hints])
+        raise Broken(f"{name}.md: it has no title")
+    return Page(name, number, header, title[1], text[title.end():].strip(),
+                [hint.strip() for hint in hints], mistakes)
 
 
-def pages(folder, read):
-    """All pages of a folder, by number: 1, 2, ... `read` gives a file's text."""
-    paths = sorted(folder.glob("[0-9][0-9]-*.md"))
-    for number, path in enumerate(paths, 1):
-        if int(path.name[:2]) == number - 1:
-            raise Broken(f"{path.name}: {paths[number - 2].name} has the same number; "
-                         "rename the one that comes later, and all after it")
-        if int(path.name[:2]) != number:
-            raise Broken(f"{path.name}: its number should be {number:02}, for pages "
-                         "are numbered 01, 02, ... without a gap")
-    return [page(read(path), path.name, path.name) for path in paths]
+def pages(folder, read, text):
+    """All exercises of a folder: first those of the regions of `text`, which is
+    transformer.c, in its order, then those that order.txt lists. Each is the page
+    pages/NAME.md; its number is its place. `read` gives a file's text."""
+    chapter_of, numbers = {}, {c.name: str(c.number)
+                               for c in chapters(text, "transformer.c")}
+    for _, _, kind, name in marked_lines(text, "transformer.c"):
+        if kind == "chapter":
+            chapter = name
+        elif kind == "exercise":
+            chapter_of[name] = chapter
+    paths = {path.stem: path for path in folder.glob("pages/*.md")}
+    names = [name for name in chapter_of if name in paths] \
+        + read(folder / "order.txt").split()
+    for name in {*paths} ^ {*names}:
+        raise Broken(f"{name}: " + (f"there is no page {name}.md"
+                                    if name in names else "it stands neither in "
+                                    "transformer.c nor in order.txt"))
+    found = [page(read(paths[name]), name, number)
+             for number, name in enumerate(names, 1)]
+    for e in found:
+        chapter = e.header.setdefault("chapter", chapter_of.get(e.name, ""))
+        if chapter not in numbers:
+            raise Broken(f"{e.name}.md: there is no chapter {chapter}")
+        e.header["chapter"] = numbers[chapter]
+    return found

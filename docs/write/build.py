@@ -54,7 +54,7 @@ WASI = ["--target=wasm32-wasip1", "-D_WASI_EMULATED_SIGNAL"]
 STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recover=null
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
     """.split() + [f"-Wl,--max-memory={tool.MEMORY << 10}"]
-# Functions with a region, or a mistake, come from the student's own object: no
+# Functions with a region come from the student's own object: no
 # other may have them inlined, or know what they do.
 WEAK = "".join(f"#pragma weak {name}\n" for name in desk.reference().functions
                if name != "main")
@@ -116,20 +116,10 @@ def live_commands():
     return WASI + flags + live.LINK + ["-Wl,-z,muldefs", "-Wno-unused-command-line-argument"]
 
 
-def dispatcher(text):
-    """What tool.py writes to choose one of many wrong bodies is a macro, which
-    reaches the callers below it; the linker reaches all of them."""
-    found = re.search(r"^#define (\w+)\(\.\.\.\) \((.*)\)\(__VA_ARGS__\)$", text, re.M)
-    head = desk.functions(text)[found[1]][0]
-    given = head[head.index("(") + 1:head.rindex(")")].split(",")
-    names = ", ".join(re.search(r"(\w+)$", part)[1] for part in given)
-    return text.replace(found[0], f"{head} {{\n    return ({found[2]})({names});\n}}")
-
-
 def jobs(folder):
     """Writes the sources for make.js, and what to do with them."""
     MADE.mkdir(exist_ok=True)
-    for path in (tool.REFERENCE, *tool.GRADER, tool.MISTAKES):
+    for path in (tool.REFERENCE, *tool.GRADER):
         (MADE / path.name).write_text(tool.read_text(path), encoding="utf-8")
     reference = tool.read_text(tool.REFERENCE)
     live_files = {path.name: tool.read_text(path)
@@ -137,15 +127,6 @@ def jobs(folder):
     texts = {"transformer.c": reference, "weak.h": WEAK, **live_files,
              **{path.name: tool.read_text(path) for path in tool.GRADER}}
     texts["grade.c"] += tool.read_text(WRITE / "null.c")
-    mistakes = []
-    for name, region in tool.reference_regions().items():
-        bodies = [m.body for m in tool.load_mistakes(MADE)
-                  if (m.kind, m.region) == ("=", name)]
-        text = dispatcher(tool.with_mistakes(reference, region, bodies))
-        mistakes.append({"name": name, "source": f"mistakes-{name}.c",
-                         "count": len(bodies)})
-        texts[f"mistakes-{name}.c"] = "#include <stdlib.h>\n" \
-            + desk.reference().outline(text)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, text in texts.items():
@@ -156,8 +137,7 @@ def jobs(folder):
         "files": ["transformer.c", "grade.h", "weak.h", *live_files],
         "objects": [{"name": "grade", "source": "grade.c",
                      "flags": ["-DSOURCE=\"transformer.c\"", *weak]},
-                    {"name": "live", "source": "live.c", "flags": weak[1:]}],
-        "mistakes": mistakes}))
+                    {"name": "live", "source": "live.c", "flags": weak[1:]}]}))
     return digest(*(t for t in texts.values()), (folder / "jobs.json").read_text())
 
 
@@ -351,9 +331,10 @@ def resources():
 def project(reference):
     """The files that the grader reads."""
     to = io.BytesIO()
-    files = [tool.REFERENCE, *tool.GRADER, tool.MISTAKES, EXERCISES / "tool.py",
-             DOCS / "weaver" / "source_file.py", WRITE / "desk.py",
-             *sorted(EXERCISES.glob("[0-9][0-9]-*.md"))]
+    files = [tool.REFERENCE, *tool.GRADER, tool.KNOWN, EXERCISES / "tool.py",
+             EXERCISES / "neighbors.py", DOCS / "weaver" / "source_file.py",
+             WRITE / "desk.py", EXERCISES / "order.txt",
+             *sorted(EXERCISES.glob("pages/*.md"))]
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
         def add(name, text):
             archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), text,
@@ -413,8 +394,7 @@ def packed_files(reference):
     files = {path.name: path.read_bytes()
              for path in [*sorted(clang.glob("*.wasm")), python / "pyodide.asm.wasm",
                           python / "python_stdlib.zip", out / "commands.json",
-                          out / "grade.o", out / "live.o", out / "grade.wasm",
-                          *sorted(out.glob("mistakes-*.o"))]}
+                          out / "grade.o", out / "live.o", out / "grade.wasm"]}
     files.update({"llvm-resources.tar": resources(), "project.zip": project(reference),
                   "sources.json": json.dumps(sources).encode(),
                   "transformer.c": reference.encode(),

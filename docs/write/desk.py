@@ -14,7 +14,6 @@ compile   the source, and flags: {"status", "said"}
 check     names: {name: {"ended", "compared", "results"}}, of the first check, and of
           those after it up to the first that is not right
 make      a name: the reference's own results
-mistakes  a name, and a count: the results of the wrong bodies of mistakes.txt
 """
 
 import base64
@@ -161,17 +160,6 @@ def run(command, seconds, memory=0, folder=None, environment=None, given=""):
     return tool.Ended(0, "", "")
 
 
-def make_mistakes(made, name, bodies):
-    """Instead of tool.make_mistakes: the results of programs made beforehand."""
-    folder = made / f"mistakes-{name}"
-    if not folder.exists():
-        results = ask("mistakes", name, count=len(bodies))
-        folder.mkdir()
-        for k, text in enumerate(results):
-            (folder / str(k)).write_text(text)
-    return folder
-
-
 class Checks:
     """The checks that one program has come through, each made once."""
 
@@ -199,7 +187,6 @@ def ended(status, output, stopped):
 
 tool.run = run
 tool.compiler = lambda: ["clang"]
-tool.make_mistakes = make_mistakes
 tool.reference = lambda: MADE
 
 

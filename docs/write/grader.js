@@ -87,18 +87,6 @@ async function check(name, module) {
   return {ended: made.ended, compared: compared.ended, results: made.results};
 }
 
-// The results of all known wrong bodies of a region.
-async function mistakes({name, count}) {
-  const {wasm} = await clang.call("link", take(`mistakes-${name}.o`));
-  const module = await WebAssembly.compile(wasm), results = [];
-  for (let k = 0; k < count; k++) {
-    const made = await runStudent(module, ["grade", name, "make", "results"],
-      {given: "\n", environment: [`MISTAKE=${k}`]});
-    results.push(made.results);
-  }
-  return results;
-}
-
 const answering = {
   async compile({source, whole, flags}) {
     if (whole) hear(0, WHOLE);
@@ -111,7 +99,6 @@ const answering = {
       ["grade", name, "make", "results"], {given: "\n"});
     return made.results;
   },
-  mistakes,
   async check({names, reference: itself}) {
     const done = {};
     for (const name of names) {

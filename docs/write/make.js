@@ -2,9 +2,9 @@
 //
 //     node make.js IN OUT
 //
-// IN has jobs.json: {"commands": {name: driver's words}, "objects": [...],
-// "mistakes": [...]}, and the sources that it names. OUT gets commands.json, the
-// objects, and grade.wasm.
+// IN has jobs.json: {"commands": {name: driver's words}, "objects": [...]},
+// and the sources that it names. OUT gets commands.json, the objects, and
+// grade.wasm.
 
 import {readFileSync, writeFileSync} from "node:fs";
 import {commandsOf, compiled, linked} from "./toolchain.js";
@@ -35,9 +35,3 @@ for (const {name, source, flags} of jobs.objects) {
 const grade = readFileSync(`${to}/grade.o`);
 const {wasm} = good(await linked(commands.grade, grade), "grade.wasm");
 writeFileSync(`${to}/grade.wasm`, wasm);
-
-// The wrong bodies of a region, of which the environment chooses one.
-for (const {name, source} of jobs.mistakes) {
-  const {object} = good(await compiled(commands.grade, read(source), ["-w"]), name);
-  writeFileSync(`${to}/mistakes-${name}.o`, object);
-}

@@ -1,0 +1,339 @@
+"""The neighbors of a right body: the same lines with one thing changed, as a student
+might have it. A machine makes them from the body's own parts: its signs, factors, calls,
+names, brackets, statements.
+
+    for what, body in neighbors(lines): ...
+
+`what` says what was changed, and shows the place as it is then, with a word or two on
+either side. What comes first is likelier. Many will not compile; known.py sorts them out.
+"""
+
+import re
+from dataclasses import dataclass
+
+TOKEN = re.compile(r"""
+    (?P<gap>\s+ | //[^\n]* | /\*.*?\*/) |
+    (?P<text>"(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*') |
+    (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*) |
+    (?P<name>[A-Za-z_]\w*) |
+    (?P<sign>->|\+\+|--|<<=|>>=|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||.)""", re.X | re.S)
+WORDS = set("real double float int long unsigned char bool void const static size_t "
+            "uint32_t uint64_t int64_t if else for while do return sizeof break continue "
+            "struct NULL true false Mat".split())
+CLOSE = {"(": ")", "[": "]", "{": "}"}
+STARTS = ("(", "[", "{", ",", ";", "=", "+=", "-=", "*=", "/=", "return", "?", ":", "<", ">",
+          "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*", "/", "%", "!")
+
+
+@dataclass
+class Token:
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def tokens(text):
+    return [Token(m.lastgroup, m[0], m.start(), m.end()) for m in TOKEN.finditer(text)
+            if m.lastgroup != "gap"]
+
+
+class Body:
+    """A body's text and tokens, and which brackets belong together."""
+
+    def __init__(self, lines):
+        self.text = "\n".join(lines)
+        self.all = tokens(self.text)
+        self.pair, opened = {}, []
+        for i, token in enumerate(self.all):
+            if token.text in CLOSE:
+                opened.append(i)
+            elif token.text in CLOSE.values() and opened:
+                self.pair[i] = opened.pop()
+                self.pair[self.pair[i]] = i
+
+    def __getitem__(self, i):
+        return self.all[i].text if 0 <= i < len(self.all) else ";"
+
+    def is_value(self, i):
+        """Whether an operand ends with this token: then a - behind it has two sides."""
+        token = self.all[i] if 0 <= i < len(self.all) else None
+        return token is not None and (token.text in (")", "]") or token.kind == "number" or (
+            token.kind == "name" and token.text not in WORDS - {"NULL"}))
+
+    def is_cast(self, i):
+        return self[i] == "(" and self[i + 1] in WORDS and self.pair.get(i) == i + 2
+
+    def after(self, i):
+        """Where the operand that begins here ends."""
+        while self[i] in ("-", "!", "*", "&", "~") or self.is_cast(i):
+            i = self.pair[i] + 1 if self[i] == "(" else i + 1
+        i = self.pair.get(i, i) + 1
+        while self[i] in ("(", "[", ".", "->"):
+            i = self.pair.get(i, i + 1) + 1
+        return i
+
+    def before(self, i):
+        """Where the operand that ends here begins."""
+        while True:
+            i = self.pair.get(i, i) if self[i] in (")", "]") else i
+            if self[i] in ("(", "[") and self.is_value(i - 1):
+                i -= 1
+            elif self[i - 1] in (".", "->"):
+                i -= 2
+            else:
+                return i
+
+    def term_after(self, i):
+        i = self.after(i)
+        while self[i] in ("*", "/", "%") and i < len(self.all):
+            i = self.after(i + 1)
+        return i
+
+    def term_before(self, i):
+        i = self.before(i)
+        while self[i - 1] in ("*", "/", "%") and self.is_value(i - 2):
+            i = self.before(i - 2)
+        return i
+
+    def piece(self, i, end):
+        """The text of the tokens from i up to end."""
+        return self.text[self.all[i].start:self.all[end - 1].end] if i < end else ""
+
+    def start(self, i):
+        return self.all[i].start if i < len(self.all) else len(self.text)
+
+    def with_changes(self, changes):
+        """The body after [(first token, end, new text)], and the place of the first."""
+        text, (first, _, shown) = self.text, min(changes)
+        for i, end, new in sorted(changes, reverse=True):
+            start = self.start(i)
+            text = text[:start] + new + text[self.all[end - 1].end if end > i else start:]
+        return text, place(text, self.start(first), len(shown))
+
+
+def place(text, start, length):
+    """What stands at a place, with two words on either side, within its statement."""
+    found = tokens(text)
+    inside = [i for i, t in enumerate(found) if t.start < start + max(length, 1)
+              and t.end > start] or [next((i for i, t in enumerate(found)
+                                           if t.start >= start), len(found) - 1)]
+    first, last = inside[0], inside[-1]
+    for _ in range(2):
+        first -= first > 0 and found[first - 1].text not in (";", "{", "}")
+        last += last + 1 < len(found) and found[last].text not in (";", "{", "}")
+    shown = text[found[first].start:found[last].end]
+    return re.sub(r"\s+", " ", re.sub(r"//[^\n]*", "", shown)).strip(" ;{}")
+
+
+# ---------------------------------------------------------------- the changes
+#
+# Each gives (what, changes).
+
+OTHER_SIGN = {"+": "-", "-": "+", "+=": "-=", "-=": "+="}
+OTHERS = {"*": ["/", "+"], "/": ["*"], "<": ["<=", ">"], "<=": ["<", ">="], ">": [">=", "<"],
+          ">=": [">", "<="], "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
+          "%": ["/"]}
+
+
+def signs(b):
+    for i, token in enumerate(b.all):
+        if token.text in OTHER_SIGN and (b.is_value(i - 1) or "=" in token.text):
+            yield "a sign turned round", [(i, i + 1, OTHER_SIGN[token.text])]
+        elif token.text == "-":
+            yield "a minus missing", [(i, i + 1, "")]
+        if token.text in ("=", "+=", "return") and b[i + 1] not in (";", "-", "{"):
+            yield "a minus too many", [(i + 1, i + 1, "-")]
+
+
+def accumulation(b):
+    added = [i for i, t in enumerate(b.all) if t.text in ("+=", "-=")]
+    for i in added:
+        yield "= where += belongs", [(i, i + 1, "=")]
+    if len(added) > 1:
+        yield "= where += belongs, everywhere", [(i, i + 1, "=") for i in added]
+    for i, token in enumerate(b.all):
+        start = b.before(i - 1)
+        if token.text == "=" and b[start - 1] in (";", "{", "}", ")"):
+            yield "+= where = belongs", [(i, i + 1, "+=")]
+        if token.text == "*=":
+            yield "= where *= belongs", [(i, i + 1, "=")]
+
+
+def terms(b):
+    for i, token in enumerate(b.all):
+        if token.text in ("+", "-") and b.is_value(i - 1):
+            yield "a term missing", [(i, b.term_after(i + 1), "")]
+            start = b.term_before(i - 1)
+            yield "a term missing", [(start, i + 1, "-" if token.text == "-" else "")]
+        if token.text in ("*", "/") and b.is_value(i - 1):
+            yield "a factor missing", [(i, b.after(i + 1), "")]
+            start = b.before(i - 1)
+            yield "a factor missing", [(start, i + 1, "" if token.text == "*" else "1 /")]
+            yield "a factor twice", [(i, i, f"{token.text} {b.piece(i + 1, b.after(i + 1))} ")]
+            yield "a factor twice", [(start, start, f"{b.piece(start, i)} * ")]
+
+
+def brackets(b):
+    for i, token in enumerate(b.all):
+        end = b.pair.get(i, 0)
+        if token.text == "(" and not b.is_value(i - 1) and not b.is_cast(i) \
+                and b[i - 1] not in ("if", "for", "while"):
+            yield "a bracket missing", [(i, i + 1, " "), (end, end + 1, " ")]
+            for k in range(i + 1, end):
+                if b[k] in ("+", "-") and b.is_value(k - 1) and k - 1 > i \
+                        and all(b.pair[m] < k or b.pair[m] > k for m in range(i + 1, k)
+                                if m in b.pair and m < b.pair[m]):
+                    yield "a bracket closed too early", [(k, k, ")"), (end, end + 1, " ")]
+        if token.text in ("*", "/") and b.is_value(i - 1) and b[b.after(i + 1)] in ("+", "-"):
+            last = b.term_after(b.after(i + 1) + 1)
+            yield "a bracket closed too late", [(i + 1, i + 1, "("), (last, last, ")")]
+
+
+def calls(b):
+    for i, token in enumerate(b.all):
+        if token.kind != "name" or token.text in WORDS or b[i + 1] != "(":
+            continue
+        end = b.pair[i + 1]
+        commas, k = [], i + 2
+        while k < end:
+            commas += [k] * (b[k] == ",")
+            k = b.pair.get(k, k) + 1
+        edges = [i + 1, *commas, end]
+        parts = [(edges[k] + 1, edges[k + 1]) for k in range(len(edges) - 1)]
+        if len(parts) == 1 and b[i - 1] not in (";", "{", "}"):
+            yield f"{token.text} missing", [(i, i + 1, "")]
+            yield f"{token.text} twice", [(i + 1, i + 1, f"({token.text}"), (end, end, ")")]
+        for p, q in zip(parts, parts[1:]):
+            yield "two arguments exchanged", [(*p, b.piece(*q)), (*q, b.piece(*p))]
+        for p in parts:
+            if len(parts) > 1 and p[1] - p[0] == 1 and b.all[p[0]].kind == "name":
+                yield "a matrix turned round", [(*p, f"transposed({b[p[0]]})")]
+
+
+def operators(b):
+    for i, token in enumerate(b.all):
+        for new in OTHERS.get(token.text, []):
+            if b.is_value(i - 1):
+                yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
+        if token.text in ("-", "/") and b.is_value(i - 1):
+            left, right = b.term_before(i - 1), b.term_after(i + 1)
+            if token.text == "/":
+                left, right = b.before(i - 1), b.after(i + 1)
+            yield "two sides exchanged", [(left, i, b.piece(i + 1, right) + " "),
+                                          (i + 1, right, b.piece(left, i))]
+
+
+def conditions(b):
+    """c ? x : y, where x has no other one in it."""
+    for i, token in enumerate(b.all):
+        if token.text != "?":
+            continue
+        k = i + 1
+        while b[k] != ":" and k < len(b.all):
+            k = b.pair.get(k, k) + 1 if b[k] in CLOSE else k + 1
+        end = k + 1
+        while b[end] not in (";", ",", ")", "]", ":") and end < len(b.all):
+            end = b.pair.get(end, end) + 1 if b[end] in CLOSE else end + 1
+        first, second = (i + 1, k), (k + 1, end)
+        yield "a condition turned round", [(*first, b.piece(*second)),
+                                           (*second, b.piece(*first))]
+        yield "a condition that is not looked at", [(*second, b.piece(*first))]
+        yield "a condition that is not looked at", [(*first, b.piece(*second))]
+
+
+def numbers(b):
+    for i, token in enumerate(b.all):
+        if token.kind != "number":
+            continue
+        whole = re.fullmatch(r"\d+", token.text)
+        new = {"0": ["1"], "1": ["0", "2"], "2": ["1"]}.get(
+            token.text, [str(int(token.text) + 1), str(int(token.text) - 1)] if whole
+            else [f"(2 * {token.text})", f"(0.5 * {token.text})", f"(-{token.text})"])
+        for number in new:
+            yield f"{number} where {token.text} belongs", [(i, i + 1, number)]
+    for i, token in enumerate(b.all):
+        if token.text in ("<", "<=") and b.is_value(i - 1):
+            end = b.term_after(i + 1)
+            yield "a loop that ends one too early", [(end, end, " - 1")]
+        if token.text == "[" and b.pair[i] > i + 1:
+            yield "an index one too large", [(b.pair[i], b.pair[i], " + 1")]
+            yield "an index one too small", [(b.pair[i], b.pair[i], " - 1")]
+
+
+def names(b):
+    """Each name, once or everywhere, by another one of the body."""
+    plain = [i for i, t in enumerate(b.all) if t.kind == "name" and t.text not in WORDS
+             and not (b[i - 1] in WORDS and b[i + 1] in ("=", ";", ","))]
+    kinds = {i: ("member" if b[i - 1] in (".", "->") else "call" if b[i + 1] == "("
+                 else "name") for i in plain}
+    for i in plain:
+        for new in sorted({b[k] for k in plain if kinds[k] == kinds[i]} - {b[i]}):
+            yield f"{new} where {b[i]} belongs", [(i, i + 1, new)]
+    for old in sorted({b[i] for i in plain}):
+        places = [i for i in plain if b[i] == old]
+        kind = kinds[places[0]]
+        for new in sorted({b[k] for k in plain if kinds[k] == kind} - {old}):
+            if 1 < len(places) and {kinds[i] for i in places} == {kind}:
+                yield f"{new} where {old} belongs, everywhere", [
+                    (i, i + 1, new) for i in places]
+
+
+FAMILIES = [("small_matmul", "small_matmul_add"), ("exponential", "REAL(log)"), ("REAL(sin)", "REAL(cos)")]
+
+
+def families(b):
+    for i, token in enumerate(b.all):
+        for family in FAMILIES:
+            for new in family:
+                if token.text in family and new != token.text and b[i + 1] == "(":
+                    yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
+        if token.text in ("sqrt", "sin", "cos", "exp", "log", "tanh") and b[i + 1] in "()":
+            for new in {"sqrt": ["fabs"], "sin": ["cos"], "cos": ["sin"]}.get(token.text, []):
+                yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
+
+
+def statements(b):
+    """Simple statements, each from its first token to its semicolon."""
+    found, start, depth = [], 0, 0
+    for i, token in enumerate(b.all):
+        depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+        if token.text in ("{", "}") and depth == 0:
+            start = i + 1
+        elif token.text == ";" and depth == 0:
+            while b[start] in ("for", "if", "while", "else"):
+                start = b.pair[start + 1] + 1 if b[start] != "else" else start + 1
+            found.append((start, i + 1))
+            start = i + 1
+    plain = [(i, end) for i, end in found if b[i] not in WORDS]
+    for i, end in plain:
+        yield "a statement missing", [(i, end, ";")]
+        yield "a statement made twice", [(end, end, " " + b.piece(i, end))]
+    for first, second in zip(plain, plain[1:]):
+        if first[1] == second[0]:
+            yield "two statements exchanged", [(*first, b.piece(*second)),
+                                               (*second, b.piece(*first))]
+    for place_, (i, end) in enumerate(plain):
+        for later in plain[place_ + 2:]:
+            between = {b[k] for k in range(end, later[0])}
+            if not between & {"{", "}"}:
+                yield "a statement too late", [(i, end, ";"), (later[1], later[1],
+                                                              " " + b.piece(i, end))]
+                yield "a statement too early", [(i, i, b.piece(*later) + " "),
+                                                (*later, ";")]
+
+
+CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, families,
+           statements, numbers, names]
+MOST = 700  # of a body; those of CHANGES come first
+
+
+def neighbors(lines):
+    """[(what was changed, lines)], each body once."""
+    b, found = Body(lines), {}
+    for change in CHANGES:
+        for what, changes in change(b):
+            text, shown = b.with_changes(changes)
+            if text != b.text and text not in found and len(found) < MOST:
+                found[text] = f"{what}: `{shown}`"
+    return [(what, text.split("\n")) for text, what in found.items()]
