@@ -78,7 +78,7 @@ FUNCTIONS = {
         translate length_penalty best_candidates finish_hypothesis beam_step
         reorder reorder_cache write_best beam_new beam_search
         translate_all""",
-    "15-commands": "set_pace time_to_look measure_again",
+    "15-commands": "set_pace time_to_look",
 }
 CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
 
