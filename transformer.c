@@ -5623,15 +5623,13 @@ void commit_file(NewFile *n) {
 #ifdef TRANSFORMER_POSIX
     good = good && fsync(fileno(n->file)) == 0;
 #endif
-    int reason = errno; // fclose may change it
-    bool closed = fclose(n->file) == 0;
-    reason = good ? errno : reason;
+    good = fclose(n->file) == 0 && good;
 #ifdef _WIN32
-    if (good && closed)
+    if (good)
         remove(n->path); // rename does not replace there
 #endif
-    if (!good || !closed || rename(n->beside, n->path) != 0) {
-        reason = good && closed ? errno : reason;
+    if (!good || rename(n->beside, n->path) != 0) {
+        int reason = errno; // remove may change it
         remove(n->beside);
         fail("cannot write %s: %s (what was there before is unchanged)",
              n->path, strerror(reason));
@@ -5642,13 +5640,12 @@ void commit_file(NewFile *n) {
 //@ plumbing all threads or one, whichever is faster
 // ## How many threads
 //
-// Two threads are not always faster than one. Where another program keeps a
-// core busy, every shared loop waits until the system lets the second thread
-// run, and a step can take ten times as long. But the number of threads changes
-// no bit of the result, so it can be chosen while the program runs. Steps come
-// in rounds of 256. The first three of a round are timed with all threads, the
-// next three with one, and the rest use the faster of the two. Batches differ
-// in length, so what counts is the time per token, padding included.
+// Where another program keeps a core busy, every shared loop waits until the
+// system lets the second thread run, and a step can take ten times as long. But
+// the number of threads changes no bit of the result, so it can be chosen while
+// the program runs. Steps come in rounds of 256. The first three of a round are
+// timed with all threads, the next three with one, and the rest use the faster
+// of the two, in time per token, padding included.
 
 #include <time.h>
 #ifdef _OPENMP
@@ -5699,15 +5696,10 @@ bool is_terminal(FILE *file) {
 #endif
 }
 
-// ## The product, made fast
-//
-// Training spends most of its time in the matrix product and in the exponential
-// of chapter 2. Here they are made fast; they compute what was defined there,
-// except for the last digits.
-//
 // ## Why three loops are slow
 //
-// For each multiplication the definition reads two numbers from memory, and
+// Training spends most of its time in the matrix product. For each
+// multiplication the definition reads two numbers from memory, and
 // each addition waits for the one before. A processor core could do 16 or 32
 // multiplications and additions in each cycle, if only the numbers were at
 // hand. Three ideas put them there.
@@ -5736,10 +5728,9 @@ bool is_terminal(FILE *file) {
 //
 // A vector here is a type of GCC and clang that holds as many numbers as the
 // processor's registers: `x * v` multiplies all of them by x. On a compiler
-// without that type a "vector" is one number, and the same code still works.
-// Where C evaluates in a wider type (32-bit x86), x would not match the
-// vector's elements, so a vector is one number there, too. FLT_EVAL_METHOD says
-// so: anything but 0 or 16.
+// without that type a "vector" is one number, and the same code still works; so
+// it is where C evaluates in a wider type (32-bit x86; FLT_EVAL_METHOD says
+// so), since x would not match the vector's elements.
 
 #include <float.h>
 
