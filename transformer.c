@@ -5215,7 +5215,8 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // and U+0080 to U+009F, which are two bytes each.
 bool is_control(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
-    return (*c && *c < ' ') || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0);
+    return (*c && *c < ' ') || *c == 0x7f
+        || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
 }
 
 // Text from a file may hold control characters, which could move the cursor or
