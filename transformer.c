@@ -491,8 +491,8 @@ real exponential(real x);
 real max(const real *x, int n) {
     real most = -(real)INFINITY;
     for (int j = 0; j < n; j++)
-        // a NaN is never hidden
-        most = !((double)x[j] <= (double)most) ? x[j] : most;
+        if (!((double)x[j] <= (double)most)) // a NaN is never hidden
+            most = x[j];
     return most;
 }
 
@@ -3898,8 +3898,8 @@ Adam paper_adam(real *p, real *m, real *v, const real *gradient, size_t count) {
 // they are so small that processors take a hundred times as long for them
 // (subnormal numbers). They are set to 0 long before that.
 real without_dust(real x) {
-    const real dust = (real)1e-30;
-    return x > -dust && x < dust ? 0 : x;
+    const double dust = 1e-30f;
+    return fabs((double)x) < dust ? 0 : x;
 }
 
 // Step number t, from 1: p moves, m and v are brought up to date; the gradient
@@ -5054,7 +5054,8 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
         for (int j = 0; j < weights.cols; j++) {
             real w = *at(weights, i, j); // NaN if the model is broken
-            char c = (double)w >= 0 ? " .:-=+*#%@"[min_int((int)(w * 10), 9)] : '?';
+            char c = (double)w >= 0 ? " .:-=+*#%@"[min_int((int)(w * 10), 9)]
+                                    : '?';
             fprintf(file, "%c%c", c, c);
         }
         fputs("|\n", file);
