@@ -112,8 +112,11 @@
 
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0 \
     || defined __ASSOCIATIVE_MATH__
-#error "build without -ffast-math, -Ofast and the like: the order of a sum, \
-infinities and NaN mean something here"
+#error "build without -ffast-math and the like: infinities, NaN and order count"
+#elif defined __clang__ // x·y + z is rounded twice, unless -ffp-contract=fast
+#pragma STDC FP_CONTRACT OFF
+#elif defined __GNUC__ && !defined __STRICT_ANSI__ // strict C has it so
+#pragma GCC optimize("fp-contract=off")
 #endif
 
 #if defined __unix__ || defined __APPLE__
@@ -138,19 +141,23 @@ infinities and NaN mean something here"
 // them, and a little randomness. This chapter says what these tools do; how
 // they do it can wait until the engine room, after chapter 13.
 //
-//@ plumbing numbers are float, and double in the tests
+//@ plumbing numbers are float, and double or complex in the tests
 // ## The number type
 //
-// Training runs in single precision, as is usual. The tests compile this file
-// with `-DTRANSFORMER_DOUBLE`: a gradient can only be checked if the arithmetic
-// has digits to spare.
+// Training runs in single precision, as is usual. Tests that need more digits
+// compile this file with `-DTRANSFORMER_DOUBLE`, and those of gradients with
+// `-DTRANSFORMER_COMPLEX` (chapter 2 says why).
 
-#ifdef TRANSFORMER_DOUBLE
+#if defined TRANSFORMER_COMPLEX
+#include <complex.h>
+typedef double complex real; // (double)x, in comparisons, is its real part
+#define REAL(function) c##function
+#elif defined TRANSFORMER_DOUBLE
 typedef double real;
-#define REAL(function) function // REAL(sqrt)(x) is sqrt(x) in double
+#define REAL(function) function
 #else
 typedef float real;
-#define REAL(function) function##f // and sqrtf(x) in float
+#define REAL(function) (real)function // REAL(log)(x): log in double, rounded
 #endif
 
 // ## Matrices are views
@@ -484,7 +491,8 @@ real exponential(real x);
 real max(const real *x, int n) {
     real most = -(real)INFINITY;
     for (int j = 0; j < n; j++)
-        most = !(x[j] <= most) ? x[j] : most; // a NaN is never hidden
+        if (!((double)x[j] <= (double)most)) // a NaN is never hidden
+            most = x[j];
     return most;
 }
 
@@ -1336,6 +1344,13 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 //@ deviation
 // GELU is offered alongside the paper's ReLU.
 
+#ifdef TRANSFORMER_COMPLEX // libm has no such erf; its slope is 2/√π e^(-x²)
+real cerf(real z) {
+    double x = (double)z;
+    return erf(x) + (z - x) * (1.1283791670955126 * exp(-x * x));
+}
+#endif
+
 // The share Φ(x) of a normal distribution that lies below x.
 real normal_below(real x) {
     return (real)0.5 * (1 + REAL(erf)(x * (real)0.70710678118654752));
@@ -1350,7 +1365,7 @@ void activation_forward(Mat to, Mat x, int activation) {
         const real *from = row(x, i);
         if (activation == RELU)
             for (int j = 0; j < x.cols; j++)
-                y[j] = from[j] > 0 ? from[j] : 0;
+                y[j] = (double)from[j] > 0 ? from[j] : 0;
         else
             for (int j = 0; j < x.cols; j++)
                 y[j] = from[j] * normal_below(from[j]);
@@ -1382,7 +1397,7 @@ void activation_backward(Mat dy, Mat x, int activation) {
         const real *from = row(x, i);
         if (activation == RELU)
             for (int j = 0; j < x.cols; j++)
-                d[j] = from[j] > 0 ? d[j] : 0;
+                d[j] = (double)from[j] > 0 ? d[j] : 0;
         else
             for (int j = 0; j < x.cols; j++) {
                 real z = from[j];
@@ -3682,7 +3697,7 @@ int64_t tokens_expected(const Batch *batch) {
 int arg_max(const real *x, int first, int n) {
     int best = first;
     for (int j = first + 1; j < n; j++)
-        if (x[j] > x[best])
+        if ((double)x[j] > (double)x[best])
             best = j;
     return best;
 }
@@ -3883,8 +3898,8 @@ Adam paper_adam(real *p, real *m, real *v, const real *gradient, size_t count) {
 // they are so small that processors take a hundred times as long for them
 // (subnormal numbers). They are set to 0 long before that.
 real without_dust(real x) {
-    const real dust = (real)1e-30;
-    return x > -dust && x < dust ? 0 : x;
+    const double dust = 1e-30f;
+    return fabs((double)x) < dust ? 0 : x;
 }
 
 // Step number t, from 1: p moves, m and v are brought up to date; the gradient
@@ -4885,7 +4900,7 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     Batch batch = make_batch(pass->arena, &one, (const int[]){0}, 1);
     Mat logits = transformer_forward(pass, s, t, &batch);
     for (ptrdiff_t i = 0; i < (ptrdiff_t)logits.rows * logits.cols; i++)
-        if (!isfinite(logits.at[i]))
+        if (!isfinite((double)logits.at[i]))
             fail("the model's numbers are not finite");
     return batch;
 }
@@ -4938,7 +4953,7 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
         for (int i = 0; i < w.rows; i++)
             for (int j = 0; j < w.cols; j++) {
                 fprintf(file, "%s,%d,%d,%d,%d,%.9g,", kind_name[kind], l, h,
-                        i, j, *at(w, i, j));
+                        i, j, (double)*at(w, i, j));
                 write_quoted(file, vocab[q]->token[id[q][i]], ',');
                 write_quoted(file, vocab[k]->token[id[k][j]], '\n');
             }
@@ -5039,7 +5054,8 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
         fprintf(file, "  %*s%s |", indent, "", row_name[i]);
         for (int j = 0; j < weights.cols; j++) {
             real w = *at(weights, i, j); // NaN if the model is broken
-            char c = w >= 0 ? " .:-=+*#%@"[min_int((int)(w * 10), 9)] : '?';
+            char c = (double)w >= 0 ? " .:-=+*#%@"[min_int((int)(w * 10), 9)]
+                                    : '?';
             fprintf(file, "%c%c", c, c);
         }
         fputs("|\n", file);
@@ -5737,7 +5753,8 @@ bool is_terminal(FILE *file) {
 
 #define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)
 
-#if defined __GNUC__ && !defined __TINYC__ && !WIDER
+#if defined __GNUC__ && !defined __TINYC__ && !WIDER \
+    && !defined TRANSFORMER_COMPLEX
 #if defined __AVX512F__
 enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };
 #elif defined __AVX__
@@ -5981,7 +5998,7 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // in a wider type, libm's function is used there too.
 
 real exponential(real x) {
-#if defined TRANSFORMER_DOUBLE || WIDER
+#if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_COMPLEX || WIDER
     return REAL(exp)(x);
 #else
     float y = x > -87.0f ? x : -87.0f; // also for NaN, which no int can be
