@@ -2830,8 +2830,7 @@ void vocab_free(Vocab *v) {
     merges_free(&v->merges);
 }
 
-// Pieces made by merges come last: that of merge k has the number first_piece +
-// k.
+// Pieces made by merges come last: merge k made number first_piece + k.
 int first_piece(const Vocab *v) {
     return v->count - v->merges.count;
 }
@@ -3018,8 +3017,8 @@ int spell(int *id, const char *text, int length, const Vocab *v) {
 
 // ## Sentences
 //
-// A sentence is stored as the numbers of its tokens, followed by END, which the
-// decoder must learn to write.
+// A sentence: the numbers of its tokens, and END, which the decoder must learn
+// to write.
 
 typedef struct {
     int *id;
@@ -3089,10 +3088,9 @@ int unknowns(const int *id, int n) {
 
 const Tokenizer by_characters = {.tokens = CHARACTERS};
 
-// The `*count` different words of the texts, spelled, without END, and how
-// often each occurs. (The first four, at the places of the special tokens, are
-// empty.) `*v` becomes the alphabet: the characters of the words, and the
-// blank.
+// The `*count` different words of the texts, spelled, without END (the first
+// four, at the places of the special tokens, are empty), and how often each
+// occurs. `*v` becomes the alphabet: the characters, and the blank.
 Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
                       int *count) {
     const Tokenizer tokenizer = {.tokens = BYTE_PAIRS};
@@ -3310,8 +3308,7 @@ void pairs_free(Pairs *p) {
     sentences_free(p->target, p->count);
 }
 
-// text -> numbers, without pairs in which a sentence has more than max_len
-// tokens
+// text -> numbers, but no sentence of more than max_len tokens
 Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
                      Tokenizer tokenizer, int max_len) {
     size_t n = (size_t)text->count;
@@ -3400,9 +3397,8 @@ int batches_in_epoch(int pairs, int batch_size) {
     return pairs / batch_size + (pairs % batch_size > 0);
 }
 
-// The order of one epoch: order[i] is the index of the pair at place i, and
-// batch k begins at place k·batch_size. The last batch, which may be smaller,
-// stays the last.
+// order[i] is the index of the pair at place i, and batch k begins at place
+// k·batch_size. The last batch, which may be smaller, stays the last.
 void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
                  int64_t epoch) {
     uint64_t key = random_key(seed, FOR_ORDER, (uint64_t)epoch);
@@ -4211,9 +4207,8 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
     //@ end
 }
 
-// One step of the decoder, of the P that there is room for: the last token of
-// each sentence goes in, and the logits of the next one come out. id (B) ->
-// (B,V)
+// One step of the decoder: the last tokens, id (B), go in, and the logits of
+// the next ones (B,V) come out. There is room for P steps.
 Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
     Mat positions = t->target_positions;
@@ -4236,7 +4231,8 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 // ## The loop
 //
 // All sentences of a batch take their steps together. A sentence that has said
-// *end* is done; it stays in the batch, and its output is ignored.
+// *end* is done; it stays in the batch, and its output is ignored, until the
+// longest translation ends.
 //
 //     step   input             output
 //        0   start    start    la       il
@@ -4263,9 +4259,8 @@ int tokens_in(const int *row, int length) {
     return n;
 }
 
-// How probable is a translation, in the model's opinion? The logarithms of its
-// tokens' probabilities are added. Each is the logit minus the lse of chapter
-// 11.
+// How probable is a translation? The logarithms of its tokens' probabilities
+// are added. Each is the logit minus the lse of chapter 11.
 //
 // log Σⱼ e^(z[j]), V numbers
 double log_sum_exp(const real *z, int V) {
@@ -4318,9 +4313,6 @@ void translate(const Transformer *model, const Batch *batch, int *out,
     arena_release(arena, mark);
 }
 
-// Here a translation grows word by word. The model is a small one, trained for
-// a moment on twelve pairs, of which this is one:
-//
 //@ run build/examples decoding
 
 // ## Beam search
@@ -4360,12 +4352,9 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 //     open, so far -4                      at best -4 / (25/6)^0.6 = -1.70
 //
 // With the first of the two open ones the search goes on; the other alone could
-// not win.
-//
-// How to check it: in a tiny model, a beam that is wide enough finds the same
-// translation as trying all sentences. Does a wider beam always find a better
-// score? No: a beginning that greedy decoding keeps can be pushed out by N
-// others that look better and then disappoint.
+// not win. (Does a wider beam always find a better score? No: a beginning that
+// greedy decoding keeps can be pushed out by N others that look better and then
+// disappoint.)
 
 typedef struct {
     int beam;              // N: hypotheses kept in each step; 1: greedy
@@ -4394,24 +4383,9 @@ double length_penalty(int length, double A) {
     return pow((5.0 + length) / 6, A);
 }
 
-// Puts a candidate in its place among the `count` best, which are sorted, if it
-// is one of the N best -> how many there are then. Of equals the first is
-// better.
-int insert_candidate(Hypothesis *best, int count, int N, Hypothesis h) {
-    int place = count;
-    while (place > 0 && h.sum > best[place - 1].sum)
-        place--;
-    if (place == N)
-        return count;
-    count = min_int(count + 1, N);
-    for (int i = count - 1; i > place; i--)
-        best[i] = best[i - 1];
-    best[place] = h;
-    return count;
-}
-
 // The N best candidates, the best first, and how many there are: open
-// hypotheses (N), each with one more token; logits (N,V)
+// hypotheses (N), each with one more token; logits (N,V). Of equals the first
+// is better.
 int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits) {
     int N = logits.rows, count = 0;
     for (int r = 0; r < N && open[r].sum > -INFINITY; r++) {
@@ -4419,7 +4393,12 @@ int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits) {
         double lse = log_sum_exp(z, logits.cols);
         for (int token = END; token < logits.cols; token++) {
             Hypothesis h = {open[r].sum + (z[token] - lse), r, token};
-            count = insert_candidate(best, count, N, h);
+            if (count == N && !(h.sum > best[N - 1].sum))
+                continue;
+            int place = count < N ? count++ : N - 1; // the last gives way
+            for (; place > 0 && h.sum > best[place - 1].sum; place--)
+                best[place] = best[place - 1];
+            best[place] = h;
         }
     }
     return count;
@@ -4465,16 +4444,16 @@ int beam_step(Beam *b, int t, Mat logits, double A) {
 //
 // Keys and values of cross-attention are the same in all rows of a sentence.
 
-// Row r of B now continues row from[r]: copies the n positions that are in use.
-// m (B·P,D) is k or v of a cache.
+// Row r of B now continues row from[r]: copies the n positions in use of m
+// (B·P,D), which is k or v of a cache.
 void reorder(Arena *arena, Mat m, const int *from, int B, int n) {
     int P = m.rows / B;
     size_t mark = arena->used;
     Mat old = arena_mat(arena, B * n, m.cols);
     for (int r = 0; r < B; r++)
-        copy(slice_rows(old, r * n, n), slice_rows(m, r * P, n));
+        copy(slice_rows(old, r * n, n), slice_rows(m, from[r] * P, n));
     for (int r = 0; r < B; r++)
-        copy(slice_rows(m, r * P, n), slice_rows(old, from[r] * n, n));
+        copy(slice_rows(m, r * P, n), slice_rows(old, r * n, n));
     arena_release(arena, mark);
 }
 
@@ -4553,9 +4532,10 @@ void beam_search(const Transformer *model, const Batch *batch, Search search,
 // ## All sentences
 //
 // At most 64 rows are decoded at once: 64 sentences of similar length, or 16
-// with a beam of four. Then the parameters are read once for 64 words, not once
-// for each, which makes a model with a d_model of 512 seven times as fast. One
-// that fits into the processor's cache, like that of `make run`, gains little.
+// with a beam of four. The parameters are then read once for 64 words, which
+// makes a model with a d_model of 512 seven times as fast. One that fits into
+// the processor's cache, like that of `make run`, gains little, and loses if
+// one translation never ends: the others have to wait for it.
 
 // Translates n sentences; result[i] ends with END unless it was cut off. score:
 // n numbers, or NULL. The caller frees the sentences.
@@ -4641,20 +4621,7 @@ int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
-// Adds the runs of n words of s (c words) to m: how many there are (at least
-// one), and how many of them the reference (r words) also has.
-void match_runs(Match *m, const int *s, int c, const int *reference, int r,
-                int n) {
-    m->runs[n - 1] += max_int(c - n + 1, 1);
-    for (int i = 0; i + n <= c; i++) {
-        // the k-th occurrence counts if the reference has at least k
-        int before = occurrences(s + i, n, s, i + n);
-        m->matched[n - 1] += unknowns(s + i, n) == 0
-            && before <= occurrences(s + i, n, reference, r);
-    }
-}
-
-// Adds one translation and its reference to the counts.
+// Adds one translation, of c words, and its reference, of r, to the counts.
 void add_match(Match *m, Sentence s, Sentence reference) {
     int c = words_of(s), r = words_of(reference);
     m->exact += s.length == reference.length && unknowns(s.id, s.length) == 0
@@ -4662,8 +4629,16 @@ void add_match(Match *m, Sentence s, Sentence reference) {
     m->sentences++;
     m->length += c;
     m->reference += r;
-    for (int n = 1; n <= 4; n++)
-        match_runs(m, s.id, c, reference.id, r, n);
+    for (int n = 1; n <= 4; n++) {
+        m->runs[n - 1] += max_int(c - n + 1, 1);
+        for (int i = 0; i + n <= c; i++) {
+            // the k-th occurrence counts if the reference has at least k
+            const int *run = s.id + i;
+            int k = occurrences(run, n, s.id, i + n);
+            m->matched[n - 1] += unknowns(run, n) == 0
+                              && k <= occurrences(run, n, reference.id, r);
+        }
+    }
 }
 
 //@ plumbing a translation becomes words
