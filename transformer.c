@@ -2635,28 +2635,21 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //
 //@ panel stage=source.embedding&panel=sentence
 //
-// From a file to a batch there are five steps:
-//
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary      (learn_merges for byte pairs)
 //     tokenize_pairs  text -> numbers
 //     epoch_order     which pairs next?       in each epoch
 //     make_batch      numbers -> rectangles   in each step
 //
-// And `detokenize` turns the numbers of a translation back into text. A saved
-// model keeps its vocabularies, since a number means nothing without them, and
-// any text read later is split and numbered in the same way.
-//
-// Most of this is plain string handling. If you are here for the mathematics,
-// read only the last two sections, on choosing and packing batches, and go on
-// to chapter 11. [section 5.1]
+// And `detokenize` turns numbers back into text. Most of this is plain string
+// handling. If you are here for the mathematics, read only the last two
+// sections, on choosing and packing batches. [section 5.1]
 //
 //@ plumbing UTF-8: what is valid, and what is a lower-case letter
 // ## Characters
 //
-// Files are UTF-8. Each character has a number and is encoded in one to four
-// bytes, which hold the bits of that number after a mark that tells how many
-// bytes there are:
+// Files are UTF-8: one to four bytes hold the number of a character, after
+// marks that tell how many bytes there are.
 //
 //     bytes  numbers              encoded as
 //       1    0 … 7f               0xxxxxxx
@@ -2664,26 +2657,12 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //       3    800 … ffff           1110xxxx 10xxxxxx 10xxxxxx
 //       4    10000 … 10ffff       11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
 //
-// é is number e9, in bits 11 101001. It needs two bytes, 110_00011 10_101001,
-// that is, c3 a9.
-//
-// Two facts are used below. Every byte of a longer character has its highest
-// bit set, so a byte below 80 is always a character by itself, and it is safe
-// to search for a tab or a comma byte by byte. And a byte 10xxxxxx never begins
-// a character, so a search never finds a character in the middle of another.
-//
-// Not every string of bytes is text, and it is better to say so than to learn
-// from garbage: a file in another encoding is noticed at its first é. An
-// encoding longer than necessary is refused, and so are numbers above 10ffff
-// and d800 … dfff, which UTF-16 reserves for itself.
-//
-// How to check it: there are so few characters that the tests try them all.
-// Each of the 1,112,064 valid ones is accepted in its own number of bytes;
-// every other number, every encoding that is too long, and every one that is
-// cut short is refused.
+// é is number e9, in bits 11 101001: two bytes, 110_00011 10_101001, that is,
+// c3 a9. A byte below 80 is always a character by itself, so it is safe to
+// search for a tab byte by byte.
 
-// The number of the character at `s`, or -1 if it is not valid. Never reads
-// past the end of the string: the zero byte there continues no character.
+// The number of the character at `s`, or -1 if it is not valid: too long, above
+// 10ffff, or from d800 to dfff, which UTF-16 reserves for itself.
 int utf8_number(const char *s) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const int least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -2705,9 +2684,7 @@ int utf8_length(const char *s) {
     return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
-// Whether the whole string is valid. All functions below rely on it: text from
-// files, from the command line and from saved models is checked once, where it
-// comes in.
+// Whether the whole string is valid. All functions below rely on it.
 bool valid_utf8(const char *s) {
     while (*s && utf8_length(s))
         s += utf8_length(s);
@@ -2716,10 +2693,8 @@ bool valid_utf8(const char *s) {
 
 // With --lowercase, "The" and "the" are the same token. What the C library
 // considers a lower-case letter depends on the machine's locale, and a model
-// must not, so the letters are listed here: each capital is followed by its
-// lower-case form, in as many bytes. They are the common letters of the Latin,
-// Greek and Cyrillic alphabets, without İ, whose lower-case form has only one
-// byte.
+// must not. So here are the common Latin, Greek and Cyrillic capitals, each
+// followed by its lower-case form, if that has as many bytes.
 
 const char letter_pairs[] =
     "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
@@ -2729,8 +2704,8 @@ const char letter_pairs[] =
     "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
     "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
 
-// Converts a valid string to lower case, in place. Capitals are at the even
-// places of the list. A second call changes nothing.
+// Converts to lower case, in place. Capitals are at the even places of the
+// list.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
         char one[5] = {0};
@@ -2752,20 +2727,12 @@ void lower_case(char *s) {
 //     byte pairs   [ Où] [ est] [-] [il] [ ,] [ P] [aul] [ ?]
 //
 // With words, sentences are short and the vocabulary is large, and a word that
-// did not occur in training is lost. With characters, sentences are long and
-// the vocabulary is small, and hardly any token is ever new; they suit dates
-// and spelling, where a word like "1916-07-09" would rarely occur twice. Byte
-// pairs lie between the two: frequent words are single tokens, and rare ones
-// are spelled with pieces. Which pieces these are is learned from the training
-// data; the sections on byte pairs explain how.
-//
-// Punctuation is split off, or "car" and "car." would be two unrelated tokens.
-// Apostrophes and hyphens stay, since "l'eau" and "est-ce" can be learned as
-// they are. Words are joined again by single spaces, so the text above comes
-// back as "Où est-il , Paul ?": only the number and the places of the spaces
-// are lost. Characters come back exactly, except that white space of any kind
-// comes back as spaces. Byte pairs are pieces of these words and give back what
-// words would.
+// did not occur in training is lost. With characters, sentences are long, the
+// vocabulary is small, and hardly any token is ever new; they suit dates and
+// spelling. Byte pairs lie between the two: frequent words are single tokens,
+// and rare ones are spelled with pieces. Punctuation is split off, or "car" and
+// "car." would be two unrelated tokens. Words are joined again by single
+// spaces, so the text above comes back as "Où est-il , Paul ?".
 
 //@ deviation
 // Tokens are whole words unless you ask for something else. The paper uses byte
@@ -2774,17 +2741,14 @@ void lower_case(char *s) {
 
 enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };
 
-// How text becomes tokens. It is chosen once, before training, and saved with
-// the model.
+// How text becomes tokens: chosen before training, and saved with the model.
 typedef struct {
     int tokens; // WORDS, CHARACTERS or BYTE_PAIRS
     int lowercase;
 } Tokenizer;
 
-// Whether the character at `s` is white space. Control characters (up to 1f and
-// from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and
-// U+202F, which French typography puts before ! and ?, and U+3000, which is as
-// wide as a Chinese character.
+// Whether the character at `s` is white space: a blank, a control character,
+// the no-break spaces of French typography or the wide one of Chinese.
 bool is_space(const char *s) {
     int c = utf8_number(s);
     return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f
@@ -2798,14 +2762,13 @@ const char *skip_spaces(const char *s) {
     return s;
 }
 
-// The next token of `*text`: returns its first byte, stores its length in
-// `*length` and moves `*text` past it; NULL at the end. It does not end in a
-// zero byte. Words end at white space and at punctuation, and each punctuation
-// mark is a token. If tokens are characters, any white space becomes " ". For
-// byte pairs it returns whole words, which are split into pieces later.
-const char *next_token(const char **text, Tokenizer how, int *length) {
+// The next token of `*text`, of `*length` bytes, or NULL at the end; `*text` is
+// moved past it. Words end at white space and at punctuation, and each mark is
+// a token. If tokens are characters, any white space becomes " ". For byte
+// pairs it returns whole words, which are split into pieces later.
+const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
     const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
-    bool characters = how.tokens == CHARACTERS;
+    bool characters = tokenizer.tokens == CHARACTERS;
     const char *s = characters ? *text : skip_spaces(*text);
     if (*s == '\0')
         return NULL;
@@ -2821,26 +2784,21 @@ const char *next_token(const char **text, Tokenizer how, int *length) {
 // ## The vocabulary
 //
 // A vocabulary gives each token a number (its id) and each number a token. The
-// special tokens of chapter 9 come first. The others follow in the order of
-// their bytes, so that a binary search finds a token's number, among 10,000
-// tokens in at most 14 comparisons. Here is the vocabulary of "b a b" and "c,
-// a":
+// special tokens of chapter 9 come first, the others in the order of their
+// bytes, so that a binary search finds them. Here is the vocabulary of "b a b"
+// and "c, a":
 //
 //     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
 //
 // Source and target each have a vocabulary, made from the training data alone.
 // A token that does not occur there, or fewer than min_count times (an option),
 // becomes <unknown>. With min_count 1 the model never meets <unknown> in
-// training, so it cannot learn to deal with it. With min_count 2, tokens that
-// occur only once are unknown as well, and little is lost, since little can be
-// learned from one occurrence.
+// training, so it cannot learn to deal with it. With min_count 2 it does, and
+// little is lost, since little can be learned from one occurrence.
 //
 //@ plumbing the lists, how a token is found in them, how they are built
-// Byte pairs are made by merges, which the next section explains. A vocabulary
-// of byte pairs also keeps the list of its merges; in any other that list is
-// empty.
 
-// Two neighbors that are joined into one piece.
+// Two neighbors that are joined into one piece (see "Byte pairs").
 typedef struct {
     int left, right; // numbers of tokens
     int64_t count;   // while learning: how often the two occur
@@ -2848,17 +2806,11 @@ typedef struct {
 
 // A list of merges, and an index that tells where in the list a pair is.
 typedef struct {
-    Merge *at; // `count` of them
+    Merge *list; // `count` of them
     int count;
     int *slot; // `slots` of them: 0, or one more than a place in the list
     size_t slots;
 } Merges;
-
-// Frees what a list of merges holds.
-void merges_free(Merges *m) {
-    free(m->at);
-    free(m->slot);
-}
 
 typedef struct {
     char **token;  // V strings
@@ -2866,38 +2818,42 @@ typedef struct {
     Merges merges; // of byte pairs, in the order in which they were learned
 } Vocab;
 
-// The number of the first piece that is made by a merge. Such pieces come last:
-// that of merge k has the number first_piece + k.
+void merges_free(Merges *m) {
+    free(m->list);
+    free(m->slot);
+}
+
+void vocab_free(Vocab *v) {
+    for (int i = 0; i < v->count; i++)
+        free(v->token[i]);
+    free(v->token);
+    merges_free(&v->merges);
+}
+
+// Pieces made by merges come last: merge k made number first_piece + k.
 int first_piece(const Vocab *v) {
     return v->count - v->merges.count;
 }
 
-// The number of the token of `length` bytes at `token`, or UNKNOWN if the
-// vocabulary lacks it. No text can spell a special token: "<end>" in a text is
-// a token like any other. (Pieces made by merges are not looked up: the merges
-// make them.)
-//
-// Throughout the search, tokens before `low` are smaller than the one sought,
-// and tokens from `high` on are larger. (A longer token that begins with the
-// one sought is larger.)
-int token_id(const Vocab *v, const char *token, int length) {
-    int low = FIRST_TOKEN, high = first_piece(v);
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        int order = strncmp(v->token[middle], token, (size_t)length);
-        if (order == 0 && v->token[middle][length] == '\0')
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return UNKNOWN;
+// The order for qsort and bsearch: by bytes.
+int compare_tokens(const void *left, const void *right) {
+    return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-// Appends a copy of the token; its number is the count before the call. The
-// memory doubles whenever the count is a power of two, so that appending stays
-// cheap.
+// The number of the token of `length` bytes at `token`, or UNKNOWN. Special
+// tokens and pieces are not looked up: "<end>" in a text is a word like any
+// other.
+int token_id(const Vocab *v, const char *token, int length) {
+    int others = first_piece(v) - FIRST_TOKEN;
+    char *key = memcpy(allocate((size_t)length + 1, 1), token, (size_t)length);
+    char **found = bsearch(&key, v->token + FIRST_TOKEN, (size_t)others,
+                           sizeof key, compare_tokens);
+    free(key);
+    return found ? (int)(found - v->token) : UNKNOWN;
+}
+
+// Appends a copy of the token. The memory doubles whenever the count is a power
+// of two.
 void vocab_append(Vocab *v, const char *token, int length) {
     size_t count = (size_t)v->count, n = (size_t)length;
     if (v->count == INT_MAX)
@@ -2917,36 +2873,20 @@ Vocab vocab_new(void) {
     return v;
 }
 
-void vocab_free(Vocab *v) {
-    for (int i = 0; i < v->count; i++)
-        free(v->token[i]);
-    free(v->token);
-    merges_free(&v->merges);
-}
-
-// How often does each token occur? List all tokens of the texts and sort the
-// list: equal ones then lie side by side.
+// How often does each token occur? Sort the list of all tokens of the texts:
+// equal ones then lie side by side, and one occurs at least min_count times if
+// it is still there min_count - 1 places further on.
 //
 //     ,  a  a  b  b  c        with min_count 2: a and b
 //        └──┘  └──┘
 //
-// A new token begins where the list differs from the place before, and it
-// occurs at least min_count times if it is still there min_count - 1 places
-// further on.
-
-// The order for qsort: by bytes.
-int compare_tokens(const void *left, const void *right) {
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
 // A vocabulary of all tokens that occur at least min_count times in the texts.
-// For the 6,000 pairs of `make run` the list has about 45,000 tokens, of which
-// some 150 are different.
-Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
+Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
+                  int min_count) {
     Vocab v = vocab_new(), all = {0};
     for (int i = 0; i < texts; i++) {
         const char *s = text[i], *token;
-        for (int n; (token = next_token(&s, how, &n)) != NULL;)
+        for (int n; (token = next_token(&s, tokenizer, &n)) != NULL;)
             vocab_append(&all, token, n);
     }
     if (all.count)
@@ -2967,10 +2907,10 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 // and Birch, 2016) lets the training data decide. Spell every word as its
 // characters, with a blank in front that marks where the word begins. Then,
 // again and again, take the two neighbors that occur together most often, and
-// join them into a new piece wherever they do. Each of these steps is a
-// *merge*. (The name comes from data compression, where the first pieces are
-// bytes; here they are characters.) These are all the merges for the text "cat
-// cats eat eats cat", with ␣ for the blank:
+// join them into a new piece wherever they do: a *merge*. (The name comes from
+// data compression, where the first pieces are bytes; here they are
+// characters.) These are all the merges for the text "cat cats eat eats cat",
+// with ␣ for the blank:
 //
 //     merge       occurs   the words then
 //                          ␣ c a t   ␣ c a t s   ␣ e a t   ␣ e a t s
@@ -2980,56 +2920,44 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count) {
 //     ␣   e           2    ␣cat      ␣cat s      ␣e at     ␣e at s
 //     ␣e  at          2    ␣cat      ␣cat s      ␣eat      ␣eat s
 //
-// "cat" occurs twice in the text, so its pairs count twice. If several pairs
-// are equally frequent, the order of their bytes decides, first that of the
-// left pieces, then that of the right ones; so the same data gives the same
-// merges everywhere. Learning stops after as many merges as you asked for, or
-// when no pair occurs twice: here ␣cat and s occur together only once.
-//
-// The vocabulary has the characters, in the order of their bytes, and then one
-// piece for each merge, in the order in which they were learned:
+// "cat" occurs twice, so its pairs count twice. Learning stops after as many
+// merges as you asked for, or when no pair occurs twice: here ␣cat and s occur
+// together only once. The vocabulary has the characters, in the order of their
+// bytes, and then one piece for each merge, as they were learned:
 //
 //     4 ␣   5 a   6 c   7 e   8 s   9 t
 //     10 at   11 ␣c   12 ␣cat   13 ␣e   14 ␣eat
 //
 // A new word is spelled in the same way, and the merges are applied to it in
-// the order in which they were learned. So "seats" becomes ␣ s e at s: there is
-// no piece eat, and ␣eat needs a blank before the e. No word is ever unknown,
-// only a character that does not occur in the training data.
+// that order. So "seats" becomes ␣ s e at s: there is no piece eat, and ␣eat
+// needs a blank before the e. No word is ever unknown, only a character that
+// does not occur in the training data.
 //
 //@ figure merging
 //
-// To get the text back, put the pieces side by side. The blanks say where words
-// begin; the very first one is left out.
-//
-// This section applies merges. The one that learns them comes after the next,
-// since it needs the functions for sentences.
-//
-// How to check it: every text of known characters comes back.
+// A saved model has the pieces, but its merges need not be stored. Spelling
+// piece k and applying merges 0 … k-1 leaves exactly its two parts, as it did
+// in the words that they were learned from.
 
 //@ plumbing how a pair is found among thousands, and a word spelled
-// Where in a list is a given pair? We are going to ask this millions of times,
-// and a *hash table* answers without searching the list. It has at least twice
-// as many slots as there are pairs. A pair goes into the slot that its
-// scrambled numbers name or, if that is taken, into the next free one. To find
-// it, begin at the same slot and go on until the pair is found or a slot is
-// empty.
+// Where in a list is a given pair? A *hash table* answers without searching the
+// list. It has more slots than there are pairs. A pair goes into the slot that
+// its scrambled numbers name or, if that is taken, into the next free one.
 
-// The slot where the search for a pair ends: the pair's own, which holds one
-// more than its place in the list, or the empty one (0) that it would take. The
-// number of slots is a power of two, so "& last" is the remainder of a division
-// by it.
+// The slot of a pair, which holds one more than the pair's place in the list,
+// or the free one (0) that it would take.
 int *slot_of(const Merges *m, int left, int right) {
-    size_t last = m->slots - 1;
-    size_t k = scramble((uint64_t)left << 32 | (uint64_t)right) & last;
-    for (int i; (i = m->slot[k] - 1) >= 0; k = (k + 1) & last)
-        if (m->at[i].left == left && m->at[i].right == right)
+    size_t k = scramble((uint64_t)left << 32 | (uint64_t)right) % m->slots;
+    while (m->slot[k]) {
+        const Merge *found = &m->list[m->slot[k] - 1];
+        if (found->left == left && found->right == right)
             break;
+        k = (k + 1) % m->slots;
+    }
     return &m->slot[k];
 }
 
-// The place of this pair in the list, or the length of the list if it is not
-// there.
+// The place of this pair in the list, or the length of the list: not there.
 int find_merge(const Merges *m, int left, int right) {
     int found = m->count ? *slot_of(m, left, right) : 0;
     return found ? found - 1 : m->count;
@@ -3037,23 +2965,22 @@ int find_merge(const Merges *m, int left, int right) {
 
 // Appends a pair that is not in the list yet. The memory doubles whenever the
 // length is a power of two, and then the index is rebuilt.
-void append_merge(Merges *m, Merge new) {
+void append_merge(Merges *m, Merge merge) {
     size_t count = (size_t)m->count;
-    int first = m->count;
     if ((count & (count - 1)) == 0) {
-        m->at = reallocate(m->at, 2 * count + 1, sizeof *m->at);
-        m->slots = 4 * (count ? count : 1);
+        m->list = reallocate(m->list, 2 * count + 1, sizeof *m->list);
+        m->slots = 4 * count + 4;
         free(m->slot);
         m->slot = allocate(m->slots, sizeof *m->slot);
-        first = 0;
+        for (int i = 0; i < m->count; i++)
+            *slot_of(m, m->list[i].left, m->list[i].right) = i + 1;
     }
-    m->at[m->count++] = new;
-    for (int i = first; i < m->count; i++)
-        *slot_of(m, m->at[i].left, m->at[i].right) = i + 1;
+    m->list[m->count++] = merge;
+    *slot_of(m, merge.left, merge.right) = m->count;
 }
 
-// Joins a pair into `piece` wherever it occurs in n pieces, from left to right.
-// Returns how many pieces are left.
+// Joins a pair into `piece` wherever it occurs in n pieces, from left to right
+// -> how many pieces are left
 int apply_merge(int *id, int n, Merge m, int piece) {
     int kept = 0;
     for (int i = 0; i < n; i++) {
@@ -3064,11 +2991,10 @@ int apply_merge(int *id, int n, Merge m, int piece) {
     return kept;
 }
 
-// Applies all merges to n pieces, in the order in which they were learned.
-// Returns how many pieces are left. A word needs few of the thousands of
-// merges, so each step looks for the first one that fits a pair in the word.
-// (The piece that it makes takes part only in later merges, so none is
-// skipped.)
+// Applies all merges to n pieces, in their order -> how many pieces are left. A
+// word needs few of the thousands of merges, so each step looks for the first
+// one that fits. (The piece that it makes takes part only in later merges, so
+// none is skipped.)
 int apply_merges(int *id, int n, const Vocab *v) {
     const Merges *m = &v->merges;
     for (;;) {
@@ -3077,12 +3003,11 @@ int apply_merges(int *id, int n, const Vocab *v) {
             first = min_int(first, find_merge(m, id[i], id[i + 1]));
         if (first == m->count)
             return n;
-        n = apply_merge(id, n, m->at[first], first_piece(v) + first);
+        n = apply_merge(id, n, m->list[first], first_piece(v) + first);
     }
 }
 
-// A text of `length` bytes -> its characters, one number each. Returns how many
-// there are. A character that the vocabulary lacks is UNKNOWN.
+// A text of `length` bytes -> the numbers of its characters, and how many
 int spell(int *id, const char *text, int length, const Vocab *v) {
     int n = 0;
     for (const char *c = text; c < text + length; c += utf8_length(c))
@@ -3092,33 +3017,31 @@ int spell(int *id, const char *text, int length, const Vocab *v) {
 
 // ## Sentences
 //
-// A sentence is stored as the numbers of its tokens, followed by END. The
-// decoder must learn to write END, which tells a complete translation from one
-// that was cut off. Here is "a cab, b" as numbers and as text again. The
-// vocabulary is that of "b a b" and "c, a", which lacks "cab":
-//
-//     text     a   cab        ,   b
-//     id       5   3          4   6   2        length 5
-//     text     a   <unknown>  ,   b
+// A sentence: the numbers of its tokens, and END, which the decoder must learn
+// to write.
 
 typedef struct {
     int *id;
     int length; // with END
 } Sentence;
 
+void sentences_free(Sentence *s, int n) {
+    for (int i = 0; i < n; i++)
+        free(s[i].id);
+    free(s);
+}
+
 enum { LONGEST_WORD = 3000 }; // bytes: what is longer is not spelled
 
-// text -> its tokens and END. Each word or character has at least one byte, and
-// byte pairs add a blank to each word, so there are at most two tokens for each
-// byte; room that is left over is given back. (With byte pairs, a word that is
-// too long is unknown: to join its pieces would take too long, since the time
-// grows with the square of the length.) The caller frees the ids.
-Sentence tokenize(const char *text, const Vocab *v, Tokenizer how) {
+// text -> its tokens and END, at most two for each byte, since byte pairs add a
+// blank to each word. (The time to join pieces grows with the square of a
+// word's length, so a very long one is unknown.) The caller frees the ids.
+Sentence tokenize(const char *text, const Vocab *v, Tokenizer tokenizer) {
     Sentence s = {allocate(2 * strlen(text) + 1, sizeof(int)), 0};
     const char *token;
-    for (int n; (token = next_token(&text, how, &n)) != NULL;) {
+    for (int n; (token = next_token(&text, tokenizer, &n)) != NULL;) {
         int *id = s.id + s.length;
-        bool pieces = how.tokens == BYTE_PAIRS && n <= LONGEST_WORD;
+        bool pieces = tokenizer.tokens == BYTE_PAIRS && n <= LONGEST_WORD;
         *id = pieces ? token_id(v, " ", 1) : token_id(v, token, n);
         s.length += !pieces ? 1
                   : apply_merges(id, 1 + spell(id + 1, token, n, v), v);
@@ -3128,18 +3051,19 @@ Sentence tokenize(const char *text, const Vocab *v, Tokenizer how) {
     return s;
 }
 
-// `length` tokens, or only those before END -> text: words joined by single
-// spaces, other tokens by nothing. With byte pairs, the blank at the very
-// beginning is left out. The caller frees the text.
-char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how) {
-    const char *between = how.tokens == WORDS ? " " : "";
+// `length` tokens, or only those before END -> text, which the caller frees:
+// words joined by single spaces, other tokens by nothing. With byte pairs, the
+// blank at the very beginning is left out.
+char *detokenize(const int *id, int length, const Vocab *v,
+                 Tokenizer tokenizer) {
+    const char *between = tokenizer.tokens == WORDS ? " " : "";
     size_t size = 1;
     for (int i = 0; i < length; i++)
         size += strlen(v->token[id[i]]) + 1;
     char *text = allocate(size, 1), *end = text;
     for (int i = 0; i < length && id[i] != END; i++) {
         const char *token = v->token[id[i]];
-        bool blank = how.tokens == BYTE_PAIRS && i == 0 && *token == ' ';
+        bool blank = tokenizer.tokens == BYTE_PAIRS && i == 0 && *token == ' ';
         end += sprintf(end, "%s%s", i ? between : "", token + blank);
     }
     return text;
@@ -3155,44 +3079,27 @@ int unknowns(const int *id, int n) {
     return count;
 }
 
-void sentences_free(Sentence *s, int n) {
-    for (int i = 0; i < n; i++)
-        free(s[i].id);
-    free(s);
-}
-
 //@ plumbing the most frequent pair is joined, again and again
 // ## Learning byte pairs
 //
 // Merges are learned from a list of the words in the training data and of how
-// often each occurs. At first a word is spelled character by character. For the
-// example above:
-//
-//     ␣ c a t   2      ␣ c a t s   1      ␣ e a t   1      ␣ e a t s   1
-//
-// In each step the most frequent pair is joined in all of them.
-//
-// How to check it: after each merge the count of every pair is what a fresh
-// count gives. And `tokenize` splits the words of the training data just as
-// learning left them.
+// often each occurs; in each step the most frequent pair is joined in all of
+// them.
 
-// Each character is a token. With this, `detokenize` also puts pieces side by
-// side.
 const Tokenizer by_characters = {.tokens = CHARACTERS};
 
-// The different words of the texts, spelled, without END; `*times` receives how
-// often each occurs. There are `*count` of both, and the first four, at the
-// places of the special tokens, are empty. The caller frees them. `*v` becomes
-// the alphabet: the characters of the words, and the blank.
+// The `*count` different words of the texts, spelled, without END (the first
+// four, at the places of the special tokens, are empty), and how often each
+// occurs. `*v` becomes the alphabet: the characters, and the blank.
 Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
                       int *count) {
-    const Tokenizer how = {.tokens = BYTE_PAIRS};
-    Vocab words = vocab_build(text, texts, how, 1);
+    const Tokenizer tokenizer = {.tokens = BYTE_PAIRS};
+    Vocab words = vocab_build(text, texts, tokenizer, 1);
     *count = words.count;
     *times = allocate((size_t)*count, sizeof **times);
     for (int i = 0; i < texts; i++) {
         const char *s = text[i], *token;
-        for (int n; (token = next_token(&s, how, &n)) != NULL;)
+        for (int n; (token = next_token(&s, tokenizer, &n)) != NULL;)
             (*times)[token_id(&words, token, n)]++;
     }
     vocab_append(&words, " ", 1);
@@ -3200,7 +3107,7 @@ Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
                      by_characters, 1);
     Sentence *word = allocate((size_t)*count, sizeof *word);
     for (int i = FIRST_TOKEN; i < *count; i++) {
-        word[i] = tokenize(words.token[i], v, how);
+        word[i] = tokenize(words.token[i], v, tokenizer);
         word[i].length--;
     }
     vocab_free(&words);
@@ -3214,16 +3121,13 @@ void count_pairs(Merges *counts, Sentence word, int times) {
         int place = find_merge(counts, left, right);
         if (place == counts->count)
             append_merge(counts, (Merge){left, right, 0});
-        counts->at[place].count += times;
+        counts->list[place].count += times;
     }
 }
 
-// Counting all pairs again after each merge would take far too long, and few
-// counts change. So each word that contains the pair is taken out of the
-// counts, joined, and counted again; all others are left alone.
-
-// Joins a pair into `piece` in a word that occurs `times` times, and keeps the
-// counts right.
+// Joins a pair into `piece` in a word that occurs `times` times. To count all
+// pairs again after each merge would take far too long, so a word that contains
+// the pair is taken out of the counts, joined, and counted again.
 void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts) {
     int i = 0, last = word->length - 1;
     while (i < last && (word->id[i] != m.left || word->id[i + 1] != m.right))
@@ -3235,12 +3139,12 @@ void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts) {
     count_pairs(counts, *word, times);
 }
 
-// The pair that comes next: the one with the highest count. If several share
-// it, the bytes of the left pieces decide, and then those of the right ones.
+// The pair with the highest count. If several share it, the bytes of the left
+// pieces decide, and then those of the right ones.
 Merge most_frequent(const Merges *counts, const Vocab *v) {
     Merge best = {0};
     for (int i = 0; i < counts->count; i++) {
-        Merge m = counts->at[i];
+        Merge m = counts->list[i];
         if (m.count < best.count)
             continue;
         int left = strcmp(v->token[m.left], v->token[best.left]);
@@ -3251,7 +3155,7 @@ Merge most_frequent(const Merges *counts, const Vocab *v) {
     return best;
 }
 
-// Appends a merge of two tokens to a vocabulary, and the piece that it makes.
+// Appends a merge of two tokens, and the piece that it makes.
 void vocab_merge(Vocab *v, int left, int right) {
     char *piece = detokenize((int[]){left, right}, 2, v, by_characters);
     vocab_append(v, piece, (int)strlen(piece));
@@ -3259,8 +3163,8 @@ void vocab_merge(Vocab *v, int left, int right) {
     free(piece);
 }
 
-// A vocabulary of byte pairs: the characters of the texts, the blank, and the
-// pieces made by at most `merges` merges.
+// A vocabulary of the characters of the texts, the blank, and the pieces made
+// by at most `merges` merges.
 Vocab learn_merges(char *const *text, int texts, int merges) {
     Merges counts = {0};
     Vocab v;
@@ -3288,50 +3192,40 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 // ## Files of sentence pairs
 //
 // Each line is a pair: source, tab, target. Further columns, which often hold
-// the origin of a sentence, are ignored.
-//
-//     the red car <tab> la voiture rouge
-//
-// Lines may end as on Windows, with a carriage return before the line feed; the
-// last line may lack its line end; and some editors begin a file with a byte
-// order mark, which would otherwise stick to the first token. All three are
-// handled. Any other defect is refused:
+// the origin of a sentence, are ignored. Lines may end as on Windows, and a
+// byte order mark at the beginning is left out. Any other defect is refused, or
+// you would train on less data than you think:
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
-//     pairs.tsv:18: the target is empty
-//     pairs.tsv:19: not valid UTF-8
-//     pairs.tsv:20: a zero byte: this is not a text file
-//
-// Nothing is skipped silently, or you would train on less data than you think.
-// So each line is a pair, and the number of a line is the number of pairs
-// before it, plus one.
 
 #include <errno.h>
 
-// The file is read into one block of memory. Putting a zero byte in place of
-// each tab and each line end then turns it into strings, and no line is copied.
+// The whole file is read, and a zero byte in place of each tab and line end
+// turns it into strings.
 typedef struct {
     char *contents;         // the file, cut into strings
     char **source, **target; // `count` of each, pointers into it
     int count;
 } Text;
 
-// The whole of a file, followed by a zero byte, which *size does not count. The
-// caller frees it. It may be a pipe, whose size is not known in advance. A text
-// has no zero byte, so if one comes, nothing more is read: a device may send
-// zeros for ever. Fails if the file cannot be read.
+void text_free(Text *t) {
+    free(t->contents);
+    free(t->source); // and the targets
+}
+
+// The whole of a file, or of a pipe, followed by a zero byte, which *size does
+// not count. Nothing is read after a zero byte, which no text has.
 char *read_file(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     if (!file)
         fail("cannot open %s: %s", path, strerror(errno));
     char *contents = NULL;
-    size_t room = 1 << 15, before = *size = 0;
+    size_t room = 1 << 15;
+    *size = 0;
     do {
         contents = reallocate(contents, room *= 2, 1);
-        before = *size;
-        *size += fread(contents + before, 1, room - 1 - before, file);
-    } while (*size + 1 == room // full: perhaps there is more
-             && !memchr(contents + before, '\0', *size - before));
+        *size += fread(contents + *size, 1, room - 1 - *size, file);
+    } while (*size + 1 == room && !memchr(contents, '\0', *size));
     if (ferror(file))
         fail("cannot read %s: %s", path, strerror(errno));
     fclose(file);
@@ -3339,8 +3233,7 @@ char *read_file(const char *path, size_t *size) {
     return contents;
 }
 
-// Cuts a text at the first `sign` by putting a zero byte in its place. Returns
-// what follows, or NULL if there is no such sign.
+// Puts a zero byte in place of the first `sign` -> what follows, or NULL
 char *cut_at(char *text, char sign) {
     char *found = strchr(text, sign);
     if (found)
@@ -3350,53 +3243,51 @@ char *cut_at(char *text, char sign) {
 
 enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
 
-// Cuts a line of `length` bytes at its tabs and appends its first two columns
-// to the text. Returns NULL, or what is wrong with the line.
-const char *read_line(Text *t, char *s, size_t length, Tokenizer how) {
-    if (length >= LONGEST_LINE)
+// Appends the first two columns of a line to the text -> NULL, or what is wrong
+const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
+    size_t length = strcspn(line, "\r");
+    if (strlen(line) >= LONGEST_LINE)
         return "a line of more than a megabyte";
-    while (length && s[length - 1] == '\r') // from Windows
-        length--;
-    s[length] = '\0';
-    if (strchr(s, '\r'))
+    if (line[length + strspn(line + length, "\r")])
         return "a carriage return in the middle: lines must end with LF or "
                "CR LF";
-    if (!valid_utf8(s))
+    line[length] = '\0';
+    if (!valid_utf8(line))
         return "not valid UTF-8";
-    if (how.lowercase)
-        lower_case(s);
-    char *target = cut_at(s, '\t');
+    if (tokenizer.lowercase)
+        lower_case(line);
+    char *target = cut_at(line, '\t');
     if (!target)
         return "expected source, tab, target; found no tab";
     cut_at(target, '\t'); // further columns
-    if (*skip_spaces(s) == '\0')
+    if (*skip_spaces(line) == '\0')
         return "the source is empty";
     if (*skip_spaces(target) == '\0')
         return "the target is empty";
-    t->source[t->count] = s;
+    t->source[t->count] = line;
     t->target[t->count++] = target;
     return NULL;
 }
 
 // A file of pairs, in lower case if the tokenizer says so. Fails with file
-// name, line and reason if the file is anything else, or empty.
-Text read_pairs(const char *path, Tokenizer how) {
+// name, line and reason if it is anything else.
+Text read_pairs(const char *path, Tokenizer tokenizer) {
     size_t size, lines = 1;
     Text t = {.contents = read_file(path, &size)};
-    char *s = t.contents, *end = s + size;
-    for (const char *c = s; c < end; c++)
+    char *line = t.contents, *end = line + size;
+    for (const char *c = line; c < end; c++)
         lines += *c == '\n';
     if (lines > INT_MAX)
         fail("%s: more than %d lines", path, INT_MAX);
     t.source = allocate(2 * lines, sizeof *t.source);
     t.target = t.source + lines;
-    if (!strncmp(s, "\xef\xbb\xbf", 3)) // byte order mark
-        s += 3;
-    for (size_t length; s < end; s += length + 1) {
-        length = strcspn(s, "\n");
-        const char *wrong = s + length < end && s[length] == '\0'
+    if (!strncmp(line, "\xef\xbb\xbf", 3)) // byte order mark
+        line += 3;
+    for (char *next; line && line < end; line = next) {
+        next = cut_at(line, '\n');
+        const char *wrong = !next && line + strlen(line) < end
                               ? "a zero byte: this is not a text file"
-                              : read_line(&t, s, length, how);
+                              : add_line(&t, line, tokenizer);
         if (wrong)
             fail("%s:%d: %s", path, t.count + 1, wrong);
     }
@@ -3405,29 +3296,27 @@ Text read_pairs(const char *path, Tokenizer how) {
     return t;
 }
 
-void text_free(Text *t) {
-    free(t->contents);
-    free(t->source); // and the targets
-}
-
-// The same pairs as numbers, in the same order. A pair with a sentence of more
-// than max_len tokens (without END) does not fit the model and is left out, but
-// counted.
+// Pairs as numbers.
 typedef struct {
     Sentence *source, *target; // `count` of each
     int count;
-    int too_long; // left out
+    int too_long; // pairs that were left out
 } Pairs;
 
-// text -> numbers
+void pairs_free(Pairs *p) {
+    sentences_free(p->source, p->count);
+    sentences_free(p->target, p->count);
+}
+
+// text -> numbers, but no sentence of more than max_len tokens
 Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
-                     Tokenizer how, int max_len) {
+                     Tokenizer tokenizer, int max_len) {
     size_t n = (size_t)text->count;
     Pairs p = {allocate(n, sizeof(Sentence)), allocate(n, sizeof(Sentence)),
                0, 0};
     for (int i = 0; i < text->count; i++) {
-        Sentence s = tokenize(text->source[i], source, how);
-        Sentence t = tokenize(text->target[i], target, how);
+        Sentence s = tokenize(text->source[i], source, tokenizer);
+        Sentence t = tokenize(text->target[i], target, tokenizer);
         if (max_int(s.length, t.length) - 1 > max_len) {
             free(s.id);
             free(t.id);
@@ -3440,17 +3329,12 @@ Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
     return p;
 }
 
-void pairs_free(Pairs *p) {
-    sentences_free(p->source, p->count);
-    sentences_free(p->target, p->count);
-}
-
 // ## Which pairs make a batch?
 //
 // A batch is a rectangle, as long as its longest sentence. The rest of each row
 // is padding, which is computed and thrown away. Take six sentences of 3, 9, 4,
-// 10, 3 and 9 tokens. Two batches in that order are 9 and 10 tokens long, so
-// that 57 - 38 = 19 of their places are padding:
+// 10, 3 and 9 tokens. In two batches, 19 of their 57 places are padding, but
+// sorted, in batches of 3 3 4 and 9 9 10, only 4 are:
 //
 //     3 9 4    w w w . . . . . .        sorted:    w w w .
 //              w w w w w w w w w                   w w w .
@@ -3458,25 +3342,19 @@ void pairs_free(Pairs *p) {
 //
 //@ figure bucketing instead
 //
-// Sorted, in batches of 3 3 4 and 9 9 10, only 4 places are padding. Putting
-// sentences of similar length together is called bucketing. An epoch of
-// `make run` has 101,000 tokens; without sorting it would compute 155,000
-// places, and sorted as below it computes 115,000.
+// This is called bucketing. An epoch of `make run` has 101,000 tokens; without
+// sorting it would compute 155,000 places, and sorted as below it computes
+// 115,000.
 //
-// But a gradient should come from a mixture of the data, and from a different
-// one in each epoch, while sorting everything would put the same sentences
-// together again and again. The compromise has five steps: shuffle all pairs;
-// divide them into pools of eight batches; sort each pool by length; divide it
-// into batches; and shuffle the batches, or an epoch would go from short to
-// long eight batches at a time.
+// But a gradient should come from a mixture of the data, a different one in
+// each epoch. So shuffle all pairs; divide them into pools of eight batches;
+// sort each pool by length; divide it into batches; and shuffle the batches, or
+// an epoch would go from short to long again and again.
 //
 //     shuffled      7 2 9 4 | 3 8 2 6      lengths; a pool has two batches here
 //     sorted        2 4 7 9 | 2 3 6 8
 //     batches       2 4, 7 9, 2 3, 6 8
 //     shuffled      6 8, 2 4, 2 3, 7 9     the epoch
-//
-// How to check it: each pair occurs once in an epoch, lengths rise within each
-// batch, and the same seed and epoch give the same order.
 
 //@ deviation
 // A batch is a fixed number of sentence pairs. In the paper it is a number of
@@ -3486,11 +3364,9 @@ void pairs_free(Pairs *p) {
 // A pool of one batch would sort nothing, a pool of all batches mix nothing.
 enum { POOL = 8 }; // batches in a pool
 
-// Shuffles n items in place; each item is `width` numbers. (This is the
-// Fisher-Yates shuffle: from the last to the first, each is swapped with itself
-// or one before it. All n! orders are equally likely, as far as the random
-// numbers allow.) With width 1 it shuffles pairs, with width batch_size whole
-// batches.
+// Shuffles n items of `width` numbers, pairs or whole batches: from the last to
+// the first, each is swapped with itself or one before it, which makes all n!
+// orders equally likely (Fisher and Yates).
 void shuffle(int *item, int n, int width, uint64_t key) {
     for (int i = n - 1; i > 0; i--) {
         int *a = item + (ptrdiff_t)i * width;
@@ -3503,11 +3379,9 @@ void shuffle(int *item, int n, int width, uint64_t key) {
     }
 }
 
-// Sorts n indices of sentences by the lengths of those sentences. Sentences of
-// equal length keep their order, so that sorting by source and then by target
-// orders pairs whose targets are equally long by their sources. It goes through
-// the list once for each length, which takes far less time than training on one
-// batch of that length.
+// Sorts n indices of sentences by length, going through the list once for each
+// length. Sentences of equal length keep their order, so sorting by source and
+// then by target orders pairs whose targets are equally long by their sources.
 void sort_by_length(int *index, int n, const Sentence *s) {
     int *before = allocate((size_t)n, sizeof *before), done = 0;
     memcpy(before, index, (size_t)n * sizeof *before);
@@ -3523,9 +3397,8 @@ int batches_in_epoch(int pairs, int batch_size) {
     return pairs / batch_size + (pairs % batch_size > 0);
 }
 
-// The order of one epoch, a function of seed and epoch alone: order[i] is the
-// index of the pair at place i, and batch k begins at place k·batch_size. Since
-// only the last batch may be smaller, it is not shuffled with the others.
+// order[i] is the index of the pair at place i, and batch k begins at place
+// k·batch_size. The last batch, which may be smaller, stays the last.
 void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
                  int64_t epoch) {
     uint64_t key = random_key(seed, FOR_ORDER, (uint64_t)epoch);
@@ -3543,14 +3416,10 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 
 // ## Packing
 //
-// What remains is to copy numbers. Two sentences of 3 and 2 tokens, with END,
-// become a rectangle of 2 rows and 3 columns, stored row after row:
+// What remains is to copy numbers into a rectangle:
 //
 //     64 151 2          64 151 2
 //     112 2        →    112 2  0          length 3
-//
-// Both sides of a batch are packed alike, and so are the sources that chapter
-// 12 translates.
 
 // Packs the B sentences with these indices, one in each row, padded to the
 // longest, whose length is stored in *length -> ids (B·length), in the arena
@@ -3575,8 +3444,7 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
 
 // A batch of the B pairs with these indices, in the arena. The decoder's input
 // is what is expected, moved by one position; it begins with START and has no
-// END (chapter 9). In the padding nothing is expected, so nothing is learned
-// there (chapter 11).
+// END (chapter 9).
 Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
@@ -4231,8 +4099,8 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 // model is called *autoregressive*. The largest logit has the largest
 // probability, so no softmax is needed to find it.
 //
-// This way of decoding is *greedy*: it never takes a word back. It comes first
-// in this chapter. *Beam search*, which keeps several beginnings, comes second.
+// This way of decoding is *greedy*: it never takes a word back. *Beam search*,
+// which keeps several beginnings, comes second.
 
 //@ deviation
 // A model is used as its training left it. The paper averages the parameters of
@@ -4246,8 +4114,7 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 // particular not their keys and values. Those are kept in a *KV cache*, and
 // each step computes only one new position. The keys and values of
 // cross-attention come from the source alone and are computed once. n words now
-// take n positions. (Attention still compares each new word with all the old
-// ones: about n²/2 scores in each head, instead of n³/3, half of them masked.)
+// take n positions. The cache is exact, not an approximation.
 //
 //     step 2, writing after "start la voiture":
 //
@@ -4257,13 +4124,10 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 //@ figure cache instead
 //
 //@ panel tab=look&at=2&hide=source,attention,save,model
-//
-// The cache is exact, not an approximation. The tests decode step by step and
-// compare each step's logits with those of the whole sentence at once.
 
 //@ plumbing room for keys and values
 // Room for P positions is taken at the start. Row b·P + t of the cache belongs
-// to position t of sentence b; rows that are not written yet are never read.
+// to position t of sentence b.
 
 typedef struct {
     MultiHeadSaved self;  // k, v (B·P,D): P rows for each sentence, t in use
@@ -4283,8 +4147,8 @@ MultiHeadSaved empty_cache(Arena *arena, const MultiHead *w, int rows) {
                             .v = arena_mat(arena, rows, w->value.weight.cols)};
 }
 
-// Encodes the source and prepares the cache, which lives in the pass's arena.
-// ids (B·S); room for P positions.
+// Encodes the source, ids (B·S), and makes a cache for P positions, in the
+// arena.
 Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
                     int S, int P) {
     int L = t->config.layers;
@@ -4306,21 +4170,20 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
 }
 
 //@ core
-// Computes key and value of the new position t of each sentence from x (B,D),
-// and writes them to rows b·P + t of the cache s. A row stride of a whole
-// sentence makes a view of these rows.
+// Writes key and value of the new position t of each sentence, x (B,D), to rows
+// b·P + t of the cache s. A row stride of a whole sentence makes a view of
+// these rows.
 void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
                   int t) {
-    MultiHeadSaved new;
-    make_keys(pass, &new, w, x);
+    MultiHeadSaved own;
+    make_keys(pass, &own, w, x);
     ptrdiff_t sentence = s->k.rows / x.rows * s->k.row_stride;
-    copy((Mat){row(s->k, t), x.rows, s->k.cols, sentence, 1}, new.k);
-    copy((Mat){row(s->v, t), x.rows, s->v.cols, sentence, 1}, new.v);
+    copy((Mat){row(s->k, t), x.rows, s->k.cols, sentence, 1}, own.k);
+    copy((Mat){row(s->v, t), x.rows, s->v.cols, sentence, 1}, own.v);
 }
 
-// One decoder layer for one new position in each sentence: x (B,D) -> (B,D).
-// The same three sub-layers as in chapter 8. Self-attention needs no mask: the
-// cache holds nothing later than x.
+// The layer of chapter 8 for one new position in each sentence: x (B,D) ->
+// (B,D). Self-attention needs no mask: the cache holds nothing later than x.
 Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
                        const Cache *c, Mat x) {
     const AttentionSublayer *self = &w->self_attention;
@@ -4344,10 +4207,8 @@ Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
     //@ end
 }
 
-// One step of the decoder: the last token of each sentence goes in at position
-// `length`, and the logits of the next one come out. id (B) -> (B,V). There
-// must be room: after the P steps that decoder_start was asked for, there is
-// none.
+// One step of the decoder: the last tokens, id (B), go in, and the logits of
+// the next ones (B,V) come out. There is room for P steps.
 Mat decoder_step(Pass *pass, Cache *c, const int *id) {
     const Transformer *t = c->model;
     Mat positions = t->target_positions;
@@ -4370,8 +4231,8 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 // ## The loop
 //
 // All sentences of a batch take their steps together. A sentence that has said
-// *end* is done; it stays in the batch, because removing it would cost more,
-// and its output is ignored. Once all are done, only padding is left to write.
+// *end* is done; it stays in the batch, and its output is ignored, until the
+// longest translation ends.
 //
 //     step   input             output
 //        0   start    start    la       il
@@ -4398,11 +4259,9 @@ int tokens_in(const int *row, int length) {
     return n;
 }
 
-// How probable is a translation, in the model's opinion? The probabilities of
-// its tokens are multiplied, or rather their logarithms are added, since the
-// product of a hundred factors of 0.1 is too small for a float. The logarithm
-// of a softmax is the logit minus the lse of chapter 11.
-
+// How probable is a translation? The logarithms of its tokens' probabilities
+// are added. Each is the logit minus the lse of chapter 11.
+//
 // log Σⱼ e^(z[j]), V numbers
 double log_sum_exp(const real *z, int V) {
     double largest = z[arg_max(z, 0, V)];
@@ -4411,11 +4270,10 @@ double log_sum_exp(const real *z, int V) {
 
 //@ core
 // Translates the sources of a batch. out (B·P), with P = longest_output(model,
-// S), receives the tokens, then END (unless it was cut off), then PAD; sum (B)
-// receives the logarithm of each translation's probability. The model never
-// chooses pad or start.
+// S), receives the tokens, then END (unless it was cut off), then PAD; logs (B)
+// receives the logarithm of each translation's probability.
 void translate(const Transformer *model, const Batch *batch, int *out,
-               double *sum, Arena *arena) {
+               double *logs, Arena *arena) {
     int B = batch->sentences, S = batch->source_length;
     int P = longest_output(model, S), open = B;
     size_t mark = arena->used;
@@ -4426,13 +4284,14 @@ void translate(const Transformer *model, const Batch *batch, int *out,
     for (int b = 0; b < B; b++) {
         id[b] = START;
         done[b] = false;
-        sum[b] = 0;
+        logs[b] = 0;
     }
-    for (int t = 0; t < P; t++) {
+    for (int i = 0; i < B * P; i++)
+        out[i] = PAD;
+    for (int t = 0; open > 0; t++) {
         size_t step_mark = arena->used;
-        Mat logits = open ? decoder_step(&pass, &cache, id) : (Mat){0};
+        Mat logits = decoder_step(&pass, &cache, id);
         for (int b = 0; b < B; b++) {
-            out[b * P + t] = PAD;
             if (done[b])
                 continue;
             //@ exercise translate
@@ -4442,7 +4301,7 @@ void translate(const Transformer *model, const Batch *batch, int *out,
             open -= done[b];
             //@ end
             const real *z = row(logits, b);
-            sum[b] += z[id[b]] - log_sum_exp(z, logits.cols);
+            logs[b] += z[id[b]] - log_sum_exp(z, logits.cols);
             int tokens = tokens_in(batch->source + b * S, S);
             if (!done[b] && t + 1 == longest_output(model, tokens)) { // cut off
                 done[b] = true;
@@ -4454,27 +4313,21 @@ void translate(const Transformer *model, const Batch *batch, int *out,
     arena_release(arena, mark);
 }
 
-// Here a translation grows word by word. The model is a small one, trained for
-// a moment on twelve pairs, of which this is one:
-//
 //@ run build/examples decoding
 
 // ## Beam search
 //
-// The best sentence need not begin with the best word. Suppose that a model's
-// probabilities for the first word are 0.5 for "il" and 0.4 for "elle". After
-// "il" it wavers between two words; after "elle" it is nearly certain of one:
+// The best sentence need not begin with the best word. Here the model wavers
+// after "il", and is nearly certain after "elle":
 //
 //     il      0.5        il dort      0.5 · 0.5 = 0.25
 //     elle    0.4        elle dort    0.4 · 0.9 = 0.36
 //
 // Greedy decoding takes "il" and never sees the better sentence. A *beam
-// search* keeps the N most probable beginnings, its open *hypotheses*, and goes
-// on with all of them at once. In each step every hypothesis is continued with
-// every token of the vocabulary, and the N best of these N·V candidates are
-// kept. With N = 1 this is greedy decoding. With N as large as the number of
-// all possible sentences it tries them all, and finds the best. The paper takes
-// N = 4.
+// search* keeps the N most probable beginnings, its open *hypotheses*. In each
+// step every one is continued with every token of the vocabulary, and the N
+// best of these N·V candidates are kept. With N = 1 this is greedy decoding.
+// The paper takes N = 4.
 //
 // A candidate that ends with *end* is finished: it leaves the beam and is
 // compared with the others that have finished. But every token makes the
@@ -4491,24 +4344,17 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // When may the search stop? As a hypothesis grows, the logarithm can only fall.
 // At best it falls no further while the sentence grows as long as is allowed,
 // which gives it the largest divisor. If even then the best open hypothesis
-// could not beat the best finished one, none can, and the search is over.
-// Hypotheses that reach the maximum length are cut off there and compete as
-// they are. With A = 0.6 and room for 20 tokens, for example:
+// could not beat the best finished one, the search is over. With A = 0.6 and
+// room for 20 tokens, for example:
 //
 //     finished, 5 tokens, logarithm -2     score -2 / (10/6)^0.6 = -1.47
 //     open, so far -3                      at best -3 / (25/6)^0.6 = -1.27
 //     open, so far -4                      at best -4 / (25/6)^0.6 = -1.70
 //
-// As long as the first of the two open ones is there, the search goes on. The
-// other alone could not win.
-//
-// How to check it: in a tiny model, a beam that is wide enough finds the same
-// translation as trying all sentences; each score agrees with the loss of
-// chapter 11 for that translation; and a sentence gives the same translation in
-// a batch as alone, with a score that differs in the seventh digit at most.
-// Does a wider beam always find a better score? No. A beginning that
+// With the first of the two open ones the search goes on; the other alone could
+// not win. (Does a wider beam always find a better score? No: a beginning that
 // greedy decoding keeps can be pushed out by N others that look better and then
-// disappoint; the tests show a case.
+// disappoint.)
 
 typedef struct {
     int beam;              // N: hypotheses kept in each step; 1: greedy
@@ -4537,21 +4383,19 @@ double length_penalty(int length, double A) {
     return pow((5.0 + length) / 6, A);
 }
 
-// The N best candidates, the best first: open hypotheses (N), each with one
-// more token. logits (N,V). Returns how many there are. Among equals the first
-// one found wins: the one in the lower row or, within a row, the lower token.
+// The N best candidates, the best first, and how many there are: open
+// hypotheses (N), each with one more token; logits (N,V). Of equals the first
+// is better.
 int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits) {
     int N = logits.rows, count = 0;
-    for (int r = 0; r < N; r++) {
-        if (!(open[r].sum > -INFINITY))
-            continue;
+    for (int r = 0; r < N && open[r].sum > -INFINITY; r++) {
         const real *z = row(logits, r);
         double lse = log_sum_exp(z, logits.cols);
         for (int token = END; token < logits.cols; token++) {
             Hypothesis h = {open[r].sum + (z[token] - lse), r, token};
             if (count == N && !(h.sum > best[N - 1].sum))
                 continue;
-            int place = count < N ? count++ : N - 1;
+            int place = count < N ? count++ : N - 1; // the last gives way
             for (; place > 0 && h.sum > best[place - 1].sum; place--)
                 best[place] = best[place - 1];
             best[place] = h;
@@ -4571,8 +4415,7 @@ void finish_hypothesis(Beam *b, Hypothesis h, int length, double A) {
 }
 
 // Step t of one sentence: with its logits (N,V), from the hypotheses of this
-// step to those of the next. Returns how many of these are open; they come
-// first.
+// step to those of the next -> how many of these are open; they come first
 int beam_step(Beam *b, int t, Mat logits, double A) {
     int N = logits.rows, open = 0;
     Hypothesis *next = b->step + (t + 1) * N;
@@ -4601,16 +4444,16 @@ int beam_step(Beam *b, int t, Mat logits, double A) {
 //
 // Keys and values of cross-attention are the same in all rows of a sentence.
 
-// Row r of B now continues row from[r]: copies the n positions that are in use.
-// m (B·P,D) is k or v of a cache.
+// Row r of B now continues row from[r]: copies the n positions in use of m
+// (B·P,D), which is k or v of a cache.
 void reorder(Arena *arena, Mat m, const int *from, int B, int n) {
     int P = m.rows / B;
     size_t mark = arena->used;
     Mat old = arena_mat(arena, B * n, m.cols);
     for (int r = 0; r < B; r++)
-        copy(slice_rows(old, r * n, n), slice_rows(m, r * P, n));
+        copy(slice_rows(old, r * n, n), slice_rows(m, from[r] * P, n));
     for (int r = 0; r < B; r++)
-        copy(slice_rows(m, r * P, n), slice_rows(old, from[r] * n, n));
+        copy(slice_rows(m, r * P, n), slice_rows(old, r * n, n));
     arena_release(arena, mark);
 }
 
@@ -4645,10 +4488,10 @@ Beam beam_new(Arena *arena, int N, int P, int longest) {
 }
 
 // Like `translate`, but with a beam. Each source fills N successive rows of the
-// batch, which has B·N rows. out (B·P), sum (B).
-void beam_search(const Transformer *model, const Batch *batch, Search how,
-                 int *out, double *sum, Arena *arena) {
-    int N = how.beam, rows = batch->sentences, B = rows / N, open = B;
+// batch, which has B·N rows. out (B·P), logs (B).
+void beam_search(const Transformer *model, const Batch *batch, Search search,
+                 int *out, double *logs, Arena *arena) {
+    int N = search.beam, rows = batch->sentences, B = rows / N, open = B;
     int S = batch->source_length, P = longest_output(model, S);
     size_t mark = arena->used;
     Pass pass = {.arena = arena, .config = &model->config};
@@ -4668,7 +4511,7 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
         open = 0;
         for (int b = 0; b < B; b++)
             open += beam_step(&beam[b], t, slice_rows(logits, b * N, N),
-                              how.length_penalty);
+                              search.length_penalty);
         for (int r = 0; r < rows; r++)
             from[r] = r / N * N + beam[r / N].step[(t + 1) * N + r % N].row;
         reorder_cache(arena, &cache, from, rows);
@@ -4676,7 +4519,7 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
     }
     for (int b = 0; b < B; b++) {
         write_best(out + b * P, &beam[b], N, P);
-        sum[b] = beam[b].best.sum;
+        logs[b] = beam[b].best.sum;
     }
     arena_release(arena, mark);
 }
@@ -4688,16 +4531,19 @@ void beam_search(const Transformer *model, const Batch *batch, Search how,
 //@ plumbing sentences of similar length are translated together
 // ## All sentences
 //
-// At most 64 rows are decoded at once: 64 sentences, or 16 with a beam of four.
-// Sentences of similar length are taken together, as in training.
+// At most 64 rows are decoded at once: 64 sentences of similar length, or 16
+// with a beam of four. The parameters are then read once for 64 words, which
+// makes a model with a d_model of 512 seven times as fast. One that fits into
+// the processor's cache, like that of `make run`, gains little, and loses if
+// one translation never ends: the others have to wait for it.
 
 // Translates n sentences; result[i] ends with END unless it was cut off. score:
-// n numbers, or NULL. The caller frees each result's id and the array.
+// n numbers, or NULL. The caller frees the sentences.
 Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
-                        Search how, double *score, Arena *arena) {
+                        Search search, double *score, Arena *arena) {
     enum { ROWS = 64 };
     Sentence *result = allocate((size_t)n, sizeof *result);
-    int *order = allocate((size_t)n, sizeof *order), N = how.beam;
+    int *order = allocate((size_t)n, sizeof *order), N = search.beam;
     for (int i = 0; i < n; i++)
         order[i] = i;
     sort_by_length(order, n, source);
@@ -4711,21 +4557,21 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
         batch.source = pack(arena, source, index, B * N, &batch.source_length);
         int P = longest_output(model, batch.source_length);
         int *out = arena_take(arena, (size_t)(B * P), sizeof *out);
-        double *sum = arena_take(arena, (size_t)B, sizeof *sum);
+        double *logs = arena_take(arena, (size_t)B, sizeof *logs);
         if (N == 1)
-            translate(model, &batch, out, sum, arena);
+            translate(model, &batch, out, logs, arena);
         else
-            beam_search(model, &batch, how, out, sum, arena);
+            beam_search(model, &batch, search, out, logs, arena);
         for (int b = 0; b < B; b++) {
-            // its tokens, without the padding
-            int i = order[first + b], length = tokens_in(out + b * P, P);
-            if (!isfinite(sum[b]))
+            int i = order[first + b], tokens = tokens_in(out + b * P, P);
+            if (!isfinite(logs[b]))
                 fail("while translating, the model's numbers are not finite");
-            size_t size = (size_t)length * sizeof *out;
+            size_t size = (size_t)tokens * sizeof *out;
             int *id = memcpy(allocate(size, 1), out + b * P, size);
-            result[i] = (Sentence){id, length};
+            result[i] = (Sentence){id, tokens};
             if (score)
-                score[i] = sum[b] / length_penalty(length, how.length_penalty);
+                score[i] = logs[b]
+                         / length_penalty(tokens, search.length_penalty);
         }
         arena_release(arena, mark);
     }
@@ -4753,10 +4599,8 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
 //
 // BLEU is meant for whole files, where some longer runs always match; that is
 // why the counts of all sentences are added up first. A translation of fewer
-// than n words counts as one run of n words that does not match. That is a
-// convention of NLTK, whose corpus_bleu gives the same numbers; with it, a file
-// that is full of very short sentences stays below 100 even if all of them are
-// right.
+// than n words counts as one run of n words that does not match, as in NLTK,
+// whose corpus_bleu gives the same numbers.
 
 typedef struct {
     double matched[4], runs[4]; // runs of 1 … 4 words
@@ -4777,20 +4621,7 @@ int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
-// Adds the runs of n words of s (c words) to m: how many there are (at least
-// one), and how many of them the reference (r words) also has.
-void match_runs(Match *m, const int *s, int c, const int *reference, int r,
-                int n) {
-    m->runs[n - 1] += max_int(c - n + 1, 1);
-    for (int i = 0; i + n <= c; i++) {
-        // the k-th occurrence counts if the reference has at least k
-        int before = occurrences(s + i, n, s, i + n);
-        m->matched[n - 1] += unknowns(s + i, n) == 0
-            && before <= occurrences(s + i, n, reference, r);
-    }
-}
-
-// Adds one translation and its reference to the counts.
+// Adds one translation, of c words, and its reference, of r, to the counts.
 void add_match(Match *m, Sentence s, Sentence reference) {
     int c = words_of(s), r = words_of(reference);
     m->exact += s.length == reference.length && unknowns(s.id, s.length) == 0
@@ -4798,8 +4629,16 @@ void add_match(Match *m, Sentence s, Sentence reference) {
     m->sentences++;
     m->length += c;
     m->reference += r;
-    for (int n = 1; n <= 4; n++)
-        match_runs(m, s.id, c, reference.id, r, n);
+    for (int n = 1; n <= 4; n++) {
+        m->runs[n - 1] += max_int(c - n + 1, 1);
+        for (int i = 0; i + n <= c; i++) {
+            // the k-th occurrence counts if the reference has at least k
+            const int *run = s.id + i;
+            int k = occurrences(run, n, s.id, i + n);
+            m->matched[n - 1] += unknowns(run, n) == 0
+                              && k <= occurrences(run, n, reference.id, r);
+        }
+    }
 }
 
 //@ plumbing a translation becomes words
@@ -4809,7 +4648,7 @@ void add_match(Match *m, Sentence s, Sentence reference) {
 
 // text -> its words, with END. New words are appended to `words`; a word with
 // an unknown token in it is UNKNOWN. The text is cut; the caller frees the ids.
-Sentence words_in(char *text, Vocab *words, const Vocab *v) {
+Sentence words_in(char *text, Vocab *words) {
     Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
     for (char *word = text, *rest; word; word = rest) {
         int id = FIRST_TOKEN;
@@ -4819,7 +4658,7 @@ Sentence words_in(char *text, Vocab *words, const Vocab *v) {
         if (id == words->count)
             vocab_append(words, word, (int)strlen(word));
         if (*word)
-            s.id[s.length++] = strstr(word, v->token[UNKNOWN]) ? UNKNOWN : id;
+            s.id[s.length++] = strstr(word, "<unknown>") ? UNKNOWN : id;
     }
     s.id[s.length++] = END;
     return s;
@@ -4829,15 +4668,15 @@ Sentence words_in(char *text, Vocab *words, const Vocab *v) {
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
                      Tokenizer tokenizer) {
     Vocab words = vocab_new();
-    char *text = detokenize(s.id, s.length, v, tokenizer);
-    char *wanted = detokenize(reference.id, reference.length, v, tokenizer);
-    Sentence one = words_in(text, &words, v);
-    Sentence other = words_in(wanted, &words, v);
-    add_match(m, one, other);
-    free(one.id);
-    free(other.id);
-    free(text);
-    free(wanted);
+    Sentence side[] = {s, reference};
+    for (int k = 0; k < 2; k++) {
+        char *text = detokenize(side[k].id, side[k].length, v, tokenizer);
+        side[k] = words_in(text, &words);
+        free(text);
+    }
+    add_match(m, side[0], side[1]);
+    free(side[0].id);
+    free(side[1].id);
     vocab_free(&words);
 }
 
@@ -4861,11 +4700,10 @@ double bleu(const Match *m) {
 // nobody can read. But some of what it computes has a meaning by design: an
 // attention weight says how much of one token went into another. This chapter
 // writes the weights to a file for plotting programs, draws them in the
-// terminal, and counts parameters and memory. It computes nothing new. (The
-// numbers for "the red car is fast", here and in earlier chapters, come from
-// that training run, made by a portable program as `docs/runs/README.md` says.
-// A program tuned to your machine ends with other parameters, and its heads may
-// share the work differently.)
+// terminal, and counts parameters and memory. (The numbers for "the red car is
+// fast", here and in earlier chapters, come from a portable program, as
+// `docs/runs/README.md` says. One that is tuned to your machine ends with other
+// parameters.)
 //
 // ## Finding the weights
 //
@@ -4892,8 +4730,7 @@ Mat attention_of(const Saved *s, int kind, int layer, int h, int H) {
 }
 
 // Runs one pair of sentences through the model, teacher-forced; s then holds
-// the weights, until the pass's arena is released. The pass should have no
-// dropout. Returns the batch, whose tokens are those of the rows and columns.
+// the weights. Returns the batch, whose tokens are those of rows and columns.
 Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
            Sentence target) {
     Pairs one = {&source, &target, 1, 0};
@@ -4905,26 +4742,20 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
     return batch;
 }
 
-// Here is one head of a small model after a short training run; pictures of a
-// fully trained model follow below:
-//
 //@ run build/examples look
 
 //@ plumbing the weights as CSV
 // ## As a file
 //
 // The file has one line for each weight, in the tidy form that pandas, R and
-// gnuplot read: each line can be understood without the lines around it. All
-// counts begin at 0, and masked weights are included, as 0.
+// gnuplot read. All counts begin at 0, and masked weights are included, as 0.
 //
 //     kind,layer,head,query,key,weight,query_token,key_token
 //     encoder,0,0,0,0,0.000705988437,"the","the"
 //     encoder,0,0,0,1,0.00148793031,"the","red"
-//     encoder,0,0,0,2,0.978986681,"the","car"
 //
-// Nine digits are enough to restore a float exactly. Tokens are always quoted,
-// since a comma can be a token; quotes in them are doubled, so that " becomes
-// """" (RFC 4180).
+// Nine digits restore a float exactly. Tokens are always quoted, since a comma
+// can be a token; quotes in them are doubled (RFC 4180).
 
 #define ATTENTION_HEADER \
     "kind,layer,head,query,key,weight,query_token,key_token\n"
@@ -4937,8 +4768,8 @@ void write_quoted(FILE *file, const char *token, char end) {
     fprintf(file, "\"%c", end);
 }
 
-// All weights of all kinds, layers and heads. pass, s and batch are those of
-// look(); the caller finds write errors when it closes the file.
+// All weights of all kinds, layers and heads; pass, s and batch are those of
+// look().
 void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
                          const Batch *batch, const Vocab *source,
                          const Vocab *target) {
@@ -4963,8 +4794,6 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // ## As a picture
 //
 // Rows are queries, columns are keys; the fuller a cell, the larger its weight.
-// The names of the columns are written downwards above them, one character a
-// line. It is plain text, so it can be copied into a message.
 //
 //                           <
 //                         f e
@@ -4978,11 +4807,11 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //        rapide |        @@  |
 //         <end> |          @@|
 //
-// This is layer 1, the second of two, of the same model; each cell is the mean
-// of four heads. It shows what no loss can: French puts the color after the
-// noun, so the model looks at "car" to write "voiture" and then goes back to
-// "red" for "rouge". To write "la" it also looks at "car" a little, in the head
-// shown in chapter 2, since the article takes the gender of the noun.
+// This is layer 1, the second of two; each cell is the mean of four heads. It
+// shows what no loss can: French puts the color after the noun, so the model
+// looks at "car" to write "voiture" and then goes back to "red" for "rouge". To
+// write "la" it also looks at "car" a little, since the article takes the
+// gender of the noun.
 //
 //@ figure cross-attention
 //
@@ -4992,14 +4821,9 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // from, not what they held: in the encoder, each position has already looked at
 // all the others.
 //
-// A terminal has columns, and most characters take one each, however many bytes
-// they have. But a combining mark takes none, since it is drawn on the
-// character before it, and an East Asian character takes two, as most emoji do.
-// Here are the common ranges. What they leave out may shift a picture: the
-// marks of Hebrew, Arabic, Thai, Indian scripts and kana, Korean in separate
-// letters, emoji made of several characters, and some older symbols.
-
-// The columns of a text.
+// The columns of a text in a terminal. Most characters take one each, but a
+// combining mark takes none, and an East Asian character takes two, as most
+// emoji do. (Ranges that are rarer, and left out, may shift a picture.)
 int columns(const char *s) {
     const int ranges[][3] = { // first, last, columns more than one
         {0x300, 0x36f, -1},    {0x200b, 0x200f, -1},  {0xfe00, 0xfe0f, -1},
@@ -5016,8 +4840,8 @@ int columns(const char *s) {
     return n;
 }
 
-// The last n characters of a text, NULL if it has fewer. (A byte 10xxxxxx
-// begins none.)
+// The last n characters of a text, NULL if it has fewer. (10xxxxxx begins
+// none.)
 const char *last_characters(const char *s, int n) {
     const char *c = s + strlen(s);
     while (n > 0 && c > s)
@@ -5026,8 +4850,7 @@ const char *last_characters(const char *s, int n) {
 }
 
 // Draws weights (T,S), with T names for the rows and S for the columns. A cell
-// is two columns wide, which makes it about square. There are ten shades, for
-// weights below 0.1, below 0.2, and so on.
+// is two columns wide and has one of ten shades, for weights below 0.1, 0.2 …
 void draw_attention(FILE *file, Mat weights, const char *const *row_name,
                     const char *const *col_name) {
     int width = 0, height = 0;
@@ -5072,12 +4895,10 @@ const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
     return name;
 }
 
-// Draws cross-attention, layer by layer; pass, s and batch are those of look().
-// A row is named by the token written there, which is not the query's own token
-// but the next one, since the question is where the model looked when it wrote
-// it. What is shown is the mean over the heads of a layer: they look for
-// different things, and one alone may be hard to read. The CSV file has them
-// all.
+// Draws cross-attention, layer by layer, as the mean of its heads; pass, s and
+// batch are those of look(). A row is named by the token written there, not by
+// the query's own, since the question is where the model looked when it wrote
+// it.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const Batch *batch, const Vocab *source,
                           const Vocab *target) {
@@ -5108,19 +4929,6 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 //     decoder.0.cross_attention.query.weight    decoder, cross-attention
 //     decoder.0.cross_attention_norm.gain       decoder, norms
 //     source_embedding.weight                   encoder, embedding
-//
-// The table of the model in the picture says, for the encoder:
-//
-//     encoder
-//       embedding                  6,976    6.5 %
-//       attention                 33,280   31.1 %
-//       feed-forward              66,176   61.9 %
-//       norms                        512    0.5 %
-//       total                    106,944
-//
-// How to check it: the tests compare the table with formulas (self-attention of
-// a stack, for instance, has 4 (D² + D) L parameters), and its sum with the
-// number of parameters for which memory was taken.
 
 enum { COMPONENTS = 7 };
 const char *const component_name[COMPONENTS] = {
@@ -5128,7 +4936,7 @@ const char *const component_name[COMPONENTS] = {
     "norms", "output layer"};
 
 // The component that a tensor belongs to: the last whose word its name contains
-// ("cross_attention_norm" contains three of them), else the output layer.
+// ("cross_attention_norm" contains three), else the output layer.
 int component_of(const char *name) {
     const char *word[] = {"embedding", "positions", "attention",
                           "cross_attention", "feed_forward", "norm"};
@@ -5152,16 +4960,16 @@ const char *with_commas(char *to, size_t n) {
     return to;
 }
 
-// Prints the parameters of both sides by component, with the component's share
-// of its side. Components that a model does not have are left out.
+// Prints the parameters of both sides by component, with its share of its side.
 void print_parameters(FILE *file, const TensorList *l) {
     size_t count[2][COMPONENTS] = {{0}}, total[2] = {0};
     char text[32];
     for (int i = 0; i < l->tensors; i++) {
         const char *name = l->tensor[i].name.text;
         size_t size = (size_t)l->tensor[i].rows * (size_t)l->tensor[i].cols;
-        count[!in_encoder(name)][component_of(name)] += size;
-        total[!in_encoder(name)] += size;
+        int side = !in_encoder(name);
+        count[side][component_of(name)] += size;
+        total[side] += size;
     }
     for (int side = 0; side < 2; side++) {
         fputs(side ? "decoder\n" : "encoder\n", file);
@@ -5191,13 +4999,9 @@ void print_parameters(FILE *file, const TensorList *l) {
 //
 // For instance, 8 N D is made of q, k, v, the context, the output of attention
 // (which the sum overwrites) and its norm; then the last two once more for the
-// feed-forward network. The backward pass adds the gradients between layers,
-// 2 N D in each encoder layer and 3 M D in each decoder layer, and some space
-// for the sub-layer at work.
-//
-// Two terms to watch are M V, which in a small model with a large vocabulary
-// exceeds all layers together, and S², the price of comparing every token with
-// every other. Sentences twice as long have four times the attention weights.
+// feed-forward network. Two terms to watch are M V, which in a small model with
+// a large vocabulary exceeds all layers together, and S²: sentences twice as
+// long have four times the attention weights.
 
 // Bytes of the arena that the forward pass fills for B sentences of S and T
 // tokens, without the smallest terms; the tests find it right to within 3 %.

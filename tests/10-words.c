@@ -363,7 +363,7 @@ const char *pieces_of(const char *text, const Vocab *v) {
 bool merges(const Vocab *v, int i, const char *left, const char *right) {
     if (i >= v->merges.count)
         return false;
-    Merge m = v->merges.at[i];
+    Merge m = v->merges.list[i];
     const char *both = v->token[first_piece(v) + i];
     size_t length = strlen(left);
     return !strcmp(v->token[m.left], left) && !strcmp(v->token[m.right], right)
@@ -567,8 +567,8 @@ void test_plain_learner(void) {
         split += plain_leaves(&p, text, &v);
         learned += n;
         for (int i = 0; i < n; i++)
-            again += find_merge(&v.merges, v.merges.at[i].left,
-                                v.merges.at[i].right) != i;
+            again += find_merge(&v.merges, v.merges.list[i].left,
+                                v.merges.list[i].right) != i;
         for (int i = FIRST_TOKEN; i < v.count; i++)
             again += number_of(&v, v.token[i]) != i;
         again += v.count != letters.count + n
@@ -595,13 +595,13 @@ bool counted_right(const Sentence *word, const int *often, int n,
             for (int times = 0; times < often[i]; times++)
                 count_pairs(&anew, (Sentence){word[i].id + k, 2}, 1);
     for (int i = 0; i < anew.count; i++) {
-        Merge m = anew.at[i];
+        Merge m = anew.list[i];
         int k = find_merge(counts, m.left, m.right);
-        good = good && k < counts->count && counts->at[k].count == m.count;
+        good = good && k < counts->count && counts->list[k].count == m.count;
         total += m.count;
     }
     for (int i = 0; i < counts->count; i++)
-        total -= counts->at[i].count;
+        total -= counts->list[i].count;
     merges_free(&anew);
     return good && total == 0;
 }
@@ -651,8 +651,8 @@ bool same_vocabulary(const Vocab *a, const Vocab *b) {
     for (int i = 0; same && i < a->count; i++)
         same = !strcmp(a->token[i], b->token[i]);
     for (int i = 0; same && i < a->merges.count; i++)
-        same = a->merges.at[i].left == b->merges.at[i].left
-            && a->merges.at[i].right == b->merges.at[i].right;
+        same = a->merges.list[i].left == b->merges.list[i].left
+            && a->merges.list[i].right == b->merges.list[i].right;
     return same;
 }
 
@@ -683,7 +683,7 @@ void test_round_trip(void) {
         int m = spell(other, new, (int)strlen(new), &v);
         n = apply_merges(one, n, &v);
         for (int k = 0; k < v.merges.count; k++)
-            m = apply_merge(other, m, v.merges.at[k], first_piece(&v) + k);
+            m = apply_merge(other, m, v.merges.list[k], first_piece(&v) + k);
         as_plain += n == m && !memcmp(one, other, sizeof *one * (size_t)n);
         free(s.id);
         free(expected);
@@ -1150,11 +1150,8 @@ void test_large_epochs(void) {
 
 void test_large_texts(void) {
     Vocab full = {.count = INT_MAX};
-    Text text = {0};
     CLAIM_FAILS("a text of 2^31 tokens is refused", "more than 2147483647 tok",
                 (vocab_append(&full, "a", 1), 0));
-    CLAIM(!strcmp(read_line(&text, NULL, (size_t)INT_MAX + 1, words),
-                  "a line of more than a megabyte"), "and a line of 2^31 bytes");
 }
 
 int main(void) {

@@ -834,7 +834,8 @@ void test_bleu_of_pieces(void) {
           "of words and characters the tokens themselves are counted");
     m = (Match){0};
     add_translation(&m, open, other, &v, pieces);
-    CLAIM(m.exact == 0 && m.matched[0] == 2, "without an end it is not exact");
+    CLAIM(m.exact == 1 && m.matched[0] == 2,
+          "one that was cut off counts as the text that is printed");
     m = (Match){0};
     add_translation(&m, unknown, unknown, &v, pieces);
     CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
@@ -842,8 +843,8 @@ void test_bleu_of_pieces(void) {
     Sentence text = {(int[]){6, 10, END}, 3}; // "la <unknown>", all of it known
     m = (Match){0};
     add_translation(&m, text, text, &v, pieces);
-    CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
-          "a word that only looks like the unknown one does");
+    CLAIM(m.exact == 0 && m.matched[0] == 1 && m.matched[1] == 0,
+          "nor does one that looks like it");
     Sentence blank = {(int[]){11, 6, 8, 9, 11, END}, 6};
     m = (Match){0};
     add_translation(&m, blank, other, &v, pieces);

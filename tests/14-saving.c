@@ -218,7 +218,7 @@ void drop_moments(Checkpoint *c) {
 bool same_vocab(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count && a->merges.count == b->merges.count;
     for (int i = 0; same && i < a->merges.count; i++) {
-        Merge m = a->merges.at[i], n = b->merges.at[i];
+        Merge m = a->merges.list[i], n = b->merges.list[i];
         same = m.left == n.left && m.right == n.right
             && find_merge(&b->merges, m.left, m.right) == i;
     }

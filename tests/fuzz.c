@@ -171,7 +171,7 @@ void check_vocabulary(const Vocab *v) {
              || i >= first_piece(v));
     }
     for (int i = 0; i < v->merges.count; i++) {
-        Merge m = v->merges.at[i];
+        Merge m = v->merges.list[i];
         MUST(find_merge(&v->merges, m.left, m.right) == i);
         MUST(strlen(v->token[first_piece(v) + i])
              == strlen(v->token[m.left]) + strlen(v->token[m.right]));

@@ -1159,7 +1159,7 @@ int write_pieces(char *to, const char *text, const Vocab *v) {
 
 // Prints the last merge, and how often it occurs.
 void show_merge(const Vocab *v, int times) {
-    Merge m = v->merges.at[v->merges.count - 1];
+    Merge m = v->merges.list[v->merges.count - 1];
     char line[100];
     int end = write_piece(line, v->token[m.left]);
     end += sprintf(line + end, " + ");
