@@ -14,6 +14,7 @@
 #   memory/NAME   with one malloc a request, under Valgrind
 #   commands      every command of the program, watched in the same way
 #   chapters      every beginning of the file compiles
+#   planted       what is added to the model is checked, too
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
 # them Valgrind does, with them a sanitizer. The last line is "N passed, N
@@ -33,7 +34,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- outside float double/gradcheck machine double chapters
+    [ $# -gt 0 ] || set -- outside float double/gradcheck machine double planted chapters
     for group in "$@"; do
         case $group in
         double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
@@ -138,7 +139,7 @@ job()
     double/* | float/* | memory/* | outside/* | machine/*)
         "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters) sh tests/chapters.sh ;;
+    chapters | planted) sh "tests/$1.sh" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }
