@@ -145,10 +145,11 @@ int main(void) {
     test_blanks();
     test_corner();
     test_position_wise();
-    test_dropout(RELU, "relu");
-    test_dropout(GELU, "gelu");
-    check_gradient(RELU, 0, "relu");
-    check_gradient(GELU, 0, "gelu");
+    for (int activation = 0; activation < ACTIVATIONS; activation++) {
+        const char *const name[ACTIVATIONS] = {"relu", "gelu"};
+        test_dropout(activation, name[activation]);
+        check_gradient(activation, 0, name[activation]);
+    }
     check_gradient(RELU, 0.3, "relu with dropout");
     arena_free(&room);
     return claims_end();

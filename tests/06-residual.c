@@ -188,12 +188,12 @@ int main(void) {
     test_norm();
     test_by_hand();
     test_blanks();
-    test_dropout(POST_NORM, "post-norm");
-    test_dropout(PRE_NORM, "pre-norm");
-    check_residual(POST_NORM, 0, "post-norm");
-    check_residual(PRE_NORM, 0, "pre-norm");
-    check_residual(POST_NORM, 0.3, "post-norm, dropout,");
-    check_residual(PRE_NORM, 0.3, "pre-norm, dropout,");
+    const char *const name[NORMS] = {"post-norm", "pre-norm"};
+    for (int norm = 0; norm < NORMS; norm++) {
+        test_dropout(norm, name[norm]);
+        check_residual(norm, 0, name[norm]);
+        check_residual(norm, 0.3, join(name[norm], ", dropout,").text);
+    }
     arena_free(&room);
     return claims_end();
 }

@@ -96,8 +96,8 @@ void test_permutation(void) {
 }
 
 int main(void) {
-    check_gradient(POST_NORM, 0, "post-norm");
-    check_gradient(PRE_NORM, 0, "pre-norm");
+    for (int norm = 0; norm < NORMS; norm++)
+        check_gradient(norm, 0, norm ? "pre-norm" : "post-norm");
     check_gradient(POST_NORM, 0.3, "post-norm, dropout,");
     test_influence();
     test_permutation();

@@ -213,8 +213,8 @@ void test_names(void) {
 }
 
 int main(void) {
-    check_gradient(POST_NORM, "post-norm");
-    check_gradient(PRE_NORM, "pre-norm");
+    for (int norm = 0; norm < NORMS; norm++)
+        check_gradient(norm, norm ? "pre-norm" : "post-norm");
     test_list();
     test_names();
     test_memory();

@@ -99,7 +99,7 @@ void test_large_mask(void) {
 
 int main(void) {
     test_masks();
-    for (int norm = 0; norm < 2; norm++) {
+    for (int norm = 0; norm < NORMS; norm++) {
         const char *name = norm == POST_NORM ? "post-norm" : "pre-norm";
         Config config = small_config();
         config.norm = norm;

@@ -831,20 +831,22 @@ void test_bleu_of_pieces(void) {
     m = (Match){0};
     add_translation(&m, one, other, &v, words);
     CLAIM(m.exact == 0 && m.length == 4 && m.matched[1] == 1,
-          "of words and characters the tokens themselves are counted");
+          "tokens that are words are printed with blanks between");
     m = (Match){0};
     add_translation(&m, open, other, &v, pieces);
     CLAIM(m.exact == 1 && m.matched[0] == 2,
-          "one that was cut off counts as the text that is printed");
+          "the text counts: an end is not printed");
     m = (Match){0};
     add_translation(&m, unknown, unknown, &v, pieces);
     CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
           "a word with an unknown character never matches");
-    Sentence text = {(int[]){6, 10, END}, 3}; // "la <unknown>", all of it known
+    Tokenizer letters = {.tokens = CHARACTERS};
+    Sentence spelled = {(int[]){5, 7, 11, 11, 5, END}, 6}; // "ac  a"
+    Sentence closer = {(int[]){5, 7, 11, 5, END}, 5};      // "ac a"
     m = (Match){0};
-    add_translation(&m, text, text, &v, pieces);
-    CLAIM(m.exact == 0 && m.matched[0] == 1 && m.matched[1] == 0,
-          "nor does one that looks like it");
+    add_translation(&m, spelled, closer, &v, letters);
+    CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
+          "characters make words, too: what stands between blanks");
     Sentence blank = {(int[]){11, 6, 8, 9, 11, END}, 6};
     m = (Match){0};
     add_translation(&m, blank, other, &v, pieces);
@@ -853,8 +855,8 @@ void test_bleu_of_pieces(void) {
 }
 
 int main(void) {
-    for (int norm = 0; norm < 2; norm++)
-        for (int positions = 0; positions < 3; positions++)
+    for (int norm = 0; norm < NORMS; norm++)
+        for (int positions = 0; positions < POSITIONS; positions++)
             test_teacher_forced(norm, positions);
     test_translate();
     test_memory();

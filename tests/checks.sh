@@ -7,20 +7,6 @@ passed=0 failed=0
 log=$PWD/build/check.$$.log # what the command of the last check has printed
 mkdir -p build
 
-# $program: the whole path of the program that is tested, as TRANSFORMER names it.
-find_program()
-{
-    program=${TRANSFORMER:-./transformer}
-    case $program in
-    /*) ;;
-    *) program=$PWD/$program ;;
-    esac
-    [ -x "$program" ] || {
-        echo "there is no program $program; run make first" >&2
-        exit 1
-    }
-}
-
 ok() # CLAIM
 {
     passed=$((passed + 1))
@@ -127,5 +113,5 @@ listed()
 room()
 {
     rm -rf "$1"
-    mkdir -p "$1/build" && ln -s "$PWD/data" "$PWD/tests" "$1"
+    mkdir -p "$1/build" && ln -s "$PWD/data" "$PWD/docs" "$PWD/tests" "$1"
 }

@@ -88,7 +88,7 @@ void test_smallest(void) {
     Batch empty = {1, 1, 1, end, start, end};
     Batch one = {1, 1, 1, word, start, word};
     Batch pair = {1, 2, 2, two, input, two};
-    for (int norm = 0; norm < 2; norm++) {
+    for (int norm = 0; norm < NORMS; norm++) {
         const char *name = norm ? "pre-norm" : "post-norm";
         char what[100];
         for (int D = 1; D <= 4; D += 3) {
@@ -111,7 +111,7 @@ void test_padding(void) {
     int source[] = {WORD, END, PAD, PAD}, input[] = {START, WORD, PAD, PAD};
     int expected[] = {WORD, END, PAD, PAD};
     Batch batch = {2, 2, 2, source, input, expected};
-    for (int norm = 0; norm < 2; norm++) {
+    for (int norm = 0; norm < NORMS; norm++) {
         Case c = {model_of(4, 2, 2, norm), batch, 0};
         Case alone = {c.model, {1, 2, 2, source, input, expected}, 0};
         double most = 0, loss = loss_of(&c, &most);

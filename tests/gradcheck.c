@@ -26,7 +26,9 @@ Row *find_row(const char *name) {
     return &table[rows++];
 }
 
-void check_configuration(Config config, double smoothing, bool training) {
+// Returns whether no error is too large.
+bool check_configuration(Config config, double smoothing, bool training) {
+    bool good = true;
     ModelCase c = {random_transformer(&config), small_batch(), training,
                    smoothing};
     Transformer *g = model_gradient(&c);
@@ -36,19 +38,23 @@ void check_configuration(Config config, double smoothing, bool training) {
                                       *c.model->list.tensor[i].mat,
                                       *g->list.tensor[i].mat);
         r->worst = fmax(r->worst, error);
+        good = good && error < 1e-6;
         r->checked += g->list.tensor[i].rows * g->list.tensor[i].cols;
     }
     transformer_free(g);
     transformer_free(c.model);
+    return good;
 }
 
+// What was added last comes first, and the first wrong configuration ends it.
 int main(void) {
     int configurations = 0;
-    for (int norm = 0; norm < 2; norm++)
-        for (int activation = 0; activation < 2; activation++)
-            for (int positions = 0; positions < 3; positions++)
-                for (int tie = 0; tie < 2; tie++)
-                    for (int noise = 0; noise < 2; noise++) {
+    bool good = true;
+    for (int norm = NORMS; norm-- > 0;)
+        for (int activation = ACTIVATIONS; activation-- > 0;)
+            for (int positions = POSITIONS; positions-- > 0;)
+                for (int tie = 2; tie-- > 0;)
+                    for (int noise = 2; good && noise-- > 0;) {
                         Config config = small_config();
                         // two layers in the corners, one elsewhere, for speed
                         config.layers = positions == LEARNED && tie ? 2 : 1;
@@ -56,7 +62,8 @@ int main(void) {
                         config.activation = activation;
                         config.positions = positions;
                         config.tie = tie;
-                        check_configuration(config, noise ? 0.1 : 0, noise);
+                        good = check_configuration(config, noise ? 0.1 : 0,
+                                                   noise);
                         configurations++;
                     }
     printf("%-42s %9s %9s\n", "tensor", "elements", "error");

@@ -350,10 +350,6 @@ double machine_sqrt(double x) {
     return sqrt(x);
 }
 
-float machine_sqrtf(float x) {
-    return (float)machine_sqrt(x);
-}
-
 int machine_clock(clockid_t which, struct timespec *t) {
     double seconds = root_time > 0 ? root_time * roots : 1e-14 * roots * roots;
     (void)which;
@@ -408,7 +404,6 @@ int machine_poll(struct pollfd *p, nfds_t count, int time) {
 #define puts machine_puts
 #define putchar(c) putc(c, machine_out)
 #define sqrt machine_sqrt
-#define sqrtf machine_sqrtf
 #define clock_gettime machine_clock
 #define main program
 #include "../transformer.c"

@@ -8,13 +8,13 @@
 #   double/NAME   a program of tests/list, in double precision, with fresh
 #                 memory filled with NaN
 #   float/NAME    the same as users build it, with CFLAGS
+#   outside/NAME  the command line of ./transformer, or of TRANSFORMER
+#   machine/NAME  commands one after another, and on a machine that fails; FLAGS
+#                 may ask for sanitizers
 #   memory/NAME   with one malloc a request, under Valgrind
 #   commands      every command of the program, watched in the same way
 #   chapters      every beginning of the file compiles
-#   cli           the command line of ./transformer
-#   options       what each of its options does
-#   sequences     its commands one after another, and what is then in which file
-#   failing       a machine that fails
+#   planted       what is added to the model is checked, too
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
 # them Valgrind does, with them a sanitizer. The last line is "N passed, N
@@ -26,17 +26,18 @@
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 # clang alone knows the last: a loop that it cannot vectorize is no mistake.
 WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-pass-failed"
-export CC CFLAGS
+TRANSFORMER=${TRANSFORMER:-$PWD/transformer}
+export CC CFLAGS TRANSFORMER
 . tests/checks.sh
 work=$PWD/build/tests
 
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- failing sequences cli options float double chapters
+    [ $# -gt 0 ] || set -- outside float double/gradcheck machine double planted chapters
     for group in "$@"; do
         case $group in
-        double | float | memory) listed "$group" | sed "s|^|$group/|" ;;
+        double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
         *) echo "$group" ;;
         esac
     done
@@ -64,13 +65,23 @@ double()
     *" -fopenmp "*) openmp=-fopenmp ;;
     *) openmp= ;;
     esac
-    build "$1" -O2 -g $openmp -DTRANSFORMER_DOUBLE -DTRANSFORMER_POISON \
+    build "$1" -O1 $openmp -DTRANSFORMER_DOUBLE -DTRANSFORMER_POISON \
         && in_room ../program
 }
 
 float()
 {
     build "$1" $CFLAGS && in_room ../program
+}
+
+outside()
+{
+    build "$1" -O1 && in_room ../program
+}
+
+machine()
+{
+    build "$1" -O1 ${FLAGS-} && in_room ../program
 }
 
 # Sets how memory is watched.
@@ -125,10 +136,10 @@ command_of()
 job()
 {
     case $1 in
-    double/* | float/* | memory/*) "${1%%/*}" "${1#*/}" ;;
+    double/* | float/* | memory/* | outside/* | machine/*)
+        "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | cli | options | sequences) sh "tests/$1.sh" ;;
-    failing) EVERY=${EVERY:-3} sh tests/failing.sh ;;
+    chapters | planted) sh "tests/$1.sh" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }
