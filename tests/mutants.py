@@ -357,10 +357,10 @@ class Bench:
             (path / "build").mkdir()
             (path / "data").symlink_to(HERE.parent / "data")
             shutil.copytree(HERE, path / "tests")
-            text = (HERE / "test.h").read_text("utf-8")
+            text = (HERE / "claims.h").read_text("utf-8")
             count = "*(holds ? &claims_passed : &claims_failed) += 1;"
             assert count in text
-            (path / "tests/test.h").write_text(
+            (path / "tests/claims.h").write_text(
                 text.replace(count, count + " if (!holds) exit(1);"), "utf-8")
         return self.local.path
 

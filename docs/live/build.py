@@ -4,13 +4,14 @@
     python3 docs/live/build.py [PAGE]
 
 clang compiles live.c and gpt.c for WebAssembly, Node trains the book's
-English-French model by pretrain.c and a GPT by pretrain-gpt.c, and all is put into
-one file: the same bytes on every machine that has the same clang and the same C
+English-French model by pretrain.c and a GPT by pretrain-gpt.c (unless the page has
+those that would come out), and all is put into one file: the same bytes on every machine that has the same clang and the same C
 library (Debian 12 has them). What is built on the way is in build/live.
 """
 
 import base64
 import gzip
+import hashlib
 import html
 import json
 import re
@@ -25,6 +26,7 @@ sys.path.append(str(LIVE.parent / "weaver"))
 import c_code  # noqa: E402
 
 BUILD = ROOT / "build" / "live"
+PAGE = ROOT / "docs" / "live.html"
 FLAGS = """--target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=c11 -O3
     -msimd128 -ffp-contract=off -DNDEBUG -D_WASI_EMULATED_SIGNAL
     -fvisibility=hidden -Wall -Wextra -Wpedantic -Wshadow -Werror""".split()
@@ -49,15 +51,18 @@ def compiled(source, wasm, *flags):
     return wasm.read_bytes()
 
 
-def trained(program, data, model):
-    """A model; trained anew if the program, the data, or the way of training is new."""
-    made_by, wasm = model.with_suffix(".made-by"), BUILD / f"{program}.wasm"
-    now = compiled(LIVE / f"{program}.c", wasm) + data.read_bytes() \
-        + (LIVE / "pretrain.js").read_bytes()
-    if not made_by.exists() or made_by.read_bytes() != now:
-        run("node", LIVE / "pretrain.js", wasm, data, model)
-        made_by.write_bytes(now)
-    return model.read_bytes()
+def trained(program, data, model, name, page):
+    """A model, packed. That of the page is taken if it was trained by the same program,
+    on the same data, in the same way."""
+    wasm = BUILD / f"{program}.wasm"
+    digest = hashlib.sha256(compiled(LIVE / f"{program}.c", wasm) + data.read_bytes()
+                            + (LIVE / "pretrain.js").read_bytes()).hexdigest()[:16]
+    old = re.search(rf'<script [^>]*id="{name}" data-from="{digest}">(.*)</script>', page)
+    if old:
+        model.write_bytes(gzip.decompress(base64.b64decode(old[1])))
+        return old[0]
+    run("node", LIVE / "pretrain.js", wasm, data, model)
+    return packed(name, model.read_bytes(), f' data-from="{digest}"')
 
 
 def english():
@@ -70,10 +75,10 @@ def english():
     return text
 
 
-def packed(name, content):
+def packed(name, content, more=""):
     """A file in the page: gzipped, and in base64."""
     text = base64.b64encode(gzip.compress(content, mtime=0)).decode()
-    return f'<script type="application/gzip" id="{name}">{text}</script>'
+    return f'<script type="application/gzip" id="{name}"{more}>{text}</script>'
 
 
 def colours():
@@ -127,14 +132,14 @@ def script():
 
 def main(to):
     BUILD.mkdir(parents=True, exist_ok=True)
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     files = [packed("live.wasm", compiled(LIVE / "live.c", BUILD / "live.wasm")),
              packed("double.wasm", compiled(LIVE / "gpt.c", BUILD / "double.wasm",
                                             "-DTRANSFORMER_DOUBLE")),
-             packed("pretrained.safetensors", trained(
-                 "pretrain", ROOT / "data" / "eng-fra.train.tsv",
-                 BUILD / "model.safetensors")),
-             packed("gpt.safetensors", trained("pretrain-gpt", english(),
-                                               BUILD / "gpt.safetensors"))]
+             trained("pretrain", ROOT / "data" / "eng-fra.train.tsv",
+                     BUILD / "model.safetensors", "pretrained.safetensors", page),
+             trained("pretrain-gpt", english(), BUILD / "gpt.safetensors",
+                     "gpt.safetensors", page)]
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
     parts = {"style": colours() + text_of("live.css"),
              "worker": text_of("wasi.js", "worker.js"),
@@ -148,4 +153,4 @@ def main(to):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "live.html")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE)
