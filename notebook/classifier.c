@@ -56,12 +56,12 @@ Transformer *classifier_outline(const Config *c) {
 // are kept for the backward pass. With an empty mask padding counts, too.
 Mat mean_forward(Pass *pass, Mat *weights, Mat x, Mask mask) {
     int B = pass->sentences, S = x.rows / B;
-    Mat mean = arena_mat(pass->arena, B, x.cols);
+    Mat mean = arena_zeros(pass->arena, B, x.cols);
     *weights = arena_zeros(pass->arena, B, S);
     for (int b = 0; b < B; b++) {
         softmax_row(row(*weights, b), mask_row(mask, b, 0), S);
-        matmul(slice_rows(mean, b, 1), slice_rows(*weights, b, 1),
-               slice_rows(x, b * S, S));
+        matmul_add(slice_rows(mean, b, 1), slice_rows(*weights, b, 1),
+                   slice_rows(x, b * S, S));
     }
     return mean;
 }
