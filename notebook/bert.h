@@ -180,6 +180,13 @@ Mat bert_forward(Pass *pass, const Bert *b, const int *ids, int T) {
     return x;
 }
 
+// Fails where numbers have overflowed: they say nothing any more.
+void check_finite(Mat m) {
+    for (int i = 0; i < m.rows * m.cols; i++)
+        if (!isfinite(m.at[i]))
+            fail("the model's numbers are not finite");
+}
+
 // hidden (N,D) of any tokens -> logits (N,V) of what stands, or stood, there
 Mat bert_logits(Pass *pass, const Bert *b, Mat hidden) {
     Mat x = linear_forward(pass, &b->transform, hidden);

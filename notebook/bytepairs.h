@@ -90,10 +90,10 @@ void read_entries_of(BytePairs *b, const Json *object, int size) {
         if (!is_whole(m, 0, size - 1)
             || !add_entry(&b->tokens, m->name, (int)m->number))
             fail("%s: the token %s has no number below %d of its own", path,
-                 m->name, size);
+                 shown(m->name).text, size);
     const char *twice = sort_entries(&b->tokens);
     if (twice)
-        fail("%s: the token %s is there twice", path, twice);
+        fail("%s: the token %s is there twice", path, shown(twice).text);
     for (int k = 0; k < 256; k++) {
         char text[5] = {0};
         write_utf8(text, character_of(k));
@@ -139,6 +139,7 @@ void read_merge_lines(BytePairs *b, const char *path) {
     char *line = b->lines;
     for (int n = 1; *line; n++) {
         char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
+        end -= end > line && end[-1] == '\r';
         *end = '\0';
         bool header = n == 1 && !strncmp(line, "#version", 8);
         if (!header && *line && !add_merge_line(b, line))
@@ -148,13 +149,40 @@ void read_merge_lines(BytePairs *b, const char *path) {
     }
 }
 
+// Refuses merges that are cut short: every token must be a byte, or be made by
+// a merge, or be special, like <|endoftext|>, or have been added. Models that
+// look for whole pieces first have other tokens, too.
+void check_merges(const BytePairs *b, const char *path) {
+    const Entries *e = &b->tokens;
+    const Json *added = member(b->file.values, "added_tokens");
+    bool *made = allocate((size_t)e->size, sizeof *made);
+    for (int k = 0; k < 256; k++)
+        if (b->byte[k] >= 0)
+            made[b->byte[k]] = true;
+    for (int k = 0; k < b->merges.count; k++)
+        made[b->result[k]] = true;
+    for (const Json *a = added ? added->child : NULL; a; a = a->next)
+        made[(int)member(a, "id")->number] = true;
+    for (int i = 0; i < e->size; i++) {
+        const char *t = e->text[i] && !made[i] ? e->text[i] : "<>";
+        bool special = (*t == '<' || *t == '[')
+                    && strchr(">]", t[strlen(t) - 1]);
+        if (!special && (!b->whole_first || !b->merges.count))
+            fail("%s: no merge makes the token %s: is it cut short?", path,
+                 shown(t).text);
+    }
+    free(made);
+}
+
 // GPT-2's tokenizer, of a model with `size` tokens.
 BytePairs read_byte_pairs(const char *folder, int size) {
     char *vocab = path_in(folder, "vocab.json");
     char *merges = path_in(folder, "merges.txt");
     BytePairs b = {.file = read_json(vocab), .first = -1};
     read_entries_of(&b, b.file.values, size);
+    check_size(&b.tokens, vocab);
     read_merge_lines(&b, merges);
+    check_merges(&b, merges);
     free(vocab);
     free(merges);
     b.file.path = NULL;

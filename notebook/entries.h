@@ -78,6 +78,20 @@ Entries entries_new(int size, size_t count) {
                      .sorted = allocate(count, sizeof(Entry))};
 }
 
+// Refuses a vocabulary that is not the model's. A model has as many tokens or,
+// for the sake of speed, the next multiple of 2, 4, … 256.
+void check_size(const Entries *e, const char *path) {
+    int tokens = 0, multiple = 1;
+    for (int i = 0; i < e->size; i++)
+        tokens += e->text[i] != NULL;
+    while (multiple <= 256
+           && (tokens + multiple - 1) / multiple * multiple != e->size)
+        multiple *= 2;
+    if (multiple > 256)
+        fail("%s: %d tokens, but the model has %d: is it cut short?", path,
+             tokens, e->size);
+}
+
 // Appends a token; false if its number is another's.
 bool add_entry(Entries *e, const char *text, int id) {
     if (e->text[id])

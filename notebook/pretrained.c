@@ -159,8 +159,7 @@ void continue_text(const Request *r) {
                 room);
     Sentence prompt = read_prompt(&w, text, r->count);
     describe_model(&writer_base(&w)->list);
-    fputs(text, stdout);
-    write_text(&w, prompt, r->count, r->how,
+    write_text(&w, text, prompt, r->count, r->how,
                scramble((uint64_t)r->settings.recipe.seed));
     putchar('\n');
     free(prompt.id);
@@ -173,6 +172,7 @@ enum { LIKELIEST = 5 };
 
 // Prints the likeliest tokens of a row of logits, which become probabilities.
 void print_likeliest(const WordPieces *w, real *logits, int V) {
+    check_finite(mat(logits, 1, V));
     softmax_row(logits, NULL, V);
     for (int k = 0; k < LIKELIEST && k < V; k++) {
         int best = arg_max(logits, 0, V);
@@ -212,6 +212,7 @@ void guess_words(const Request *r) {
     Arena arena = {0};
     Pass pass = {.arena = &arena, .config = c, .sentences = 1};
     Mat hidden = bert_forward(&pass, b, s.id, s.length);
+    check_finite(hidden);
     for (int i = 0; i < s.length; i++)
         printf("%s%s", w.tokens.text[s.id[i]], i + 1 < s.length ? " " : "\n");
     for (int i = 0; i < s.length; i++)

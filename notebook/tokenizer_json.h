@@ -2,8 +2,9 @@
 //
 // tokenizer.json says in many words what vocab.json and merges.txt say, and
 // besides by which pattern the text is cut first, and whether a token begins
-// each text. Three patterns are known here; a file with another one is refused,
-// as is one whose pairs are not those of bytes (those of the first two Llamas).
+// each text. Three patterns are known here. What asks for anything else is
+// refused by its name, such as byte_fallback, for the pairs of the first two
+// Llamas are not those of bytes.
 //
 // Include this file after bytepairs.h.
 
@@ -13,29 +14,39 @@ const char llama_pattern[] =
 
 // ## The pattern
 
-// What is in a sequence of steps, or the step itself; *next goes through them.
-const Json *first_step(const Json *step, const char *list) {
-    return is_string(member(step, "type"), "Sequence")
-         ? member(step, list) ? member(step, list)->child : NULL : step;
+// The step behind this one, or the first if that is NULL: of what is a sequence
+// of steps in `list`, or else a step itself.
+const Json *next_step(const Json *whole, const char *list, const Json *step) {
+    if (!is_string(member(whole, "type"), "Sequence"))
+        return step ? NULL : whole;
+    const Json *steps = member(whole, list);
+    return step ? step->next : steps ? steps->child : NULL;
+}
+
+// Whether this step is of that type, and all that it says is known.
+bool is_step(const JsonFile *step, const char *type) {
+    known_settings(step, "type|pattern|behavior|invert|individual_digits|"
+                   "add_prefix_space|trim_offsets|use_regex");
+    text_setting(step, "behavior", "Isolated");
+    switch_setting(step, "invert", false);
+    switch_setting(step, "add_prefix_space", false);
+    return is_string(setting(step, "type"), type);
 }
 
 // The pattern that the steps before the joining of pairs make up, or -1.
-int pattern_of(const Json *pre_tokenizer) {
+int pattern_of(const JsonFile *f) {
     bool bytes = false, digits = false, llama = false;
-    const Json *step = first_step(pre_tokenizer, "pretokenizers");
-    for (; step; step = step->next) {
-        const Json *type = member(step, "type");
-        const Json *regex = member(member(step, "pattern"), "Regex");
-        const Json *uses = member(step, "use_regex");
-        const Json *prefix = member(step, "add_prefix_space");
-        const Json *single = member(step, "individual_digits");
-        bool cut = !uses || uses->kind == JSON_TRUE;
-        if (is_string(type, "Digits") && single && single->kind == JSON_TRUE)
+    const Json *all = setting(f, "pre_tokenizer"), *next = NULL;
+    while ((next = next_step(all, "pretokenizers", next))) {
+        const JsonFile step = part_of(f, next);
+        const Json *regex = member(setting(&step, "pattern"), "Regex");
+        if (is_step(&step, "Digits")
+            && flag_setting(&step, "individual_digits", false))
             digits = true;
-        else if (is_string(type, "Split") && is_string(regex, llama_pattern))
+        else if (is_step(&step, "Split") && is_string(regex, llama_pattern))
             llama = true;
-        else if (is_string(type, "ByteLevel") && cut != llama
-                 && !(prefix && prefix->kind == JSON_TRUE))
+        else if (is_step(&step, "ByteLevel")
+                 && flag_setting(&step, "use_regex", true) != llama)
             bytes = true;
         else
             return -1;
@@ -56,18 +67,28 @@ int added_token(const JsonFile *f, const char *text) {
     return is_whole(id, 0, INT_MAX) ? (int)id->number : -1;
 }
 
-// What the template for a single text begins with, if that is a special token.
+// The special token that the template puts before a text, or -1; it may put
+// nothing else anywhere.
 int first_token_of(const JsonFile *f) {
-    const Json *step = first_step(member(f->values, "post_processor"),
-                                  "processors");
-    for (; step; step = step->next) {
+    int first = -1;
+    const Json *all = setting(f, "post_processor"), *step = NULL;
+    while ((step = next_step(all, "processors", step))) {
         const Json *single = member(step, "single");
-        const Json *first = single ? single->child : NULL;
-        const Json *name = member(member(first, "SpecialToken"), "id");
-        if (name && name->kind == JSON_STRING)
-            return added_token(f, name->text);
+        const Json *part = single ? single->child : NULL;
+        const Json *name = member(member(part, "SpecialToken"), "id");
+        bool special = name && name->kind == JSON_STRING;
+        if (special) {
+            first = added_token(f, name->text);
+            part = part->next;
+        }
+        bool known = is_string(member(step, "type"), "TemplateProcessing")
+                   ? member(part, "Sequence") && !part->next
+                     && (!special || first >= 0)
+                   : is_string(member(step, "type"), "ByteLevel");
+        if (!known)
+            fail("%s: this program does not know its post_processor", f->path);
     }
-    return -1;
+    return first;
 }
 
 // ## Reading
@@ -96,6 +117,21 @@ void read_added_tokens(BytePairs *b) {
     }
 }
 
+// Refuses what would make other tokens of a text.
+void check_known(const JsonFile *f) {
+    const JsonFile model = part_of(f, setting(f, "model"));
+    const JsonFile decoder = part_of(f, setting(f, "decoder"));
+    known_settings(f, "version|truncation|padding|added_tokens|pre_tokenizer|"
+                   "post_processor|decoder|model"); // a normalizer, but null
+    known_settings(&model, "type|unk_token|continuing_subword_prefix|"
+                   "end_of_word_suffix|fuse_unk|byte_fallback|ignore_merges|"
+                   "vocab|merges"); // dropout, but null
+    text_setting(&model, "continuing_subword_prefix", "");
+    text_setting(&model, "end_of_word_suffix", "");
+    switch_setting(&model, "byte_fallback", false);
+    text_setting(&decoder, "type", "ByteLevel");
+}
+
 // The tokenizer of a model with `size` tokens.
 BytePairs read_tokenizer_json(const char *folder, int size) {
     char *path = path_in(folder, "tokenizer.json");
@@ -106,7 +142,8 @@ BytePairs read_tokenizer_json(const char *folder, int size) {
     if (!is_string(member(model, "type"), "BPE") || !merges
         || merges->kind != JSON_ARRAY)
         fail("%s: these are not byte pairs", path);
-    b.pattern = pattern_of(member(b.file.values, "pre_tokenizer"));
+    check_known(&b.file);
+    b.pattern = pattern_of(&b.file);
     if (b.pattern < 0)
         fail("%s: this program does not know its pre_tokenizer", path);
     b.whole_first = whole && whole->kind == JSON_TRUE;
@@ -117,6 +154,8 @@ BytePairs read_tokenizer_json(const char *folder, int size) {
             fail("%s: merge %d is not two tokens that make a third, or is "
                  "there twice", path, b.merges.count + 1);
     read_added_tokens(&b);
+    check_size(&b.tokens, path);
+    check_merges(&b, path);
     b.first = first_token_of(&b.file);
     if (b.first >= size)
         fail("%s: the first token is none of the model's %d", path, size);

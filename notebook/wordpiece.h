@@ -58,13 +58,16 @@ WordPieces read_word_pieces(const char *folder, int size) {
     }
     const char *twice = sort_entries(&w.tokens);
     if (twice)
-        fail("%s: the token %s is there twice", path, twice);
+        fail("%s: the token %s is there twice", path, shown(twice).text);
     for (int k = 0; k < BERT_SPECIALS; k++)
         if (find_entry(&w.tokens, bert_special[k]) < 0)
             fail("%s: the token %s is missing", path, bert_special[k]);
+    check_size(&w.tokens, path);
     if (file_exists(config)) {
         JsonFile f = read_json(config);
         w.cased = !flag_setting(&f, "do_lower_case", true);
+        switch_setting(&f, "strip_accents", !w.cased);
+        switch_setting(&f, "tokenize_chinese_chars", true);
         json_free(&f);
     }
     free(path);

@@ -88,10 +88,10 @@ int choose(Writer *w, Mat logits, Sampling how, uint64_t *key) {
     return draw(c, n, key) - FIRST_TOKEN;
 }
 
-// Prints the continuation of one token or more: `count` tokens, or fewer if the
-// model ends the text.
-void write_text(Writer *w, Sentence prompt, int count, Sampling how,
-                uint64_t key) {
+// Prints a text of one token or more and its continuation: `count` tokens, or
+// fewer if the model ends it.
+void write_text(Writer *w, const char *text, Sentence prompt, int count,
+                Sampling how, uint64_t key) {
     size_t mark = w->arena.used;
     Mat logits = {0};
     for (int i = 0; i < prompt.length; i++) {
@@ -100,6 +100,7 @@ void write_text(Writer *w, Sentence prompt, int count, Sampling how,
     }
     for (int n = 0; n < count; n++) {
         int id = choose(w, logits, how, &key);
+        fputs(n ? "" : text, stdout);
         if (id == w->end)
             break;
         if (w->tokens.tokens.text[id])
