@@ -163,7 +163,8 @@ void run_lab(Lab *lab, const GptText *train, const GptText *held_out) {
 Checkpoint begin_lab(char *steps, char *seed, char *text) {
     char *words[] = {"gpt", "train", "", "--tokens", "bpe", "--steps", steps,
                      "--seed", seed};
-    Request r = read_request(sizeof words / sizeof *words, words);
+    Request r = read_request(&gpt_program, sizeof words / sizeof *words,
+                             words);
     return begin_training(&r, text);
 }
 

@@ -135,7 +135,7 @@ bool add_merge_line(BytePairs *b, char *line) {
 // merges.txt: a line for each merge; the first may give a version.
 void read_merge_lines(BytePairs *b, const char *path) {
     b->lines = read_text_file(path);
-    b->result = allocate((size_t)lines_in(b->lines) + 1, sizeof(int));
+    b->result = allocate(lines_in(b->lines), sizeof(int));
     char *line = b->lines;
     for (int n = 1; *line; n++) {
         char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');

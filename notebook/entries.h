@@ -53,6 +53,14 @@ char *repaired(const char *text) {
 
 // ## Tokens and their numbers
 
+// The lines of a text, at most.
+size_t lines_in(const char *text) {
+    size_t lines = 1;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
 typedef struct {
     const char *text;
     int id;

@@ -244,7 +244,7 @@ void locate_all(Hub *h, const char *path) {
             fail("%s: the tensor %s does not belong to such a model", path,
                  shown(e->name).text);
     }
-    free(header.values);
+    json_free(&header);
     close_model(&r);
 }
 
@@ -395,7 +395,8 @@ void write_hub_entry(FILE *file, const Tensor *t, size_t begin) {
 // Writes all parameters, as the hub's readers want them. What was there is
 // replaced whole or stays (chapter 14).
 void save_parameters(const TensorList *l, const char *path) {
-    NewFile n = new_file(path);
+    check_numbers(l->values, l->count, path);
+    NewFile n = new_file(path, &model_kind);
     size_t begin = 0;
     write_integer(n.file, 0, 8);
     fputs("{\"__metadata__\":{\"format\":\"pt\"}", n.file);
@@ -407,7 +408,8 @@ void save_parameters(const TensorList *l, const char *path) {
     long end = ftell(n.file);
     for (; end % 8; end++)
         fputc(' ', n.file);
-    write_numbers(&n, l->values, l->count);
+    for (size_t i = 0; i < l->count; i++)
+        write_integer(n.file, float_bits(l->values[i]), 4);
     fseek(n.file, 0, SEEK_SET);
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);

@@ -274,7 +274,6 @@ def test_gpt_refuses(folder):
     for words in ((), ("paint",), ("train",), ("generate",), ("train", "a", "b"),
                   ("train", "text", "--heads", 3), ("train", "text", "--layers"),
                   ("train", "text", "--merges", 5),
-                  ("train", "text", "--model", "text"),
                   ("train", "text", "--tokens", "word"),
                   ("train", "text", "--model", "char", "--resume", "--layers", 2),
                   ("train", "text", "--model", ""), ("generate", "char", "\r"),

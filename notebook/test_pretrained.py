@@ -405,7 +405,6 @@ def test_misuse(folder):
                   ("gpt2", path, "a", "--top-p", 2), ("bert", path, "a", "--lr", 1),
                   ("finetune", path), ("finetune", path, "text", "--steps", "x"),
                   ("finetune", path, "text", "--window", 97),
-                  ("finetune", path, "text", "--model", "text"),
                   ("finetune", path, "text", "--model",
                    f"{path}/model.safetensors")):
         claim("wrong use is refused in one line: pretrained "

@@ -44,7 +44,7 @@ WordPieces read_word_pieces(const char *folder, int size) {
     char *path = path_in(folder, "vocab.txt");
     char *config = path_in(folder, "tokenizer_config.json");
     WordPieces w = {.lines = read_text_file(path)};
-    w.tokens = entries_new(size, (size_t)lines_in(w.lines) + 1);
+    w.tokens = entries_new(size, lines_in(w.lines));
     char *line = w.lines;
     for (int n = 0; *line; n++) {
         size_t length = strcspn(line, "\n");
