@@ -34,11 +34,10 @@
 //     positions,query,key,score
 
 #define TRANSFORMER_DOUBLE
-#include "lab.h"
-#include "gpt.h"
-#include "modern.h"
-#include "measure.h"
-#include "check.h"
+#include "lib/lab.h"
+#include "lib/gpt.h"
+#include "lib/modern.h"
+#include "lib/measure.h"
 
 enum { B = 2, T = 5, D = 16, V = 9, H = 4, G = 2, L = 2, REPLACED = 3 };
 
@@ -116,7 +115,7 @@ Mat logits_of(Trainer *t) {
 }
 
 void gradients(Trainer *t, const char *label) {
-    print_errors(t, label);
+    print_errors(t, loss_of, label);
 }
 
 void gains_1(Trainer *t, const char *label) {
@@ -124,11 +123,11 @@ void gains_1(Trainer *t, const char *label) {
     for (const Tensor *x = l->tensor; x < l->tensor + l->tensors; x++)
         if (x->init == INIT_ONES)
             fill(*x->mat, 1);
-    print_errors(t, label);
+    print_errors(t, loss_of, label);
 }
 
 void values(Trainer *t, const char *label) {
-    print_step(t, label);
+    print_step(t, logits_of, loss_of, label);
 }
 
 // ## The future, and the cache

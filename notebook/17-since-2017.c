@@ -29,7 +29,7 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
-#include "modern.h"
+#include "lib/modern.h"
 
 const struct {
     const char *name;

@@ -29,9 +29,9 @@
 //
 //     kind,name,place,value
 
-#include "lab.h"
-#include "gpt.h"
-#include "pretrained.h"
+#include "lib/lab.h"
+#include "lib/gpt.h"
+#include "lib/pretrained.h"
 
 enum { MOST_IDS = 1000 };
 

@@ -9,9 +9,9 @@
 // and include this file. Messages begin with "transformer:", since they are
 // printed by transformer.c.
 
-#include "lab.h"
-#include "gpt.h"
-#include "settings.h"
+#include "lib/lab.h"
+#include "lib/gpt.h"
+#include "lib/settings.h"
 
 // ## Text
 //

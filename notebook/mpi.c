@@ -11,7 +11,7 @@
 // Built by `make mpi`, with Open MPI or MPICH; lab 19 is about it, and its
 // programs use all but main: define MACHINES_NO_MAIN and include this file.
 
-#include "lab.h"
+#include "lib/lab.h"
 #include <mpi.h>
 
 // ## A step

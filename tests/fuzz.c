@@ -39,10 +39,10 @@ int ready(const struct pollfd *files);
 #define stderr messages
 #define getchar fed_byte
 #define poll(files, count, wait) ready(files)
-#include "../notebook/lab.h"
+#include "../notebook/lib/lab.h"
 #undef getchar
-#include "../notebook/gpt.h"
-#include "../notebook/pretrained.h"
+#include "../notebook/lib/gpt.h"
+#include "../notebook/lib/pretrained.h"
 
 uint64_t fuzz_state = 42; // of the random numbers
 

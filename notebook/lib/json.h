@@ -1,4 +1,4 @@
-// json.h: a reader of JSON, for the files that stand beside a model.
+// json.h, used by lab 18: a reader of JSON, for the files beside a model.
 //
 // Chapter 14 reads only the header that it has written itself, and compares
 // text with text. The files of other programs say the same things in many ways,

@@ -1,4 +1,5 @@
-// bytepairs.h: the byte pairs of GPT-2, and those of Llama's later relatives.
+// bytepairs.h, used by lab 18: the byte pairs of GPT-2 and of Llama's later
+// relatives, and what word pieces share with them.
 //
 // Chapter 10 learns byte pairs from characters, within words. GPT-2 (Radford
 // and others, 2019) does the same with two differences. It begins with *bytes*,
@@ -24,6 +25,138 @@
 //
 // How to check it: tokens, put side by side, give back every text; and another
 // program cuts the same text into the same tokens.
+
+// ## Characters
+
+// Whether the number c is in a table of n ranges.
+bool in_ranges(const int (*range)[2], size_t n, int c) {
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = (low + n) / 2;
+        if (c > range[middle][1])
+            low = middle + 1;
+        else if (c < range[middle][0])
+            n = middle;
+        else
+            return true;
+    }
+    return false;
+}
+
+#define IN(table, c) in_ranges(table, sizeof table / sizeof *table, c)
+
+// How many bytes at s, which begin no valid character, stand for one that is
+// broken: as many as could still become one, and at least one. (Unicode calls
+// this the maximal subpart.)
+int broken_length(const char *s) {
+    const unsigned char *c = (const unsigned char *)s;
+    int needed = *c < 0xc2 || *c > 0xf4 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+    int least = *c == 0xe0 ? 0xa0 : *c == 0xf0 ? 0x90 : 0x80;
+    int most = *c == 0xed ? 0x9f : *c == 0xf4 ? 0x8f : 0xbf;
+    if (needed == 1 || c[1] < least || c[1] > most)
+        return 1;
+    int n = 2;
+    while (n < needed && c[n] / 64 == 2)
+        n++;
+    return n;
+}
+
+// A copy of any bytes as valid UTF-8, in which U+FFFD stands for each broken
+// character: what Python and JavaScript make of such bytes. The caller frees
+// it.
+char *repaired(const char *text) {
+    char *valid = allocate(3 * strlen(text) + 1, 1), *to = valid;
+    while (*text) {
+        int n = utf8_length(text);
+        memcpy(to, n ? text : "\xef\xbf\xbd", n ? (size_t)n : 3);
+        to += n ? n : 3;
+        text += n ? n : broken_length(text);
+    }
+    return valid;
+}
+
+// ## Tokens and their numbers
+
+// The lines of a text, at most.
+size_t lines_in(const char *text) {
+    size_t lines = 1;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+typedef struct {
+    const char *text;
+    int id;
+} Entry;
+
+// Both directions: by number, and sorted by text.
+typedef struct {
+    const char **text; // of each number; NULL: no token has it
+    int size;          // of these
+    Entry *sorted;     // `count` of them
+    int count;
+} Entries;
+
+int compare_entries(const void *left, const void *right) {
+    const Entry *a = left, *b = right;
+    return strcmp(a->text, b->text);
+}
+
+// Room for `count` tokens with numbers below `size`.
+Entries entries_new(int size, size_t count) {
+    return (Entries){.text = allocate((size_t)size, sizeof(char *)),
+                     .size = size,
+                     .sorted = allocate(count, sizeof(Entry))};
+}
+
+// Refuses a vocabulary that is not the model's. A model has as many tokens or,
+// for the sake of speed, the next multiple of 2, 4, … 256.
+void check_size(const Entries *e, const char *path) {
+    int tokens = 0, multiple = 1;
+    for (int i = 0; i < e->size; i++)
+        tokens += e->text[i] != NULL;
+    while (multiple <= 256
+           && (tokens + multiple - 1) / multiple * multiple != e->size)
+        multiple *= 2;
+    if (multiple > 256)
+        fail("%s: %d tokens, but the model has %d: is it cut short?", path,
+             tokens, e->size);
+}
+
+// Appends a token; false if its number is another's.
+bool add_entry(Entries *e, const char *text, int id) {
+    if (e->text[id])
+        return false;
+    e->text[id] = text;
+    e->sorted[e->count++] = (Entry){text, id};
+    return true;
+}
+
+// Sorts them, after which they are found. Returns a text that is there twice,
+// or NULL.
+const char *sort_entries(Entries *e) {
+    qsort(e->sorted, (size_t)e->count, sizeof *e->sorted, compare_entries);
+    for (int i = 1; i < e->count; i++)
+        if (!strcmp(e->sorted[i - 1].text, e->sorted[i].text))
+            return e->sorted[i].text;
+    return NULL;
+}
+
+// The number of a token, or -1.
+int find_entry(const Entries *e, const char *text) {
+    const Entry key = {text, 0};
+    const Entry *found = bsearch(&key, e->sorted, (size_t)e->count,
+                                 sizeof *e->sorted, compare_entries);
+    return found ? found->id : -1;
+}
+
+void entries_free(Entries *e) {
+    free(e->text);
+    free(e->sorted);
+}
+
+// ## What a tokenizer consists of
 
 // The patterns that are known here. Those of Llama are in tokenizer.json.
 enum { GPT2_PIECES, SINGLE_DIGITS, LLAMA_PIECES };
@@ -344,4 +477,168 @@ Sentence cut_bytes(const BytePairs *b, const char *text) {
     }
     free(valid);
     return s;
+}
+
+// ## tokenizer.json
+//
+// tokenizer.json says in many words what vocab.json and merges.txt say, and
+// besides by which pattern the text is cut first, and whether a token begins
+// each text. Three patterns are known here. What asks for anything else is
+// refused by its name, such as byte_fallback, for the pairs of the first two
+// Llamas are not those of bytes.
+
+const char llama_pattern[] =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+// ### The pattern
+
+// The step behind this one, or the first if that is NULL: of what is a sequence
+// of steps in `list`, or else a step itself.
+const Json *next_step(const Json *whole, const char *list, const Json *step) {
+    if (!is_string(member(whole, "type"), "Sequence"))
+        return step ? NULL : whole;
+    const Json *steps = member(whole, list);
+    return step ? step->next : steps ? steps->child : NULL;
+}
+
+// Whether this step is of that type, and all that it says is known.
+bool is_step(const JsonFile *step, const char *type) {
+    known_settings(step, "type|pattern|behavior|invert|individual_digits|"
+                   "add_prefix_space|trim_offsets|use_regex");
+    text_setting(step, "behavior", "Isolated");
+    switch_setting(step, "invert", false);
+    switch_setting(step, "add_prefix_space", false);
+    return is_string(setting(step, "type"), type);
+}
+
+// The pattern that the steps before the joining of pairs make up, or -1.
+int pattern_of(const JsonFile *f) {
+    bool bytes = false, digits = false, llama = false;
+    const Json *all = setting(f, "pre_tokenizer"), *next = NULL;
+    while ((next = next_step(all, "pretokenizers", next))) {
+        const JsonFile step = part_of(f, next);
+        const Json *regex = member(setting(&step, "pattern"), "Regex");
+        if (is_step(&step, "Digits")
+            && flag_setting(&step, "individual_digits", false))
+            digits = true;
+        else if (is_step(&step, "Split") && is_string(regex, llama_pattern))
+            llama = true;
+        else if (is_step(&step, "ByteLevel")
+                 && flag_setting(&step, "use_regex", true) != llama)
+            bytes = true;
+        else
+            return -1;
+    }
+    return !bytes || (llama && digits) ? -1
+         : llama ? LLAMA_PIECES : digits ? SINGLE_DIGITS : GPT2_PIECES;
+}
+
+// ### The token that begins each text
+
+// The number of a token that may have been added, or -1.
+int added_token(const JsonFile *f, const char *text) {
+    const Json *added = member(f->values, "added_tokens");
+    const Json *a = added ? added->child : NULL;
+    while (a && !is_string(member(a, "content"), text))
+        a = a->next;
+    const Json *id = member(a, "id");
+    return is_whole(id, 0, INT_MAX) ? (int)id->number : -1;
+}
+
+// The special token that the template puts before a text, or -1; it may put
+// nothing else anywhere.
+int first_token_of(const JsonFile *f) {
+    int first = -1;
+    const Json *all = setting(f, "post_processor"), *step = NULL;
+    while ((step = next_step(all, "processors", step))) {
+        const Json *single = member(step, "single");
+        const Json *part = single ? single->child : NULL;
+        const Json *name = member(member(part, "SpecialToken"), "id");
+        bool special = name && name->kind == JSON_STRING;
+        if (special) {
+            first = added_token(f, name->text);
+            part = part->next;
+        }
+        bool known = is_string(member(step, "type"), "TemplateProcessing")
+                   ? member(part, "Sequence") && !part->next
+                     && (!special || first >= 0)
+                   : is_string(member(step, "type"), "ByteLevel");
+        if (!known)
+            fail("%s: this program does not know its post_processor", f->path);
+    }
+    return first;
+}
+
+// ### All of it
+
+// A merge: "left right", or an array of the two.
+bool read_json_merge(BytePairs *b, const Json *m) {
+    if (m->kind == JSON_STRING)
+        return add_merge_line(b, (char *)m->text);
+    return m->kind == JSON_ARRAY && m->count == 2
+        && m->child->kind == JSON_STRING
+        && m->child->next->kind == JSON_STRING
+        && add_merge(b, m->child->text, m->child->next->text);
+}
+
+// Added tokens that the vocabulary lacks, so that they can be written.
+void read_added_tokens(BytePairs *b) {
+    const Json *added = member(b->file.values, "added_tokens");
+    for (const Json *a = added ? added->child : NULL; a; a = a->next) {
+        const Json *id = member(a, "id"), *text = member(a, "content");
+        if (!is_whole(id, 0, b->tokens.size - 1) || !text
+            || text->kind != JSON_STRING)
+            fail("%s: an added token without a text, or without a number below "
+                 "%d", b->file.path, b->tokens.size);
+        if (!b->tokens.text[(int)id->number])
+            b->tokens.text[(int)id->number] = text->text;
+    }
+}
+
+// Refuses what would make other tokens of a text.
+void check_known(const JsonFile *f) {
+    const JsonFile model = part_of(f, setting(f, "model"));
+    const JsonFile decoder = part_of(f, setting(f, "decoder"));
+    known_settings(f, "version|truncation|padding|added_tokens|pre_tokenizer|"
+                   "post_processor|decoder|model"); // a normalizer, but null
+    known_settings(&model, "type|unk_token|continuing_subword_prefix|"
+                   "end_of_word_suffix|fuse_unk|byte_fallback|ignore_merges|"
+                   "vocab|merges"); // dropout, but null
+    text_setting(&model, "continuing_subword_prefix", "");
+    text_setting(&model, "end_of_word_suffix", "");
+    switch_setting(&model, "byte_fallback", false);
+    text_setting(&decoder, "type", "ByteLevel");
+}
+
+// The tokenizer of a model with `size` tokens.
+BytePairs read_tokenizer_json(const char *folder, int size) {
+    char *path = path_in(folder, "tokenizer.json");
+    BytePairs b = {.file = read_json(path)};
+    const Json *model = member(b.file.values, "model");
+    const Json *merges = member(model, "merges");
+    const Json *whole = member(model, "ignore_merges");
+    if (!is_string(member(model, "type"), "BPE") || !merges
+        || merges->kind != JSON_ARRAY)
+        fail("%s: these are not byte pairs", path);
+    check_known(&b.file);
+    b.pattern = pattern_of(&b.file);
+    if (b.pattern < 0)
+        fail("%s: this program does not know its pre_tokenizer", path);
+    b.whole_first = whole && whole->kind == JSON_TRUE;
+    read_entries_of(&b, member(model, "vocab"), size);
+    b.result = allocate((size_t)merges->count + 1, sizeof(int));
+    for (const Json *m = merges->child; m; m = m->next)
+        if (!read_json_merge(&b, m))
+            fail("%s: merge %d is not two tokens that make a third, or is "
+                 "there twice", path, b.merges.count + 1);
+    read_added_tokens(&b);
+    check_size(&b.tokens, path);
+    check_merges(&b, path);
+    b.first = first_token_of(&b.file);
+    if (b.first >= size)
+        fail("%s: the first token is none of the model's %d", path, size);
+    free(path);
+    b.file.path = NULL;
+    return b;
 }

@@ -1,5 +1,17 @@
-// writer.h: GPT-2 and models of Llama's shape, continuing a text. Include it
-// after llama.h and tokenizer_json.h.
+// pretrained.h, used by lab 18: all that it takes to read and run its models, in
+// the order in which the files build on one another. Include it after gpt.h.
+
+#include "modern.h"         // the four changes since 2017 (lab 17)
+#include "json.h"           // JSON
+#include "hub.h"            // config.json, safetensors
+#include "unicode.h"        // tables
+#include "bytepairs.h"      // vocab.json, merges.txt
+#include "wordpiece.h"      // vocab.txt
+#include "gpt2.h"           // the models
+#include "bert.h"
+#include "llama.h"
+
+// ## Continuing a text
 
 typedef struct {
     bool llama;       // else it is GPT-2

@@ -1,4 +1,5 @@
-// modern.h: four changes since 2017, and the GPT of lab 16 with any of them.
+// modern.h, used by labs 17 and 18: four changes since 2017, and the GPT of lab
+// 16 with any of them.
 //
 // RMSNorm, rotary positions, SwiGLU and grouped queries: each with its formula,
 // its forward and backward pass, and how to check it. Then a GPT in which each

@@ -1,4 +1,4 @@
-// hub.h: models in the layout of the hub's checkpoints.
+// hub.h, used by lab 18: models in the layout of the hub's checkpoints.
 //
 // A model is a folder. config.json says how large it is, and safetensors files
 // hold its parameters:

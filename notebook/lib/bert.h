@@ -1,4 +1,4 @@
-// bert.h: BERT, with the parameters that were published.
+// bert.h, used by lab 18: BERT, with the parameters that were published.
 //
 // BERT (Devlin and others, 2018) is the encoder of chapter 7 in the paper's own
 // form, post-norm, with no mask but that of padding, so that every token sees

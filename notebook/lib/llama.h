@@ -1,4 +1,4 @@
-// llama.h: models of Llama's shape, with the parameters that were published.
+// llama.h, used by lab 18: models of Llama's shape, from published files.
 //
 // Llama (Touvron and others, 2023) and its descendants are the GPT of modern.h
 // with all four changes: RMSNorm, rotary positions, SwiGLU and grouped queries,

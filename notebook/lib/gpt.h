@@ -1,4 +1,4 @@
-// gpt.h: a GPT, built from the parts of transformer.c.
+// gpt.h, used by labs 16, 17 and 18: a GPT, built from parts of transformer.c.
 //
 // It reads a text and predicts, at each position, the next token:
 //

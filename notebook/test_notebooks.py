@@ -3,7 +3,7 @@
 program gpt with a small model, and of what labs 15 and 16 do with a text of
 one's own.
 
-    python3 notebook/test.py
+    python3 notebook/test_notebooks.py
 
 Each test states its claim. The last line is "N passed, N failed".
 """

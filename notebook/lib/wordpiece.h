@@ -1,4 +1,4 @@
-// wordpiece.h: the tokens of BERT.
+// wordpiece.h, used by lab 18: the tokens of BERT.
 //
 // BERT (Devlin and others, 2018) cuts a text in two steps. The first makes
 // words of it:
@@ -22,7 +22,7 @@
 // And special tokens in the text, such as [MASK], are tokens.
 //
 // How to check it: another program gives the same tokens. Include this file
-// after entries.h.
+// after bytepairs.h.
 
 typedef struct {
     char *lines; // which owns the texts
