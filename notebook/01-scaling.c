@@ -13,8 +13,8 @@
 // gradient of variance 1 comes in. All are means over ROWS queries. median: the
 // same gradient of the query in the middle, half of them have less.
 
-#include "lab.h"
-#include "measure.h"
+#include "lib/lab.h"
+#include "lib/measure.h"
 
 enum { KEYS = 32, ROWS = 400 };
 

@@ -24,8 +24,8 @@
 //                 that it sees; encoder and decoder
 //     word        weight of a word (key: which), in fair shares; likewise
 
-#include "lab.h"
-#include "measure.h"
+#include "lib/lab.h"
+#include "lib/measure.h"
 
 enum { SENTENCES = 200, REACH = 3, PLACES = 10, D = 64, H = 4 };
 

@@ -15,7 +15,7 @@
 // that the sentence ends; exact: the share of sentences that are right from the
 // first letter to the end token, the same in all lines of a length.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 enum { LETTERS = 16, SHORTEST = 4, TRAINED = 10, LONGEST = 16 };
 enum { D = 32, BATCH = 32, TESTS = 256 };

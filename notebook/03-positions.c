@@ -18,7 +18,7 @@
 // exchanged back. difference: the length of what has changed in the output;
 // norm: the length of the output.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 enum { WIDTH = 64, WIDE = 512, ROWS = 100 };
 

@@ -10,7 +10,7 @@
 // of chapter 13: embedding, attention, cross-attention, feed-forward, norms,
 // output layer.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 // One Config is one model: layers, width, heads, inner width, vocabularies. The
 // sinusoidal positions are not learned, so they have no parameters.

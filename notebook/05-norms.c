@@ -18,7 +18,7 @@
 // norm of the gradient of all parameters of this layer (0 for layer 0). All
 // have no unit, and are means over MODELS fresh models and inputs.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 enum { B = 2, T = 10, D = 64, DEEPEST = 12, MODELS = 10 };
 enum { POST, PRE, PRE_FINAL };

@@ -28,7 +28,7 @@
 // the shape of the output; how far position 7 lies apart in two runs; and how
 // far with dropout 0.1, when each run drops other numbers.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 enum { B = 3, S = 15, D = 128, L = 4, V = 5000 };
 enum { NONE, CAUSAL, WINDOW };

@@ -17,7 +17,7 @@
 //
 // How many of the ROWS · K numbers of each are not numbers (NaN).
 
-#include "lab.h"
+#include "lib/lab.h"
 
 enum { ROWS = 5, K = 8 };
 

@@ -22,7 +22,7 @@
 // What the models write for some pairs goes to the file
 // build/notebook/07-masks-written.csv: mask,source,expected,written.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 enum { LAYERS = 1, WIDTH = 64, SHOWN = 3 };
 

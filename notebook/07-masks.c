@@ -20,8 +20,8 @@
 // largest change of a logit against the sentence without pads. content: the
 // largest change when the pad's embedding is replaced by other numbers.
 
-#include "lab.h"
-#include "measure.h"
+#include "lib/lab.h"
+#include "lib/measure.h"
 
 enum { D = 64, V = 20, LENGTH = 6, MOST_PADS = 10, T = 10 };
 

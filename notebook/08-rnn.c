@@ -21,9 +21,8 @@
 // (attention of output place `query` to input place `key` at the end, of the
 // attention model: mean over the test data). Places count from 1.
 
-#include "lab.h"
+#include "lib/lab.h"
 #include "rnn.c"
-#include "learner.h"
 
 enum { LETTERS = 18, V = FIRST_TOKEN + LETTERS, PAIRS = 2500, UNSEEN = 500,
        B = 64, LONGEST = 40 };

@@ -13,7 +13,7 @@
 // how many matrix products of the forward pass have to wait for one another.
 // seconds: of processor time on one thread, the least of RUNS runs, or more.
 
-#include "lab.h"
+#include "lib/lab.h"
 #include "rnn.c"
 
 enum { V = 10000, D = 256, HALF = D / 2, LSTM_LAYERS = 2, MOST_LENGTH = 2000 };

@@ -14,7 +14,7 @@
 // token has the probability 0.9. Loss, learning rate and gradient norm need no
 // program of their own: `train --log` has them.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 void print_pair(const Transformer *t, const Pairs *pairs, int n, Arena *arena) {
     Pass pass = {.arena = arena, .config = &t->config};

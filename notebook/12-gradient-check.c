@@ -18,8 +18,8 @@
 // the backward pass is made 0.01 % too large, which is a mistake that a check
 // should catch.
 
-#include "lab.h"
-#include "measure.h"
+#include "lib/lab.h"
+#include "lib/measure.h"
 
 enum { D = 12, V = 11, STRIDE = 19, STEPS_A_DECADE = 2 };
 enum { ONE_SIDED, CENTRAL, TWO_STEPS };

@@ -25,7 +25,7 @@
 // bytes: what multi_head_forward (attention with its projections) or
 // ffn_forward leaves in the arena for the backward pass, without dropout.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 enum { HEADS = 8, LONGEST = 2048, WIDEST = 512 };
 

@@ -11,7 +11,7 @@
 // token, so position 0 has read nothing but the start token; word: number in
 // the target vocabulary. All count from 0. Nine digits give back a float.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 void print_logits(int sentence, Mat logits) {
     for (int i = 0; i < logits.rows; i++)

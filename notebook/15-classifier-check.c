@@ -25,10 +25,9 @@
 // difference: the largest change of a logit against no pads.
 
 #define TRANSFORMER_DOUBLE
-#include "lab.h"
+#include "lib/lab.h"
 #include "classifier.c"
-#include "measure.h"
-#include "check.h"
+#include "lib/measure.h"
 
 enum { B = 3, S = 6, D = 12, SOURCE_V = 9, TARGET_V = 6, MOST_PADS = 16 };
 enum { BOTH, ATTENTION_ONLY, NEITHER };
@@ -87,7 +86,7 @@ void gradients(void) {
             char label[32];
             snprintf(label, sizeof label, "%s,%s,", norm_name[norm],
                      hidden_name[hidden]);
-            print_errors(&t, label);
+            print_errors(&t, loss_of, label);
             trainer_free(&t);
         }
 }
@@ -97,7 +96,7 @@ void values(void) {
     printf("norm,kind,name,place,value\n");
     for (int norm = POST_NORM; norm <= PRE_NORM; norm++) {
         Trainer t = new_lab(norm, SINUSOIDAL);
-        print_step(&t, norm == POST_NORM ? "post," : "pre,");
+        print_step(&t, logits_of, loss_of, norm == POST_NORM ? "post," : "pre,");
         trainer_free(&t);
     }
 }

@@ -27,7 +27,7 @@
 //                 all words of a sentence and over the test
 //     weight      attention of word `query` of SENTENCE to word `key`
 
-#include "lab.h"
+#include "lib/lab.h"
 #include "classifier.c"
 
 enum { D = 64, H = 4, B = 64, LONGEST = 32, MOST_PADS = 32, MOST_LAYERS = 2,
@@ -195,7 +195,7 @@ void test_pads(Lab *lab) {
 
 // The weights of layer l and head h, both from 0: (S,S), of a sentence alone.
 Mat weights_of(const ClassifierSaved *s, int l, int h) {
-    Mat all = s->encoder.layer[l].self_attention.multi_head.weights;
+    Mat all = s->words.encoder.layer[l].self_attention.multi_head.weights;
     return slice_rows(all, h * all.cols, all.cols);
 }
 

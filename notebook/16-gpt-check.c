@@ -31,10 +31,9 @@
 //     rule,value,token,probability
 
 #define TRANSFORMER_DOUBLE
-#include "lab.h"
-#include "gpt.h"
-#include "measure.h"
-#include "check.h"
+#include "lib/lab.h"
+#include "lib/gpt.h"
+#include "lib/measure.h"
 
 enum { B = 3, T = 6, D = 12, V = 9, REPLACED = 3 };
 
@@ -71,12 +70,12 @@ Mat logits_of(Trainer *t) {
 
 void gradients(Trainer *t) {
     printf("tensor,elements,error\n");
-    print_errors(t, "");
+    print_errors(t, loss_of, "");
 }
 
 void values(Trainer *t) {
     printf("kind,name,place,value\n");
-    print_step(t, "");
+    print_step(t, logits_of, loss_of, "");
 }
 
 // ## The future, and the cache

@@ -54,7 +54,8 @@ void train_lab(char **argument) {
     char *words[] = {"gpt", "train", "data/book.train.txt", "--tokens",
                      argument[0], "--d-model", argument[1], "--steps",
                      argument[2], "--seed", argument[3]};
-    Request r = read_request(sizeof words / sizeof *words, words);
+    Request r = read_request(&gpt_program, sizeof words / sizeof *words,
+                             words);
     char *text = read_text(words[2]);
     Checkpoint c = begin_training(&r, text);
     Trainer *t = &c.trainer;

@@ -34,11 +34,10 @@
 //     positions,query,key,score
 
 #define TRANSFORMER_DOUBLE
-#include "lab.h"
-#include "gpt.h"
-#include "modern.h"
-#include "measure.h"
-#include "check.h"
+#include "lib/lab.h"
+#include "lib/gpt.h"
+#include "lib/modern.h"
+#include "lib/measure.h"
 
 enum { B = 2, T = 5, D = 16, V = 9, H = 4, G = 2, L = 2, REPLACED = 3 };
 
@@ -51,14 +50,20 @@ const struct {
     const char *name;
     Modern modern;
 } models[] = {
-    {"lab 16", {LAYER_NORM, NO_ROTARY, PLAIN, H, 1, 0, 0}},
-    {"RMSNorm", {RMS_NORM, NO_ROTARY, PLAIN, H, 1, 0.01, 0}},
-    {"interleaved", {LAYER_NORM, INTERLEAVED, PLAIN, H, 1, 0, 100}},
-    {"rotate half", {LAYER_NORM, ROTATE_HALF, PLAIN, H, 1, 0, 100}},
-    {"SwiGLU", {LAYER_NORM, NO_ROTARY, SWIGLU, H, 1, 0, 0}},
-    {"grouped", {LAYER_NORM, NO_ROTARY, PLAIN, G, 1, 0, 0}},
-    {"all", {RMS_NORM, ROTATE_HALF, SWIGLU, G, 1, 0.01, 100}},
-    {"all without biases", {RMS_NORM, ROTATE_HALF, SWIGLU, G, 0, 0.01, 100}},
+    {"lab 16", {.key_heads = H, .biases = 1}},
+    {"RMSNorm", {.norm = RMS_NORM, .key_heads = H, .biases = 1,
+                 .epsilon = 0.01}},
+    {"interleaved", {.rotary = INTERLEAVED, .key_heads = H, .biases = 1,
+                     .rotary_base = 100}},
+    {"rotate half", {.rotary = ROTATE_HALF, .key_heads = H, .biases = 1,
+                     .rotary_base = 100}},
+    {"SwiGLU", {.network = SWIGLU, .key_heads = H, .biases = 1}},
+    {"grouped", {.key_heads = G, .biases = 1}},
+    {"all", {.norm = RMS_NORM, .rotary = ROTATE_HALF, .network = SWIGLU,
+             .key_heads = G, .biases = 1, .epsilon = 0.01, .rotary_base = 100}},
+    {"all without biases", {.norm = RMS_NORM, .rotary = ROTATE_HALF,
+                            .network = SWIGLU, .key_heads = G, .epsilon = 0.01,
+                            .rotary_base = 100}},
 };
 
 enum { MODELS = sizeof models / sizeof *models };
@@ -110,7 +115,7 @@ Mat logits_of(Trainer *t) {
 }
 
 void gradients(Trainer *t, const char *label) {
-    print_errors(t, label);
+    print_errors(t, loss_of, label);
 }
 
 void gains_1(Trainer *t, const char *label) {
@@ -118,11 +123,11 @@ void gains_1(Trainer *t, const char *label) {
     for (const Tensor *x = l->tensor; x < l->tensor + l->tensors; x++)
         if (x->init == INIT_ONES)
             fill(*x->mat, 1);
-    print_errors(t, label);
+    print_errors(t, loss_of, label);
 }
 
 void values(Trainer *t, const char *label) {
-    print_step(t, label);
+    print_step(t, logits_of, loss_of, label);
 }
 
 // ## The future, and the cache
@@ -275,18 +280,18 @@ Mat equal_rows(Arena *arena, int rows, int cols, uint64_t *state) {
 
 // Turned in either convention, or with the sinusoids of chapter 4 added.
 void distance(void) {
-    enum { POSITIONS = 24 };
+    enum { PLACES = 24 };
     const char *name[] = {"sinusoids added", "interleaved", "rotate half"};
     Arena arena = {0};
-    Mat sinusoids = arena_mat(&arena, POSITIONS, D);
+    Mat sinusoids = arena_mat(&arena, PLACES, D);
     sinusoidal_positions(sinusoids);
     printf("positions,query,key,score\n");
     for (int how = NO_ROTARY; how <= ROTATE_HALF; how++) {
         uint64_t state = 7;
         const Modern m = {.rotary = how, .rotary_base = 100};
-        Rotation r = rotation_of(&arena, &m, D, 0, POSITIONS);
-        Mat q = equal_rows(&arena, POSITIONS, D, &state);
-        Mat k = equal_rows(&arena, POSITIONS, D, &state);
+        Rotation r = rotation_of(&arena, &m, D, 0, PLACES);
+        Mat q = equal_rows(&arena, PLACES, D, &state);
+        Mat k = equal_rows(&arena, PLACES, D, &state);
         if (how == NO_ROTARY) {
             add(q, sinusoids);
             add(k, sinusoids);

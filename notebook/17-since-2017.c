@@ -29,19 +29,24 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
-#include "modern.h"
+#include "lib/modern.h"
 
 const struct {
     const char *name;
     Modern modern;
 } changes[] = {
-    {"none", {LAYER_NORM, NO_ROTARY, PLAIN, 4, 1, 0, 0}},
-    {"RMSNorm", {RMS_NORM, NO_ROTARY, PLAIN, 4, 1, 1e-5, 0}},
-    {"rotary", {LAYER_NORM, ROTATE_HALF, PLAIN, 4, 1, 0, 10000}},
-    {"SwiGLU", {LAYER_NORM, NO_ROTARY, SWIGLU, 4, 1, 0, 0}},
-    {"grouped", {LAYER_NORM, NO_ROTARY, PLAIN, 2, 1, 0, 0}},
-    {"all", {RMS_NORM, ROTATE_HALF, SWIGLU, 2, 1, 1e-5, 10000}},
-    {"today", {RMS_NORM, ROTATE_HALF, SWIGLU, 2, 0, 1e-5, 10000}},
+    {"none", {.key_heads = 4, .biases = 1}},
+    {"RMSNorm", {.norm = RMS_NORM, .key_heads = 4, .biases = 1,
+                 .epsilon = 1e-5}},
+    {"rotary", {.rotary = ROTATE_HALF, .key_heads = 4, .biases = 1,
+                .rotary_base = 10000}},
+    {"SwiGLU", {.network = SWIGLU, .key_heads = 4, .biases = 1}},
+    {"grouped", {.key_heads = 2, .biases = 1}},
+    {"all", {.norm = RMS_NORM, .rotary = ROTATE_HALF, .network = SWIGLU,
+             .key_heads = 2, .biases = 1, .epsilon = 1e-5,
+             .rotary_base = 10000}},
+    {"today", {.norm = RMS_NORM, .rotary = ROTATE_HALF, .network = SWIGLU,
+               .key_heads = 2, .epsilon = 1e-5, .rotary_base = 10000}},
 };
 
 enum { CHANGES = sizeof changes / sizeof *changes, MEASURED = 10 };
@@ -158,7 +163,8 @@ void run_lab(Lab *lab, const GptText *train, const GptText *held_out) {
 Checkpoint begin_lab(char *steps, char *seed, char *text) {
     char *words[] = {"gpt", "train", "", "--tokens", "bpe", "--steps", steps,
                      "--seed", seed};
-    Request r = read_request(sizeof words / sizeof *words, words);
+    Request r = read_request(&gpt_program, sizeof words / sizeof *words,
+                             words);
     return begin_training(&r, text);
 }
 

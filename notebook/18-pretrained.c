@@ -19,14 +19,19 @@
 //
 //     text,tokens
 //
+// angles FOLDER: Llama; by how much each pair of a head turns from one position
+// to the next. The folder needs nothing but a config.json.
+//
+//     pair,angle
+//
 // step FOLDER IDS: GPT-2; the loss, the gradient of each number, and the loss
 // after a step of Adam. Each token but the last is followed by the next.
 //
 //     kind,name,place,value
 
-#include "lab.h"
-#include "gpt.h"
-#include "pretrained.h"
+#include "lib/lab.h"
+#include "lib/gpt.h"
+#include "lib/pretrained.h"
 
 enum { MOST_IDS = 1000 };
 
@@ -132,18 +137,19 @@ char *read_texts(const char *path, size_t *size) {
 }
 
 void print_tokens(char **argument, int n) {
-    enum { SIZE = 10000000 };
     bool bert = !strcmp(argument[0], "bert");
     bool llama = !strcmp(argument[0], "llama");
+    JsonFile f = read_hub_config(argument[1], argument[0]);
+    int V = size_setting(&f, "vocab_size", 10000000, NEEDED);
     size_t size;
     char *text = read_texts(argument[2], &size), *next = text;
     BytePairs pairs = {.first = -1};
     WordPieces words = {0};
     if (bert)
-        words = read_word_pieces(argument[1], SIZE);
+        words = read_word_pieces(argument[1], V);
     else
-        pairs = llama ? read_tokenizer_json(argument[1], SIZE)
-                      : read_byte_pairs(argument[1], SIZE);
+        pairs = llama ? read_tokenizer_json(argument[1], V)
+                      : read_byte_pairs(argument[1], V);
     printf("text,tokens\n");
     for (int i = 0; n == 3 && next < text + size; i++) {
         print_sentence(i, bert ? cut_words(&words, next)
@@ -154,7 +160,17 @@ void print_tokens(char **argument, int n) {
         word_pieces_free(&words);
     else
         byte_pairs_free(&pairs);
+    hub_config_free(&f);
     free(text);
+}
+
+void print_angles(char **argument, int n) {
+    Modern m;
+    const Config c = llama_config(argument[0], n, &m);
+    int K = c.d_model / c.heads;
+    printf("pair,angle\n");
+    for (int i = 0; i < K / 2; i++)
+        printf("%d,%.17g\n", i, angle_of_pair(&m, i, K));
 }
 
 void print_step_of(char **argument, int n) {
@@ -188,12 +204,12 @@ int main(int argc, char **argv) {
         int least; // arguments
     } tests[] = {{"logits", print_logits, 3}, {"greedy", print_greedy, 4},
                  {"bert", print_bert, 2}, {"tokens", print_tokens, 3},
-                 {"step", print_step_of, 3}};
-    for (int i = 0; i < 5; i++)
+                 {"angles", print_angles, 1}, {"step", print_step_of, 3}};
+    for (int i = 0; i < 6; i++)
         if (argc >= 2 && !strcmp(argv[1], tests[i].name)
             && argc - 2 >= tests[i].least) {
             tests[i].run(argv + 2, argc - 2);
             return 0;
         }
-    fail("18-pretrained logits, greedy, bert, tokens or step");
+    fail("18-pretrained logits, greedy, bert, tokens, angles or step");
 }

@@ -157,14 +157,11 @@ void train_with_divisor(char **argument) {
         || find_choice("whole|means", argument[2]) < 0)
         fail("train takes whole or means, parts, steps and a seed");
     world.micro_batches = (int)parts;
-    Checkpoint c = {.settings = not_given};
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->initial)
-            set_option(&c.settings, o, o->initial);
-    c.settings.recipe.steps = (int)steps;
-    c.settings.recipe.seed = (int)seed;
-    c.settings.recipe.warmup = 200;
-    derive_settings(&c.settings);
+    Checkpoint c = {0};
+    c.settings.text[option_place("steps", 5)] = argument[4];
+    c.settings.text[option_place("seed", 4)] = argument[5];
+    c.settings.text[option_place("warmup", 6)] = "200";
+    bind_settings(&c.settings);
     Text text = read_pairs(argument[0], c.settings.tokenizer);
     new_model(&c, argument[0], &text);
     Pairs data = number_pairs(argument[0], text, &c);

@@ -18,10 +18,9 @@
 //     what,difference
 
 #define TRANSFORMER_DOUBLE
-#include "lab.h"
-#include "measure.h"
-#include "check.h"
-#include "parts.h"
+#include "lib/lab.h"
+#include "lib/measure.h"
+#include "lib/parts.h"
 
 enum { B = 2, S = 5, T = 4, V = 9 };
 
@@ -92,7 +91,7 @@ void gradients(void) {
     printf("without,tensor,elements,error\n");
     for (int i = 0; i < MODELS; i++) {
         Trainer t = new_lab(i);
-        print_errors(&t, join(models[i].name, ",").text);
+        print_errors(&t, loss_of, join(models[i].name, ",").text);
         trainer_free(&t);
     }
 }

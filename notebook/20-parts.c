@@ -24,8 +24,8 @@
 // train` can read. Another program can use all but main: define PARTS_NO_MAIN
 // and include this file.
 
-#include "lab.h"
-#include "parts.h"
+#include "lib/lab.h"
+#include "lib/parts.h"
 
 enum { B = 32, TEST = 500, LONGEST = 12, TEST_KEY = 1000 };
 

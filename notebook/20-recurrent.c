@@ -25,9 +25,8 @@
 //
 // seconds: mean of the last WINDOW of the first `prefix` tokens.
 
-#include "lab.h"
+#include "lib/lab.h"
 #include "rnn.c"
-#include "learner.h"
 
 enum { B = 32, SHORTEST = 4, TRAINED = 10, LONGEST = 16, TEST = 200,
        LENGTHS = TRAINED - SHORTEST + 1, NUMBERS = 16,

@@ -9,11 +9,9 @@
 // this tensor. Positions are learned here, so that they have a gradient.
 
 #define TRANSFORMER_DOUBLE
-#include "lab.h"
+#include "lib/lab.h"
 #include "classifier.c"
-#include "reader.h"
-#include "measure.h"
-#include "check.h"
+#include "lib/measure.h"
 
 enum { B = 2, T = 5, D = 12, V = 9 };
 
@@ -49,7 +47,7 @@ int main(void) {
     for (int k = 0; k < 2; k++) {
         Trainer t = random_trainer(classifier_outline, &config);
         causal = k == 0;
-        print_errors(&t, causal ? "next," : "masked,");
+        print_errors(&t, loss_of, causal ? "next," : "masked,");
         trainer_free(&t);
     }
 }

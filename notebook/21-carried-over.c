@@ -31,10 +31,9 @@
 //
 // prints ten sentences of the text and ten labelled ones: what,label,sentence.
 
-#include "lab.h"
+#include "lib/lab.h"
 #include "classifier.c"
-#include "reader.h"
-#include "nouns.h"
+#include "lib/nouns.h"
 
 enum { D = 64, H = 4, L = 2, B = 32, TEXT = 6000, OTHER_TEXT = 300, TEST = 400,
        MOST_EXAMPLES = 1000, LONGEST = 20, LINE = 96 };

@@ -1,4 +1,5 @@
-// classifier.c: an encoder-only classifier, made of the parts of transformer.c.
+// classifier.c, used by labs 15 and 21: an encoder-only classifier, made of the
+// parts of transformer.c.
 //
 // It reads a sentence and gives one answer about the whole of it:
 //
@@ -56,12 +57,12 @@ Transformer *classifier_outline(const Config *c) {
 // are kept for the backward pass. With an empty mask padding counts, too.
 Mat mean_forward(Pass *pass, Mat *weights, Mat x, Mask mask) {
     int B = pass->sentences, S = x.rows / B;
-    Mat mean = arena_mat(pass->arena, B, x.cols);
+    Mat mean = arena_zeros(pass->arena, B, x.cols);
     *weights = arena_zeros(pass->arena, B, S);
     for (int b = 0; b < B; b++) {
         softmax_row(row(*weights, b), mask_row(mask, b, 0), S);
-        matmul(slice_rows(mean, b, 1), slice_rows(*weights, b, 1),
-               slice_rows(x, b * S, S));
+        matmul_add(slice_rows(mean, b, 1), slice_rows(*weights, b, 1),
+                   slice_rows(x, b * S, S));
     }
     return mean;
 }
@@ -85,42 +86,66 @@ typedef struct {
     Mask mean;      // (B of S,S), of which each row is the same
 } Hidden;
 
+// What both kinds of model begin with.
 typedef struct {
     EmbeddingSaved embedding;
     EncoderSaved encoder;
+    Mat hidden; // (B·S,D)
+} ReaderSaved;
+
+typedef struct {
+    ReaderSaved words;
     Mat weights; // (B,S) of the mean
     Mat mean;    // (B,D)
 } ClassifierSaved;
 
-// The sources are the sentences; one word is expected for each, the answer
-// -> logits (B,V)
-Mat classifier_forward(Pass *pass, ClassifierSaved *s, const Transformer *t,
-                       const Batch *batch, Hidden hidden) {
+// The sources are read -> s->hidden (B·S,D)
+Mat words_forward(Pass *pass, ReaderSaved *s, const Transformer *t,
+                  const Batch *batch, Mask mask) {
     pass->sentences = batch->sentences;
     Mat x = embedding_forward(pass, &s->embedding, t->source_embedding,
                               t->source_positions, batch->source,
-                              batch->source_length);          // (1) words
-    x = encoder_forward(pass, &s->encoder, &t->encoder, x,
-                        hidden.attention);                    // (2) encoder
-    s->mean = mean_forward(pass, &s->weights, x, hidden.mean); // (3) mean
-    return linear_forward(pass, &t->output, s->mean);         // (4) answer
+                              batch->source_length);
+    return s->hidden = encoder_forward(pass, &s->encoder, &t->encoder, x, mask);
+}
+
+// dx (B·S,D), of what is hidden -> all gradients, added to g
+void words_backward(Pass *pass, const ReaderSaved *s, const Transformer *t,
+                    Transformer *g, Mat dx) {
+    dx = encoder_backward(pass, &s->encoder, &t->encoder, &g->encoder, dx);
+    embedding_backward(&s->embedding, g->source_embedding, g->source_positions,
+                       dx);
+}
+
+// One word is expected for each source, the answer -> logits (B,V)
+Mat classifier_forward(Pass *pass, ClassifierSaved *s, const Transformer *t,
+                       const Batch *batch, Hidden hidden) {
+    Mat x = words_forward(pass, &s->words, t, batch,
+                          hidden.attention);                  // (1) encoder
+    s->mean = mean_forward(pass, &s->weights, x, hidden.mean); // (2) mean
+    return linear_forward(pass, &t->output, s->mean);         // (3) answer
 }
 
 // dlogits (B,V) -> all gradients, added to g
 void classifier_backward(Pass *pass, const ClassifierSaved *s,
                          const Transformer *t, Transformer *g, Mat dlogits) {
     int B = s->weights.rows, S = s->weights.cols, D = s->mean.cols;
-    // (4) logits = mean W + b
+    // (3) logits = mean W + b
     Mat dmean = arena_zeros(pass->arena, B, D);
     linear_backward(dmean, &g->output, dlogits, s->mean, &t->output);
-    // (3) mean = weights x
+    // (2) mean = weights x
     Mat dx = arena_zeros(pass->arena, B * S, D);
     mean_backward(dx, s->weights, dmean);
-    // (2) x = encoder(x)
-    dx = encoder_backward(pass, &s->encoder, &t->encoder, &g->encoder, dx);
-    // (1) x = embedding of the words
-    embedding_backward(&s->embedding, g->source_embedding, g->source_positions,
-                       dx);
+    // (1) x = encoder(words)
+    words_backward(pass, &s->words, t, g, dx);
+}
+
+// The loss of these logits; they become its gradient.
+Loss loss_of_logits(Pass *pass, Mat logits, const int *expected) {
+    Mat lse = arena_mat(pass->arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, expected, 0, pass->arena);
+    loss_backward(logits, logits, lse, expected, 0, loss.tokens);
+    return loss;
 }
 
 // Forward, loss, backward: the gradients are added to g. The loss is a sum over
@@ -129,9 +154,37 @@ Loss classifier_gradient(Pass *pass, const Transformer *t, Transformer *g,
                          const Batch *batch, Hidden hidden) {
     ClassifierSaved saved;
     Mat logits = classifier_forward(pass, &saved, t, batch, hidden);
-    Mat lse = arena_mat(pass->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, batch->expected, 0, pass->arena);
-    loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
+    Loss loss = loss_of_logits(pass, logits, batch->expected);
     classifier_backward(pass, &saved, t, g, logits);
+    return loss;
+}
+
+// ## An encoder that learns from text alone
+//
+//     words (B·S) → embedding + positions → encoder → linear → logits (B·S,V)
+//
+// It is the classifier without the mean: a row of logits for each position.
+// Masked words (BERT) are guessed by an encoder that looks both ways; the next
+// word (GPT), by one under a causal mask. All tensors but those of the output
+// layer have the same shapes in both, and so they can be carried over (lab 21).
+
+// The sources are read -> logits (B·S,V)
+Mat reader_forward(Pass *pass, ReaderSaved *s, const Transformer *t,
+                   const Batch *b, Mask mask) {
+    return linear_forward(pass, &t->output, words_forward(pass, s, t, b, mask));
+}
+
+// Forward, loss and, if there is a gradient g to add to, backward. Of the batch
+// the sources are read; B·S words or pads are expected.
+Loss reader_gradient(Pass *pass, const Transformer *t, Transformer *g,
+                     const Batch *b, Mask mask) {
+    ReaderSaved s;
+    Mat logits = reader_forward(pass, &s, t, b, mask);
+    Loss loss = loss_of_logits(pass, logits, b->expected);
+    if (g) {
+        Mat dx = arena_zeros(pass->arena, s.hidden.rows, s.hidden.cols);
+        linear_backward(dx, &g->output, logits, s.hidden, &t->output);
+        words_backward(pass, &s, t, g, dx);
+    }
     return loss;
 }

@@ -9,8 +9,9 @@
 // and include this file. Messages begin with "transformer:", since they are
 // printed by transformer.c.
 
-#include "lab.h"
-#include "gpt.h"
+#include "lib/lab.h"
+#include "lib/gpt.h"
+#include "lib/settings.h"
 
 // ## Text
 //
@@ -246,10 +247,10 @@ void write_on(const Checkpoint *c, Sentence prompt, int count, Sampling how,
 // As in chapters 14 and 15, a table says which options there are. Its rows are
 // read by set_option, which counts a field's place from the beginning of the
 // settings; so the settings come first here, and what only a GPT needs comes
-// after them.
+// after them. The program pretrained reads its command line in the same way.
 
 enum { GENERATE = TRANSLATE }; // Option.commands, beside TRAIN
-enum { MOST_OPTIONS = 32 };
+enum { MOST_ROWS = 32, MOST_COMMANDS = 4 };
 
 typedef struct {
     Settings settings;
@@ -258,8 +259,18 @@ typedef struct {
     int byte_pairs; // instead of characters
     int command, operands;
     const char *operand[2];
-    bool given[MOST_OPTIONS]; // which rows of the table
+    bool given[MOST_ROWS]; // which rows of the table
 } Request;
+
+// A program: command k has the bit 1 << k in the options' rows.
+typedef struct {
+    const char *name;
+    const char *commands; // "one|another"
+    const char *use[MOST_COMMANDS]; // their operands, for the help
+    int least, most[MOST_COMMANDS]; // how many of them
+    const Option *option;
+    int options;
+} Program;
 
 #define FIELD(field) offsetof(Request, field)
 
@@ -271,7 +282,7 @@ const Option gpt_options[] = {
     {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, FIXED,
      "cut the text into characters or byte pairs", 0, 0, NULL},
     {"merges", INTEGER, FIELD(settings.merges), "N", NULL, TRAIN, FIXED,
-     "byte pairs to merge, at most; with bpe (1000)", 0, 100000, NULL},
+     "byte pairs to merge, at most; with bpe (1000)", 1, 100000, NULL},
     {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, FIXED,
      "layers", 1, 100, NULL},
     {"d-model", INTEGER, FIELD(settings.config.d_model), "N", "64", TRAIN,
@@ -307,101 +318,112 @@ const Option gpt_options[] = {
 };
 
 enum { GPT_OPTIONS = sizeof gpt_options / sizeof *gpt_options };
-_Static_assert((int)GPT_OPTIONS <= MOST_OPTIONS, "a place for each row");
+_Static_assert((int)GPT_OPTIONS <= MOST_ROWS, "a place for each row");
+
+const Program gpt_program = {
+    "gpt", "train|generate", {"TEXT", "MODEL [\"how it begins\"]"}, 1, {1, 2},
+    gpt_options, GPT_OPTIONS};
 
 // Says what is wrong and where to find help, and exits with status 2.
-_Noreturn void wrong_use(const char *format, ...) {
+_Noreturn void misused(const Program *p, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     complain(format, arguments);
-    fputs(" (see: gpt --help)\n", stderr);
+    fprintf(stderr, " (see: %s --help)\n", p->name);
     exit(2);
 }
 
-void print_gpt_help(void) {
-    const int bit[] = {TRAIN, GENERATE};
-    const char *use[] = {"train TEXT", "generate MODEL [\"how it begins\"]"};
-    for (int k = 0; k < 2; k++) {
-        printf("%sgpt %s [options]\n\n", k ? "\n" : "", use[k]);
-        for (const Option *o = gpt_options; o < gpt_options + GPT_OPTIONS; o++)
-            if (o->commands & bit[k]) {
+void print_program_help(const Program *p) {
+    const char *command = p->commands;
+    for (int k = 0; *command; k++) {
+        int length = (int)strcspn(command, "|");
+        printf("%s%s %.*s %s [options]\n\n", k ? "\n" : "", p->name, length,
+               command, p->use[k]);
+        for (const Option *o = p->option; o < p->option + p->options; o++)
+            if (o->commands >> k & 1) {
                 const char *value = o->type == FLAG ? "" : o->choices;
                 int room = 25 - printf("  --%s %s", o->name, value);
                 printf("%*s %s", room > 0 ? room : 0, "", o->help);
                 printf(o->initial ? " [%s]\n" : "\n", o->initial);
             }
+        command += length + (command[length] == '|');
     }
 }
 
 // Reads the option that argument[0] begins; returns how many arguments it took.
-int read_gpt_option(Request *r, char **argument) {
-    const Option *o = gpt_options, *end = o + GPT_OPTIONS;
+int read_row(const Program *p, Request *r, char **argument) {
+    const Option *o = p->option, *end = o + p->options;
     while (o < end && (strcmp(argument[0] + 2, o->name)
                        || !(o->commands & r->command)))
         o++;
     if (o == end)
-        wrong_use("there is no option %s", argument[0]);
+        misused(p, "there is no option %s", argument[0]);
     const char *value = o->type == FLAG ? "yes" : argument[1];
     if (!value || !*value)
-        wrong_use("%s needs a value", argument[0]);
+        misused(p, "%s needs a value", argument[0]);
     bool right = set_option(&r->settings, o, value);
     if (!right && (o->type == INTEGER || o->type == NUMBER))
-        wrong_use("%s: \"%s\" is not a %snumber from %.10g to %.10g",
-                  argument[0], value, o->type == INTEGER ? "whole " : "",
-                  o->least, o->most);
+        misused(p, "%s: \"%s\" is not a %snumber from %.10g to %.10g",
+                argument[0], value, o->type == INTEGER ? "whole " : "",
+                o->least, o->most);
     if (!right)
-        wrong_use("%s: \"%s\" is not %s", argument[0], value, o->choices);
-    r->given[o - gpt_options] = true;
+        misused(p, "%s: \"%s\" is not %s", argument[0], value, o->choices);
+    r->given[o - p->option] = true;
     return 1 + (o->type != FLAG);
 }
 
-// What follows from the options given, and which of them must agree.
-void complete_request(Request *r) {
-    Settings *s = &r->settings;
-    Config *c = &s->config;
+// Reads the whole command line, or exits with status 2. If help is asked for,
+// it prints that, and r.command is 0.
+Request read_request(const Program *p, int argc, char **argv) {
+    Request r = {.operands = 0};
+    const char *name = argc > 1 ? argv[1] : "";
+    int which = find_choice(p->commands, name);
+    r.settings.help = find_choice("help|--help|-h", name) >= 0;
+    if (which < 0 && !r.settings.help)
+        misused(p, *name ? "there is no command \"%s\"; there are %s"
+                         : "what shall I do%s? %s", name, p->commands);
+    r.command = which < 0 ? 0 : 1 << which;
+    for (const Option *o = p->option; o < p->option + p->options; o++)
+        if (o->initial && (o->commands & r.command))
+            set_option(&r.settings, o, o->initial);
+    for (int i = 2; i < argc && r.command;)
+        if (!strncmp(argv[i], "--", 2))
+            i += read_row(p, &r, argv + i);
+        else if (r.operands == p->most[which])
+            misused(p, "what is \"%s\"?", argv[i]);
+        else
+            r.operand[r.operands++] = argv[i++];
+    if (!r.settings.help && r.operands < p->least)
+        misused(p, "%s needs %s", name, p->use[which]);
+    if (r.settings.help) {
+        print_program_help(p);
+        r.command = 0;
+    }
+    return r;
+}
+
+// What a GPT's configuration has beside the options.
+void complete_config(Config *c) {
     c->norm = PRE_NORM;
     c->positions = LEARNED;
     c->activation = GELU;
-    c->tie = s->min_count = s->recipe.epochs = 1;
-    s->recipe.clip = 1;
-    s->tokenizer.tokens = r->byte_pairs ? BYTE_PAIRS : CHARACTERS;
-    derive_settings(s);
-    if (!r->byte_pairs && s->merges >= 0)
-        wrong_use("--merges needs --tokens bpe");
-    s->merges = !r->byte_pairs ? 0 : s->merges < 0 ? 1000 : s->merges;
-    if (wrong_config(c))
-        wrong_use("%s", wrong_config(c));
+    c->tie = 1;
+    c->d_ff = 4 * c->d_model;
+    c->attention_dropout = c->activation_dropout = c->dropout;
 }
 
-// Reads the whole command line, or exits with status 2.
-Request read_request(int argc, char **argv) {
-    Request r = {.settings = not_given, .operand = {NULL, "\n"}};
-    const char *command = argc > 1 ? argv[1] : "";
-    r.settings.merges = -1; // not given
-    r.settings.help = find_choice("help|--help|-h", command) >= 0;
-    r.command = !strcmp(command, "train") ? TRAIN
-              : !strcmp(command, "generate") ? GENERATE : 0;
-    if (!r.command && !r.settings.help)
-        wrong_use(*command ? "there is no command \"%s\""
-                           : "what shall I do? train or generate", command);
-    for (const Option *o = gpt_options; o < gpt_options + GPT_OPTIONS; o++)
-        if (o->initial && (o->commands & r.command))
-            set_option(&r.settings, o, o->initial);
-    for (int i = 2; i < argc;)
-        if (!strncmp(argv[i], "--", 2))
-            i += read_gpt_option(&r, argv + i);
-        else if (r.operands == (r.command == TRAIN ? 1 : 2))
-            wrong_use("what is \"%s\"?", argv[i]);
-        else
-            r.operand[r.operands++] = argv[i++];
-    if (r.settings.help)
-        return r;
-    if (!r.operands)
-        wrong_use(r.command == TRAIN ? "train needs a text"
-                                     : "generate needs a model");
-    if (r.command == TRAIN && !r.settings.resume)
-        complete_request(&r);
-    return r;
+// What follows from the options given for a new run, and which of them must
+// agree.
+void complete_settings(Settings *s, bool byte_pairs) {
+    complete_config(&s->config);
+    s->min_count = s->recipe.epochs = 1;
+    s->recipe.clip = 1;
+    s->tokenizer.tokens = byte_pairs ? BYTE_PAIRS : CHARACTERS;
+    if (!byte_pairs && s->merges)
+        misused(&gpt_program, "--merges needs --tokens bpe");
+    s->merges = byte_pairs && !s->merges ? 1000 : s->merges;
+    if (wrong_config(&s->config))
+        misused(&gpt_program, "%s", wrong_config(&s->config));
 }
 
 // ### train
@@ -432,22 +454,29 @@ double bits(Loss l, const GptText *t) {
     return average(l) / log(2) * t->tokens.length / t->characters;
 }
 
-// The model to go on with, as in chapter 15.
+// The model to go on with, as in chapter 15: with what was given, where that may
+// change.
 Checkpoint resume_gpt(const Request *r) {
     Checkpoint c = load_gpt(r->settings.model, true);
     Request kept = {.settings = c.settings};
     kept.byte_pairs = c.settings.tokenizer.tokens == BYTE_PAIRS;
-    forget_derived(&kept.settings);
-    const Option *other = replace_settings(&kept.settings, &r->settings,
-                                           gpt_options, r->given, GPT_OPTIONS);
-    if (other)
-        wrong_use("--%s: the model in %s has %s", other->name,
-                  r->settings.model,
-                  option_text((char[64]){0}, &kept.settings, other));
-    derive_settings(&kept.settings);
+    for (int i = 0; i < GPT_OPTIONS; i++) {
+        const Option *o = &gpt_options[i];
+        size_t size = o->type == NUMBER ? sizeof(double) : sizeof(int);
+        void *old = (char *)&kept + o->offset;
+        const void *new = (const char *)r + o->offset;
+        if (!o->in_model || !r->given[i])
+            continue;
+        if (o->in_model == FIXED && memcmp(old, new, size))
+            misused(&gpt_program, "--%s: the model in %s has another", o->name,
+                    r->settings.model);
+        memcpy(old, new, size);
+    }
+    complete_config(&kept.settings.config);
     c.settings = kept.settings;
     c.trainer.recipe = c.settings.recipe;
     c.trainer.model->config = c.settings.config;
+    keep_values(&c);
     return c;
 }
 
@@ -456,6 +485,7 @@ Checkpoint begin_training(const Request *r, char *text) {
     if (r->settings.resume)
         return resume_gpt(r);
     Checkpoint c = {.settings = r->settings, .source = vocab_new()};
+    complete_settings(&c.settings, r->byte_pairs);
     Config *config = &c.settings.config;
     char *signs = signs_for_spaces(text, c.settings.tokenizer);
     c.target = new_vocab(&c.settings, &signs, 1);
@@ -463,6 +493,7 @@ Checkpoint begin_training(const Request *r, char *text) {
     config->target_vocab = c.target.count;
     c.trainer = fresh_trainer(gpt_outline, config, &c.settings.recipe);
     free(signs);
+    keep_values(&c);
     return c;
 }
 
@@ -473,11 +504,11 @@ typedef struct {
     GptText text, valid; // valid may be empty
     Loss since;          // of the steps since the last report
     double shown;        // when something was said
-} Progress;
+} Report;
 
 // After each step. Twenty times in all it reports, evaluates the held-out text
 // and saves the model; in between, a terminal shows how far it has come.
-void report_progress(Progress *p, Loss loss) {
+void report_progress(Report *p, Loss loss) {
     Trainer *t = &p->checkpoint->trainer;
     int64_t steps = t->recipe.steps;
     bool terminal = is_terminal(stderr), report = time_to_look(t->step, steps);
@@ -500,7 +531,7 @@ void report_progress(Progress *p, Loss loss) {
 
 // Trains until the last step or until a signal, with all threads or with one,
 // whichever is faster (chapter 15).
-void run_gpt_training(Progress *p) {
+void run_gpt_training(Report *p) {
     Trainer *t = &p->checkpoint->trainer;
     int64_t first = t->step;
     Pace pace = {.all = 1};
@@ -528,29 +559,16 @@ void run_gpt_training(Progress *p) {
     }
 }
 
-// No file may be both input and output, and a model may replace nothing but a
-// model. A folder that cannot be written is noticed now, not after an hour.
-void check_files(const Settings *s, const char *text) {
-    if (same_file(s->model, text)
-        || (s->valid && same_file(s->model, s->valid)))
-        wrong_use("%s would be overwritten", s->model);
-    NewFile trial = new_file(s->model);
-    discard_file(&trial);
-    if (kind_of_file(s->model) == REGULAR && !is_model(s->model))
-        fail("%s is not a model, and is not replaced by one: choose another "
-             "name", s->model);
-}
-
 // gpt train TEXT
 void gpt_train(const Request *r) {
     const Settings *s = &r->settings;
     const char *path = r->operand[0];
-    check_files(s, path);
+    check_replaces(s->model, &model_kind); // now, and not after an hour
     char *text = read_text(path);
     Checkpoint c = begin_training(r, text);
     const Trainer *t = &c.trainer;
     const Config *m = &c.settings.config;
-    Progress p = {.checkpoint = &c, .model = s->model, .shown = now(),
+    Report p = {.checkpoint = &c, .model = s->model, .shown = now(),
                   .text = number_text(path, text, &c, m->max_len)};
     if (s->valid)
         p.valid = number_text(s->valid, read_text(s->valid), &c, 1);
@@ -558,9 +576,6 @@ void gpt_train(const Request *r) {
     fprintf(stderr, "%d characters, %d tokens of %d kinds; %s parameters in %d "
             "layers\n", p.text.characters, p.text.tokens.length, c.target.count,
             with_commas(number, t->model->list.count), m->layers);
-    if (!s->resume && kind_of_file(s->model) == REGULAR)
-        fprintf(stderr, "%s is there already and will be replaced; --resume "
-                "would go on with it\n", s->model);
     if (t->step >= t->recipe.steps)
         fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
                 "more --steps\n", t->step);
@@ -581,9 +596,10 @@ const char *wrong_prompt(const char *text) {
 
 // gpt generate MODEL [PROMPT]
 void gpt_generate(const Request *r) {
-    const char *text = r->operand[1], *wrong = wrong_prompt(text);
+    const char *text = r->operands == 2 ? r->operand[1] : "\n";
+    const char *wrong = wrong_prompt(text);
     if (wrong)
-        wrong_use("the prompt is %s", wrong);
+        misused(&gpt_program, "the prompt is %s", wrong);
     Checkpoint c = load_gpt(r->operand[0], false);
     Sentence prompt = tokens_of(text, &c.target, c.settings.tokenizer);
     int unknown = unknowns(prompt.id, prompt.length);
@@ -600,16 +616,14 @@ void gpt_generate(const Request *r) {
 
 #ifndef GPT_NO_MAIN
 int main(int argc, char **argv) {
-    open_closed_streams();
 #ifdef SIGXFSZ
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
 #endif
-    Request r = read_request(argc, argv);
-    if (r.settings.help)
-        print_gpt_help();
-    else if (r.command == TRAIN)
+    check_arithmetic();
+    Request r = read_request(&gpt_program, argc, argv);
+    if (r.command == TRAIN)
         gpt_train(&r);
-    else
+    else if (r.command == GENERATE)
         gpt_generate(&r);
     finish_output();
     return stop_signal ? 128 + stop_signal : 0;

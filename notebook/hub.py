@@ -222,11 +222,28 @@ def rms_norm(x, gain, epsilon):
     return gain * x / torch.sqrt((x * x).mean(-1, keepdim=True) + epsilon)
 
 
-def rotated(x, theta, interleaved):
+def angles_of(c, K):
+    """By how much each pair of a head turns from one position to the next."""
+    rope = c.get("rope_parameters") or c.get("rope_scaling") or {}
+    theta = rope.get("rope_theta", c.get("rope_theta", 10000.0))
+    angles = theta ** (-torch.arange(0, K, 2, dtype=torch.float64) / K)
+    if rope.get("rope_type", rope.get("type", "default")) == "default":
+        return angles
+    length = rope["original_max_position_embeddings"]
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    for i, angle in enumerate(angles.tolist()):
+        wave, slow = 2 * math.pi / angle, angle / rope["factor"]
+        smooth = (length / wave - low) / (high - low)
+        angles[i] = (angle if wave < length / high else
+                     slow if wave > length / low else
+                     (1 - smooth) * slow + smooth * angle)
+    return angles
+
+
+def rotated(x, angles, interleaved):
     """(heads,T,K), row t turned by its position's angles"""
     K = x.shape[2]
-    angles = torch.outer(torch.arange(x.shape[1], dtype=x.dtype),
-                         theta ** (-torch.arange(0, K, 2, dtype=x.dtype) / K))
+    angles = torch.outer(torch.arange(x.shape[1], dtype=x.dtype), angles)
     cos, sin = angles.cos(), angles.sin()
     u, v = ((x[..., 0::2], x[..., 1::2]) if interleaved
             else (x[..., :K // 2], x[..., K // 2:]))
@@ -250,7 +267,7 @@ def llama(p, c, ids, interleaved=False, modulo=False):
 
         h = norm(x, "input_layernorm")
         q, k = (rotated(heads(dense(h, f"self_attn.{part}_proj"), count),
-                        c["rope_theta"], interleaved)
+                        angles_of(c, c["hidden_size"] // H), interleaved)
                 for part, count in (("q", H), ("k", G)))
         v = heads(dense(h, "self_attn.v_proj"), G)
         y = attention(q, k[read], v[read], causal(len(ids)))
@@ -374,14 +391,24 @@ def tokenizer_json(vocab, merges, first, digits=False):
                 "trim_offsets": True, "use_regex": False}])
     number = max(vocab.values()) + 1
     return {
-        "version": "1.0",
+        "version": "1.0", "truncation": None, "padding": None,
         "added_tokens": [{"id": number, "content": first, "special": True}],
+        "normalizer": None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": before},
         "post_processor": None if digits else {
-            "type": "TemplateProcessing",
-            "single": [{"SpecialToken": {"id": first, "type_id": 0}},
-                       {"Sequence": {"id": "A", "type_id": 0}}]},
-        "model": {"type": "BPE", "ignore_merges": not digits, "vocab": vocab,
+            "type": "Sequence", "processors": [
+                {"type": "ByteLevel", "add_prefix_space": True,
+                 "trim_offsets": False, "use_regex": True},
+                {"type": "TemplateProcessing",
+                 "single": [{"SpecialToken": {"id": first, "type_id": 0}},
+                            {"Sequence": {"id": "A", "type_id": 0}}]}]},
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True,
+                    "trim_offsets": True, "use_regex": True},
+        "model": {"type": "BPE", "dropout": None, "unk_token": None,
+                  "continuing_subword_prefix": "" if digits else None,
+                  "end_of_word_suffix": None, "fuse_unk": False,
+                  "byte_fallback": False, "ignore_merges": not digits,
+                  "vocab": vocab,
                   "merges": [" ".join(pair) if digits else list(pair)
                              for pair in merges]}}
 
@@ -436,7 +463,7 @@ def write_tokenizer(folder, kind, digits=False):
             file.writelines(token + "\n" for token in tokens)
         return len(tokens)
     if kind == "llama":
-        vocab, merges = byte_pairs(specials=WHOLE)
+        vocab, merges = byte_pairs(specials=() if digits else WHOLE)
         write_json(f"{folder}/tokenizer.json",
                    tokenizer_json(vocab, merges, "<|begin|>", digits))
         return len(vocab) + 1

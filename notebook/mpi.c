@@ -11,7 +11,7 @@
 // Built by `make mpi`, with Open MPI or MPICH; lab 19 is about it, and its
 // programs use all but main: define MACHINES_NO_MAIN and include this file.
 
-#include "lab.h"
+#include "lib/lab.h"
 #include <mpi.h>
 
 // ## A step
@@ -278,7 +278,6 @@ void compare(uint64_t mine, const char *what) {
     if (!count)
         return;
     world.phase = ENDED;
-    rescue = NULL;
     if (world.rank == 0)
         fail("not the same %s as on rank 0: rank%s %s", what,
              count > 1 ? "s" : "", other);
@@ -289,12 +288,12 @@ void compare(uint64_t mine, const char *what) {
 
 // What the training's settings are, on the command line or in a file.
 uint64_t digest_of_settings(const Settings *s) {
-    char text[64];
     int own[] = {world.micro_batches, world.fast};
     uint64_t d = digest(0, own, sizeof own);
-    for (const Option *o = options; o < options + OPTIONS; o++)
-        if (o->in_model) {
-            option_text(text, s, o);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].in_model) {
+            char to[32];
+            const char *text = option_text(to, s, i);
             d = digest(d, text, strlen(text));
         }
     return d;
@@ -336,25 +335,25 @@ uint64_t digest_of_gradient(Trainer *t, const Batch *batch) {
 // ## The loop
 
 // Ranks that differ after this step end the run before anything is saved.
-void compare_parameters(const Console *c) {
+void compare_parameters(const Progress *p) {
     char what[80];
-    const Trainer *t = &c->checkpoint->trainer;
+    const Trainer *t = &p->checkpoint->trainer;
     snprintf(what, sizeof what, "parameters after step %" PRId64
              " (which is not saved)", t->step);
     compare(digest_of_training(t), what);
 }
 
 // report_step for all ranks: rank 0 prints, measures and saves.
-void report_together(Console *c, const Step *s) {
-    if (time_to_look(s->step, c->total))
-        compare_parameters(c);
+void report_together(Progress *p, const Step *s) {
+    if (time_to_look(s->step, p->total))
+        compare_parameters(p);
     if (world.rank == 0) {
-        report_step(c, s);
+        report_step(p, s);
         return;
     }
-    set_pace(&c->pace, s->step - c->first_step, now() - c->step_started,
+    set_pace(&p->pace, s->step - p->first_step, now() - p->step_started,
              (double)s->places);
-    c->step_started = now();
+    p->step_started = now();
 }
 
 // The tokens of the whole batch. If a rank was asked to stop, all of them are.
@@ -372,14 +371,14 @@ int64_t count_together(const Batch *batch) {
 }
 
 // train of chapter 11, by all ranks; also stops if a signal asks for it.
-bool train_together(Console *c) {
-    Trainer *t = &c->checkpoint->trainer;
-    int *order = allocate((size_t)c->data->count, sizeof *order);
-    Course course = {c->data, order, -1};
+bool train_together(Progress *p) {
+    Trainer *t = &p->checkpoint->trainer;
+    int *order = allocate((size_t)p->data->count, sizeof *order);
+    Course course = {p->data, order, -1};
     bool finite = true;
-    while (t->step < c->total && finite) {
+    while (t->step < p->total && finite) {
         Batch batch = next_batch(&course, &t->recipe, t->step, &t->arena);
-        if (t->step == c->first_step)
+        if (t->step == p->first_step)
             compare(digest_of_gradient(t, &batch),
                     "first gradient (another build or processor?)");
         int64_t tokens = count_together(&batch);
@@ -389,7 +388,7 @@ bool train_together(Console *c) {
         arena_release(&t->arena, 0);
         finite = t->step == s.step;
         if (finite)
-            report_together(c, &s);
+            report_together(p, &s);
     }
     free(order);
     return finite;
@@ -398,12 +397,12 @@ bool train_together(Console *c) {
 // ## The command
 
 // Rank 0 says how the run ended. The times are its own.
-void say_end(const Console *c) {
-    const Trainer *t = &c->checkpoint->trainer;
-    double steps = (double)(t->step - c->first_step) / 1000;
+void say_end(const Progress *p) {
+    const Trainer *t = &p->checkpoint->trainer;
+    double steps = (double)(t->step - p->first_step) / 1000;
     fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s\n",
-            world.stopped ? "stopped" : "done", t->step, now() - c->started,
-            world.stopped ? "go on with --resume; " : "", c->settings->model);
+            world.stopped ? "stopped" : "done", t->step, now() - p->started,
+            world.stopped ? "go on with --resume; " : "", p->settings->model);
     if (steps > 0)
         fprintf(stderr, "milliseconds of a step: gradient %.3f, waiting %.3f, "
                 "sum %.3f, update %.3f\n", world.spent[GRADIENT] / steps,
@@ -412,16 +411,11 @@ void say_end(const Console *c) {
 }
 
 // run_training of chapter 15, by all ranks.
-void run_together(Console *c) {
-    const Trainer *t = &c->checkpoint->trainer;
+void run_together(Progress *p) {
+    const Trainer *t = &p->checkpoint->trainer;
     handle_signals(remember_signal);
-    if (world.rank == 0) {
-        rescued = c;
-        rescue = rescue_training;
-    }
-    set_pace(&c->pace, 0, 0, 1);
-    bool finite = train_together(c);
-    rescue = NULL;
+    set_pace(&p->pace, 0, 0, 1);
+    bool finite = train_together(p);
     if (!finite) {
         world.phase = ENDED;
         if (world.rank == 0)
@@ -430,11 +424,11 @@ void run_together(Console *c) {
         exit(1);
     }
     if (world.stopped)
-        compare_parameters(c);
+        compare_parameters(p);
     if (world.rank == 0 && world.stopped)
-        save_checkpoint(c->checkpoint, c->settings->model);
+        save_checkpoint(p->checkpoint, p->settings->model);
     if (world.rank == 0)
-        say_end(c);
+        say_end(p);
     meet_well((Note){0}); // rank 0 may have failed to save
 }
 
@@ -459,6 +453,7 @@ void keep_micro_batches(Checkpoint *c, const Settings *s) {
                                               MOST_MICRO_BATCHES);
         check_metadata(&r, key, world.micro_batches > 0);
         close_model(&r);
+        free(r.header);
     }
     snprintf(more, sizeof more, ",\"%s\":\"%d\"", key, world.micro_batches);
     c->more = world.micro_batches > 1 ? more : NULL;
@@ -481,20 +476,35 @@ void take_share(const Trainer *t) {
 }
 
 // What is about to happen, beside what chapter 15 says.
-void describe_together(const Console *c) {
+void describe_together(const Progress *p) {
     int threads = 1;
 #ifdef _OPENMP
     threads = omp_get_max_threads();
 #endif
-    describe(c);
+    describe(p);
     fprintf(stderr, "ranks: %d, with up to %d thread%s each; %d micro-batches, "
             "%s\n", world.size, threads, threads > 1 ? "s" : "",
             world.micro_batches, world.fast
             ? "added in any order: other bits with another number of ranks"
             : "added in their order: the same bits with any number of ranks");
-    if (c->checkpoint->trainer.step >= c->total)
+    if (p->checkpoint->trainer.step >= p->total)
         fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
-                "more --steps or --epochs\n", c->checkpoint->trainer.step);
+                "more --steps or --epochs\n", p->checkpoint->trainer.step);
+}
+
+// begin_run of chapter 15, which refuses a run that has micro-batches.
+Checkpoint begin_together(const Arguments *a) {
+    const Settings *s = &a->settings;
+    if (!s->resume)
+        return begin_run(a);
+    Checkpoint c = load_checkpoint(s->model, true);
+    if (c.trainer.best && !s->valid)
+        wrong_use("the best model of the run in %s was found with --valid: "
+                  "give --valid again", s->model);
+    take_settings(a, &c, s->model);
+    c.trainer.model->config = c.settings.config;
+    c.trainer.recipe = c.settings.recipe;
+    return c;
 }
 
 // train_command of chapter 15, by all ranks.
@@ -504,21 +514,22 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
     signal(SIGPIPE, SIG_IGN);
     if (world.rank == 0)
         check_paths(a);
-    *c = first_checkpoint(a);
+    *c = begin_together(a);
     keep_micro_batches(c, s);
-    Pairs data = training_data(a, c), valid = {0};
+    Text text = read_pairs(a->operand[0], c->settings.tokenizer);
+    if (!t->model)
+        new_model(c, a->operand[0], &text);
+    Pairs data = number_pairs(a->operand[0], text, c), valid = {0};
     if (s->valid && world.rank == 0)
         valid = load_pairs(s->valid, c);
-    if (valid.count && s->resume)
-        measure_again(t, &valid);
-    Console console = {
+    Progress p = {
         .settings = s, .checkpoint = c, .data = &data,
         .valid = valid.count ? &valid : NULL, .first_step = t->step,
         .total = total_steps(&t->recipe, data.count),
         .started = now(), .step_started = now(), .pace = {.all = 1},
     };
 #ifdef _OPENMP
-    console.pace.all = omp_get_max_threads();
+    p.pace.all = omp_get_max_threads();
 #endif
     take_share(t);
     compare(digest_of_settings(&c->settings), "options");
@@ -526,10 +537,10 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
     compare(digest_of_training(t), "parameters to begin with");
     show_messages(false);
     if (world.rank == 0)
-        describe_together(&console);
-    run_together(&console);
-    if (console.log)
-        fclose(console.log);
+        describe_together(&p);
+    run_together(&p);
+    if (p.log)
+        fclose(p.log);
     pairs_free(&data);
     pairs_free(&valid);
 }
@@ -590,7 +601,7 @@ void begin_world(int *argc, char ***argv) {
 
 #ifndef MACHINES_NO_MAIN
 int main(int argc, char **argv) {
-    open_closed_streams();
+    check_arithmetic();
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
     begin_world(&argc, &argv);
     argc = take_options(argc, argv);

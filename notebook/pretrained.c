@@ -12,11 +12,11 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
-#include "pretrained.h"
+#include "lib/pretrained.h"
 
 // ## The command line
 //
-// Again a table of options; the request is that of gpt.c.
+// Again a table of options, which gpt.c reads.
 
 enum { ON_GPT2 = 1, ON_LLAMA = 2, ON_BERT = 4, FINETUNE = 8,
        WRITE = ON_GPT2 | ON_LLAMA };
@@ -52,78 +52,11 @@ const Option hub_options[] = {
 
 enum { HUB_OPTIONS = sizeof hub_options / sizeof *hub_options };
 
-// Says what is wrong and where to find help, and exits with status 2.
-_Noreturn void misused(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    complain(format, arguments);
-    fputs(" (see: pretrained --help)\n", stderr);
-    exit(2);
-}
-
-void print_hub_help(void) {
-    const int bit[] = {ON_GPT2, ON_LLAMA, ON_BERT, FINETUNE};
-    const char *use[] = {"gpt2 FOLDER \"how it begins\"",
-                         "llama FOLDER \"how it begins\"",
-                         "bert FOLDER \"a [MASK] sentence\"",
-                         "finetune FOLDER TEXT"};
-    for (int k = 0; k < 4; k++) {
-        printf("%spretrained %s [options]\n\n", k ? "\n" : "", use[k]);
-        for (const Option *o = hub_options; o < hub_options + HUB_OPTIONS; o++)
-            if (o->commands & bit[k]) {
-                const char *value = o->type == FLAG ? "" : o->choices;
-                int room = 21 - printf("  --%s %s", o->name, value);
-                printf("%*s %s", room > 0 ? room : 0, "", o->help);
-                printf(o->initial ? " [%s]\n" : "\n", o->initial);
-            }
-    }
-}
-
-// Reads the option that argument[0] begins; returns how many arguments it took.
-int read_hub_option(Request *r, char **argument) {
-    const Option *o = hub_options, *end = o + HUB_OPTIONS;
-    while (o < end && (strcmp(argument[0] + 2, o->name)
-                       || !(o->commands & r->command)))
-        o++;
-    if (o == end)
-        misused("there is no option %s", argument[0]);
-    const char *value = o->type == FLAG ? "yes" : argument[1];
-    if (!value || !*value)
-        misused("%s needs a value", argument[0]);
-    if (!set_option(&r->settings, o, value))
-        misused("%s: \"%s\" is not a %snumber from %.10g to %.10g",
-                argument[0], value, o->type == INTEGER ? "whole " : "",
-                o->least, o->most);
-    return 1 + (o->type != FLAG);
-}
-
-// Reads the whole command line, or exits with status 2.
-Request read_hub_request(int argc, char **argv) {
-    Request r = {.settings = not_given};
-    const char *command = argc > 1 ? argv[1] : "";
-    int which = find_choice("gpt2|llama|bert|finetune", command);
-    r.settings.help = find_choice("help|--help|-h", command) >= 0;
-    if (r.settings.help)
-        return r;
-    if (which < 0)
-        misused(*command ? "there is no command \"%s\""
-                         : "what shall I do? gpt2, llama, bert or finetune",
-                command);
-    r.command = 1 << which;
-    for (const Option *o = hub_options; o < hub_options + HUB_OPTIONS; o++)
-        if (o->initial && (o->commands & r.command))
-            set_option(&r.settings, o, o->initial);
-    for (int i = 2; i < argc;)
-        if (!strncmp(argv[i], "--", 2))
-            i += read_hub_option(&r, argv + i);
-        else if (r.operands == 2)
-            misused("what is \"%s\"?", argv[i]);
-        else
-            r.operand[r.operands++] = argv[i++];
-    if (r.operands < 2 && !r.settings.help)
-        misused("%s needs a folder and a text", command);
-    return r;
-}
+const Program hub_program = {
+    "pretrained", "gpt2|llama|bert|finetune",
+    {"FOLDER \"how it begins\"", "FOLDER \"how it begins\"",
+     "FOLDER \"a [MASK] sentence\"", "FOLDER TEXT"}, 2, {2, 2, 2, 2},
+    hub_options, HUB_OPTIONS};
 
 // ## gpt2 and llama
 
@@ -159,8 +92,7 @@ void continue_text(const Request *r) {
                 room);
     Sentence prompt = read_prompt(&w, text, r->count);
     describe_model(&writer_base(&w)->list);
-    fputs(text, stdout);
-    write_text(&w, prompt, r->count, r->how,
+    write_text(&w, text, prompt, r->count, r->how,
                scramble((uint64_t)r->settings.recipe.seed));
     putchar('\n');
     free(prompt.id);
@@ -173,6 +105,7 @@ enum { LIKELIEST = 5 };
 
 // Prints the likeliest tokens of a row of logits, which become probabilities.
 void print_likeliest(const WordPieces *w, real *logits, int V) {
+    check_finite(mat(logits, 1, V));
     softmax_row(logits, NULL, V);
     for (int k = 0; k < LIKELIEST && k < V; k++) {
         int best = arg_max(logits, 0, V);
@@ -183,11 +116,13 @@ void print_likeliest(const WordPieces *w, real *logits, int V) {
 }
 
 // The vector of each token, a row each.
+const FileKind encoding_kind = {"CSV file of an encoding", 0, 7, "token,0"};
+
 void write_encoding(const char *path, const WordPieces *w, Sentence s,
                     Mat hidden) {
-    NewFile n = new_file(path);
-    fputs("token", n.file);
-    for (int j = 0; j < hidden.cols; j++)
+    NewFile n = new_file(path, &encoding_kind);
+    fputs("token,0", n.file);
+    for (int j = 1; j < hidden.cols; j++)
         fprintf(n.file, ",%d", j);
     for (int i = 0; i < s.length; i++) {
         fputc('\n', n.file);
@@ -212,6 +147,7 @@ void guess_words(const Request *r) {
     Arena arena = {0};
     Pass pass = {.arena = &arena, .config = c, .sentences = 1};
     Mat hidden = bert_forward(&pass, b, s.id, s.length);
+    check_finite(hidden);
     for (int i = 0; i < s.length; i++)
         printf("%s%s", w.tokens.text[s.id[i]], i + 1 < s.length ? " " : "\n");
     for (int i = 0; i < s.length; i++)
@@ -264,18 +200,19 @@ void finetune_steps(Trainer *t, Sentence text, int T) {
     }
 }
 
-// What is saved must be a new file, or replace parameters that are not those of
-// the folder. A place that cannot be written is noticed before the training.
-void check_target(const char *path, const char *folder, const char *text) {
+// What is saved must not replace the parameters of the folder.
+void check_target(const char *path, const char *folder) {
     char *own = path_in(folder, "model.safetensors");
-    if (same_file(path, own) || same_file(path, text))
-        misused("%s would be overwritten", path);
+    bool same = !strcmp(path, own);
+#ifdef TRANSFORMER_POSIX
+    struct stat a, b;
+    same = same || (stat(path, &a) == 0 && stat(own, &b) == 0
+                    && a.st_ino == b.st_ino && a.st_dev == b.st_dev);
+#endif
+    if (same)
+        misused(&hub_program, "%s would be overwritten", path);
     free(own);
-    NewFile trial = new_file(path);
-    discard_file(&trial);
-    if (kind_of_file(path) == REGULAR && !is_model(path))
-        fail("%s is not a model, and is not replaced by one: choose another "
-             "name", path);
+    check_replaces(path, &model_kind); // now, and not after an hour
 }
 
 // pretrained finetune FOLDER TEXT
@@ -283,11 +220,11 @@ void finetune(const Request *r) {
     const Settings *s = &r->settings;
     const char *folder = r->operand[0], *path = r->operand[1];
     int T = s->config.max_len;
-    check_target(s->model, folder, path);
+    check_target(s->model, folder);
     char *text = read_text(path);
     Transformer *model = read_gpt2(folder, NULL);
     if (T > model->config.max_len)
-        misused("--window %d: the model has %d positions", T,
+        misused(&hub_program, "--window %d: the model has %d positions", T,
                 model->config.max_len);
     BytePairs b = read_byte_pairs(folder, model->config.target_vocab);
     Sentence tokens = cut_bytes(&b, text);
@@ -309,18 +246,16 @@ void finetune(const Request *r) {
 }
 
 int main(int argc, char **argv) {
-    open_closed_streams();
 #ifdef SIGXFSZ
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
 #endif
-    Request r = read_hub_request(argc, argv);
-    if (r.settings.help)
-        print_hub_help();
-    else if (r.command & WRITE)
+    check_arithmetic();
+    Request r = read_request(&hub_program, argc, argv);
+    if (r.command & WRITE)
         continue_text(&r);
     else if (r.command == ON_BERT)
         guess_words(&r);
-    else
+    else if (r.command == FINETUNE)
         finetune(&r);
     finish_output();
     return stop_signal ? 128 + stop_signal : 0;

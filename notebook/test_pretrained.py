@@ -12,6 +12,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -24,10 +25,12 @@ import torch
 
 import hub
 import hub_tokens
-from test import (ALONE, HERE, ROOT, bytes_of, claim, count, damages, program,
+from test_notebooks import (ALONE, HERE, ROOT, bytes_of, claim, count, damages, program,
                   refused, write)
 
 IDS = [5, 77, 300, 12, 12, 250, 401, 0, 3, 8, 99, 100]
+LONGER = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+          "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
 KINDS = {"gpt2": hub.GPT2, "llama": hub.LLAMA, "bert": hub.BERT}
 
 
@@ -109,6 +112,12 @@ def test_logits(folder):
     for kind, what, change in (
             ("llama", "tied", {"tie_word_embeddings": True}),
             ("llama", "theta 500000", {"rope_theta": 500000.0}),
+            ("llama", "no scaling", {"rope_scaling": None}),
+            ("llama", "theta inside", {"rope_theta": None, "rope_parameters": {
+                "rope_type": "default", "rope_theta": 500000.0}}),
+            ("llama", "default scaling", {"rope_scaling": {"type": "default"}}),
+            ("llama", "longer texts", {"rope_theta": 100.0,
+                                       "rope_scaling": LONGER}),
             ("llama", "a key head for each", {"num_key_value_heads": 6}),
             ("llama", "one key head", {"num_key_value_heads": 1}),
             ("gpt2", "another inner width", {"n_inner": 100}),
@@ -123,6 +132,55 @@ def test_logits(folder):
         else:
             errors = worst(kind, path, c, p)
         claim(f"{kind}, {what}: to {said(errors)}", near(errors))
+
+
+# Angles of pairs as the tests of the library transformers give them, for heads
+# of width 128, factor 10 and a first length of 2,048.
+GOLDEN_ANGLES = {0: 1, 30: 1.3335e-2, 31: 1.0730e-2, 32: 7.7785e-3,
+                 35: 2.8248e-3, 39: 5.7363e-4, 40: 3.4539e-4, 41: 2.7384e-4,
+                 63: 1.1548e-5}
+
+
+def test_newer_writers(folder):
+    """A folder as a library of today writes it, and Llama 3's angles."""
+    path = f"{folder}/llama-newer"
+    newer = {key: value for key, value in hub.LLAMA.items()
+             if key != "rope_theta"}
+    newer.update(tie_word_embeddings=True, dtype="bfloat16", pad_token_id=None,
+                 rope_parameters={**LONGER, "rope_theta": 100.0},
+                 transformers_version="5.0.0", head_dim=8, use_cache=True)
+    c, p = hub.write_model(path, newer, floats=torch.bfloat16, files=3)
+    errors = worst("llama", path, c, p)
+    claim("llama, rope_parameters, tied, in three files: to " + said(errors),
+          near(errors))
+    hub.write_json(f"{path}/config.json", {
+        **c, "hidden_size": 128, "num_attention_heads": 1, "head_dim": 128,
+        "num_key_value_heads": 1, "rope_parameters": {
+            **LONGER, "rope_theta": 10000.0, "factor": 10.0,
+            "original_max_position_embeddings": 2048}})
+    found = rows("angles", path)
+    claim("llama3's angles are the published ones to five digits",
+          not isinstance(found, str) and len(found) == 64 and all(
+              abs(float(found[pair]["angle"]) / angle - 1) < 1e-4
+              for pair, angle in GOLDEN_ANGLES.items()), found)
+
+
+def test_overflow(folder):
+    """Numbers that are finite in the file, and not any more in the model."""
+    for kind, name in (("gpt2", "ln_f.weight"), ("llama", "model.norm.weight"),
+                       ("bert", "bert.encoder.layer.1.output.dense.weight"),
+                       ("bert", "cls.predictions.transform.LayerNorm.weight")):
+        path = f"{folder}/{kind}-huge"
+        _, p = hub.write_model(path, KINDS[kind])
+        p[name] = p[name].sign() * 3e38
+        hub.write_parameters(path, p)
+        done = pretrained(folder, kind, path, "a [MASK]")
+        claim(f"{kind}, {name} overflows: one line, and no answer",
+              done.returncode == 1 and b"\n  0" not in done.stdout
+              and not (done.stdout and kind != "bert")
+              and done.stderr.splitlines()[1:]
+              == [b"transformer: the model's numbers are not finite"],
+              (done.stdout, done.stderr))
 
 
 def test_mistakes(folder):
@@ -192,7 +250,14 @@ def test_tokens(folder):
     hub_tokens.write_texts(f"{folder}/texts", texts)
     vocab, merges = hub.byte_pairs()
     bare, _ = hub.byte_pairs(specials=hub.WHOLE)
+    plain, _ = hub.byte_pairs(specials=())
     hub.write_model(f"{folder}/digits", hub.LLAMA, digits=True)
+    hub.write_model(f"{folder}/single", hub.LLAMA, digits=True)
+    single = hub.tokenizer_json(plain, merges, "<|begin|>")
+    single["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False}
+    single["post_processor"] = single["post_processor"]["processors"][1]
+    single["model"]["ignore_merges"] = False
+    hub.write_json(f"{folder}/single/tokenizer.json", single)
     cased = f"{folder}/cased"
     hub.write_model(cased, hub.BERT)
     hub.write_json(f"{cased}/tokenizer_config.json", {"do_lower_case": False})
@@ -200,7 +265,9 @@ def test_tokens(folder):
             ("gpt2", "gpt2-plain", hub_tokens.BytePairs(vocab, merges)),
             ("llama", "llama-plain", hub_tokens.BytePairs(
                 bare, merges, llama=True, first=len(bare))),
-            ("llama", "digits", hub_tokens.BytePairs(bare, merges, digits=True)),
+            ("llama", "digits", hub_tokens.BytePairs(plain, merges, digits=True)),
+            ("llama", "single", hub_tokens.BytePairs(plain, merges,
+                                                     first=len(plain))),
             ("bert", "bert-plain", hub_tokens.WordPieces(hub.word_pieces())),
             ("bert", "cased", hub_tokens.WordPieces(hub.word_pieces(), True))):
         found = rows("tokens", kind, f"{folder}/{path}", f"{folder}/texts")
@@ -212,10 +279,10 @@ def test_tokens(folder):
 
 
 def test_tables():
-    made = subprocess.run([sys.executable, f"{HERE}/unicode.py"], check=True,
+    made = subprocess.run([sys.executable, f"{HERE}/lib/unicode.py"], check=True,
                           capture_output=True).stdout
     claim("unicode.h is what unicode.py writes",
-          made == bytes_of(HERE, "unicode.h"))
+          made == bytes_of(HERE, "lib/unicode.h"))
 
 
 # ---------------------------------------------------------------- the program
@@ -338,7 +405,6 @@ def test_misuse(folder):
                   ("gpt2", path, "a", "--top-p", 2), ("bert", path, "a", "--lr", 1),
                   ("finetune", path), ("finetune", path, "text", "--steps", "x"),
                   ("finetune", path, "text", "--window", 97),
-                  ("finetune", path, "text", "--model", "text"),
                   ("finetune", path, "text", "--model",
                    f"{path}/model.safetensors")):
         claim("wrong use is refused in one line: pretrained "
@@ -360,6 +426,73 @@ def test_misuse(folder):
              ("bert", f"{folder}/bert-plain", "a " * 99))):
         done = pretrained(folder, *words)
         claim(f"{what}: one line", refused(done, 1), done.stderr)
+
+
+def test_no_files(folder):
+    """What is no regular file is refused: nothing hangs, nothing is empty."""
+    for kind, name in (
+            ("gpt2", "config.json"), ("gpt2", "model.safetensors"),
+            ("gpt2", "vocab.json"), ("gpt2", "merges.txt"),
+            ("bert", "vocab.txt"), ("bert", "tokenizer_config.json"),
+            ("llama", "tokenizer.json"),
+            ("llama", "model.safetensors.index.json"),
+            ("llama", "model-00002-of-00003.safetensors")):
+        path = f"{folder}/{kind}-special"
+        for what, make in (("a pipe", os.mkfifo),
+                           ("a device", lambda at: os.symlink("/dev/null", at)),
+                           ("a folder", os.mkdir)):
+            shutil.rmtree(path, ignore_errors=True)
+            hub.write_model(path, KINDS[kind], files=3 if "model-" in name
+                            or "index" in name else 1)
+            if os.path.exists(f"{path}/{name}"):
+                os.remove(f"{path}/{name}")
+            make(f"{path}/{name}")
+            try:
+                done = pretrained(folder, kind, path, "a", timeout=20)
+                claim(f"{name} is {what}: one line", refused(
+                    done, 1, name, "not a regular file"), done.stderr)
+            except subprocess.TimeoutExpired:
+                claim(f"{name} is {what}: one line", False, "it hangs")
+
+
+def test_long_names(folder):
+    """A name of a million characters does not make such a message."""
+    name = "é" * 1000000
+    for kind, file, change in (
+            ("gpt2", "config.json", lambda c: c.update(activation_function=name)),
+            ("gpt2", "vocab.json", lambda v: v.update({name: -1})),
+            ("llama", "tokenizer.json", lambda t: t.update({name: 1})),
+            ("llama", "tokenizer.json",
+             lambda t: t["model"].update(continuing_subword_prefix=name)),
+            ("llama", "config.json",
+             lambda c: c.update(rope_parameters={name: 1})),
+            ("llama", "model.safetensors.index.json",
+             lambda i: i["weight_map"].update(
+                 {"lm_head.weight": name})),
+            ("gpt2", "model.safetensors",
+             lambda h: h.update({name: h["wpe.weight"]})),
+            ("bert", "vocab.txt", None)):
+        path = f"{folder}/{kind}-long"
+        shutil.rmtree(path, ignore_errors=True)
+        hub.write_model(path, KINDS[kind], files=3 if "index" in file else 1)
+        good = bytes_of(path, file)
+        if kind == "bert":
+            write(path, file, good + 2 * f"{name}\n".encode())
+            with_config(path, vocab_size=good.count(b"\n") + 2)
+            tokens = torch.zeros(good.count(b"\n") + 2, 48)
+            _, p = hub.write_model(f"{folder}/bert-plain", hub.BERT)
+            hub.write_parameters(path, {
+                **p, "bert.embeddings.word_embeddings.weight": tokens,
+                "cls.predictions.bias": tokens[:, 0]})
+        elif file == "model.safetensors":
+            write(path, file, edited(good, change))
+        else:
+            value = json.loads(good)
+            change(value)
+            hub.write_json(f"{path}/{file}", value)
+        done = pretrained(folder, kind, path, "a")
+        claim(f"a name of a million characters in {file}: a short line",
+              refused(done, 1) and len(done.stderr) < 400, done.stderr[:1000])
 
 
 def with_config(path, **changes):
@@ -387,6 +520,13 @@ WRONG_CONFIGS = (
     ("bert", {"is_decoder": True}), ("bert", {"vocab_size": 20}),
     ("llama", {"num_key_value_heads": 4}), ("llama", {"hidden_act": "gelu"}),
     ("llama", {"rope_scaling": {"type": "linear", "factor": 2}}),
+    ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 2}}),
+    ("llama", {"rope_parameters": {**LONGER, "beta_fast": 32}}),
+    ("llama", {"rope_scaling": {**LONGER, "factor": None}}),
+    ("llama", {"rope_scaling": {**LONGER, "low_freq_factor": 4}}),
+    ("llama", {"rope_scaling": LONGER, "rope_parameters": LONGER}),
+    ("llama", {"rope_parameters": {"rope_theta": 5}}),
+    ("llama", {"rope_parameters": "default"}),
     ("llama", {"attention_bias": True}), ("llama", {"head_dim": 16}),
     ("llama", {"tie_word_embeddings": "yes"}),
     ("llama", {"num_attention_heads": 16}))
@@ -395,6 +535,7 @@ WRONG_JSON = (
     "", "{", "[1", '{"a" 1}', '{"a":}', '{"a":1,}', "{1:2}", "nul", "tru", "0x10",
     "NaN", "Infinity", "1 2", '"a', '"\\x"', '"\\u12"', '"\\ud800"', '"\\u0000"',
     '"\t"', "-", "1e999", "[" * 100 + "]" * 100, "{'a':1}", "[,]", "\ufeff{}",
+    "01", "-01", "1.", "1.e5", ".5", "+1", "1e", "1e+", "--1", '{"a":01}',
     '{"a":1}}', "/* */ {}")
 
 
@@ -427,6 +568,15 @@ def test_spellings(folder):
             write(path, file, json.dumps(value, **how).encode())
         claim(f"JSON {name} is read as the same",
               pretrained(folder, "gpt2", path, "The").stdout == wanted)
+    for text in (b'{"n_layer": 9, "n_layer": "no", ', b'{"n_layer": 0e0,'):
+        config = bytes_of(path, "config.json")
+        write(path, "config.json", text + config[config.index(b"{") + 1:])
+        claim("a key that is there twice has its last value, as in Python",
+              pretrained(folder, "gpt2", path, "The").stdout == wanted)
+    merges = bytes_of(path, "merges.txt")
+    write(path, "merges.txt", merges.replace(b"\n", b"\r\n"))
+    claim("merges.txt with CRLF is read as the same",
+          pretrained(folder, "gpt2", path, "The").stdout == wanted)
 
 
 def edited(good, change):
@@ -471,6 +621,13 @@ def test_damage(folder):
             ("too few bytes", lambda h: h[name].update(data_offsets=[0, 4]),
              (name, "27648")),
             ("backwards", lambda h: h[name].update(data_offsets=[8, 4]), (name,)),
+            ("bytes of another tensor", lambda h: h[name].update(
+                data_offsets=h[name.replace("1", "0")]["data_offsets"]),
+             (name, name.replace("1", "0"), "share")),
+            ("some bytes of another tensor", lambda h: h["ln_f.bias"].update(
+                data_offsets=[h["ln_f.weight"]["data_offsets"][0] + 4,
+                              h["ln_f.weight"]["data_offsets"][1] + 4]),
+             ("share",)),
             ("no place", lambda h: h[name].pop("data_offsets"), (name,)),
             ("half a byte", lambda h: h[name].update(
                 data_offsets=[0.5, 27648.5]), (name,))):
@@ -525,6 +682,10 @@ def test_vocabularies(folder):
             ("a merge of one", "merges.txt", merges + b"a\n"),
             ("a merge twice", "merges.txt", merges + merges.splitlines()[1]),
             ("a merge of nothing known", "merges.txt", b"zz qq\n"),
+            ("no merge", "merges.txt", b""),
+            ("half of it", "merges.txt", merges[:merges.index(
+                b"\n", len(merges) // 2)]),
+            ("a byte order mark", "merges.txt", b"\xef\xbb\xbf" + merges),
             ("a zero byte", "merges.txt", merges + b"\0")):
         hub.write_model(path, hub.GPT2)
         write(path, file, content)
@@ -534,12 +695,22 @@ def test_vocabularies(folder):
     tokens = hub.word_pieces()
     for what, lines in (("a token twice", [*tokens[:-1], "[unused1]"]),
                         ("too many", [*tokens, "new"]),
+                        ("half of it", tokens[:len(tokens) // 2]),
+                        ("a byte order mark", ["\ufeff" + tokens[0],
+                                               *tokens[1:]]),
                         ("no [SEP]", [t for t in tokens if t != "[SEP]"])):
         hub.write_model(path, hub.BERT)
         write(path, "vocab.txt", "\n".join(lines).encode())
         done = pretrained(folder, "bert", path, "a")
         claim(f"vocab.txt, {what}: one line", refused(done, 1, "vocab.txt"),
               done.stderr)
+    for change in ({"strip_accents": False}, {"tokenize_chinese_chars": False}):
+        hub.write_model(path, hub.BERT)
+        hub.write_json(f"{path}/tokenizer_config.json", change)
+        done = pretrained(folder, "bert", path, "a")
+        claim(f"tokenizer_config.json, {change}: one line",
+              refused(done, 1, *change), done.stderr)
+    os.remove(f"{path}/tokenizer_config.json")
     path = f"{folder}/llama-vocabulary"
     good = json.loads(bytes_of(f"{folder}/llama-plain", "tokenizer.json"))
     for what, change in (
@@ -552,14 +723,32 @@ def test_vocabularies(folder):
             ("a blank is put in front", lambda t: t["pre_tokenizer"][
                 "pretokenizers"][1].update(add_prefix_space=True)),
             ("an added token without a number",
-             lambda t: t["added_tokens"][0].pop("id"))):
+             lambda t: t["added_tokens"][0].pop("id")),
+            ("normalizer", lambda t: t.update(normalizer={"type": "NFC"})),
+            ("decoder", lambda t: t["decoder"].update(type="Fuse")),
+            ("behavior", lambda t: t["pre_tokenizer"]["pretokenizers"][0]
+             .update(behavior="Removed")),
+            ("invert", lambda t: t["pre_tokenizer"]["pretokenizers"][0]
+             .update(invert=True)),
+            ("byte_fallback", lambda t: t["model"].update(byte_fallback=True)),
+            ("dropout", lambda t: t["model"].update(dropout=0.1)),
+            ("continuing_subword_prefix", lambda t: t["model"].update(
+                continuing_subword_prefix="##")),
+            ("end_of_word_suffix", lambda t: t["model"].update(
+                end_of_word_suffix="</w>")),
+            ("post_processor", lambda t: t["post_processor"]["processors"][1]
+             ["single"].append({"SpecialToken": {"id": "<|begin|>"}})),
+            ("no merge", lambda t: t["model"].update(merges=[])),
+            ("half of the merges", lambda t: t["model"].update(
+                ignore_merges=False, merges=t["model"]["merges"][:99]))):
         hub.write_model(path, hub.LLAMA)
         changed = json.loads(json.dumps(good))
         change(changed)
         hub.write_json(f"{path}/tokenizer.json", changed)
         done = pretrained(folder, "llama", path, "a")
         claim(f"tokenizer.json, {what}: one line",
-              refused(done, 1, "tokenizer.json"), done.stderr)
+              refused(done, 1, "tokenizer.json", *[what] * ("_" in what)),
+              done.stderr)
 
 
 def main():
@@ -570,9 +759,10 @@ def main():
         cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory() as folder:
         test_tables()
-        for test in (test_logits, test_mistakes, test_greedy, test_gradients,
+        for test in (test_logits, test_newer_writers, test_overflow, test_mistakes, test_greedy, test_gradients,
                      test_tokens, test_use, test_finetune, test_memory,
-                     test_check, test_misuse, test_configs, test_spellings, test_damage,
+                     test_check, test_misuse, test_no_files,
+                     test_long_names, test_configs, test_spellings, test_damage,
                      test_index, test_vocabularies):
             test(folder)
     print(f"{count[True]} passed, {count[False]} failed")

@@ -8,8 +8,8 @@
 
 #define PARTS_NO_MAIN
 #include "../../notebook/20-parts.c"
-#include "../../notebook/modern.h"
-#include "../../notebook/nouns.h"
+#include "../../notebook/lib/modern.h"
+#include "../../notebook/lib/nouns.h"
 
 static Arena room;
 

@@ -91,7 +91,7 @@ def colours():
 
 def source_of(name):
     """A function of transformer.c, or of the GPT, and its file."""
-    for file in (ROOT / "transformer.c", ROOT / "notebook" / "gpt.h"):
+    for file in (ROOT / "transformer.c", ROOT / "notebook" / "lib" / "gpt.h"):
         if any((its.name, its.kind) == (name, "function") for its in c_code.definitions(file)):
             return c_code.function(file, name), file
     return sys.exit(f"{LIVE}: there is no function {name}")

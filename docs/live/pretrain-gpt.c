@@ -10,7 +10,8 @@ __attribute__((visibility("default"))) void pretrain(void) {
                         "--layers", "2", "--d-model", "32", "--context", "16",
                         "--steps", "1000", "--lr", "0.01",
                         "--model", "model.safetensors"};
-    Request r = read_request(sizeof argument / sizeof *argument, argument);
+    Request r = read_request(&gpt_program, sizeof argument / sizeof *argument,
+                             argument);
     gpt_train(&r);
     Checkpoint c = load_gpt(r.settings.model, false);
     save_checkpoint(&c, r.settings.model);

@@ -827,7 +827,7 @@ def test_flow(browser):
     goes_all_steps(live, "a translator")
     quotes = set(live.run("[...Object.values(SENT_BACK), ..." + ABOUT + """.flatMap(
         about => [...about.lines || [], ...about.backLines || []])]"""))
-    lines = {line.split("//")[0].strip() for file in ("transformer.c", "notebook/gpt.h")
+    lines = {line.split("//")[0].strip() for file in ("transformer.c", "notebook/lib/gpt.h")
              for line in (build.ROOT / file).read_text(encoding="utf-8").split("\n")}
     claim(len(quotes) > 30 and quotes <= lines,
           "all lines that it shows are lines of transformer.c or of gpt.h", quotes - lines)

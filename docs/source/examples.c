@@ -774,7 +774,7 @@ void example_norm_gradient(void) {
 // The small model of the tests, from here on: B = 2 sentences, S = 5, T = 4,
 // D = 12, H = 3, F = 7, and a padded batch.
 #include "../../tests/model.h"
-#include "../../notebook/settings.h"
+#include "../../notebook/lib/settings.h"
 
 // The size of a typical element.
 double root_mean_square(Mat m) {

@@ -73,7 +73,7 @@ def table(name):
 
 def lab_function(name):
     """A function of the labs' models."""
-    files = [ROOT / "notebook" / file for file in ("gpt.h", "modern.h")]
+    files = [ROOT / "notebook" / "lib" / file for file in ("gpt.h", "modern.h")]
     return with_comment(next(file for file in files if name in {
         its.name for its in definitions(file)} or file is files[-1]), name)
 

@@ -1,4 +1,4 @@
-// json.h: a reader of JSON, for the files that stand beside a model.
+// json.h, used by lab 18: a reader of JSON, for the files beside a model.
 //
 // Chapter 14 reads only the header that it has written itself, and compares
 // text with text. The files of other programs say the same things in many ways,
@@ -14,6 +14,69 @@
 // How to check it: what Python's json module writes is read as the same values;
 // what it refuses is refused, in one line with the byte that is wrong. Include
 // this file after transformer.c.
+
+// ## Files of other programs
+
+// A text of such a file, as messages show it: a long one is cut.
+typedef struct {
+    char text[64];
+} Shown;
+
+Shown shown(const char *text) {
+    Shown s;
+    size_t n = strlen(text), most = sizeof s.text - sizeof "…";
+    n = n > most ? most : n;
+    while (n > 0 && (text[n] & 0xc0) == 0x80) // within a character
+        n--;
+    snprintf(s.text, sizeof s.text, "%.*s%s", (int)n, text, text[n] ? "…" : "");
+    return s;
+}
+
+// Whether there is such a file. It has to be a regular one: who opens a pipe
+// waits for its other end, and a device has no size.
+bool file_exists(const char *path) {
+#ifdef TRANSFORMER_POSIX
+    struct stat status;
+    bool found = stat(path, &status) == 0;
+    if (found && !S_ISREG(status.st_mode))
+        fail("cannot read %s: it is not a regular file", path);
+    return found;
+#else
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file != NULL;
+#endif
+}
+
+FILE *open_file(const char *path) {
+    FILE *file = file_exists(path) ? fopen(path, "rb") : NULL;
+    if (!file)
+        fail("cannot open %s: %s", path, strerror(errno));
+    return file;
+}
+
+// A whole text, with a zero byte behind it; the caller frees it.
+char *read_text_file(const char *path) {
+    FILE *file = open_file(path);
+    long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (end < 0)
+        fail("cannot read %s: %s", path, strerror(errno));
+    size_t size = (size_t)end;
+    char *text = allocate(size + 1, 1);
+    rewind(file);
+    if (fread(text, 1, size, file) != size)
+        fail("cannot read %s: %s", path,
+             ferror(file) ? strerror(errno) : "it has become shorter");
+    fclose(file);
+    if (strlen(text) != size)
+        fail("%s: a zero byte: this is not a text file", path);
+    if (!strncmp(text, "\xef\xbb\xbf", 3))
+        fail("%s: it begins with a byte order mark (byte 0)", path);
+    return text;
+}
+
+// ## Values
 
 enum { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY,
        JSON_OBJECT };
@@ -132,14 +195,34 @@ const char *read_json_string(JsonFile *f) {
     return text;
 }
 
-// A number. strtod would also take hexadecimal digits, infinities and NaN.
+// One digit or more.
+void take_digits(JsonFile *f) {
+    size_t digits = strspn(f->at, "0123456789");
+    if (!digits)
+        refuse_json(f, "a value or a digit is missing");
+    f->at += digits;
+}
+
+// A number such as -12.5e+3. strtod alone would also take 012, 12., hexadecimal
+// digits, infinities and NaN.
 double read_json_number(JsonFile *f) {
-    size_t length = strspn(f->at, "+-.0123456789eE");
-    char *end = f->at;
-    double value = strchr("-0123456789", *f->at) ? strtod(f->at, &end) : 0;
-    if (length == 0 || end != f->at + length || !isfinite(value))
-        refuse_json(f, "a value is missing");
-    f->at = end;
+    double value = strtod(f->at, NULL);
+    f->at += *f->at == '-';
+    if (*f->at == '0')
+        f->at++;
+    else
+        take_digits(f);
+    if (*f->at == '.') {
+        f->at++;
+        take_digits(f);
+    }
+    if (*f->at == 'e' || *f->at == 'E') {
+        f->at++;
+        f->at += *f->at == '+' || *f->at == '-';
+        take_digits(f);
+    }
+    if (!isfinite(value))
+        refuse_json(f, "a number that is too large");
     skip_json_space(f);
     return value;
 }
@@ -209,27 +292,6 @@ JsonFile parse_json(const char *path, char *text) {
     return f;
 }
 
-// A whole file, with a zero byte behind it; the caller frees it. A file with a
-// zero byte in it, or one that is no regular file, is refused.
-char *read_text_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail("cannot open %s: %s", path, strerror(errno));
-    long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    if (end < 0 || end == LONG_MAX)
-        fail("cannot read %s: it is not a regular file", path);
-    size_t size = (size_t)end;
-    char *text = allocate(size + 1, 1);
-    rewind(file);
-    if (fread(text, 1, size, file) != size)
-        fail("cannot read %s: %s", path,
-             ferror(file) ? strerror(errno) : "it has become shorter");
-    fclose(file);
-    if (strlen(text) != size)
-        fail("%s: a zero byte: this is not a text file", path);
-    return text;
-}
-
 JsonFile read_json(const char *path) {
     return parse_json(path, read_text_file(path));
 }
@@ -239,14 +301,14 @@ void json_free(JsonFile *f) {
     free(f->text);
 }
 
-// The member of that name, or NULL. Of a value that is not an object, NULL.
+// The member of that name, or NULL. Of two it is the last, as in Python. Of a
+// value that is not an object, NULL.
 const Json *member(const Json *object, const char *name) {
-    if (!object || object->kind != JSON_OBJECT)
-        return NULL;
-    const Json *m = object->child;
-    while (m && strcmp(m->name, name))
-        m = m->next;
-    return m;
+    const Json *found = NULL;
+    if (object && object->kind == JSON_OBJECT)
+        for (const Json *m = object->child; m; m = m->next)
+            found = strcmp(m->name, name) ? found : m;
+    return found;
 }
 
 // Whether a value is a whole number from `least` to `most`.

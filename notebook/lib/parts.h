@@ -1,4 +1,5 @@
-// The transformer with parts taken out: lab 20. To be included after lab.h.
+// parts.h, used by lab 20: the transformer with parts taken out. To be included
+// after lab.h.
 //
 // Heads, layers, widths and positions are in Config already. What is taken out
 // here has a field in `Without`; with all of them zero, the model is that of

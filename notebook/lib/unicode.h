@@ -1,4 +1,4 @@
-// unicode.h: what Unicode 14.0.0 says about characters.
+// unicode.h, used by lab 18: what Unicode 14.0.0 says about characters.
 //
 // Written by unicode.py from Python's unicodedata; change that, not this.
 // Numbers are decimal. A table of ranges has the first and the last number of

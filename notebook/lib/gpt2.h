@@ -1,4 +1,4 @@
-// gpt2.h: GPT-2, with the parameters that were published.
+// gpt2.h, used by lab 18: GPT-2, with the parameters that were published.
 //
 // It is the GPT of gpt.h but for four things, each of which would go unnoticed
 // by every check of names and shapes:

@@ -1,11 +1,50 @@
-// What the checks of labs 15 and 16 share: a model whose parameters are all
-// random, its gradients against finite differences, and one step of training
-// for another program to repeat.
+// measure.h, used by labs 1, 2, 7, 12, 15, 16, 17, 20 and 21: what they measure
+// and check with. To be included after lab.h.
+
+// Random numbers for all parameters: gains around 1, no bias zero.
+void randomize(const TensorList *l) {
+    uint64_t state = random_key(1, FOR_PARAMETERS, 0);
+    for (const Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
+        for (int k = 0; k < t->rows * t->cols; k++)
+            t->mat->at[k] = (real)((t->init == INIT_ONES)
+                                   + 0.3 * normal(&state));
+}
+
+// The order for qsort: the smallest first.
+int compare_doubles(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+// The entropy of the mean of two rows of n weights, in bits.
+double entropy(const real *a, const real *b, int n) {
+    double bits = 0;
+    for (int j = 0; j < n; j++) {
+        double weight = ((double)a[j] + (double)b[j]) / 2;
+        bits -= weight > 0 ? weight * log2(weight) : 0;
+    }
+    return bits;
+}
+
+// The largest |a - b|, element by element.
+double largest_difference(Mat a, Mat b) {
+    double most = 0;
+    for (int i = 0; i < a.rows; i++)
+        for (int j = 0; j < a.cols; j++)
+            most = fmax(most,
+                        fabs((double)*at(a, i, j) - (double)*at(b, i, j)));
+    return most;
+}
+
+// ## Is a model right?
+//
+// A model whose parameters are all random, its gradients against finite
+// differences, and one step of training for another program to repeat.
 
 // What a lab checks: a batch's logits and mean loss. The gradients are added to
 // what is there.
-Mat logits_of(Trainer *t);
-double loss_of(Trainer *t);
+typedef Mat LogitsOf(Trainer *t);
+typedef double LossOf(Trainer *t);
 
 // A model that is ready for a step without clipping.
 Trainer random_trainer(Transformer *outline(const Config *),
@@ -18,14 +57,14 @@ Trainer random_trainer(Transformer *outline(const Config *),
 
 // The loss's derivative with respect to x. Central differences with steps h and
 // h/2, put together so that their errors of order h² cancel.
-double slope(Trainer *t, real *x) {
+double derivative(Trainer *t, LossOf *loss_of, real *x) {
     const real kept = *x;
     double central[2];
     for (int half = 0; half < 2; half++) {
         double h = half ? 5e-5 : 1e-4;
-        *x = kept + h;
+        *x = (real)((double)kept + h);
         double above = loss_of(t);
-        *x = kept - h;
+        *x = (real)((double)kept - h);
         central[half] = (above - loss_of(t)) / (2 * h);
     }
     *x = kept;
@@ -35,20 +74,21 @@ double slope(Trainer *t, real *x) {
 // A line for each tensor: label, name, elements, the largest error of its
 // gradient. The gradients start at 1/2, so that one which is not added to what
 // is there shows.
-void print_errors(Trainer *t, const char *label) {
+void print_errors(Trainer *t, LossOf *loss_of, const char *label) {
     const TensorList *g = &t->gradient->list;
     double *found = allocate(g->count, sizeof *found);
     for (size_t k = 0; k < g->count; k++)
         g->values[k] = 0.5;
     loss_of(t);
-    memcpy(found, g->values, g->count * sizeof *found);
+    for (size_t k = 0; k < g->count; k++)
+        found[k] = (double)g->values[k];
     size_t next = 0;
     for (int i = 0; i < g->tensors; i++) {
         int elements = g->tensor[i].rows * g->tensor[i].cols;
         double worst = 0;
         for (int k = 0; k < elements; k++, next++) {
             double a = found[next] - 0.5;
-            double b = slope(t, &t->model->list.values[next]);
+            double b = derivative(t, loss_of, &t->model->list.values[next]);
             double error = fabs(a - b) / fmax(fmax(fabs(a), fabs(b)), 1e-3);
             worst = fmax(worst, isnan(error) ? INFINITY : error);
         }
@@ -63,15 +103,17 @@ void print_tensors(const TensorList *l, const char *label, const char *kind) {
     for (const Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
         for (int k = 0; k < t->rows * t->cols; k++)
             printf("%s%s,%s,%d,%.17g\n", label, kind, t->name.text, k,
-                   t->mat->at[k]);
+                   (double)t->mat->at[k]);
 }
 
 // Everything about one step of Adam.
-void print_step(Trainer *t, const char *label) {
+void print_step(Trainer *t, LogitsOf *logits_of, LossOf *loss_of,
+                const char *label) {
     print_tensors(&t->model->list, label, "parameter");
     Mat logits = logits_of(t);
     for (int i = 0; i < logits.rows * logits.cols; i++)
-        printf("%slogit,,%d,%.17g\n", label, i, logits.at[i]);
+        printf("%slogit,,%d,%.17g\n", label, i,
+               (double)logits.at[i]);
     double before = loss_of(t);
     print_tensors(&t->gradient->list, label, "gradient");
     update(t, (Loss){0});

@@ -1,13 +1,13 @@
-"""Writes notebook/unicode.h, the tables that the tokenizers need.
+"""Writes notebook/lib/unicode.h, the tables that the tokenizers need.
 
-    /usr/bin/python3 notebook/unicode.py > notebook/unicode.h
+    /usr/bin/python3 notebook/lib/unicode.py > notebook/lib/unicode.h
 """
 import sys
 import textwrap
 import unicodedata
 
 HEAD = """\
-// unicode.h: what Unicode {version} says about characters.
+// unicode.h, used by lab 18: what Unicode {version} says about characters.
 //
 // Written by unicode.py from Python's unicodedata; change that, not this.
 // Numbers are decimal. A table of ranges has the first and the last number of

@@ -1,5 +1,17 @@
-// writer.h: GPT-2 and models of Llama's shape, continuing a text. Include it
-// after llama.h and tokenizer_json.h.
+// pretrained.h, used by lab 18: all that it takes to read and run its models, in
+// the order in which the files build on one another. Include it after gpt.h.
+
+#include "modern.h"         // the four changes since 2017 (lab 17)
+#include "json.h"           // JSON
+#include "hub.h"            // config.json, safetensors
+#include "unicode.h"        // tables
+#include "bytepairs.h"      // vocab.json, merges.txt
+#include "wordpiece.h"      // vocab.txt
+#include "gpt2.h"           // the models
+#include "bert.h"
+#include "llama.h"
+
+// ## Continuing a text
 
 typedef struct {
     bool llama;       // else it is GPT-2
@@ -88,10 +100,10 @@ int choose(Writer *w, Mat logits, Sampling how, uint64_t *key) {
     return draw(c, n, key) - FIRST_TOKEN;
 }
 
-// Prints the continuation of one token or more: `count` tokens, or fewer if the
-// model ends the text.
-void write_text(Writer *w, Sentence prompt, int count, Sampling how,
-                uint64_t key) {
+// Prints a text of one token or more and its continuation: `count` tokens, or
+// fewer if the model ends it.
+void write_text(Writer *w, const char *text, Sentence prompt, int count,
+                Sampling how, uint64_t key) {
     size_t mark = w->arena.used;
     Mat logits = {0};
     for (int i = 0; i < prompt.length; i++) {
@@ -100,6 +112,7 @@ void write_text(Writer *w, Sentence prompt, int count, Sampling how,
     }
     for (int n = 0; n < count; n++) {
         int id = choose(w, logits, how, &key);
+        fputs(n ? "" : text, stdout);
         if (id == w->end)
             break;
         if (w->tokens.tokens.text[id])

@@ -1,4 +1,4 @@
-// The text of lab 21: what its sentences look like.
+// nouns.h, used by lab 21: what the sentences of its text look like.
 //
 // The nouns are made up, so that nobody can know what a "bako" is, except from
 // the company it keeps. There are thirty of each kind. A sentence either tells

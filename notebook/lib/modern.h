@@ -1,4 +1,5 @@
-// modern.h: four changes since 2017, and the GPT of lab 16 with any of them.
+// modern.h, used by labs 17 and 18: four changes since 2017, and the GPT of lab
+// 16 with any of them.
 //
 // RMSNorm, rotary positions, SwiGLU and grouped queries: each with its formula,
 // its forward and backward pass, and how to check it. Then a GPT in which each
@@ -14,6 +15,14 @@ enum { LAYER_NORM, RMS_NORM };                   // Modern.norm
 enum { NO_ROTARY, INTERLEAVED, ROTATE_HALF };    // Modern.rotary
 enum { PLAIN, SWIGLU };                          // Modern.network
 
+// How rotary positions are stretched for texts longer than those that a model
+// was first trained with (below).
+typedef struct {
+    double factor;    // 0: they are not
+    double low, high; // turns within the first length
+    double length;    // that first length, in tokens
+} Stretch;
+
 // What Config (chapter 1) does not know. `heads` there is H, and `activation`
 // is that of a PLAIN network.
 typedef struct {
@@ -22,6 +31,7 @@ typedef struct {
     int biases;                // of linear layers; 0: there are none
     double epsilon;            // of RMSNorm
     double rotary_base;        // Θ, which sets the angles; often 10,000
+    Stretch stretch;           // of the angles
 } Modern;
 
 // ## Linear layers without biases
@@ -192,12 +202,35 @@ Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
 // How to check it: a query and a key at the same distance have the same score,
 // wherever they stand; a row at position 0 stays as it is; no length changes.
 // For the convention: compare with a reference whose convention is known.
+//
+// ### Longer texts
+//
+// Llama 3.1 was trained on 8,192 tokens and then went on with 131,072. A slow
+// pair, which in the first training made less than one turn, would now meet
+// angles that it has never seen; so it is slowed down by a factor. A fast pair,
+// which made many turns, has seen all angles, and stays. Between `low` and
+// `high` turns, the two are mixed:
+//
+//     turns = length θ_i/2π
+//     kept  = (turns - low)/(high - low), at least 0 and at most 1
+//     θ_i becomes  kept θ_i + (1 - kept) θ_i/factor
 
 // Cosines and sines of T positions from `first` on, (T,K/2) each.
 typedef struct {
     Mat cosine, sine;
     int pairing; // INTERLEAVED or ROTATE_HALF; NO_ROTARY: nothing is turned
 } Rotation;
+
+// θ_i, for heads of width K.
+double angle_of_pair(const Modern *m, int i, int K) {
+    double theta = pow(m->rotary_base, -2.0 * i / K);
+    const Stretch *s = &m->stretch;
+    if (!s->factor)
+        return theta;
+    double turns = s->length * theta / 6.283185307179586;
+    double kept = fmin(fmax((turns - s->low) / (s->high - s->low), 0), 1);
+    return kept * theta + (1 - kept) * theta / s->factor;
+}
 
 // The angles of positions first … first + T - 1, for heads of even width K.
 // They are computed in double precision: t θ_i can be large, and only what is
@@ -209,7 +242,7 @@ Rotation rotation_of(Arena *arena, const Modern *m, int K, int first, int T) {
     r.cosine = arena_mat(arena, T, K / 2);
     r.sine = arena_mat(arena, T, K / 2);
     for (int i = 0; i < K / 2; i++) {
-        double theta = pow(m->rotary_base, -2.0 * i / K);
+        double theta = angle_of_pair(m, i, K);
         for (int t = 0; t < T; t++) {
             *at(r.cosine, t, i) = (real)cos((first + t) * theta);
             *at(r.sine, t, i) = (real)sin((first + t) * theta);

@@ -1,4 +1,4 @@
-// hub.h: models in the layout of the hub's checkpoints.
+// hub.h, used by lab 18: models in the layout of the hub's checkpoints.
 //
 // A model is a folder. config.json says how large it is, and safetensors files
 // hold its parameters:
@@ -28,13 +28,6 @@ char *path_in(const char *folder, const char *name) {
     return path;
 }
 
-bool file_exists(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (file)
-        fclose(file);
-    return file != NULL;
-}
-
 // ## config.json
 //
 // Sizes, and switches. A switch that asks for something else than what is built
@@ -60,12 +53,14 @@ int size_setting(const JsonFile *f, const char *key, int most, int missing) {
     return (int)v->number;
 }
 
-// A number above 0.
+// A number above 0; the same if it is missing.
 double number_setting(const JsonFile *f, const char *key, double missing) {
     const Json *v = setting(f, key);
-    if (v && (v->kind != JSON_NUMBER || v->number <= 0 || v->number > 1e12))
+    if (!v && missing != NEEDED)
+        return missing;
+    if (!v || v->kind != JSON_NUMBER || v->number <= 0 || v->number > 1e12)
         fail("%s: %s is not a number above 0", f->path, key);
-    return v ? v->number : missing;
+    return v->number;
 }
 
 bool flag_setting(const JsonFile *f, const char *key, bool missing) {
@@ -79,9 +74,9 @@ bool flag_setting(const JsonFile *f, const char *key, bool missing) {
 void text_setting(const JsonFile *f, const char *key, const char *wanted) {
     const Json *v = setting(f, key);
     if (v && !is_string(v, wanted))
-        fail("%s: %s is %s%s; this program knows %s", f->path, key,
-             v->kind == JSON_STRING ? "" : "no text", v->text ? v->text : "",
-             wanted);
+        fail("%s: %s is %s\"%s\"; this program knows \"%s\"", f->path, key,
+             v->text ? "" : "no text such as ",
+             shown(v->text ? v->text : wanted).text, wanted);
 }
 
 // Refuses the model unless the switch has this value, or is not there.
@@ -89,6 +84,20 @@ void switch_setting(const JsonFile *f, const char *key, bool wanted) {
     if (flag_setting(f, key, wanted) != wanted)
         fail("%s: %s is %s, which this program does not know", f->path, key,
              wanted ? "false" : "true");
+}
+
+// Refuses other keys than these, "name|name", unless they are null.
+void known_settings(const JsonFile *f, const char *names) {
+    bool object = f->values && f->values->kind == JSON_OBJECT;
+    for (const Json *m = object ? f->values->child : NULL; m; m = m->next)
+        if (m->kind != JSON_NULL && find_choice(names, m->name) < 0)
+            fail("%s: %s, which this program does not know", f->path,
+                 shown(m->name).text);
+}
+
+// A value within the file, to be read like the whole; it may be NULL.
+JsonFile part_of(const JsonFile *f, const Json *object) {
+    return (JsonFile){.path = f->path, .values = (Json *)object};
 }
 
 // The configuration in a folder, of a model of that type.
@@ -113,7 +122,7 @@ enum { NO_FLOATS, F32, F16, BF16 };
 // Of one tensor of the list: in which file, at which byte, as which floats.
 typedef struct {
     char *path; // NULL: not found yet
-    size_t begin;
+    size_t begin, end;
     int floats;
 } Source;
 
@@ -191,7 +200,8 @@ int find_in_list(const Hub *h, const char *name) {
 // Checks the entry of a tensor of the list and remembers where its numbers are.
 void locate(Hub *h, const Reader *r, const Json *entry, int i) {
     const Tensor *t = &h->list->tensor[i];
-    const char *name = entry->name;
+    const Shown shown_name = shown(entry->name);
+    const char *name = shown_name.text;
     const Json *offsets = member(entry, "data_offsets");
     int floats = floats_of(member(entry, "dtype"));
     double most = (double)(r->size - r->numbers);
@@ -215,11 +225,12 @@ void locate(Hub *h, const Reader *r, const Json *entry, int i) {
         fail("%s: the tensor %s has not the %zu bytes of its shape", r->path,
              name, size);
     h->source[i] = (Source){strcpy(allocate(strlen(r->path) + 1, 1), r->path),
-                            r->numbers + begin, floats};
+                            r->numbers + begin, r->numbers + end, floats};
 }
 
 // Reads the header of one file, of which only tensors are of interest.
 void locate_all(Hub *h, const char *path) {
+    fclose(open_file(path)); // it is there, and regular
     Reader r = open_model(path);
     JsonFile header = parse_json(path, r.header);
     if (header.values->kind != JSON_OBJECT)
@@ -231,9 +242,9 @@ void locate_all(Hub *h, const char *path) {
         else if (strcmp(e->name, "__metadata__")
                  && !is_ignored(&h->naming, e->name))
             fail("%s: the tensor %s does not belong to such a model", path,
-                 e->name);
+                 shown(e->name).text);
     }
-    free(header.values);
+    json_free(&header);
     close_model(&r);
 }
 
@@ -252,8 +263,9 @@ void locate_in_shards(Hub *h, const char *folder, const char *index) {
     if (!map || map->kind != JSON_OBJECT)
         fail("%s: there is no weight_map", index);
     for (const Json *m = map->child; m; m = m->next)
-        if (m->kind != JSON_STRING || !*m->text || strchr(m->text, '/'))
-            fail("%s: %s has no name of a file", index, m->name);
+        if (m->kind != JSON_STRING || !*m->text || strchr(m->text, '/')
+            || strlen(m->text) > 255)
+            fail("%s: %s has no name of a file", index, shown(m->name).text);
     for (const Json *m = map->child; m; m = m->next)
         if (!named_before(map, m)) {
             char *path = path_in(folder, m->text);
@@ -315,14 +327,26 @@ void read_all_floats(const Hub *h) {
             if (file)
                 fclose(file);
             path = h->source[i].path;
-            file = fopen(path, "rb");
-            if (!file)
-                fail("cannot open %s: %s", path, strerror(errno));
+            file = open_file(path);
         }
         read_floats(file, &h->source[i], &h->list->tensor[i]);
     }
     if (file)
         fclose(file);
+}
+
+// Refuses two tensors that share bytes: such a list would ask for more memory
+// than its files have bytes.
+void check_apart(const Hub *h) {
+    const Tensor *t = h->list->tensor;
+    for (int i = 0; i < h->list->tensors; i++)
+        for (int k = 0; k < i; k++) {
+            const Source *a = &h->source[i], *b = &h->source[k];
+            if (a->begin < b->end && b->begin < a->end
+                && !strcmp(a->path, b->path))
+                fail("%s: the tensors %s and %s share bytes", a->path,
+                     t[k].name.text, t[i].name.text);
+        }
 }
 
 // Reads a model's parameters: those in `file`, or if that is NULL, those of the
@@ -342,6 +366,7 @@ void read_parameters(TensorList *l, Naming naming, const char *folder,
         if (!h.source[i].path)
             fail("%s: the tensor %s is missing", file ? file : folder,
                  l->tensor[i].name.text);
+    check_apart(&h);
     place_tensors(l);
     read_all_floats(&h);
     for (int i = 0; i < l->tensors; i++)
@@ -370,7 +395,8 @@ void write_hub_entry(FILE *file, const Tensor *t, size_t begin) {
 // Writes all parameters, as the hub's readers want them. What was there is
 // replaced whole or stays (chapter 14).
 void save_parameters(const TensorList *l, const char *path) {
-    NewFile n = new_file(path);
+    check_numbers(l->values, l->count, path);
+    NewFile n = new_file(path, &model_kind);
     size_t begin = 0;
     write_integer(n.file, 0, 8);
     fputs("{\"__metadata__\":{\"format\":\"pt\"}", n.file);
@@ -382,7 +408,8 @@ void save_parameters(const TensorList *l, const char *path) {
     long end = ftell(n.file);
     for (; end % 8; end++)
         fputc(' ', n.file);
-    write_numbers(&n, l->values, l->count);
+    for (size_t i = 0; i < l->count; i++)
+        write_integer(n.file, float_bits(l->values[i]), 4);
     fseek(n.file, 0, SEEK_SET);
     write_integer(n.file, (uint64_t)(end - 8), 8);
     commit_file(&n);

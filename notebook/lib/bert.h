@@ -1,4 +1,4 @@
-// bert.h: BERT, with the parameters that were published.
+// bert.h, used by lab 18: BERT, with the parameters that were published.
 //
 // BERT (Devlin and others, 2018) is the encoder of chapter 7 in the paper's own
 // form, post-norm, with no mask but that of padding, so that every token sees
@@ -178,6 +178,13 @@ Mat bert_forward(Pass *pass, const Bert *b, const int *ids, int T) {
         x = stretched_norm(pass, b, &f->norm, y);
     }
     return x;
+}
+
+// Fails where numbers have overflowed: they say nothing any more.
+void check_finite(Mat m) {
+    for (int i = 0; i < m.rows * m.cols; i++)
+        if (!isfinite(m.at[i]))
+            fail("the model's numbers are not finite");
 }
 
 // hidden (N,D) of any tokens -> logits (N,V) of what stands, or stood, there

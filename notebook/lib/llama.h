@@ -1,4 +1,4 @@
-// llama.h: models of Llama's shape, with the parameters that were published.
+// llama.h, used by lab 18: models of Llama's shape, from published files.
 //
 // Llama (Touvron and others, 2023) and its descendants are the GPT of modern.h
 // with all four changes: RMSNorm, rotary positions, SwiGLU and grouped queries,
@@ -16,6 +16,36 @@ const char *const llama_ignored[] = {"rotary_emb.inv_freq", NULL};
 const char *const llama_tied_ignored[] = {"rotary_emb.inv_freq",
                                           "lm_head.weight", NULL};
 
+// What config.json says about rotary positions: rope_theta, and rope_scaling
+// or, in newer files, rope_parameters, which has rope_theta, too.
+void read_rope(const JsonFile *f, Modern *m) {
+    const Json *older = setting(f, "rope_scaling");
+    const Json *newer = setting(f, "rope_parameters");
+    JsonFile rope = part_of(f, newer ? newer : older);
+    if ((older && newer) || (rope.values && rope.values->kind != JSON_OBJECT))
+        fail("%s: rope_scaling or rope_parameters, one of them, is an object",
+             f->path);
+    known_settings(&rope, "rope_type|type|rope_theta|factor|low_freq_factor|"
+                   "high_freq_factor|original_max_position_embeddings");
+    double outside = number_setting(f, "rope_theta", 10000);
+    m->rotary_base = number_setting(&rope, "rope_theta", outside);
+    if (setting(f, "rope_theta") && m->rotary_base != outside)
+        fail("%s: rope_theta is there twice, with two values", f->path);
+    const char *key = setting(&rope, "rope_type") ? "rope_type" : "type";
+    if (!is_string(setting(&rope, key), "llama3")) {
+        text_setting(&rope, key, "default");
+        return;
+    }
+    m->stretch = (Stretch){
+        .factor = number_setting(&rope, "factor", NEEDED),
+        .low = number_setting(&rope, "low_freq_factor", NEEDED),
+        .high = number_setting(&rope, "high_freq_factor", NEEDED),
+        .length = number_setting(&rope, "original_max_position_embeddings",
+                                 NEEDED)};
+    if (m->stretch.low >= m->stretch.high)
+        fail("%s: low_freq_factor is not below high_freq_factor", f->path);
+}
+
 // Sizes and switches, with room for `room` positions or as many as the model
 // has been trained for.
 Config llama_config(const char *folder, int room, Modern *m) {
@@ -32,16 +62,13 @@ Config llama_config(const char *folder, int room, Modern *m) {
     *m = (Modern){.norm = RMS_NORM, .rotary = ROTATE_HALF, .network = SWIGLU};
     m->key_heads = size_setting(&f, "num_key_value_heads", c.heads, c.heads);
     m->epsilon = number_setting(&f, "rms_norm_eps", 1e-6);
-    m->rotary_base = number_setting(&f, "rope_theta", 10000);
+    read_rope(&f, m);
     const char *wrong = wrong_modern(&c, m);
     if (wrong)
         fail("%s: %s", f.path, wrong);
     int K = c.d_model / c.heads;
     if (size_setting(&f, "head_dim", 65536, K) != K)
         fail("%s: head_dim is not hidden_size / num_attention_heads", f.path);
-    if (setting(&f, "rope_scaling") || setting(&f, "rope_parameters"))
-        fail("%s: scaled rotary positions, which this program does not know",
-             f.path);
     text_setting(&f, "hidden_act", "silu");
     switch_setting(&f, "rope_interleaved", false);
     switch_setting(&f, "attention_bias", false);

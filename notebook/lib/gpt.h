@@ -1,4 +1,4 @@
-// gpt.h: a GPT, built from the parts of transformer.c.
+// gpt.h, used by labs 16, 17 and 18: a GPT, built from parts of transformer.c.
 //
 // It reads a text and predicts, at each position, the next token:
 //
@@ -176,6 +176,8 @@ int candidates(Candidate *c, const real *logits, int V, Sampling how) {
     int n = V - FIRST_TOKEN, kept = 0;
     for (int j = 0; j < n; j++) {
         int token = FIRST_TOKEN + j;
+        if (!isfinite(logits[token]))
+            fail("the model's numbers are not finite");
         c[j] = (Candidate){token, exp((logits[token] - most) / tau)};
         sum += c[j].p;
     }

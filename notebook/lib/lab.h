@@ -1,8 +1,8 @@
-// What the labs share: the whole of transformer.c, random numbers, and what
+// lab.h, used by all labs: the whole of transformer.c, random numbers, and what
 // models made of its parts have in common.
 
 #define TRANSFORMER_NO_MAIN
-#include "../transformer.c"
+#include "../../transformer.c"
 
 // Normally distributed, mean 0 and standard deviation 1 (Box and Muller, 1958).
 double normal(uint64_t *state) {

@@ -1,4 +1,4 @@
-// wordpiece.h: the tokens of BERT.
+// wordpiece.h, used by lab 18: the tokens of BERT.
 //
 // BERT (Devlin and others, 2018) cuts a text in two steps. The first makes
 // words of it:
@@ -22,7 +22,7 @@
 // And special tokens in the text, such as [MASK], are tokens.
 //
 // How to check it: another program gives the same tokens. Include this file
-// after entries.h.
+// after bytepairs.h.
 
 typedef struct {
     char *lines; // which owns the texts
@@ -44,7 +44,7 @@ WordPieces read_word_pieces(const char *folder, int size) {
     char *path = path_in(folder, "vocab.txt");
     char *config = path_in(folder, "tokenizer_config.json");
     WordPieces w = {.lines = read_text_file(path)};
-    w.tokens = entries_new(size, (size_t)lines_in(w.lines) + 1);
+    w.tokens = entries_new(size, lines_in(w.lines));
     char *line = w.lines;
     for (int n = 0; *line; n++) {
         size_t length = strcspn(line, "\n");
@@ -58,13 +58,16 @@ WordPieces read_word_pieces(const char *folder, int size) {
     }
     const char *twice = sort_entries(&w.tokens);
     if (twice)
-        fail("%s: the token %s is there twice", path, twice);
+        fail("%s: the token %s is there twice", path, shown(twice).text);
     for (int k = 0; k < BERT_SPECIALS; k++)
         if (find_entry(&w.tokens, bert_special[k]) < 0)
             fail("%s: the token %s is missing", path, bert_special[k]);
+    check_size(&w.tokens, path);
     if (file_exists(config)) {
         JsonFile f = read_json(config);
         w.cased = !flag_setting(&f, "do_lower_case", true);
+        switch_setting(&f, "strip_accents", !w.cased);
+        switch_setting(&f, "tokenize_chinese_chars", true);
         json_free(&f);
     }
     free(path);
