@@ -762,8 +762,9 @@ static void grade_clip_factor(void) {
         {"norm 0.4, clip 1", 0.4, 1}, {"norm 4, clip 1", 4, 1},
         {"norm 3, clip 3", 3, 3},     {"norm 10, clip 2.5", 10, 2.5},
         {"norm 0, clip 1", 0, 1},     {"norm 500, clip 0.1", 500, 0.1},
+        {"norm 0.5, clip 2.5", 0.5, 2.5},
     };
-    for (int c = 0; c < 6; c++) {
+    for (int c = 0; c < 7; c++) {
         start(cases[c].name);
         result_number("factor", clip_factor(cases[c].norm, cases[c].clip));
         finish();
