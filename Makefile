@@ -23,6 +23,7 @@
 #   make reset        the exercise as it was in the beginning
 #   make watch        grade again whenever a file changes
 #   make exam         an examination with its key: SEED=7; DIR=FOLDER grades it
+#   make oral         six questions about a student's code: SEED=7 SRC=mine.c
 #
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make notebooks-check   do they give their numbers again? SHORT=1 in short
@@ -75,7 +76,7 @@ need = @command -v $(firstword $(1)) > /dev/null || { \
 all: transformer
 
 .PHONY: all help run test check doctor clean docs examples site live write release \
-    exam notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
+    exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
 FORCE:
 
 help:
@@ -198,6 +199,10 @@ $(STUDENT):
 exam:
 	$(call need,pandoc,pandoc)
 	@python3 docs/exercises/exam.py $(SEED) $(if $(DIR),'$(DIR)')
+
+oral:
+	$(call need,pandoc,pandoc)
+	@python3 docs/exercises/oral.py $(SEED) $(if $(SRC),'$(SRC)')
 
 # ---------------------------------------------------------------- notebooks
 

@@ -762,8 +762,9 @@ static void grade_clip_factor(void) {
         {"norm 0.4, clip 1", 0.4, 1}, {"norm 4, clip 1", 4, 1},
         {"norm 3, clip 3", 3, 3},     {"norm 10, clip 2.5", 10, 2.5},
         {"norm 0, clip 1", 0, 1},     {"norm 500, clip 0.1", 500, 0.1},
+        {"norm 0.5, clip 2.5", 0.5, 2.5},
     };
-    for (int c = 0; c < 6; c++) {
+    for (int c = 0; c < 7; c++) {
         start(cases[c].name);
         result_number("factor", clip_factor(cases[c].norm, cases[c].clip));
         finish();
@@ -900,19 +901,19 @@ static Beam search_at(int t, double score) {
 // What a step has made: how many are open and which, with their probabilities,
 // and the best finished one. What is behind the open ones does not matter.
 static void step_results(const Beam *b, int t, int open) {
-    int row[BEAM], token[BEAM];
-    Mat probability = separate(1, BEAM);
+    int token[BEAM];
+    Mat probability = separate(1, BEAM), row = separate(1, BEAM);
     for (int i = 0; i < BEAM; i++) {
         const Hypothesis *h = &b->step[(t + 1) * BEAM + i];
-        row[i] = i < open ? h->row : -1;
+        row.at[i] = i < open ? h->row : -1;
         token[i] = i < open ? h->token : -1;
         probability.at[i] = i < open ? (real)exp(h->sum) : -1;
     }
-    result_whole("open", &open, sizeof open, 1, 1);
-    result_whole("next.row", row, sizeof *row, 1, BEAM);
+    result_number("open", open);
+    result("next.row", row);
     result_whole("next.token", token, sizeof *token, 1, BEAM);
     result("exp(next.sum)", probability);
-    result_whole("b->length", &b->length, sizeof b->length, 1, 1);
+    result_number("b->length", b->length);
     result_number("exp(b->best.sum)", exp(b->best.sum));
     result_number("exp(b->score)", exp(b->score));
 }
@@ -933,13 +934,19 @@ static void grade_beam_step(void) {
         {"the best score is easy to beat", 3, -9, 0.6, -50},
         {"the first candidate ends, a later one stays open", 1, 2.5, 2,
          -INFINITY},
-        {"the last step but one", LONGEST_HERE - 2, -9, 0.6, -9}};
+        {"the last step but one", LONGEST_HERE - 2, -9, 0.6, -9},
+        {"an open one can only reach the best", 3, -9, 0, NAN}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         int t = cases[c].t;
         Mat logits = input("logits", BEAM, V);
         for (int r = 0; r < BEAM; r++)
             *at(logits, r, END) = (real)cases[c].end;
         Beam b = search_at(t, cases[c].score);
+        if (isnan(cases[c].score)) { // the very sum that the first one will have
+            Hypothesis first[BEAM];
+            best_candidates(first, b.step + t * BEAM, logits);
+            b.score = first[0].sum / length_penalty(b.longest, cases[c].A);
+        }
         start(cases[c].name);
         int open = beam_step(&b, t, logits, cases[c].A);
         step_results(&b, t, open);

@@ -129,4 +129,7 @@ def main(names):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except tool.Broken as trouble:
+        sys.exit(f"error: {trouble}")

@@ -113,15 +113,28 @@ class Body:
 
 
 def place(text, start, length):
-    """What stands at a place, with two words on either side, within its statement."""
+    """What stands at a place, with two words on either side and whole brackets, within
+    its statement."""
     found = tokens(text)
     inside = [i for i, t in enumerate(found) if t.start < start + max(length, 1)
               and t.end > start] or [next((i for i, t in enumerate(found)
                                            if t.start >= start), len(found) - 1)]
-    first, last = inside[0], inside[-1]
-    for _ in range(2):
-        first -= first > 0 and found[first - 1].text not in (";", "{", "}")
-        last += last + 1 < len(found) and found[last].text not in (";", "{", "}")
+    first, last, more = inside[0], inside[-1], 2
+
+    def lacking(brackets):
+        return sum((t.text in brackets[0]) - (t.text in brackets[1])
+                   for t in found[first:last + 1])
+
+    for _ in range(12):
+        left = more > 0 or lacking((")]", "([")) > 0 or found[first].text in (".", "->", "[")
+        right = more > 0 or lacking(("([", ")]")) > 0 or found[last].text in (".", "->")
+        first -= left and first > 0 and found[first - 1].text not in (";", "{", "}")
+        last += right and last + 1 < len(found) and found[last].text not in (";", "{", "}")
+        more -= 1
+    while last > inside[-1] and found[last].text in ("*", "/", "+", "-", ",", "&", "&&", "<"):
+        last -= 1
+    while first < inside[0] and found[first].text in ("*", "/", ",", "&", "&&", "<", ")", "]"):
+        first += 1
     shown = text[found[first].start:found[last].end]
     return re.sub(r"\s+", " ", re.sub(r"//[^\n]*", "", shown)).strip(" ;{}")
 

@@ -63,6 +63,11 @@ def one(seed, load):
     status, said = quiet(exam.main, [str(seed), str(spoiled)])
     claim(status == 1 and said.endswith(f"score: {3 * exam.BUG_POINTS}/100\n"),
           f"none of its {len(wanted)} numbers may be off by more than is allowed", said)
+    (spoiled / "answers.txt").unlink()
+    (spoiled / "answers.txt").symlink_to(folder / "key" / "answers.txt")
+    status, said = quiet(exam.main, [str(seed), str(spoiled)])
+    claim(status == 1 and said.endswith(f"score: {3 * exam.BUG_POINTS}/100\n")
+          and "links are not followed" in said, "a link to the key gets nothing", said)
     paper = (folder / "paper.html").read_text(encoding="utf-8")
     claim(all(f"{value:.9g}" not in paper for value, tolerance in wanted.values()
               if tolerance and value != round(value, 1)),

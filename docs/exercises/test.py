@@ -32,6 +32,7 @@ WORK = ROOT / "build" / "test-exercises"
 sys.path[:0] = [str(HERE), str(HERE.parent / "weaver")]
 sys.dont_write_bytecode = True
 import known
+import oral
 import source_file
 import tool
 
@@ -357,6 +358,8 @@ def numbers(g):
               "total: wrong\n", "parameter_counts")
     given("total = 7\n", "the third number is told how far off it is",
           "too small, by more than a factor", "parameter_counts")
+    given("without_positions = 0.00002\n", "rounding is told from rows in a wrong order",
+          "the rounding of single precision", "permutation")
     given("missing_e = 7\n", "a label is told no size",
           "missing_e: only the task", "what_is_missing")
     pages = of_kind("number")
@@ -937,6 +940,12 @@ def cheats(g):
            "score: 10/10", "grade", "N=linear_backward",
            student(g.folder / "literal.c", {"linear_backward": body}))
     assert body != ours
+    ours = re.search(REGION % "loss_forward", REFERENCE, re.S)[3]
+    body = "    double total = sum(z, V);\n" + ours.replace("sum(z, V);", "total;")
+    g.says("so does one with a variable of its own that has a refused name", 0,
+           "score: 10/10", "grade", "N=loss_forward",
+           student(g.folder / "total.c", {"loss_forward": body}))
+    assert body.count("total") == 2
     bug = g.desk / "bugs" / "slow-learner.c"
     g.tool("exercise", "N=slow_learner")
     given = bug.read_text(encoding="utf-8")
@@ -1038,6 +1047,92 @@ def broken_tool(g):
     g.holds("what breaks the tool costs that exercise alone, which says so",
             "head.md: its body does not hold nothing once" in tests["head"]["output"]
             and [test["status"] for test in tests.values()] == ["failed", "passed"])
+
+
+# ----------------------------------------------------------- questions
+
+# Another way to write three bodies, all right; and two bodies that are wrong.
+OTHER_STYLE = {"softmax_row": """\
+    double top = -INFINITY;
+    for (int k = 0; k < n; ++k)
+        if ((visible == NULL || visible[k] == 1) && x[k] > top)
+            top = x[k];
+    double total = 0;
+    for (int k = 0; k < n; ++k) {
+        int seen = visible == NULL || visible[k];
+        x[k] = seen ? exp(x[k] - top) : 0;
+        total += x[k];
+    }
+    for (int k = 0; k < n; ++k)
+        if (total > 0)
+            x[k] /= total;
+""", "softmax_backward": """\
+    for (int r = 0; r < w.rows; ++r) {
+        double s = 0;
+        for (int c = 0; c < w.cols; ++c)
+            s += *at(w, r, c) * *at(dw, r, c);
+        for (int c = 0; c < w.cols; ++c)
+            *at(dw, r, c) = *at(w, r, c) * (*at(dw, r, c) - s);
+    }
+""", "clip_factor": "    double f = 1;\n    if (norm > clip)\n        f = clip / norm;\n"
+                    "    return f;\n"}
+TWO_MISTAKES = {"softmax_backward": OTHER_STYLE["softmax_backward"].replace("- s)", "+ s)"),
+                "adam_step": "    real g = a.gradient[i];\n"
+                             "    m[i] = beta1 * m[i] + rest1 * g;\n"
+                             "    v[i] = beta2 * v[i] + rest2 * g * g;\n"
+                             "    p[i] -= step * m[i] / (REAL(sqrt)(v[i]) * root);\n"}
+
+
+def cards_of(path, seed):
+    """[(question, answer)]"""
+    try:
+        return oral.cards(oral.Desk(seed, path))
+    finally:
+        tool.SETTINGS.pop("SRC", None)
+
+
+def questions(g):
+    """Cards about three students' files, and what is computed for them."""
+    todo = '    exercise_todo("NAME");\n'
+    mine = g.folder / "mine.c"
+    for what, bodies in (("the reference", {}), ("another style", OTHER_STYLE),
+                         ("two mistakes", {**TWO_MISTAKES, "*": todo})):
+        student(mine, bodies)
+        every = cards_of(mine, 3)
+        wanted = 6 if "*" not in bodies else 2
+        g.holds(f"{what}: {len(every)} cards, each with its answer", len(every) >= wanted
+                and all(q.strip() and a.strip() for q, a in every), str(every))
+        lines = mine.read_text(encoding="utf-8").split("\n")
+        shown = [re.match(r"( *\d+)  (.*)", line) for q, _ in every
+                 for line in q.split("\n") if re.match(r" *\d+  ", line)]
+        g.holds("their lines are the file's, with its numbers", shown and all(
+            lines[int(m[1]) - 1] == m[2] for m in shown))
+        for question, answer in every:
+            if "softmax_backward` is given" in question:
+                w, dw = (json.loads(text) for text in re.findall(r"= (\[.*?\])", question))
+                sign = -1 if what == "two mistakes" else 1
+                s = sign * sum(a * b for a, b in zip(w, dw))
+                row = [a * (b - s) for a, b in zip(w, dw)]
+                got = [float(x) for x in re.search(r"becomes (.*)\.$", answer)[1].split()]
+                g.holds("a gradient is that of the student's own lines", all(
+                    abs(a - b) < 1e-5 for a, b in zip(row, got)), f"{row} {got}")
+            if "is flipped" in question:
+                bits = [list(map(int, line.split())) for line in re.findall(
+                    r"^    ([01] [01] [01] [01])$", question, re.M)]
+                i, j = map(int, re.search(r"query (\d) and key (\d)", question).groups())
+                keys = " ".join(str(k) for k in range(4) if bits[i][k] or k == j)
+                g.holds("a bit of the mask changes its query, and the keys and values "
+                        "that this one sees",
+                        f"dq: {i}; dk: {keys}; dv: {keys}." in answer, question + answer)
+        if what != "another style":
+            g.holds("the same seed gives the same cards", cards_of(mine, 3) == every)
+    g.holds("a card about a wrong body says so", "it is not right" in str(every), str(every))
+    student(mine, {"*": todo})
+    try:
+        said = str(cards_of(mine, 3))
+    except tool.Broken as broken:
+        said = str(broken)
+    g.holds("a file in which nothing is written has none", "nothing is written" in said, said)
 
 
 # ------------------------------------------------------------- interrupted
@@ -1355,7 +1450,7 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, bugs_elsewhere, commands, cheats, behind, links, signals, interrupted, broken_tool,
+          gradescope, bugs_elsewhere, commands, cheats, behind, links, signals, questions, interrupted, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]
 

@@ -35,7 +35,7 @@ bug     A mistake planted in the whole file. `function:` has the line `right:`,
         differ from those of transformer.c.
 number  `answers: name = value ± tolerance; ...`, written by the student into
         answers.txt. Its mistakes are lines "name = value -> what it is"
-        (`*`: any wrong one).
+        (`*`: any wrong one; `name < value`: any that is nearer to 0).
 train   The student writes options for `transformer train` into the file that
         `file:` names. `data:` is the training data, a path and if need be the
         number of first lines to take; `test:` what to evaluate on (absent: the
@@ -111,6 +111,7 @@ ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
 CONFINE = HERE / "confine.c"
+ORAL = HERE / "oral.c"  # not in Gradescope's zip file
 KNOWN = HERE / "known.txt"
 PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
                                     "tests")]
@@ -540,10 +541,10 @@ def confined_compiler(made, folder):
             folder, made, student_folder(), student_file(), *owns, "--", os.path.abspath(cc), *words]
 
 
-def compile_grader(made, source, program, more=()):
+def compile_grader(made, source, program, more=(), grader="grade.c"):
     """Compile the grader with a source. Returns the compiler's exit status and what
     it said, without where a file was included from."""
-    grader = made / "grade.c"
+    grader = made / grader
     flags = FLAGS.split()
     if any(word.startswith("-O") for word in compiler()):  # CC="cc -O0" is faster
         flags.remove("-Og")
@@ -562,7 +563,7 @@ def reference():
     """The folder with copies of transformer.c and the grader's files, and the
     grader compiled from them; made when the files or the compiler are other ones."""
     texts = {path.name: read_text(path)
-             for path in (REFERENCE, *GRADER, CONFINE)}
+             for path in (REFERENCE, *GRADER, CONFINE, ORAL) if path.exists()}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version,
                  str(UNCONFINED))
@@ -710,7 +711,7 @@ def wrong_bodies(exercise, text):
 
 
 def key_of(bodies):
-    return digest(*("\n".join([say, *body]) for say, body in bodies))
+    return digest(*("\n".join(body) for _, body in bodies))
 
 
 def read_known():
@@ -1102,6 +1103,12 @@ def refusal(region, label):
     return ""
 
 
+def is_declared(name, code):
+    """Whether a name is that of a number which the code declares itself."""
+    return re.search(r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
+                     rf"(?:[^;()]*,\s*)?{name}\s*[=;,\[]", code)
+
+
 def grade_write(exercise, student, path, made):
     label = shown(path).replace("\\", "\\\\").replace('"', '\\"')
     region = student.get(exercise.name)
@@ -1115,10 +1122,21 @@ def grade_write(exercise, student, path, made):
     if why_not:
         return Result(exercise, "wrong", why_not)
     refused, _, why = exercise.refuse.partition(" -> ")
-    found = refused and re.search(rf"\b({'|'.join(refused.split())})\b",
-                                  code_of("\n".join(region.body)))
-    if found:
-        return Result(exercise, "wrong", f'wrong: "{found[0]}": {why}')
+    code = code_of("\n".join(region.body))
+    for name in refused.split():
+        if re.search(rf"\b{name}\b", code) and not is_declared(name, code):
+            return Result(exercise, "wrong", f'wrong: "{name}": {why}')
+    result = grade_body(exercise, region, label, made)
+    if result.state == "right":
+        remember_passed(exercise, region.code())
+    elif result.word == "does not compile":
+        others = replace_region(handed_in(path), region, [])
+        result.word += elsewhere(result.detail, others)
+    return result
+
+
+def grade_body(exercise, region, label, made):
+    """The verdict on a body that is not refused."""
     text = read_text(made / "transformer.c")
     ours = regions(text, "transformer.c")[exercise.name]
     if region.body == ours.body:
@@ -1128,13 +1146,7 @@ def grade_write(exercise, student, path, made):
         text = in_its_function(text, exercise.name, ours, region, label, checked,
                                unchecked)
         text = with_preamble(text, ['#line NEXT "transformer.c"'])
-    result = grade_source(exercise, text, label, [exercise.name], made)
-    if result.state == "right":
-        remember_passed(exercise, region.code())
-    elif result.word == "does not compile":
-        others = replace_region(handed_in(path), region, [])
-        result.word += elsewhere(result.detail, others)
-    return result
+    return grade_source(exercise, text, label, [exercise.name], made)
 
 
 def in_its_function(text, name, ours, region, label, before, behind):
@@ -1315,10 +1327,11 @@ def known_mistake(exercise, name, number):
     """What a wrong answer is, if the page knows, and whether that is said of any."""
     for part in filter(None, exercise.mistakes.split("\n")):
         answer, _, say = part.partition(" -> ")
-        its_name, value = answer.split(" = ")
-        if name == its_name and (value == "*" or math.isclose(
-                number, float(value), rel_tol=1e-4)):
-            return say, value == "*"
+        its_name, relation, value = answer.split(" ")
+        if name == its_name and (value == "*" or (
+                abs(number) < float(value) if relation == "<"
+                else math.isclose(number, float(value), rel_tol=1e-4))):
+            return say, value == "*" or relation == "<"
     return "", False
 
 
