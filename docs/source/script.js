@@ -327,9 +327,10 @@ function followContents() {
 
     function mark() {
         waiting = false;
-        const below = headings.findIndex(
-            heading => heading.getBoundingClientRect().top > 120);
-        const link = links[(below < 0 ? links.length : below) - 1] || null;
+        const link = links.filter((_, i) => { // an edition may hide it
+            const box = headings[i].getClientRects()[0];
+            return box && box.top <= 120;
+        }).pop() || null;
         if (link === current)
             return;
         if (current)
@@ -364,7 +365,7 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-const EDITIONS = ["forward", "short", "full"];
+const EDITIONS = ["forward", "short", "full"], FIRST = "short";
 
 // What an edition folds.
 const FOLDED = {
@@ -382,7 +383,7 @@ function editionAsked() {
     } catch (refused) {
         // a browser may keep nothing: the address tells
     }
-    return [asked, kept].find(name => EDITIONS.includes(name)) || "full";
+    return [asked, kept].find(name => EDITIONS.includes(name)) || FIRST;
 }
 
 // What the address leads to is unfolded.
@@ -404,7 +405,7 @@ function showEdition(edition) {
         box.open = !box.matches(FOLDED[edition]);
     for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a)"))
         if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
-            link.search = edition === "full" ? "" : edition;
+            link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
     for (const button of document.querySelectorAll(".editions button"))
         button.setAttribute("aria-pressed", button.value === edition);
@@ -436,29 +437,30 @@ function addEditions() {
     window.addEventListener("hashchange", unfoldTarget);
 }
 
-// On the shortest route a line at the bottom of the window says at which stop one is,
-// and leads to the next.
-function addRoute(base) {
+// On the route of an edition a line at the bottom of the window says at which stop one
+// is, and leads to the next.
+function addRoute(base, edition, name) {
     const page = location.pathname.split("/").pop();
-    const here = STOPS.map(([, , address], stop) => ({ stop, address }))
-        .filter(({ address }) => address.split("?")[0] === page);
+    const stops = STOPS.filter(([its]) => its === edition);
+    const here = stops.map(([, , , address], stop) => ({ stop, address }))
+        .filter(({ address }) => address.split(/[?#]/)[0] === page);
     if (!here.length)
         return;
-    const bar = element("nav", "way");
-    bar.setAttribute("aria-label", "The model in an hour");
+    const bar = element("nav", `way ${edition}`);
+    bar.setAttribute("aria-label", name);
     document.body.append(bar);
 
-    function link(word, [, title, address]) {
+    function link(word, [, , title, address]) {
         const made = element("a", "", `${word}: ${title}`);
         made.href = base + address;
         return made;
     }
 
     // A stop ends below its last section, above the sections within that one.
-    for (const { stop } of here.filter(({ stop }) => STOPS[stop + 1])) {
-        const last = document.getElementById(STOPS[stop][3] || "content");
-        const end = element("p", "stop", "This stop ends here. ",
-            link("Next", STOPS[stop + 1]));
+    for (const { stop } of here.filter(({ stop }) => stops[stop + 1])) {
+        const last = document.getElementById(stops[stop][4] || "content");
+        const end = element("p", `stop ${edition}`, "This stop ends here. ",
+            link("Next", stops[stop + 1]));
         const within = last.matches("section") && last.querySelector(":scope > section");
         if (within)
             within.before(end);
@@ -477,10 +479,11 @@ function addRoute(base) {
         if (bar.dataset.stop === String(stop))
             return;
         bar.dataset.stop = stop;
-        const links = [["Back", STOPS[stop - 1]], ["Next", STOPS[stop + 1]]]
+        const minute = Math.floor(stops[stop][1]);
+        const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
             .filter(([, row]) => row).map(([word, row]) => link(word, row));
-        bar.replaceChildren(element("span", "", `The model in an hour, minute ${
-            Math.floor(STOPS[stop][0])}: ${STOPS[stop][1]}`), ...links);
+        bar.replaceChildren(element("span", "", `${name}, ${Math.floor(minute / 60)}:${
+            String(minute % 60).padStart(2, "0")}: ${stops[stop][2]}`), ...links);
     }
 
     document.addEventListener("scroll", show, { passive: true });
@@ -489,37 +492,29 @@ function addRoute(base) {
 
 // ------------------------------------------------------------- the panels
 
-// A step of the live page in the text. It is loaded when its place comes into sight,
-// and says how high it is.
+// A matrix of the live page in the text, which is loaded when its place comes near. Its
+// height is that of the style sheet, so nothing moves.
 function addPanels(base) {
-    const places = [...document.querySelectorAll(".panel")];
-    if (!places.length)
-        return;
-    const seen = new IntersectionObserver(entries => {
-        for (const { target, isIntersecting } of entries) {
-            if (!isIntersecting)
-                continue;
-            seen.unobserve(target);
-            const frame = element("iframe");
-            frame.title = "The same in the running model";
-            frame.src = `${base}live.html#${target.dataset.state}&panel`;
-            target.append(element("p", "", "The same in the running model. Point at a "
-                + "number, change it, go on:"), frame);
-        }
-    }, { rootMargin: "200px" });
-    places.forEach(place => seen.observe(place));
-    window.addEventListener("message", ({ source, data }) => {
-        for (const frame of document.querySelectorAll(".panel iframe"))
-            if (frame.contentWindow === source && data.height > 0)
-                frame.style.height = `${Math.ceil(data.height)}px`;
-    });
+    for (const place of document.querySelectorAll(".panel")) {
+        const frame = element("iframe"), state = place.dataset.state;
+        frame.title = "The same in the running model";
+        frame.loading = "lazy";
+        frame.src = `${base}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
+        if (/\bpanel=map\b/.test(state)) // the picture stands there until this one answers
+            frame.addEventListener("load", () => place.classList.add("there"));
+        else
+            place.append(element("p", "", /tab=look/.test(state) ? "Try it: go a step on."
+                : "Try it: click a number to see where it comes from, then change it."));
+        place.append(frame);
+    }
 }
 
 const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
-addRoute(BASE);
+addRoute(BASE, "forward", "The model in an hour");
+addRoute(BASE, "short", "Every gradient");
 addPanels(BASE);
 addContracts();
 addBlanks();

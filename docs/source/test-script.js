@@ -105,7 +105,7 @@ claim(sentences.length > 3 && new Set(sentences).size === sentences.length,
     "a term of several names comes once");
 const [[, , , , said]] = find("spreads evenly over hidden");
 claim(/spread evenly/.test(said), `the sentence with the words is shown: ${said}`);
-const [[, , , , sqrt]] = find("suspects that softmax saturates");
+const [[, , , , sqrt]] = find("paper divides the scores of attention");
 claim(/by √d_k/.test(sqrt), `a formula is shown as it is read: ${sqrt}`);
 
 // Blanks: what is said of a number that has been typed.
