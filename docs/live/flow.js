@@ -542,6 +542,7 @@ function beginParameters() {
 function beginFlow() {
   $("flow-source").value = state.get("sentence") ?? SENTENCES[0];
   $("flow-target").value = state.get("target") ?? "";
+  $("flow-hour").hidden = !state.has("hour");
   let timer;
   for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
     ["flow-target", "target", ""]])

@@ -267,6 +267,7 @@ function showMap() {
     make("tbody", {}, ...weights.map((row, i) => make("tr", {},
       make("th", {scope: "row"}, wordButton("row", i, names[i])),
       ...row.map((weight, j) => weightCell(weight, hidden(i, j)))))));
+  if (isMean) parent.postMessage("there", "*");
 }
 
 // ---------------------------------------------------------------- one word

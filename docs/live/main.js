@@ -73,7 +73,7 @@ function download(name, content, type) {
 // ---------------------------------------------------------------- the page
 
 const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel",
-  "model", "temperature", "gpt-seed"];
+  "model", "temperature", "gpt-seed", "hour"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 let shownTab = "flow";
 

@@ -500,8 +500,11 @@ function addPanels(base) {
         frame.title = "The same in the running model";
         frame.loading = "lazy";
         frame.src = `${base}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
-        if (/\bpanel=map\b/.test(state)) // the picture stands there until this one answers
-            frame.addEventListener("load", () => place.classList.add("there"));
+        if (/\bpanel=map\b/.test(state)) // a picture stands there until this one answers
+            window.addEventListener("message", ({ source }) => {
+                if (source === frame.contentWindow)
+                    place.classList.add("there");
+            });
         else
             place.append(element("p", "", /tab=look/.test(state) ? "Try it: go a step on."
                 : "Try it: click a number to see where it comes from, then change it."));
