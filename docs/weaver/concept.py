@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 
-from common import fail, raw, read
+from common import DOCS, fail, raw, read
 
 SOURCE = "source/concept-test.md"
 
