@@ -208,8 +208,8 @@ const STAGES = {
   probabilities: {tone: "weight", title: "probabilities: the next word",
     says: "A softmax over the vocabulary: the model's guess at each next word. In use, it " +
       "writes the likeliest. {sum}",
-    formula: "p = softmax(logits)", of: "{{link sum_exponentials}}",
-    lines: ["{{line sum_exponentials: exponential(}}"]},
+    formula: "p = softmax(logits)", of: "{{link loss_forward}}",
+    lines: ["{{line loss_forward: sum_exponentials(}}"]},
   loss: {tone: "weight", title: "the loss: how surprised is it?",
     says: "The negative logarithm of the probability that it gave to the right next word. " +
       "The loss of the sentence is the mean of these.{tiny}",

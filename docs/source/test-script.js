@@ -38,7 +38,7 @@ const FIRST = {
     "K": "00-manual.html#manual-letters",
     "perplexity": "15-commands.html#evaluate_command",
     "bias correction": "11-training.html#adam_step",
-    "dropout mask": "01-numbers.html#Dropout",
+    "dropout mask": "02-attention.html#Dropout",
     "cross-entropy": "11-training.html#loss_forward",
     "SOFTMAX_R": "02-attention.html#softmax_row",
     "questions": "00-manual.html#manual-questions",
