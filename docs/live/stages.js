@@ -235,8 +235,8 @@ const FACTS = {
   place: () => "In the code, scores, scaled and weights are one matrix, a.weights, which " +
     "changes in place.",
   most: () => "(In the code, most is the row's largest score, which keeps e^x from overflowing.)",
-  sum: () => "For the loss, the program needs only the sum of all e^logit; shift, the largest logit " +
-    "of the row, keeps that from overflowing.",
+  sum: () => "For the loss, the program needs only the sum of all e^logit; subtracting z[best], the " +
+    "largest logit of the row, keeps that from overflowing.",
   tiny: () => aboutTiny(),
 };
 
