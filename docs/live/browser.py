@@ -110,8 +110,12 @@ class Page:
         """Waits until an expression is true; false if it does not become so."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if self.run(code):
-                return True
+            try:
+                if self.run(code):
+                    return True
+            except RuntimeError as error:
+                if "navigated" not in str(error):    # another page has come meanwhile
+                    raise
             time.sleep(0.05)
         return False
 

@@ -14,6 +14,8 @@ const flow = {
   edits: new Map(),      // "name,i,j" -> number
   cache: new Map(),      // name -> {value, gradient}, as last computed
   timer: 0,
+  read: new Set(),       // the texts that have been shown while it plays
+  another: false,        // has another word been expected, on the way back?
   queue: Promise.resolve(),   // what the engine does, one thing after the other
 };
 
@@ -83,7 +85,8 @@ async function readSentence() {
   if (!flow.engine) return;
   const facts = await flow.engine.call(flow.model.begin, flow.model.typed($("flow-source").value),
     flow.model.typed($("flow-target").value));
-  $("flow-wrong").textContent = facts.wrong ? `This ${flow.model.text} ${facts.wrong}`
+  $("flow-wrong").textContent = !$("flow-source").value.trim() ? `Type a ${flow.model.text}.`
+    : facts.wrong ? `This ${flow.model.text} ${facts.wrong}`
     : flow.model.unknown(facts) ? "The model does not know every word: it reads <unknown>"
       : facts.forgotten ? `The model sees the last ${facts.given + 1} tokens of this text; it ` +
         `has forgotten the ${facts.forgotten} before them` : "";
@@ -168,8 +171,8 @@ const rememberChanges = () =>
 // Is it the model's own words that are expected, or those in the field?
 const expectsOwn = () => !$("flow-target").value.trim();
 
-// Expects, in the middle, the word that the model holds to be second: so there is
-// something to learn. Then, again, the model's own.
+// Expects first the word that the model holds to be second: so there is something to
+// learn. Then, again, the model's own.
 async function expectAnother() {
   if ($("flow-body").hidden) return;
   $("flow-target").value = expectsOwn() ? await anotherText() : "";
@@ -179,16 +182,16 @@ async function expectAnother() {
 async function anotherText() {
   const {expected, given, target_words: names} = flow.facts;
   const words = expected.slice(given).filter(word => word !== "<end>");
-  const n = Math.floor(words.length / 2);
-  const row = (await matrixOf("output.probabilities")).value[given + n];
+  const row = (await matrixOf("output.probabilities")).value[given];
   const [first, second] = upTo(row.length).slice(4).sort((a, b) => row[b] - row[a]);
-  words[n] = words[n] === names[first] ? names[second] : names[first];
+  words[0] = words[0] === names[first] ? names[second] : names[first];
   return asText(words).trim();
 }
 
 // ---------------------------------------------------------------- a step
 
 async function goToStep(at) {
+  const before = stepNow().way;
   flow.at = Math.max(0, Math.min(at, flow.steps.length - 1));
   flow.chosen = null;
   const {way, name} = stepNow();
@@ -196,14 +199,22 @@ async function goToStep(at) {
   remember("stage", name, flow.steps[0].name);
   await showSentence();
   bringIntoSight();
+  if (before === "forward" && way === "backward" && !flow.another && nothingToLearn()
+    && !flow.edits.size) {
+    flow.another = true;
+    await expectAnother();
+  }
 }
 
 const ROOM = 250;    // pixels below a step's title: less is not the step in sight
 
-// Scrolls to the title of the step, unless it is in sight.
+// Scrolls to the title of the step, unless it is in sight; where the picture stands
+// above it, to the picture.
 function bringIntoSight() {
-  const {top} = $("flow-title").getBoundingClientRect(), above = $("flow-buttons").offsetHeight;
-  if (top < above || top > innerHeight - ROOM) scrollBy(0, top - above - 8);
+  const topOf = id => $(id).getBoundingClientRect().top, above = $("flow-buttons").offsetHeight;
+  const beside = topOf("flow-detail") <= topOf("flow-panels") + 1, top = topOf("flow-title");
+  if (top < above || top > innerHeight - ROOM)
+    scrollBy(0, topOf(beside ? "flow-title" : "flow-panels") - above - 8);
 }
 
 // The first step of a part, on the way that is being gone.
@@ -255,7 +266,9 @@ function showTurn() {
     `${turn + 1}–${all - 1}`;
   $("flow-step").parentElement.style.setProperty("--turn", `${100 * (turn - 0.5) / (all - 1)}%`);
   $("flow-turn").textContent = flow.at === turn - 1 ? "The forward pass is done: this is the " +
-      "loss. Next begins the backward pass, which goes from here back to the words."
+      "loss. Next begins the backward pass, which goes from here back to the words." +
+      (flow.another || !nothingToLearn() ? "" : " So that there is something to learn, another " +
+      "first word will be expected than the one the model writes.")
     : flow.at === all - 2 ? "The backward pass is done: each parameter has its gradient. Next " +
       "is what Adam does with it." : "";
   $("flow-same").hidden = other < 0;
@@ -275,13 +288,15 @@ function showWhich() {
 
 // What the model says in each row; it has read the translation up to there.
 function showLoss() {
-  const loss = `${exact(flow.computed.loss)} a token` +
+  const loss = `${exact(flow.computed.loss)} per token` +
     (flow.edits.size ? ", with your changes." : ".");
   const own = expectsOwn() && !flow.edits.size;
   $("flow-loss").textContent = flow.model === GPT
     ? `Against this text, the loss is ${loss} After each word, the model says: ${said()}`
-    : own ? `The model says: ${said()}. Against this, its own translation, the loss is ${loss}`
-      : `Given the words before, each row would say: ${said()}. The loss is ${loss}`;
+    : own ? `The model says: ${said()}. ${inPanel() ? "The" : "Against its own translation, the"} ` +
+      `loss is ${loss}`
+      : `Expected: ${flow.facts.expected.join(" ")}. Given the expected words so far, the ` +
+        `model’s next words would be: ${said()}. The loss is ${loss}`;
 }
 
 const shownWith = name =>
@@ -310,7 +325,7 @@ function said() {
 function showStage(way, name) {
   const about = aboutStage(name), back = way === "backward";
   showTitle((back ? "Backward: " : "") + placeName(pathOf(name)),
-    about.title + (isMemory(name) ? ". This is the memory" : ""));
+    (back ? about.backTitle : about.title) + (isMemory(name) ? ". This is the memory" : ""));
   $("flow-says").textContent = back ? about.back : about.says;
   $("flow-formula").textContent = back ? about.backFormula : about.formula;
   $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
@@ -322,7 +337,9 @@ function showStage(way, name) {
   $("flow-matrices").hidden = false;
   $("flow-signs").hidden = false;
   const hadFocus = $("flow-matrices").contains(document.activeElement);
-  const parts = back ? [name] : shownWith(name);
+  const parts = back || inPanel() ? [name] : shownWith(name);
+  $("flow-why").hidden = name !== "decoder.1.cross_attention.weights" || viewer.key !== "page"
+    || flow.model === GPT || $("flow-source").value !== SENTENCES[0] || inPanel();
   $("flow-matrices").replaceChildren(
     ...parts.filter(part => !hidesNothing(part)).flatMap(part => tablesOf(part, back)),
     ...parts.filter(hidesNothing).map(foldedMask),
@@ -360,10 +377,10 @@ function usersOf(name) {
     : `This gradient is the sum of what ${users.length} stages send back: ${named}.`;
 }
 
-// Nothing is learned from what the model knows; a panel may have no button for that.
-const aboutTiny = () => flow.computed.loss > 0.1 ? "" : " The loss is nearly 0, so all gradients are " +
-  "tiny." + ($("flow-other").parentElement.hidden ? ""
-    : " Press “Expect another word”, above, and there is something to learn.");
+// Nothing is learned from what the model knows.
+const nothingToLearn = () => flow.computed.loss < 0.1;
+const aboutTiny = () => !nothingToLearn() ? "" : " The loss is nearly 0, so all gradients are " +
+  "tiny. Press “Expect another word”, above, and there is something to learn.";
 
 // The chosen head in One head, for the same sentence.
 function goToHead() {
@@ -384,18 +401,34 @@ const showPlay = () => {
   $("flow-play").textContent = flow.timer ? "Pause" : isLast() ? "Play again" : "Play";
 };
 
+// A step stays for as long as its text takes to read, a word in a quarter of a second;
+// for two seconds, if that text has been there before.
+function timeToRead() {
+  const text = STAGES[kindOf(stepNow().name)]?.[stepNow().way === "forward" ? "says" : "back"];
+  if (flow.read.has(text)) return 2000;
+  flow.read.add(text);
+  return Math.max(2000, 250 * $("flow-says").textContent.split(" ").length);
+}
+
 function play() {
   if (flow.timer) {
-    clearInterval(flow.timer);
+    clearTimeout(flow.timer);
     flow.timer = 0;
   } else {
     if (isLast()) inTurn(() => goToStep(0));
-    flow.timer = setInterval(() => {
-      if (isLast()) play();
-      else inTurn(() => goToStep(flow.at + 1));
-    }, 2000);
+    playOn();
   }
   showPlay();
+}
+
+function playOn() {
+  flow.timer = setTimeout(() => {
+    if (isLast()) play();
+    else inTurn(async () => {
+      await goToStep(flow.at + 1);
+      if (flow.timer) playOn();
+    });
+  }, timeToRead());
 }
 
 // Arrows move in a table; elsewhere, but for fields, they go a step on or back.
@@ -509,6 +542,7 @@ function beginParameters() {
 function beginFlow() {
   $("flow-source").value = state.get("sentence") ?? SENTENCES[0];
   $("flow-target").value = state.get("target") ?? "";
+  $("flow-hour").hidden = !state.has("hour");
   let timer;
   for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
     ["flow-target", "target", ""]])

@@ -7,6 +7,7 @@
 const TRANSLATOR = {
   load: "load", begin: "flow_begin", text: "sentence", stages: {},
   sides: {encoder: "source", decoder: "target"}, writer: "decoder",
+  reads: {encoder: "the encoder reads", decoder: "the decoder has read"},
   tensor: "decoder.0.cross_attention.query.weight",
   first: () => sentences()[0],
   bytes: async () => viewer.bytes,
@@ -21,7 +22,7 @@ const TRANSLATOR = {
 // has no blank of its own.
 const GPT = {
   load: "gpt_load", begin: "gpt_begin", text: "text",
-  sides: {encoder: "text"}, writer: "encoder",
+  sides: {encoder: "text"}, writer: "encoder", reads: {encoder: "the model has read"},
   tensor: "encoder.0.self_attention.query.weight",
   first: () => "the red car is",
   bytes: async () => models.get("gpt").bytes ??= await unpacked("gpt.safetensors"),
@@ -39,8 +40,8 @@ const GPT = {
       "contain is cut into pieces."},
     positions: {says: "Attention does not know the order of its tokens. So each position has a row " +
       "in a second table, which is learned, too. The sum is the input of the first layer."},
-    weights: {says: "The softmax makes shares of the scores: a row looks, a column is looked at, " +
-        "and the shares of a row sum to 1. What the causal mask hides gets 0: the words still to " +
+    weights: {says: "Softmax turns each row of scores into shares, which sum to 1. The row is the " +
+        "token that looks; the columns are the tokens it can look at. What the causal mask hides gets 0: the words still to " +
         "come. This mask is all that distinguishes the layer from one of the encoder. {most} {odd}",
       lines: ["{{line gpt_forward: causal_mask(}}",
         "{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",

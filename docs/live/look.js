@@ -249,11 +249,17 @@ function wordButton(side, index, text) {
 }
 
 // The head that was chosen, large, with the words at its sides.
+// On the book's first page, the mean of the layer's heads.
 function showMap() {
-  const weights = weightsOf(seen), names = rowNames();
+  const isMean = state.get("panel") === "map", names = rowNames();
+  const layer = upTo(sizeOf("heads")).map(head => weightsOf({layer: seen.layer, head}))
+    .filter(Boolean);
+  const weights = !isMean ? weightsOf(seen) : layer[0].map((row, i) => row.map((_, j) =>
+    total(layer.map(head => [head[i][j], 1 / layer.length]))));
   $("map").classList.toggle("dense", weights[0].length > 16);
   $("map").replaceChildren(
-    make("caption", {}, `${seen.kind}, layer ${seen.layer}, head ${seen.head}: ` +
+    make("caption", {}, isMean ? "Where the model looks before it writes each word: the last " +
+        "layer, the mean of its heads" : `${seen.kind}, layer ${seen.layer}, head ${seen.head}: ` +
       "each row sums to 1" + (spec().rows === "input"
         ? ". In a row “a → b”, the model has read a and writes b." : "")),
     make("thead", {}, make("tr", {}, make("td"), ...columnNames().map((word, j) =>
@@ -261,6 +267,7 @@ function showMap() {
     make("tbody", {}, ...weights.map((row, i) => make("tr", {},
       make("th", {scope: "row"}, wordButton("row", i, names[i])),
       ...row.map((weight, j) => weightCell(weight, hidden(i, j)))))));
+  if (isMean) parent.postMessage("there", "*");
 }
 
 // ---------------------------------------------------------------- one word

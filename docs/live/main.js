@@ -73,7 +73,7 @@ function download(name, content, type) {
 // ---------------------------------------------------------------- the page
 
 const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel",
-  "model", "temperature", "gpt-seed"];
+  "model", "temperature", "gpt-seed", "hour"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 let shownTab = "flow";
 
@@ -136,17 +136,18 @@ function missing() {
   return typeof DecompressionStream === "undefined" ? "DecompressionStream" : "";
 }
 
-// In a panel of the book the page shows one step and what leads to its neighbours;
-// the book hears how high it is. "panel=sentence": and the sentence.
+// In a panel of the book the page shows one matrix, or one map, which fills it.
+// "panel=sentence": and the sentence.
 function beginPanel() {
   if (!state.has("panel")) return;
-  document.body.classList.add("panel");
+  document.body.classList.add("panel", state.get("panel") || "one");
   $("whole").target = "_top";
-  if (state.get("panel") !== "sentence")
+  $("whole").href = `live.html#${String(state).replace(/&?panel(=[^&]*)?/, "")}`;
+  if (!state.get("panel"))
     for (const part of document.querySelectorAll("[data-part=sentence]")) part.hidden = true;
-  new ResizeObserver(() => parent.postMessage({height: document.body.offsetHeight}, "*"))
-    .observe(document.body);
 }
+
+const inPanel = () => document.body.classList.contains("panel");
 
 let program;   // the compiled module, of which every Engine makes an instance
 

@@ -22,7 +22,7 @@ async function showNumber() {
   $("flow-number").hidden = !place;
   $("flow-whence").classList.toggle("chosen", Boolean(place));
   $("flow-slope-says").textContent = "";
-  $("flow-origin").textContent = place ? "" :
+  $("flow-origin").textContent = place || inPanel() ? "" :
     (matchMedia("(pointer: coarse)").matches ? "Touch a number"
       : "Click a number, or move to it by Tab and the arrow keys,") +
     " to see what it is made of" + (stepNow().way === "backward"
@@ -281,8 +281,8 @@ function showAdam() {
   const names = flow.facts.tensors.map(([name]) => name);
   showTitle("Adam's step", "one parameter learns");
   $("flow-says").textContent = "Every parameter has a gradient now. Adam takes a step against it. " +
-    "Choose one of the parameters, check its gradient, and let it alone take its first step; " +
-    "then it is put back. In the code, step is rate / (1 − β₁), and root 1 / √(1 − β₂).";
+    "Choose one of the parameters, check its gradient, and let only this one take a step; " +
+    "afterwards it is restored. In the code, step is rate / (1 − β₁), and root 1 / √(1 − β₂).";
   $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε); in step 1, " +
     "m̂ = m / (1 − β₁) = m / 0.1 and v̂ = v / (1 − β₂) = v / 0.02; ε = 10⁻⁹";
   $("flow-lines").replaceChildren(make("code", {}, "{{line adam_step: p[i] -= step}}"));

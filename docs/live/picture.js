@@ -39,15 +39,16 @@ function measure(sides) {
   const columns = input.length + (source.length ? source.length + 1 : 0);
   const width = 40 + columns * UNIT, shown = svg.clientWidth;
   const scale = Math.min((shown || width) / width,
-    parseFloat(getComputedStyle(svg).maxHeight) / (52 + levels * LEVEL));
+    parseFloat(getComputedStyle(svg).maxHeight) / (98 + levels * LEVEL));
   const font = Math.min(26, Math.max(13, LETTERS / scale));
   const all = [...source, ...input, ...expected], long = word => font * 0.58 * word.length;
   const longest = Math.max(0, ...all.filter(word => !/^<\w+>$/.test(word)).map(long));
   const isUpright = word => longest > UNIT + 6
     || long(word) > Math.max(UNIT + 6, 2 * UNIT - longest);
   const words = Math.max(26, ...all.filter(isUpright).map(word => long(word) + 16));
-  flow.picture = {shown, font, isUpright, width, raise, below: words + LEVEL - 10,
-    height: 2 * words + levels * LEVEL};
+  const label = font + 10;
+  flow.picture = {shown, font, isUpright, width, raise, below: words + label + LEVEL - 10,
+    height: 2 * (words + label) + levels * LEVEL};
 }
 
 // Where row i of a level stands.
@@ -117,7 +118,9 @@ async function showPicture() {
   svg.replaceChildren(...boxes, ...parts, ...names, ...marks,
     ...source.map((text, i) => drawWord(placeOfRow("encoder", 0, i), text, 1)),
     ...input.map((text, i) => drawWord(placeOfRow(writer, 0, i), text, 1)),
-    ...expected.map((text, i) => drawWord(placeOfRow(writer, top, i), text, -1)));
+    ...expected.map((text, i) => drawWord(placeOfRow(writer, top, i), text, -1)),
+    ...Object.keys(sides).map(side => drawLabel(side, flow.model.reads[side], height - 6)),
+    drawLabel(writer, "expected next", font));
   svg.querySelectorAll(".level")[at]?.focus();
 }
 
@@ -134,6 +137,10 @@ function drawWord([x, row], text, down) {
       transform: `translate(${x + font / 3} ${y - 4}) rotate(-90)`}, text)
     : drawn("text", {x, y: y + (down > 0 ? 8 : 0), "text-anchor": "middle"}, text);
 }
+
+// What stands there, at the bottom or at the top of a side.
+const drawLabel = (side, text, y) => drawn("text", {"text-anchor": "middle", class: "label", y,
+  x: placeOfRow(side, 0, (rowsOf(side) - 1) / 2)[0]}, text);
 
 // A sub-layer as a button: a click goes to its first step.
 function levelBox(side, level, path) {

@@ -4,13 +4,14 @@
 // the line that does it; then the same of its gradient.
 const STAGES = {
   embedding: {tone: "value", title: "words become vectors", shows: ["token"],
-    says: "Each token has a row of a table that is learned: its embedding, all that the model " +
-      "knows of a word before the first layer. It is multiplied by √D, where D is the number " +
+    says: "Each token has a row of a table that is learned: its embedding. At this point, " +
+      "it is all the model knows about the word. It is multiplied by √D, where D is the number " +
       "of columns.",
     target: {says: "The decoder reads the translation one place later, after <start>: each row " +
       "must say the word after its own. It has a table of its own."},
     formula: "embedding = √D · token embedding", of: "{{link embedding_forward}}",
     lines: ["{{line embedding_forward: scale * from[j]}}"],
+    backTitle: "back to the table of words",
     back: "What arrives is added to the token's row of the table: so the word itself learns.",
     backFormula: "dtable[token] += √D · dembedding", backOf: "{{link embedding_backward}}",
     backLines: ["{{line embedding_backward: to[j] += scale}}"]},
@@ -19,6 +20,7 @@ const STAGES = {
       "position, the positional encoding, is added. The sum is the input of the first layer.",
     formula: "input = embedding + positional encoding", of: "{{link embedding_forward}}",
     lines: ["{{line embedding_forward: row(positions, i % T)[j]}}"],
+    backTitle: "what came back is added up",
     back: "The gradient of the first layer's input is the sum of what its query, key, value and " +
       "residual connection send back.",
     isSum: true, backOf: "{{link linear_backward}}",
@@ -36,6 +38,7 @@ const STAGES = {
       formula: "k = memory Wk + bk"},
     formula: "k = x Wk + bk, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->k = linear_forward}}"],
+    backTitle: "back to the keys",
     back: "A key learns from every query that looked at it. In the code, d.weights has become dscores.",
     backFormula: "dk = dscoresᵀ q", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.k}}"]},
@@ -47,6 +50,7 @@ const STAGES = {
       formula: "v = memory Wv + bv"},
     formula: "v = x Wv + bv, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->v = linear_forward}}"],
+    backTitle: "back to the values",
     back: "A value learns from each result that it went into, by the weight it had there.",
     backFormula: "dv = weightsᵀ dout", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.v}}"]},
@@ -58,6 +62,7 @@ const STAGES = {
       formula: "q = x Wq + bq, x: the decoder's row"},
     formula: "q = x Wq + bq, x: what came in",
     of: "{{link attend}}", lines: ["{{line attend: s->q = linear_forward}}"],
+    backTitle: "back to the queries",
     back: "A query learns toward the keys that would have served better. In the code, d.weights " +
       "has become dscores.",
     backFormula: "dq = dscores k", backOf: "{{link attention_backward}}",
@@ -70,6 +75,7 @@ const STAGES = {
       "of the source, which is looked at, and whose key comes from the memory. {place}"},
     formula: "scores = q kᵀ", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.q, transposed(a.k)}}"],
+    backTitle: "back through the scale",
     back: "Scaling is a multiplication, so the gradient is multiplied by the same number.",
     backFormula: "dscores = dscaled / √K", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: scale_by(}}"]},
@@ -78,6 +84,7 @@ const STAGES = {
       "products it would be larger. Divided by √K it stays where the softmax can still choose.",
     formula: "scaled = scores / √K, here √{K} = {root}", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: scale_by(}}"],
+    backTitle: "back through the softmax",
     back: "Weights sum to 1, so a score can only win what others lose: each row of this " +
       "gradient sums to 0.",
     backFormula: "dscaled = weights · (dweights − Σ weights · dweights)",
@@ -85,14 +92,15 @@ const STAGES = {
     backLines: ["{{line attention_backward: softmax_backward(}}",
       "{{line softmax_backward: (d[j] - common)}}"]},
   weights: {tone: "weight", title: "weights: where it looks", shows: ["mask"],
-    says: "The softmax makes shares of the scores: a row looks, a column is looked at, and the " +
-      "shares of a row sum to 1. What the mask hides gets 0: in the decoder's self-attention, " +
-      "the words still to come. {most} {odd}",
-    cross: {says: "The softmax makes shares of the scores: a row, a token of the decoder, looks; a " +
-      "column, a token of the source, is looked at; each row sums to 1. {most} {odd}"},
+    says: "Softmax turns each row of scores into shares, which sum to 1. The row is the token that " +
+      "looks; the columns are the tokens it can look at. What the mask hides gets 0: in the " +
+      "decoder's self-attention, the words still to come. {most} {odd}",
+    cross: {says: "Softmax turns each row of scores into shares, which sum to 1. The row is the " +
+      "decoder token that looks; the columns are the words it can look at. {most} {odd}"},
     formula: "weights = softmax(scaled), over what is visible", of: "{{link softmax_row}}",
     lines: ["{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
       "{{line softmax_row: *= share}}"],
+    backTitle: "back through the mixture, to the weights",
     back: "A weight should grow if its value points where the result should go. In the code, " +
       "d.weights is this gradient, then, in the next two steps, dscaled and dscores.",
     backFormula: "dweights = dout vᵀ", backOf: "{{link attention_backward}}",
@@ -103,6 +111,7 @@ const STAGES = {
       "dropped.",
     formula: "out = weights v", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.dropped, a.v}}"],
+    backTitle: "back through the matrix that mixed the heads",
     back: "Back through the matrix that mixed the heads.",
     backFormula: "dout = djoined Woᵀ", backOf: "{{link multi_head_backward}}",
     backLines: ["{{line multi_head_backward: linear_backward(d->context}}"]},
@@ -110,6 +119,7 @@ const STAGES = {
     says: "One more matrix lets the numbers of different heads meet.",
     formula: "joined = out Wo + bo",
     of: "{{link attend}}", lines: ["{{line attend: return linear_forward}}"],
+    backTitle: "back through the sum",
     back: "A sum passes its gradient on unchanged, to both of its parts.",
     backFormula: "djoined = dresidual", backOf: "{{link residual_leave_backward}}",
     backLines: ["{{line residual_leave_backward: add(dx, dy)}}"]},
@@ -118,12 +128,13 @@ const STAGES = {
       "the way.",
     formula: "residual = what came in + what was found", of: "{{link residual_leave}}",
     lines: ["{{line residual_leave: add(y, x)}}"],
+    backTitle: "back through the norm",
     back: "Shifting or stretching a whole row does not change n, so these two parts of the " +
       "gradient are taken out: its mean, and its part along n.",
     backFormula: "dresidual = (dn − mean(dn) − n · mean(dn · n)) · rstd",
     backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: to[j] += rstd}}"],
-    pre: {back: "This sum goes into the next norm and, unless it is the last, into the next " +
+    pre: {backTitle: "what came back is added up", back: "This sum goes into the next norm and, unless it is the last, into the next " +
         "residual connection, which sends its gradient back unchanged. So a gradient reaches the " +
         "first layer, however many layers there are.",
       isSum: true}},
@@ -132,6 +143,7 @@ const STAGES = {
       "standard deviation.",
     formula: "n = (row − its mean) · rstd", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: real mean}}", "{{line norm_forward: real rstd}}"],
+    backTitle: "back through the gain",
     back: "n was multiplied by the gain, so its gradient is, too.",
     backFormula: "dn = dnorm · gain", backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: real dn_mean}}"]},
@@ -140,6 +152,7 @@ const STAGES = {
       "sub-layer hands on.",
     formula: "norm = n · gain + bias", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: y[j] = y[j] * rstd}}"],
+    backTitle: "what came back is added up",
     back: "The gradient of a row is the sum of what every stage sends back that has used the row.",
     isSum: true, backOf: "{{link linear_backward}}",
     pre: {says: "Each column has a gain and a bias of its own, which are learned. This is what " +
@@ -151,6 +164,7 @@ const STAGES = {
     says: "Each token by itself: its vector is multiplied into a wider one, of d_ff numbers.",
     formula: "inner = x W1 + b1, x: what came in",
     of: "{{link ffn_forward}}", lines: ["{{line ffn_forward: s->inner = linear_forward}}"],
+    backTitle: "back through the bend",
     back: "Where the activation gave 0, nothing comes back.",
     backFormula: "dinner = dactive, where inner > 0", backOf: "{{link activation_backward}}",
     backLines: ["{{line ffn_backward: activation_backward(}}",
@@ -163,6 +177,7 @@ const STAGES = {
     says: "Whatever is negative becomes 0. Without this bend two layers would be no more than one.",
     formula: "active = max(0, inner)", of: "{{link activation_forward}}",
     lines: ["{{line activation_forward: ? from[j] : 0}}"],
+    backTitle: "back through the second matrix",
     back: "Back through the second matrix.",
     backFormula: "dactive = douter W2ᵀ", backOf: "{{link ffn_backward}}",
     backLines: ["{{line ffn_backward: linear_backward(dinner}}"],
@@ -174,6 +189,7 @@ const STAGES = {
     says: "And back to the width of the model.",
     formula: "outer = active W2 + b2",
     of: "{{link ffn_forward}}", lines: ["{{line ffn_forward: return linear_forward}}"],
+    backTitle: "back through the sum",
     back: "A sum passes its gradient on unchanged, to both of its parts.",
     backFormula: "douter = dresidual", backOf: "{{link residual_leave_backward}}",
     backLines: ["{{line residual_leave_backward: add(dx, dy)}}"]},
@@ -181,8 +197,8 @@ const STAGES = {
     says: "The last vector of each row is compared with every word of the other language.",
     formula: "logits = norm W + b",
     of: "{{link decode}}", lines: ["{{line decode: return linear_forward}}"],
-    back: "Here the way back begins. What was too likely is pushed down, the right word is " +
-      "pushed up: probability minus 1 for the right word, probability for all others. In the " +
+    backTitle: "the way back begins",
+    back: "Words that were too likely are pushed down, the right word is pushed up: probability minus 1 for the right word, probability for all others. In the " +
       "code, share is 1 / T; even and smoothing belong to label smoothing and are 0 here.",
     backFormula: "dlogits = (probabilities − right) / T; right: 1 for the right word, else 0; " +
       "T: tokens",
@@ -192,8 +208,8 @@ const STAGES = {
   probabilities: {tone: "weight", title: "probabilities: the next word",
     says: "A softmax over the vocabulary: the model's guess at each next word. In use, it " +
       "writes the likeliest. {sum}",
-    formula: "p = softmax(logits)", of: "{{link sum_exponentials}}",
-    lines: ["{{line sum_exponentials: exponential(}}"]},
+    formula: "p = softmax(logits)", of: "{{link loss_forward}}",
+    lines: ["{{line loss_forward: sum_exponentials(}}"]},
   loss: {tone: "weight", title: "the loss: how surprised is it?",
     says: "The negative logarithm of the probability that it gave to the right next word. " +
       "The loss of the sentence is the mean of these.{tiny}",
@@ -212,14 +228,15 @@ const FACTS = {
       `this ${H} times side by side, each time in ${K} columns of its own. Such a part is a head: ` +
       `columns 0–${K - 1} are head 0, ${K}–${2 * K - 1} head 1` + (H > 2 ? ", and so on." : ".");
   },
-  odd: () => "A 1.00 in an odd place is no fault: one head's weights need not make sense to us.",
+  odd: () => "A 1.00 in an odd place is not an error: one head's weights need not make sense to a human " +
+    "reader.",
   layers: () => sizeIn("layers"),
   parts: () => 2 * sizeIn("layers"),
   place: () => "In the code, scores, scaled and weights are one matrix, a.weights, which " +
     "changes in place.",
   most: () => "(In the code, most is the row's largest score, which keeps e^x from overflowing.)",
-  sum: () => "For the loss, the program needs only the sum of all e^logit; shift, the largest logit " +
-    "of the row, keeps that from overflowing.",
+  sum: () => "For the loss, the program needs only the sum of all e^logit; subtracting z[best], the " +
+    "largest logit of the row, keeps that from overflowing.",
   tiny: () => aboutTiny(),
 };
 

@@ -821,10 +821,15 @@ def test_flow(browser):
                    " && !models.get('gpt').bytes && !flow.info.tie.includes('yes')"),
           "what no view shows yet is not computed")
     claim(live.text("#flow-loss").startswith(
-        "The model says: la voiture rouge est rapide <end>. Against this, its own "
+        "The model says: la voiture rouge est rapide <end>. Against its own "
         "translation, the loss is 0.00"),
           "One sentence opens with the book's sentence", live.text("#flow-loss"))
     goes_all_steps(live, "a translator")
+    claim(live.until("flow.computed.loss > 0.1", 10) and live.text("#flow-loss").startswith(
+        "Expected: ") and not live.run("expectsOwn()"), "on the way back another word is expected, so "
+        "there is something to learn", live.text("#flow-loss"))
+    live.click("#flow-other")
+    live.until("expectsOwn() && flow.computed.loss < 0.1", 10)
     quotes = set(live.run("[...Object.values(SENT_BACK), ..." + ABOUT + """.flatMap(
         about => [...about.lines || [], ...about.backLines || []])]"""))
     lines = {line.split("//")[0].strip() for file in ("transformer.c", "notebook/lib/gpt.h")
@@ -1371,6 +1376,8 @@ def test_flow_changes(browser):
 def test_boxes(browser):
     """The picture says what each box is."""
     live = sentence(browser)
+    live.resize(1366, 768)
+    live.until("flow.picture.shown > 400", 5)
     names = """[...document.querySelectorAll('.box-name')].map(name => name.textContent)"""
     layer = ["self-attention, add & norm", "feed-forward, add & norm"]
     both = ["embedding + positions", *2 * layer, "embedding + positions",
@@ -1691,12 +1698,23 @@ def test_panel(browser):
           "a panel shows a step and leads to the whole page", shown)
     car = live.run("[...document.querySelectorAll('#flow-matrices td')]"
                    ".map(cell => cell.textContent)")
-    go_to(live, "backward", "decoder.1.cross_attention.q")
-    claim("gradients are tiny" in live.text("#flow-users")
-          and "Expect another word" not in live.text("#flow-users"),
-          "it speaks of no button that it does not have", live.text("#flow-users"))
     claim(any(text.startswith("0.72") for text in car),
           "chapter 2's begins with the weights of the text: 0.72 for car", car[:30])
+
+
+def test_why_still_la(browser):
+    """The box about the weight of 0.72, and what its link does."""
+    live = sentence(browser, "#stage=decoder.1.cross_attention.weights&flow-head=2")
+    claim(not live.run("document.querySelector('#flow-why').hidden"),
+          "beside the weights it is asked why it still says “la”")
+    before = live.run("flow.computed.loss")
+    live.run("inTurn(() => changeNumber({name: 'decoder.1.cross_attention.weights', i: 12, j: 2}, 0))")
+    claim(live.until(f"flow.computed.loss > {before}", 10) and live.text("#flow-loss").startswith(
+        "Expected: la voiture") and live.run("said()").startswith("la "),
+          "with 0.72 set to 0 it does, and the loss is higher", live.text("#flow-loss"))
+    live.run("document.querySelectorAll('#flow-matrices td')[0].scrollIntoView({block: 'end'})")
+    claim(live.run("document.querySelector('#flow-loss').getBoundingClientRect().top >= 0"),
+          "what it says stays in sight")
 
 
 def test_words_in_motion(browser):
@@ -1704,7 +1722,7 @@ def test_words_in_motion(browser):
     live = sentence(browser)
     live.click("#flow-play")
     live.choose("#flow-source", "the red")
-    claim(live.until("flow.at > 1 && flow.facts.source.length === 3", 20)
+    claim(live.until("flow.at > 0 && flow.facts.source.length === 3", 20)
           and live.run("flow.timer !== 0"), "words may change while it plays")
     live.choose("#flow-source", "")
     claim(live.until("flow.timer === 0", 10), "where there are none, it stops")
@@ -1895,7 +1913,7 @@ def main():
         test_flow_changes(browser)
         for test in (test_first_screen, test_columns, test_step_in_sight, test_number_in_sight, test_small_picture,
                      test_lines_back, test_words_in_motion, test_nonsense, test_keeps_focus,
-                     test_for_everybody, test_panel):
+                     test_for_everybody, test_panel, test_why_still_la):
             test(browser)
         test_lacking(browser)
         test_quiet(browser)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes log.csv, learning.csv, attention.csv, vectors.csv and red-car.* anew, in
+# Makes log.csv, learning.csv, attention.csv, vectors.csv, whence.csv and red-car.* anew, in
 # five minutes:
 #
 #   sh docs/runs/make.sh          from the root of the repository
@@ -32,6 +32,11 @@ $program attention $model "$short" --csv build/runs/red-car.csv \
 # One head of it, in the last layer.
 $CC -O2 -ffp-contract=off docs/runs/vectors.c -lm -o build/runs/vectors
 build/runs/vectors $model "$short" 1 2 > docs/runs/vectors.csv
+
+# Where it knows the gender of a noun from; single heads are lab 2's.
+$CC -O2 -ffp-contract=off notebook/02-whence.c -lm -o build/runs/whence
+build/runs/whence $model data/eng-fra.test.tsv | grep -v ' head ' \
+    > docs/runs/whence.csv
 
 # What the model makes of the sentence on its way. A learning rate of 0 leaves it
 # as it was before the first step.

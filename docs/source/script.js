@@ -6,72 +6,46 @@
 
 // --------------------------------------------------------------- finding
 
-const ORDER = ["term", "option", "function", "type", "constant", "table", "macro",
-               "page", "section"];
-const LITTLE = ["a", "an", "are", "do", "does", "for", "how", "in", "is", "it", "of",
-                "the", "what", "where", "which"];
-const MOST = 8; // results of each kind that are shown
+const KINDS = { term: 2, option: 1.5, function: 1.3, type: 1.2 }; // they come first
+const LITTLE = ["a", "an", "and", "are", "by", "do", "does", "for", "how", "in", "is", "it",
+                "of", "the", "to", "we", "what", "where", "which", "why"];
+const MOST = 16; // results that are shown
+
+let index = null, rows = []; // once the texts are there
 
 // Neither case nor accents count.
 function plain(text) {
     return text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
 }
 
+// A word as it is looked up: "divided" and "dividing" are one.
+function stem(word) {
+    const lower = plain(word).replace("√", "sqrt");
+    return lower.length > 5 ? lower.replace(/(?:ing|ed|es|e|s)$/, "") : lower;
+}
+
+const cut = text => text.replaceAll("√", " √ ").split(/[\s\p{P}<>|`]+/u);
+
 // The words of a question that say what it is about; if none does, all of them.
 function wordsOf(question) {
-    const words = plain(question).split(/[\s?!"]+/).filter(word => word);
-    const telling = words.filter(word => !LITTLE.includes(word));
-    return telling.length ? telling : words;
+    const words = question.split(/[\s?!"]+/).filter(word => word);
+    const telling = words.filter(word => !LITTLE.includes(word.toLowerCase()));
+    return (telling.length ? telling : words).join(" ");
 }
 
-// Does one of the words of a text, or of a name, begin so?
-function begins(text, word) {
-    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
-        if (!/[a-z0-9]/.test(text[at - 1] || " "))
-            return true;
-    return false;
-}
+// A formula of a lab as it is read: $\\sqrt{d_k}$ is √d_k.
+const readable = text => text.replace(/\$+([^$]+)\$+/g, (_, formula) =>
+    formula.replaceAll("\\sqrt", "√").replace(/\\[a-zA-Z]+ ?|[{}\\]/g, ""));
 
-// How well a row of FOUND fits what is asked for: 0 best, Infinity not at all.
-function distance([, , name, where, text], asked, words) {
-    const title = plain(name);
-    if (title === asked || title === "--" + asked)
-        return 0;
-    if (title.startsWith(asked))
-        return 1;
-    if (words.every(word => begins(title, word)))
-        return 2;
-    if (words.every(word => title.includes(word)))
-        return 3;
-    const all = title + " " + plain(where + " " + text);
-    return words.every(word => begins(all, word)) ? 4 : Infinity;
-}
-
-// The rows of FOUND that fit, best first. Of the same fit, terms come first, then
-// short names. A term that has several names comes once.
-function find(query) {
-    const words = wordsOf(query), asked = words.join(" ");
-    if (!asked)
-        return [];
-    const sentences = new Set();
-    return FOUND.map(row => [distance(row, asked, words), row])
-        .filter(([far]) => far < Infinity)
-        .sort(([far, a], [farther, b]) => far - farther
-            || ORDER.indexOf(a[0]) - ORDER.indexOf(b[0])
-            || a[2].length - b[2].length)
-        .map(([, row]) => row)
-        .filter(([kind, , , , text]) => kind !== "term"
-            || !sentences.has(text) && sentences.add(text));
-}
-
-// -------------------------------------------------------- finding in texts
-
-// What MiniSearch has made of the texts, once they are there.
-let index = null;
-
-function indexTexts() {
-    index = new MiniSearch({ fields: ["title", "text"], processTerm: plain });
-    index.addAll(TEXTS.map(([, title, , text], id) => ({ id, title, text })));
+// What MiniSearch makes of all names and texts. A section is in both lists.
+function indexAll() {
+    const texts = new Set(TEXTS.map(([address]) => address));
+    rows = FOUND.filter(([kind, address]) => kind !== "section" || !texts.has(address));
+    rows.push(...TEXTS.map(([address, title, where, text]) =>
+        ["section", address, title, where, readable(text)]));
+    index = new MiniSearch({ fields: ["name", "text"], processTerm: stem, tokenize: cut });
+    index.addAll(rows.map(([, , name, where, text], id) =>
+        ({ id, name, text: where + " " + text })));
 }
 
 // The sentence of a text that has most of the words.
@@ -81,18 +55,29 @@ function sentenceWith(text, words) {
         count(sentence) > count(best) ? sentence : best, "");
 }
 
-// Rows as those of FOUND: sections with all words of a query, or with the beginnings
-// of its words, best first; if there is none, such with similar words.
-function findTexts(query) {
-    const words = wordsOf(query).join(" ");
-    const look = { combineWith: "AND", prefix: true, boost: { title: 3 } };
-    let hits = index ? index.search(words, look) : [];
+// The rows that have all words of a query, or words that begin so, best first: what is
+// called so, then what has them in its name. If there is none, those with similar
+// words. A term that has several names comes once.
+function find(query) {
+    const asked = wordsOf(query), sentences = new Set();
+    const isName = ({ id }) => (rows[id][2] === asked) + [asked, "--" + asked].some(
+        name => plain(name) === plain(rows[id][2]));
+    const look = {
+        combineWith: "AND", prefix: true, boost: { name: 6 },
+        boostDocument: id => KINDS[rows[id][0]] || 1,
+    };
+    let hits = index && asked ? index.search(asked, look) : [];
     if (index && !hits.length)
-        hits = index.search(words, { ...look, fuzzy: 0.2 });
-    return hits.map(hit => {
-        const [address, title, where, text] = TEXTS[hit.id];
-        return ["text", address, title, where, sentenceWith(text, hit.terms)];
-    });
+        hits = index.search(asked, { ...look, fuzzy: 0.2 });
+    return hits.sort((a, b) => isName(b) - isName(a)
+        || (isName(a) ? a.id - b.id : b.score - a.score))
+        .map(({ id, terms }) => {
+            const [kind, address, name, where, text] = rows[id];
+            return [kind, address, name, where, kind === "section"
+                ? sentenceWith(text, terms) : text];
+        })
+        .filter(([kind, , , , text]) => kind !== "term"
+            || !sentences.has(text) && sentences.add(text));
 }
 
 // ------------------------------------------------------------- the pages
@@ -120,13 +105,11 @@ function addSearch(base) {
     box.hidden = true;
 
     function show() {
-        const rows = find(field.value).slice(0, MOST);
-        const shown = new Set(rows.map(([, address]) => address));
-        const texts = findTexts(field.value).filter(([, address]) => !shown.has(address));
+        const found = find(field.value);
         box.hidden = !field.value.trim();
-        status.textContent = !rows.length && !texts.length ? "Nothing found."
-            : `${rows.length} by name, ${texts.length} in the text`;
-        list.replaceChildren(...[...rows, ...texts.slice(0, MOST)].map(
+        status.textContent = !index ? "Loading the index." : !found.length ? "Nothing found."
+            : `${found.length} found`;
+        list.replaceChildren(...found.slice(0, MOST).map(
             ([kind, address, name, where, text]) => {
                 const link = element("a", kind, element("b", "", name), " ",
                     element("span", "", where || kind), element("small", "", text));
@@ -139,7 +122,7 @@ function addSearch(base) {
     function fetchTexts() {
         const texts = element("script");
         texts.src = base + "texts.js";
-        texts.addEventListener("load", () => { indexTexts(); show(); });
+        texts.addEventListener("load", () => { indexAll(); show(); });
         document.head.append(texts);
     }
 
@@ -344,9 +327,10 @@ function followContents() {
 
     function mark() {
         waiting = false;
-        const below = headings.findIndex(
-            heading => heading.getBoundingClientRect().top > 120);
-        const link = links[(below < 0 ? links.length : below) - 1] || null;
+        const link = links.filter((_, i) => { // an edition may hide it
+            const box = headings[i].getClientRects()[0];
+            return box && box.top <= 120;
+        }).pop() || null;
         if (link === current)
             return;
         if (current)
@@ -381,7 +365,7 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-const EDITIONS = ["forward", "short", "full"];
+const EDITIONS = ["forward", "short", "full"], FIRST = "short";
 
 // What an edition folds.
 const FOLDED = {
@@ -399,7 +383,7 @@ function editionAsked() {
     } catch (refused) {
         // a browser may keep nothing: the address tells
     }
-    return [asked, kept].find(name => EDITIONS.includes(name)) || "full";
+    return [asked, kept].find(name => EDITIONS.includes(name)) || FIRST;
 }
 
 // What the address leads to is unfolded.
@@ -421,7 +405,7 @@ function showEdition(edition) {
         box.open = !box.matches(FOLDED[edition]);
     for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a)"))
         if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
-            link.search = edition === "full" ? "" : edition;
+            link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
     for (const button of document.querySelectorAll(".editions button"))
         button.setAttribute("aria-pressed", button.value === edition);
@@ -453,29 +437,30 @@ function addEditions() {
     window.addEventListener("hashchange", unfoldTarget);
 }
 
-// On the shortest route a line at the bottom of the window says at which stop one is,
-// and leads to the next.
-function addRoute(base) {
+// On the route of an edition a line at the bottom of the window says at which stop one
+// is, and leads to the next.
+function addRoute(base, edition, name) {
     const page = location.pathname.split("/").pop();
-    const here = STOPS.map(([, , address], stop) => ({ stop, address }))
-        .filter(({ address }) => address.split("?")[0] === page);
+    const stops = STOPS.filter(([its]) => its === edition);
+    const here = stops.map(([, , , address], stop) => ({ stop, address }))
+        .filter(({ address }) => address.split(/[?#]/)[0] === page);
     if (!here.length)
         return;
-    const bar = element("nav", "way");
-    bar.setAttribute("aria-label", "The model in an hour");
+    const bar = element("nav", `way ${edition}`);
+    bar.setAttribute("aria-label", name);
     document.body.append(bar);
 
-    function link(word, [, title, address]) {
+    function link(word, [, , title, address]) {
         const made = element("a", "", `${word}: ${title}`);
         made.href = base + address;
         return made;
     }
 
     // A stop ends below its last section, above the sections within that one.
-    for (const { stop } of here.filter(({ stop }) => STOPS[stop + 1])) {
-        const last = document.getElementById(STOPS[stop][3] || "content");
-        const end = element("p", "stop", "This stop ends here. ",
-            link("Next", STOPS[stop + 1]));
+    for (const { stop } of here.filter(({ stop }) => stops[stop + 1])) {
+        const last = document.getElementById(stops[stop][4] || "content");
+        const end = element("p", `stop ${edition}`, "This stop ends here. ",
+            link("Next", stops[stop + 1]));
         const within = last.matches("section") && last.querySelector(":scope > section");
         if (within)
             within.before(end);
@@ -494,10 +479,11 @@ function addRoute(base) {
         if (bar.dataset.stop === String(stop))
             return;
         bar.dataset.stop = stop;
-        const links = [["Back", STOPS[stop - 1]], ["Next", STOPS[stop + 1]]]
+        const minute = Math.floor(stops[stop][1]);
+        const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
             .filter(([, row]) => row).map(([word, row]) => link(word, row));
-        bar.replaceChildren(element("span", "", `The model in an hour, minute ${
-            Math.floor(STOPS[stop][0])}: ${STOPS[stop][1]}`), ...links);
+        bar.replaceChildren(element("span", "", `${name}, ${Math.floor(minute / 60)}:${
+            String(minute % 60).padStart(2, "0")}: ${stops[stop][2]}`), ...links);
     }
 
     document.addEventListener("scroll", show, { passive: true });
@@ -506,37 +492,32 @@ function addRoute(base) {
 
 // ------------------------------------------------------------- the panels
 
-// A step of the live page in the text. It is loaded when its place comes into sight,
-// and says how high it is.
+// A matrix of the live page in the text, which is loaded when its place comes near. Its
+// height is that of the style sheet, so nothing moves.
 function addPanels(base) {
-    const places = [...document.querySelectorAll(".panel")];
-    if (!places.length)
-        return;
-    const seen = new IntersectionObserver(entries => {
-        for (const { target, isIntersecting } of entries) {
-            if (!isIntersecting)
-                continue;
-            seen.unobserve(target);
-            const frame = element("iframe");
-            frame.title = "The same in the running model";
-            frame.src = `${base}live.html#${target.dataset.state}&panel`;
-            target.append(element("p", "", "The same in the running model. Point at a "
-                + "number, change it, go on:"), frame);
-        }
-    }, { rootMargin: "200px" });
-    places.forEach(place => seen.observe(place));
-    window.addEventListener("message", ({ source, data }) => {
-        for (const frame of document.querySelectorAll(".panel iframe"))
-            if (frame.contentWindow === source && data.height > 0)
-                frame.style.height = `${Math.ceil(data.height)}px`;
-    });
+    for (const place of document.querySelectorAll(".panel")) {
+        const frame = element("iframe"), state = place.dataset.state;
+        frame.title = "The same in the running model";
+        frame.loading = "lazy";
+        frame.src = `${base}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
+        if (/\bpanel=map\b/.test(state)) // a picture stands there until this one answers
+            window.addEventListener("message", ({ source }) => {
+                if (source === frame.contentWindow)
+                    place.classList.add("there");
+            });
+        else
+            place.append(element("p", "", /tab=look/.test(state) ? "Try it: go a step on."
+                : "Try it: click a number to see where it comes from, then change it."));
+        place.append(frame);
+    }
 }
 
 const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
-addRoute(BASE);
+addRoute(BASE, "forward", "The model in an hour");
+addRoute(BASE, "short", "Every gradient");
 addPanels(BASE);
 addContracts();
 addBlanks();

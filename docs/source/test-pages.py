@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Uses the search, the blanks and the editions of a page in chromium, as a reader
-would.
+"""Uses the search, the blanks, the editions, the routes and the panels of the pages in
+chromium, as a reader would.
 
     python3 docs/source/test-pages.py        after `make docs`; the last line is
                                              "N passed, N failed"
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -33,8 +34,8 @@ def test_search(page):
     claim(page.until("typeof TEXTS !== 'undefined' && index !== null", 20),
           "the texts come when the search is used, on a disk as well")
     page.choose(SEARCH, "saturated from the start")
-    said = page.text(".found p") + "; " + page.text(".found a.text small")
-    claim(said.startswith("0 by name, 1 in the text; softmax is saturated from the"),
+    said = page.text(".found p") + "; " + page.text(".found a.section small")
+    claim(said.startswith("1 found; softmax is saturated from the"),
           "a sentence is found by its words, and shown", said)
     page.choose(SEARCH, "LSTM")
     claim(page.run("document.querySelector('.found a').getAttribute('href')").endswith(
@@ -85,40 +86,144 @@ def folded(page, kind):
 
 def test_editions(browser):
     page = ready(browser, "")
-    claim(folded(page, "fold")[0] == 0 and folded(page, "box")[0] == 0,
-          "the full edition folds nothing")
-    page.click(".editions button[value=short]")
     plumbing, backward = folded(page, "plumbing"), folded(page, "backward")
     claim(plumbing[0] == plumbing[1] > 0 and backward[0] == 0 < backward[1],
-          "the short edition folds plumbing, but no backward pass",
+          "a first visitor gets the short edition: it folds plumbing, but no backward pass",
           (plumbing, backward))
     claim(folded(page, "box")[0] == folded(page, "box")[1] > 0, "and boxes")
-    claim(page.run("location.search") == "?short", "the address says so")
-    claim(page.run("document.querySelector('.steps a').search") == "?short",
+    page.click(".editions button[value=full]")
+    claim(folded(page, "fold")[0] == 0 and folded(page, "box")[0] == 0,
+          "the full edition folds nothing")
+    claim(page.run("location.search") == "?full", "the address says so")
+    claim(page.run("document.querySelector('.steps a').search") == "?full",
           "so do the links to other pages")
+    claim(page.run(f"[...document.querySelectorAll('nav.way')].every({HIDDEN})"),
+          "and it has no route")
     page = ready(browser, "")
-    claim(folded(page, "plumbing")[0] > 0, "the choice is remembered")
+    claim(folded(page, "plumbing")[0] == 0, "the choice is remembered")
     page = ready(browser, "?forward#softmax_backward")
     backward = folded(page, "backward")
     claim(backward[0] == backward[1] - 1,
           "in the edition without backward passes one unfolds if the address leads "
           "into it", backward)
-    claim(page.run("getComputedStyle(document.querySelector('nav.way')).display")
-          == "flex" and page.text("nav.way a:last-child") == "Next: Several heads",
-          "a line at the bottom leads along the route", page.text("nav.way"))
-    page.click(".editions button[value=full]")
-    claim(folded(page, "fold")[0] == 0 and page.run(
-        "getComputedStyle(document.querySelector('nav.way')).display") == "none",
-        "the full edition unfolds all, and has no such line")
+    page.run("document.querySelector('main').scrollIntoView({block: 'end'})")
+    claim(page.until("(here => here && here !== 'Questions')("
+                     "document.querySelector('.here').textContent)", 5),
+          "the contents mark no section that is hidden", page.text(".here"))
+    page.click(".editions button[value=short]")
 
 
-def test_panel(browser):
-    page = ready(browser, "")
-    claim(page.run("document.querySelector('.panel iframe')") is None,
-          "a page comes without its panel")
-    page.run("document.querySelector('.panel').scrollIntoView()")
-    claim(page.until("document.querySelector('.panel iframe')?.style.height", 60),
-          "the panel comes when it is in sight, and says how high it is")
+HIDDEN = "one => !one.getClientRects().length"
+
+
+def errors(browser):
+    """What scripts have thrown since this was last asked."""
+    thrown = [event["params"]["exceptionDetails"] for event in browser.events
+              if event["method"] == "Runtime.exceptionThrown"]
+    browser.events.clear()
+    return [error.get("exception", error).get("description", error["text"])[:200]
+            for error in thrown]
+
+
+def test_errors(browser):
+    """Every page, in every edition."""
+    errors(browser)
+    page, wrong = browser.open("about:blank"), []
+    pages = [path for path in sorted(DOCS.glob("*.html")) if path.name != "live.html"]
+    for path in pages:
+        page.go(f"{path.as_uri()}?forward")
+        page.until("document.readyState === 'complete' && location.search")
+        for edition in ("short", "full", "forward"):
+            ended = page.run("document.querySelector('.search') && (() => { document"
+                             f".querySelector('.editions [value={edition}]').click();"
+                             "scrollTo(0, 1e6);"
+                             f"return document.documentElement.dataset.edition === '{edition}'; }})()")
+            wrong += [] if ended else [(path.name, edition, "the script has not run")]
+        wrong += [(path.name, error) for error in errors(browser)]
+    claim(len(pages) > 20 and not wrong,
+          f"no script fails on {len(pages)} pages in three editions", wrong[:5])
+
+
+def stop_is_wrong(page, edition, stop, is_last):
+    """What is wrong with the stop that one has come to, or ""."""
+    _, _, title, address, _ = stop
+    anchor = address.partition("#")[2]
+    bar = f"nav.way.{edition}"
+    if not page.until(f"document.readyState === 'complete' && document.querySelector('{bar} span')"
+                      f"?.textContent.includes({json.dumps(': ' + title)})", 10):
+        return "the line at the bottom does not say so"
+    if page.run(f"({HIDDEN})(document.querySelector('{bar}'))"):
+        return "there is no line at the bottom"
+    if not page.run(f"[document.getElementById('{anchor or 'content'}')].some(one => one"
+                    " && one.getClientRects().length)"):
+        return "its place is not on the page"
+    ends = page.run(f"[...document.querySelectorAll('.stop.{edition}')].filter(one =>"
+                    " one.getClientRects().length).length")
+    return "" if is_last or ends else "it does not end"
+
+
+def test_routes(browser):
+    """Each route from its first stop to its last, by the links at the bottom."""
+    all_stops = ready(browser, "").run("STOPS")
+    for edition in ("forward", "short"):
+        stops, wrong = [stop for stop in all_stops if stop[0] == edition], []
+        page = browser.open((DOCS / stops[0][3].split("?")[0]).as_uri()
+                            + "?" + stops[0][3].split("?")[1])
+        for n, stop in enumerate(stops):
+            if stop[3].startswith("live.html"):
+                if not page.until("document.querySelector('#flow-hour')?.getClientRects().length"
+                                  " && document.querySelector('#flow-matrices td')"):
+                    wrong.append((stop[2], "the live page has no task"))
+                break
+            why = stop_is_wrong(page, edition, stop, n == len(stops) - 1)
+            wrong += [(stop[2], why)] if why else []
+            if n < len(stops) - 1:
+                page.click(f"nav.way.{edition} a:last-child")
+                page.until(f"location.href.endsWith({json.dumps(stops[n + 1][3])})", 10)
+        claim(len(stops) > 8 and not wrong,
+              f"{edition}: all {len(stops)} stops are there, one after the other", wrong)
+
+
+# What stands beside a panel, and what it shows.
+TOLD = {"02-attention": ("in its last layer", "Decoder, layer 1, cross-attention"),
+        "03-multi-head": ("in the last layer", "Decoder, layer 1, cross-attention"),
+        "05-feed-forward": ("", "Encoder, layer 0, feed-forward"),
+        "11-training": ("", "Expected: la voiture verte est rapide")}
+
+
+def test_panels(browser):
+    for name, (text, shown) in TOLD.items():
+        for width, height in ((1366, 768), (390, 844)):
+            page = browser.open("about:blank")
+            page.resize(width, height)
+            page.go((DOCS / f"{name}.html").as_uri())
+            page.until("document.readyState === 'complete' && document.querySelector('.panel p')")
+            before = page.run("document.querySelector('.panel').offsetHeight")
+            page.run("document.querySelector('.panel').scrollIntoView()")
+            frame = "document.querySelector('.panel iframe').contentDocument"
+            there = page.until(f"{frame}?.querySelector('#flow-matrices td')", 60)
+            said = page.run(f"{frame}.body.innerText")
+            page.until(f"{frame}.querySelector('#flow-matrices').offsetHeight > 100", 5)
+            rows = page.run(f"{frame}.querySelector('#flow-matrices').offsetHeight")
+            claim(there and shown in said and text in page.text("main"),
+                  f"{name}: the panel shows what the text says: {shown}", said[:200])
+            claim(before == page.run("document.querySelector('.panel').offsetHeight") < 0.8 * height
+                  and page.run(f"{frame}.documentElement.scrollHeight <= {frame}.defaultView"
+                               ".innerHeight") and rows > 100,
+                  f"at {width} pixels its height is known before it is there, it does not scroll, "
+                  "and its numbers are in sight", (before, rows))
+
+
+def test_first_page(browser):
+    page = browser.open((DOCS / "index.html").as_uri())
+    claim(page.until("document.querySelector('.demo .panel.there')", 60),
+          "on the first page the model answers in place of the picture")
+    frame = "document.querySelector('.demo iframe').contentDocument"
+    page.run(f"{frame}.querySelector('#source').value = 'the small cat is happy'")
+    page.run(f"{frame}.querySelector('#source').dispatchEvent(new Event('input'))")
+    claim(page.until(f"{frame}.querySelector('#translation').textContent.includes('chat')", 20)
+          and page.until(f"{frame}.querySelector('#map').innerText.includes('chat')", 20),
+          "to another sentence, too", page.run(f"{frame}.body.innerText"))
 
 
 def main():
@@ -127,7 +232,10 @@ def main():
         test_search(page)
         test_blanks(page)
         test_editions(browser)
-        test_panel(browser)
+        test_errors(browser)
+        test_routes(browser)
+        test_panels(browser)
+        test_first_page(browser)
     end()
 
 

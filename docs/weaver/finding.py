@@ -157,12 +157,12 @@ def entries(book, terms, sections, contract):
 
 
 def script(source, found, stops):
-    """The script of all pages: what can be found, and the stops of the shortest
-    route, a line each, then the code."""
+    """The script of all pages: what can be found, and the stops of the routes, a line
+    each, then the code."""
     def array(name, rows):
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         return f"const {name} = [\n" + ",\n".join(lines) + "\n];\n\n"
 
-    return ("// Written by docs/weaver: what can be found, the stops of a route, and "
+    return ("// Written by docs/weaver: what can be found, the stops of routes, and "
             "below them\n// docs/source/script.js.\n" + array("FOUND", found)
             + array("STOPS", stops) + source)

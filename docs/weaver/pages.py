@@ -17,7 +17,7 @@ from figures import check_used
 from finish import headings_of, pandoc
 from page import START, TITLE, body_of, full_page
 from prose import contract
-from start import index_page, shortest_route
+from start import all_stops, index_page
 
 
 POINTS_UP = re.compile(r"(The same|Both|Its)\b|.*\. Both\b")
@@ -162,7 +162,7 @@ def woven(book, anew=False, folder=DOCS):
     sections.append(("terms", "", 1, "Index of terms", ""))
     return {**{f"{name}.html": page for name, _, page in pages},
             "script.js": finding.script(read("source/script.js"), finding.entries(
-                book, terms, sections, contract), shortest_route(book)),
+                book, terms, sections, contract), all_stops(book)),
             "texts.js": texts.script(bodies),
             "concept-test.gift": concept.gift(book)}
 

@@ -47,8 +47,11 @@ def section_blocks(chapter, anchor, blocks):
 
 def place_minutes(book, place, edition):
     """How long PAGE, PAGE#SECTION or PAGE#figure-NAME takes in an edition. A picture
-    takes a minute, and a page that is not a chapter five."""
+    takes a minute, a section up to its picture, PAGE#SECTION..figure-NAME, two, and a
+    page that is not a chapter five."""
     page, _, anchor = place.partition("#")
+    if ".." in anchor:
+        return 2
     chapter = {c.page: c for c in book.chapters}.get(page)
     if not chapter or anchor.startswith("figure-"):
         return 1 if chapter else 5
@@ -59,7 +62,7 @@ def place_minutes(book, place, edition):
 
 
 def address(book, place, edition):
-    page, _, anchor = place.partition("#")
+    page, _, anchor = place.partition("..")[0].partition("#")
     shown = f"?{edition}" if page in [c.page for c in book.chapters] else ""
     return f"{page}.html{shown}" + (f"#{anchor}" if anchor else "")
 
@@ -72,7 +75,7 @@ def stops_of(book, edition, text):
         places, _, title = line.strip().partition(": ")
         places = places.split()
         stops.append((total, title, address(book, places[0], edition),
-                      places[-1].partition("#")[2]))
+                      ["", *re.split(r"#|\.\.", places[-1])[1:]][-1]))
         total += sum(place_minutes(book, place, edition) for place in places)
     return stops, total
 

@@ -7,7 +7,7 @@ from chapters import last_chapter
 from common import fail, raw, read
 from cut import LAST
 from directives import directives, output
-from figures import records
+from figures import panel, records
 from routes import WORDS, chapter_minutes, route, stops_of, to_five
 
 
@@ -45,9 +45,11 @@ def translation():
 ROUTE = r"@route (forward|short|full)((?:\n +\S.*)*)"
 
 
-def shortest_route(book):
-    """The stops of the first route."""
-    return stops_of(book, *re.search(ROUTE, read("source/index.md")).groups())[0]
+def all_stops(book):
+    """The stops of all routes, each behind its edition."""
+    return [(edition, *stop)
+            for edition, text in re.findall(ROUTE, read("source/index.md"))
+            for stop in stops_of(book, edition, text)[0]]
 
 
 def index_page(book):
@@ -55,6 +57,7 @@ def index_page(book):
     make = {
         r"run (.+)": lambda m: output(book, m[1], "source/index.md"),
         r"translation": lambda m: translation(),
+        r"panel (.+)": lambda m: panel(m[1]),
         ROUTE[1:]: lambda m: route(book, m[1], m[2]),
         r"contents\n((?:\d*.+: .+\n)+)": lambda m: contents_list(book, m[1]),
     }
