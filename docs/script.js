@@ -1,4 +1,4 @@
-// Written by docs/weaver: what can be found, the stops of a route, and below them
+// Written by docs/weaver: what can be found, the stops of routes, and below them
 // docs/source/script.js.
 const FOUND = [
 ["term", "00-manual.html#manual-letters", "accumulated gradient", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
@@ -15,13 +15,16 @@ const FOUND = [
 ["term", "01-numbers.html#Arena", "bump allocator", "Arena, chapter 1", "Memory that is taken piece by piece during a step and given back all at once.", ""],
 ["term", "02-attention.html#Head", "attention head", "Head, chapter 2", "A band of K columns of the queries, keys and values, with attention of its own.", ""],
 ["term", "02-attention.html#Head", "head", "Head, chapter 2", "A band of K columns of the queries, keys and values, with attention of its own.", ""],
+["term", "13-looking.html#looking-where-does-the-model-know-it-from", "attention is not explanation", "\"Where does the model know it from?\", chapter 13", "Where a head looks is not yet why the model says what it says; patching asks what it uses.", ""],
+["term", "13-looking.html#looking-where-does-the-model-know-it-from", "activation patching", "\"Where does the model know it from?\", chapter 13", "Where a head looks is not yet why the model says what it says; patching asks what it uses.", ""],
+["term", "13-looking.html#looking-where-does-the-model-know-it-from", "interpretability", "\"Where does the model know it from?\", chapter 13", "Where a head looks is not yet why the model says what it says; patching asks what it uses.", ""],
 ["term", "02-attention.html#softmax_forward", "attention weights", "softmax_forward, chapter 2", "The share of each value that a query fetches; each row sums to 1.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "autograd", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "automatic differentiation", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "loss.backward()", "\"How to differentiate a program\", chapter 0", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "backpropagation", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "backward pass", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "chain rule", "\"How to differentiate a program\", chapter 0", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "autograd", "\"How to differentiate a program\", chapter 2", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "automatic differentiation", "\"How to differentiate a program\", chapter 2", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "loss.backward()", "\"How to differentiate a program\", chapter 2", "What a framework does for you and this program does by hand: the chain rule, from the last step to the first.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "backpropagation", "\"How to differentiate a program\", chapter 2", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "backward pass", "\"How to differentiate a program\", chapter 2", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "chain rule", "\"How to differentiate a program\", chapter 2", "Walking through the steps from the last to the first, carrying the gradient of the loss along.", ""],
 ["term", "09-masks.html#Batch", "batch", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
 ["term", "09-masks.html#Batch", "mini-batch", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
 ["term", "09-masks.html#Batch", "DataLoader", "Batch, chapter 9", "The sentences of one training step, padded to one length.", ""],
@@ -71,26 +74,26 @@ const FOUND = [
 ["term", "03-multi-head.html#head", "d_k", "head, chapter 3", "The width of one head, d_model divided by the number of heads; the letter is K.", ""],
 ["term", "03-multi-head.html#head", "d_v", "head, chapter 3", "The width of one head, d_model divided by the number of heads; the letter is K.", ""],
 ["term", "03-multi-head.html#head", "head width", "head, chapter 3", "The width of one head, d_model divided by the number of heads; the letter is K.", ""],
-["term", "01-numbers.html#Config", "d_model", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
-["term", "01-numbers.html#Config", "model width", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
-["term", "01-numbers.html#Config", "hidden size", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
-["term", "01-numbers.html#Config", "embedding dimension", "Config, chapter 1", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "03-multi-head.html#Config", "d_model", "Config, chapter 3", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "03-multi-head.html#Config", "model width", "Config, chapter 3", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "03-multi-head.html#Config", "hidden size", "Config, chapter 3", "The width of the vector that stands for a token; the letter is D.", ""],
+["term", "03-multi-head.html#Config", "embedding dimension", "Config, chapter 3", "The width of the vector that stands for a token; the letter is D.", ""],
 ["term", "08-decoder.html#decoder_forward", "decoder", "decoder_forward, chapter 8", "The stack that writes the translation: self-attention under a causal mask, cross-attention, feed-forward.", ""],
 ["term", "gpt.html#what-a-decoder-only-model-drops", "decoder-only", "\"What a decoder-only model drops\", From here to GPT", "A stack under a causal mask, without an encoder, that predicts the next token; lab 16 builds one from this file's parts.", ""],
 ["term", "gpt.html#what-a-decoder-only-model-drops", "GPT", "\"What a decoder-only model drops\", From here to GPT", "A stack under a causal mask, without an encoder, that predicts the next token; lab 16 builds one from this file's parts.", ""],
 ["term", "gpt.html#what-a-decoder-only-model-drops", "language model", "\"What a decoder-only model drops\", From here to GPT", "A stack under a causal mask, without an encoder, that predicts the next token; lab 16 builds one from this file's parts.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "derivative", "\"How to differentiate a program\", chapter 0", "How fast the loss grows with a number; the gradient of x is called dx.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "gradient", "\"How to differentiate a program\", chapter 0", "How fast the loss grows with a number; the gradient of x is called dx.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "derivative", "\"How to differentiate a program\", chapter 2", "How fast the loss grows with a number; the gradient of x is called dx.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "gradient", "\"How to differentiate a program\", chapter 2", "How fast the loss grows with a number; the gradient of x is called dx.", ""],
 ["term", "10-words.html#detokenize", "detokenize", "detokenize, chapter 10", "From the numbers of a translation back to its text.", ""],
-["term", "01-numbers.html#dot", "dot product", "dot, chapter 1", "How a query and a key are compared.", ""],
-["term", "01-numbers.html#dot", "score", "dot, chapter 1", "How a query and a key are compared.", ""],
-["term", "01-numbers.html#dot", "similarity", "dot, chapter 1", "How a query and a key are compared.", ""],
+["term", "fast.html#dot", "dot product", "dot, the interlude", "How a query and a key are compared.", ""],
+["term", "fast.html#dot", "score", "dot, the interlude", "How a query and a key are compared.", ""],
+["term", "fast.html#dot", "similarity", "dot, the interlude", "How a query and a key are compared.", ""],
 ["term", "02-attention.html#attention_backward", "dq", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
 ["term", "02-attention.html#attention_backward", "dk", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
 ["term", "02-attention.html#attention_backward", "dv", "attention_backward, chapter 2", "The gradients of queries (T,K), keys (S,K) and values (S,K), shaped as q, k and v are.", ""],
-["term", "01-numbers.html#dropout", "dropout", "dropout, chapter 1", "Sets numbers to zero at random in training and scales up the rest.", ""],
-["term", "01-numbers.html#dropout", "nn.Dropout", "dropout, chapter 1", "Sets numbers to zero at random in training and scales up the rest.", ""],
-["term", "01-numbers.html#Dropout", "dropout mask", "Dropout, chapter 1", "Not kept: whether a number is dropped is a function of its place and a key, so the backward pass calls the same function.", ""],
+["term", "06-residual.html#dropout", "dropout", "dropout, chapter 6", "Sets numbers to zero at random in training and scales up the rest.", ""],
+["term", "06-residual.html#dropout", "nn.Dropout", "dropout, chapter 6", "Sets numbers to zero at random in training and scales up the rest.", ""],
+["term", "02-attention.html#Dropout", "dropout mask", "Dropout, chapter 2", "Not kept: whether a number is dropped is a function of its place and a key, so the backward pass calls the same function.", ""],
 ["term", "11-training.html#keep_best", "early stopping", "keep_best, chapter 11", "With --valid, the model with the highest held-out token accuracy is the one that is used.", ""],
 ["term", "11-training.html#keep_best", "best checkpoint", "keep_best, chapter 11", "With --valid, the model with the highest held-out token accuracy is the one that is used.", ""],
 ["term", "04-embedding.html#embedding_forward", "embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
@@ -110,9 +113,9 @@ const FOUND = [
 ["term", "05-feed-forward.html#ffn_forward", "FFN", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
 ["term", "05-feed-forward.html#ffn_forward", "MLP", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
 ["term", "05-feed-forward.html#ffn_forward", "position-wise", "ffn_forward, chapter 5", "Two linear layers with an activation between them, applied to each position by itself.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "finite differences", "\"How to differentiate a program\", chapter 0", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "gradient check", "\"How to differentiate a program\", chapter 0", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "numerical gradient", "\"How to differentiate a program\", chapter 0", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "finite differences", "\"How to differentiate a program\", chapter 2", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "gradient check", "\"How to differentiate a program\", chapter 2", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "numerical gradient", "\"How to differentiate a program\", chapter 2", "Comparing a gradient with (loss(x + h) - loss(x - h)) / 2h.", ""],
 ["term", "11-training.html#loss_backward", "fused softmax and cross-entropy", "loss_backward, chapter 11", "The gradient of both together is p - q, which needs no division by a small probability.", ""],
 ["term", "06-residual.html#Norm", "gain and bias of a norm", "Norm, chapter 6", "What a normalized row is multiplied by and what is added to it; both are learned.", ""],
 ["term", "06-residual.html#Norm", "gamma and beta", "Norm, chapter 6", "What a normalized row is multiplied by and what is added to it; both are learned.", ""],
@@ -131,7 +134,7 @@ const FOUND = [
 ["term", "11-training.html#Recipe", "options", "Recipe, chapter 11", "Choices that are made before training, not learned.", ""],
 ["term", "11-training.html#NOAM", "inverse square root", "NOAM, chapter 11", "How the learning rate falls after the warm-up.", ""],
 ["term", "11-training.html#NOAM", "noam", "NOAM, chapter 11", "How the learning rate falls after the warm-up.", ""],
-["term", "00-manual.html#manual-how-to-differentiate-a-program", "Jacobian", "\"How to differentiate a program\", chapter 0", "The matrix of all ∂y_j/∂x_i of a step; it is never built.", ""],
+["term", "02-attention.html#attention-how-to-differentiate-a-program", "Jacobian", "\"How to differentiate a program\", chapter 2", "The matrix of all ∂y_j/∂x_i of a step; it is never built.", ""],
 ["term", "02-attention.html#attention-attention-forward-and-backward", "key", "\"Attention, forward and backward\", chapter 2", "A query asks, a key is compared with it, and the value is what is fetched.", ""],
 ["term", "02-attention.html#attention-attention-forward-and-backward", "query", "\"Attention, forward and backward\", chapter 2", "A query asks, a key is compared with it, and the value is what is fetched.", ""],
 ["term", "02-attention.html#attention-attention-forward-and-backward", "value", "\"Attention, forward and backward\", chapter 2", "A query asks, a key is compared with it, and the value is what is fetched.", ""],
@@ -155,20 +158,22 @@ const FOUND = [
 ["term", "03-multi-head.html#linear_forward", "nn.Linear", "linear_forward, chapter 3", "y = x W + b.", ""],
 ["term", "03-multi-head.html#linear_forward", "projection", "linear_forward, chapter 3", "y = x W + b.", ""],
 ["term", "08-decoder.html#decode", "logits", "decode, chapter 8", "The numbers before softmax, one for each word of the vocabulary.", ""],
-["term", "11-training.html#sum_exponentials", "log-sum-exp", "sum_exponentials, chapter 11", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
-["term", "11-training.html#sum_exponentials", "lse", "sum_exponentials, chapter 11", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
-["term", "11-training.html#sum_exponentials", "numerical stability", "sum_exponentials, chapter 11", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
+["term", "fast.html#sum_exponentials", "log-sum-exp", "sum_exponentials, the interlude", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
+["term", "fast.html#sum_exponentials", "lse", "sum_exponentials, the interlude", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
+["term", "fast.html#sum_exponentials", "numerical stability", "sum_exponentials, the interlude", "The logarithm of a sum of exponentials; the largest number is subtracted first, so that nothing overflows.", ""],
 ["term", "15-commands.html#write_log", "loss curve", "write_log, chapter 15", "Loss, learning rate and gradient norm of each step, as CSV (--log).", ""],
 ["term", "15-commands.html#write_log", "training log", "write_log, chapter 15", "Loss, learning rate and gradient norm of each step, as CSV (--log).", ""],
 ["term", "02-attention.html#Mask", "mask", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
 ["term", "02-attention.html#Mask", "masking", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
 ["term", "02-attention.html#Mask", "-inf", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
 ["term", "02-attention.html#Mask", "masked_fill", "Mask, chapter 2", "Says which keys a query may see; hidden keys get the weight 0.", ""],
-["term", "01-numbers.html#matmul", "matrix product", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
-["term", "01-numbers.html#matmul", "matmul", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
-["term", "01-numbers.html#matmul", "GEMM", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
-["term", "01-numbers.html#matmul", "einsum", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
-["term", "01-numbers.html#matmul", "bmm", "matmul, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul_definition", "matrix product", "matmul_definition, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul_definition", "matmul", "matmul_definition, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul_definition", "GEMM", "matmul_definition, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul_definition", "einsum", "matmul_definition, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "01-numbers.html#matmul_definition", "bmm", "matmul_definition, chapter 1", "Defined as three plain loops, and made fast in the interlude.", ""],
+["term", "08-decoder.html#decoder_layer_backward", "gradient of the memory", "decoder_layer_backward, chapter 8", "Every layer of the decoder reads the memory, through its keys and its values, so the gradient is a sum: with two layers it has four parts.", ""],
+["term", "08-decoder.html#decoder_layer_backward", "dmemory", "decoder_layer_backward, chapter 8", "Every layer of the decoder reads the memory, through its keys and its values, so the gradient is a sum: with two layers it has four parts.", ""],
 ["term", "08-decoder.html#encode", "memory", "encode, chapter 8", "The last output of the encoder, from which cross-attention takes its keys and values.", ""],
 ["term", "08-decoder.html#encode", "encoder output", "encode, chapter 8", "The last output of the encoder, from which cross-attention takes its keys and values.", ""],
 ["term", "11-training.html#Adam", "moments", "Adam, chapter 11", "Adam's running means of each gradient (m) and of its square (v).", ""],
@@ -185,8 +190,8 @@ const FOUND = [
 ["term", "11-training.html#training-the-loss", "bits", "\"The loss\", chapter 11", "Units of the loss: nats with the natural logarithm, bits with the logarithm to base 2.", ""],
 ["term", "13-looking.html#print_parameters", "number of parameters", "print_parameters, chapter 13", "Counted by component with info.", ""],
 ["term", "13-looking.html#print_parameters", "model size", "print_parameters, chapter 13", "Counted by component with info.", ""],
-["term", "12-decoding.html#match_runs", "n-gram precision", "match_runs, chapter 12", "The two parts of BLEU.", ""],
-["term", "12-decoding.html#match_runs", "brevity penalty", "match_runs, chapter 12", "The two parts of BLEU.", ""],
+["term", "12-decoding.html#add_match", "n-gram precision", "add_match, chapter 12", "The two parts of BLEU.", ""],
+["term", "12-decoding.html#add_match", "brevity penalty", "add_match, chapter 12", "The two parts of BLEU.", ""],
 ["term", "09-masks.html#UNKNOWN", "out-of-vocabulary", "UNKNOWN, chapter 9", "The token for words that the vocabulary lacks.", ""],
 ["term", "09-masks.html#UNKNOWN", "unknown word", "UNKNOWN, chapter 9", "The token for words that the vocabulary lacks.", ""],
 ["term", "09-masks.html#UNKNOWN", "UNK", "UNKNOWN, chapter 9", "The token for words that the vocabulary lacks.", ""],
@@ -213,17 +218,17 @@ const FOUND = [
 ["term", "06-residual.html#residual_enter", "post-norm", "residual_enter, chapter 6", "Whether the norm stands after the sum or before the sub-layer.", ""],
 ["term", "06-residual.html#residual_enter", "pre-norm", "residual_enter, chapter 6", "Whether the norm stands after the sum or before the sub-layer.", ""],
 ["term", "06-residual.html#residual_enter", "norm_first", "residual_enter, chapter 6", "Whether the norm stands after the sum or before the sub-layer.", ""],
-["term", "01-numbers.html#random_key", "random seed", "random_key, chapter 1", "The same seed, data and build give the same bits, with any number of threads.", ""],
-["term", "01-numbers.html#random_key", "reproducibility", "random_key, chapter 1", "The same seed, data and build give the same bits, with any number of threads.", ""],
-["term", "01-numbers.html#random_key", "determinism", "random_key, chapter 1", "The same seed, data and build give the same bits, with any number of threads.", ""],
-["term", "01-numbers.html#numbers-dropout", "regularization", "\"Dropout\", chapter 1", "What works against overfitting, such as dropout and label smoothing.", ""],
+["term", "fast.html#random_key", "random seed", "random_key, the interlude", "The same seed, data and build give the same bits, with any number of threads.", ""],
+["term", "fast.html#random_key", "reproducibility", "random_key, the interlude", "The same seed, data and build give the same bits, with any number of threads.", ""],
+["term", "fast.html#random_key", "determinism", "random_key, the interlude", "The same seed, data and build give the same bits, with any number of threads.", ""],
+["term", "06-residual.html#residual-dropout", "regularization", "\"Dropout\", chapter 6", "What works against overfitting, such as dropout and label smoothing.", ""],
 ["term", "05-feed-forward.html#activation_forward", "ReLU", "activation_forward, chapter 5", "The activation max(0, z).", ""],
 ["term", "06-residual.html#residual_enter", "residual connection", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
 ["term", "06-residual.html#residual_enter", "skip connection", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
 ["term", "06-residual.html#residual_enter", "shortcut", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
 ["term", "06-residual.html#residual_enter", "residual stream", "residual_enter, chapter 6", "Adds a sub-layer's input to its output; backward, the gradient goes through the sub-layer and around it.", ""],
-["term", "15-commands.html#resume_checkpoint", "resume", "resume_checkpoint, chapter 15", "Goes on where a training run stopped, bit for bit.", ""],
-["term", "15-commands.html#resume_checkpoint", "continue training", "resume_checkpoint, chapter 15", "Goes on where a training run stopped, bit for bit.", ""],
+["term", "15-commands.html#begin_run", "resume", "begin_run, chapter 15", "Goes on where a training run stopped, bit for bit.", ""],
+["term", "15-commands.html#begin_run", "continue training", "begin_run, chapter 15", "Goes on where a training run stopped, bit for bit.", ""],
 ["term", "01-numbers.html#Mat", "row stride", "Mat, chapter 1", "How far apart in memory two neighbors of a column and of a row are.", ""],
 ["term", "01-numbers.html#Mat", "column stride", "Mat, chapter 1", "How far apart in memory two neighbors of a column and of a row are.", ""],
 ["term", "01-numbers.html#Mat", "leading dimension", "Mat, chapter 1", "How far apart in memory two neighbors of a column and of a row are.", ""],
@@ -301,8 +306,8 @@ const FOUND = [
 ["term", "gpt.html#what-large-models-do-differently", "flash attention", "\"What large models do differently\", From here to GPT", "Not here: all weights are computed and kept, as the formula says.", ""],
 ["term", "gpt.html#what-large-models-do-differently", "sparse attention", "\"What large models do differently\", From here to GPT", "Not here: all weights are computed and kept, as the formula says.", ""],
 ["term", "gpt.html#what-large-models-do-differently", "linear attention", "\"What large models do differently\", From here to GPT", "Not here: all weights are computed and kept, as the formula says.", ""],
-["term", "01-numbers.html#numbers-several-threads", "GPU", "\"Several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
-["term", "01-numbers.html#numbers-several-threads", "CUDA", "\"Several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
+["term", "01-numbers.html#numbers-shape-and-several-threads", "GPU", "\"SHAPE, and several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
+["term", "01-numbers.html#numbers-shape-and-several-threads", "CUDA", "\"SHAPE, and several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
 ["term", "../notebook/17-since-2017.ipynb", "grouped-query attention", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
 ["term", "../notebook/17-since-2017.ipynb", "grouped queries", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
 ["term", "../notebook/17-since-2017.ipynb", "GQA", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
@@ -376,7 +381,7 @@ const FOUND = [
 ["option", "14-saving.html#option-layers", "--layers", "the options", "layers of the encoder, and of the decoder", ""],
 ["option", "14-saving.html#option-d-model", "--d-model", "the options", "width of the vector that stands for a token", ""],
 ["option", "14-saving.html#option-heads", "--heads", "the options", "attention heads; must divide d-model", ""],
-["option", "14-saving.html#option-d-ff", "--d-ff", "the options", "inner width of the feed-forward network (4 d-model)", ""],
+["option", "14-saving.html#option-d-ff", "--d-ff", "the options", "", ""],
 ["option", "14-saving.html#option-dropout", "--dropout", "the options", "share of embeddings and sub-layer outputs dropped", ""],
 ["option", "14-saving.html#option-attention-dropout", "--attention-dropout", "the options", "", ""],
 ["option", "14-saving.html#option-activation-dropout", "--activation-dropout", "the options", "", ""],
@@ -386,17 +391,17 @@ const FOUND = [
 ["option", "14-saving.html#option-tie", "--tie", "the options", "one matrix for target embedding and output layer", ""],
 ["option", "14-saving.html#option-max-len", "--max-len", "the options", "longest sentence, in tokens", ""],
 ["option", "14-saving.html#option-tokens", "--tokens", "the options", "cut text into words, characters or byte pairs", ""],
-["option", "14-saving.html#option-merges", "--merges", "the options", "0", ""],
+["option", "14-saving.html#option-merges", "--merges", "the options", "", ""],
 ["option", "14-saving.html#option-lowercase", "--lowercase", "the options", "write everything in lower case first", ""],
 ["option", "14-saving.html#option-min-count", "--min-count", "the options", "words that occur less often are unknown", ""],
 ["option", "14-saving.html#option-label-smoothing", "--label-smoothing", "the options", "weight spread evenly over all words", ""],
-["option", "14-saving.html#option-lr", "--lr", "the options", "peak of the learning rate (1/sqrt(d-model warmup))", ""],
+["option", "14-saving.html#option-lr", "--lr", "the options", "", ""],
 ["option", "14-saving.html#option-warmup", "--warmup", "the options", "steps until the learning rate reaches its peak", ""],
 ["option", "14-saving.html#option-schedule", "--schedule", "the options", "after the warm-up: inverse square root, or constant", ""],
 ["option", "14-saving.html#option-clip", "--clip", "the options", "largest norm of the gradient", ""],
 ["option", "14-saving.html#option-batch", "--batch", "the options", "sentences in a batch", ""],
 ["option", "14-saving.html#option-epochs", "--epochs", "the options", "passes through the data, in all", ""],
-["option", "14-saving.html#option-steps", "--steps", "the options", "steps, in all; instead of epochs", ""],
+["option", "14-saving.html#option-steps", "--steps", "the options", "", ""],
 ["option", "14-saving.html#option-seed", "--seed", "the options", "of everything random", ""],
 ["option", "14-saving.html#option-model", "--model", "the options", "where to save the run", ""],
 ["option", "14-saving.html#option-from", "--from", "the options", "begin with the parameters and words of this model", ""],
@@ -413,25 +418,10 @@ const FOUND = [
 ["option", "14-saving.html#option-threads", "--threads", "the options", "at most this many (all processors)", ""],
 ["option", "14-saving.html#option-help", "--help", "the options", "show this help", ""],
 ["macro", "00-manual.html#TRANSFORMER_POSIX", "TRANSFORMER_POSIX", "chapter 0", "", "#define TRANSFORMER_POSIX 1"],
-["macro", "00-manual.html#_DEFAULT_SOURCE", "_DEFAULT_SOURCE", "chapter 0", "", "#define _DEFAULT_SOURCE 1 // signal: interrupted calls go on"],
-["macro", "00-manual.html#_XOPEN_SOURCE", "_XOPEN_SOURCE", "chapter 0", "", "#define _XOPEN_SOURCE 700 // POSIX of 2008, and realpath"],
-["type", "01-numbers.html#real", "real", "chapter 1", "", "typedef double real;"],
-["macro", "01-numbers.html#REAL", "REAL", "chapter 1", "", "#define REAL(function) function // REAL(sqrt)(x) is sqrt(x) in double"],
-["function", "01-numbers.html#control_length", "control_length", "chapter 1", "The length in bytes of the control character that begins here, or 0 if none does. Control characters are what is below the space, DEL (7f), and U+0080 to U+009F, which are two bytes each.", "int control_length(const char *text)"],
-["function", "01-numbers.html#printable", "printable", "chapter 1", "Makes a text safe to show on a terminal, in place, and returns it. Text from a file may hold control characters, which could move the cursor or worse. Each is shown as \"?\". Nothing else changes.", "char *printable(char *text)"],
-["function", "01-numbers.html#complain", "complain", "chapter 1", "Prints \"transformer: \" and the formatted reason.", "void complain(const char *format, va_list arguments)"],
-["function", "01-numbers.html#fail", "fail", "chapter 1", "Complains, and ends the program with status 1.", "_Noreturn void fail(const char *format, ...)"],
-["function", "01-numbers.html#checked_product", "checked_product", "chapter 1", "The product a · b, of bytes or of elements; fails if it is more than the machine can address.", "size_t checked_product(size_t a, size_t b)"],
-["function", "01-numbers.html#allocate", "allocate", "chapter 1", "Memory for count items of size bytes, zeroed. Never NULL: a request too large for the machine fails with a message. (The same goes for reallocate.)", "void *allocate(size_t count, size_t size)"],
-["function", "01-numbers.html#reallocate", "reallocate", "chapter 1", "The same memory, enlarged. The new part is not zeroed.", "void *reallocate(void *memory, size_t count, size_t size)"],
-["constant", "01-numbers.html#POST_NORM", "POST_NORM", "chapter 1", "", "enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6"],
-["constant", "01-numbers.html#PRE_NORM", "PRE_NORM", "chapter 1", "", "enum { POST_NORM, PRE_NORM };                   // Config.norm, chapter 6"],
-["constant", "01-numbers.html#SINUSOIDAL", "SINUSOIDAL", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
-["constant", "01-numbers.html#LEARNED", "LEARNED", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
-["constant", "01-numbers.html#NO_POSITIONS", "NO_POSITIONS", "chapter 1", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS };     // Config.positions, chapter 4"],
-["constant", "01-numbers.html#RELU", "RELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
-["constant", "01-numbers.html#GELU", "GELU", "chapter 1", "", "enum { RELU, GELU };                            // Config.activation, chapter 5"],
-["type", "01-numbers.html#Config", "Config", "chapter 1", "", "typedef struct {\n    int layers;       // L: layers of the encoder, and as many of the decoder\n    int d_model;      // D: width of the vector that stands for a token\n    int heads;        // H: attention heads, each D/H = K wide\n    int d_ff;         // F: inner width of the feed-forward network\n    int source_vocab; // V of the source language\n    int target_vocab; // V of the target language\n    int max_len;      // longest sentence in tokens, not counting start and end\n    int norm, positions, activation; // one of the constants above\n    int tie;          // the output layer uses the target embedding's matrix\n    double dropout;   // share dropped in training: embeddings, sub-layers\n    double attention_dropout;  // attention weights, chapter 2\n    double activation_dropout; // inside the feed-forward network, chapter 5\n} Config;"],
+["macro", "00-manual.html#_DEFAULT_SOURCE", "_DEFAULT_SOURCE", "chapter 0", "", "#define _DEFAULT_SOURCE 1 // these two must come before the first header"],
+["macro", "00-manual.html#_XOPEN_SOURCE", "_XOPEN_SOURCE", "chapter 0", "", "#define _XOPEN_SOURCE 700"],
+["type", "01-numbers.html#real", "real", "chapter 1", "", "typedef double complex real; // (double)x, in comparisons, is its real part"],
+["macro", "01-numbers.html#REAL", "REAL", "chapter 1", "", "#define REAL(function) c##function"],
 ["type", "01-numbers.html#Mat", "Mat", "chapter 1", "", "typedef struct {\n    real *at;\n    int rows, cols;\n    ptrdiff_t row_stride, col_stride;\n} Mat;"],
 ["function", "01-numbers.html#mat", "mat", "chapter 1", "A view of rows × cols numbers that lie row after row in memory.", "Mat mat(real *memory, int rows, int cols)"],
 ["function", "01-numbers.html#at", "at", "chapter 1", "Address of element (i, j), so that *at(m, i, j) reads and writes.", "real *at(Mat m, int i, int j)"],
@@ -439,43 +429,14 @@ const FOUND = [
 ["function", "01-numbers.html#transposed", "transposed", "chapter 1", "mᵀ, shape (cols, rows).", "Mat transposed(Mat m)"],
 ["function", "01-numbers.html#slice_rows", "slice_rows", "chapter 1", "Rows first … first + count - 1 of m, shape (count, cols).", "Mat slice_rows(Mat m, int first, int count)"],
 ["function", "01-numbers.html#slice_cols", "slice_cols", "chapter 1", "Columns first … first + count - 1 of m, shape (rows, count).", "Mat slice_cols(Mat m, int first, int count)"],
+["function", "01-numbers.html#matmul_definition", "matmul_definition", "chapter 1", "c += a b; a (n, k), b (k, m), c (n, m), any views", "void matmul_definition(Mat c, Mat a, Mat b)"],
 ["macro", "01-numbers.html#SHAPE", "SHAPE", "chapter 1", "", "#define SHAPE(m, rows, cols) check_shape(__func__, #m, m, rows, cols)"],
-["function", "01-numbers.html#check_shape", "check_shape", "chapter 1", "Ends the program unless m has that many rows and columns.", "void check_shape(const char *function, const char *name, Mat m, int rows,\n                 int cols)"],
 ["macro", "01-numbers.html#PRAGMA", "PRAGMA", "chapter 1", "", "#define PRAGMA(text) _Pragma(#text)"],
 ["macro", "01-numbers.html#PARALLEL_FOR", "PARALLEL_FOR", "chapter 1", "", "#define PARALLEL_FOR(work) \\"],
-["macro", "01-numbers.html#SIMD", "SIMD", "chapter 1", "", "#define SIMD(operation, result) PRAGMA(omp simd reduction(operation : result))"],
-["function", "01-numbers.html#size_of", "size_of", "chapter 1", "The number of elements; as double, since it serves as an estimate of work.", "double size_of(Mat m)"],
-["function", "01-numbers.html#min_int", "min_int", "chapter 1", "The smaller of two.", "int min_int(int a, int b)"],
-["function", "01-numbers.html#fill", "fill", "chapter 1", "m = value", "void fill(Mat m, real value)"],
-["function", "01-numbers.html#copy", "copy", "chapter 1", "to = from, same shape", "void copy(Mat to, Mat from)"],
-["function", "01-numbers.html#add", "add", "chapter 1", "to += from, same shape", "void add(Mat to, Mat from)"],
-["function", "01-numbers.html#scale_by", "scale_by", "chapter 1", "x *= factor", "void scale_by(Mat x, real factor)"],
-["function", "01-numbers.html#clear", "clear", "chapter 1", "x = 0, n numbers side by side", "void clear(real *x, size_t n)"],
-["function", "01-numbers.html#sum", "sum", "chapter 1", "Σⱼ x[j], n numbers", "real sum(const real *x, int n)"],
-["function", "01-numbers.html#dot", "dot", "chapter 1", "Σⱼ x[j] y[j], n numbers each", "real dot(const real *x, const real *y, int n)"],
-["function", "01-numbers.html#matmul_definition", "matmul_definition", "chapter 1", "c += a b; a (n, k), b (k, m), c (n, m), any views", "void matmul_definition(Mat c, Mat a, Mat b)"],
-["function", "01-numbers.html#matmul", "matmul", "chapter 1", "c = a b", "void matmul(Mat c, Mat a, Mat b)"],
-["type", "01-numbers.html#Block", "Block", "chapter 1", "", "typedef struct Block {\n    struct Block *below;\n    size_t offset;   // bytes of the arena that were in use below this block\n    size_t size;     // bytes in this block\n    char *memory;\n} Block;"],
-["type", "01-numbers.html#Arena", "Arena", "chapter 1", "", "typedef struct {\n    Block *top;\n    size_t used, peak;     // bytes in use now, and at most so far\n    int sentences, tokens; // the batch at work: rows, columns; 0: none\n} Arena;"],
-["constant", "01-numbers.html#LEAST_BLOCK", "LEAST_BLOCK", "chapter 1", "", "enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };"],
-["constant", "01-numbers.html#ALIGNMENT", "ALIGNMENT", "chapter 1", "", "enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };"],
-["function", "01-numbers.html#arena_push", "arena_push", "chapter 1", "Puts a block with room for size bytes on top.", "void arena_push(Arena *arena, size_t size)"],
-["function", "01-numbers.html#arena_pop", "arena_pop", "chapter 1", "Takes the top block away.", "void arena_pop(Arena *arena)"],
-["function", "01-numbers.html#arena_take", "arena_take", "chapter 1", "Memory for count items of size bytes, valid until the arena is released to an earlier mark. Not initialized.", "void *arena_take(Arena *arena, size_t count, size_t size)"],
-["function", "01-numbers.html#arena_mat", "arena_mat", "chapter 1", "A fresh matrix, not initialized.", "Mat arena_mat(Arena *arena, int rows, int cols)"],
-["function", "01-numbers.html#arena_zeros", "arena_zeros", "chapter 1", "A matrix of zeros, to which gradients will be added.", "Mat arena_zeros(Arena *arena, int rows, int cols)"],
-["function", "01-numbers.html#arena_release", "arena_release", "chapter 1", "Gives back everything taken since arena->used had the value mark.", "void arena_release(Arena *arena, size_t mark)"],
-["function", "01-numbers.html#arena_free", "arena_free", "chapter 1", "Gives all memory back to the system.", "void arena_free(Arena *arena)"],
-["function", "01-numbers.html#scramble", "scramble", "chapter 1", "scramble turns a number into one that looks unrelated (the finalizer of SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it.", "uint64_t scramble(uint64_t x)"],
-["constant", "01-numbers.html#FOR_PARAMETERS", "FOR_PARAMETERS", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };"],
-["constant", "01-numbers.html#FOR_ORDER", "FOR_ORDER", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };"],
-["constant", "01-numbers.html#FOR_DROPOUT", "FOR_DROPOUT", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT };"],
-["function", "01-numbers.html#random_key", "random_key", "chapter 1", "A key for one use of randomness: which seed, what for, and which one.", "uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which)"],
-["function", "01-numbers.html#uniform", "uniform", "chapter 1", "The next number of the sequence that starts at *state, 0 ≤ result < 1.", "double uniform(uint64_t *state)"],
-["type", "01-numbers.html#Dropout", "Dropout", "chapter 1", "", "typedef struct {\n    real rate;    // p; 0 does nothing\n    uint32_t key; // which numbers\n} Dropout;"],
-["function", "01-numbers.html#scramble32", "scramble32", "chapter 1", "32 bits that look random, from a counter, by multiplying and shifting, which a processor can do to many numbers at once. (Constants by Chris Wellons.)", "uint32_t scramble32(uint32_t x)"],
-["function", "01-numbers.html#dropout_row", "dropout_row", "chapter 1", "x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and backward. Each row has its own key, made from key + i; number j is dropped if that key, with the bits of j flipped (^), scrambles to less than p · 2³².", "void dropout_row(real *x, int n, int i, Dropout d)"],
-["function", "01-numbers.html#dropout", "dropout", "chapter 1", "dropout_row for all rows of a matrix.", "void dropout(Mat x, Dropout d)"],
+["type", "01-numbers.html#Arena", "Arena", "chapter 1", "", "typedef struct {\n    struct Block *top;     // where the memory comes from\n    size_t used, peak;     // bytes in use now, and at most so far\n    int sentences, tokens; // the batch at work: rows, columns; 0: none\n} Arena;"],
+["constant", "01-numbers.html#FOR_PARAMETERS", "FOR_PARAMETERS", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for"],
+["constant", "01-numbers.html#FOR_ORDER", "FOR_ORDER", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for"],
+["constant", "01-numbers.html#FOR_DROPOUT", "FOR_DROPOUT", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for"],
 ["type", "02-attention.html#Mask", "Mask", "chapter 2", "", "typedef struct {\n    const unsigned char *visible; // NULL: everything is visible\n    ptrdiff_t sentence_stride;    // 0: the same for every sentence of a batch\n    ptrdiff_t row_stride;         // 0: the same for every query\n} Mask;"],
 ["function", "02-attention.html#mask_row", "mask_row", "chapter 2", "The visible keys of query i in sentence b, S bytes; or NULL for all of them.", "const unsigned char *mask_row(Mask mask, int b, int i)"],
 ["function", "02-attention.html#mask_of_sentence", "mask_of_sentence", "chapter 2", "The mask of sentence b alone.", "Mask mask_of_sentence(Mask mask, int b)"],
@@ -483,9 +444,21 @@ const FOUND = [
 ["function", "02-attention.html#softmax_row", "softmax_row", "chapter 2", "x[j] = softmax over the visible x, n numbers, in place", "void softmax_row(real *x, const unsigned char *visible, int n)"],
 ["function", "02-attention.html#softmax_forward", "softmax_forward", "chapter 2", "scaled scores (T,S) become weights, row by row, in place", "void softmax_forward(Mat scores, Mask mask)"],
 ["function", "02-attention.html#softmax_backward", "softmax_backward", "chapter 2", "dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in place: each element is overwritten after its last use.", "void softmax_backward(Mat dw, Mat w)"],
+["type", "02-attention.html#Dropout", "Dropout", "chapter 2", "", "typedef struct {\n    real rate;\n    uint32_t key; // which numbers\n} Dropout;"],
 ["type", "02-attention.html#Head", "Head", "chapter 2", "", "typedef struct {\n    Mat q, k, v; // (T,K), (S,K), (S,K)\n    Mat weights; // (T,S) softmax(scaled); in d: from ddropped to dscores\n    Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped\n    Mat out;     // (T,K)\n    real scale;  // of the scores: 1/√K\n    Dropout dropout;\n} Head;"],
 ["function", "02-attention.html#attention_forward", "attention_forward", "chapter 2", "out = dropout(softmax(scale · q kᵀ)) v [section 3.2.1, eq. 1]\nGiven: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written: weights and dropped (T,S), out (T,K).", "void attention_forward(Head a, Mask mask)"],
 ["function", "02-attention.html#attention_backward", "attention_backward", "chapter 2", "d.q, d.k and d.v are added to; d.out is given; d.weights is room for the gradient on its way back. a is as the forward pass left it.", "void attention_backward(Head d, Head a)"],
+["constant", "03-multi-head.html#POST_NORM", "POST_NORM", "chapter 3", "", "enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6"],
+["constant", "03-multi-head.html#PRE_NORM", "PRE_NORM", "chapter 3", "", "enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6"],
+["constant", "03-multi-head.html#NORMS", "NORMS", "chapter 3", "", "enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6"],
+["constant", "03-multi-head.html#SINUSOIDAL", "SINUSOIDAL", "chapter 3", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS, POSITIONS }; // .positions, chapter 4"],
+["constant", "03-multi-head.html#LEARNED", "LEARNED", "chapter 3", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS, POSITIONS }; // .positions, chapter 4"],
+["constant", "03-multi-head.html#NO_POSITIONS", "NO_POSITIONS", "chapter 3", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS, POSITIONS }; // .positions, chapter 4"],
+["constant", "03-multi-head.html#POSITIONS", "POSITIONS", "chapter 3", "", "enum { SINUSOIDAL, LEARNED, NO_POSITIONS, POSITIONS }; // .positions, chapter 4"],
+["constant", "03-multi-head.html#RELU", "RELU", "chapter 3", "", "enum { RELU, GELU, ACTIVATIONS };                      // .activation, chapter 5"],
+["constant", "03-multi-head.html#GELU", "GELU", "chapter 3", "", "enum { RELU, GELU, ACTIVATIONS };                      // .activation, chapter 5"],
+["constant", "03-multi-head.html#ACTIVATIONS", "ACTIVATIONS", "chapter 3", "", "enum { RELU, GELU, ACTIVATIONS };                      // .activation, chapter 5"],
+["type", "03-multi-head.html#Config", "Config", "chapter 3", "", "typedef struct {\n    int layers;       // L: layers of the encoder, and as many of the decoder\n    int d_model;      // D: width of the vector that stands for a token\n    int heads;        // H: attention heads, each D/H = K wide\n    int d_ff;         // F: inner width of the feed-forward network\n    int source_vocab; // V of the source language\n    int target_vocab; // V of the target language\n    int max_len;      // longest sentence in tokens, not counting start and end\n    int norm, positions, activation; // one of the constants above\n    int tie;          // the output layer uses the target embedding's matrix\n    double dropout;   // share dropped in training: embeddings, sub-layers\n    double attention_dropout;  // attention weights, chapter 2\n    double activation_dropout; // inside the feed-forward network, chapter 5\n} Config;"],
 ["type", "03-multi-head.html#Pass", "Pass", "chapter 3", "", "typedef struct {\n    Arena *arena;\n    const Config *config;\n    bool training;  // dropout acts\n    uint64_t noise; // key of the next dropout\n    int sentences;  // B\n} Pass;"],
 ["function", "03-multi-head.html#next_dropout", "next_dropout", "chapter 3", "The dropout of the next place in the model, of that rate in training. The forward pass asks for it and saves it for the backward pass.", "Dropout next_dropout(Pass *pass, double rate)"],
 ["type", "03-multi-head.html#Linear", "Linear", "chapter 3", "", "typedef struct {\n    Mat weight; // (I,O): I inputs, O outputs\n    Mat bias;   // (1,O)\n} Linear;"],
@@ -505,6 +478,7 @@ const FOUND = [
 ["type", "04-embedding.html#EmbeddingSaved", "EmbeddingSaved", "chapter 4", "", "typedef struct {\n    const int *ids; // (B·T) tokens\n    int length;     // T\n    Dropout dropout;\n} EmbeddingSaved;"],
 ["function", "04-embedding.html#embedding_forward", "embedding_forward", "chapter 4", "x = dropout(√D · table[id] + positions[t])\n\nids (B·T), table (V,D), positions (P,D) with P ≥ T, or at = NULL for none -> x (B·T,D)", "Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,\n                      const int *ids, int T)"],
 ["function", "04-embedding.html#embedding_backward", "embedding_backward", "chapter 4", "dtable (V,D) and dpositions (P,D; at = NULL if there is nothing to learn) are added to. dx (B·T,D) is given and overwritten: dropout acts on it in place.", "void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,\n                        Mat dx)"],
+["function", "05-feed-forward.html#cerf", "cerf", "chapter 5", "", "real cerf(real z)"],
 ["function", "05-feed-forward.html#normal_below", "normal_below", "chapter 5", "The share Φ(x) of a normal distribution that lies below x.", "real normal_below(real x)"],
 ["function", "05-feed-forward.html#activation_forward", "activation_forward", "chapter 5", "to = activation(x), element by element; activation RELU or GELU; same shape", "void activation_forward(Mat to, Mat x, int activation)"],
 ["function", "05-feed-forward.html#activation_backward", "activation_backward", "chapter 5", "dy becomes dx, in place: dx = dy · activation'(x)", "void activation_backward(Mat dy, Mat x, int activation)"],
@@ -517,6 +491,8 @@ const FOUND = [
 ["type", "06-residual.html#NormSaved", "NormSaved", "chapter 6", "", "typedef struct {\n    Mat x;     // (N,D)\n    Mat mean;  // (N,1) μ of each row\n    Mat rstd;  // (N,1) 1/√(σ²+ε) of each row\n} NormSaved;"],
 ["function", "06-residual.html#norm_forward", "norm_forward", "chapter 6", "x (N,D) -> y (N,D) [section 3.1, 5.4]", "Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x)"],
 ["function", "06-residual.html#norm_backward", "norm_backward", "chapter 6", "The code undoes steps (3), (2) and (1) together, by the formula for dx_j. dx (N,D) and dw are added to; dy (N,D) given.", "void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,\n                   Mat dx, Mat dy)"],
+["function", "06-residual.html#dropout_row", "dropout_row", "chapter 6", "In training, some of the weights are set to 0 at random, with probability rate, and the others divided by 1 - rate; chapter 6 says why, and has the function. It does nothing if the rate is 0, as it is when a model is used.", "void dropout_row(real *x, int n, int i, Dropout d)"],
+["function", "06-residual.html#dropout", "dropout", "chapter 6", "In training, some of the weights are set to 0 at random, with probability rate, and the others divided by 1 - rate; chapter 6 says why, and has the function. It does nothing if the rate is 0, as it is when a model is used.", "void dropout(Mat x, Dropout d)"],
 ["type", "06-residual.html#ResidualSaved", "ResidualSaved", "chapter 6", "", "typedef struct {\n    NormSaved norm;\n    Dropout dropout;\n} ResidualSaved;"],
 ["function", "06-residual.html#residual_enter", "residual_enter", "chapter 6", "The input of the sub-layer: x, or norm(x); (N,D)", "Mat residual_enter(Pass *pass, ResidualSaved *s, const Norm *w, Mat x)"],
 ["function", "06-residual.html#residual_leave", "residual_leave", "chapter 6", "x + dropout(y), normalized or not; (N,D). The sum overwrites y.", "Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y)"],
@@ -587,78 +563,81 @@ const FOUND = [
 ["function", "09-masks.html#causal_padding_mask", "causal_padding_mask", "chapter 9", "Query i sees key j if j ≤ i and key j is not padding: T × T for each sentence. ids (B·T) of the target.", "Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T)"],
 ["type", "09-masks.html#Batch", "Batch", "chapter 9", "", "typedef struct {\n    int sentences;      // B\n    int source_length;  // S\n    int target_length;  // T\n    int *source;        // (B·S) source words, end, padding\n    int *input;         // (B·T) start, target words, padding\n    int *expected;      // (B·T) target words, end, padding\n} Batch;"],
 ["function", "09-masks.html#transformer_forward", "transformer_forward", "chapter 9", "batch -> logits (B·T,V); s keeps what transformer_backward needs", "Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,\n                        const Batch *batch)"],
-["function", "10-words.html#utf8_number", "utf8_number", "chapter 10", "The number of the character at s, or -1 if it is not valid. Never reads past the end of the string: the zero byte there continues no character.", "int utf8_number(const char *s)"],
+["function", "10-words.html#utf8_number", "utf8_number", "chapter 10", "The number of the character at s, or -1 if it is not valid: too long, above 10ffff, or from d800 to dfff, which UTF-16 reserves for itself.", "int utf8_number(const char *s)"],
 ["function", "10-words.html#utf8_length", "utf8_length", "chapter 10", "The length in bytes of the character at s, or 0 if it is not valid.", "int utf8_length(const char *s)"],
-["function", "10-words.html#valid_utf8", "valid_utf8", "chapter 10", "Whether the whole string is valid. All functions below rely on it: text from files, from the command line and from saved models is checked once, where it comes in.", "bool valid_utf8(const char *s)"],
-["function", "10-words.html#lower_case", "lower_case", "chapter 10", "Converts a valid string to lower case, in place. Capitals are at the even places of the list. A second call changes nothing.", "void lower_case(char *s)"],
-["constant", "10-words.html#WORDS", "WORDS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
-["constant", "10-words.html#CHARACTERS", "CHARACTERS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
-["constant", "10-words.html#BYTE_PAIRS", "BYTE_PAIRS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS };"],
+["function", "10-words.html#valid_utf8", "valid_utf8", "chapter 10", "Whether the whole string is valid. All functions below rely on it.", "bool valid_utf8(const char *s)"],
+["function", "10-words.html#lower_case", "lower_case", "chapter 10", "Converts to lower case, in place. Capitals are at the even places of the list.", "void lower_case(char *s)"],
+["constant", "10-words.html#WORDS", "WORDS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
+["constant", "10-words.html#CHARACTERS", "CHARACTERS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
+["constant", "10-words.html#BYTE_PAIRS", "BYTE_PAIRS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
+["constant", "10-words.html#TOKENIZERS", "TOKENIZERS", "chapter 10", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
 ["type", "10-words.html#Tokenizer", "Tokenizer", "chapter 10", "", "typedef struct {\n    int tokens; // WORDS, CHARACTERS or BYTE_PAIRS\n    int lowercase;\n} Tokenizer;"],
-["function", "10-words.html#is_space", "is_space", "chapter 10", "Whether the character at s is white space. Control characters (up to 1f and from 7f to 9f) count as white space, and so do the no-break spaces U+00A0 and U+202F, which French typography puts before ! and ?, and U+3000, which is as wide as a Chinese character.", "bool is_space(const char *s)"],
+["function", "10-words.html#is_space", "is_space", "chapter 10", "Whether the character at s is white space: a blank, a control character, the no-break spaces of French typography or the wide one of Chinese.", "bool is_space(const char *s)"],
 ["function", "10-words.html#skip_spaces", "skip_spaces", "chapter 10", "The first place at or after s that is not white space.", "const char *skip_spaces(const char *s)"],
-["function", "10-words.html#next_token", "next_token", "chapter 10", "The next token of *text: returns its first byte, stores its length in *length and moves *text past it; NULL at the end. It does not end in a zero byte. Words end at white space and at punctuation, and each punctuation mark is a token. If tokens are characters, any white space becomes \" \". For byte pairs it returns whole words, which are split into pieces later.", "const char *next_token(const char **text, Tokenizer how, int *length)"],
+["function", "10-words.html#next_token", "next_token", "chapter 10", "The next token of *text, of *length bytes, or NULL at the end; *text is moved past it. Words end at white space and at punctuation, and each mark is a token. If tokens are characters, any white space becomes \" \". For byte pairs it returns whole words, which are split into pieces later.", "const char *next_token(const char **text, Tokenizer tokenizer, int *length)"],
 ["type", "10-words.html#Merge", "Merge", "chapter 10", "", "typedef struct {\n    int left, right; // numbers of tokens\n    int64_t count;   // while learning: how often the two occur\n} Merge;"],
-["type", "10-words.html#Merges", "Merges", "chapter 10", "", "typedef struct {\n    Merge *at; // `count` of them\n    int count;\n    int *slot; // `slots` of them: 0, or one more than a place in the list\n    size_t slots;\n} Merges;"],
-["function", "10-words.html#merges_free", "merges_free", "chapter 10", "Frees what a list of merges holds.", "void merges_free(Merges *m)"],
+["type", "10-words.html#Merges", "Merges", "chapter 10", "", "typedef struct {\n    Merge *list; // `count` of them\n    int count;\n    int *slot; // `slots` of them: 0, or one more than a place in the list\n    size_t slots;\n} Merges;"],
 ["type", "10-words.html#Vocab", "Vocab", "chapter 10", "", "typedef struct {\n    char **token;  // V strings\n    int count;     // V\n    Merges merges; // of byte pairs, in the order in which they were learned\n} Vocab;"],
-["function", "10-words.html#first_piece", "first_piece", "chapter 10", "The number of the first piece that is made by a merge. Such pieces come last: that of merge k has the number first_piece + k.", "int first_piece(const Vocab *v)"],
-["function", "10-words.html#token_id", "token_id", "chapter 10", "The number of the token of length bytes at token, or UNKNOWN if the vocabulary lacks it. No text can spell a special token: \"<end>\" in a text is a token like any other. (Pieces made by merges are not looked up: the merges make them.)\n\nThroughout the search, tokens before low are smaller than the one sought, and tokens from high on are larger. (A longer token that begins with the one sought is larger.)", "int token_id(const Vocab *v, const char *token, int length)"],
-["function", "10-words.html#vocab_append", "vocab_append", "chapter 10", "Appends a copy of the token; its number is the count before the call. The memory doubles whenever the count is a power of two, so that appending stays cheap.", "void vocab_append(Vocab *v, const char *token, int length)"],
+["function", "10-words.html#merges_free", "merges_free", "chapter 10", "A list of merges, and an index that tells where in the list a pair is.", "void merges_free(Merges *m)"],
+["function", "10-words.html#vocab_free", "vocab_free", "chapter 10", "Stands below merges_free, without a contract of its own.", "void vocab_free(Vocab *v)"],
+["function", "10-words.html#first_piece", "first_piece", "chapter 10", "Pieces made by merges come last: merge k made number first_piece + k.", "int first_piece(const Vocab *v)"],
+["function", "10-words.html#compare_tokens", "compare_tokens", "chapter 10", "The order for qsort and bsearch: by bytes.", "int compare_tokens(const void *left, const void *right)"],
+["function", "10-words.html#token_id", "token_id", "chapter 10", "The number of the token of length bytes at token, or UNKNOWN. Special tokens and pieces are not looked up: \"<end>\" in a text is a word like any other.", "int token_id(const Vocab *v, const char *token, int length)"],
+["function", "10-words.html#vocab_append", "vocab_append", "chapter 10", "Appends a copy of the token. The memory doubles whenever the count is a power of two.", "void vocab_append(Vocab *v, const char *token, int length)"],
 ["function", "10-words.html#vocab_new", "vocab_new", "chapter 10", "A vocabulary with only the special tokens.", "Vocab vocab_new(void)"],
-["function", "10-words.html#vocab_free", "vocab_free", "chapter 10", "Stands below vocab_new, without a contract of its own.", "void vocab_free(Vocab *v)"],
-["function", "10-words.html#compare_tokens", "compare_tokens", "chapter 10", "The order for qsort: by bytes.", "int compare_tokens(const void *left, const void *right)"],
-["function", "10-words.html#vocab_build", "vocab_build", "chapter 10", "A vocabulary of all tokens that occur at least min_count times in the texts. For the 6,000 pairs of make run the list has about 45,000 tokens, of which some 150 are different.", "Vocab vocab_build(char *const *text, int texts, Tokenizer how, int min_count)"],
-["function", "10-words.html#slot_of", "slot_of", "chapter 10", "The slot where the search for a pair ends: the pair's own, which holds one more than its place in the list, or the empty one (0) that it would take. The number of slots is a power of two, so \"& last\" is the remainder of a division by it.", "int *slot_of(const Merges *m, int left, int right)"],
-["function", "10-words.html#find_merge", "find_merge", "chapter 10", "The place of this pair in the list, or the length of the list if it is not there.", "int find_merge(const Merges *m, int left, int right)"],
-["function", "10-words.html#append_merge", "append_merge", "chapter 10", "Appends a pair that is not in the list yet. The memory doubles whenever the length is a power of two, and then the index is rebuilt.", "void append_merge(Merges *m, Merge new)"],
-["function", "10-words.html#apply_merge", "apply_merge", "chapter 10", "Joins a pair into piece wherever it occurs in n pieces, from left to right. Returns how many pieces are left.", "int apply_merge(int *id, int n, Merge m, int piece)"],
-["function", "10-words.html#apply_merges", "apply_merges", "chapter 10", "Applies all merges to n pieces, in the order in which they were learned. Returns how many pieces are left. A word needs few of the thousands of merges, so each step looks for the first one that fits a pair in the word. (The piece that it makes takes part only in later merges, so none is skipped.)", "int apply_merges(int *id, int n, const Vocab *v)"],
-["function", "10-words.html#spell", "spell", "chapter 10", "A text of length bytes -> its characters, one number each. Returns how many there are. A character that the vocabulary lacks is UNKNOWN.", "int spell(int *id, const char *text, int length, const Vocab *v)"],
+["function", "10-words.html#vocab_build", "vocab_build", "chapter 10", "How often does each token occur? Sort the list of all tokens of the texts: equal ones then lie side by side, and one occurs at least min_count times if it is still there min_count - 1 places further on.\n\n    ,  a  a  b  b  c        with min_count 2: a and b\n       └──┘  └──┘\n\nA vocabulary of all tokens that occur at least min_count times in the texts.", "Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,\n                  int min_count)"],
+["function", "10-words.html#slot_of", "slot_of", "chapter 10", "The slot of a pair, which holds one more than the pair's place in the list, or the free one (0) that it would take.", "int *slot_of(const Merges *m, int left, int right)"],
+["function", "10-words.html#find_merge", "find_merge", "chapter 10", "The place of this pair in the list, or the length of the list: not there.", "int find_merge(const Merges *m, int left, int right)"],
+["function", "10-words.html#append_merge", "append_merge", "chapter 10", "Appends a pair that is not in the list yet. The memory doubles whenever the length is a power of two, and then the index is rebuilt.", "void append_merge(Merges *m, Merge merge)"],
+["function", "10-words.html#apply_merge", "apply_merge", "chapter 10", "Joins a pair into piece wherever it occurs in n pieces, from left to right -> how many pieces are left", "int apply_merge(int *id, int n, Merge m, int piece)"],
+["function", "10-words.html#apply_merges", "apply_merges", "chapter 10", "Applies all merges to n pieces, in their order -> how many pieces are left. A word needs few of the thousands of merges, so each step looks for the first one that fits. (The piece that it makes takes part only in later merges, so none is skipped.)", "int apply_merges(int *id, int n, const Vocab *v)"],
+["function", "10-words.html#spell", "spell", "chapter 10", "A text of length bytes -> the numbers of its characters, and how many", "int spell(int *id, const char *text, int length, const Vocab *v)"],
 ["type", "10-words.html#Sentence", "Sentence", "chapter 10", "", "typedef struct {\n    int *id;\n    int length; // with END\n} Sentence;"],
+["function", "10-words.html#sentences_free", "sentences_free", "chapter 10", "A sentence: the numbers of its tokens, and END, which the decoder must learn to write.", "void sentences_free(Sentence *s, int n)"],
 ["constant", "10-words.html#LONGEST_WORD", "LONGEST_WORD", "chapter 10", "", "enum { LONGEST_WORD = 3000 }; // bytes: what is longer is not spelled"],
-["function", "10-words.html#tokenize", "tokenize", "chapter 10", "text -> its tokens and END. Each word or character has at least one byte, and byte pairs add a blank to each word, so there are at most two tokens for each byte; room that is left over is given back. (With byte pairs, a word that is too long is unknown: to join its pieces would take too long, since the time grows with the square of the length.) The caller frees the ids.", "Sentence tokenize(const char *text, const Vocab *v, Tokenizer how)"],
-["function", "10-words.html#detokenize", "detokenize", "chapter 10", "length tokens, or only those before END -> text: words joined by single spaces, other tokens by nothing. With byte pairs, the blank at the very beginning is left out. The caller frees the text.", "char *detokenize(const int *id, int length, const Vocab *v, Tokenizer how)"],
+["function", "10-words.html#tokenize", "tokenize", "chapter 10", "text -> its tokens and END, at most two for each byte, since byte pairs add a blank to each word. (The time to join pieces grows with the square of a word's length, so a very long one is unknown.) The caller frees the ids.", "Sentence tokenize(const char *text, const Vocab *v, Tokenizer tokenizer)"],
+["function", "10-words.html#detokenize", "detokenize", "chapter 10", "length tokens, or only those before END -> text, which the caller frees: words joined by single spaces, other tokens by nothing. With byte pairs, the blank at the very beginning is left out.", "char *detokenize(const int *id, int length, const Vocab *v,\n                 Tokenizer tokenizer)"],
 ["function", "10-words.html#unknowns", "unknowns", "chapter 10", "How many of n tokens are unknown.", "int unknowns(const int *id, int n)"],
-["function", "10-words.html#sentences_free", "sentences_free", "chapter 10", "Stands below unknowns, without a contract of its own.", "void sentences_free(Sentence *s, int n)"],
-["function", "10-words.html#spell_words", "spell_words", "chapter 10", "The different words of the texts, spelled, without END; *times receives how often each occurs. There are *count of both, and the first four, at the places of the special tokens, are empty. The caller frees them. *v becomes the alphabet: the characters of the words, and the blank.", "Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,\n                      int *count)"],
+["function", "10-words.html#spell_words", "spell_words", "chapter 10", "The *count different words of the texts, spelled, without END (the first four, at the places of the special tokens, are empty), and how often each occurs. *v becomes the alphabet: the characters, and the blank.", "Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,\n                      int *count)"],
 ["function", "10-words.html#count_pairs", "count_pairs", "chapter 10", "Adds times to the count of each pair of a word.", "void count_pairs(Merges *counts, Sentence word, int times)"],
-["function", "10-words.html#merge_word", "merge_word", "chapter 10", "Joins a pair into piece in a word that occurs times times, and keeps the counts right.", "void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts)"],
-["function", "10-words.html#most_frequent", "most_frequent", "chapter 10", "The pair that comes next: the one with the highest count. If several share it, the bytes of the left pieces decide, and then those of the right ones.", "Merge most_frequent(const Merges *counts, const Vocab *v)"],
-["function", "10-words.html#vocab_merge", "vocab_merge", "chapter 10", "Appends a merge of two tokens to a vocabulary, and the piece that it makes.", "void vocab_merge(Vocab *v, int left, int right)"],
-["function", "10-words.html#learn_merges", "learn_merges", "chapter 10", "A vocabulary of byte pairs: the characters of the texts, the blank, and the pieces made by at most merges merges.", "Vocab learn_merges(char *const *text, int texts, int merges)"],
+["function", "10-words.html#merge_word", "merge_word", "chapter 10", "Joins a pair into piece in a word that occurs times times. To count all pairs again after each merge would take far too long, so a word that contains the pair is taken out of the counts, joined, and counted again.", "void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts)"],
+["function", "10-words.html#most_frequent", "most_frequent", "chapter 10", "The pair with the highest count. If several share it, the bytes of the left pieces decide, and then those of the right ones.", "Merge most_frequent(const Merges *counts, const Vocab *v)"],
+["function", "10-words.html#vocab_merge", "vocab_merge", "chapter 10", "Appends a merge of two tokens, and the piece that it makes.", "void vocab_merge(Vocab *v, int left, int right)"],
+["function", "10-words.html#learn_merges", "learn_merges", "chapter 10", "A vocabulary of the characters of the texts, the blank, and the pieces made by at most merges merges.", "Vocab learn_merges(char *const *text, int texts, int merges)"],
 ["type", "10-words.html#Text", "Text", "chapter 10", "", "typedef struct {\n    char *contents;         // the file, cut into strings\n    char **source, **target; // `count` of each, pointers into it\n    int count;\n} Text;"],
-["function", "10-words.html#read_file", "read_file", "chapter 10", "The whole of a file, followed by a zero byte, which *size does not count. The caller frees it. It may be a pipe, whose size is not known in advance. A text has no zero byte, so if one comes, nothing more is read: a device may send zeros for ever. Fails if the file cannot be read.", "char *read_file(const char *path, size_t *size)"],
-["function", "10-words.html#cut_at", "cut_at", "chapter 10", "Cuts a text at the first sign by putting a zero byte in its place. Returns what follows, or NULL if there is no such sign.", "char *cut_at(char *text, char sign)"],
+["function", "10-words.html#text_free", "text_free", "chapter 10", "The whole file is read, and a zero byte in place of each tab and line end turns it into strings.", "void text_free(Text *t)"],
+["function", "10-words.html#read_file", "read_file", "chapter 10", "The whole of a file, or of a pipe, followed by a zero byte, which *size does not count. Nothing is read after a zero byte, which no text has.", "char *read_file(const char *path, size_t *size)"],
+["function", "10-words.html#cut_at", "cut_at", "chapter 10", "Puts a zero byte in place of the first sign -> what follows, or NULL", "char *cut_at(char *text, char sign)"],
 ["constant", "10-words.html#LONGEST_LINE", "LONGEST_LINE", "chapter 10", "", "enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer"],
-["function", "10-words.html#read_line", "read_line", "chapter 10", "Cuts a line of length bytes at its tabs and appends its first two columns to the text. Returns NULL, or what is wrong with the line.", "const char *read_line(Text *t, char *s, size_t length, Tokenizer how)"],
-["function", "10-words.html#read_pairs", "read_pairs", "chapter 10", "A file of pairs, in lower case if the tokenizer says so. Fails with file name, line and reason if the file is anything else, or empty.", "Text read_pairs(const char *path, Tokenizer how)"],
-["function", "10-words.html#text_free", "text_free", "chapter 10", "Stands below read_pairs, without a contract of its own.", "void text_free(Text *t)"],
-["function", "10-words.html#max_int", "max_int", "chapter 10", "The larger of two.", "int max_int(int a, int b)"],
-["type", "10-words.html#Pairs", "Pairs", "chapter 10", "", "typedef struct {\n    Sentence *source, *target; // `count` of each\n    int count;\n    int too_long; // left out\n} Pairs;"],
-["function", "10-words.html#tokenize_pairs", "tokenize_pairs", "chapter 10", "text -> numbers", "Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,\n                     Tokenizer how, int max_len)"],
-["function", "10-words.html#pairs_free", "pairs_free", "chapter 10", "Stands below tokenize_pairs, without a contract of its own.", "void pairs_free(Pairs *p)"],
+["function", "10-words.html#add_line", "add_line", "chapter 10", "Appends the first two columns of a line to the text -> NULL, or what is wrong", "const char *add_line(Text *t, char *line, Tokenizer tokenizer)"],
+["function", "10-words.html#read_pairs", "read_pairs", "chapter 10", "A file of pairs, in lower case if the tokenizer says so. Fails with file name, line and reason if it is anything else.", "Text read_pairs(const char *path, Tokenizer tokenizer)"],
+["type", "10-words.html#Pairs", "Pairs", "chapter 10", "", "typedef struct {\n    Sentence *source, *target; // `count` of each\n    int count;\n    int too_long; // pairs that were left out\n} Pairs;"],
+["function", "10-words.html#pairs_free", "pairs_free", "chapter 10", "Pairs as numbers.", "void pairs_free(Pairs *p)"],
+["function", "10-words.html#tokenize_pairs", "tokenize_pairs", "chapter 10", "text -> numbers, but no sentence of more than max_len tokens", "Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,\n                     Tokenizer tokenizer, int max_len)"],
 ["constant", "10-words.html#POOL", "POOL", "chapter 10", "", "enum { POOL = 8 }; // batches in a pool"],
-["function", "10-words.html#shuffle", "shuffle", "chapter 10", "Shuffles n items in place; each item is width numbers. (This is the Fisher-Yates shuffle: from the last to the first, each is swapped with itself or one before it. All n! orders are equally likely, as far as the random numbers allow.) With width 1 it shuffles pairs, with width batch_size whole batches.", "void shuffle(int *item, int n, int width, uint64_t key)"],
-["function", "10-words.html#sort_by_length", "sort_by_length", "chapter 10", "Sorts n indices of sentences by the lengths of those sentences. Sentences of equal length keep their order, so that sorting by source and then by target orders pairs whose targets are equally long by their sources. It goes through the list once for each length, which takes far less time than training on one batch of that length.", "void sort_by_length(int *index, int n, const Sentence *s)"],
+["function", "10-words.html#shuffle", "shuffle", "chapter 10", "Shuffles n items of width numbers, pairs or whole batches: from the last to the first, each is swapped with itself or one before it, which makes all n! orders equally likely (Fisher and Yates).", "void shuffle(int *item, int n, int width, uint64_t key)"],
+["function", "10-words.html#sort_by_length", "sort_by_length", "chapter 10", "Sorts n indices of sentences by length, going through the list once for each length. Sentences of equal length keep their order, so sorting by source and then by target orders pairs whose targets are equally long by their sources.", "void sort_by_length(int *index, int n, const Sentence *s)"],
 ["function", "10-words.html#batches_in_epoch", "batches_in_epoch", "chapter 10", "Batches of an epoch. The last one may be smaller than batch_size.", "int batches_in_epoch(int pairs, int batch_size)"],
-["function", "10-words.html#epoch_order", "epoch_order", "chapter 10", "The order of one epoch, a function of seed and epoch alone: order[i] is the index of the pair at place i, and batch k begins at place k·batch_size. Since only the last batch may be smaller, it is not shuffled with the others.", "void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,\n                 int64_t epoch)"],
+["function", "10-words.html#epoch_order", "epoch_order", "chapter 10", "order[i] is the index of the pair at place i, and batch k begins at place k·batch_size. The last batch, which may be smaller, stays the last.", "void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,\n                 int64_t epoch)"],
 ["function", "10-words.html#pack", "pack", "chapter 10", "Packs the B sentences with these indices, one in each row, padded to the longest, whose length is stored in *length -> ids (B·length), in the arena", "int *pack(Arena *arena, const Sentence *s, const int *index, int B,\n          int *length)"],
-["function", "10-words.html#make_batch", "make_batch", "chapter 10", "A batch of the B pairs with these indices, in the arena. The decoder's input is what is expected, moved by one position; it begins with START and has no END (chapter 9). In the padding nothing is expected, so nothing is learned there (chapter 11).", "Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B)"],
+["function", "10-words.html#make_batch", "make_batch", "chapter 10", "A batch of the B pairs with these indices, in the arena. The decoder's input is what is expected, moved by one position; it begins with START and has no END (chapter 9).", "Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B)"],
 ["type", "11-training.html#Loss", "Loss", "chapter 11", "", "typedef struct {\n    double loss;          // sum over the tokens, as trained (smoothed)\n    double cross_entropy; // sum over the tokens, without smoothing\n    int64_t tokens;       // expected tokens that are not padding\n    int64_t correct;      // whose most probable word is the expected one\n} Loss;"],
 ["function", "11-training.html#add_losses", "add_losses", "chapter 11", "The sums of two parts of a batch, or of two batches.", "Loss add_losses(Loss a, Loss b)"],
+["function", "11-training.html#average", "average", "chapter 11", "The mean cross-entropy per token in nats, without label smoothing.", "double average(Loss l)"],
+["function", "11-training.html#accuracy", "accuracy", "chapter 11", "The share of tokens whose most probable word is the right one, from 0 to 1. Like the mean loss, it is measured with teacher forcing.", "double accuracy(Loss l)"],
 ["function", "11-training.html#tokens_expected", "tokens_expected", "chapter 11", "The tokens of a batch that count.", "int64_t tokens_expected(const Batch *batch)"],
 ["function", "11-training.html#arg_max", "arg_max", "chapter 11", "Index of the largest of x[first] … x[n-1]; ties go to the lowest index.", "int arg_max(const real *x, int first, int n)"],
-["function", "11-training.html#sum_exponentials", "sum_exponentials", "chapter 11", "Σⱼ e^(x[j] - shift), n numbers", "real sum_exponentials(const real *x, real shift, int n)"],
 ["function", "11-training.html#loss_forward", "loss_forward", "chapter 11", "logits (N,V), expected (N), ε -> the sums; lse (N,1) is saved. An unknown word is never correct.", "Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,\n                  Arena *arena)"],
 ["function", "11-training.html#loss_backward", "loss_backward", "chapter 11", "logits (N,V), lse (N,1) and expected (N) as in loss_forward; tokens: its count. dlogits (N,V) is written, not added to, and may be the logits themselves: each of them is needed just once more, here.", "void loss_backward(Mat dlogits, Mat logits, Mat lse, const int *expected,\n                   double smoothing, int64_t tokens)"],
 ["function", "11-training.html#l2_norm", "l2_norm", "chapter 11", "√Σ x² over n numbers: always in 64 parts, however many threads there are, so that the sum is always the same.", "double l2_norm(const real *x, size_t n)"],
 ["function", "11-training.html#clip_factor", "clip_factor", "chapter 11", "The factor that brings a gradient of the given norm down to clip.", "double clip_factor(double norm, double clip)"],
 ["type", "11-training.html#Adam", "Adam", "chapter 11", "", "typedef struct {\n    real *p, *m, *v;\n    const real *gradient;\n    size_t count;\n    double beta1, beta2, epsilon;\n} Adam;"],
 ["function", "11-training.html#paper_adam", "paper_adam", "chapter 11", "With the paper's constants. (PyTorch's defaults are 0.9, 0.999 and 1e-8.)", "Adam paper_adam(real *p, real *m, real *v, const real *gradient, size_t count)"],
+["function", "11-training.html#without_dust", "without_dust", "chapter 11", "Without gradients, as for a rare word, m and v shrink in each step, until they are so small that processors take a hundred times as long for them (subnormal numbers). They are set to 0 long before that.", "real without_dust(real x)"],
 ["function", "11-training.html#adam_step", "adam_step", "chapter 11", "Step number t, from 1: p moves, m and v are brought up to date; the gradient is multiplied by factor first.", "void adam_step(Adam a, double factor, double rate, int64_t t)"],
-["constant", "11-training.html#NOAM", "NOAM", "chapter 11", "", "enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too"],
-["constant", "11-training.html#CONSTANT", "CONSTANT", "chapter 11", "", "enum { NOAM, CONSTANT }; // Recipe.schedule; constant warms up too"],
+["constant", "11-training.html#NOAM", "NOAM", "chapter 11", "", "enum { NOAM, CONSTANT, SCHEDULES }; // Recipe.schedule; constant warms up too"],
+["constant", "11-training.html#CONSTANT", "CONSTANT", "chapter 11", "", "enum { NOAM, CONSTANT, SCHEDULES }; // Recipe.schedule; constant warms up too"],
+["constant", "11-training.html#SCHEDULES", "SCHEDULES", "chapter 11", "", "enum { NOAM, CONSTANT, SCHEDULES }; // Recipe.schedule; constant warms up too"],
 ["type", "11-training.html#Recipe", "Recipe", "chapter 11", "", "typedef struct {\n    double rate;      // the peak of the learning rate\n    int warmup;       // steps\n    int schedule;\n    double clip;      // largest norm of the gradient\n    double smoothing; // ε\n    int batch;        // sentences\n    int epochs;       // passes through the data, unless `steps` is given\n    int steps;        // steps in all; 0: as many as `epochs` take\n    int seed;\n} Recipe;"],
 ["function", "11-training.html#learning_rate", "learning_rate", "chapter 11", "The rate of step t, which counts from 1.", "double learning_rate(const Recipe *r, int64_t t)"],
 ["type", "11-training.html#Trainer", "Trainer", "chapter 11", "", "typedef struct {\n    Recipe recipe;\n    Transformer *model, *gradient;\n    real *m, *v;    // Adam's moments, as many as there are parameters\n    int64_t step;   // steps done\n    Arena arena;\n    real *best;     // the best parameters so far; NULL: none were measured\n    int64_t best_step;\n    double best_accuracy;\n} Trainer;"],
@@ -679,34 +658,33 @@ const FOUND = [
 ["type", "12-decoding.html#LayerCache", "LayerCache", "chapter 12", "", "typedef struct {\n    MultiHeadSaved self;  // k, v (B·P,D): P rows for each sentence, t in use\n    MultiHeadSaved cross; // k, v (B·S,D)\n} LayerCache;"],
 ["type", "12-decoding.html#Cache", "Cache", "chapter 12", "", "typedef struct {\n    const Transformer *model;\n    int length;        // t: positions decoded\n    Mask source_mask;\n    LayerCache *layer; // L of them\n} Cache;"],
 ["function", "12-decoding.html#empty_cache", "empty_cache", "chapter 12", "Room for the keys and values of so many positions.", "MultiHeadSaved empty_cache(Arena *arena, const MultiHead *w, int rows)"],
-["function", "12-decoding.html#decoder_start", "decoder_start", "chapter 12", "Encodes the source and prepares the cache, which lives in the pass's arena. ids (B·S); room for P positions.", "Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,\n                    int S, int P)"],
-["function", "12-decoding.html#extend_cache", "extend_cache", "chapter 12", "Computes key and value of the new position t of each sentence from x (B,D), and writes them to rows b·P + t of the cache s. A row stride of a whole sentence makes a view of these rows.", "void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,\n                  int t)"],
-["function", "12-decoding.html#decoder_layer_step", "decoder_layer_step", "chapter 12", "One decoder layer for one new position in each sentence: x (B,D) -> (B,D). The same three sub-layers as in chapter 8. Self-attention needs no mask: the cache holds nothing later than x.", "Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,\n                       const Cache *c, Mat x)"],
-["function", "12-decoding.html#decoder_step", "decoder_step", "chapter 12", "One step of the decoder: the last token of each sentence goes in at position length, and the logits of the next one come out. id (B) -> (B,V). There must be room: after the P steps that decoder_start was asked for, there is none.", "Mat decoder_step(Pass *pass, Cache *c, const int *id)"],
+["function", "12-decoding.html#decoder_start", "decoder_start", "chapter 12", "Encodes the source, ids (B·S), and makes a cache for P positions, in the arena.", "Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,\n                    int S, int P)"],
+["function", "12-decoding.html#extend_cache", "extend_cache", "chapter 12", "Writes key and value of the new position t of each sentence, x (B,D), to rows b·P + t of the cache s. A row stride of a whole sentence makes a view of these rows.", "void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,\n                  int t)"],
+["function", "12-decoding.html#decoder_layer_step", "decoder_layer_step", "chapter 12", "The layer of chapter 8 for one new position in each sentence: x (B,D) -> (B,D). Self-attention needs no mask: the cache holds nothing later than x.", "Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,\n                       const Cache *c, Mat x)"],
+["function", "12-decoding.html#decoder_step", "decoder_step", "chapter 12", "One step of the decoder: the last tokens, id (B), go in, and the logits of the next ones (B,V) come out. There is room for P steps.", "Mat decoder_step(Pass *pass, Cache *c, const int *id)"],
 ["function", "12-decoding.html#longest_output", "longest_output", "chapter 12", "The most tokens that the translation of a source of S tokens can have; both counts include END.", "int longest_output(const Transformer *model, int S)"],
 ["function", "12-decoding.html#tokens_in", "tokens_in", "chapter 12", "How many tokens a row has before its padding.", "int tokens_in(const int *row, int length)"],
-["function", "12-decoding.html#log_sum_exp", "log_sum_exp", "chapter 12", "log Σⱼ e^(z[j]), V numbers", "double log_sum_exp(const real *z, int V)"],
-["function", "12-decoding.html#translate", "translate", "chapter 12", "Translates the sources of a batch. out (B·P), with P = longest_output(model, S), receives the tokens, then END (unless it was cut off), then PAD; sum (B) receives the logarithm of each translation's probability. The model never chooses pad or start.", "void translate(const Transformer *model, const Batch *batch, int *out,\n               double *sum, Arena *arena)"],
+["function", "12-decoding.html#log_sum_exp", "log_sum_exp", "chapter 12", "How probable is a translation? The logarithms of its tokens' probabilities are added. Each is the logit minus the lse of chapter 11.\n\nlog Σⱼ e^(z[j]), V numbers", "double log_sum_exp(const real *z, int V)"],
+["function", "12-decoding.html#translate", "translate", "chapter 12", "Translates the sources of a batch. out (B·P), with P = longest_output(model, S), receives the tokens, then END (unless it was cut off), then PAD; logs (B) receives the logarithm of each translation's probability.", "void translate(const Transformer *model, const Batch *batch, int *out,\n               double *logs, Arena *arena)"],
 ["type", "12-decoding.html#Search", "Search", "chapter 12", "", "typedef struct {\n    int beam;              // N: hypotheses kept in each step; 1: greedy\n    double length_penalty; // A\n} Search;"],
 ["type", "12-decoding.html#Hypothesis", "Hypothesis", "chapter 12", "", "typedef struct {\n    double sum; // of the logarithms of all its tokens; -∞: there is none\n    int row, token;\n} Hypothesis;"],
 ["type", "12-decoding.html#Beam", "Beam", "chapter 12", "", "typedef struct {\n    Hypothesis *step; // (P+1,N): after each step those that are open\n    int longest;      // a translation has no more tokens\n    Hypothesis best;  // of those that have finished\n    double score;     // its score; -∞: none has finished\n    int length;       // its tokens\n} Beam;"],
 ["function", "12-decoding.html#length_penalty", "length_penalty", "chapter 12", "The search for one sentence.", "double length_penalty(int length, double A)"],
-["function", "12-decoding.html#best_candidates", "best_candidates", "chapter 12", "The N best candidates, the best first: open hypotheses (N), each with one more token. logits (N,V). Returns how many there are. Among equals the first one found wins: the one in the lower row or, within a row, the lower token.", "int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits)"],
+["function", "12-decoding.html#best_candidates", "best_candidates", "chapter 12", "The N best candidates, the best first, and how many there are: open hypotheses (N), each with one more token; logits (N,V). Of equals the first is better.", "int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits)"],
 ["function", "12-decoding.html#finish_hypothesis", "finish_hypothesis", "chapter 12", "Keeps a finished translation of that length if it is the best so far.", "void finish_hypothesis(Beam *b, Hypothesis h, int length, double A)"],
-["function", "12-decoding.html#beam_step", "beam_step", "chapter 12", "Step t of one sentence: with its logits (N,V), from the hypotheses of this step to those of the next. Returns how many of these are open; they come first.", "int beam_step(Beam *b, int t, Mat logits, double A)"],
-["function", "12-decoding.html#reorder", "reorder", "chapter 12", "Row r of B now continues row from[r]: copies the n positions that are in use. m (B·P,D) is k or v of a cache.", "void reorder(Arena *arena, Mat m, const int *from, int B, int n)"],
+["function", "12-decoding.html#beam_step", "beam_step", "chapter 12", "Step t of one sentence: with its logits (N,V), from the hypotheses of this step to those of the next -> how many of these are open; they come first", "int beam_step(Beam *b, int t, Mat logits, double A)"],
+["function", "12-decoding.html#reorder", "reorder", "chapter 12", "Row r of B now continues row from[r]: copies the n positions in use of m (B·P,D), which is k or v of a cache.", "void reorder(Arena *arena, Mat m, const int *from, int B, int n)"],
 ["function", "12-decoding.html#reorder_cache", "reorder_cache", "chapter 12", "Stands below reorder, without a contract of its own.", "void reorder_cache(Arena *arena, Cache *c, const int *from, int B)"],
 ["function", "12-decoding.html#write_best", "write_best", "chapter 12", "The best finished translation, from its last token back to its first, and padding up to P -> out (P)", "void write_best(int *out, const Beam *b, int N, int P)"],
 ["function", "12-decoding.html#beam_new", "beam_new", "chapter 12", "A search with N hypotheses of up to P tokens. It begins with one, still empty.", "Beam beam_new(Arena *arena, int N, int P, int longest)"],
-["function", "12-decoding.html#beam_search", "beam_search", "chapter 12", "Like translate, but with a beam. Each source fills N successive rows of the batch, which has B·N rows. out (B·P), sum (B).", "void beam_search(const Transformer *model, const Batch *batch, Search how,\n                 int *out, double *sum, Arena *arena)"],
-["function", "12-decoding.html#translate_all", "translate_all", "chapter 12", "Translates n sentences; result[i] ends with END unless it was cut off. score: n numbers, or NULL. The caller frees each result's id and the array.", "Sentence *translate_all(const Transformer *model, const Sentence *source, int n,\n                        Search how, double *score, Arena *arena)"],
+["function", "12-decoding.html#beam_search", "beam_search", "chapter 12", "Like translate, but with a beam. Each source fills N successive rows of the batch, which has B·N rows. out (B·P), logs (B).", "void beam_search(const Transformer *model, const Batch *batch, Search search,\n                 int *out, double *logs, Arena *arena)"],
+["function", "12-decoding.html#translate_all", "translate_all", "chapter 12", "Translates n sentences; result[i] ends with END unless it was cut off. score: n numbers, or NULL. The caller frees the sentences.", "Sentence *translate_all(const Transformer *model, const Sentence *source, int n,\n                        Search search, double *score, Arena *arena)"],
 ["type", "12-decoding.html#Match", "Match", "chapter 12", "", "typedef struct {\n    double matched[4], runs[4]; // runs of 1 … 4 words\n    double length, reference;   // c and r\n    int exact, sentences;\n} Match;"],
 ["function", "12-decoding.html#occurrences", "occurrences", "chapter 12", "How often the n words at run occur in s (without its END).", "int occurrences(const int *run, int n, const int *s, int length)"],
 ["function", "12-decoding.html#words_of", "words_of", "chapter 12", "How many words a sentence has, without END.", "int words_of(Sentence s)"],
-["function", "12-decoding.html#match_runs", "match_runs", "chapter 12", "Adds the runs of n words of s (c words) to m: how many there are (at least one), and how many of them the reference (r words) also has.", "void match_runs(Match *m, const int *s, int c, const int *reference, int r,\n                int n)"],
-["function", "12-decoding.html#add_match", "add_match", "chapter 12", "Adds one translation and its reference to the counts.", "void add_match(Match *m, Sentence s, Sentence reference)"],
-["function", "12-decoding.html#words_spelled", "words_spelled", "chapter 12", "The pieces of a sentence -> the words that they spell. A word ends where a piece begins with a blank. Its number is its place in words, to which new ones are appended; a word with an unknown character is UNKNOWN. END stays. The caller frees the ids.", "Sentence words_spelled(Sentence from, const Vocab *v, Vocab *words)"],
-["function", "12-decoding.html#add_translation", "add_translation", "chapter 12", "Adds one translation and its reference, given in the tokens of a model. It counts words, or characters if the model writes characters.", "void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,\n                     Tokenizer how)"],
+["function", "12-decoding.html#add_match", "add_match", "chapter 12", "Adds one translation, of c words, and its reference, of r, to the counts.", "void add_match(Match *m, Sentence s, Sentence reference)"],
+["function", "12-decoding.html#words_in", "words_in", "chapter 12", "text -> its words, with END. New words are appended to words; a word with an unknown token in it is UNKNOWN. The text is cut; the caller frees the ids.", "Sentence words_in(char *text, Vocab *words)"],
+["function", "12-decoding.html#add_translation", "add_translation", "chapter 12", "Adds one translation and its reference, given in the tokens of a model.", "void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,\n                     Tokenizer tokenizer)"],
 ["function", "12-decoding.html#bleu", "bleu", "chapter 12", "In percent. 0 if no run of some length matches.", "double bleu(const Match *m)"],
 ["constant", "13-looking.html#ENCODER", "ENCODER", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
 ["constant", "13-looking.html#DECODER", "DECODER", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
@@ -714,21 +692,71 @@ const FOUND = [
 ["constant", "13-looking.html#KINDS", "KINDS", "chapter 13", "", "enum { ENCODER, DECODER, CROSS, KINDS };"],
 ["table", "13-looking.html#kind_name", "kind_name", "chapter 13", "", "const char *const kind_name[KINDS] = {\n    [ENCODER] = \"encoder\", [DECODER] = \"decoder\", [CROSS] = \"cross\"};"],
 ["function", "13-looking.html#attention_of", "attention_of", "chapter 13", "The weights of one head in one layer, for a batch of one sentence, as a view. Row i shows how query i distributes its attention; it sums to 1.", "Mat attention_of(const Saved *s, int kind, int layer, int h, int H)"],
-["function", "13-looking.html#look", "look", "chapter 13", "Runs one pair of sentences through the model, teacher-forced; s then holds the weights, until the pass's arena is released. The pass should have no dropout. Returns the batch, whose tokens are those of the rows and columns.", "Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,\n           Sentence target)"],
+["function", "13-looking.html#look", "look", "chapter 13", "Runs one pair of sentences through the model, teacher-forced; s then holds the weights. Returns the batch, whose tokens are those of rows and columns.", "Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,\n           Sentence target)"],
+["macro", "13-looking.html#ATTENTION_HEADER", "ATTENTION_HEADER", "chapter 13", "", "#define ATTENTION_HEADER \\"],
 ["function", "13-looking.html#write_quoted", "write_quoted", "chapter 13", "Writes a token in quotes, followed by the character end.", "void write_quoted(FILE *file, const char *token, char end)"],
-["function", "13-looking.html#write_attention_csv", "write_attention_csv", "chapter 13", "All weights of all kinds, layers and heads. pass, s and batch are those of look(); the caller finds write errors when it closes the file.", "void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,\n                         const Batch *batch, const Vocab *source,\n                         const Vocab *target)"],
-["function", "13-looking.html#columns", "columns", "chapter 13", "The columns of a text.", "int columns(const char *s)"],
-["function", "13-looking.html#last_characters", "last_characters", "chapter 13", "The last n characters of a text, NULL if it has fewer. (A byte 10xxxxxx begins none.)", "const char *last_characters(const char *s, int n)"],
-["function", "13-looking.html#draw_attention", "draw_attention", "chapter 13", "Draws weights (T,S), with T names for the rows and S for the columns. A cell is two columns wide, which makes it about square. There are ten shades, for weights below 0.1, below 0.2, and so on.", "void draw_attention(FILE *file, Mat weights, const char *const *row_name,\n                    const char *const *col_name)"],
+["function", "13-looking.html#write_attention_csv", "write_attention_csv", "chapter 13", "All weights of all kinds, layers and heads; pass, s and batch are those of look().", "void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,\n                         const Batch *batch, const Vocab *source,\n                         const Vocab *target)"],
+["function", "13-looking.html#columns", "columns", "chapter 13", " Do not read too much into such a picture. Attention tells where values came from, not what they held: in the encoder, each position has already looked at all the others.\n\nThe columns of a text in a terminal. Most characters take one each, but a combining mark takes none, and an East Asian character takes two, as most emoji do. (Ranges that are rarer, and left out, may shift a picture.)", "int columns(const char *s)"],
+["function", "13-looking.html#last_characters", "last_characters", "chapter 13", "The last n characters of a text, NULL if it has fewer. (10xxxxxx begins none.)", "const char *last_characters(const char *s, int n)"],
+["function", "13-looking.html#draw_attention", "draw_attention", "chapter 13", "Draws weights (T,S), with T names for the rows and S for the columns. A cell is two columns wide and has one of ten shades, for weights below 0.1, 0.2 …", "void draw_attention(FILE *file, Mat weights, const char *const *row_name,\n                    const char *const *col_name)"],
 ["function", "13-looking.html#names_of", "names_of", "chapter 13", "The tokens of n ids as names that can be shown.", "const char **names_of(Arena *arena, const Vocab *v, const int *id, int n)"],
-["function", "13-looking.html#draw_cross_attention", "draw_cross_attention", "chapter 13", "Draws cross-attention, layer by layer; pass, s and batch are those of look(). A row is named by the token written there, which is not the query's own token but the next one, since the question is where the model looked when it wrote it. What is shown is the mean over the heads of a layer: they look for different things, and one alone may be hard to read. The CSV file has them all.", "void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,\n                          const Batch *batch, const Vocab *source,\n                          const Vocab *target)"],
+["function", "13-looking.html#draw_cross_attention", "draw_cross_attention", "chapter 13", "Draws cross-attention, layer by layer, as the mean of its heads; pass, s and batch are those of look(). A row is named by the token written there, not by the query's own, since the question is where the model looked when it wrote it.", "void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,\n                          const Batch *batch, const Vocab *source,\n                          const Vocab *target)"],
 ["constant", "13-looking.html#COMPONENTS", "COMPONENTS", "chapter 13", "", "enum { COMPONENTS = 7 };"],
 ["table", "13-looking.html#component_name", "component_name", "chapter 13", "", "const char *const component_name[COMPONENTS] = {\n    \"embedding\", \"positions\", \"attention\", \"cross-attention\", \"feed-forward\",\n    \"norms\", \"output layer\"};"],
-["function", "13-looking.html#component_of", "component_of", "chapter 13", "The component that a tensor belongs to: the last whose word its name contains (\"cross_attention_norm\" contains three of them), else the output layer.", "int component_of(const char *name)"],
+["function", "13-looking.html#component_of", "component_of", "chapter 13", "The component that a tensor belongs to: the last whose word its name contains (\"cross_attention_norm\" contains three), else the output layer.", "int component_of(const char *name)"],
 ["function", "13-looking.html#in_encoder", "in_encoder", "chapter 13", "Whether it is on the encoder's side; the output layer is on the other.", "bool in_encoder(const char *name)"],
 ["function", "13-looking.html#with_commas", "with_commas", "chapter 13", "24034304 as \"24,034,304\"; to needs 32 bytes.", "const char *with_commas(char *to, size_t n)"],
-["function", "13-looking.html#print_parameters", "print_parameters", "chapter 13", "Prints the parameters of both sides by component, with the component's share of its side. Components that a model does not have are left out.", "void print_parameters(FILE *file, const TensorList *l)"],
+["function", "13-looking.html#print_parameters", "print_parameters", "chapter 13", "Prints the parameters of both sides by component, with its share of its side.", "void print_parameters(FILE *file, const TensorList *l)"],
 ["function", "13-looking.html#saved_bytes", "saved_bytes", "chapter 13", "Bytes of the arena that the forward pass fills for B sentences of S and T tokens, without the smallest terms; the tests find it right to within 3 %.", "double saved_bytes(const Config *c, double B, double S, double T)"],
+["function", "fast.html#is_control", "is_control", "the interlude", "Whether a control character begins here: what is below the space, DEL (7f), and U+0080 to U+009F, which are two bytes each.", "bool is_control(const char *text)"],
+["function", "fast.html#printable", "printable", "the interlude", "One line on the standard error stream, and status 1.", "char *printable(char *text)"],
+["function", "fast.html#complain", "complain", "the interlude", "Prints \"transformer: \" and the formatted reason.", "void complain(const char *format, va_list arguments)"],
+["function", "fast.html#fail", "fail", "the interlude", "One line on the standard error stream, and status 1.", "_Noreturn void fail(const char *format, ...)"],
+["function", "fast.html#check_shape", "check_shape", "the interlude", "Ends the program unless m has that many rows and columns.", "void check_shape(const char *function, const char *name, Mat m, int rows,\n                 int cols)"],
+["function", "fast.html#checked_product", "checked_product", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "size_t checked_product(size_t a, size_t b)"],
+["function", "fast.html#allocate", "allocate", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "void *allocate(size_t count, size_t size)"],
+["function", "fast.html#reallocate", "reallocate", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "void *reallocate(void *memory, size_t count, size_t size)"],
+["function", "fast.html#size_of", "size_of", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "double size_of(Mat m)"],
+["function", "fast.html#min_int", "min_int", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "int min_int(int a, int b)"],
+["function", "fast.html#max_int", "max_int", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "int max_int(int a, int b)"],
+["function", "fast.html#fill", "fill", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "void fill(Mat m, real value)"],
+["function", "fast.html#copy", "copy", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "void copy(Mat to, Mat from)"],
+["function", "fast.html#add", "add", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "void add(Mat to, Mat from)"],
+["function", "fast.html#scale_by", "scale_by", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "void scale_by(Mat x, real factor)"],
+["function", "fast.html#clear", "clear", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "void clear(real *x, size_t n)"],
+["constant", "fast.html#PARTIAL_SUMS", "PARTIAL_SUMS", "the interlude", "", "enum { PARTIAL_SUMS = 16 };"],
+["function", "fast.html#total_of", "total_of", "the interlude", "The total of all partial sums.", "real total_of(real part[PARTIAL_SUMS])"],
+["function", "fast.html#sum", "sum", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "real sum(const real *x, int n)"],
+["function", "fast.html#dot", "dot", "the interlude", "Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.", "real dot(const real *x, const real *y, int n)"],
+["function", "fast.html#sum_exponentials", "sum_exponentials", "the interlude", "Σⱼ e^(x[j] - shift), n numbers", "real sum_exponentials(const real *x, real shift, int n)"],
+["type", "fast.html#Block", "Block", "the interlude", "", "typedef struct Block {\n    struct Block *below;\n    size_t offset;   // bytes of the arena that were in use below this block\n    size_t size;     // bytes in this block\n    char *memory;\n} Block;"],
+["constant", "fast.html#LEAST_BLOCK", "LEAST_BLOCK", "the interlude", "", "enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };"],
+["constant", "fast.html#ALIGNMENT", "ALIGNMENT", "the interlude", "", "enum { LEAST_BLOCK = 0, ALIGNMENT = 1 };"],
+["function", "fast.html#arena_push", "arena_push", "the interlude", "Puts a block with room for size bytes on top.", "void arena_push(Arena *arena, size_t size)"],
+["function", "fast.html#arena_pop", "arena_pop", "the interlude", "Takes the top block away.", "void arena_pop(Arena *arena)"],
+["function", "fast.html#arena_take", "arena_take", "the interlude", "    step begins   used │\n    forward       used ├──── q k v ── weights ── context ── … ── logits ──┤\n    backward      used ├──── all of the above ───── scratch of one layer ─┤\n    step ends     used │                            (one layer at a time)", "void *arena_take(Arena *arena, size_t count, size_t size)"],
+["function", "fast.html#arena_mat", "arena_mat", "the interlude", "    step begins   used │\n    forward       used ├──── q k v ── weights ── context ── … ── logits ──┤\n    backward      used ├──── all of the above ───── scratch of one layer ─┤\n    step ends     used │                            (one layer at a time)", "Mat arena_mat(Arena *arena, int rows, int cols)"],
+["function", "fast.html#arena_zeros", "arena_zeros", "the interlude", "    step begins   used │\n    forward       used ├──── q k v ── weights ── context ── … ── logits ──┤\n    backward      used ├──── all of the above ───── scratch of one layer ─┤\n    step ends     used │                            (one layer at a time)", "Mat arena_zeros(Arena *arena, int rows, int cols)"],
+["function", "fast.html#arena_release", "arena_release", "the interlude", "    step begins   used │\n    forward       used ├──── q k v ── weights ── context ── … ── logits ──┤\n    backward      used ├──── all of the above ───── scratch of one layer ─┤\n    step ends     used │                            (one layer at a time)", "void arena_release(Arena *arena, size_t mark)"],
+["function", "fast.html#arena_free", "arena_free", "the interlude", "    step begins   used │\n    forward       used ├──── q k v ── weights ── context ── … ── logits ──┤\n    backward      used ├──── all of the above ───── scratch of one layer ─┤\n    step ends     used │                            (one layer at a time)", "void arena_free(Arena *arena)"],
+["function", "fast.html#scramble", "scramble", "the interlude", "Everything random is a function of the seed and of a place: \"the noise of step 17\", \"the order of epoch 3\". A *key* is computed from these two, and it alone determines the numbers that follow. (It has nothing to do with the keys of attention.) So no generator's state has to be saved.", "uint64_t scramble(uint64_t x)"],
+["function", "fast.html#random_key", "random_key", "the interlude", "Everything random is a function of the seed and of a place: \"the noise of step 17\", \"the order of epoch 3\". A *key* is computed from these two, and it alone determines the numbers that follow. (It has nothing to do with the keys of attention.) So no generator's state has to be saved.", "uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which)"],
+["function", "fast.html#uniform", "uniform", "the interlude", "Everything random is a function of the seed and of a place: \"the noise of step 17\", \"the order of epoch 3\". A *key* is computed from these two, and it alone determines the numbers that follow. (It has nothing to do with the keys of attention.) So no generator's state has to be saved.", "double uniform(uint64_t *state)"],
+["function", "fast.html#scramble32", "scramble32", "the interlude", "Everything random is a function of the seed and of a place: \"the noise of step 17\", \"the order of epoch 3\". A *key* is computed from these two, and it alone determines the numbers that follow. (It has nothing to do with the keys of attention.) So no generator's state has to be saved.", "uint32_t scramble32(uint32_t x)"],
+["type", "fast.html#FileKind", "FileKind", "the interlude", "", "typedef struct {\n    const char *name;\n    size_t first, length; // which of its bytes\n    const char *bytes;    // what they are\n} FileKind;"],
+["macro", "fast.html#LOG_HEADER", "LOG_HEADER", "the interlude", "", "#define LOG_HEADER \"step,split,loss,accuracy,learning_rate,gradient_norm,\" \\"],
+["type", "fast.html#NewFile", "NewFile", "the interlude", "", "typedef struct {\n    const char *path;\n    char *beside; // the name that the file has until it is complete\n    FILE *file;\n} NewFile;"],
+["function", "fast.html#check_replaces", "check_replaces", "the interlude", "Fails unless path may be replaced by a file of that kind: it is missing, empty or of the same kind.", "void check_replaces(const char *path, const FileKind *kind)"],
+["macro", "fast.html#EXCLUSIVELY", "EXCLUSIVELY", "the interlude", "", "#define EXCLUSIVELY \"wb\""],
+["function", "fast.html#new_file", "new_file", "the interlude", "Opens PATH.new, or fails with the reason.", "NewFile new_file(const char *path, const FileKind *kind)"],
+["function", "fast.html#discard_file", "discard_file", "the interlude", "Closes and removes the new file: what it was meant to replace stays.", "void discard_file(NewFile *n)"],
+["function", "fast.html#commit_file", "commit_file", "the interlude", "Completes and renames the file. If any write since it was opened went wrong, it is removed instead, and the program fails with the reason.", "void commit_file(NewFile *n)"],
+["constant", "fast.html#ROUND", "ROUND", "the interlude", "", "enum { ROUND = 256, TRIALS = 3 };"],
+["constant", "fast.html#TRIALS", "TRIALS", "the interlude", "", "enum { ROUND = 256, TRIALS = 3 };"],
+["function", "fast.html#now", "now", "the interlude", "Time in seconds from an arbitrary start; where there is POSIX, by a clock that is never set back.", "double now(void)"],
+["type", "fast.html#Pace", "Pace", "the interlude", "", "typedef struct {\n    int all;              // threads available\n    double with_all, one; // time per token in the fastest trial of this round\n} Pace;"],
+["function", "fast.html#set_pace", "set_pace", "the interlude", "Chooses the threads for step k of this run, from 0. The step before took seconds for a batch of tokens places, padding included.", "void set_pace(Pace *p, int64_t k, double seconds, double tokens)"],
+["function", "fast.html#is_terminal", "is_terminal", "the interlude", "Whether the file is a terminal. Without POSIX the answer is no, to be on the safe side.", "bool is_terminal(FILE *file)"],
 ["macro", "fast.html#WIDER", "WIDER", "the interlude", "", "#define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)"],
 ["constant", "fast.html#VECTOR_BYTES", "VECTOR_BYTES", "the interlude", "", "enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };"],
 ["constant", "fast.html#TILE_ROWS", "TILE_ROWS", "the interlude", "", "enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };"],
@@ -751,10 +779,12 @@ const FOUND = [
 ["constant", "fast.html#BLOCK_ROWS", "BLOCK_ROWS", "the interlude", "", "enum { BLOCK_ROWS = 960 }; // a multiple of every TILE_ROWS"],
 ["function", "fast.html#work_of_product", "work_of_product", "the interlude", "A product does some sixteen multiplications in the time that other loops need for one number.", "double work_of_product(Mat c, int depth)"],
 ["function", "fast.html#submatrix", "submatrix", "the interlude", "Rows i … i + rows - 1 and columns j … j + cols - 1 of m.", "Mat submatrix(Mat m, int i, int rows, int j, int cols)"],
-["function", "fast.html#matmul_from", "matmul_from", "the interlude", "c = from + a b; from has c's shape, or is one row, repeated (row stride 0)", "void matmul_from(Mat c, Mat from, Mat a, Mat b)"],
-["function", "fast.html#matmul_add", "matmul_add", "the interlude", "c += a b. Not to be called inside a PARALLEL_FOR.", "void matmul_add(Mat c, Mat a, Mat b)"],
+["function", "fast.html#matmul_from", "matmul_from", "the interlude", "c += a b, and c = from + a b, where from has c's shape, or is one row, repeated (row_stride 0); the threads share the work", "void matmul_from(Mat c, Mat from, Mat a, Mat b)"],
+["function", "fast.html#matmul_add", "matmul_add", "the interlude", "c += a b, and c = from + a b, where from has c's shape, or is one row, repeated (row_stride 0); the threads share the work", "void matmul_add(Mat c, Mat a, Mat b)"],
 ["function", "fast.html#exponential", "exponential", "the interlude", "eˣ, accurate to 2 or 3 parts in 10⁷ in single precision, and fast: with the C library's expf, softmax would spend most of its time there. See the interlude.", "real exponential(real x)"],
-["type", "14-saving.html#Settings", "Settings", "chapter 14", "", "typedef struct {\n    Config config;       // the model\n    Tokenizer tokenizer; // how text is cut\n    Recipe recipe;       // how the model is trained\n    Search search;       // how the model is used\n    int scores, min_count, merges, threads, vocab, length;\n    const char *model, *from, *valid, *log, *target, *csv; // paths, one text\n    int resume, help;\n} Settings;"],
+["function", "fast.html#check_arithmetic", "check_arithmetic", "the interlude", "Fails if the compiler was told to reorder sums: the rounding above is then optimized away, and everything that is computed is wrong.", "void check_arithmetic(void)"],
+["constant", "14-saving.html#MOST_OPTIONS", "MOST_OPTIONS", "chapter 14", "", "enum { MOST_OPTIONS = 48 };"],
+["type", "14-saving.html#Settings", "Settings", "chapter 14", "", "typedef struct {\n    const char *text[MOST_OPTIONS]; // as in the table below; NULL: not given\n    Config config;       // the model\n    Tokenizer tokenizer; // how text is cut\n    Recipe recipe;       // how the model is trained\n    Search search;       // how the model is used\n    int scores, min_count, merges, threads, vocab, length;\n    const char *model, *from, *valid, *log, *target, *csv; // paths, one text\n    int resume, help;\n} Settings;"],
 ["constant", "14-saving.html#INTEGER", "INTEGER", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
 ["constant", "14-saving.html#NUMBER", "NUMBER", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
 ["constant", "14-saving.html#CHOICE", "CHOICE", "chapter 14", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
@@ -768,34 +798,21 @@ const FOUND = [
 ["constant", "14-saving.html#USING", "USING", "chapter 14", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
 ["constant", "14-saving.html#KEPT", "KEPT", "chapter 14", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
 ["constant", "14-saving.html#FIXED", "FIXED", "chapter 14", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
-["type", "14-saving.html#Option", "Option", "chapter 14", "", "typedef struct {\n    const char *name;    // as on the command line, without --\n    int type;\n    size_t offset;       // of its field in Settings\n    const char *choices; // separated by |; else what the help calls the value\n    const char *initial; // the default; NULL: zero, or from other options\n    int commands;        // that take it\n    int in_model;        // KEPT in the model, or also FIXED when resuming\n    const char *help;\n    double least, most;  // what a number may be, both included\n    const char *missing; // what holds for a model without it; NULL: refused\n} Option;"],
+["type", "14-saving.html#Option", "Option", "chapter 14", "", "typedef struct {\n    const char *name;    // as on the command line, without --\n    int type;\n    size_t offset;       // of its field in Settings\n    const char *choices; // separated by |; else what the help calls the value\n    const char *initial; // the default; NULL: zero, or from other options\n    int commands;        // that take it\n    int in_model;        // KEPT in the model, or also FIXED when resuming\n    const char *help;\n    double least, most;  // what a number may be, both included\n    const char *missing; // for a model without it; \"\": not given, NULL: refused\n} Option;"],
 ["macro", "14-saving.html#SETTING", "SETTING", "chapter 14", "", "#define SETTING(field) offsetof(Settings, field)"],
-["table", "14-saving.html#options", "options", "chapter 14", "", "const Option options[] = {\n    {\"layers\", INTEGER, SETTING(config.layers), \"N\", \"2\", TRAIN | INFO, FIXED,\n     \"layers of the encoder, and of the decoder\", 1, 100, NULL},\n    {\"d-model\", INTEGER, SETTING(config.d_model), \"N\", \"64\", TRAIN | INFO,\n     FIXED, \"width of the vector that stands for a token\", 1, 65536, NULL},\n    {\"heads\", INTEGER, SETTING(config.heads), \"N\", \"4\", TRAIN | INFO, FIXED,\n     \"attention heads; must divide d-model\", 1, 1024, NULL},\n    {\"d-ff\", INTEGER, SETTING(config.d_ff), \"N\", NULL, TRAIN | INFO, FIXED,\n     \"inner width of the feed-forward network (4 d-model)\", 1, 262144, NULL},\n    {\"dropout\", NUMBER, SETTING(config.dropout), \"P\", \"0.1\", TRAIN | INFO, KEPT,\n     \"share of embeddings and sub-layer outputs dropped\", 0, 0.99, NULL},\n    {\"attention-dropout\", NUMBER, SETTING(config.attention_dropout), \"P\", NULL,\n     TRAIN | INFO, KEPT, \"of attention weights (as --dropout)\", 0, 0.99, \"\"},\n    {\"activation-dropout\", NUMBER, SETTING(config.activation_dropout), \"P\",\n     NULL, TRAIN | INFO, KEPT, \"of the inner layer (as --dropout)\", 0, 0.99,\n     \"\"},\n…"],
+["table", "14-saving.html#options", "options", "chapter 14", "", "const Option options[] = {\n    {\"layers\", INTEGER, SETTING(config.layers), \"N\", \"2\", TRAIN | INFO, FIXED,\n     \"layers of the encoder, and of the decoder\", 1, 100, NULL},\n    {\"d-model\", INTEGER, SETTING(config.d_model), \"N\", \"64\", TRAIN | INFO,\n     FIXED, \"width of the vector that stands for a token\", 1, 65536, NULL},\n    {\"heads\", INTEGER, SETTING(config.heads), \"N\", \"4\", TRAIN | INFO, FIXED,\n     \"attention heads; must divide d-model\", 1, 1024, NULL},\n    {\"d-ff\", INTEGER, SETTING(config.d_ff), \"N\", NULL, TRAIN | INFO, FIXED,\n     \"inner width of the feed-forward network (4 d-model)\", 1, 262144, \"\"},\n    {\"dropout\", NUMBER, SETTING(config.dropout), \"P\", \"0.1\", TRAIN | INFO, KEPT,\n     \"share of embeddings and sub-layer outputs dropped\", 0, 0.99, NULL},\n    {\"attention-dropout\", NUMBER, SETTING(config.attention_dropout), \"P\", NULL,\n     TRAIN | INFO, KEPT, \"of attention weights (as --dropout)\", 0, 0.99, \"\"},\n    {\"activation-dropout\", NUMBER, SETTING(config.activation_dropout), \"P\",\n     NULL, TRAIN | INFO, KEPT, \"of the inner layer (as --dropout)\", 0, 0.99,\n     \"\"},\n…"],
 ["constant", "14-saving.html#OPTIONS", "OPTIONS", "chapter 14", "", "enum { OPTIONS = sizeof options / sizeof *options };"],
-["function", "14-saving.html#read_number", "read_number", "chapter 14", "Reads a number from least to most into *to. Returns false if the text is anything else, has something after the number, or is too large or too small for a double; *to is then meaningless. Leading blanks are skipped.", "bool read_number(double *to, const char *text, double least, double most)"],
-["function", "14-saving.html#read_whole", "read_whole", "chapter 14", "The whole number that the text gives, if it is from least to most; else -1. No limit may be below 0. Digits only: no sign, no point, no exponent.", "int64_t read_whole(const char *text, double least, double most)"],
+["function", "14-saving.html#read_number", "read_number", "chapter 14", "Reads a number from least to most into *to. Returns false if the text is anything else; *to is then meaningless.", "bool read_number(double *to, const char *text, double least, double most)"],
+["function", "14-saving.html#read_whole", "read_whole", "chapter 14", "The whole number that the text gives, if it is from least to most; else -1. Digits only: no sign, no point, no exponent.", "int64_t read_whole(const char *text, double least, double most)"],
 ["function", "14-saving.html#find_choice", "find_choice", "chapter 14", "Which of the choices \"a|b|c\" the text is, from 0; -1 if it is none.", "int find_choice(const char *choices, const char *text)"],
-["function", "14-saving.html#set_option", "set_option", "chapter 14", "Puts the value of option o into the settings. Returns false if the text is not allowed: the field is then meaningless, and the caller says what is wrong. For a STRING the pointer is kept, not a copy of the text.", "bool set_option(Settings *s, const Option *o, const char *text)"],
-["function", "14-saving.html#option_text", "option_text", "chapter 14", "The value of option o as text, which set_option reads back; not for a STRING. to needs 64 bytes and is what is returned. A NUMBER gets as few digits as bring back the same bits: 0.1 stays 0.1, and 1/√3200, which needs all seventeen, gets them.", "const char *option_text(char *to, const Settings *s, const Option *o)"],
-["function", "14-saving.html#derived_rate", "derived_rate", "chapter 14", "The peak of the learning rate, (D · w)^(-1/2): the paper's formula at step w.", "double derived_rate(const Settings *s)"],
-["function", "14-saving.html#derive_settings", "derive_settings", "chapter 14", "Fills in what was not given.", "void derive_settings(Settings *s)"],
-["function", "14-saving.html#forget_derived", "forget_derived", "chapter 14", "Forgets what was derived, so that it can be derived anew after other settings have changed. (d_ff never changes.)", "void forget_derived(Settings *s)"],
+["function", "14-saving.html#set_option", "set_option", "chapter 14", "Puts the value of option o into the settings. Returns false if the text is not allowed. For a STRING the pointer is kept, not a copy of the text.", "bool set_option(Settings *s, const Option *o, const char *text)"],
+["function", "14-saving.html#derive_settings", "derive_settings", "chapter 14", "Fills in what was not given and follows from other settings:\n\n    d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625\n    dropout 0.1               →    attention and activation dropout 0.1\n\nThe rate is the paper's formula (D · t)^(-1/2) at step w.", "void derive_settings(Settings *s)"],
+["function", "14-saving.html#bind_settings", "bind_settings", "chapter 14", "Makes numbers of the texts. Returns NULL, or the first option whose text is not allowed. The sizes of the vocabularies stay as they are.", "const Option *bind_settings(Settings *s)"],
+["function", "14-saving.html#option_place", "option_place", "chapter 14", "The place in the table of the option of that name, length bytes long; -1 if there is none.", "int option_place(const char *name, size_t length)"],
+["function", "14-saving.html#given", "given", "chapter 14", "The text that was given for an option; NULL if none was.", "const char *given(const Settings *s, const char *name)"],
 ["function", "14-saving.html#wrong_config", "wrong_config", "chapter 14", "What is wrong with a configuration that the table allows; NULL if nothing is.", "const char *wrong_config(const Config *c)"],
-["type", "14-saving.html#Checkpoint", "Checkpoint", "chapter 14", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer; // to use the model, .model is enough: the rest is zero\n    const char *more; // metadata of another program, ,\"key\":\"value\"; or NULL\n} Checkpoint;"],
+["type", "14-saving.html#Checkpoint", "Checkpoint", "chapter 14", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer;   // to use the model, .model is enough: the rest is zero\n    char *header;      // of the file: the settings' texts; NULL: no file\n    const char *other; // a key in it that this program does not know, or NULL\n    const char *more;  // metadata to add to the file, ,\"key\":\"value\"; or NULL\n} Checkpoint;"],
 ["function", "14-saving.html#checkpoint_free", "checkpoint_free", "chapter 14", "Frees all that a checkpoint holds, whether loaded or new.", "void checkpoint_free(Checkpoint *c)"],
-["type", "14-saving.html#NewFile", "NewFile", "chapter 14", "", "typedef struct {\n    const char *path;\n    char *real, *beside; // links followed; the name it has until then\n    FILE *file;\n} NewFile;"],
-["constant", "14-saving.html#NOTHING", "NOTHING", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
-["constant", "14-saving.html#REGULAR", "REGULAR", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
-["constant", "14-saving.html#SPECIAL", "SPECIAL", "chapter 14", "", "enum { NOTHING, REGULAR, SPECIAL };"],
-["function", "14-saving.html#kind_of_file", "kind_of_file", "chapter 14", "What a name stands for: nothing that could be lost (no file, or an empty one), a file, or something that renaming must not replace: a directory, a device, a dangling link. (Without POSIX, whatever can be opened counts as a file, even an empty one.)", "int kind_of_file(const char *path)"],
-["function", "14-saving.html#follow_links", "follow_links", "chapter 14", "The name of the file that path stands for: if that is a link, of the file it leads to. The caller frees it.", "char *follow_links(const char *path)"],
-["function", "14-saving.html#name_in", "name_in", "chapter 14", "The last part of a path.", "const char *name_in(const char *path)"],
-["function", "14-saving.html#same_file", "same_file", "chapter 14", "Whether two names stand for one file. Two files that do not exist yet will be one if they have the same name in the same folder.", "bool same_file(const char *a, const char *b)"],
-["macro", "14-saving.html#EXCLUSIVELY", "EXCLUSIVELY", "chapter 14", "", "#define EXCLUSIVELY \"wb\""],
-["function", "14-saving.html#may_replace", "may_replace", "chapter 14", "Whether a file, if it is there, may be replaced. In a folder with the sticky bit, such as /tmp, everybody may create files, but only the owner of a file or of the folder may rename another over it.", "bool may_replace(const char *path)"],
-["function", "14-saving.html#new_file", "new_file", "chapter 14", "Opens a new file beside path, or fails with the reason. What is written to .file counts only after commit_file.", "NewFile new_file(const char *path)"],
-["function", "14-saving.html#discard_file", "discard_file", "chapter 14", "Closes and removes the file: what it was meant to replace stays.", "void discard_file(NewFile *n)"],
-["function", "14-saving.html#commit_file", "commit_file", "chapter 14", "Completes and renames the file. If any write since it was opened went wrong, it is removed instead, and the program fails with the reason.", "void commit_file(NewFile *n)"],
 ["macro", "14-saving.html#FORMAT", "FORMAT", "chapter 14", "", "#define FORMAT \"transformer.c 1\""],
 ["constant", "14-saving.html#USED", "USED", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
 ["constant", "14-saving.html#FIRST_MOMENT", "FIRST_MOMENT", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
@@ -803,121 +820,91 @@ const FOUND = [
 ["constant", "14-saving.html#NEWEST", "NEWEST", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
 ["constant", "14-saving.html#ROLES", "ROLES", "chapter 14", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
 ["table", "14-saving.html#role_prefix", "role_prefix", "chapter 14", "", "const char *const role_prefix[ROLES] = {\n    [USED] = \"\", [FIRST_MOMENT] = \"adam.m.\", [SECOND_MOMENT] = \"adam.v.\",\n    [NEWEST] = \"newest.\"};"],
-["constant", "14-saving.html#LONGEST_HEADER", "LONGEST_HEADER", "chapter 14", "", "enum { LONGEST_HEADER = 100000000 };"],
 ["type", "14-saving.html#Roles", "Roles", "chapter 14", "", "typedef struct {\n    real *block[ROLES];\n} Roles;"],
 ["function", "14-saving.html#roles_of", "roles_of", "chapter 14", "Which block of numbers plays which role; NULL: the file has none for it.", "Roles roles_of(const Trainer *t)"],
+["function", "14-saving.html#float_bits", "float_bits", "chapter 14", "The bits of a number as the file has it.", "uint32_t float_bits(real x)"],
 ["function", "14-saving.html#write_integer", "write_integer", "chapter 14", "The count lowest bytes of a number, lowest first, whatever this machine's own order is. Errors are found by commit_file.", "void write_integer(FILE *file, uint64_t value, int count)"],
 ["function", "14-saving.html#read_integer", "read_integer", "chapter 14", "The number that these bytes are.", "uint64_t read_integer(const char *from, int count)"],
 ["function", "14-saving.html#metadata_name", "metadata_name", "chapter 14", "The name under which an option is kept: d-model becomes d_model. Returns to, with room for 32 bytes.", "const char *metadata_name(char to[32], const Option *o)"],
 ["function", "14-saving.html#bytes_of", "bytes_of", "chapter 14", "How many bytes a tensor takes in the file.", "size_t bytes_of(const Tensor *t)"],
-["function", "14-saving.html#entry_of", "entry_of", "chapter 14", "What follows the name of a tensor whose numbers begin at byte begin: the writer writes this, and the reader accepts just this (and white space). A matrix has two dimensions there, a bias or a gain has one. Returns to.", "const char *entry_of(char to[160], const Tensor *t, size_t begin)"],
-["function", "14-saving.html#write_token", "write_token", "chapter 14", "A token, as a part of a JSON string. Tokens contain no control characters (chapter 10), so only two characters have to be escaped.", "void write_token(FILE *file, const char *token)"],
-["function", "14-saving.html#write_vocab", "write_vocab", "chapter 14", "One vocabulary: its tokens joined by newlines.", "void write_vocab(FILE *file, const char *key, const Vocab *v)"],
-["function", "14-saving.html#write_merges", "write_merges", "chapter 14", "The merges of a vocabulary, joined by newlines: each is left, tab, right.", "void write_merges(FILE *file, const char *key, const Vocab *v)"],
+["function", "14-saving.html#entry_of", "entry_of", "chapter 14", "What stands between the name of a tensor and its offsets. A matrix has two dimensions there, a bias or a gain has one. Returns to.", "const char *entry_of(char to[96], const Tensor *t)"],
+["function", "14-saving.html#checksum", "checksum", "chapter 14", "A *checksum* makes one number of all parameters to use, as the file has them (FNV-1a; Fowler, Noll and Vo). Two people can compare their models over the telephone: sixteen hexadecimal digits are the same if all bits are.", "uint64_t checksum(const Trainer *t)"],
+["function", "14-saving.html#write_vocab", "write_vocab", "chapter 14", "One vocabulary: its tokens joined by newlines. Tokens contain no control characters (chapter 10), so only two characters have to be escaped.", "void write_vocab(FILE *file, const char *key, const Vocab *v)"],
 ["function", "14-saving.html#write_metadata", "write_metadata", "chapter 14", "Everything that is not a tensor.", "void write_metadata(FILE *file, const Checkpoint *c)"],
-["function", "14-saving.html#write_entries", "write_entries", "chapter 14", "The entries of one role; its numbers begin at byte begin. Returns where they end.", "size_t write_entries(FILE *file, const TensorList *l, int role, size_t begin)"],
-["function", "14-saving.html#write_numbers", "write_numbers", "chapter 14", "The numbers of one role: they lie in memory in the order of the list. If one is not finite, nothing is saved.", "void write_numbers(NewFile *n, const real *values, size_t count)"],
+["function", "14-saving.html#check_numbers", "check_numbers", "chapter 14", "Fails if a number is not finite: such a model is of no use, and must not replace a good one.", "void check_numbers(const real *x, size_t count, const char *path)"],
 ["function", "14-saving.html#save_checkpoint", "save_checkpoint", "chapter 14", "Saves a checkpoint, with the moments if it has them, and replaces what was there; or fails and leaves that as it was. Blanks after the header make its length a multiple of 8, so that the numbers are aligned for a program that maps the file into memory.", "void save_checkpoint(const Checkpoint *c, const char *path)"],
 ["macro", "14-saving.html#fseek", "fseek", "chapter 14", "", "#define fseek _fseeki64"],
 ["macro", "14-saving.html#ftell", "ftell", "chapter 14", "", "#define ftell _ftelli64"],
-["type", "14-saving.html#Metadatum", "Metadatum", "chapter 14", "", "typedef struct {\n    char *key, *value;\n} Metadatum;"],
-["type", "14-saving.html#Reader", "Reader", "chapter 14", "", "typedef struct {\n    const char *path;\n    FILE *file;\n    size_t size, numbers;    // of the file; where the numbers begin in it\n    char *header, *at, *end; // the header, the next byte of it, its end\n    Metadatum *metadata;\n    size_t count;            // of metadata\n} Reader;"],
+["type", "14-saving.html#Metadatum", "Metadatum", "chapter 14", "", "typedef struct {\n    char *key, *value;\n    bool used;\n} Metadatum;"],
+["type", "14-saving.html#Reader", "Reader", "chapter 14", "", "typedef struct {\n    const char *path;\n    FILE *file;\n    size_t size, numbers;  // of the file; where the numbers begin in it\n    char *header, *next;   // the header, and the next byte of it\n    Metadatum *metadata;\n    size_t count;          // of metadata\n} Reader;"],
 ["function", "14-saving.html#refuse", "refuse", "chapter 14", "Fails: says which file, what is wrong with it, and where that was found.", "_Noreturn void refuse(const Reader *r, const char *format, ...)"],
-["function", "14-saving.html#read_bytes", "read_bytes", "chapter 14", "Reads the next bytes of the file, or fails.", "void read_bytes(const Reader *r, char *to, size_t size)"],
-["function", "14-saving.html#take", "take", "chapter 14", "Whether text comes next, with white space where JSON allows it: before the text, and beside each of its brackets, colons and commas. If so it is taken; if not, the reader stays at the first byte that differs.", "bool take(Reader *r, const char *text)"],
+["function", "14-saving.html#read_bytes", "read_bytes", "chapter 14", "Reads the next bytes of the file, or fails.", "void read_bytes(const Reader *r, void *to, size_t size)"],
+["function", "14-saving.html#take", "take", "chapter 14", "Whether text comes next; if so, it is taken.", "bool take(Reader *r, const char *text)"],
 ["function", "14-saving.html#expect", "expect", "chapter 14", "Takes text, or refuses the file.", "void expect(Reader *r, const char *text)"],
-["function", "14-saving.html#read_string", "read_string", "chapter 14", "The next string, its escapes undone in place, and ended by a zero. There is always room: \"a\\\\nb\" takes six bytes with its quotes, and then four.", "char *read_string(Reader *r)"],
+["function", "14-saving.html#read_string", "read_string", "chapter 14", "The next string, its escapes undone in place. A header ends in a zero byte, so a string that is not closed ends there.", "char *read_string(Reader *r)"],
 ["function", "14-saving.html#read_metadata", "read_metadata", "chapter 14", "{\"__metadata__\":{\"key\":\"value\",…}: all of it, whatever the keys are.", "void read_metadata(Reader *r)"],
-["function", "14-saving.html#metadata", "metadata", "chapter 14", "The value of a key. A file that has the key twice is refused. If it lacks the key, the value is missing; if that is NULL, the file is refused.", "const char *metadata(const Reader *r, const char *key, const char *missing)"],
-["function", "14-saving.html#check_metadata", "check_metadata", "chapter 14", "Refuses the file if what was read from this key is not allowed.", "void check_metadata(const Reader *r, const char *key, bool allowed)"],
-["function", "14-saving.html#lines_in", "lines_in", "chapter 14", "The lines of a text; none if it is empty.", "int lines_in(const char *text)"],
-["function", "14-saving.html#find_piece", "find_piece", "chapter 14", "The token that has this text, or UNKNOWN. A piece is found as it is found in a sentence: spelled, and then joined by the merges that are known so far.", "int find_piece(const Vocab *v, const char *text)"],
-["function", "14-saving.html#read_merge", "read_merge", "chapter 14", "One merge of a vocabulary, \"left, tab, right\": two tokens that are there. Returns whether it makes piece, and is new.", "bool read_merge(Vocab *v, char *line, const char *piece)"],
-["function", "14-saving.html#read_word", "read_word", "chapter 14", "A token of a list: larger than the one before, and no control character. Returns whether it is so.", "bool read_word(Vocab *v, const char *token)"],
-["function", "14-saving.html#read_vocab", "read_vocab", "chapter 14", "One vocabulary, from tokens joined by newlines: the special ones first, then the words in their order, and then one piece for each of the merges. The order is checked because token_id (chapter 10) finds words by it, and a word that is in the file but cannot be found would be a silent error.", "Vocab read_vocab(const Reader *r, const char *key, char *merge)"],
-["function", "14-saving.html#read_vocabs", "read_vocabs", "chapter 14", "Both vocabularies; with byte pairs, each has its list of merges.", "void read_vocabs(const Reader *r, Checkpoint *c)"],
-["function", "14-saving.html#read_progress", "read_progress", "chapter 14", "How far training has come, and which of its steps was the best, if it was measured.", "void read_progress(const Reader *r, Trainer *t)"],
-["function", "14-saving.html#read_settings", "read_settings", "chapter 14", "Settings, vocabularies, and how far training has come. \"steps\" is 0 if epochs count, which set_option does not accept.", "void read_settings(const Reader *r, Checkpoint *c)"],
+["function", "14-saving.html#metadata", "metadata", "chapter 14", "The value of a key. If the file lacks it, the value is missing; if that is NULL, the file is refused.", "const char *metadata(Reader *r, const char *key, const char *missing)"],
+["function", "14-saving.html#check_metadata", "check_metadata", "chapter 14", "Refuses the file if what was read from this key is not allowed.", "void check_metadata(Reader *r, const char *key, bool allowed)"],
+["function", "14-saving.html#read_word", "read_word", "chapter 14", "A word of a list: larger than the one before, and without control characters.", "bool read_word(Vocab *v, const char *token)"],
+["function", "14-saving.html#read_piece", "read_piece", "chapter 14", "A piece that was made by a merge: spelled, and joined by the merges before it, it is just its two parts (chapter 10).", "bool read_piece(Vocab *v, const char *token)"],
+["function", "14-saving.html#read_vocab", "read_vocab", "chapter 14", "One vocabulary, from tokens joined by newlines: the special ones first, then the words in their order, by which token_id finds them, or the characters, and then the pieces.", "Vocab read_vocab(Reader *r, const char *key, Tokenizer tokenizer)"],
+["function", "14-saving.html#read_progress", "read_progress", "chapter 14", "How far training has come, and which of its steps was the best, if it was measured.", "void read_progress(Reader *r, Trainer *t)"],
+["function", "14-saving.html#set_vocab_sizes", "set_vocab_sizes", "chapter 14", "Puts the sizes of the vocabularies into the configuration.", "void set_vocab_sizes(Checkpoint *c)"],
+["function", "14-saving.html#read_settings", "read_settings", "chapter 14", "Everything that is not a tensor. In files of earlier versions \"steps\" is 0 if epochs count; there, too, it was not given. The merges that they list are not needed.", "void read_settings(Reader *r, Checkpoint *c)"],
 ["function", "14-saving.html#find_tensor", "find_tensor", "chapter 14", "The place of a tensor in a file with all roles: its role times the number of tensors, and its index. -1 if there is none of that name. It looks for the last role first, since the prefix of the first is empty and fits every name.", "int find_tensor(const TensorList *l, const char *name)"],
-["function", "14-saving.html#check_roles", "check_roles", "chapter 14", "Refuses a file that has some tensors of a role and not the others, or not the parameters to use.", "void check_roles(const Reader *r, const TensorList *l, const size_t *begin)"],
-["function", "14-saving.html#read_entries", "read_entries", "chapter 14", "The entries of all tensors, to the end of the header. Returns where in the file the numbers of each begin, in the order of find_tensor, or 0 if it is not there; the caller frees it. Each tensor begins where the one before it ends, so none overlap and there are no holes.", "size_t *read_entries(Reader *r, const TensorList *l)"],
-["function", "14-saving.html#read_numbers", "read_numbers", "chapter 14", "The numbers of one tensor of that role. Their bytes are read into the place of the numbers and replaced by them from the last to the first, since a real may be larger than a float. Infinities and NaN, which training never writes, are refused: a single one would spread through the whole model. So would the root of a second moment below zero.", "void read_numbers(const Reader *r, const Tensor *t, int role, real *to)"],
-["function", "14-saving.html#read_role", "read_role", "chapter 14", "The numbers of all tensors in that role, into a block.", "void read_role(const Reader *r, const TensorList *l, const size_t *begin,\n               int role, real *to)"],
-["constant", "14-saving.html#START_SIZE", "START_SIZE", "chapter 14", "", "enum { START_SIZE = 9 }; // the length of the header, and its first bracket"],
-["function", "14-saving.html#starts_model", "starts_model", "chapter 14", "Whether a file that begins with these bytes may be a model. No text does.", "bool starts_model(const char start[START_SIZE])"],
-["function", "14-saving.html#is_model", "is_model", "chapter 14", "Whether a file may be a model, by its first bytes. Fails if it cannot be read.", "bool is_model(const char *path)"],
+["function", "14-saving.html#read_entries", "read_entries", "chapter 14", "The entries of all tensors, to the end of the header. Returns where in the file the numbers of each begin, in the order of find_tensor, or 0 if it is not there; the caller frees it.", "size_t *read_entries(Reader *r, const TensorList *l)"],
+["function", "14-saving.html#read_role", "read_role", "chapter 14", "The numbers of all tensors in that role, into a block. Their bytes are read into the place of the numbers and replaced by them from the last to the first, since a real may be larger than a float. Infinities and NaN, which training never writes, are refused: a single one would spread through the whole model. So would the root of a second moment below zero.", "void read_role(const Reader *r, const TensorList *l, const size_t *begin,\n               int role, real *to)"],
 ["function", "14-saving.html#open_model", "open_model", "chapter 14", "Opens a file and reads its header, and puts a zero byte after it. The length of the header is checked against the size of the file before it is used.", "Reader open_model(const char *path)"],
-["function", "14-saving.html#close_model", "close_model", "chapter 14", "Stands below open_model, without a contract of its own.", "void close_model(Reader *r)"],
-["function", "14-saving.html#read_training", "read_training", "chapter 14", "The rest of what training needs: the moments and, if the model was measured, the best parameters beside the newest. t->model has those to use. Fails if the file has no moments.", "void read_training(const Reader *r, Trainer *t, const size_t *begin)"],
-["function", "14-saving.html#load_model", "load_model", "chapter 14", "Reads a model: the parameters to use or, for training, all that it takes to go on with the newest. outline says which tensors a model with such settings has. Fails, with a reason, on anything else. The caller frees the checkpoint. What is not in the file (paths, threads, flags) is zero in its settings.", "Checkpoint load_model(const char *path, bool training,\n                      Transformer *outline(const Config *))"],
+["function", "14-saving.html#close_model", "close_model", "chapter 14", "The header is not freed: the texts of the settings are in it.", "void close_model(Reader *r)"],
+["function", "14-saving.html#read_training", "read_training", "chapter 14", "The rest of what training needs: the moments and, if the model was measured, the best parameters beside the newest. t->model has those to use.", "void read_training(const Reader *r, Trainer *t, const size_t *begin)"],
+["function", "14-saving.html#load_model", "load_model", "chapter 14", "Reads a model: the parameters to use or, for training, all that it takes to go on with the newest. outline says which tensors a model with such settings has. Fails, with a reason, on anything else. The caller frees the checkpoint.", "Checkpoint load_model(const char *path, bool training,\n                      Transformer *outline(const Config *))"],
 ["function", "14-saving.html#load_checkpoint", "load_checkpoint", "chapter 14", "Reads the checkpoint of a transformer, as load_model says.", "Checkpoint load_checkpoint(const char *path, bool training)"],
+["type", "15-commands.html#Arguments", "Arguments", "chapter 15", "", "typedef struct Arguments Arguments; // below"],
 ["type", "15-commands.html#Run", "Run", "chapter 15", "", "typedef void Run(const Arguments *, Checkpoint *);"],
 ["type", "15-commands.html#Command", "Command", "chapter 15", "", "typedef struct {\n    const char *name;\n    int bit;              // TRAIN … INFO\n    Run *run;\n    const char *operands; // for the help\n    int least, most;      // how many of them\n    const char *help;\n} Command;"],
 ["table", "15-commands.html#commands", "commands", "chapter 15", "", "const Command commands[] = {\n    {\"train\", TRAIN, train_command, \"DATA.tsv\", 1, 1,\n     \"learn from pairs of sentences: source, tab, target\"},\n    {\"translate\", TRANSLATE, translate_command, \"MODEL\", 1, 1,\n     \"one source a line on stdin, one target a line on stdout\"},\n    {\"evaluate\", EVALUATE, evaluate_command, \"MODEL DATA.tsv\", 2, 2,\n     \"loss, exact match and BLEU on pairs of sentences\"},\n    {\"attention\", ATTENTION, attention_command, \"MODEL SENTENCE\", 2, 2,\n     \"show which words the model looks at\"},\n    {\"info\", INFO, info_command, \"[MODEL]\", 0, 1,\n     \"configuration and parameters, of a file or of options\"},\n};"],
 ["constant", "15-commands.html#COMMANDS", "COMMANDS", "chapter 15", "", "enum { COMMANDS = sizeof commands / sizeof *commands };"],
-["function", "15-commands.html#misuse", "misuse", "chapter 15", "Says what is wrong and where to find help, and exits with status 2.", "_Noreturn void misuse(const Arguments *a, const char *format, ...)"],
-["function", "15-commands.html#finish_output", "finish_output", "chapter 15", "Every command ends with this. It fails if standard output could not be written (to a full disk, say), which would otherwise go unnoticed.", "void finish_output(void)"],
-["function", "15-commands.html#print_help", "print_help", "chapter 15", "What the program can do, in a few lines.", "void print_help(void)"],
+["function", "15-commands.html#misuse", "misuse", "chapter 15", "fail (chapter 1) reports that a sensible command went wrong; misuse, that the command itself makes no sense: it says so, and exits with status 2.", "_Noreturn void misuse(const Arguments *a, const char *format, ...)"],
+["function", "15-commands.html#finish_output", "finish_output", "chapter 15", "Fails if standard output could not be written (to a full disk, say), which would otherwise go unnoticed.", "void finish_output(void)"],
+["function", "15-commands.html#print_help", "print_help", "chapter 15", "The text comes from the two tables, so it cannot disagree with what the program accepts. Defaults are in brackets.", "void print_help(void)"],
 ["function", "15-commands.html#print_command_help", "print_command_help", "chapter 15", "A command, and the options that it takes.", "void print_command_help(const Command *c)"],
-["function", "15-commands.html#find_option", "find_option", "chapter 15", "The command's option of that name; exits with status 2 if there is none.", "const Option *find_option(const Arguments *a, const char *name, size_t length)"],
-["function", "15-commands.html#was_given", "was_given", "chapter 15", "Whether an option was given on the command line.", "bool was_given(const Arguments *a, const char *name)"],
-["function", "15-commands.html#read_option", "read_option", "chapter 15", "Reads the option that argument[0] begins; returns whether it also took the next argument. Exits with status 2 if its value is missing or wrong. A value that begins with two dashes must be attached (--log=--odd-name), or --layers --tie would be a model with \"--tie\" layers.", "bool read_option(Arguments *a, char **argument)"],
-["function", "15-commands.html#complete_settings", "complete_settings", "chapter 15", "Fills in what follows from other settings, and checks that they agree: --merges is for byte pairs only, --min-count for other tokens only, --steps and --epochs exclude each other, and so do --resume and --from. A model from a file was checked when it was loaded; first_checkpoint compares it with what was given, and fills in the rest.", "void complete_settings(Arguments *a)"],
+["function", "15-commands.html#read_option", "read_option", "chapter 15", "Reads the option that argument[0] begins; returns how many further arguments it took. Exits with status 2 if its value is missing or wrong. A value that begins with two dashes must be attached (--log=--odd-name), or --layers --tie would be a model with \"--tie\" layers.", "int read_option(Arguments *a, char **argument)"],
+["function", "15-commands.html#check_settings", "check_settings", "chapter 15", "Exits with status 2 if settings contradict each other. What a model from a file has is compared when it has been loaded.", "void check_settings(const Arguments *a)"],
 ["function", "15-commands.html#read_arguments", "read_arguments", "chapter 15", "Reads the whole command line, or exits with status 2. With --help no operand is needed.", "Arguments read_arguments(int argc, char **argv)"],
-["function", "15-commands.html#set_threads", "set_threads", "chapter 15", "OpenMP uses all processors unless told otherwise; training then chooses between all of them and one (see \"How many threads\"). The results are the same bits with any number of threads. On a busy machine, try --threads 1 with the other commands as well.", "void set_threads(const Arguments *a)"],
-["function", "15-commands.html#is_terminal", "is_terminal", "chapter 15", "Whether the file is a terminal. Without POSIX the answer is no, to be on the safe side.", "bool is_terminal(FILE *file)"],
+["function", "15-commands.html#set_threads", "set_threads", "chapter 15", "OpenMP uses all processors unless told otherwise; training then chooses between all of them and one (see \"How many threads\"). On a busy machine, try --threads 1 with the other commands as well.", "void set_threads(const Arguments *a)"],
 ["function", "15-commands.html#handle_signals", "handle_signals", "chapter 15", "Gives the three signals to a handler, except those that are ignored.", "void handle_signals(void (*handler)(int))"],
 ["function", "15-commands.html#remember_signal", "remember_signal", "chapter 15", "Stands below handle_signals, without a contract of its own.", "void remember_signal(int which)"],
-["function", "15-commands.html#average", "average", "chapter 15", "The mean cross-entropy per token in nats, the unit of the natural logarithm, without label smoothing. A model that knows nothing has about ln V (9.2 for ten thousand words); one that is always certain and right has 0.", "double average(Loss l)"],
-["function", "15-commands.html#accuracy", "accuracy", "chapter 15", "The share of tokens whose most probable word is the right one, from 0 to 1. Like the mean loss, it is measured with teacher forcing: each word is predicted from the true words before it.", "double accuracy(Loss l)"],
 ["function", "15-commands.html#text_of", "text_of", "chapter 15", "The text of a sentence in one of the model's vocabularies; the caller frees it.", "char *text_of(const Checkpoint *c, const Vocab *v, Sentence s)"],
 ["function", "15-commands.html#number_pairs", "number_pairs", "chapter 15", "A text as pairs in the model's numbers; pairs_free frees them. Says how many pairs are left out because they are too long for the model, and warns if the model does not know most of the tokens. Fails if no pair remains. The text, which came from path, is freed.", "Pairs number_pairs(const char *path, Text text, const Checkpoint *c)"],
 ["function", "15-commands.html#load_pairs", "load_pairs", "chapter 15", "The pairs of a file. Fails if anything is wrong with it.", "Pairs load_pairs(const char *path, const Checkpoint *c)"],
-["constant", "15-commands.html#ROUND", "ROUND", "chapter 15", "", "enum { ROUND = 256, TRIALS = 3 };"],
-["constant", "15-commands.html#TRIALS", "TRIALS", "chapter 15", "", "enum { ROUND = 256, TRIALS = 3 };"],
-["function", "15-commands.html#now", "now", "chapter 15", "Time in seconds from an arbitrary start; where there is POSIX, by a clock that is never set back.", "double now(void)"],
-["type", "15-commands.html#Pace", "Pace", "chapter 15", "", "typedef struct {\n    int all;         // threads available\n    double least[2]; // time per token, the fastest trial: all threads, one\n} Pace;"],
-["function", "15-commands.html#set_pace", "set_pace", "chapter 15", "Chooses the threads for step k of this run, from 0. The step before took seconds for a batch of tokens places, padding included.", "void set_pace(Pace *p, int64_t k, double seconds, double tokens)"],
-["type", "15-commands.html#Console", "Console", "chapter 15", "", "typedef struct {\n    const Settings *settings;\n    Checkpoint *checkpoint;\n    const Pairs *data, *valid; // valid: NULL if there are none\n    FILE *log;            // NULL: none, or not begun yet\n    int64_t total;        // steps aimed at\n    int64_t first_step, reported; // before this run; of the last report, or 0\n    double started, step_started, shown; // times\n    Pace pace;\n    Loss since;           // losses since the last look\n    int looks;\n    bool line_open;       // the terminal's line is going to be rewritten\n} Console;"],
-["function", "15-commands.html#show_progress", "show_progress", "chapter 15", "The progress line. The time left is the mean time of a step in this run, times the steps that are left. A terminal too narrow for the line is told not to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be rewritten. whole: it will not be.", "void show_progress(Console *c, const Step *s, bool whole)"],
-["function", "15-commands.html#show_samples", "show_samples", "chapter 15", "Translates three sentences greedily and compares them with the references; fewer if a signal arrives.", "void show_samples(const Console *c)"],
-["function", "15-commands.html#write_row", "write_row", "chapter 15", "The columns that both kinds of rows have.", "void write_row(FILE *log, const Step *s, const char *split, Loss l)"],
-["macro", "15-commands.html#LOG_HEADER", "LOG_HEADER", "chapter 15", "", "#define LOG_HEADER \"step,split,loss,accuracy,learning_rate,gradient_norm,\" \\"],
-["function", "15-commands.html#keep_rows", "keep_rows", "chapter 15", "Copies the rows of an old log up to the step of a checkpoint. Later steps, which were logged but not saved before a power cut, will be done again; and a row that a power cut has torn is left out. A file that is not a log is not touched.", "void keep_rows(NewFile *log, const char *old, int64_t step)"],
-["function", "15-commands.html#begin_log", "begin_log", "chapter 15", "Begins the log, but only after the first step: if that step fails, an old log stays as it was.", "FILE *begin_log(const char *path, bool resume, int64_t step)"],
-["function", "15-commands.html#write_log", "write_log", "chapter 15", "Writes the row or rows of one step. If a row cannot be written, the model is saved before the program fails; if the log cannot even be started, it is not.", "void write_log(Console *c, const Step *s, double seconds, Loss valid)"],
+["type", "15-commands.html#Progress", "Progress", "chapter 15", "", "typedef struct {\n    const Settings *settings;\n    Checkpoint *checkpoint;\n    const Pairs *data, *valid; // valid: NULL if there are none\n    FILE *log;            // NULL: none, or not begun yet\n    int64_t total;        // steps aimed at\n    int64_t first_step;   // done before this run\n    double started, step_started, shown; // times\n    Pace pace;\n    Loss since;           // losses since the last look\n    int looks;\n    bool line_open;       // the terminal's line is going to be rewritten\n} Progress;"],
+["function", "15-commands.html#show_progress", "show_progress", "chapter 15", "The progress line. The time left is the mean time of a step in this run, times the steps that are left. A terminal too narrow for the line is told not to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be rewritten. whole: it will not be.", "void show_progress(Progress *p, const Step *s, bool whole)"],
+["function", "15-commands.html#show_samples", "show_samples", "chapter 15", "Translates three sentences greedily and compares them with the references; fewer if a signal arrives.", "void show_samples(const Progress *p)"],
+["function", "15-commands.html#begin_log", "begin_log", "chapter 15", "Begins the log. A resumed run keeps the old rows up to the step of its checkpoint: later steps will be done again. A torn last row is left out.", "FILE *begin_log(const Progress *p)"],
+["function", "15-commands.html#write_log", "write_log", "chapter 15", "Writes the row or rows of one step. The log begins after the first step: if that step fails, an old log stays as it was.", "void write_log(Progress *p, const Step *s, double seconds, Loss valid)"],
 ["constant", "15-commands.html#LOOKS", "LOOKS", "chapter 15", "", "enum { LOOKS = 20 };"],
 ["function", "15-commands.html#time_to_look", "time_to_look", "chapter 15", "Whether to measure and save after this step: twenty times in a run, as evenly as can be; after each step if there are fewer.", "bool time_to_look(int64_t step, int64_t total)"],
 ["function", "15-commands.html#report_step", "report_step", "chapter 15", "The Reporter of chapter 11. Returns whether to go on.", "bool report_step(void *context, const Step *s)"],
-["function", "15-commands.html#new_vocab", "new_vocab", "chapter 15", "The vocabulary of one language.", "Vocab new_vocab(const Settings *s, char *const *text, int texts)"],
+["function", "15-commands.html#new_vocab", "new_vocab", "chapter 15", "The vocabulary of one language, from the training data alone: a word that occurs only in the validation data is unknown to the model, like any new word in later use.", "Vocab new_vocab(const Settings *s, char *const *text, int texts)"],
 ["function", "15-commands.html#new_model", "new_model", "chapter 15", "A new model with the checkpoint's settings: vocabularies from the training data, which come from path, and random parameters. Fails if no words are left.", "void new_model(Checkpoint *c, const char *path, const Text *text)"],
-["function", "15-commands.html#replace_settings", "replace_settings", "chapter 15", "What was given replaces what a model remembers, except for what is FIXED, which must agree: returns the first option that does not, or NULL.", "const Option *replace_settings(Settings *s, const Settings *new,\n                               const Option *table, const bool *given, int n)"],
-["function", "15-commands.html#give_settings", "give_settings", "chapter 15", "The same for the settings of the model in path; exits with status 2 if one does not agree.", "void give_settings(const Arguments *a, Settings *s, const char *path)"],
-["function", "15-commands.html#resume_checkpoint", "resume_checkpoint", "chapter 15", "The model to go on with. What follows from other settings is derived anew, in case they have changed.", "Checkpoint resume_checkpoint(const Arguments *a)"],
-["function", "15-commands.html#begin_from", "begin_from", "chapter 15", "A new run that begins with the parameters of another model, so that what that one has learned need not be learned again: *fine-tuning*. What is FIXED, and the vocabularies, are that model's; the steps and Adam's moments begin at 0.", "Checkpoint begin_from(const Arguments *a)"],
-["function", "15-commands.html#first_checkpoint", "first_checkpoint", "chapter 15", "What a run begins with. Without --resume and --from there is no model yet: it is made when the training data have been read.", "Checkpoint first_checkpoint(const Arguments *a)"],
-["function", "15-commands.html#measure_again", "measure_again", "chapter 15", "The accuracy that a better model must beat is measured again when a run is resumed, since the validation data may have changed. If the run has not been measured yet, the newest model is the first to beat.", "void measure_again(Trainer *t, const Pairs *valid)"],
-["function", "15-commands.html#describe", "describe", "chapter 15", "Says in three lines what is about to happen, and what will be replaced.", "void describe(const Console *console)"],
-["function", "15-commands.html#check_paths", "check_paths", "chapter 15", "Apart from --resume, no file may be both input and output, and a model may replace nothing but a model. A folder that cannot be written should be noticed now, not after an hour.", "void check_paths(const Arguments *a)"],
-["function", "15-commands.html#rescue_training", "rescue_training", "chapter 15", "If a later step fails, for want of memory, say, the last completed step is saved first. If a run's first step fails, nothing is saved: it would replace a trained model by an untrained one.", "void rescue_training(void)"],
-["function", "15-commands.html#run_training", "run_training", "chapter 15", "Trains, saves if stopped, and says how it ended. Fails if the loss is not a number any more.", "void run_training(Console *c)"],
-["function", "15-commands.html#training_data", "training_data", "chapter 15", "The training data, which are read once, since they may come through a pipe. They also make a new model's vocabularies.", "Pairs training_data(const Arguments *a, Checkpoint *c)"],
-["function", "15-commands.html#train_command", "train_command", "chapter 15", "transformer train DATA.tsv\n\nA pipe that nobody reads any more must not end the program: Ctrl-C also ends the tee behind it, while the last step is still to save.", "void train_command(const Arguments *a, Checkpoint *c)"],
+["function", "15-commands.html#take_settings", "take_settings", "chapter 15", "The settings of a run that begins with the checkpoint in path. What is FIXED is the checkpoint's, and must agree with what was given; what is KEPT is what was given, or else, if the run is resumed, the checkpoint's.", "void take_settings(const Arguments *a, Checkpoint *c, const char *path)"],
+["function", "15-commands.html#begin_run", "begin_run", "chapter 15", "What a run begins with: nothing yet, since a new model is made from the training data; a checkpoint to go on with; or the parameters and words of a model, with steps and moments at 0 (*fine-tuning*: what that one has learned need not be learned again).", "Checkpoint begin_run(const Arguments *a)"],
+["function", "15-commands.html#describe", "describe", "chapter 15", "Says in three lines what is about to happen.", "void describe(const Progress *p)"],
+["function", "15-commands.html#check_paths", "check_paths", "chapter 15", "A file that cannot be written should be noticed now, not after an hour. A model that others begin with should not be lost by a forgotten --model.", "void check_paths(const Arguments *a)"],
+["function", "15-commands.html#run_training", "run_training", "chapter 15", "Trains, saves if stopped, and says how it ended. If the numbers are not finite any more, nothing is saved: what went wrong may have begun some steps ago, and the last checkpoint is a better state to go back to.", "void run_training(Progress *p)"],
+["function", "15-commands.html#train_command", "train_command", "chapter 15", "transformer train DATA.tsv\n\nThe data are read once, since they may come through a pipe; they also make a new model's vocabularies. A pipe that nobody reads any more must not end the program: Ctrl-C also ends the tee behind it, while the last step is still to save.", "void train_command(const Arguments *a, Checkpoint *c)"],
 ["constant", "15-commands.html#LINES", "LINES", "chapter 15", "", "enum { LINES = 64 };"],
-["type", "15-commands.html#Input", "Input", "chapter 15", "", "typedef struct {\n    Checkpoint *checkpoint;\n    const Settings *settings;\n    char *text;           // the line that was read last\n    Sentence line[LINES]; // read, and not yet translated\n    int lines;\n    int line_number;      // of .text, from 1\n    int unknown;          // words that the model does not know\n    char first_unknown[64]; // or its beginning; empty if there are none\n    char bytes[4096];     // of the standard input\n    size_t at, end;       // the next of them, and how many there are\n} Input;"],
+["type", "15-commands.html#Input", "Input", "chapter 15", "", "typedef struct {\n    Checkpoint *checkpoint;\n    const Settings *settings;\n    char *text;           // the line that was read last\n    Sentence line[LINES]; // read, and not yet translated\n    int lines;\n    int number;           // of .text, from 1\n    int unknown;          // words that the model does not know\n    char first_unknown[64]; // empty if there are none, or if it is longer\n} Input;"],
 ["function", "15-commands.html#answer", "answer", "chapter 15", "Translates and prints the lines that have been read.", "void answer(Input *in)"],
-["function", "15-commands.html#next_byte", "next_byte", "chapter 15", "The next byte of standard input, or EOF. Fails if it cannot be read.", "int next_byte(Input *in)"],
-["function", "15-commands.html#refuse_line", "refuse_line", "chapter 15", "Answers the lines before this one, says what is wrong with it, and fails.", "_Noreturn void refuse_line(Input *in, const char *wrong)"],
-["function", "15-commands.html#read_input", "read_input", "chapter 15", "Reads the next line of standard input into .text, without its end (LF or CR LF) and, if it is line 1, without a byte order mark; false after the last. Fails if the input cannot be read or is not text. A line may be long, but not without limit, and it is never cut in two, or both halves would be translated as if they were whole.", "bool read_input(Input *in)"],
+["function", "15-commands.html#next_byte", "next_byte", "chapter 15", "The next byte of standard input, which has no buffer, or EOF.", "int next_byte(Input *in)"],
+["function", "15-commands.html#read_input", "read_input", "chapter 15", "Reads the next line of standard input into .text, without its end (LF or CR LF) and, if it is line 1, without a byte order mark; false after the last. Fails if the input cannot be read or is not text.", "bool read_input(Input *in)"],
 ["function", "15-commands.html#tokenize_input", "tokenize_input", "chapter 15", "text → its tokens, which the caller frees. Returns NULL, or what is wrong with the text, to be said after its name.", "const char *tokenize_input(const char *text, const Checkpoint *c,\n                           const Vocab *v, Sentence *s)"],
-["function", "15-commands.html#shorten", "shorten", "chapter 15", "As much of a text as fits into size bytes, whole characters, and \"…\" if it is not all of it.", "void shorten(char *to, size_t size, const char *text)"],
 ["function", "15-commands.html#note_unknown", "note_unknown", "chapter 15", "Counts the words of the line (characters, for a model that reads those) that the model does not know, and keeps the first. A word of pieces is unknown if one of its characters is.", "void note_unknown(Input *in)"],
 ["function", "15-commands.html#translate_command", "translate_command", "chapter 15", "transformer translate MODEL", "void translate_command(const Arguments *a, Checkpoint *c)"],
 ["function", "15-commands.html#evaluate_command", "evaluate_command", "chapter 15", "transformer evaluate MODEL DATA.tsv", "void evaluate_command(const Arguments *a, Checkpoint *c)"],
 ["function", "15-commands.html#attention_command", "attention_command", "chapter 15", "transformer attention MODEL SENTENCE", "void attention_command(const Arguments *a, Checkpoint *c)"],
-["function", "15-commands.html#check_info", "check_info", "chapter 15", "Exits with status 2 if an option asks for something that the file has decided.", "void check_info(const Arguments *a)"],
+["function", "15-commands.html#option_text", "option_text", "chapter 15", "The value of an option as text: as it was given, or a number that follows from others, which only a few have.", "const char *option_text(char to[32], const Settings *s, int i)"],
 ["function", "15-commands.html#info_command", "info_command", "chapter 15", "transformer info [MODEL]", "void info_command(const Arguments *a, Checkpoint *c)"],
-["function", "15-commands.html#open_closed_streams", "open_closed_streams", "chapter 15", "If a standard stream is closed when the program begins, the next file to be opened takes its place, and messages would be written into that file. So closed streams are opened first, in a way that makes them useless.", "void open_closed_streams(void)"],
 ["function", "15-commands.html#main", "main", "chapter 15", "The status is 0, or 128 plus the number of the signal that stopped training.", "int main(int argc, char **argv)"],
 ["page", "index.html", "transformer.c", "", "", ""],
 ["section", "index.html#who-it-is-for", "Who it is for", "transformer.c", "", ""],
@@ -925,6 +912,7 @@ const FOUND = [
 ["section", "index.html#the-model-in-an-hour", "The model in an hour", "transformer.c", "", ""],
 ["section", "index.html#every-gradient", "Every gradient", "transformer.c", "", ""],
 ["section", "index.html#everything", "Everything", "transformer.c", "", ""],
+["section", "index.html#the-whole-model", "The whole model", "transformer.c", "", ""],
 ["section", "index.html#contents", "Contents", "transformer.c", "", ""],
 ["section", "index.html#how-to-read", "How to read", "transformer.c", "", ""],
 ["section", "index.html#beside-the-paper-and-the-tutorials", "Beside the paper and the tutorials", "transformer.c", "", ""],
@@ -933,28 +921,25 @@ const FOUND = [
 ["section", "00-manual.html#manual-build-and-run", "Build and run", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-the-model-in-one-picture", "The model in one picture", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-letters", "Letters", "0. Manual", "", ""],
-["section", "00-manual.html#manual-formulas", "Formulas", "0. Manual", "", ""],
-["section", "00-manual.html#manual-how-to-differentiate-a-program", "How to differentiate a program", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-contents", "Contents", "0. Manual", "", ""],
-["section", "00-manual.html#manual-who-calls-whom", "Who calls whom", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-what-it-needs", "What it needs", "0. Manual", "", ""],
-["section", "00-manual.html#manual-measured", "Measured", "0. Manual", "", ""],
 ["section", "00-manual.html#manual-questions", "Questions", "0. Manual", "", ""],
 ["page", "01-numbers.html", "1. Numbers", "", "", ""],
 ["section", "01-numbers.html#numbers-the-number-type", "The number type", "1. Numbers", "", ""],
-["section", "01-numbers.html#numbers-when-something-is-wrong", "When something is wrong", "1. Numbers", "", ""],
-["section", "01-numbers.html#numbers-sizes-and-the-letters-that-stand-for-them", "Sizes, and the letters that stand for them", "1. Numbers", "", ""],
 ["section", "01-numbers.html#numbers-matrices-are-views", "Matrices are views", "1. Numbers", "", ""],
-["section", "01-numbers.html#numbers-several-threads", "Several threads", "1. Numbers", "", ""],
-["section", "01-numbers.html#numbers-loops-over-whole-matrices", "Loops over whole matrices", "1. Numbers", "", ""],
 ["section", "01-numbers.html#numbers-the-matrix-product", "The matrix product", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-tools", "Tools", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-shape-and-several-threads", "SHAPE, and several threads", "1. Numbers", "", ""],
 ["section", "01-numbers.html#numbers-memory", "Memory", "1. Numbers", "", ""],
-["section", "01-numbers.html#numbers-random-numbers", "Random numbers", "1. Numbers", "", ""],
-["section", "01-numbers.html#numbers-dropout", "Dropout", "1. Numbers", "", ""],
+["section", "01-numbers.html#numbers-randomness", "Randomness", "1. Numbers", "", ""],
 ["section", "01-numbers.html#numbers-questions", "Questions", "1. Numbers", "", ""],
 ["page", "02-attention.html", "2. Scaled dot-product attention", "", "", ""],
 ["section", "02-attention.html#attention-what-a-mask-is", "What a mask is", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-softmax", "Softmax", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-formulas", "Formulas", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-how-to-differentiate-a-program", "How to differentiate a program", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-softmax-backward", "Softmax, backward", "2. Scaled dot-product attention", "", ""],
+["section", "02-attention.html#attention-dropout", "Dropout", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-attention-forward-and-backward", "Attention, forward and backward", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-by-hand", "By hand", "2. Scaled dot-product attention", "", ""],
 ["section", "02-attention.html#attention-break-it", "Break it", "2. Scaled dot-product attention", "", ""],
@@ -983,6 +968,7 @@ const FOUND = [
 ["page", "06-residual.html", "6. Residual connections and layer normalization", "", "", ""],
 ["section", "06-residual.html#residual-layer-normalization", "Layer normalization", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-the-backward-pass-of-a-norm", "The backward pass of a norm", "6. Residual connections and layer normalization", "", ""],
+["section", "06-residual.html#residual-dropout", "Dropout", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-where-the-norm-stands", "Where the norm stands", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-by-hand", "By hand", "6. Residual connections and layer normalization", "", ""],
 ["section", "06-residual.html#residual-break-it", "Break it", "6. Residual connections and layer normalization", "", ""],
@@ -992,6 +978,7 @@ const FOUND = [
 ["section", "07-encoder.html#encoder-sub-layers", "Sub-layers", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-an-encoder-layer", "An encoder layer", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-the-stack", "The stack", "7. The encoder", "", ""],
+["section", "07-encoder.html#encoder-a-layer-flattened", "A layer, flattened", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-break-it", "Break it", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-measured", "Measured", "7. The encoder", "", ""],
 ["section", "07-encoder.html#encoder-questions", "Questions", "7. The encoder", "", ""],
@@ -1030,6 +1017,7 @@ const FOUND = [
 ["section", "11-training.html#training-one-step", "One step", "11. Training", "", ""],
 ["section", "11-training.html#training-how-good-is-it", "How good is it?", "11. Training", "", ""],
 ["section", "11-training.html#training-the-loop", "The loop", "11. Training", "", ""],
+["section", "11-training.html#training-who-calls-whom", "Who calls whom", "11. Training", "", ""],
 ["section", "11-training.html#training-by-hand", "By hand", "11. Training", "", ""],
 ["section", "11-training.html#training-break-it", "Break it", "11. Training", "", ""],
 ["section", "11-training.html#training-measured", "Measured", "11. Training", "", ""],
@@ -1050,31 +1038,37 @@ const FOUND = [
 ["section", "13-looking.html#looking-as-a-picture", "As a picture", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-where-the-parameters-are", "Where the parameters are", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-how-much-memory-a-training-step-takes", "How much memory a training step takes", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-where-does-the-model-know-it-from", "Where does the model know it from?", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-measured", "Measured", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-questions", "Questions", "13. Looking inside", "", ""],
-["page", "fast.html", "Interlude. The product, made fast", "", "", ""],
-["section", "fast.html#fast-product-why-three-loops-are-slow", "Why three loops are slow", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#fast-product-large-products", "Large products", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#fast-product-the-exponential", "The exponential", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#measured-step-by-step", "Measured, step by step", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#the-definition", "1. The definition", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#the-order-of-the-loops", "2. The order of the loops", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#a-tile-in-registers", "3. A tile in registers", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#packing", "4. Packing", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#blocking", "5. Blocking", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#threads", "6. Threads", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#a-whole-step", "A whole step", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#decoding", "Decoding", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#how-a-step-grows", "How a step grows", "Interlude. The product, made fast", "", ""],
-["section", "fast.html#fast-product-questions", "Questions", "Interlude. The product, made fast", "", ""],
+["page", "fast.html", "Interlude. The engine room", "", "", ""],
+["section", "fast.html#engine-room-when-something-is-wrong", "When something is wrong", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-loops-and-the-order-of-a-sum", "Loops, and the order of a sum", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-the-arena", "The arena", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-random-numbers", "Random numbers", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-files-that-replace-others", "Files that replace others", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-how-many-threads", "How many threads", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-why-three-loops-are-slow", "Why three loops are slow", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-large-products", "Large products", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-the-exponential", "The exponential", "Interlude. The engine room", "", ""],
+["section", "fast.html#measured-step-by-step", "Measured, step by step", "Interlude. The engine room", "", ""],
+["section", "fast.html#the-definition", "1. The definition", "Interlude. The engine room", "", ""],
+["section", "fast.html#the-order-of-the-loops", "2. The order of the loops", "Interlude. The engine room", "", ""],
+["section", "fast.html#a-tile-in-registers", "3. A tile in registers", "Interlude. The engine room", "", ""],
+["section", "fast.html#packing", "4. Packing", "Interlude. The engine room", "", ""],
+["section", "fast.html#blocking", "5. Blocking", "Interlude. The engine room", "", ""],
+["section", "fast.html#threads", "6. Threads", "Interlude. The engine room", "", ""],
+["section", "fast.html#a-whole-step", "A whole step", "Interlude. The engine room", "", ""],
+["section", "fast.html#decoding", "Decoding", "Interlude. The engine room", "", ""],
+["section", "fast.html#how-a-step-grows", "How a step grows", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-questions", "Questions", "Interlude. The engine room", "", ""],
 ["page", "14-saving.html", "14. Saving and loading", "", "", ""],
 ["section", "14-saving.html#saving-settings", "Settings", "14. Saving and loading", "", ""],
-["section", "14-saving.html#saving-text-to-value-and-back", "Text to value, and back", "14. Saving and loading", "", ""],
-["section", "14-saving.html#saving-settings-that-follow-from-others", "Settings that follow from others", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-from-text-to-value", "From text to value", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-a-checkpoint", "A checkpoint", "14. Saving and loading", "", ""],
-["section", "14-saving.html#saving-what-this-program-promises-about-files", "What this program promises about files", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-the-file-format", "The file format", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-what-writing-and-reading-share", "What writing and reading share", "14. Saving and loading", "", ""],
+["section", "14-saving.html#saving-one-number-for-a-whole-model", "One number for a whole model", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-writing", "Writing", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-reading", "Reading", "14. Saving and loading", "", ""],
 ["section", "14-saving.html#saving-measured", "Measured", "14. Saving and loading", "", ""],
@@ -1086,7 +1080,6 @@ const FOUND = [
 ["section", "15-commands.html#commands-the-terminal-and-ctrl-c", "The terminal, and Ctrl-C", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-what-all-commands-with-a-model-do", "What all commands with a model do", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-train", "train", "15. The command line", "", ""],
-["section", "15-commands.html#commands-how-many-threads", "How many threads", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-progress", "Progress", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-the-log", "The log", "15. The command line", "", ""],
 ["section", "15-commands.html#commands-after-each-step", "After each step", "15. The command line", "", ""],
@@ -1122,19 +1115,19 @@ const FOUND = [
 ["page", "exercises.html", "Exercises", "", "", ""],
 ["section", "exercises.html#write-it", "Write it", "Exercises", "", ""],
 ["section", "exercises.html#exercise-matmul-definition", "01. The matrix product", "Exercises", "", ""],
-["section", "exercises.html#exercise-dropout-row", "02. Dropout", "Exercises", "", ""],
-["section", "exercises.html#exercise-softmax-row", "03. A softmax that survives", "Exercises", "", ""],
-["section", "exercises.html#exercise-softmax-backward", "04. The backward pass of softmax", "Exercises", "", ""],
-["section", "exercises.html#exercise-attention-forward", "05. Scaled dot-product attention", "Exercises", "", ""],
-["section", "exercises.html#exercise-attention-backward", "06. The backward pass of attention", "Exercises", "", ""],
-["section", "exercises.html#exercise-linear-backward", "07. The backward pass of a linear layer", "Exercises", "", ""],
-["section", "exercises.html#exercise-head", "08. A head is a block", "Exercises", "", ""],
-["section", "exercises.html#exercise-sinusoidal-positions", "09. The table of positions", "Exercises", "", ""],
-["section", "exercises.html#exercise-embedding-backward", "10. Where the gradient of a word goes", "Exercises", "", ""],
-["section", "exercises.html#exercise-activation-backward", "11. The slope of the bend", "Exercises", "", ""],
-["section", "exercises.html#exercise-ffn-backward", "12. The backward pass of the feed-forward network", "Exercises", "", ""],
-["section", "exercises.html#exercise-norm-forward", "13. Layer normalization", "Exercises", "", ""],
-["section", "exercises.html#exercise-norm-backward", "14. The backward pass of a norm", "Exercises", "", ""],
+["section", "exercises.html#exercise-softmax-row", "02. A softmax that survives", "Exercises", "", ""],
+["section", "exercises.html#exercise-softmax-backward", "03. The backward pass of softmax", "Exercises", "", ""],
+["section", "exercises.html#exercise-attention-forward", "04. Scaled dot-product attention", "Exercises", "", ""],
+["section", "exercises.html#exercise-attention-backward", "05. The backward pass of attention", "Exercises", "", ""],
+["section", "exercises.html#exercise-linear-backward", "06. The backward pass of a linear layer", "Exercises", "", ""],
+["section", "exercises.html#exercise-head", "07. A head is a block", "Exercises", "", ""],
+["section", "exercises.html#exercise-sinusoidal-positions", "08. The table of positions", "Exercises", "", ""],
+["section", "exercises.html#exercise-embedding-backward", "09. Where the gradient of a word goes", "Exercises", "", ""],
+["section", "exercises.html#exercise-activation-backward", "10. The slope of the bend", "Exercises", "", ""],
+["section", "exercises.html#exercise-ffn-backward", "11. The backward pass of the feed-forward network", "Exercises", "", ""],
+["section", "exercises.html#exercise-norm-forward", "12. Layer normalization", "Exercises", "", ""],
+["section", "exercises.html#exercise-norm-backward", "13. The backward pass of a norm", "Exercises", "", ""],
+["section", "exercises.html#exercise-dropout-row", "14. Dropout", "Exercises", "", ""],
 ["section", "exercises.html#exercise-residual-leave", "15. Leaving a sub-layer", "Exercises", "", ""],
 ["section", "exercises.html#exercise-residual-leave-backward", "16. A gradient goes both ways", "Exercises", "", ""],
 ["section", "exercises.html#exercise-attention-sublayer-backward", "17. The backward pass of a sub-layer", "Exercises", "", ""],
@@ -1264,17 +1257,34 @@ const FOUND = [
 ];
 
 const STOPS = [
-[0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture", "figure-model"],
-[1.5266666666666666, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
-[3.2666666666666666, "Attention", "02-attention.html?forward", ""],
-[15.599999999999998, "Several heads", "03-multi-head.html?forward", ""],
-[23.85333333333333, "A norm, and where it stands", "06-residual.html?forward#chapter-residual", "residual-where-the-norm-stands"],
-[31.779999999999998, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
-[35.69333333333333, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
-[39.38666666666666, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
-[40.16, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
-[46.99333333333333, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "decoding-the-loop"],
-[52.66, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2", "stage=decoder.1.cross_attention.weights&flow-head=2"]
+["forward", 0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture", "manual-the-model-in-one-picture"],
+["forward", 0.54, "B, S, T, D, K and other letters", "00-manual.html?forward#manual-letters", "manual-letters"],
+["forward", 2.62, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
+["forward", 4.36, "Its position", "04-embedding.html?forward#embedding-where-a-token-stands", "figure-positions"],
+["forward", 6.36, "Attention", "02-attention.html?forward", ""],
+["forward", 22.913333333333334, "Several heads", "03-multi-head.html?forward", ""],
+["forward", 31.166666666666668, "The feed-forward network", "05-feed-forward.html?forward#chapter-feed-forward", "figure-feed-forward"],
+["forward", 33.16666666666667, "A norm, and where it stands", "06-residual.html?forward#chapter-residual", "residual-where-the-norm-stands"],
+["forward", 41.093333333333334, "Dropout", "06-residual.html?forward#residual-dropout", "residual-dropout"],
+["forward", 44.36, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
+["forward", 48.27333333333333, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
+["forward", 51.96666666666667, "What must not be seen", "09-masks.html?forward#chapter-masks", "figure-masks"],
+["forward", 53.96666666666667, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
+["forward", 54.74, "How it learns", "11-training.html?forward#chapter-training", "chapter-training"],
+["forward", 54.93333333333334, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
+["forward", 61.76666666666667, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "decoding-the-loop"],
+["forward", 67.20666666666668, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2&hour", "stage=decoder.1.cross_attention.weights&flow-head=2&hour"],
+["short", 0, "Letters", "00-manual.html?short#manual-letters", "manual-letters"],
+["short", 2.08, "Views, products", "01-numbers.html?short#numbers-matrices-are-views", "numbers-the-matrix-product"],
+["short", 8.333333333333334, "Attention", "02-attention.html?short", ""],
+["short", 46.580000000000005, "The loss", "11-training.html?short#training-the-loss", "training-the-loss"],
+["short", 57.12666666666667, "Several heads", "03-multi-head.html?short", ""],
+["short", 79.76666666666668, "Embeddings, positions", "04-embedding.html?short", ""],
+["short", 94.81333333333335, "The feed-forward network", "05-feed-forward.html?short", ""],
+["short", 110.24666666666668, "Residuals and norms", "06-residual.html?short", ""],
+["short", 139.14666666666668, "The encoder", "07-encoder.html?short", ""],
+["short", 159.74666666666667, "The decoder", "08-decoder.html?short", ""],
+["short", 183.76, "Every gradient, checked", "09-masks.html?short#masks-a-batch-through-the-model", "masks-a-batch-through-the-model"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
@@ -1285,72 +1295,46 @@ const STOPS = [
 
 // --------------------------------------------------------------- finding
 
-const ORDER = ["term", "option", "function", "type", "constant", "table", "macro",
-               "page", "section"];
-const LITTLE = ["a", "an", "are", "do", "does", "for", "how", "in", "is", "it", "of",
-                "the", "what", "where", "which"];
-const MOST = 8; // results of each kind that are shown
+const KINDS = { term: 2, option: 1.5, function: 1.3, type: 1.2 }; // they come first
+const LITTLE = ["a", "an", "and", "are", "by", "do", "does", "for", "how", "in", "is", "it",
+                "of", "the", "to", "we", "what", "where", "which", "why"];
+const MOST = 16; // results that are shown
+
+let index = null, rows = []; // once the texts are there
 
 // Neither case nor accents count.
 function plain(text) {
     return text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
 }
 
+// A word as it is looked up: "divided" and "dividing" are one.
+function stem(word) {
+    const lower = plain(word).replace("√", "sqrt");
+    return lower.length > 5 ? lower.replace(/(?:ing|ed|es|e|s)$/, "") : lower;
+}
+
+const cut = text => text.replaceAll("√", " √ ").split(/[\s\p{P}<>|`]+/u);
+
 // The words of a question that say what it is about; if none does, all of them.
 function wordsOf(question) {
-    const words = plain(question).split(/[\s?!"]+/).filter(word => word);
-    const telling = words.filter(word => !LITTLE.includes(word));
-    return telling.length ? telling : words;
+    const words = question.split(/[\s?!"]+/).filter(word => word);
+    const telling = words.filter(word => !LITTLE.includes(word.toLowerCase()));
+    return (telling.length ? telling : words).join(" ");
 }
 
-// Does one of the words of a text, or of a name, begin so?
-function begins(text, word) {
-    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
-        if (!/[a-z0-9]/.test(text[at - 1] || " "))
-            return true;
-    return false;
-}
+// A formula of a lab as it is read: $\\sqrt{d_k}$ is √d_k.
+const readable = text => text.replace(/\$+([^$]+)\$+/g, (_, formula) =>
+    formula.replaceAll("\\sqrt", "√").replace(/\\[a-zA-Z]+ ?|[{}\\]/g, ""));
 
-// How well a row of FOUND fits what is asked for: 0 best, Infinity not at all.
-function distance([, , name, where, text], asked, words) {
-    const title = plain(name);
-    if (title === asked || title === "--" + asked)
-        return 0;
-    if (title.startsWith(asked))
-        return 1;
-    if (words.every(word => begins(title, word)))
-        return 2;
-    if (words.every(word => title.includes(word)))
-        return 3;
-    const all = title + " " + plain(where + " " + text);
-    return words.every(word => begins(all, word)) ? 4 : Infinity;
-}
-
-// The rows of FOUND that fit, best first. Of the same fit, terms come first, then
-// short names. A term that has several names comes once.
-function find(query) {
-    const words = wordsOf(query), asked = words.join(" ");
-    if (!asked)
-        return [];
-    const sentences = new Set();
-    return FOUND.map(row => [distance(row, asked, words), row])
-        .filter(([far]) => far < Infinity)
-        .sort(([far, a], [farther, b]) => far - farther
-            || ORDER.indexOf(a[0]) - ORDER.indexOf(b[0])
-            || a[2].length - b[2].length)
-        .map(([, row]) => row)
-        .filter(([kind, , , , text]) => kind !== "term"
-            || !sentences.has(text) && sentences.add(text));
-}
-
-// -------------------------------------------------------- finding in texts
-
-// What MiniSearch has made of the texts, once they are there.
-let index = null;
-
-function indexTexts() {
-    index = new MiniSearch({ fields: ["title", "text"], processTerm: plain });
-    index.addAll(TEXTS.map(([, title, , text], id) => ({ id, title, text })));
+// What MiniSearch makes of all names and texts. A section is in both lists.
+function indexAll() {
+    const texts = new Set(TEXTS.map(([address]) => address));
+    rows = FOUND.filter(([kind, address]) => kind !== "section" || !texts.has(address));
+    rows.push(...TEXTS.map(([address, title, where, text]) =>
+        ["section", address, title, where, readable(text)]));
+    index = new MiniSearch({ fields: ["name", "text"], processTerm: stem, tokenize: cut });
+    index.addAll(rows.map(([, , name, where, text], id) =>
+        ({ id, name, text: where + " " + text })));
 }
 
 // The sentence of a text that has most of the words.
@@ -1360,18 +1344,29 @@ function sentenceWith(text, words) {
         count(sentence) > count(best) ? sentence : best, "");
 }
 
-// Rows as those of FOUND: sections with all words of a query, or with the beginnings
-// of its words, best first; if there is none, such with similar words.
-function findTexts(query) {
-    const words = wordsOf(query).join(" ");
-    const look = { combineWith: "AND", prefix: true, boost: { title: 3 } };
-    let hits = index ? index.search(words, look) : [];
+// The rows that have all words of a query, or words that begin so, best first: what is
+// called so, then what has them in its name. If there is none, those with similar
+// words. A term that has several names comes once.
+function find(query) {
+    const asked = wordsOf(query), sentences = new Set();
+    const isName = ({ id }) => (rows[id][2] === asked) + [asked, "--" + asked].some(
+        name => plain(name) === plain(rows[id][2]));
+    const look = {
+        combineWith: "AND", prefix: true, boost: { name: 6 },
+        boostDocument: id => KINDS[rows[id][0]] || 1,
+    };
+    let hits = index && asked ? index.search(asked, look) : [];
     if (index && !hits.length)
-        hits = index.search(words, { ...look, fuzzy: 0.2 });
-    return hits.map(hit => {
-        const [address, title, where, text] = TEXTS[hit.id];
-        return ["text", address, title, where, sentenceWith(text, hit.terms)];
-    });
+        hits = index.search(asked, { ...look, fuzzy: 0.2 });
+    return hits.sort((a, b) => isName(b) - isName(a)
+        || (isName(a) ? a.id - b.id : b.score - a.score))
+        .map(({ id, terms }) => {
+            const [kind, address, name, where, text] = rows[id];
+            return [kind, address, name, where, kind === "section"
+                ? sentenceWith(text, terms) : text];
+        })
+        .filter(([kind, , , , text]) => kind !== "term"
+            || !sentences.has(text) && sentences.add(text));
 }
 
 // ------------------------------------------------------------- the pages
@@ -1399,13 +1394,11 @@ function addSearch(base) {
     box.hidden = true;
 
     function show() {
-        const rows = find(field.value).slice(0, MOST);
-        const shown = new Set(rows.map(([, address]) => address));
-        const texts = findTexts(field.value).filter(([, address]) => !shown.has(address));
+        const found = find(field.value);
         box.hidden = !field.value.trim();
-        status.textContent = !rows.length && !texts.length ? "Nothing found."
-            : `${rows.length} by name, ${texts.length} in the text`;
-        list.replaceChildren(...[...rows, ...texts.slice(0, MOST)].map(
+        status.textContent = !index ? "Loading the index." : !found.length ? "Nothing found."
+            : `${found.length} found`;
+        list.replaceChildren(...found.slice(0, MOST).map(
             ([kind, address, name, where, text]) => {
                 const link = element("a", kind, element("b", "", name), " ",
                     element("span", "", where || kind), element("small", "", text));
@@ -1418,7 +1411,7 @@ function addSearch(base) {
     function fetchTexts() {
         const texts = element("script");
         texts.src = base + "texts.js";
-        texts.addEventListener("load", () => { indexTexts(); show(); });
+        texts.addEventListener("load", () => { indexAll(); show(); });
         document.head.append(texts);
     }
 
@@ -1623,9 +1616,10 @@ function followContents() {
 
     function mark() {
         waiting = false;
-        const below = headings.findIndex(
-            heading => heading.getBoundingClientRect().top > 120);
-        const link = links[(below < 0 ? links.length : below) - 1] || null;
+        const link = links.filter((_, i) => { // an edition may hide it
+            const box = headings[i].getClientRects()[0];
+            return box && box.top <= 120;
+        }).pop() || null;
         if (link === current)
             return;
         if (current)
@@ -1660,7 +1654,7 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-const EDITIONS = ["forward", "short", "full"];
+const EDITIONS = ["forward", "short", "full"], FIRST = "short";
 
 // What an edition folds.
 const FOLDED = {
@@ -1678,7 +1672,7 @@ function editionAsked() {
     } catch (refused) {
         // a browser may keep nothing: the address tells
     }
-    return [asked, kept].find(name => EDITIONS.includes(name)) || "full";
+    return [asked, kept].find(name => EDITIONS.includes(name)) || FIRST;
 }
 
 // What the address leads to is unfolded.
@@ -1700,7 +1694,7 @@ function showEdition(edition) {
         box.open = !box.matches(FOLDED[edition]);
     for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a)"))
         if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
-            link.search = edition === "full" ? "" : edition;
+            link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
     for (const button of document.querySelectorAll(".editions button"))
         button.setAttribute("aria-pressed", button.value === edition);
@@ -1732,29 +1726,30 @@ function addEditions() {
     window.addEventListener("hashchange", unfoldTarget);
 }
 
-// On the shortest route a line at the bottom of the window says at which stop one is,
-// and leads to the next.
-function addRoute(base) {
+// On the route of an edition a line at the bottom of the window says at which stop one
+// is, and leads to the next.
+function addRoute(base, edition, name) {
     const page = location.pathname.split("/").pop();
-    const here = STOPS.map(([, , address], stop) => ({ stop, address }))
-        .filter(({ address }) => address.split("?")[0] === page);
+    const stops = STOPS.filter(([its]) => its === edition);
+    const here = stops.map(([, , , address], stop) => ({ stop, address }))
+        .filter(({ address }) => address.split(/[?#]/)[0] === page);
     if (!here.length)
         return;
-    const bar = element("nav", "way");
-    bar.setAttribute("aria-label", "The model in an hour");
+    const bar = element("nav", `way ${edition}`);
+    bar.setAttribute("aria-label", name);
     document.body.append(bar);
 
-    function link(word, [, title, address]) {
+    function link(word, [, , title, address]) {
         const made = element("a", "", `${word}: ${title}`);
         made.href = base + address;
         return made;
     }
 
     // A stop ends below its last section, above the sections within that one.
-    for (const { stop } of here.filter(({ stop }) => STOPS[stop + 1])) {
-        const last = document.getElementById(STOPS[stop][3] || "content");
-        const end = element("p", "stop", "This stop ends here. ",
-            link("Next", STOPS[stop + 1]));
+    for (const { stop } of here.filter(({ stop }) => stops[stop + 1])) {
+        const last = document.getElementById(stops[stop][4] || "content");
+        const end = element("p", `stop ${edition}`, "This stop ends here. ",
+            link("Next", stops[stop + 1]));
         const within = last.matches("section") && last.querySelector(":scope > section");
         if (within)
             within.before(end);
@@ -1773,10 +1768,11 @@ function addRoute(base) {
         if (bar.dataset.stop === String(stop))
             return;
         bar.dataset.stop = stop;
-        const links = [["Back", STOPS[stop - 1]], ["Next", STOPS[stop + 1]]]
+        const minute = Math.floor(stops[stop][1]);
+        const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
             .filter(([, row]) => row).map(([word, row]) => link(word, row));
-        bar.replaceChildren(element("span", "", `The model in an hour, minute ${
-            Math.floor(STOPS[stop][0])}: ${STOPS[stop][1]}`), ...links);
+        bar.replaceChildren(element("span", "", `${name}, ${Math.floor(minute / 60)}:${
+            String(minute % 60).padStart(2, "0")}: ${stops[stop][2]}`), ...links);
     }
 
     document.addEventListener("scroll", show, { passive: true });
@@ -1785,37 +1781,32 @@ function addRoute(base) {
 
 // ------------------------------------------------------------- the panels
 
-// A step of the live page in the text. It is loaded when its place comes into sight,
-// and says how high it is.
+// A matrix of the live page in the text, which is loaded when its place comes near. Its
+// height is that of the style sheet, so nothing moves.
 function addPanels(base) {
-    const places = [...document.querySelectorAll(".panel")];
-    if (!places.length)
-        return;
-    const seen = new IntersectionObserver(entries => {
-        for (const { target, isIntersecting } of entries) {
-            if (!isIntersecting)
-                continue;
-            seen.unobserve(target);
-            const frame = element("iframe");
-            frame.title = "The same in the running model";
-            frame.src = `${base}live.html#${target.dataset.state}&panel`;
-            target.append(element("p", "", "The same in the running model. Point at a "
-                + "number, change it, go on:"), frame);
-        }
-    }, { rootMargin: "200px" });
-    places.forEach(place => seen.observe(place));
-    window.addEventListener("message", ({ source, data }) => {
-        for (const frame of document.querySelectorAll(".panel iframe"))
-            if (frame.contentWindow === source && data.height > 0)
-                frame.style.height = `${Math.ceil(data.height)}px`;
-    });
+    for (const place of document.querySelectorAll(".panel")) {
+        const frame = element("iframe"), state = place.dataset.state;
+        frame.title = "The same in the running model";
+        frame.loading = "lazy";
+        frame.src = `${base}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
+        if (/\bpanel=map\b/.test(state)) // a picture stands there until this one answers
+            window.addEventListener("message", ({ source }) => {
+                if (source === frame.contentWindow)
+                    place.classList.add("there");
+            });
+        else
+            place.append(element("p", "", /tab=look/.test(state) ? "Try it: go a step on."
+                : "Try it: click a number to see where it comes from, then change it."));
+        place.append(frame);
+    }
 }
 
 const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
-addRoute(BASE);
+addRoute(BASE, "forward", "The model in an hour");
+addRoute(BASE, "short", "Every gradient");
 addPanels(BASE);
 addContracts();
 addBlanks();

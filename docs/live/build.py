@@ -3,15 +3,13 @@
 
     python3 docs/live/build.py [PAGE]
 
-clang compiles live.c and gpt.c for WebAssembly, Node trains the book's
-English-French model by pretrain.c and a GPT by pretrain-gpt.c (unless the page has
-those that would come out), and all is put into one file: the same bytes on every machine that has the same clang and the same C
-library (Debian 12 has them). What is built on the way is in build/live.
+clang compiles live.c and gpt.c for WebAssembly, the recorded models are taken from the page
+as it is, and all is put into one file: the same bytes on every machine that has the same
+clang and the same C library (Debian 12 has them). What is built on the way is in build/live.
 """
 
 import base64
 import gzip
-import hashlib
 import html
 import json
 import re
@@ -51,28 +49,14 @@ def compiled(source, wasm, *flags):
     return wasm.read_bytes()
 
 
-def trained(program, data, model, name, page):
-    """A model, packed. That of the page is taken if it was trained by the same program,
-    on the same data, in the same way."""
-    wasm = BUILD / f"{program}.wasm"
-    digest = hashlib.sha256(compiled(LIVE / f"{program}.c", wasm) + data.read_bytes()
-                            + (LIVE / "pretrain.js").read_bytes()).hexdigest()[:16]
-    old = re.search(rf'<script [^>]*id="{name}" data-from="{digest}">(.*)</script>', page)
-    if old:
-        model.write_bytes(gzip.decompress(base64.b64decode(old[1])))
-        return old[0]
-    run("node", LIVE / "pretrain.js", wasm, data, model)
-    return packed(name, model.read_bytes(), f' data-from="{digest}"')
-
-
-def english():
-    """The English sentences of the data as one text, for a GPT."""
-    text = BUILD / "english.txt"
-    lines = (ROOT / "data" / "eng-fra.train.tsv").read_text(encoding="utf-8").splitlines()
-    sentences = [line.split("\t")[0] for line in lines]
-    text.write_text(" ".join(s if s.endswith("?") else s + "." for s in sentences),
-                    encoding="utf-8")
-    return text
+def recorded(name, model, page):
+    """A recorded model: trained once (docs/runs/README.md says by which program), since the
+    texts of the book quote its numbers. The page itself keeps it."""
+    tag = re.search(rf'<script [^>]*id="{re.escape(name)}"[^>]*>(.*)</script>', page)
+    if not tag:
+        sys.exit(f"{PAGE}: the recorded model {name} is missing: git checkout {PAGE}")
+    model.write_bytes(gzip.decompress(base64.b64decode(tag[1])))
+    return tag[0]
 
 
 def packed(name, content, more=""):
@@ -136,10 +120,8 @@ def main(to):
     files = [packed("live.wasm", compiled(LIVE / "live.c", BUILD / "live.wasm")),
              packed("double.wasm", compiled(LIVE / "gpt.c", BUILD / "double.wasm",
                                             "-DTRANSFORMER_DOUBLE")),
-             trained("pretrain", ROOT / "data" / "eng-fra.train.tsv",
-                     BUILD / "model.safetensors", "pretrained.safetensors", page),
-             trained("pretrain-gpt", english(), BUILD / "gpt.safetensors",
-                     "gpt.safetensors", page)]
+             recorded("pretrained.safetensors", BUILD / "model.safetensors", page),
+             recorded("gpt.safetensors", BUILD / "gpt.safetensors", page)]
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
     parts = {"style": colours() + text_of("live.css"),
              "worker": text_of("wasi.js", "worker.js"),
