@@ -16,7 +16,7 @@
 // The noun and its determiner are columns of the weights, and rows of the
 // memory, where the English words stand.
 
-#include "lab.h"
+#include "lib/lab.h"
 
 // Each noun, and one of the other gender for something of the same kind.
 const char *const nouns[][2] = {

@@ -30,7 +30,7 @@ Batch letters(Arena *arena, uint64_t seed, uint64_t which, int B, int length,
     Batch batch = {B, T, T, id, id + B * T, id + 2 * B * T};
     for (int i = 0; i < B * T; i++)
         id[i] = i % T == length ? END
-                                : FIRST_TOKEN + (int)(LETTERS * uniform(&state));
+                                : FIRST_TOKEN + random_below(LETTERS, &state);
     for (int i = 0; i < B * T; i++) {
         int place = i % T, first = i - place;
         int from = reverse ? length - 1 - place : place;

@@ -65,7 +65,7 @@ Lab new_lab(bool as_pytorch) {
         start_as_pytorch(lab.model);
     uint64_t state = random_key(1, FOR_ORDER, 0);
     for (int i = 0; i < B * S; i++)
-        lab.ids[i] = FIRST_TOKEN + (int)(uniform(&state) * (V - FIRST_TOKEN));
+        lab.ids[i] = FIRST_TOKEN + random_below(V - FIRST_TOKEN, &state);
     return lab;
 }
 

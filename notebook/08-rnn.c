@@ -46,7 +46,7 @@ Pairs random_pairs(int n, int length, uint64_t seed) {
         p.source[i] = (Sentence){allocate(T, sizeof(int)), length};
         p.target[i] = (Sentence){allocate(T, sizeof(int)), length};
         for (int t = 0; t < length; t++) {
-            int word = FIRST_TOKEN + (int)(uniform(&state) * LETTERS);
+            int word = FIRST_TOKEN + random_below(LETTERS, &state);
             p.source[i].id[t] = p.target[i].id[length - 1 - t] = word;
         }
     }

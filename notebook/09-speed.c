@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
     lab.ids = allocate(4 * MOST_LENGTH, sizeof *lab.ids);
     uint64_t state = random_key(1, FOR_PARAMETERS, 9);
     for (int i = 0; i < 4 * MOST_LENGTH; i++)
-        lab.ids[i] = (int)(uniform(&state) * V);
+        lab.ids[i] = random_below(V, &state);
     if (argc == 2 && strcmp(argv[1], "parameters") == 0) {
         print_counts(&lab);
     } else if (argc == 3 && strcmp(argv[1], "time") == 0) {

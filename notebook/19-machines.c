@@ -80,7 +80,7 @@ Trainer random_trainer(const Config *config) {
 int *random_words(Arena *arena, int count, int vocab, uint64_t *state) {
     int *id = arena_take(arena, (size_t)count, sizeof *id);
     for (int i = 0; i < count; i++)
-        id[i] = FIRST_TOKEN + (int)(uniform(state) * (vocab - FIRST_TOKEN));
+        id[i] = FIRST_TOKEN + random_below(vocab - FIRST_TOKEN, state);
     return id;
 }
 
@@ -133,7 +133,7 @@ void train_in_parts(Trainer *t, const Pairs *data, const Pairs *valid,
         uint64_t key = random_key((uint64_t)t->recipe.seed, FOR_ORDER,
                                   (uint64_t)t->step);
         for (int i = 0; i < B; i++)
-            index[i] = (int)(uniform(&key) * data->count);
+            index[i] = random_below(data->count, &key);
         Batch batch = make_batch(&t->arena, data, index, B);
         Step s = update(t, gradient_in_parts(t, &batch, means));
         arena_release(&t->arena, 0);

@@ -82,7 +82,7 @@ void spell_arrows(const Task *t, char *word, int id, bool target) {
 // Each place names a place. For each, write where some jumps lead.
 void make_pointers(const Task *t, uint64_t *state, int *source, int *target) {
     for (int i = 0; i < t->S; i++)
-        source[i] = (int)(uniform(state) * t->S);
+        source[i] = random_below(t->S, state);
     count_up(target, t->T);
     for (int k = 0; k < t->jumps; k++)
         for (int i = 0; i < t->T; i++)
@@ -102,7 +102,7 @@ void make_facts(const Task *t, uint64_t *state, int *source, int *target) {
     int bit[FACTS], asked[FACTS];
     (void)t;
     for (int i = 0; i < FACTS; i++)
-        source[i] = 2 * i + (bit[i] = (int)(uniform(state) * 2));
+        source[i] = 2 * i + (bit[i] = random_below(2, state));
     mix(state, source, FACTS);
     count_up(asked, FACTS);
     mix(state, asked, FACTS);
@@ -132,13 +132,13 @@ void spell_facts(const Task *t, char *word, int id, bool target) {
 void make_parity(const Task *t, uint64_t *state, int *source, int *target) {
     target[0] = 0;
     for (int i = 0; i < t->S; i++)
-        target[0] ^= source[i] = (int)(uniform(state) * 2);
+        target[0] ^= source[i] = random_below(2, state);
 }
 
 // Which letter is the first?
 void make_first(const Task *t, uint64_t *state, int *source, int *target) {
     for (int i = 0; i < t->S; i++)
-        source[i] = (int)(uniform(state) * t->source_words);
+        source[i] = random_below(t->source_words, state);
     target[0] = source[0];
 }
 

@@ -74,7 +74,7 @@ Batch make_pairs(Arena *arena, Task *task, uint64_t key, int length, int n,
         uint64_t which = (uint64_t)((first + k) % different);
         uint64_t state = random_key(key, FOR_ORDER, which);
         for (int i = 0; i < length; i++)
-            number[i] = (int)(uniform(&state) * NUMBERS);
+            number[i] = random_below(NUMBERS, &state);
         for (int i = 0; i < T; i++) {
             int at = k * T + i;
             b.source[at] = i < length ? FIRST_TOKEN + number[i] : END;

@@ -46,11 +46,6 @@ enum { D = 64, H = 4, L = 2, B = 32, TEXT = 6000, OTHER_TEXT = 300, TEST = 400,
 enum { FOR_TEXT = 100, FOR_LABELLED, FOR_TEXT_ORDER, FOR_LABEL_ORDER,
        FOR_MASKS };
 
-// A whole number from 0 to n - 1.
-int draw_below(int n, uint64_t *state) {
-    return (int)(uniform(state) * n);
-}
-
 // Noun k, two syllables: a consonant and a vowel each, of 14 and 5. Nouns of
 // one kind have nothing in common.
 void append_noun(char *line, int k) {
@@ -78,28 +73,28 @@ enum { ANY, WITH_LABELS, WITHOUT };
 int draw_noun(int kind, int which, uint64_t *state) {
     int first = which == WITHOUT ? LABELLED : 0;
     int last = which == WITH_LABELS ? LABELLED : NOUNS_EACH;
-    return kind * NOUNS_EACH + first + draw_below(last - first, state);
+    return kind * NOUNS_EACH + first + random_below(last - first, state);
 }
 
 // A sentence of the text: two in three tell the kind of their noun.
 void draw_text(char line[LINE], uint64_t *state) {
-    int kind = draw_below(GROUPS, state);
+    int kind = random_below(GROUPS, state);
     int one = draw_noun(kind, ANY, state);
-    int two = draw_below(NOUNS, state);
-    const char *pattern = draw_below(3, state)
-                        ? telling[kind][draw_below(TELLING, state)]
-                        : neutral[draw_below(NEUTRAL, state)];
+    int two = random_below(NOUNS, state);
+    const char *pattern = random_below(3, state)
+                        ? telling[kind][random_below(TELLING, state)]
+                        : neutral[random_below(NEUTRAL, state)];
     write_sentence(line, pattern, one, two);
 }
 
 // A sentence to label. It tells nothing about the kind of its first noun, which
 // is its label and is returned; the second noun is of another kind.
 int draw_labelled(char line[LINE], int which, uint64_t *state) {
-    int kind = draw_below(GROUPS, state);
-    int other = (kind + 1 + draw_below(GROUPS - 1, state)) % GROUPS;
+    int kind = random_below(GROUPS, state);
+    int other = (kind + 1 + random_below(GROUPS - 1, state)) % GROUPS;
     int one = draw_noun(kind, which, state);
     int two = draw_noun(other, which, state);
-    write_sentence(line, neutral[draw_below(NEUTRAL, state)], one, two);
+    write_sentence(line, neutral[random_below(NEUTRAL, state)], one, two);
     return kind;
 }
 
@@ -200,7 +195,7 @@ Batch text_batch(const Lab *lab, Arena *arena, const Pairs *p,
     int *read = b.input, *expected = b.expected;
     for (int i = 0; lab->apart && i < n * b.target_length; i++) {
         bool hidden = read[i] >= FIRST_TOKEN
-                   && draw_below(lab->apart, state) == 0;
+                   && random_below(lab->apart, state) == 0;
         expected[i] = hidden ? read[i] : PAD;
         read[i] = hidden ? lab->mask : read[i];
     }
@@ -219,7 +214,7 @@ Loss text_loss(const Lab *lab, Trainer *t, const Batch *b, bool training) {
 // n numbers below `count`.
 void draw_order(int *order, int n, int count, uint64_t *state) {
     for (int i = 0; i < n; i++)
-        order[i] = draw_below(count, state);
+        order[i] = random_below(count, state);
 }
 
 // On to so many steps.

@@ -112,7 +112,7 @@ Batch windows(Arena *arena, Sentence text, int B, int P, uint64_t key) {
     batch.input = arena_take(arena, count, sizeof(int));
     batch.expected = arena_take(arena, count, sizeof(int));
     for (int b = 0; b < B; b++) {
-        int first = (int)(uniform(&key) * (text.length - P));
+        int first = random_below(text.length - P, &key);
         for (int i = 0; i < P; i++) {
             batch.input[b * P + i] = text.id[first + i];
             batch.expected[b * P + i] = text.id[first + i + 1];

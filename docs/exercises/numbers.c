@@ -448,7 +448,7 @@ static void what_is_missing(void) {
 
 // ---- what_text_tells
 
-static int words_in(const char *sentence) {
+static int count_words(const char *sentence) {
     int words = 1;
     for (; *sentence; sentence++)
         words += *sentence == ' ';
@@ -460,14 +460,14 @@ static void what_text_tells(void) {
     // each of these has one noun of its kind ...
     double p = 2.0 / 3 / (GROUPS * TELLING);
     for (int k = 0; k < GROUPS * TELLING; k++) {
-        guesses += p * (words_in(telling[k / TELLING][k % TELLING]) + 1);
+        guesses += p * (count_words(telling[k / TELLING][k % TELLING]) + 1);
         loss -= p * log(p / NOUNS_EACH);
         without_kinds -= p * log(p / NOUNS);
     }
     // ... and of these each has any two
     p = 1.0 / 3 / NEUTRAL;
     for (int k = 0; k < NEUTRAL; k++) {
-        guesses += p * (words_in(neutral[k]) + 1);
+        guesses += p * (count_words(neutral[k]) + 1);
         loss -= p * log(p / NOUNS / NOUNS);
         without_kinds -= p * log(p / NOUNS / NOUNS);
     }

@@ -445,7 +445,7 @@ int join_bytes(int *id, const BytePairs *b, const char *piece, int length) {
             first = min_int(first, find_merge(m, id[i], id[i + 1]));
         if (first == m->count)
             return n;
-        n = apply_merge(id, n, m->at[first], b->result[first]);
+        n = apply_merge(id, n, m->list[first], b->result[first]);
     }
 }
 

@@ -4,6 +4,11 @@
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
 
+// A whole number from 0 to n - 1.
+int random_below(int n, uint64_t *state) {
+    return (int)(uniform(state) * n);
+}
+
 // Normally distributed, mean 0 and standard deviation 1 (Box and Muller, 1958).
 double normal(uint64_t *state) {
     double radius = sqrt(-2 * log(1 - uniform(state)));
