@@ -88,11 +88,6 @@ void test_defaults(void) {
     run("train pairs.tsv" MINI "--epochs 3 --model w");
     matches("three epochs of seven pairs in batches of four are six steps",
             "status 0: done at step 6 after *", last_outcome());
-    run("train pairs.tsv" MINI "--model w --steps 1 --min-count 3");
-    run("info w");
-    same("--min-count leaves rare words out (the, cat, a, dog, sleeps; le, chat, "
-         "un, chien, dort)", "9 9", form("%s %s", value(out, "source vocabulary"),
-                                         value(out, "target vocabulary")));
 }
 
 // A first step that needs more than the gigabyte that there is.
@@ -110,15 +105,15 @@ void test_no_memory(void) {
                "out of memory: *", "train large.tsv --max-len 3000 --layers 1 "
                "--d-model 8 --heads 8 --d-ff 8 --batch 16 --model e");
     limit(RLIMIT_AS, RLIM_INFINITY);
-    matches("that is, so many sentences of so many tokens",
-            "*a batch of 16 × 3001 tokens*", err);
+    bool in_32_bits = contents(program, NULL)[4] == 1; // as its ELF header says
+    matches("that is, so many sentences of so many tokens", in_32_bits
+            ? "*more than can be addressed*" : "*a batch of 16 × 3001 tokens*",
+            err);
     run("info e");
     same("the model that was there has lost none of its training", "2",
          value(out, "steps trained"));
     remove("large.tsv");
 }
-
-// ## Validation data
 
 // The step of the highest accuracy, of equal ones the newest, and in percent.
 char *most_accurate(const char *log) {
@@ -129,61 +124,7 @@ char *most_accurate(const char *log) {
     return form("%d %.2f", best.step, 100 * best.accuracy);
 }
 
-char *best_of(const char *model) {
-    run(form("info %s", model));
-    return form("%s %s", value(out, "best step"), value(out, "best accuracy"));
-}
-
-void test_valid(void) {
-    part = "train --valid";
-    write_text("valid.tsv", form("%s\n%s\n%s\n",
-               line_of(contents("pairs.tsv", NULL), 0),
-               line_of(contents("pairs.tsv", NULL), 1),
-               line_of(contents("pairs.tsv", NULL), 2)));
-    works("with validation data", "train pairs.tsv" TINY "--lr 0.05 --steps 40 "
-          "--valid valid.tsv --model v --log v.csv");
-    int looks = 0;
-    for (LogRow *r = read_log("v.csv"); r->fields; r++)
-        looks += r->valid && r->step % 2 == 0 && r->loss > 0 && r->accuracy >= 0
-              && r->rate > 0 && r->fields == 5;
-    same("the log has twenty validation rows, without norm and speed", "20",
-         form("%d", looks));
-    same("the model to use is the most accurate, and info says which step that "
-         "was", most_accurate("v.csv"), best_of("v"));
-    same("and how far the run has come", "40", value(out, "steps trained"));
-    for (int steps = 39; steps <= 59; steps += 20) {
-        run(form("train pairs.tsv" MINI "--steps %d --valid valid.tsv --model v "
-                 "--log v.csv", steps));
-        int last = 0;
-        looks = 0;
-        for (LogRow *r = read_log("v.csv"); r->fields; last = r++->step)
-            looks += r->valid;
-        same(form("%d steps are looked at twenty times, the last at the end",
-                  steps), form("20 %d", steps), form("%d %d", looks, last));
-    }
-    run("train pairs.tsv" MINI "--steps 45 --model w");
-    run("info w");
-    same("of steps that are no multiple of twenty the last is saved, too", "45",
-         value(out, "steps trained"));
-}
-
 // ## Threads
-
-// How many threads work after two steps.
-int at_work(const char *options) {
-    remove("threads.csv");
-    remove("threads0");
-    pid_t process = start(form("train many.tsv --layers 1 --batch 100 --max-len "
-        "20 --steps 2000000000 --log threads.csv --model threads0 %s", options));
-    while (lines_of(contents("threads.csv", NULL)) < 3
-           && waitpid(process, &status, WNOHANG) == 0)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    char *text = contents(form("/proc/%d/status", (int)process), NULL);
-    char *line = strstr(text, "\nThreads:");
-    kill(process, SIGTERM);
-    finish(process);
-    return line ? atoi(line + 9) : 0;
-}
 
 void test_threads(void) {
     part = "threads"; // data that are large enough to be shared among them
@@ -219,15 +160,6 @@ void test_threads(void) {
     same_bytes("two threads give the same bytes as one", "threads1", "threads2");
     same_bytes("three threads give the same bytes as one", "threads1",
                "threads3");
-    if (at_work("--threads 1") == 0)
-        skip("how many threads work: there is no /proc");
-    else {
-        same("--threads 1 works with one thread", "1",
-             form("%d", at_work("--threads 1")));
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        same(form("--threads %ld with as many", cores), form("%ld", cores),
-             form("%d", at_work(form("--threads %ld", cores))));
-    }
 }
 
 // ## Stopped, and resumed
@@ -262,7 +194,9 @@ void test_stopping(void) {
     int step = atoi(best);
     same("on what contradicts the training data the accuracy is highest before "
          "the end", "yes", step < 3000 ? "yes" : "no");
-    same("the model that is kept is the most accurate", best, best_of("whole"));
+    run("info whole");
+    same("the model that is kept is the most accurate", best, form("%s %s",
+         value(out, "best step"), value(out, "best accuracy")));
     run("evaluate whole valid.tsv");
     same("it is the model that evaluate and the other commands use",
          strchr(best, ' ') + 1, value(out, "token_accuracy"));
@@ -280,10 +214,6 @@ void test_stopping(void) {
     same_bytes("it ends in the same bytes as if not stopped", "whole", "broken");
     same("the log is the same, but for the speed", columns("whole.csv"),
          columns("broken.csv"));
-    stop(SIGINT, 3, MINI "--lr 0.01 --warmup 10 --steps 20000 --valid valid.tsv ");
-    run("info broken");
-    same("stopped before the first look, there is no best step", "-",
-         value(out, "best step"));
     stop(SIGHUP, 100, MINI "--steps 2000000000");
     matches("the terminal is closed: it saves",
             "status 129: stopped at step *; go on with --resume; broken; *",
@@ -353,31 +283,15 @@ void test_resume(void) {
           "train pairs.tsv --resume --epochs 9 --model bare");
 }
 
-// A run that was measured goes on to be measured: else its best would be lost.
+// What becomes of such runs is tried by sequences.c; here is what is said.
 void test_measured(void) {
-    copy("whole", "best");
     wrong("resumed without --valid, a run that was measured is refused",
-          "the best model of the run in best was found with --valid: give "
-          "--valid again", "train pairs.tsv --resume --steps 4000 --model best");
-    run("train pairs.tsv --resume --steps 3000 --valid valid.tsv --model best");
+          "the best model of the run in whole was found with --valid: give "
+          "--valid again", "train pairs.tsv --resume --steps 4000 --model whole");
+    run("train pairs.tsv --resume --steps 3000 --valid valid.tsv --model whole");
     matches("nothing to do: the last line names the file",
-            "status 0: done at step 3000 *; best; *", last_outcome());
-    same_bytes("which stays as it is", "whole", "best");
-    // Best is what the file holds, measured on the data that are given now.
-    copy("pairs.tsv", "other.tsv");
-    run("train pairs.tsv --resume --steps 3020 --valid other.tsv --model best");
-    matches("other validation data: the newest model is better on them",
-            "*(best so far)*", err);
-    matches("and is kept", "30*", best_of("best"));
-    run("train pairs.tsv" MINI "--seed 2 --steps 4 --model g");
-    copy("g", "g2");
-    works("a run without --valid goes on with it",
-          "train pairs.tsv --resume --steps 5 --valid valid.tsv --model g");
-    matches("and is measured from then on", "5 *", best_of("g"));
-    copy("whole", "g");
-    run("train pairs.tsv" MINI "--seed 2 --steps 4 --model g");
-    same_bytes("a new run replaces all of an old one that was measured", "g2",
-               "g");
+            "status 0: done at step 3000 *; whole; *", last_outcome());
+    matches("and an earlier one what is done", "*nothing to do: 3000 steps*", err);
 }
 
 // ## Settings of a resumed run
@@ -579,37 +493,16 @@ void test_replacing(void) {
     works("a model and a log replace others",
           "train pairs.tsv" MINI "--steps 1 --model m --log l.csv");
     write_text("notes", "milk\n");
-    write_text("few", "m");
-    copy("m", "model");
-    copy("l.csv", "log");
-    run("attention good 'the cat' --csv weights");
     mkdir("folder", 0700);
     mkfifo("pipe", 0600);
-    const char *const other[] = {"notes", "few", "log", "weights", "folder",
-                                 "pipe", "/dev/null", "pairs.tsv"};
-    for (int i = 0; i < 7; i++)
-        fails(form("a model does not replace %s", other[i]),
-              form("*%s*", other[i]), form("train valid.tsv" MINI "--steps 1 "
-              "--model %s", other[i]));
-    const char *const names[] = {"notes", "few", "model", "weights", "folder",
-                                 "pipe", "/dev/null"};
-    for (int i = 0; i < 7; i++)
-        fails(form("a log does not replace %s", names[i]),
-              form("*%s*", names[i]), form("train valid.tsv" MINI "--steps 1 "
-              "--model new1 --log %s", names[i]));
-    for (int i = 0; i < 2; i++)
-        fails(form("weights do not replace a %s", i ? "log" : "model"),
-              i ? "*log*" : "*model*", form("attention good a --csv %s",
-                                            i ? "log" : "model"));
+    const char *const other[] = {"notes", "folder", "pipe", "/dev/null"};
+    for (int i = 0; i < 8; i++)
+        fails(form("a %s does not replace %s", i % 2 ? "log" : "model",
+                   other[i / 2]), form("*%s*", other[i / 2]),
+              form("train valid.tsv" MINI "--steps 1 --model %s --log %s",
+                   i % 2 ? "new1" : other[i / 2], i % 2 ? other[i / 2] : "l1"));
     absent("nothing is trained in all these cases", "new1");
-    same("what was there is there", "milk\nm", form("%s%s",
-         contents("notes", NULL), contents("few", NULL)));
-    same_bytes("the model", "m", "model");
-    same_bytes("and the log", "l.csv", "log");
-    write_text("empty1", "");
-    write_text("empty2", "");
-    works("empty files are replaced", "train pairs.tsv" MINI "--steps 1 --model "
-          "empty1 --log empty2");
+    same("what was there is there", "milk\n", contents("notes", NULL));
     fails("a model into a folder that is not there, before training starts",
           "cannot write nowhere/m*: " GONE,
           "train pairs.tsv" MINI "--model nowhere/m");
@@ -639,23 +532,6 @@ void test_new_files(void) {
           "train pairs.tsv" MINI "--steps 1 --model t --log t.csv");
     works("two names in different folders are two files",
           "train pairs.tsv" MINI "--steps 1 --model folder/t --log t.csv");
-}
-
-// Once right after its first step a run is saved: model and log then belong to
-// one run, although another one was there.
-void test_first_step(void) {
-    run("train pairs.tsv" MINI "--steps 40 --model w --log w.csv");
-    pid_t process = start("train pairs.tsv" MINI "--seed 2 --steps 2000000 --model "
-                          "w --log w.csv");
-    char *log;
-    do
-        log = contents("w.csv", NULL);
-    while (lines_of(log) < 3 || count_of(log, "\n40,train"));
-    kill(process, SIGKILL);
-    finish(process);
-    run("info w");
-    same("killed before its first look, a run has replaced an older one", "2 1",
-         form("%s %s", value(out, "seed"), value(out, "steps trained")));
 }
 
 // A limit on the size of files is like a full disk for the model alone.
@@ -688,36 +564,6 @@ void test_full(void) {
     same_bytes("nobody reads its messages: it trains and saves all the same",
                "w2", "w4");
     close(ends[1]);
-}
-
-// ## The log
-
-void test_log(void) {
-    part = "log";
-    char *log = contents("r2.csv", NULL), *first = line_of(log, 0);
-    const struct {
-        const char *what, *text, *left;
-    } good[] = {
-        {"a log that is ahead of the model", "%s5,train,9,9,9,9,9\n6,train,9",
-         "its rows are left out"},
-        {"a row that a power cut has torn", "%s5,tra", "it is left out"},
-        {"a log that is empty", "%.0s", "it is begun"}};
-    for (int i = 0; i < 3; i++) {
-        copy("r2", "p");
-        write_text("p.csv", form(good[i].text, log));
-        works(good[i].what,
-              "train pairs.tsv --resume --epochs 4 --model p --log p.csv");
-        char *whole = columns(i < 2 ? "f.csv" : "p.csv");
-        same(form("%s: %s", good[i].what, good[i].left), whole,
-             columns("p.csv"));
-        same(form("%s: it has its header", good[i].what), first,
-             line_of(contents("p.csv", NULL), 0));
-    }
-    copy("r2", "p");
-    remove("p.csv");
-    run("train pairs.tsv --resume --epochs 3 --model p --log p.csv");
-    same("a log that was not there gets its header", first,
-         line_of(contents("p.csv", NULL), 0));
 }
 
 // ## A terminal
@@ -770,7 +616,6 @@ int main(void) {
     test_means();
     test_defaults();
     test_no_memory();
-    test_valid();
     test_threads();
     test_stopping();
     test_resume();
@@ -781,9 +626,7 @@ int main(void) {
     test_explosion();
     test_replacing();
     test_new_files();
-    test_first_step();
     test_full();
-    test_log();
     test_terminal();
     return claims_end();
 }

@@ -484,42 +484,14 @@ void test_waiting(void) {
     close(from[0]);
 }
 
+// (options.c has what each of these options does.)
 void test_scores(void) {
     const char *strange = "zebra\nthe zebra\nzebra sleeps a the\n";
     give(SOURCES);
     prints("--beam 1 is greedy decoding", TARGETS, "translate good --beam 1");
     give(SOURCES);
-    works("a beam of four, with scores", "translate good --beam 4 --scores");
-    char *scored = out ? form("%s", out) : "";
-    give(SOURCES);
-    run("translate good --beam 4");
-    int right = 0;
-    for (int i = 0; i < PAIRS; i++) {
-        double score;
-        char *line = line_of(scored, i), *tab = strchr(line, '\t');
-        right += sscanf(line, "%lf", &score) == 1 && score < 0 && tab
-              && !strcmp(tab + 1, line_of(out, i));
-    }
-    same("each line is a score below zero, a tab, and the translation without "
-         "--scores", "7", form("%d", right));
-    same("of what the model knows by heart, they are the right ones", TARGETS,
-         out);
-    double score[2][3];
-    for (int k = 0; k < 2; k++) {
-        give(strange);
-        run(form("translate good --scores --length-penalty %d", k));
-        for (int i = 0; i < 3; i++)
-            score[k][i] = strtod(line_of(out, i), NULL);
-    }
-    for (right = 0; right < 3; right++) {
-        int words = 2;
-        for (const char *c = line_of(out, right); *c; c++)
-            words += *c == ' ';
-        if (!(fabs(score[0][right] / score[1][right] - (5 + words) / 6.0)
-              < 1e-3))
-            break;
-    }
-    same("scores are divided by ((5 + length) / 6)^A", "3", form("%d", right));
+    prints("of what the model knows by heart, a beam finds the same", TARGETS,
+           "translate good --beam 4");
     give(strange);
     run("translate good --scores --length-penalty 0.6");
     char *expected = form("%s", out);
@@ -529,12 +501,6 @@ void test_scores(void) {
     give("the cat sleeps\n\n");
     run("translate good --scores");
     same("an empty line has no score", "\t", line_of(out, 1));
-    works("a model with room for long sentences",
-          "train pairs.tsv" MINI "--max-len 2000 --steps 1 --model long");
-    give("the cat sleeps\n");
-    works("it translates", "translate long");
-    same("a translation has room for 50 tokens more than its source, and an end",
-         "yes", count_of(out, " ") < 3 + 50 + 1 ? "yes" : out);
 }
 
 // ## Evaluate
@@ -638,41 +604,14 @@ void test_learning_pieces(void) {
          "train pairs.tsv" MINI "--min-count 2 --tokens bpe"});
 }
 
-// The size of the source's vocabulary, that of the target's, and the tokens of
-// the pairs.
-void sizes(const char *model, int size[3]) {
-    run(form("info %s", model));
-    size[0] = atoi(value(out, "source vocabulary"));
-    size[1] = atoi(value(out, "target vocabulary"));
-    run(form("evaluate %s pairs.tsv", model));
-    size[2] = atoi(value(out, "tokens"));
-}
-
-int distinct_bytes(const char *text) {
-    bool seen[256] = {false};
-    int count = 0;
-    for (; *text; text++) {
-        count += *text != '\n' && !seen[(unsigned char)*text];
-        seen[(unsigned char)*text] = true;
-    }
-    return count;
-}
-
 void test_pieces(void) {
-    int none[3], five[3], many[3];
     works("without merges, pieces are characters",
           "train pairs.tsv" PIECES "--merges 0 --steps 1 --model none");
-    works("five merges",
-          "train pairs.tsv" PIECES "--merges 5 --steps 1 --model five");
-    sizes("none", none);
-    sizes("five", five);
-    sizes("bpe", many);
-    same("which are the vocabulary, with the blank and the special tokens",
-         form("%d", distinct_bytes(SOURCES) + 4), form("%d", none[0]));
-    same("--merges 5 is five pieces more than characters, for each language",
-         "5 5", form("%d %d", five[0] - none[0], five[1] - none[1]));
-    same("and their sentences are longer than with 25, shorter than with none",
-         "yes", none[2] > five[2] && five[2] > many[2] ? "yes" : "no");
+    run("evaluate none pairs.tsv");
+    int characters = atoi(value(out, "tokens"));
+    run("evaluate bpe pairs.tsv");
+    same("and their sentences are longer than with 25", "yes",
+         characters > atoi(value(out, "tokens")) ? "yes" : "no");
     works("without --merges",
           "train pairs.tsv" PIECES "--steps 1 --model most");
     run("info most");
