@@ -197,7 +197,7 @@ const double slope_error = 1e-11, least_slope = 1e-2;
 double slope(Scalar *f, void *context, real *x) {
     const real kept = *x;
     const double h = 1e-200;
-    *x = CMPLX(creal(kept), h);
+    *x = kept + h * _Complex_I;
     double result = cimag(f(context)) / h;
     *x = kept;
     return result;
