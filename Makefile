@@ -121,7 +121,7 @@ doctor:
 	@CC='$(CC)' sh tests/doctor.sh
 
 build/gradcheck: tests/gradcheck.c tests/test.h transformer.c build/flags
-	$(COMPILE) -DTRANSFORMER_DOUBLE $< -o $@ -lm
+	$(COMPILE) -DTRANSFORMER_COMPLEX $< -o $@ -lm
 
 build/bench: tests/bench/bench.c transformer.c build/flags
 	$(COMPILE) $< -o $@ -lm

@@ -35,7 +35,8 @@ void test_softmax(void) {
             if (j == place || place == 3)
                 broken[j] = (real)NAN;
         softmax_row(broken, NULL, 3);
-        CLAIM(isnan(broken[0]) && isnan(broken[1]) && isnan(broken[2]),
+        CLAIM(isnan((double)broken[0]) && isnan((double)broken[1])
+              && isnan((double)broken[2]),
               place < 3 ? "a NaN at place %d makes its row NaN: it is not hidden"
                         : "a row of NaN stays NaN: it is not hidden", place);
     }
@@ -52,17 +53,17 @@ Head forward(const Case *c) {
     Head a = {.q = c->q, .k = c->k, .v = c->v, .scale = c->scale,
               .dropout = c->dropout};
     a.weights = arena_mat(&room, a.q.rows, a.k.rows);
-    a.dropped = a.dropout.rate > 0 ? arena_mat(&room, a.q.rows, a.k.rows)
+    a.dropped = a.dropout.rate != 0 ? arena_mat(&room, a.q.rows, a.k.rows)
                                    : a.weights;
     a.out = arena_mat(&room, a.q.rows, a.v.cols);
     attention_forward(a, c->mask);
     return a;
 }
 
-double loss(void *context) {
+wide loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
-    double value = project(forward(c).out, c->upstream);
+    wide value = project(forward(c).out, c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -81,7 +82,12 @@ void check_gradient(Mask mask, double rate, const char *name) {
     CLAIM_GRADIENT(loss, &c, c.q, d.q, "%s: dq", name);
     CLAIM_GRADIENT(loss, &c, c.k, d.k, "%s: dk", name);
     CLAIM_GRADIENT(loss, &c, c.v, d.v, "%s: dv", name);
-    double most = 0;
+    double most = 0, apart = 0;
+    for (int i = 0; i < T * K; i++)
+        apart = fmax(apart, relative_error(slope(loss, &c, &c.q.at[i]),
+                                           difference_slope(loss, &c,
+                                                            &c.q.at[i])));
+    CLAIM(apart < 1e-6, "%s: " SLOPE " and differences agree: %.1e", name, apart);
     for (int i = 0; i < T; i++)
         most = fmax(most, fabs(sum(row(d.weights, i), S)));
     CLAIM(most < 1e-12, "%s: the rows of dscores sum to 0", name);

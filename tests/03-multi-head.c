@@ -9,12 +9,12 @@ typedef struct {
     Linear w;
 } LinearCase;
 
-double linear_loss(void *context) {
+wide linear_loss(void *context) {
     LinearCase *c = context;
     size_t mark = room.used;
     Pass pass = {.arena = &room};
     Mat out = linear_forward(&pass, &c->w, c->x);
-    double value = project(out, c->upstream);
+    wide value = project(out, c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -78,12 +78,12 @@ Mat forward(Case *c, Pass *pass, MultiHeadSaved *s) {
     return multi_head_forward(pass, s, &c->w, c->x, c->y, c->mask);
 }
 
-double loss(void *context) {
+wide loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     MultiHeadSaved s;
-    double value = project(forward(c, &pass, &s), c->upstream);
+    wide value = project(forward(c, &pass, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }

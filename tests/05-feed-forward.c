@@ -16,12 +16,12 @@ Mat forward(Case *c, Pass *pass, FeedForwardSaved *s) {
     return ffn_forward(pass, s, &c->w, c->x);
 }
 
-double loss(void *context) {
+wide loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     FeedForwardSaved s;
-    double value = project(forward(c, &pass, &s), c->upstream);
+    wide value = project(forward(c, &pass, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -83,7 +83,7 @@ void test_blanks(void) {
           "blanks: gelu(-1.5) = -0.1002, and its slope there is -0.1275");
 }
 
-double relu(void *context) {
+wide relu(void *context) {
     real y;
     activation_forward(mat(&y, 1, 1), mat(context, 1, 1), RELU);
     return y;
@@ -96,7 +96,7 @@ void test_corner(void) {
     for (int i = 0; i < 6; i++) {
         real x = (real)near[i], dx = 1;
         activation_backward(mat(&dx, 1, 1), mat(&x, 1, 1), RELU);
-        most = fmax(most, relative_error(dx, slope(relu, &x, &x)));
+        most = fmax(most, relative_error(dx, difference_slope(relu, &x, &x)));
     }
     CLAIM(most < 1e-6, "relu near its corner agrees with finite differences, "
           "which keep clear of it: %.1e", most);

@@ -11,12 +11,12 @@ typedef struct {
     double rate;
 } Case;
 
-double norm_loss(void *context) {
+wide norm_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass = pass_dropping(&c->config, 0, 0, 1);
     NormSaved s;
-    double value = project(norm_forward(&pass, &s, &c->w, c->x), c->upstream);
+    wide value = project(norm_forward(&pass, &s, &c->w, c->x), c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -133,13 +133,13 @@ Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h) {
     return residual_leave(pass, s, &c->w, c->x, y);
 }
 
-double residual_loss(void *context) {
+wide residual_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     ResidualSaved s;
     Mat h;
-    double value = project(residual(c, &pass, &s, &h), c->upstream);
+    wide value = project(residual(c, &pass, &s, &h), c->upstream);
     arena_release(&room, mark);
     return value;
 }

@@ -17,12 +17,12 @@ Mat forward(Case *c, Pass *pass, DecoderSaved *s) {
                            masks);
 }
 
-double loss(void *context) {
+wide loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     DecoderSaved s;
-    double value = project(forward(c, &pass, &s), c->upstream);
+    wide value = project(forward(c, &pass, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }

@@ -6,7 +6,7 @@
 #     sh tests/run.sh memory                a whole group
 #
 #   double/NAME   a program of tests/list, in double precision, with fresh
-#                 memory filled with NaN
+#                 memory filled with NaN; complex where slopes are taken
 #   float/NAME    the same as users build it, with CFLAGS
 #   outside/NAME  the command line of ./transformer, or of TRANSFORMER
 #   machine/NAME  commands one after another, and on a machine that fails; FLAGS
@@ -59,13 +59,20 @@ in_room() # command...
     (cd "$here/room" && OMP_NUM_THREADS=1 "$@")
 }
 
+knows_complex() # tcc does not
+{
+    echo 'double _Complex number;' | $CC -x c -c - -o "$here/number.o" 2> /dev/null
+}
+
 double()
 {
     case " $CFLAGS " in
     *" -fopenmp "*) openmp=-fopenmp ;;
     *) openmp= ;;
     esac
-    build "$1" -O1 $openmp -DTRANSFORMER_DOUBLE -DTRANSFORMER_POISON \
+    kind=DOUBLE
+    ! listed complex | grep -qx "$1" || ! knows_complex || kind=COMPLEX
+    build "$1" -O1 $openmp -DTRANSFORMER_$kind -DTRANSFORMER_POISON \
         && in_room ../program
 }
 

@@ -1,5 +1,5 @@
 // What all test programs share: claims, random matrices, and the comparison of
-// a gradient with finite differences.
+// a gradient with the slopes of a function.
 //
 // Each program includes transformer.c itself, so that it can reach everything,
 // and checks the claims of one chapter. It prints a line for each claim and
@@ -7,6 +7,15 @@
 
 #define TRANSFORMER_NO_MAIN
 #include "../transformer.c"
+
+// What tests sum up in. Where numbers are complex, claims are about real parts.
+#ifdef TRANSFORMER_COMPLEX
+#undef I // is a size here
+#define fabs(x) (fabs)((double)(x))
+typedef double complex wide;
+#else
+typedef double wide;
+#endif
 #include "claims.h"
 
 // How the names of files begin that a test writes. The build whose memory is
@@ -131,11 +140,21 @@ double half_dropped(double x, uint32_t key, int i, int j) {
 // Σ upstream · out: a scalar whose gradient with respect to out is `upstream`.
 // upstream is random and fixed. With a plain sum, a layer norm without its last
 // terms would pass, and so would a softmax without any backward pass.
-double project(Mat out, Mat upstream) {
-    double total = 0;
+wide project(Mat out, Mat upstream) {
+    wide total = 0;
     for (int i = 0; i < out.rows; i++)
         for (int j = 0; j < out.cols; j++)
-            total += (double)*at(out, i, j) * (double)*at(upstream, i, j);
+            total += (wide)*at(out, i, j) * (wide)*at(upstream, i, j);
+    return total;
+}
+
+// The loss that loss_forward returns, with its imaginary part.
+wide summed_loss(Mat lse, Mat logits, const int *expected, double smoothing) {
+    wide total = 0;
+    for (int i = 0; i < logits.rows; i++)
+        if (expected[i] != PAD)
+            total += lse.at[i] - (1 - smoothing) * *at(logits, i, expected[i])
+                   - smoothing / logits.cols * sum(row(logits, i), logits.cols);
     return total;
 }
 
@@ -143,15 +162,15 @@ double project(Mat out, Mat upstream) {
 // assignment where an addition belongs is seen.
 #define PREFILL 0.5
 
-typedef double Scalar(void *context);
+typedef wide Scalar(void *context);
 
 // The central difference of f with points at *x - h and *x + h.
 double central_difference(Scalar *f, void *context, real *x, double h) {
     const real kept = *x;
     *x = (real)(kept + h);
-    double above = f(context);
+    double above = (double)f(context);
     *x = (real)(kept - h);
-    double below = f(context);
+    double below = (double)f(context);
     *x = kept;
     return (above - below) / (2 * h);
 }
@@ -160,24 +179,47 @@ double central_difference(Scalar *f, void *context, real *x, double h) {
 // together so that their errors of order h² cancel (Richardson). Where the two
 // disagree, the corner of a ReLU may lie between the points, and no difference
 // is the slope. So the points move closer, until the corner is outside.
-double slope(Scalar *f, void *context, real *x) {
-    double wide, narrow, h = 1e-4;
+double difference_slope(Scalar *f, void *context, real *x) {
+    double far, near, h = 1e-4;
     do {
-        wide = central_difference(f, context, x, h);
-        narrow = central_difference(f, context, x, h / 2);
+        far = central_difference(f, context, x, h);
+        near = central_difference(f, context, x, h / 2);
         h /= 10;
-    } while (relative_error(wide, narrow) > 1e-6 && h > 5e-7);
-    return (4 * narrow - wide) / 3;
+    } while (relative_error(far, near) > 1e-6 && h > 5e-7);
+    return (4 * near - far) / 3;
 }
 
-// The largest error of dx - PREFILL against finite differences of f in every
-// element of x.
+// The slope to the last digit, where numbers are complex: nothing is subtracted.
+#ifdef TRANSFORMER_COMPLEX
+#define SLOPE "the complex step"
+const double slope_error = 1e-11, least_slope = 1e-2;
+
+double slope(Scalar *f, void *context, real *x) {
+    const real kept = *x;
+    const double h = 1e-200;
+    *x = kept + h * _Complex_I;
+    double result = cimag(f(context)) / h;
+    *x = kept;
+    return result;
+}
+#else
+#define SLOPE "finite differences"
+const double slope_error = 1e-6, least_slope = 1e-3;
+
+double slope(Scalar *f, void *context, real *x) {
+    return difference_slope(f, context, x);
+}
+#endif
+
+// The largest error of dx - PREFILL against the slopes of f in every element of
+// x.
 double gradient_error(Scalar *f, void *context, Mat x, Mat dx) {
     double most = 0;
     for (int i = 0; i < x.rows; i++)
         for (int j = 0; j < x.cols; j++)
-            most = fmax(most, relative_error(*at(dx, i, j) - PREFILL,
-                                             slope(f, context, at(x, i, j))));
+            most = fmax(most, relative_error_above(
+                                  *at(dx, i, j) - PREFILL,
+                                  slope(f, context, at(x, i, j)), least_slope));
     return most;
 }
 
@@ -186,6 +228,6 @@ double gradient_error(Scalar *f, void *context, Mat x, Mat dx) {
         double worst = gradient_error(f, context, x, dx);                   \
         char text[200];                                                     \
         snprintf(text, sizeof text, __VA_ARGS__);                           \
-        CLAIM(worst < 1e-6, "%s agrees with finite differences: %.1e", text, \
+        CLAIM(worst < slope_error, "%s agrees with " SLOPE ": %.1e", text,  \
               worst);                                                       \
     } while (0)
