@@ -23,7 +23,8 @@ from pathlib import Path
 
 import tool
 
-FLAGS = ["-std=c11", "-O0", "-fno-diagnostics-show-caret", "-ffp-contract=off", "-Werror=int-conversion",
+FLAGS = ["-std=c11", "-O0", "-fno-diagnostics-show-caret", "-ffp-contract=off",
+         "-Werror=int-conversion",
          "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
          "-Werror=return-type"]
 

@@ -293,7 +293,8 @@ def names(b):
                     (i, i + 1, new) for i in places]
 
 
-FAMILIES = [("small_matmul", "small_matmul_add"), ("exponential", "REAL(log)"), ("REAL(sin)", "REAL(cos)")]
+FAMILIES = [("small_matmul", "small_matmul_add"), ("exponential", "REAL(log)"),
+            ("REAL(sin)", "REAL(cos)")]
 
 
 def families(b):

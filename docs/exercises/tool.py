@@ -538,7 +538,8 @@ def confined_compiler(made, folder):
     own = Path(os.path.realpath(cc)).parent.parent
     owns = [own] if own != Path("/") and own not in ROOT.parents else []
     return ["env", f"TMPDIR={folder}", "CCACHE_DISABLE=1", made / "confine", "compile",
-            folder, made, student_folder(), student_file(), *owns, "--", os.path.abspath(cc), *words]
+            folder, made, student_folder(), student_file(), *owns, "--",
+            os.path.abspath(cc), *words]
 
 
 def compile_grader(made, source, program, more=(), grader="grade.c"):
