@@ -1,7 +1,7 @@
 // The grader with many wrong bodies in it, of which each is run in a process of
 // its own: known.py compiles it.
 //
-//     each NAME NUMBER ...    writes results/NUMBER for each, if it comes so far
+//     each NAME NUMBER ...    writes results/NUMBER for each
 
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -19,10 +19,10 @@ static void run_one(char *name) {
     char path[64];
     const struct rlimit memory = {1 << 30, 1 << 30}, size = {1 << 24, 1 << 24};
     snprintf(path, sizeof path, "results/%d", mistake);
-    fclose(fopen(path, "w"));
-    if (setrlimit(RLIMIT_AS, &memory) != 0 || setrlimit(RLIMIT_FSIZE, &size) != 0
-        || !freopen("token", "r", stdin) || !freopen("/dev/null", "w", stdout)
-        || !freopen("/dev/null", "w", stderr))
+    if (setrlimit(RLIMIT_AS, &memory) != 0
+        || setrlimit(RLIMIT_FSIZE, &size) != 0 || !freopen(path, "w", stdout)
+        || !freopen("/dev/null", "w", stdout)
+        || !freopen("/dev/null", "w", stderr) || !freopen("token", "r", stdin))
         _Exit(MISUSED);
     alarm(2);
     exit(grade_program(4, (char *[]){"grade", name, "make", path, NULL}));

@@ -23,7 +23,8 @@ from pathlib import Path
 
 import tool
 
-FLAGS = ["-std=c11", "-O0", "-fno-diagnostics-show-caret", "-ffp-contract=off", "-Werror=int-conversion",
+FLAGS = ["-std=c11", "-O0", "-fno-diagnostics-show-caret", "-ffp-contract=off",
+         "-Werror=int-conversion",
          "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
          "-Werror=return-type"]
 
@@ -98,7 +99,7 @@ def results(made, name, bodies, folder):
 def of_exercise(made, exercise):
     """The line of known.txt for an exercise."""
     bodies = tool.wrong_bodies(exercise, tool.read_text(made / "transformer.c"))
-    numbered = [(k, body) for k, (_, body) in enumerate(bodies)]
+    numbered = [(k, wrong.body) for k, wrong in enumerate(bodies)]
     with tempfile.TemporaryDirectory(dir=tool.BUILD, prefix="known-") as folder:
         folder = Path(folder)
         found = results(made, exercise.name, numbered, folder)

@@ -2,9 +2,9 @@
 might have it. A machine makes them from the body's own parts: its signs, factors, calls,
 names, brackets, statements.
 
-    for what, body in neighbors(lines): ...
+    for near in neighbors(lines): near.body, near.what, near.shown()
 
-`what` says what was changed, and shows the place as it is then, with a word or two on
+`what` says what was changed, shown() is the place as it is then, with a word or two on
 either side. What comes first is likelier. Many will not compile; known.py sorts them out.
 """
 
@@ -104,12 +104,13 @@ class Body:
         return self.all[i].start if i < len(self.all) else len(self.text)
 
     def with_changes(self, changes):
-        """The body after [(first token, end, new text)], and the place of the first."""
+        """The body after [(first token, end, new text)]; where the first is, and how
+        long it is then."""
         text, (first, _, shown) = self.text, min(changes)
         for i, end, new in sorted(changes, reverse=True):
             start = self.start(i)
             text = text[:start] + new + text[self.all[end - 1].end if end > i else start:]
-        return text, place(text, self.start(first), len(shown))
+        return text, self.start(first), len(shown)
 
 
 def place(text, start, length):
@@ -292,7 +293,8 @@ def names(b):
                     (i, i + 1, new) for i in places]
 
 
-FAMILIES = [("small_matmul", "small_matmul_add"), ("exponential", "REAL(log)"), ("REAL(sin)", "REAL(cos)")]
+FAMILIES = [("small_matmul", "small_matmul_add"), ("exponential", "REAL(log)"),
+            ("REAL(sin)", "REAL(cos)")]
 
 
 def families(b):
@@ -341,12 +343,31 @@ CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, f
 MOST = 700  # of a body; those of CHANGES come first
 
 
+@dataclass
+class Neighbor:
+    what: str
+    text: str
+    start: int   # of the change in the text
+    length: int
+
+    @property
+    def body(self):
+        return self.text.split("\n")
+
+    def shown(self):
+        return f"`{place(self.text, self.start, self.length)}`"
+
+    @property
+    def say(self):
+        return f"the numbers are those of the right lines with {self.what}: {self.shown()}"
+
+
 def neighbors(lines):
-    """[(what was changed, lines)], each body once."""
+    """All of them, each body once."""
     b, found = Body(lines), {}
     for change in CHANGES:
         for what, changes in change(b):
-            text, shown = b.with_changes(changes)
+            text, start, length = b.with_changes(changes)
             if text != b.text and text not in found and len(found) < MOST:
-                found[text] = f"{what}: `{shown}`"
-    return [(what, text.split("\n")) for text, what in found.items()]
+                found[text] = Neighbor(what, text, start, length)
+    return list(found.values())

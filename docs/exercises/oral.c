@@ -1,4 +1,4 @@
-// What a student's functions give for the numbers of a card (oral.py), as lines.
+// What a student's functions give for the numbers of a card (oral.py):
 //
 //     oral "CARD NUMBER ..."
 //

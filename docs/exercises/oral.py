@@ -126,11 +126,11 @@ def exchanged(desk, name):
 
 
 def altered(desk, name):
-    near = [(what, body) for what, body in neighbors.neighbors(desk.regions[name].body)
-            if re.match("a (sign|factor|term|bracket)|=|two ", what)]
+    near = [n for n in neighbors.neighbors(desk.regions[name].body)
+            if re.match("a (sign|factor|term|bracket)|=|two ", n.what)]
     desk.draw.shuffle(near)
     return of_changes(
-        desk, name, [(what.partition(": ")[2], body) for what, body in near],
+        desk, name, [(n.shown(), n.body) for n in near],
         "In your `{name}`, one place becomes {shown}. By what would you notice it, and "
         "where?", True)
 

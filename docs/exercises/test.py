@@ -932,7 +932,8 @@ def cheats(g):
 """})
     g.says("a body that prints without a newline gets full marks, with braces in "
            "strings and comments, too", 0,
-           "score: ", "grade", honest, "N=matmul_definition,head,residual_leave_backward,clip_factor", "CC=cc -O0")
+           "score: ", "grade", honest, "CC=cc -O0",
+           "N=matmul_definition,head,residual_leave_backward,clip_factor")
     ours = re.search(REGION % "linear_backward", REFERENCE, re.S)[3]
     body = ours.replace("transposed(x)", "(Mat){x.at, x.cols, x.rows, "
                         "x.col_stride, x.row_stride}")
@@ -1450,7 +1451,8 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, bugs_elsewhere, commands, cheats, behind, links, signals, questions, interrupted, broken_tool,
+          gradescope, bugs_elsewhere, commands, cheats, behind, links, signals, questions,
+          interrupted, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]
 

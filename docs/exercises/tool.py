@@ -538,7 +538,8 @@ def confined_compiler(made, folder):
     own = Path(os.path.realpath(cc)).parent.parent
     owns = [own] if own != Path("/") and own not in ROOT.parents else []
     return ["env", f"TMPDIR={folder}", "CCACHE_DISABLE=1", made / "confine", "compile",
-            folder, made, student_folder(), student_file(), *owns, "--", os.path.abspath(cc), *words]
+            folder, made, student_folder(), student_file(), *owns, "--",
+            os.path.abspath(cc), *words]
 
 
 def compile_grader(made, source, program, more=(), grader="grade.c"):
@@ -702,16 +703,15 @@ def digest_of(cases):
 
 
 def wrong_bodies(exercise, text):
-    """[(what to say, body)] of a region of `text`, which is transformer.c: those of its
-    page, then the neighbors of its right body."""
+    """Each with `say` and `body`, of a region of `text`, which is transformer.c: those of
+    its page, then the neighbors of its right body."""
     body = regions(text, "transformer.c")[exercise.name].body
-    return [(m.say, m.body) for m in load_mistakes(exercise, body) if m.kind == "="] + [
-        (f"the numbers are those of the right lines with {what}", other)
-        for what, other in neighbors.neighbors(body)]
+    return [m for m in load_mistakes(exercise, body) if m.kind == "="] \
+        + neighbors.neighbors(body)
 
 
 def key_of(bodies):
-    return digest(*("\n".join(body) for _, body in bodies))
+    return digest(*("\n".join(wrong.body) for wrong in bodies))
 
 
 def read_known():
@@ -749,8 +749,8 @@ def named(exercise, text, given, right):
     found = alike(given, right, {int(k): digests for k, *digests in (
         entry.split(":") for entry in entries)})
     count = len(re.findall("^= ", exercise.mistakes, re.M))
-    own = list(dict.fromkeys(bodies[k][0] for k in found if k < count))
-    return own or [bodies[k][0] for k in found[:1]], bool(own)
+    own = list(dict.fromkeys(bodies[k].say for k in found if k < count))
+    return own or [bodies[k].say for k in found[:1]], bool(own)
 
 
 def usual_mistake(made, exercise, path, case):
