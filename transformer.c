@@ -381,8 +381,7 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // other three give 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and
 // "car" 0.72/4 = 0.18.)
 //
-// $$ \operatorname{attention} =
-//    \operatorname{softmax}(q k^{\mathrm{T}} / \sqrt{K}) v $$
+//     attention = softmax(q kᵀ / √K) v
 //
 // The shapes, for one head and one sentence: T queries, S keys and as many
 // values, each K numbers wide (16 in our model: D is 64, shared by 4 heads).
@@ -460,7 +459,7 @@ Mask mask_of_sentence(Mask mask, int b) {
 
 // ## Softmax
 //
-// $$ w_j = \frac{e^{x_j}}{\sum_p e^{x_p}} $$
+//     w_j = e^(x_j) / Σ_p e^(x_p)
 //
 // Softmax turns a row of scores x into weights, positive numbers that sum to 1.
 // Adding the same number to all x changes nothing, since it cancels. We use
@@ -817,9 +816,8 @@ void attention_backward(Head d, Head a) {
 //@ figure mixture-heads
 //@ panel stage=decoder.1.cross_attention.joined
 //
-// $$ c_h = \operatorname{attention}(x W_h^Q, y W_h^K, y W_h^V) $$
-//
-// $$ \operatorname{multihead} = \operatorname{concat}(c_0, c_1, \ldots) W^O $$
+//     c_h = attention(x W_h^Q, y W_h^K, y W_h^V)
+//     multihead = concat(c_0, c_1, …) W^O
 //
 // The queries come from x, the keys and values from y. In self-attention y is x
 // itself; in the decoder's cross-attention y is what the encoder made. The
@@ -1195,9 +1193,8 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // The code of position t is a row of D numbers. An even column j holds the sine
 // of an angle, and column j + 1 the cosine of the same angle:
 //
-// $$ \operatorname{positions}_{t,j} = \sin(\frac{t}{10000^{j/D}}) $$
-//
-// $$ \operatorname{positions}_{t,j+1} = \cos(\frac{t}{10000^{j/D}}) $$
+//     positions_(t,j) = sin(t / 10000^(j/D))
+//     positions_(t,j+1) = cos(t / 10000^(j/D))
 //
 // (The paper writes 2i for this j.) Each pair of columns is a clock hand that
 // turns at its own speed: the first pair once in 2π ≈ 6.3 positions, the last,
@@ -1316,7 +1313,7 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // each position separately and with the same parameters everywhere. It widens
 // the vector to F numbers, bends them, and narrows it again.
 //
-// $$ \operatorname{ffn}(x) = \operatorname{relu}(x W_1 + b_1) W_2 + b_2 $$
+//     ffn(x) = relu(x W_1 + b_1) W_2 + b_2
 //
 // With F = 4 D it has two thirds of the parameters of an encoder layer: 8 D²
 // against the 4 D² of attention.
@@ -1331,9 +1328,8 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // Later models often use GELU, which is smooth: z times the probability Φ(z)
 // that a normal random number is below z.
 //
-// $$ \operatorname{gelu}(z) = z\, \Phi(z) $$
-//
-// $$ \Phi(z) = \frac{1}{2}(1 + \operatorname{erf}(\frac{z}{\sqrt{2}})) $$
+//     gelu(z) = z Φ(z)
+//     Φ(z) = 1/2 (1 + erf(z / √2))
 //
 //     z        -3      -2      -1      0      1      2      3
 //     relu      0       0       0      0      1      2      3
@@ -1473,12 +1469,9 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // ## Layer normalization
 //
-// $$ y_j = \operatorname{gain}_j \frac{x_j - \mu}
-//    {\sqrt{\sigma^2 + \varepsilon}} + \operatorname{bias}_j $$
-//
-// $$ \mu = \frac{1}{D}\sum_j x_j $$
-//
-// $$ \sigma^2 = \frac{1}{D}\sum_j (x_j - \mu)^2 $$
+//     y_j = gain_j (x_j - μ)/√(σ² + ε) + bias_j
+//     μ = 1/D Σ_j x_j
+//     σ² = 1/D Σ_j (x_j - μ)²
 //
 // Each row is normalized by itself: no position learns anything about another,
 // and a sentence gives the same result alone and in a batch. Gain and bias are
@@ -3480,7 +3473,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // logarithm, as in PyTorch). For one token, with the logits z and the expected
 // word y,
 //
-// $$ \operatorname{loss} = -\log p_y = \log \sum_j e^{z_j} - z_y $$
+//     loss = -log p_y = log Σ_j e^(z_j) - z_y
 //
 // The first term, the logarithm of the sum, is called log-sum-exp, lse for
 // short.
@@ -3802,7 +3795,7 @@ void adam_step(Adam a, double factor, double rate, int64_t t) {
 // from which it never recovers. So the rate rises in a straight line for w
 // *warm-up* steps and then falls with the inverse square root. [section 5.3]
 //
-// $$ \operatorname{rate} = \operatorname{peak} \cdot \min(t/w, \sqrt{w/t}) $$
+//     rate = peak · min(t/w, √(w/t))
 //
 //     peak ┤      ╱╲
 //          │    ╱    ╲__
@@ -4335,7 +4328,7 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // one. That is why the logarithm of the probability is divided by a *length
 // penalty* (Wu and others, 2016) [section 6.1]:
 //
-// $$ \operatorname{score}(y) = \frac{\log p(y)}{((5 + n) / 6)^A} $$
+//     score(y) = log p(y) / ((5 + n) / 6)^A
 //
 // for a translation y of n tokens, END included. The paper has A = 0.6; A = 0
 // leaves the logarithms as they are. A score is below zero, so a larger divisor
@@ -4587,7 +4580,7 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
 // occurs in the reference, for n from 1 to 4. It is the geometric mean of the
 // four shares, times a penalty for being too short.
 //
-// $$ \operatorname{bleu} = \min(1, e^{1 - r/c}) (p_1 p_2 p_3 p_4)^{1/4} $$
+//     bleu = min(1, e^(1 - r/c)) (p_1 p_2 p_3 p_4)^(1/4)
 //
 // with c words in all translations and r in all references. A run counts as
 // often as the reference has it and no more. Runs with an unknown word never

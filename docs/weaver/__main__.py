@@ -9,7 +9,7 @@ boxes, questions and examples from docs/source/ (chapters.py, directives.py).
 Names of functions and chapters become links (book.py, link.py). formula.py sets
 the formulas that the prose writes in plain characters; figures.py brings in what
 docs/pictures/ draws; below a drawing in plain characters, "//@ figure NAME
-instead" puts the figure in its place. pandoc turns Markdown, TeX and C into HTML
+instead" puts the figure in its place. pandoc turns Markdown and C into HTML
 (finish.py), which is put into docs/source/page.tmpl (page.py). The pages that are
 not chapters are made by pages.py, the start page by start.py and routes.py, the
 index of terms and what the search knows by finding.py and texts.py. The Markdown of

@@ -7,6 +7,7 @@ import re
 import source_file
 from c_code import definitions
 from common import fail
+from formula import is_formula
 
 
 class Block:
@@ -107,7 +108,7 @@ def trim_code(chapter):
 
 def drop_twins(chapter):
     """"figure NAME instead" stands below a drawing in plain characters, which is
-    for those who read the file; the page has the figure."""
+    for those who read the file; the page has the figure. A formula above it stays."""
     for block, figure in zip(chapter.blocks, chapter.blocks[1:]):
         name, _, instead = figure.text().partition(" ")
         if figure.kind != "figure" or not instead:
@@ -118,5 +119,6 @@ def drop_twins(chapter):
             lines.pop()
         if block.kind != "prose" or not "".join(lines[-1:]).startswith("    "):
             fail(f"transformer.c:{figure.line}: there is no drawing above")
-        while lines and (not lines[-1] or lines[-1].startswith("    ")):
+        while lines and (not lines[-1] or lines[-1].startswith("    ")
+                         and not is_formula(lines[-1:])):
             lines.pop()

@@ -35,8 +35,7 @@ def contract(lines):
 def kind_of(numbered):
     """What a line of prose belongs to."""
     _, line = numbered
-    return "block" if line.startswith("    ") else \
-        "text" if line and not line.startswith("$$") else ""
+    return "block" if line.startswith("    ") else "text" if line else ""
 
 
 def set_formulas(lines, first):

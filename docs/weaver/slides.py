@@ -73,7 +73,7 @@ class Chapter:
 
 def is_shown(paragraph):
     """Formulas, tables and drawings stand on a slide of their own."""
-    return paragraph.startswith(("    ", "\n~~~", "~~~", "$$"))
+    return paragraph.startswith(("    ", "\n~~~", "~~~"))
 
 
 def last_sentence(paragraph):
@@ -178,7 +178,7 @@ def reveal():
 def put(chapter, markdown, folder):
     (PARTS / f"{chapter.page}.md").write_text(markdown, encoding="utf-8")
     command(["pandoc", "-f", MARKDOWN, "-t", "revealjs", "-s", "--self-contained",
-             "--mathml", "--slide-level=2", "--fail-if-warnings", "-V",
+             "--slide-level=2", "--fail-if-warnings", "-V",
              f"revealjs-url={folder}", "-V", "theme=serif", "-V", "center=false", "-V",
              "transition=none", "-V", "hash=true", "-V", "width=1100", "-V",
              "height=720", "--metadata", f"pagetitle={chapter.label}", "--metadata",
