@@ -56,9 +56,9 @@ elif has cc && has python38; then
         missing=1
     fi
 fi
-useful valgrind "Valgrind (make test-memory)"
+useful valgrind "Valgrind (sh tests/run.sh memory commands)"
 useful pandoc "pandoc (make docs, make notebooks)"
 useful nbclient "nbclient (make notebooks)"
 useful matplotlib "Matplotlib (make notebooks)"
-useful torch "PyTorch (lab 14, make bench-torch)"
+useful torch "PyTorch (lab 14, tests/bench/bench_torch.py)"
 exit $missing

@@ -1271,7 +1271,7 @@ def gradescope(g):
              "overfit_one_batch"]
     pages = [page for page in PAGES if page.name in names]
     wanted = [str(page.number) for page in pages]
-    g.says("make gradescope packs what an autograder needs", 0,
+    g.says("python3 docs/exercises/tool.py gradescope packs what an autograder needs", 0,
            "exercises " + ",".join(wanted), "gradescope", "N=" + ",".join(names))
     packed = g.folder / "gradescope.zip"
     (ROOT / "build" / "gradescope.zip").rename(packed)
