@@ -1341,6 +1341,7 @@ void embedding_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
 // GELU is offered alongside the paper's ReLU.
 
 #ifdef TRANSFORMER_COMPLEX // libm has no such erf; its slope is 2/√π e^(-x²)
+// z, of which the imaginary part is tiny -> erf(z)
 real cerf(real z) {
     double x = (double)z;
     return erf(x) + (z - x) * (1.1283791670955126 * exp(-x * x));
@@ -6224,7 +6225,6 @@ const char *entry_of(char to[96], const Tensor *t) {
     return to;
 }
 
-//@ core
 // ### One number for a whole model
 //
 // A *checksum* makes one number of all parameters to use, as the file has them
@@ -7409,6 +7409,7 @@ int next_byte(Input *in) {
         poll(&input, 1, -1);
     }
 #endif
+    (void)in; // where it cannot be told whether there is more
     return getchar();
 }
 
@@ -7652,6 +7653,16 @@ const char *option_text(char to[32], const Settings *s, int i) {
     return to;
 }
 
+// Exits with status 2 if an option asks for something that the file has decided.
+void check_info(const Arguments *a) {
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *name = options[i].name;
+        bool theirs = options[i].in_model || !strcmp(name, "vocab");
+        if (theirs && a->settings.text[i] && strcmp(name, "batch"))
+            misuse(a, "--%s: the model in %s has its own", name, a->operand[0]);
+    }
+}
+
 // transformer info [MODEL]
 void info_command(const Arguments *a, Checkpoint *c) {
     bool file = a->operands > 0;
@@ -7661,14 +7672,10 @@ void info_command(const Arguments *a, Checkpoint *c) {
     int batch = (given(&a->settings, "batch") ? &a->settings : s)->recipe.batch;
     int length = a->settings.length;
     char text[32];
-    if (!file)
+    if (file)
+        check_info(a);
+    else
         config.source_vocab = config.target_vocab = s->vocab;
-    for (int i = 0; i < OPTIONS; i++) {
-        const char *name = options[i].name;
-        bool theirs = options[i].in_model || !strcmp(name, "vocab");
-        if (file && theirs && a->settings.text[i] && strcmp(name, "batch"))
-            misuse(a, "--%s: the model in %s has its own", name, a->operand[0]);
-    }
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].in_model && (file || (options[i].commands & INFO)))
             printf("%s %s\n", options[i].name, option_text(text, s, i));
