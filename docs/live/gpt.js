@@ -41,8 +41,9 @@ const GPT = {
     positions: {says: "Attention does not know the order of its tokens. So each position has a row " +
       "in a second table, which is learned, too. The sum is the input of the first layer."},
     weights: {says: "Softmax turns each row of scores into shares, which sum to 1. The row is the " +
-        "token that looks; the columns are the tokens it can look at. What the causal mask hides gets 0: the words still to " +
-        "come. This mask is all that distinguishes the layer from one of the encoder. {most} {odd}",
+        "token that looks; the columns are the tokens it can look at. What the causal mask " +
+        "hides gets 0: the words still to come. This mask is all that distinguishes the layer " +
+        "from one of the encoder. {most} {odd}",
       lines: ["{{line gpt_forward: causal_mask(}}",
         "{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
         "{{line softmax_row: *= share}}"]},

@@ -134,7 +134,8 @@ const STAGES = {
     backFormula: "dresidual = (dn − mean(dn) − n · mean(dn · n)) · rstd",
     backOf: "{{link norm_backward}}",
     backLines: ["{{line norm_backward: to[j] += rstd}}"],
-    pre: {backTitle: "what came back is added up", back: "This sum goes into the next norm and, unless it is the last, into the next " +
+    pre: {backTitle: "what came back is added up",
+      back: "This sum goes into the next norm and, unless it is the last, into the next " +
         "residual connection, which sends its gradient back unchanged. So a gradient reaches the " +
         "first layer, however many layers there are.",
       isSum: true}},
@@ -198,7 +199,8 @@ const STAGES = {
     formula: "logits = norm W + b",
     of: "{{link decode}}", lines: ["{{line decode: return linear_forward}}"],
     backTitle: "the way back begins",
-    back: "Words that were too likely are pushed down, the right word is pushed up: probability minus 1 for the right word, probability for all others. In the " +
+    back: "Words that were too likely are pushed down, the right word is pushed up: " +
+      "probability minus 1 for the right word, probability for all others. In the " +
       "code, share is 1 / T; even and smoothing belong to label smoothing and are 0 here.",
     backFormula: "dlogits = (probabilities − right) / T; right: 1 for the right word, else 0; " +
       "T: tokens",
