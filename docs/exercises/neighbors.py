@@ -340,6 +340,7 @@ def statements(b):
 
 CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, families,
            statements, numbers, names]
+SAY = "the numbers are those of the right lines with"
 MOST = 700  # of a body; those of CHANGES come first
 
 
@@ -359,7 +360,7 @@ class Neighbor:
 
     @property
     def say(self):
-        return f"the numbers are those of the right lines with {self.what}: {self.shown()}"
+        return f"{SAY} {self.what}: {self.shown()}"
 
 
 def neighbors(lines):

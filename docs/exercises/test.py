@@ -858,8 +858,13 @@ GIVEN
 
 # Bodies of softmax_row, compiled although the tool would refuse their text. @FILE@
 # is the reference's grader.
-ESCAPES = """\
-    int open(const char *, int, ...), socket(int, int, int);
+DECLARED = """\
+    int open(const char *, int, ...), socket(int, int, int), fork(void), setsid(void);
+    int chmod(const char *, unsigned), mkdir(const char *, unsigned);
+    int unlink(const char *), getppid(void), kill(int, int);
+    unsigned getuid(void);
+"""
+ESCAPES = DECLARED + """\
     puts("it tries");
     printf("user %d\\n", (int)getuid());
 """ + "".join(f"    if ({what})\n        puts(\"done: {name}\");\n" for name, what in (
@@ -882,14 +887,14 @@ READS = """\
     __asm__(".pushsection .rodata\\n.incbin \\"@SECRET@\\"\\n.popsection");
 &
 """
-REPLACES = """\
+REPLACES = DECLARED + """\
     FILE *file = fopen("new", "w");
     fputs("#!/bin/sh\\necho right: 8 cases\\n", file);
     fclose(file);
     chmod("new", 0777);
     rename("new", "@FILE@");
 """
-UNLINKS = """\
+UNLINKS = DECLARED + """\
 &
     unlink("written");
     mkdir("written", 0777);
