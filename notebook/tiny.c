@@ -133,10 +133,8 @@ float softmax(float *x, int n) {
 }
 
 // ---- A linear layer: y = x W + b --------------------------------- chapter 3
-typedef struct {
-    float *weight, *bias, *x, *y; // (I,O), (1,O), (N,I), (N,O)
-    int N, I, O;
-} Linear;
+// x (N,I), weight (I,O), bias (1,O) -> y (N,O)
+typedef struct { float *weight, *bias, *x, *y; int N, I, O; } Linear;
 
 float *linear(Linear *w, float *x, int N, int I, int O) {
     parameter(&w->weight, I, O, 0);
@@ -172,13 +170,14 @@ void dropout(float *x, int n, int i, uint32_t key) {
 }
 
 // ---- Residual connection and norm: out = norm(x + dropout(y)) ----- chapter 6
+// x, y (N,D), gain, bias (1,D) -> out (N,D). y becomes n, the normalized sum;
+// rstd (N,1) is 1/σ of each row.
 typedef struct {
-    float *gain, *bias, *x, *n, *out, *rstd; // (1,D) (1,D) (N,D) (N,D) (N,D) (N)
+    float *gain, *bias, *x, *n, *out, *rstd;
     uint32_t key;
     int N;
 } Norm;
 
-// y becomes n, the sum x + dropout(y), normalized.
 float *norm(Norm *w, float *x, float *y, int N) {
     parameter(&w->gain, 1, D, 1);
     parameter(&w->bias, 1, D, 0);
@@ -211,37 +210,23 @@ void norm_backward(Norm *w) {
     }
 }
 
-// The gradient of the sum is also that of x, beside the one through y.
-void bypass(Norm *w) {
-    each (i, w->N * D) w->x[GRAD + i] += w->out[GRAD + i];
-}
-
-// ---- Sentences ----------------------------------------------- chapters 9, 10
+// ---- Embedding: the row of a token, and its position -------- chapters 4, 9, 10
 enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
-enum { SOURCE, INPUT, EXPECTED };         // what a pair is made into
+enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
+typedef struct { int id[3][LONGEST], S, T; } Pair; // lengths S and T, then pads
+const Pair *sentence[BATCH];                       // the batch: B of them
+int B, source_length, target_length;
 
-typedef struct {
-    int id[3][LONGEST], S, T; // filled up with padding; S of the source, T
-} Pair;
+// table (V,D) -> x (B·T,D)
+typedef struct { float *table, *x; uint32_t key; int T, side; } Embedding;
 
-const Pair *sentence[BATCH];
-int B, S, T; // sentences at work, and the longest source and target
-
-// ---- Embedding: the row of a token, and its position -------------- chapter 4
-typedef struct {
-    float *table, *x; // (V,D), (N,D)
-    uint32_t key;
-    int N, length, side;
-} Embedding;
-
-float *embed(Embedding *e, int length, int side) {
-    int N = B * length;
-    *e = (Embedding){e->table, zeros(N * D), next_key(), N, length, side};
-    each (i, N) {
+float *embed(Embedding *e, int T, int side) {
+    *e = (Embedding){e->table, zeros(B * T * D), next_key(), T, side};
+    each (i, B * T) {
         float *x = e->x + i * D;
-        const float *word = e->table + sentence[i / length]->id[side][i % length] * D;
+        float *word = e->table + sentence[i / T]->id[side][i % T] * D;
         each (j, D) {
-            double angle = i % length * pow(10000, -(double)(j - j % 2) / D);
+            double angle = i % T * pow(10000, -(double)(j - j % 2) / D);
             double position = j % 2 ? cos(angle) : sin(angle);
             x[j] = sqrtf(D) * word[j] + (float)position;
         }
@@ -251,12 +236,12 @@ float *embed(Embedding *e, int length, int side) {
 }
 
 void embed_backward(Embedding *e) {
-    each (i, e->N) {
-        const int *id = sentence[i / e->length]->id[e->side];
+    int T = e->T;
+    each (i, B * T) {
         float *dx = e->x + i * D + GRAD;
-        float *dword = e->table + id[i % e->length] * D + GRAD;
+        float *word = e->table + sentence[i / T]->id[e->side][i % T] * D;
         dropout(dx, D, i, e->key);
-        each (j, D) dword[j] += sqrtf(D) * dx[j];
+        each (j, D) word[GRAD + j] += sqrtf(D) * dx[j];
     }
 }
 
@@ -280,16 +265,14 @@ float *attention(Attention *a, float *x, int T, float *y, int S, int side) {
     a->noise = next_key();
     each (i, B * H * T) { // sentence b, head h, query t
         int b = i / T / H, h = i / T % H, t = i % T;
-        float *q = a->query.y + (b * T + t) * D + h * K;
-        float *k = a->key.y + b * S * D + h * K;
-        float *v = a->value.y + b * S * D + h * K;
+        int asks = (b * T + t) * D + h * K, answers = b * S * D + h * K;
+        float *q = a->query.y + asks, *c = a->context + asks;
+        float *k = a->key.y + answers, *v = a->value.y + answers;
         float *w = a->weights + i * S, *u = a->dropped + i * S;
-        float *c = a->context + (b * T + t) * D + h * K;
+        const int *id = sentence[b]->id[side];
         each (j, S) each (e, K) w[j] += q[e] * k[j * D + e];
-        each (j, S) w[j] *= 1 / sqrtf(K);
-        each (j, S)
-            if (sentence[b]->id[side][j] == PAD || (side == INPUT && j > t))
-                w[j] = -INFINITY;
+        each (j, S) w[j] = id[j] == PAD || (side == INPUT && j > t)
+                         ? -INFINITY : w[j] * (1 / sqrtf(K));
         softmax(w, S);
         each (j, S) u[j] = w[j];
         dropout(u, S, t, scramble32(a->noise + (uint32_t)(i / T)));
@@ -305,11 +288,12 @@ void attention_backward(Attention *a) {
     linear_backward(&a->output);
     each (i, B * H * T) {
         int b = i / T / H, h = i / T % H, t = i % T;
-        float *q = a->query.y + (b * T + t) * D + h * K, *dq = q + GRAD;
-        float *k = a->key.y + b * S * D + h * K, *dk = k + GRAD;
-        float *v = a->value.y + b * S * D + h * K, *dv = v + GRAD;
-        float *w = a->weights + i * S, *dw = w + GRAD, *u = a->dropped + i * S;
-        float *dc = a->context + (b * T + t) * D + h * K + GRAD;
+        int asks = (b * T + t) * D + h * K, answers = b * S * D + h * K;
+        float *q = a->query.y + asks, *dq = q + GRAD;
+        float *k = a->key.y + answers, *dk = k + GRAD;
+        float *v = a->value.y + answers, *dv = v + GRAD;
+        float *w = a->weights + i * S, *dw = w + GRAD;
+        float *u = a->dropped + i * S, *dc = a->context + asks + GRAD;
         each (j, S) each (e, K) dv[j * D + e] += u[j] * dc[e];
         each (j, S) each (e, K) dw[j] += dc[e] * v[j * D + e];
         dropout(dw, S, t, scramble32(a->noise + (uint32_t)(i / T)));
@@ -321,15 +305,11 @@ void attention_backward(Attention *a) {
     linear_backward(&a->query);
     linear_backward(&a->key);
     linear_backward(&a->value);
-    bypass(&a->norm);
+    each (i, B * T * D) a->norm.x[GRAD + i] += a->norm.out[GRAD + i];
 }
 
 // ---- The feed-forward network: relu(x W + b) W + b ---------------- chapter 5
-typedef struct {
-    Linear inner, outer; // (D,F), (F,D)
-    uint32_t key;
-    Norm norm;
-} Network;
+typedef struct { Linear inner, outer; uint32_t key; Norm norm; } Network;
 
 float *network(Network *f, float *x, int N) {
     float *a = linear(&f->inner, x, N, D, F);
@@ -347,7 +327,7 @@ void network_backward(Network *f) {
     each (i, N) dropout(da + i * F, F, i, f->key);
     each (i, N * F) da[i] = a[i] > 0 ? da[i] : 0;
     linear_backward(&f->inner);
-    bypass(&f->norm);
+    each (i, N * D) f->norm.x[GRAD + i] += f->norm.out[GRAD + i];
 }
 
 // ---- The model ------------------------------------------------ chapters 7, 8
@@ -359,6 +339,7 @@ Linear output;
 
 float *forward(void) {
     used = PARAMETERS;
+    int S = source_length, T = target_length;
     float *x = embed(&source_embedding, S, SOURCE);
     each (l, L) {
         x = attention(&encoder_attention[l], x, S, x, S, SOURCE);
@@ -391,7 +372,7 @@ void backward(void) {
 // ---- A step of training ----------------------------------------- chapter 11
 // logits (B·T,V) -> mean loss; its gradient is (softmax - 1[j=y])/tokens.
 double loss(float *logits) {
-    int tokens = 0;
+    int tokens = 0, T = target_length;
     double total = 0;
     each (b, B) tokens += sentence[b]->T;
     each (i, B * T) {
@@ -429,23 +410,19 @@ void update(int t) { // clip, Adam
 }
 
 // ---- Words and pairs ---------------------------------------------- chapter 10
-typedef struct {
-    char word[MOST][32]; // from FIRST on in the order of their bytes
-    int words;
-} Language;
-
-enum { PAIRS = 100000, POOL = 8 * BATCH };
+typedef struct { char word[MOST][32]; int words; } Language; // sorted by bytes
 Language english = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 Language french = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
+enum { PAIRS = 100000, POOL = 8 * BATCH };
 Pair pairs[PAIRS];
 int order[PAIRS], batch[PAIRS];
 
 // text -> its tokens and END; returns how many. New words join the language.
 int tokenize(const char *s, int *id, Language *l) {
     int n = 0;
-    for (size_t size; *(s += strspn(s, " \r\n")); s += size) {
+    for (size_t size; s && *(s += strspn(s, " \r")); s += size) {
         char word[32];
-        size = strcspn(s, " \r\n.,!?;:\"()");
+        size = strcspn(s, " \r.,!?;:\"()");
         size += size == 0; // a mark is a word
         if (size > 31 || n == LONGEST - 1 || l->words == MOST)
             fail("more than 64 words, or 4,000 words, or a word of 32 bytes");
@@ -468,17 +445,12 @@ void read_pairs(void) {
     FILE *file = fopen(path, "rb");
     for (lines = 0; file && fgets(text, sizeof text, file);) {
         Pair *pair = &pairs[lines++];
-        char *target = strchr(text, '\t');
-        if (!target || lines == PAIRS)
+        pair->S = tokenize(strtok(text, "\t\n"), pair->id[SOURCE], &english);
+        pair->T = tokenize(strtok(NULL, "\t\n"), pair->id[EXPECTED], &french);
+        if (pair->S == 1 || pair->T == 1 || lines == PAIRS)
             fail("expected source, tab, target, in less than 100000 lines");
-        *target++ = '\0';
-        target[strcspn(target, "\t")] = '\0';
-        pair->S = tokenize(text, pair->id[SOURCE], &english);
-        pair->T = tokenize(target, pair->id[EXPECTED], &french);
         pair->id[INPUT][0] = START;
         each (j, pair->T - 1) pair->id[INPUT][j + 1] = pair->id[EXPECTED][j];
-        if (pair->S == 1 || pair->T == 1)
-            fail("the source or the target is empty");
     }
     if (lines == 0)
         fail("cannot open the file, or it is empty");
@@ -494,8 +466,8 @@ void shuffle(int *item, int n, uint64_t key) {
     }
 }
 
-int longer(const Pair *a, const Pair *b) {
-    return a->T > b->T || (a->T == b->T && a->S > b->S);
+int length(int i) { // of the target; among equals, of the source
+    return pairs[i].T * LONGEST + pairs[i].S;
 }
 
 // Batches of similar length: each pool of eight is sorted.
@@ -504,7 +476,7 @@ void begin_epoch(int epoch) {
     shuffle(order, lines, key);
     each (i, lines) {
         int k = i, kept = order[i];
-        for (; k % POOL && longer(&pairs[order[k - 1]], &pairs[kept]); k--)
+        for (; k % POOL && length(order[k - 1]) > length(kept); k--)
             order[k] = order[k - 1];
         order[k] = kept;
     }
@@ -518,11 +490,11 @@ void next_batch(int step) {
         begin_epoch(step / batches);
     int first = batch[step % batches] * BATCH;
     B = lines - first < BATCH ? lines - first : BATCH;
-    S = T = 0;
+    source_length = target_length = 0;
     each (b, B) {
-        sentence[b] = &pairs[order[first + b]];
-        S = sentence[b]->S > S ? sentence[b]->S : S;
-        T = sentence[b]->T > T ? sentence[b]->T : T;
+        const Pair *pair = sentence[b] = &pairs[order[first + b]];
+        source_length = pair->S > source_length ? pair->S : source_length;
+        target_length = pair->T > target_length ? pair->T : target_length;
     }
 }
 
@@ -531,10 +503,11 @@ void translate(Pair pair) {
     rate = 0;
     sentence[0] = &pair;
     B = 1;
-    S = pair.S;
-    each (j, S - 1) printf("%s ", english.word[pair.id[SOURCE][j]]);
+    source_length = pair.S;
+    each (j, pair.S - 1) printf("%s ", english.word[pair.id[SOURCE][j]]);
     printf("→");
-    for (T = 1; T < LONGEST; T++) {
+    for (int T = 1; T < LONGEST; T++) {
+        target_length = T;
         const float *z = forward() + (T - 1) * V;
         int best = END;
         for (int j = END; j < V; j++)
