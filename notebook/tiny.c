@@ -1,9 +1,8 @@
 // tiny.c: the Transformer of "Attention Is All You Need" on ten screens.
 //
-// Encoder and decoder, every gradient by hand, training and translation. It
-// computes what transformer.c computes, in plain loops: after n steps the two
-// have the same parameters, bit for bit. That file explains all of it; here it
-// can be seen at once. At the right of a heading stand the file's chapters.
+// Encoder and decoder, every gradient by hand, training and translation. After
+// n steps its parameters are those of transformer.c, bit for bit. That file
+// explains all of it, in the chapters that stand at the right of the headings.
 //
 //     cc -std=c11 -O3 notebook/tiny.c -lm -o tiny
 //     ./tiny data/eng-fra.train.tsv        20 epochs, some minutes
@@ -22,7 +21,6 @@
 #endif
 enum { D = WIDTH, H = HEADS, K = D / H, F = 4 * D, L = LAYERS };
 enum { BATCH = 64, LONGEST = 65, MOST = 4096 }; // sentences, tokens, words
-
 #define each(i, n) for (int i = 0; i < (n); i++) // i = 0 … n-1
 
 const char *path; // of the sentence pairs
@@ -82,8 +80,7 @@ void parameter(float **x, int rows, int cols, float first) {
     uint64_t state = random_key(FOR_PARAMETERS, tensors++);
     double limit = sqrt(6.0 / (rows + cols));
     each (i, rows * cols)
-        memory[count++] = (float)(rows == 1 ? first
-                                  : limit * (2 * uniform(&state) - 1));
+        memory[count++] = rows == 1 ? first : limit * (2 * uniform(&state) - 1);
 }
 
 float *transposed(const float *x, int rows, int cols) {
@@ -135,7 +132,6 @@ float softmax(float *x, int n) {
 // ---- A linear layer: y = x W + b --------------------------------- chapter 3
 // x (N,I), weight (I,O), bias (1,O) -> y (N,O)
 typedef struct { float *weight, *bias, *x, *y; int N, I, O; } Linear;
-
 float *linear(Linear *w, float *x, int N, int I, int O) {
     parameter(&w->weight, I, O, 0);
     parameter(&w->bias, 1, O, 0);
@@ -156,10 +152,7 @@ void linear_backward(Linear *w) {
 // ---- Dropout ----------------------------------------------------- chapter 6
 float rate;     // 0.1 in training, else 0
 uint64_t noise; // of the last place in the model where numbers were dropped
-
-uint32_t next_key(void) {
-    return (uint32_t)(noise = scramble(noise));
-}
+uint32_t next_key(void) { return (uint32_t)(noise = scramble(noise)); }
 
 // Row i of a matrix: forward and backward, a key drops the same numbers.
 void dropout(float *x, int n, int i, uint32_t key) {
@@ -172,12 +165,8 @@ void dropout(float *x, int n, int i, uint32_t key) {
 // ---- Residual connection and norm: out = norm(x + dropout(y)) ----- chapter 6
 // x, y (N,D), gain, bias (1,D) -> out (N,D). y becomes n, the normalized sum;
 // rstd (N,1) is 1/σ of each row.
-typedef struct {
-    float *gain, *bias, *x, *n, *out, *rstd;
-    uint32_t key;
-    int N;
-} Norm;
-
+typedef struct { float *gain, *bias, *x, *n, *out, *rstd;
+                 uint32_t key; int N; } Norm;
 float *norm(Norm *w, float *x, float *y, int N) {
     parameter(&w->gain, 1, D, 1);
     parameter(&w->bias, 1, D, 0);
@@ -200,8 +189,7 @@ void norm_backward(Norm *w) {
     each (i, w->N) {
         float *n = w->n + i * D, *d = w->out + i * D + GRAD, *gain = w->gain;
         float *dy = n + GRAD, dn[D];
-        each (j, D) dn[j] = d[j] * n[j];
-        each (j, D) gain[GRAD + j] += dn[j];
+        each (j, D) gain[GRAD + j] += dn[j] = d[j] * n[j];
         each (j, D) w->bias[GRAD + j] += d[j];
         float dn_mean = dot(d, gain, D) / D, dnn_mean = dot(dn, gain, D) / D;
         each (j, D) d[j] = d[j] * gain[j] - dn_mean - n[j] * dnn_mean;
@@ -215,11 +203,10 @@ enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
 enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
 typedef struct { int id[3][LONGEST], S, T; } Pair; // lengths S and T, then pads
 const Pair *sentence[BATCH];                       // the batch: B of them
-int B, source_length, target_length;
+int B;
 
 // table (V,D) -> x (B·T,D)
 typedef struct { float *table, *x; uint32_t key; int T, side; } Embedding;
-
 float *embed(Embedding *e, int T, int side) {
     *e = (Embedding){e->table, zeros(B * T * D), next_key(), T, side};
     each (i, B * T) {
@@ -227,8 +214,8 @@ float *embed(Embedding *e, int T, int side) {
         float *word = e->table + sentence[i / T]->id[side][i % T] * D;
         each (j, D) {
             double angle = i % T * pow(10000, -(double)(j - j % 2) / D);
-            double position = j % 2 ? cos(angle) : sin(angle);
-            x[j] = sqrtf(D) * word[j] + (float)position;
+            float position = (float)(j % 2 ? cos(angle) : sin(angle));
+            x[j] = sqrtf(D) * word[j] + position;
         }
         dropout(x, D, i, e->key);
     }
@@ -310,7 +297,6 @@ void attention_backward(Attention *a) {
 
 // ---- The feed-forward network: relu(x W + b) W + b ---------------- chapter 5
 typedef struct { Linear inner, outer; uint32_t key; Norm norm; } Network;
-
 float *network(Network *f, float *x, int N) {
     float *a = linear(&f->inner, x, N, D, F);
     f->key = next_key();
@@ -339,7 +325,9 @@ Linear output;
 
 float *forward(void) {
     used = PARAMETERS;
-    int S = source_length, T = target_length;
+    int S = 0, T = 0; // of the longest sentences
+    each (b, B) S = sentence[b]->S > S ? sentence[b]->S : S;
+    each (b, B) T = sentence[b]->T > T ? sentence[b]->T : T;
     float *x = embed(&source_embedding, S, SOURCE);
     each (l, L) {
         x = attention(&encoder_attention[l], x, S, x, S, SOURCE);
@@ -372,7 +360,7 @@ void backward(void) {
 // ---- A step of training ----------------------------------------- chapter 11
 // logits (B·T,V) -> mean loss; its gradient is (softmax - 1[j=y])/tokens.
 double loss(float *logits) {
-    int tokens = 0, T = target_length;
+    int tokens = 0, T = target_embedding.T;
     double total = 0;
     each (b, B) tokens += sentence[b]->T;
     each (i, B * T) {
@@ -470,32 +458,24 @@ int length(int i) { // of the target; among equals, of the source
     return pairs[i].T * LONGEST + pairs[i].S;
 }
 
-// Batches of similar length: each pool of eight is sorted.
-void begin_epoch(int epoch) {
-    uint64_t key = random_key(FOR_ORDER, epoch);
-    shuffle(order, lines, key);
-    each (i, lines) {
-        int k = i, kept = order[i];
-        for (; k % POOL && length(order[k - 1]) > length(kept); k--)
-            order[k] = order[k - 1];
-        order[k] = kept;
-    }
-    shuffle(batch, lines / BATCH, scramble(key));
-    batch[lines / BATCH] = lines / BATCH; // the rest comes last
-}
-
+// Batches of similar length: in an epoch, each pool of eight batches is sorted.
 void next_batch(int step) {
-    int batches = (lines + BATCH - 1) / BATCH;
-    if (step % batches == 0)
-        begin_epoch(step / batches);
+    int batches = (lines + BATCH - 1) / BATCH, epoch = step / batches;
+    uint64_t key = random_key(FOR_ORDER, epoch);
+    if (step % batches == 0) {
+        shuffle(order, lines, key);
+        each (i, lines) {
+            int k = i, kept = order[i];
+            for (; k % POOL && length(order[k - 1]) > length(kept); k--)
+                order[k] = order[k - 1];
+            order[k] = kept;
+        }
+        shuffle(batch, lines / BATCH, scramble(key));
+        batch[lines / BATCH] = lines / BATCH; // the rest comes last
+    }
     int first = batch[step % batches] * BATCH;
     B = lines - first < BATCH ? lines - first : BATCH;
-    source_length = target_length = 0;
-    each (b, B) {
-        const Pair *pair = sentence[b] = &pairs[order[first + b]];
-        source_length = pair->S > source_length ? pair->S : source_length;
-        target_length = pair->T > target_length ? pair->T : target_length;
-    }
+    each (b, B) sentence[b] = &pairs[order[first + b]];
 }
 
 // ---- Translation, training --------------------------------- chapters 12, 11
@@ -503,11 +483,9 @@ void translate(Pair pair) {
     rate = 0;
     sentence[0] = &pair;
     B = 1;
-    source_length = pair.S;
     each (j, pair.S - 1) printf("%s ", english.word[pair.id[SOURCE][j]]);
     printf("→");
-    for (int T = 1; T < LONGEST; T++) {
-        target_length = T;
+    for (int T = pair.T = 1; T < LONGEST; T = ++pair.T) {
         const float *z = forward() + (T - 1) * V;
         int best = END;
         for (int j = END; j < V; j++)
