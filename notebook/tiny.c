@@ -66,16 +66,14 @@ int count, tensors, used;
 float *zeros(int n) {
     float *x = memory + used;
     used += n;
-    if (used > GRAD)
-        fail("not enough memory: make GRAD larger, or BATCH smaller");
+    if (used > GRAD) fail("out of memory: make GRAD larger, or BATCH smaller");
     each (i, n) x[i] = x[GRAD + i] = 0;
     return x;
 }
 
 // A matrix begins with random numbers, a bias with 0, a gain with 1. Made once.
 void parameter(float **x, int rows, int cols, float first) {
-    if (*x)
-        return;
+    if (*x) return;
     *x = memory + count;
     uint64_t state = random_key(FOR_PARAMETERS, tensors++);
     double limit = sqrt(6.0 / (rows + cols));
@@ -93,12 +91,11 @@ float *transposed(const float *x, int rows, int cols) {
 void product(float *c, const float *a, const float *b, int n, int k, int m) {
     static float sum[MOST];
     each (i, n) each (p, k) {
+        int last = p % 256 == 255 || p == k - 1;
         float a_ip = a[i * k + p];
         each (j, m) sum[j] += a_ip * b[p * m + j];
-        if (p % 256 < 255 && p < k - 1)
-            continue;
-        each (j, m) c[i * m + j] += sum[j];
-        each (j, m) sum[j] = 0;
+        each (j, last ? m : 0) c[i * m + j] += sum[j];
+        each (j, last ? m : 0) sum[j] = 0;
     }
 }
 
@@ -201,7 +198,7 @@ void norm_backward(Norm *w) {
 // ---- Embedding: the row of a token, and its position -------- chapters 4, 9, 10
 enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
 enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
-typedef struct { int id[3][LONGEST], S, T; } Pair; // lengths S and T, then pads
+typedef struct { int id[3][LONGEST], S, T, size; } Pair; // then padding
 const Pair *sentence[BATCH];                       // the batch: B of them
 int B;
 
@@ -223,10 +220,9 @@ float *embed(Embedding *e, int T, int side) {
 }
 
 void embed_backward(Embedding *e) {
-    int T = e->T;
-    each (i, B * T) {
-        float *dx = e->x + i * D + GRAD;
-        float *word = e->table + sentence[i / T]->id[e->side][i % T] * D;
+    each (i, B * e->T) {
+        int id = sentence[i / e->T]->id[e->side][i % e->T];
+        float *dx = e->x + i * D + GRAD, *word = e->table + id * D;
         dropout(dx, D, i, e->key);
         each (j, D) word[GRAD + j] += sqrtf(D) * dx[j];
     }
@@ -236,8 +232,7 @@ void embed_backward(Embedding *e) {
 typedef struct {
     Linear query, key, value, output;
     float *weights, *dropped, *context; // (B·H·T,S), (B·H·T,S), (B·T,D)
-    uint32_t noise;
-    Norm norm;
+    uint32_t noise; Norm norm;
 } Attention;
 
 // x (B·T,D) asks, y (B·S,D) answers. Hidden are the padding of y and, if y is
@@ -366,8 +361,7 @@ double loss(float *logits) {
     each (i, B * T) {
         int y = sentence[i / T]->id[EXPECTED][i % T];
         float *z = logits + i * V, *dz = z + GRAD, share = 1 / (float)tokens;
-        if (y == PAD)
-            continue;
+        if (y == PAD) continue;
         each (j, V) dz[j] = z[j];
         float lse = softmax(dz, V);
         each (j, V) dz[j] = exponential(z[j] - lse) * share;
@@ -402,7 +396,7 @@ typedef struct { char word[MOST][32]; int words; } Language; // sorted by bytes
 Language english = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 Language french = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 enum { PAIRS = 100000, POOL = 8 * BATCH };
-Pair pairs[PAIRS];
+Pair pair[PAIRS];
 int order[PAIRS], batch[PAIRS];
 
 // text -> its tokens and END; returns how many. New words join the language.
@@ -416,8 +410,7 @@ int tokenize(const char *s, int *id, Language *l) {
             fail("more than 64 words, or 4,000 words, or a word of 32 bytes");
         sprintf(word, "%.*s", (int)size, s);
         int i = FIRST;
-        while (i < l->words && strcmp(l->word[i], word) < 0)
-            i++;
+        while (i < l->words && strcmp(l->word[i], word) < 0) i++;
         if (i == l->words || strcmp(l->word[i], word)) {
             memmove(l->word[i + 1], l->word[i], 32 * (size_t)(l->words++ - i));
             strcpy(l->word[i], word);
@@ -432,16 +425,16 @@ void read_pairs(void) {
     char text[1 << 12];
     FILE *file = fopen(path, "rb");
     for (lines = 0; file && fgets(text, sizeof text, file);) {
-        Pair *pair = &pairs[lines++];
-        pair->S = tokenize(strtok(text, "\t\n"), pair->id[SOURCE], &english);
-        pair->T = tokenize(strtok(NULL, "\t\n"), pair->id[EXPECTED], &french);
-        if (pair->S == 1 || pair->T == 1 || lines == PAIRS)
+        Pair *new = &pair[lines++];
+        new->S = tokenize(strtok(text, "\t\n"), new->id[SOURCE], &english);
+        new->T = tokenize(strtok(NULL, "\t\n"), new->id[EXPECTED], &french);
+        if (new->S == 1 || new->T == 1 || lines == PAIRS)
             fail("expected source, tab, target, in less than 100000 lines");
-        pair->id[INPUT][0] = START;
-        each (j, pair->T - 1) pair->id[INPUT][j + 1] = pair->id[EXPECTED][j];
+        new->size = LONGEST * new->T + new->S;
+        new->id[INPUT][0] = START;
+        each (j, new->T - 1) new->id[INPUT][j + 1] = new->id[EXPECTED][j];
     }
-    if (lines == 0)
-        fail("cannot open the file, or it is empty");
+    if (lines == 0) fail("cannot open the file, or it is empty");
     fclose(file);
 }
 
@@ -454,10 +447,6 @@ void shuffle(int *item, int n, uint64_t key) {
     }
 }
 
-int length(int i) { // of the target; among equals, of the source
-    return pairs[i].T * LONGEST + pairs[i].S;
-}
-
 // Batches of similar length: in an epoch, each pool of eight batches is sorted.
 void next_batch(int step) {
     int batches = (lines + BATCH - 1) / BATCH, epoch = step / batches;
@@ -466,7 +455,7 @@ void next_batch(int step) {
         shuffle(order, lines, key);
         each (i, lines) {
             int k = i, kept = order[i];
-            for (; k % POOL && length(order[k - 1]) > length(kept); k--)
+            for (; k % POOL && pair[order[k - 1]].size > pair[kept].size; k--)
                 order[k] = order[k - 1];
             order[k] = kept;
         }
@@ -475,25 +464,23 @@ void next_batch(int step) {
     }
     int first = batch[step % batches] * BATCH;
     B = lines - first < BATCH ? lines - first : BATCH;
-    each (b, B) sentence[b] = &pairs[order[first + b]];
+    each (b, B) sentence[b] = &pair[order[first + b]];
 }
 
 // ---- Translation, training --------------------------------- chapters 12, 11
-void translate(Pair pair) {
+void translate(Pair this) {
     rate = 0;
-    sentence[0] = &pair;
+    sentence[0] = &this;
     B = 1;
-    each (j, pair.S - 1) printf("%s ", english.word[pair.id[SOURCE][j]]);
+    each (j, this.S - 1) printf("%s ", english.word[this.id[SOURCE][j]]);
     printf("→");
-    for (int T = pair.T = 1; T < LONGEST; T = ++pair.T) {
+    for (int T = this.T = 1; T < LONGEST; T = ++this.T) {
         const float *z = forward() + (T - 1) * V;
         int best = END;
-        for (int j = END; j < V; j++)
-            best = z[j] > z[best] ? j : best;
-        if (best == END)
-            break;
+        each (j, V) best = j > END && z[j] > z[best] ? j : best;
+        if (best == END) break;
         printf(" %s", french.word[best]);
-        pair.id[INPUT][T] = best;
+        this.id[INPUT][T] = best;
     }
     printf("\n");
 }
@@ -513,9 +500,8 @@ int main(int argc, char **argv) {
         double mean = loss(forward());
         backward();
         update(t);
-        if (t == 1 || t % 100 == 0)
-            printf("step %d: loss %.4f\n", t, mean);
-        each (i, t % 500 == 0 || t == steps ? 3 : 0) translate(pairs[i]);
+        if (t == 1 || t % 100 == 0) printf("step %d: loss %.4f\n", t, mean);
+        each (i, t % 500 == 0 || t == steps ? 3 : 0) translate(pair[i]);
     }
     uint64_t checksum = 0xcbf29ce484222325;
     each (i, 4 * count) {
