@@ -1,5 +1,4 @@
 // tiny.c: the Transformer of "Attention Is All You Need" on ten screens.
-//
 // Encoder and decoder, every gradient by hand, training and translation. After
 // n steps its parameters are those of transformer.c, bit for bit. That file
 // explains all of it, in the chapters that stand at the right of the headings.
@@ -22,7 +21,6 @@
 enum { D = WIDTH, H = HEADS, K = D / H, F = 4 * D, L = LAYERS };
 enum { BATCH = 64, LONGEST = 65, MOST = 4096 }; // sentences, tokens, words
 #define each(i, n) for (int i = 0; i < (n); i++) // i = 0 … n-1
-
 const char *path; // of the sentence pairs
 int lines;        // of that file, as many as have been read
 
@@ -33,24 +31,20 @@ _Noreturn void fail(const char *reason) {
 
 // ---- Random numbers ---------------------------------------------- chapter 1
 enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT, SEED = 1 };
-
 uint64_t scramble(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
-
 uint32_t scramble32(uint32_t x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
     return x ^ (x >> 16);
 }
-
 uint64_t random_key(uint64_t what_for, int which) {
     return scramble(scramble(scramble(SEED) + what_for) + (uint64_t)which);
 }
-
 double uniform(uint64_t *state) { // from 0 to 1
     *state = scramble(*state);
     return (double)(*state >> 11) / 9007199254740992.0;
@@ -92,8 +86,7 @@ void product(float *c, const float *a, const float *b, int n, int k, int m) {
     static float sum[MOST];
     each (i, n) each (p, k) {
         int last = p % 256 == 255 || p == k - 1;
-        float a_ip = a[i * k + p];
-        each (j, m) sum[j] += a_ip * b[p * m + j];
+        each (j, m) sum[j] += a[i * k + p] * b[p * m + j];
         each (j, last ? m : 0) c[i * m + j] += sum[j];
         each (j, last ? m : 0) sum[j] = 0;
     }
@@ -109,7 +102,7 @@ float dot(const float *x, const float *y, int n) {
 }
 
 float exponential(float x) { // 2ⁿ eʳ, where r is small
-    float n = x * 1.44269504f + 12582912.0f - 12582912.0f; // rounds
+    float n = rintf(x * 1.44269504f); // the exponent
     float r = x - n * 0.693359375f + n * 2.12194440e-4f;
     float series = (1.0f / 720 * r + 1.0f / 120) * r + 1.0f / 24;
     series = (((series * r + 1.0f / 6) * r + 0.5f) * r + 1) * r + 1;
@@ -140,13 +133,12 @@ float *linear(Linear *w, float *x, int N, int I, int O) {
 
 void linear_backward(Linear *w) {
     int N = w->N, I = w->I, O = w->O;
-    float *dy = w->y + GRAD;
-    product(w->x + GRAD, dy, transposed(w->weight, I, O), N, O, I);
-    product(w->weight + GRAD, transposed(w->x, N, I), dy, I, N, O);
-    each (i, N * O) w->bias[GRAD + i % O] += dy[i];
+    product(w->x + GRAD, w->y + GRAD, transposed(w->weight, I, O), N, O, I);
+    product(w->weight + GRAD, transposed(w->x, N, I), w->y + GRAD, I, N, O);
+    each (i, N * O) w->bias[GRAD + i % O] += w->y[GRAD + i];
 }
 
-// ---- Dropout ----------------------------------------------------- chapter 6
+// ---- Dropout, residual connection and norm ----------------------- chapter 6
 float rate;     // 0.1 in training, else 0
 uint64_t noise; // of the last place in the model where numbers were dropped
 uint32_t next_key(void) { return (uint32_t)(noise = scramble(noise)); }
@@ -159,9 +151,7 @@ void dropout(float *x, int n, int i, uint32_t key) {
         x[j] *= scramble32(key ^ (uint32_t)j) < threshold ? 0 : 1 / (1 - rate);
 }
 
-// ---- Residual connection and norm: out = norm(x + dropout(y)) ----- chapter 6
-// x, y (N,D), gain, bias (1,D) -> out (N,D). y becomes n, the normalized sum;
-// rstd (N,1) is 1/σ of each row.
+// out = norm(x + dropout(y)), all (N,D); y becomes n, the normalized sum.
 typedef struct { float *gain, *bias, *x, *n, *out, *rstd;
                  uint32_t key; int N; } Norm;
 float *norm(Norm *w, float *x, float *y, int N) {
@@ -195,14 +185,14 @@ void norm_backward(Norm *w) {
     }
 }
 
-// ---- Embedding: the row of a token, and its position -------- chapters 4, 9, 10
+// ---- Embedding: the row of a token, and its position ------ chapters 4, 9, 10
 enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
 enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
 typedef struct { int id[3][LONGEST], S, T, size; } Pair; // then padding
-const Pair *sentence[BATCH];                       // the batch: B of them
-int B;
+const Pair *sentence[BATCH];
+int B, V; // sentences in the batch, words of the target language
 
-// table (V,D) -> x (B·T,D)
+
 typedef struct { float *table, *x; uint32_t key; int T, side; } Embedding;
 float *embed(Embedding *e, int T, int side) {
     *e = (Embedding){e->table, zeros(B * T * D), next_key(), T, side};
@@ -210,9 +200,8 @@ float *embed(Embedding *e, int T, int side) {
         float *x = e->x + i * D;
         float *word = e->table + sentence[i / T]->id[side][i % T] * D;
         each (j, D) {
-            double angle = i % T * pow(10000, -(double)(j - j % 2) / D);
-            float position = (float)(j % 2 ? cos(angle) : sin(angle));
-            x[j] = sqrtf(D) * word[j] + position;
+            double turn = i % T * pow(10000, -(double)(j - j % 2) / D);
+            x[j] = sqrtf(D) * word[j] + (float)(j % 2 ? cos(turn) : sin(turn));
         }
         dropout(x, D, i, e->key);
     }
@@ -228,7 +217,7 @@ void embed_backward(Embedding *e) {
     }
 }
 
-// ---- Attention, all heads: softmax(q kᵀ / √K) v ------------ chapters 2, 3, 9
+// ---- Attention, all heads: softmax(q kᵀ / √K) v ----------- chapters 2, 3, 9
 typedef struct {
     Linear query, key, value, output;
     float *weights, *dropped, *context; // (B·H·T,S), (B·H·T,S), (B·T,D)
@@ -312,7 +301,6 @@ void network_backward(Network *f) {
 }
 
 // ---- The model ------------------------------------------------ chapters 7, 8
-int V; // words of the target language
 Embedding source_embedding, target_embedding;
 Attention encoder_attention[L], decoder_attention[L], cross_attention[L];
 Network encoder_network[L], decoder_network[L];
@@ -375,23 +363,24 @@ void update(int t) { // clip, Adam
     static float m[PARAMETERS], v[PARAMETERS];
     float *p = memory, *g = memory + GRAD;
     int size = count / 64 + 1, warmup = 400;
-    double norm = 0, lr = 1 / sqrt((double)D * warmup);
+    double squares = 0, lr = 1 / sqrt((double)D * warmup);
     for (int i = 0; i < count; i += size)
-        norm += dot(g + i, g + i, i + size < count ? size : count - i);
-    norm = sqrt(norm);
+        squares += dot(g + i, g + i, i + size < count ? size : count - i);
     lr = t < warmup ? lr * t / warmup : lr * sqrt(warmup / (double)t);
     float step = (float)(lr / (1 - pow(0.9, t)));
     float root = (float)(1 / sqrt(1 - pow(0.98, t)));
     each (i, count) {
-        g[i] *= (float)(norm > 1 ? 1 / norm : 1);
+        g[i] *= (float)(squares > 1 ? 1 / sqrt(squares) : 1);
         m[i] = 0.9f * m[i] + 0.1f * g[i];
         v[i] = 0.98f * v[i] + 0.02f * g[i] * g[i];
         p[i] -= step * m[i] / (sqrtf(v[i]) * root + 1e-9f);
+        m[i] = fabsf(m[i]) < 1e-30f ? 0 : m[i]; // dust makes processors slow
+        v[i] = v[i] < 1e-30f ? 0 : v[i];
         g[i] = 0;
     }
 }
 
-// ---- Words and pairs ---------------------------------------------- chapter 10
+// ---- Words and pairs --------------------------------------------- chapter 10
 typedef struct { char word[MOST][32]; int words; } Language; // sorted by bytes
 Language english = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 Language french = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
@@ -488,8 +477,7 @@ void translate(Pair this) {
 int main(int argc, char **argv) {
     int steps = argc == 3 ? atoi(argv[2]) : 1880;
     path = argc > 1 ? argv[1] : "DATA.tsv";
-    read_pairs(); // once for the words, once for their numbers
-    read_pairs();
+    each (pass, 2) read_pairs(); // a word's number is known after the first
     V = french.words;
     parameter(&source_embedding.table, english.words, D, 0);
     parameter(&target_embedding.table, V, D, 0);
