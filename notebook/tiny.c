@@ -3,7 +3,7 @@
 // n steps its parameters are those of transformer.c, bit for bit. That file
 // explains all of it, in the chapters that stand at the right of the headings.
 //
-//     cc -std=c11 -O3 notebook/tiny.c -lm -o tiny
+//     cc -O3 -ffp-contract=off notebook/tiny.c -lm -o tiny
 //     ./tiny data/eng-fra.train.tsv        20 epochs, some minutes
 //     ./tiny data/eng-fra.train.tsv 100    that many steps
 
@@ -51,8 +51,7 @@ double uniform(uint64_t *state) { // from 0 to 1
 }
 
 // ---- Numbers, and their gradients ----------------------------- chapters 1, 8
-// The gradient of the number at address x is at x + GRAD. Parameters come first
-// in memory; what a step computes follows.
+// The gradient of what is at address x is at x + GRAD. Parameters come first.
 enum { GRAD = 1 << 24, PARAMETERS = 3 * MOST * (D + 1) + L * 16 * D * (D + F) };
 float memory[2 * GRAD];
 int count, tensors, used;
@@ -191,8 +190,6 @@ enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
 typedef struct { int id[3][LONGEST], S, T, size; } Pair; // then padding
 const Pair *sentence[BATCH];
 int B, V; // sentences in the batch, words of the target language
-
-
 typedef struct { float *table, *x; uint32_t key; int T, side; } Embedding;
 float *embed(Embedding *e, int T, int side) {
     *e = (Embedding){e->table, zeros(B * T * D), next_key(), T, side};
@@ -475,9 +472,10 @@ void translate(Pair this) {
 }
 
 int main(int argc, char **argv) {
-    int steps = argc == 3 ? atoi(argv[2]) : 1880;
     path = argc > 1 ? argv[1] : "DATA.tsv";
     each (pass, 2) read_pairs(); // a word's number is known after the first
+    int steps = argc > 2 ? atoi(argv[2]) : 20 * ((lines + BATCH - 1) / BATCH);
+    if (steps < 1) fail("the number of steps is at least 1");
     V = french.words;
     parameter(&source_embedding.table, english.words, D, 0);
     parameter(&target_embedding.table, V, D, 0);
@@ -489,7 +487,8 @@ int main(int argc, char **argv) {
         backward();
         update(t);
         if (t == 1 || t % 100 == 0) printf("step %d: loss %.4f\n", t, mean);
-        each (i, t % 500 == 0 || t == steps ? 3 : 0) translate(pair[i]);
+        if (t % 500 && t < steps) continue;
+        each (i, lines < 3 ? lines : 3) translate(pair[i]);
     }
     uint64_t checksum = 0xcbf29ce484222325;
     each (i, 4 * count) {
