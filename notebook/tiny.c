@@ -105,13 +105,13 @@ float exponential(float x) { // 2ⁿ eʳ, where r is small
     float r = x - n * 0.693359375f + n * 2.12194440e-4f;
     float series = (1.0f / 720 * r + 1.0f / 120) * r + 1.0f / 24;
     series = (((series * r + 1.0f / 6) * r + 0.5f) * r + 1) * r + 1;
-    return x < -87 ? 0 : ldexpf(series, (int)n);
+    return (double)x < -87 ? 0 : ldexpf(series, (int)n);
 }
 
 // x becomes softmax(x); returns log Σ e^x.
 float softmax(float *x, int n) {
     float most = -INFINITY;
-    each (j, n) most = x[j] > most ? x[j] : most;
+    each (j, n) most = fmaxf(most, x[j]);
     each (j, n) x[j] = exponential(x[j] - most);
     float sum = dot(x, NULL, n), share = 1 / sum;
     each (j, n) x[j] *= share;
@@ -281,7 +281,7 @@ typedef struct { Linear inner, outer; uint32_t key; Norm norm; } Network;
 float *network(Network *f, float *x, int N) {
     float *a = linear(&f->inner, x, N, D, F);
     f->key = next_key();
-    each (i, N * F) a[i] = a[i] > 0 ? a[i] : 0;
+    each (i, N * F) a[i] = fmaxf(a[i], 0);
     each (i, N) dropout(a + i * F, F, i, f->key);
     return norm(&f->norm, x, linear(&f->outer, a, N, F, D), N);
 }
@@ -292,7 +292,7 @@ void network_backward(Network *f) {
     norm_backward(&f->norm);
     linear_backward(&f->outer);
     each (i, N) dropout(da + i * F, F, i, f->key);
-    each (i, N * F) da[i] = a[i] > 0 ? da[i] : 0;
+    each (i, N * F) da[i] = a[i] == 0 ? 0 : da[i];
     linear_backward(&f->inner);
     each (i, N * D) f->norm.x[GRAD + i] += f->norm.out[GRAD + i];
 }
@@ -372,7 +372,7 @@ void update(int t) { // clip, Adam
         v[i] = 0.98f * v[i] + 0.02f * g[i] * g[i];
         p[i] -= step * m[i] / (sqrtf(v[i]) * root + 1e-9f);
         m[i] = fabsf(m[i]) < 1e-30f ? 0 : m[i]; // dust makes processors slow
-        v[i] = v[i] < 1e-30f ? 0 : v[i];
+        v[i] = fabsf(v[i]) < 1e-30f ? 0 : v[i];
         g[i] = 0;
     }
 }
@@ -463,7 +463,7 @@ void translate(Pair this) {
     for (int T = this.T = 1; T < LONGEST; T = ++this.T) {
         const float *z = forward() + (T - 1) * V;
         int best = END;
-        each (j, V) best = j > END && z[j] > z[best] ? j : best;
+        each (j, V) best = j > END && (double)z[j] > (double)z[best] ? j : best;
         if (best == END) break;
         printf(" %s", french.word[best]);
         this.id[INPUT][T] = best;

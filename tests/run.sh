@@ -15,6 +15,7 @@
 #   commands      every command of the program, watched in the same way
 #   chapters      every beginning of the file compiles
 #   planted       what is added to the model is checked, too
+#   tiny          notebook/tiny.c computes the same bits
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
 # them Valgrind does, with them a sanitizer. The last line is "N passed, N
@@ -34,7 +35,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- outside float double/gradcheck machine double planted chapters
+    [ $# -gt 0 ] || set -- outside float double/gradcheck machine double planted chapters tiny
     for group in "$@"; do
         case $group in
         double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
@@ -146,7 +147,7 @@ job()
     double/* | float/* | memory/* | outside/* | machine/*)
         "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | planted) sh "tests/$1.sh" ;;
+    chapters | planted | tiny) sh "tests/$1.sh" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }

@@ -1,0 +1,8 @@
+// Runs a program in WebAssembly as a command: node tests/wasi.mjs PROGRAM ARGUMENTS
+import { readFileSync } from "node:fs";
+import { WASI } from "node:wasi";
+const args = process.argv.slice(2);
+const wasi = new WASI({ version: "preview1", args, preopens: { ".": "." } });
+const program = new WebAssembly.Module(readFileSync(args[0]));
+const imports = { wasi_snapshot_preview1: wasi.wasiImport };
+process.exitCode = wasi.start(new WebAssembly.Instance(program, imports));
