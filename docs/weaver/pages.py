@@ -10,7 +10,7 @@ import link
 import source_file
 import texts
 from chapters import chapter_markdown, last_chapter
-from common import BUILD, DOCS, raw, read
+from common import BUILD, DOCS, ROOT, fail, raw, read
 from cut import LAST
 from directives import directives
 from figures import check_used
@@ -116,6 +116,19 @@ def articles_page(book):
     return "\n".join(out)
 
 
+def tiny_page(book):
+    """notebook/tiny.c, part by part, and beside each what tiny.md says of it."""
+    code = (ROOT / "notebook" / "tiny.c").read_text(encoding="utf-8")
+    parts = re.split("^(?=// ---- )", code, flags=re.M)
+    out, *texts = re.split("^(?=## )", book.link(read("source/tiny.md")), flags=re.M)
+    if len(texts) != len(parts):
+        fail(f"tiny.c has {len(parts)} parts, and tiny.md speaks of {len(texts)}")
+    for part, text in zip(parts, texts):
+        heading, text = text.split("\n", 1)
+        out += f"{heading}\n\n::: beside\n{text}\n:::\n\n``` c\n{part}```\n\n"
+    return out
+
+
 def pages_of(book):
     """(name, title, Markdown) of every page, in their order."""
     pages = [("index", TITLE, index_page(book))]
@@ -124,6 +137,7 @@ def pages_of(book):
     pages += [(*LAST, last_chapter(book)),
               ("articles", "From your tutorial to the chapters",
                articles_page(book)),
+              ("tiny", "All of it, on ten screens", tiny_page(book)),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),
               ("exercises", "Exercises", exercises_page(book)),
