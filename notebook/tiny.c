@@ -115,7 +115,7 @@ float softmax(float *x, int n) {
     each (j, n) x[j] = exponential(x[j] - most);
     float sum = dot(x, NULL, n), share = 1 / sum;
     each (j, n) x[j] *= share;
-    return most + logf(sum);
+    return most + (float)log(sum);
 }
 
 // ---- A linear layer: y = x W + b --------------------------------- chapter 3

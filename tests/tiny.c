@@ -21,7 +21,7 @@
 #define fabsf(x) fabs(creal(x))
 #define fmaxf(a, b) (creal(a) > creal(b) ? (a) : (b))
 #define sqrtf csqrt
-#define logf clog
+#define log clog
 #define ldexpf(series, n) ((void)(series), cexp(x)) // at the end of exponential
 #include "../notebook/tiny.c"
 #undef main
