@@ -187,7 +187,7 @@ void norm_backward(Norm *w) {
 // ---- Embedding: the row of a token, and its position ------ chapters 4, 9, 10
 enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
 enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
-typedef struct { int id[3][LONGEST], S, T, size; } Pair; // then padding
+typedef struct { int id[3][LONGEST], S, T, size; } Pair; // with lengths
 const Pair *sentence[BATCH];
 int B, V; // sentences in the batch, words of the target language
 typedef struct { float *table, *x; uint32_t key; int T, side; } Embedding;
@@ -273,7 +273,7 @@ void attention_backward(Attention *a) {
     linear_backward(&a->query);
     linear_backward(&a->key);
     linear_backward(&a->value);
-    each (i, B * T * D) a->norm.x[GRAD + i] += a->norm.out[GRAD + i];
+    each (i, B * T * D) a->norm.x[GRAD + i] += a->norm.out[GRAD + i]; // bypass
 }
 
 // ---- The feed-forward network: relu(x W + b) W + b ---------------- chapter 5
@@ -294,7 +294,7 @@ void network_backward(Network *f) {
     each (i, N) dropout(da + i * F, F, i, f->key);
     each (i, N * F) da[i] = a[i] == 0 ? 0 : da[i];
     linear_backward(&f->inner);
-    each (i, N * D) f->norm.x[GRAD + i] += f->norm.out[GRAD + i];
+    each (i, N * D) f->norm.x[GRAD + i] += f->norm.out[GRAD + i]; // bypass
 }
 
 // ---- The model ------------------------------------------------ chapters 7, 8

@@ -1,6 +1,6 @@
 // The gradients of notebook/tiny.c, against the complex step: its numbers are
-// complex here, and if one has the imaginary part h, that of the loss is h times
-// the derivative, with nothing subtracted. The exponential is that of the
+// complex here. If one has the imaginary part h, that of the loss is h times the
+// derivative, with nothing subtracted. The exponential is that of the
 // library, since the slope of a polynomial is not quite the polynomial.
 
 #include <complex.h>
