@@ -281,7 +281,7 @@ def check_script(pages, book):
     loads = r"\bfetch\(|\bimport\(|XMLHttpRequest|\bsrc = [^;]*"
     claim(re.findall(loads, code) == [
         f'src = base + "{LATER}"',
-        rf"src = `${{base}}{LIVE}#${{/\bpanel\b/.test(state) ? state : state + \"&panel\"}}`"],
+        f"src = `${{base}}{LIVE}#${{/\\bpanel\\b/.test(state) ? state : state + \"&panel\"}}`"],
         f"the script loads {LATER} and {LIVE} beside it and nothing else")
 
 
