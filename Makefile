@@ -3,6 +3,7 @@
 #   make              build ./transformer for this processor
 #   make PORTABLE=1   build one to hand on: no processor-specific instructions
 #   make run          train an English-French model and use it (about a minute)
+#   make same         train 300 steps: are they the numbers of the book?
 #   make test         the tests; need only a C compiler
 #   make check        of all checks those that your changes need (.ci/run)
 #   make doctor       what works on this machine, and what to install
@@ -110,6 +111,11 @@ run: transformer
 	    ./transformer translate out/model.safetensors
 	./transformer attention out/model.safetensors "the red car is fast" \
 	    --csv out/attention.csv
+
+# Strict C: the same bits with every compiler and on every processor.
+.PHONY: same
+same: build/docs/transformer
+	@sh docs/runs/same.sh build/docs/transformer
 
 test: transformer
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh
