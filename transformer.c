@@ -353,11 +353,11 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // "The red car is fast" is "la voiture rouge est rapide" in French. It cannot
 // be translated word by word: "rouge" comes after its noun, and "the" becomes
 // "la" rather than "le" because "voiture" is feminine. So a model that is about
-// to write "la" must look at "car". *Attention* lets every position of a
-// sentence fetch information from any other position, or from another sentence.
-// Here a trained model is about to write "la", and one of the four attentions
-// in its last layer fetches this much from each English word and from the token
-// that ends the sentence:
+// to write "la" must know that the noun is "car". *Attention* lets each
+// position of a sentence fetch information from the others, or from another
+// sentence. Here a trained model is about to write "la", and one of the four
+// attentions in its last layer fetches this much from each English word and
+// from the token that ends the sentence:
 //
 //     the    red    car    is     fast   end
 //     0.05   0.04   0.72   0.18   0.00   0.00
@@ -371,6 +371,10 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // vectors, one for each English word, already know about the others; the key of
 // "car" matches best. Learned matrices make queries, keys and values from
 // vectors of D numbers (chapters 3 and 4). In this chapter they are given.
+//
+// A weight says where a head looks, not yet why the model says what it says.
+// Set this 0.72 to 0, and the model still writes "la": the vector of "the"
+// knows of "car" too, and the other three attentions look there (chapter 13).
 //
 //@ figure mixture
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
@@ -420,10 +424,10 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // e⁰. Such scores push softmax towards the corner where one weight is 1 and the
 // others are 0, and in the corner the gradient is zero. Dividing by √K brings
 // the variance back to 1. [section 3.2.1] How much does it matter? Lab 1 (in
-// notebook/) measures it for 32 keys. Without the division, at K = 64, half of
-// the queries get less than half of the gradient that they would get with it,
-// but the mean is as high, since a few undecided queries get much. At K = 512
-// half of them get less than a hundredth, and the mean is down to six tenths.
+// notebook/) measures it for 32 keys. Without the division, at K = 64, the
+// median query gets less than half the gradient; the mean stays the same,
+// because a few undecided queries get a lot. At K = 512 the median query gets
+// less than a hundredth, and the mean is down to six tenths.
 //
 // ## What a mask is
 //
@@ -829,7 +833,7 @@ void attention_backward(Head d, Head a) {
 // width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
 // they need more parameters, since their widths add up to D. What grows with H
 // is the number of attention weights, T·S for each head, and the work of
-// softmax on them. And each head compares only D/H numbers.
+// softmax on them. The price: each head compares only D/H numbers.
 //
 //@ plumbing what every step is given: sizes, memory, a key for dropout
 // ## One pass through the model
@@ -1232,7 +1236,6 @@ void sinusoidal_positions(Mat table) {
 
 //@ figure positions
 
-//@ plumbing what is kept for the backward pass
 // What the backward pass needs to know.
 typedef struct {
     const int *ids; // (B·T) tokens
@@ -1240,7 +1243,6 @@ typedef struct {
     Dropout dropout;
 } EmbeddingSaved;
 
-//@ core
 // x = dropout(√D · table[id] + positions[t])
 //
 // ids (B·T), table (V,D), positions (P,D) with P ≥ T, or at = NULL for none
@@ -1533,15 +1535,16 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 
 // ### The backward pass of a norm
 //
-// It has a bad reputation, because μ and σ² depend on every x of the row, so
-// that every y depends on every x. But its result fits into a sentence. A norm
-// ignores two changes of a row: adding the same number to every x, and
+// This gradient has a bad reputation, because μ and σ² depend on every x of the
+// row, so that every y depends on every x. But its result fits into a sentence.
+// A norm ignores two changes of a row: adding the same number to every x, and
 // stretching all deviations from the mean. So the loss cannot depend on these
-// changes, and dx has no part in either direction, neither in that of the
-// vector 1 = (1, 1, …, 1) nor in that of n, the normalized row. A small change
-// of x at right angles to both moves neither μ nor σ: n changes by as much,
-// divided by σ. So with dn for the gradient that reaches n, dx is what remains
-// of dn when its parts along 1 and along n have been taken away, divided by σ.
+// changes, and dx is perpendicular to both: to the vector 1 = (1, 1, …, 1) and
+// to n, the normalized row. A small change h of x that is perpendicular to both
+// moves neither μ nor σ. (Its numbers sum to zero, so μ stays; and σ² changes
+// by 2/D Σ_j (x_j - μ) h_j, which is 2σ/D times n · h, so zero.) Then n changes
+// by h/σ. With dn for the gradient that reaches n, dx is what remains of dn
+// when its parts along 1 and along n have been taken away, divided by σ.
 //
 // The part of a row along 1 is its mean, in every column. Since n has mean 0,
 // it is at right angles to 1, and since its variance is 1 (without ε), n · n =
@@ -1706,8 +1709,8 @@ void dropout(Mat x, Dropout d) {
 // The paper normalizes after the addition, norm(x + sublayer(x)): *post-norm*.
 // Most later models normalize the input of the sub-layer and leave the sum
 // alone, x + sublayer(norm(x)): *pre-norm*. Then one path runs through the
-// whole stack without any norm on it, deep stacks train without trouble, and a
-// final norm is needed at the end, where the sum is still as it is.
+// whole stack without any norm on it, and deep stacks train without trouble. A
+// final norm is needed at the end, because the sum itself was never normalized.
 //
 //          post-norm                     pre-norm
 //
@@ -1817,9 +1820,10 @@ typedef struct {
     ResidualSaved residual;
 } FeedForwardSublayerSaved;
 
-// x (B·T,D) asks, memory (B·S,D) answers -> (B·T,D). The *memory* is what the
-// encoder hands to the decoder: the final vectors of all source positions.
-// memory.at = NULL means that x asks itself: self-attention.
+// x (B·T,D), memory (B·S,D) -> (B·T,D). Queries come from x, keys and values
+// from memory. The *memory* is what the encoder hands to the decoder: the final
+// vectors of all source positions. memory.at = NULL means that x asks itself:
+// self-attention.
 //
 // In pre-norm the queries come from norm(x), and in self-attention so do keys
 // and values. The memory is taken as it is: the encoder has normalized it.
@@ -2025,7 +2029,7 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //     value  ← encoder       what does it say?
 //
 //@ figure decoder-layer
-//@ panel stage=decoder.0.cross_attention.weights
+//@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
 // The weights of cross-attention have a row for each target word and a column
 // for each source word. When the model has learned to translate, they show
@@ -2148,8 +2152,8 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
 // This is *weight tying*; `--tie` does it: `output.weight` is a view of the
-// embedding, transposed. The two gradients then meet in one place without a
-// line of code.
+// embedding, transposed. The two gradients add up in the same memory; no extra
+// code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -3497,6 +3501,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //     e^z     2.718  7.389  1.000      sum 11.107     lse = log 11.107 = 2.408
 //     softmax 0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
 //
+//@ plumbing label smoothing: a little less certainty
 // *Label smoothing* asks for a little less certainty: instead of putting all
 // its weight on the expected word, the target distribution q puts ε/V on every
 // word and adds the remaining 1-ε to the expected one. [section 5.4]
@@ -3516,9 +3521,14 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // words, the expected one included; others spread it over the V-1 wrong words
 // only. With smoothing even a perfect model has a loss above zero, so the
 // cross-entropy without it is reported as well.
-//
+
+//@ core
 // Padding is not counted. The loss of a batch is the mean over its tokens; the
 // functions below return sums, and loss_backward divides by the count.
+//
+// Suppose that the car were green: "la voiture verte est rapide" is expected,
+// where the model would write "rouge". One word of six is then very improbable,
+// and it alone makes the loss:
 //
 //@ panel stage=output.loss&target=la+voiture+verte+est+rapide&panel=sentence
 
@@ -3721,6 +3731,10 @@ double clip_factor(double norm, double clip) {
 //     v̂ = v/(1-β₂ᵗ)
 //     p ← p - rate · m̂ / (√v̂ + epsilon)
 //
+// Why divide by √v̂? It is about the size of the gradient: m̂/√v̂ has no unit,
+// lies mostly between -1 and 1, and tells how sure the direction is. So `rate`
+// is the length of a step, whatever the scale of the gradient.
+//
 // m and v start at zero and are too small at first. How much too small? If
 // every gradient were g, the first three values of m would be
 //
@@ -3728,15 +3742,17 @@ double clip_factor(double norm, double clip) {
 //     (1-β₁) (1 + β₁) g = (1-β₁²) g
 //     (1-β₁) (1 + β₁ + β₁²) g = (1-β₁³) g
 //
-// and after t steps (1-β₁ᵗ) g. Dividing by 1-β₁ᵗ gives g back, and in the same
-// way 1-β₂ᵗ gives g² (*bias correction*). [section 5.3]
+// and after t steps (1-β₁ᵗ) g: the shares that m gives to the gradients so far
+// sum to 1-β₁ᵗ. Divided by that sum they sum to 1, so m̂ is a weighted mean of
+// the gradients. In the same way v̂ is one of their squares; this is called
+// *bias correction*. [section 5.3]
 //
 // Follow one parameter whose gradient is always 3. After the first step m =
 // 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
 // · 3/√9, just the rate. After the second it is the same. Were the gradient
 // always 300, the step would again be the rate. Adam looks at the *signal* in
 // the gradient: where its sign keeps changing, m is near 0, and the parameter
-// rests.
+// hardly moves.
 
 // n parameters, with everything that a step needs to know of them.
 typedef struct {
@@ -3850,8 +3866,7 @@ double learning_rate(const Recipe *r, int64_t t) {
 //@ figure training-step
 //
 //@ plumbing the four blocks of numbers, and what is known of a step
-// For each parameter four numbers are kept, in four blocks of the same order:
-// the parameter itself, its gradient, and Adam's two moments.
+// Four blocks of the same order: parameters, gradients, m and v.
 
 typedef struct {
     Recipe recipe;
