@@ -87,9 +87,10 @@ outside()
     build "$1" -O1 && in_room ../program
 }
 
+# Whoever is killed while a file is closed frees nothing.
 machine()
 {
-    build "$1" -O1 ${FLAGS-} && in_room ../program
+    build "$1" -O1 ${FLAGS-} && ASAN_OPTIONS=detect_leaks=0 in_room ../program
 }
 
 # Sets how memory is watched.
