@@ -41,7 +41,7 @@ jobs()
         double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
         *) echo "$group" ;;
         esac
-    done
+    done | awk '!seen[$0]++'
 }
 
 # build NAME flags...: the program of this job
