@@ -4688,7 +4688,9 @@ Sentence words_in(char *text, Vocab *words) {
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
                      Tokenizer tokenizer) {
     Vocab words = vocab_new();
-    Sentence side[] = {s, reference};
+    Sentence side[2];
+    side[0] = s;
+    side[1] = reference;
     for (int k = 0; k < 2; k++) {
         char *text = detokenize(side[k].id, side[k].length, v, tokenizer);
         side[k] = words_in(text, &words);
@@ -6533,9 +6535,12 @@ void set_vocab_sizes(Checkpoint *c) {
     c->settings.config.target_vocab = c->target.count;
 }
 
+// What earlier versions kept, and is not needed any more.
+const char *const old_keys[] = {"best", "state", "source_merges",
+                                "target_merges", NULL};
+
 // Everything that is not a tensor. In files of earlier versions "steps" is 0 if
-// epochs count; there, too, it was not given. The merges that they list are not
-// needed.
+// epochs count; there, too, it was not given.
 void read_settings(Reader *r, Checkpoint *c) {
     char key[32];
     Settings *s = &c->settings;
@@ -6555,8 +6560,8 @@ void read_settings(Reader *r, Checkpoint *c) {
     c->source = read_vocab(r, "source_vocabulary", s->tokenizer);
     c->target = read_vocab(r, "target_vocabulary", s->tokenizer);
     set_vocab_sizes(c);
-    metadata(r, "source_merges", "");
-    metadata(r, "target_merges", "");
+    for (const char *const *k = old_keys; *k; k++)
+        metadata(r, *k, "");
     read_progress(r, &c->trainer);
     for (size_t i = r->count; i-- > 0;)
         if (!r->metadata[i].used)
@@ -6891,8 +6896,8 @@ void check_settings(const Arguments *a) {
         misuse(a, "--steps and --epochs exclude each other");
     if (s->resume && s->from)
         misuse(a, "--resume and --from exclude each other");
-    if (s->resume || s->from)
-        return;
+    if (s->resume || s->from || (a->command->bit != TRAIN && a->operands))
+        return; // a file has settings of its own
     if (wrong_config(&s->config))
         misuse(a, "%s", wrong_config(&s->config));
     if (!byte_pairs && given(s, "merges"))
@@ -7121,6 +7126,10 @@ FILE *begin_log(const Progress *p) {
         if (strchr(row, '\n') && strtoll(row, NULL, 10) > 0
             && strtoll(row, NULL, 10) <= p->first_step)
             fputs(row, n.file);
+    if (old ? ferror(old) : p->settings->resume && errno != ENOENT) {
+        discard_file(&n);
+        fail("cannot read %s: %s", path, strerror(errno));
+    }
     if (old)
         fclose(old);
     commit_file(&n);
@@ -7142,8 +7151,10 @@ void write_log(Progress *p, const Step *s, double seconds, Loss valid) {
     if (valid.tokens)
         fprintf(p->log, "%" PRId64 ",valid,%.6g,%.6g,%.6g,,\n", s->step,
                 average(valid), accuracy(valid), s->rate);
-    if (fflush(p->log) != 0)
+    if (fflush(p->log) != 0) {
+        fputs(p->line_open ? "\n" : "", stderr);
         fail("cannot write %s: %s", p->settings->log, strerror(errno));
+    }
 }
 
 //@ plumbing measure, log, print, save
@@ -7293,8 +7304,11 @@ void describe(const Progress *p) {
 // model that others begin with should not be lost by a forgotten --model.
 void check_paths(const Arguments *a) {
     const Settings *s = &a->settings;
-    if (s->from && !strcmp(s->from, s->model))
-        misuse(a, "%s would be overwritten: give another --model", s->from);
+    const char *others[] = {s->from, s->log};
+    for (int i = 0; i < 2; i++)
+        if (others[i] && !strcmp(others[i], s->model))
+            misuse(a, "%s would be overwritten: give another --model",
+                   others[i]);
     NewFile trial = new_file(s->model, &model_kind);
     discard_file(&trial);
     if (s->log) {
@@ -7493,8 +7507,8 @@ void note_unknown(Input *in) {
         char *one = memcpy(allocate((size_t)n + 1, 1), word, (size_t)n);
         Sentence s;
         tokenize_input(one, c, &c->source, &s);
-        if (unknowns(s.id, s.length) && in->unknown++ == 0 && n < 64)
-            strcpy(in->first_unknown, one);
+        if (unknowns(s.id, s.length) && in->unknown++ == 0 && n < 60)
+            sprintf(in->first_unknown, "\"%s\"", one);
         free(one);
         free(s.id);
     }
@@ -7520,10 +7534,10 @@ void translate_command(const Arguments *a, Checkpoint *c) {
     answer(&in);
     if (in.unknown)
         fprintf(stderr, "the model does not know %d of the input's %s; the "
-                "first is \"%s\"\n", in.unknown,
+                "first is %s\n", in.unknown,
                 c->settings.tokenizer.tokens == CHARACTERS ? "characters"
                                                            : "words",
-                printable(in.first_unknown));
+                *in.first_unknown ? printable(in.first_unknown) : "very long");
     free(in.text);
 }
 
@@ -7730,9 +7744,24 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // out. To use parts of this file in another program, define TRANSFORMER_NO_MAIN
 // and include it. The program needs a stack of 256 KB.
 
+// If a standard stream is closed when the program begins, the next file to be
+// opened takes its place, and messages would be written into that file. So
+// closed streams are opened first, in a way that makes them useless.
+void open_closed_streams(void) {
+#ifdef TRANSFORMER_POSIX
+    FILE *const standard[] = {stdin, stdout, stderr};
+    struct stat status;
+    for (int i = 0; i < 3; i++)
+        if (fstat(i, &status) != 0
+            && !freopen("/dev/null", i ? "r" : "w", standard[i]))
+            exit(1);
+#endif
+}
+
 // The status is 0, or 128 plus the number of the signal that stopped training.
 #ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
+    open_closed_streams();
 #ifdef SIGXFSZ
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
 #endif

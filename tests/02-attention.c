@@ -60,10 +60,10 @@ Head forward(const Case *c) {
     return a;
 }
 
-wide loss(void *context) {
+loss_number loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
-    wide value = project(forward(c).out, c->upstream);
+    loss_number value = project(forward(c).out, c->upstream);
     arena_release(&room, mark);
     return value;
 }

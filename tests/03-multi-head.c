@@ -9,12 +9,12 @@ typedef struct {
     Linear w;
 } LinearCase;
 
-wide linear_loss(void *context) {
+loss_number linear_loss(void *context) {
     LinearCase *c = context;
     size_t mark = room.used;
     Pass pass = {.arena = &room};
     Mat out = linear_forward(&pass, &c->w, c->x);
-    wide value = project(out, c->upstream);
+    loss_number value = project(out, c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -78,12 +78,12 @@ Mat forward(Case *c, Pass *pass, MultiHeadSaved *s) {
     return multi_head_forward(pass, s, &c->w, c->x, c->y, c->mask);
 }
 
-wide loss(void *context) {
+loss_number loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     MultiHeadSaved s;
-    wide value = project(forward(c, &pass, &s), c->upstream);
+    loss_number value = project(forward(c, &pass, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }

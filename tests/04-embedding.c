@@ -16,11 +16,11 @@ Mat forward(const Case *c, EmbeddingSaved *s) {
     return embedding_forward(&pass, s, c->table, c->positions, ids, T);
 }
 
-wide loss(void *context) {
+loss_number loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     EmbeddingSaved s;
-    wide value = project(forward(c, &s), c->upstream);
+    loss_number value = project(forward(c, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }

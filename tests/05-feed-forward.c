@@ -16,12 +16,12 @@ Mat forward(Case *c, Pass *pass, FeedForwardSaved *s) {
     return ffn_forward(pass, s, &c->w, c->x);
 }
 
-wide loss(void *context) {
+loss_number loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     FeedForwardSaved s;
-    wide value = project(forward(c, &pass, &s), c->upstream);
+    loss_number value = project(forward(c, &pass, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -83,7 +83,7 @@ void test_blanks(void) {
           "blanks: gelu(-1.5) = -0.1002, and its slope there is -0.1275");
 }
 
-wide relu(void *context) {
+loss_number relu(void *context) {
     real y;
     activation_forward(mat(&y, 1, 1), mat(context, 1, 1), RELU);
     return y;

@@ -11,12 +11,12 @@ typedef struct {
     double rate;
 } Case;
 
-wide norm_loss(void *context) {
+loss_number norm_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass = pass_dropping(&c->config, 0, 0, 1);
     NormSaved s;
-    wide value = project(norm_forward(&pass, &s, &c->w, c->x), c->upstream);
+    loss_number value = project(norm_forward(&pass, &s, &c->w, c->x), c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -133,13 +133,13 @@ Mat residual(Case *c, Pass *pass, ResidualSaved *s, Mat *h) {
     return residual_leave(pass, s, &c->w, c->x, y);
 }
 
-wide residual_loss(void *context) {
+loss_number residual_loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     ResidualSaved s;
     Mat h;
-    wide value = project(residual(c, &pass, &s, &h), c->upstream);
+    loss_number value = project(residual(c, &pass, &s, &h), c->upstream);
     arena_release(&room, mark);
     return value;
 }

@@ -15,12 +15,12 @@ Mat forward(Case *c, Pass *pass, EncoderSaved *s) {
     return encoder_forward(pass, s, &c->model->encoder, c->x, mask);
 }
 
-wide loss(void *context) {
+loss_number loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     EncoderSaved s;
-    wide value = project(forward(c, &pass, &s), c->upstream);
+    loss_number value = project(forward(c, &pass, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }

@@ -17,12 +17,12 @@ Mat forward(Case *c, Pass *pass, DecoderSaved *s) {
                            masks);
 }
 
-wide loss(void *context) {
+loss_number loss(void *context) {
     Case *c = context;
     size_t mark = room.used;
     Pass pass;
     DecoderSaved s;
-    wide value = project(forward(c, &pass, &s), c->upstream);
+    loss_number value = project(forward(c, &pass, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }

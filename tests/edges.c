@@ -18,14 +18,14 @@ typedef struct {
 } Case;
 
 // The mean loss of the batch; the logits' largest size goes to *most.
-wide loss_of(Case *c, double *most) {
+loss_number loss_of(Case *c, double *most) {
     size_t mark = room.used;
     Pass pass = pass_dropping(&c->model->config, c->dropout, 23, 1);
     Saved s;
     Mat logits = transformer_forward(&pass, &s, c->model, &c->batch);
     Mat lse = arena_mat(&room, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, c->batch.expected, 0, &room);
-    wide sum = summed_loss(lse, logits, c->batch.expected, 0);
+    loss_number sum = summed_loss(lse, logits, c->batch.expected, 0);
     for (int i = 0; most && i < logits.rows; i++)
         for (int j = 0; j < logits.cols; j++) {
             double x = fabs((double)*at(logits, i, j));
@@ -35,7 +35,7 @@ wide loss_of(Case *c, double *most) {
     return loss.tokens ? sum / loss.tokens : sum;
 }
 
-wide mean_loss(void *context) {
+loss_number mean_loss(void *context) {
     return loss_of(context, NULL);
 }
 

@@ -52,7 +52,7 @@ Mat model_logits(ModelCase *c, Pass *pass, Saved *s) {
     return transformer_forward(pass, s, c->model, &c->batch);
 }
 
-wide model_loss(void *context) {
+loss_number model_loss(void *context) {
     ModelCase *c = context;
     size_t mark = room.used;
     Pass pass;
@@ -60,7 +60,7 @@ wide model_loss(void *context) {
     Mat logits = model_logits(c, &pass, &s);
     Mat lse = arena_mat(&room, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, c->batch.expected, c->smoothing, &room);
-    wide sum = summed_loss(lse, logits, c->batch.expected, c->smoothing);
+    loss_number sum = summed_loss(lse, logits, c->batch.expected, c->smoothing);
     arena_release(&room, mark);
     return sum / loss.tokens;
 }

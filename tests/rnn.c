@@ -54,12 +54,12 @@ void lstm_run(LstmCase *c, LstmSaved *s) {
         lstm_step(s, t);
 }
 
-wide lstm_loss(void *context) {
+loss_number lstm_loss(void *context) {
     LstmCase *c = context;
     size_t mark = room.used;
     LstmSaved s;
     lstm_run(c, &s);
-    wide value = project(slice_rows(s.hidden, B, S * B), c->upstream)
+    loss_number value = project(slice_rows(s.hidden, B, S * B), c->upstream)
                  + project(block(s.cell, S, B), c->upstream_cell);
     arena_release(&room, mark);
     return value;
@@ -149,11 +149,11 @@ typedef struct {
     Mat x, upstream; // (S·B,I), (S·B,2H)
 } BiCase;
 
-wide bilstm_loss(void *context) {
+loss_number bilstm_loss(void *context) {
     BiCase *c = context;
     size_t mark = room.used;
     BiLstmSaved s;
-    wide value = project(bilstm_forward(&room, &s, &c->w, c->x, B),
+    loss_number value = project(bilstm_forward(&room, &s, &c->w, c->x, B),
                            c->upstream);
     arena_release(&room, mark);
     return value;
@@ -205,11 +205,11 @@ Mat additive_run(AdditiveCase *c, AdditiveSaved *s) {
     return out;
 }
 
-wide additive_loss(void *context) {
+loss_number additive_loss(void *context) {
     AdditiveCase *c = context;
     size_t mark = room.used;
     AdditiveSaved s;
-    wide value = project(additive_run(c, &s), c->upstream);
+    loss_number value = project(additive_run(c, &s), c->upstream);
     arena_release(&room, mark);
     return value;
 }
@@ -266,7 +266,7 @@ Batch rnn_batch(void) {
     return (Batch){B, S, T, source_ids, NULL, expected_ids};
 }
 
-wide rnn_loss(void *context) {
+loss_number rnn_loss(void *context) {
     RnnCase *c = context;
     size_t mark = room.used;
     Batch batch = rnn_batch();
@@ -274,7 +274,7 @@ wide rnn_loss(void *context) {
     Mat logits = rnn_forward(&room, &s, c->model, &batch, c->own);
     Mat lse = arena_mat(&room, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, s.expected, 0, &room);
-    wide sum = summed_loss(lse, logits, s.expected, 0);
+    loss_number sum = summed_loss(lse, logits, s.expected, 0);
     arena_release(&room, mark);
     return sum / loss.tokens;
 }

@@ -12,9 +12,9 @@
 #ifdef TRANSFORMER_COMPLEX
 #undef I // is a size here
 #define fabs(x) (fabs)((double)(x))
-typedef double complex wide;
+typedef double complex loss_number;
 #else
-typedef double wide;
+typedef double loss_number;
 #endif
 #include "claims.h"
 
@@ -140,17 +140,17 @@ double half_dropped(double x, uint32_t key, int i, int j) {
 // Σ upstream · out: a scalar whose gradient with respect to out is `upstream`.
 // upstream is random and fixed. With a plain sum, a layer norm without its last
 // terms would pass, and so would a softmax without any backward pass.
-wide project(Mat out, Mat upstream) {
-    wide total = 0;
+loss_number project(Mat out, Mat upstream) {
+    loss_number total = 0;
     for (int i = 0; i < out.rows; i++)
         for (int j = 0; j < out.cols; j++)
-            total += (wide)*at(out, i, j) * (wide)*at(upstream, i, j);
+            total += (loss_number)*at(out, i, j) * (loss_number)*at(upstream, i, j);
     return total;
 }
 
 // The loss that loss_forward returns, with its imaginary part.
-wide summed_loss(Mat lse, Mat logits, const int *expected, double smoothing) {
-    wide total = 0;
+loss_number summed_loss(Mat lse, Mat logits, const int *expected, double smoothing) {
+    loss_number total = 0;
     for (int i = 0; i < logits.rows; i++)
         if (expected[i] != PAD)
             total += lse.at[i] - (1 - smoothing) * *at(logits, i, expected[i])
@@ -162,7 +162,7 @@ wide summed_loss(Mat lse, Mat logits, const int *expected, double smoothing) {
 // assignment where an addition belongs is seen.
 #define PREFILL 0.5
 
-typedef wide Scalar(void *context);
+typedef loss_number Scalar(void *context);
 
 // The central difference of f with points at *x - h and *x + h.
 double central_difference(Scalar *f, void *context, real *x, double h) {
