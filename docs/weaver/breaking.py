@@ -231,9 +231,9 @@ def call(command, folder, text=None, allowed=(0,)):
 def copy(name, text):
     """A folder of its own for transformer.c with this text."""
     folder = BUILD / name
-    for part in ("tests", "docs/source"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
-    for file in ("tests/test.h", "tests/model.h", "docs/source/examples.c"):
+    for file in ("tests/test.h", "tests/claims.h", "tests/model.h",
+                 "notebook/lib/settings.h", "docs/source/examples.c"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, folder / file)
     (folder / "transformer.c").write_text(text, encoding="utf-8")
     return folder
