@@ -111,7 +111,7 @@ class Page:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
-                if self.run(code):
+                if self.run(f"!!({code})"):
                     return True
             except RuntimeError as error:
                 if "navigated" not in str(error):    # another page has come meanwhile
