@@ -6358,8 +6358,8 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // of tensors (chapter 8), with all names and shapes; offsets are checked
 // against the size of the file, and so is the sum of all that the entries ask
 // for. So no file can make the program read beyond its end, or ask for more
-// memory than the file has bytes. The order of metadata and of tensors, and
-// metadata of other programs are left free.
+// memory than the file has bytes. White space, the order of metadata and of
+// tensors, and metadata of other programs are left free.
 
 #ifdef _WIN32 // where a long has 32 bits
 #define fseek _fseeki64
@@ -6402,12 +6402,18 @@ void read_bytes(const Reader *r, void *to, size_t size) {
     refuse(r, "no safetensors header, or cut short");
 }
 
-// Whether `text` comes next; if so, it is taken.
+// Whether `text` comes next, with white space where JSON allows it: before the
+// text, and beside each of its brackets, colons and commas. If so, it is taken.
 bool take(Reader *r, const char *text) {
-    size_t length = strlen(text);
-    bool found = !strncmp(r->next, text, length);
-    r->next += found ? length : 0;
-    return found;
+    const char *signs = "{}[]:,";
+    for (const char *c = text; *c; c++) {
+        if (c == text || strchr(signs, *c) || strchr(signs, c[-1]))
+            r->next += strspn(r->next, " \t\r\n");
+        if (*r->next != *c)
+            return false;
+        r->next++;
+    }
+    return true;
 }
 
 // Takes `text`, or refuses the file.

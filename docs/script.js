@@ -839,7 +839,7 @@ const FOUND = [
 ["type", "14-saving.html#Reader", "Reader", "chapter 14", "", "typedef struct {\n    const char *path;\n    FILE *file;\n    size_t size, numbers;  // of the file; where the numbers begin in it\n    char *header, *next;   // the header, and the next byte of it\n    Metadatum *metadata;\n    size_t count;          // of metadata\n} Reader;"],
 ["function", "14-saving.html#refuse", "refuse", "chapter 14", "Fails: says which file, what is wrong with it, and where that was found.", "_Noreturn void refuse(const Reader *r, const char *format, ...)"],
 ["function", "14-saving.html#read_bytes", "read_bytes", "chapter 14", "Reads the next bytes of the file, or fails.", "void read_bytes(const Reader *r, void *to, size_t size)"],
-["function", "14-saving.html#take", "take", "chapter 14", "Whether text comes next; if so, it is taken.", "bool take(Reader *r, const char *text)"],
+["function", "14-saving.html#take", "take", "chapter 14", "Whether text comes next, with white space where JSON allows it: before the text, and beside each of its brackets, colons and commas. If so, it is taken.", "bool take(Reader *r, const char *text)"],
 ["function", "14-saving.html#expect", "expect", "chapter 14", "Takes text, or refuses the file.", "void expect(Reader *r, const char *text)"],
 ["function", "14-saving.html#read_string", "read_string", "chapter 14", "The next string, its escapes undone in place. A header ends in a zero byte, so a string that is not closed ends there.", "char *read_string(Reader *r)"],
 ["function", "14-saving.html#read_metadata", "read_metadata", "chapter 14", "{\"__metadata__\":{\"key\":\"value\",…}: all of it, whatever the keys are.", "void read_metadata(Reader *r)"],
