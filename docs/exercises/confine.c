@@ -26,6 +26,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
+#include <sys/stat.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
@@ -69,6 +70,10 @@ static void allow_path(int rules, const char *path, __u64 rights) {
     int opened = open(path, O_PATH | O_CLOEXEC);
     if (opened < 0)
         return;
+    struct stat status;
+    if (fstat(opened, &status) == 0 && !S_ISDIR(status.st_mode)) // a file's rights
+        rights &= LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE
+                | LANDLOCK_ACCESS_FS_WRITE_FILE | 1 << 14;
     struct landlock_path_beneath_attr rule = {rights, opened};
     if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule,
                 0) != 0)

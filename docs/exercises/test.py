@@ -656,10 +656,10 @@ BAD = {
     int execl(const char *, const char *, ...);
     execl("/bin/true", "true", (char *)0);
 """, "execl is not allowed in an exercise"),
-    "loss_forward": ("kills itself", "    raise(SIGKILL);\n", "crashes: killed"),
+    "loss_forward": ("kills itself", "    int raise(int);\n    raise(9);\n", "crashes: killed"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
-    "clip_factor": ("ends by a signal of which one seldom hears", "    raise(25);\n",
+    "clip_factor": ("ends by a signal of which one seldom hears", "    int raise(int);\n    raise(25);\n",
                     "crashes: it writes too much into a file"),
 }
 
