@@ -328,7 +328,7 @@ static const char *const missing_part[MODELS] = {
 
 // The page's table: what each of its models gets right, in percent.
 static void read_table(double right[MODELS][COLUMNS]) {
-    const char *path = "docs/exercises/53-what-is-missing.md";
+    const char *path = "docs/exercises/pages/what_is_missing.md";
     FILE *file = fopen(path, "r");
     char line[200];
     int models = 0;
