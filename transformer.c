@@ -7699,7 +7699,7 @@ const char *option_text(char to[32], const Settings *s, int i) {
     return to;
 }
 
-// Exits with status 2 if an option asks for something that the file has decided.
+// Exits with status 2 if an option asks for what the file has decided.
 void check_info(const Arguments *a) {
     for (int i = 0; i < OPTIONS; i++) {
         const char *name = options[i].name;

@@ -904,7 +904,7 @@ const FOUND = [
 ["function", "15-commands.html#evaluate_command", "evaluate_command", "chapter 15", "transformer evaluate MODEL DATA.tsv", "void evaluate_command(const Arguments *a, Checkpoint *c)"],
 ["function", "15-commands.html#attention_command", "attention_command", "chapter 15", "transformer attention MODEL SENTENCE", "void attention_command(const Arguments *a, Checkpoint *c)"],
 ["function", "15-commands.html#option_text", "option_text", "chapter 15", "The value of an option as text: as it was given, or a number that follows from others, which only a few have.", "const char *option_text(char to[32], const Settings *s, int i)"],
-["function", "15-commands.html#check_info", "check_info", "chapter 15", "Exits with status 2 if an option asks for something that the file has decided.", "void check_info(const Arguments *a)"],
+["function", "15-commands.html#check_info", "check_info", "chapter 15", "Exits with status 2 if an option asks for what the file has decided.", "void check_info(const Arguments *a)"],
 ["function", "15-commands.html#info_command", "info_command", "chapter 15", "transformer info [MODEL]", "void info_command(const Arguments *a, Checkpoint *c)"],
 ["function", "15-commands.html#open_closed_streams", "open_closed_streams", "chapter 15", "If a standard stream is closed when the program begins, the next file to be opened takes its place, and messages would be written into that file. So closed streams are opened first, in a way that makes them useless.", "void open_closed_streams(void)"],
 ["function", "15-commands.html#main", "main", "chapter 15", "The status is 0, or 128 plus the number of the signal that stopped training.", "int main(int argc, char **argv)"],

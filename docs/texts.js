@@ -2482,7 +2482,7 @@ const TEXTS = [
 "Most of the parameters of a layer are in the feed-forward network, not in the attention that gave the paper its name.",
 "The value of an option as text: as it was given, or a number that follows from others, which only a few have.",
 "option_text",
-"Exits with status 2 if an option asks for something that the file has decided.",
+"Exits with status 2 if an option asks for what the file has decided.",
 "check_info",
 "transformer info [MODEL]",
 "info_command"],
