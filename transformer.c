@@ -5908,7 +5908,6 @@ typedef struct {
     int in_model;        // KEPT in the model, or also FIXED when resuming
     const char *help;
     double least, most;  // what a number may be, both included
-    const char *missing; // for a model without it; "": not given, NULL: refused
 } Option;
 
 #define SETTING(field) offsetof(Settings, field)
@@ -5923,86 +5922,84 @@ typedef struct {
 
 const Option options[] = {
     {"layers", INTEGER, SETTING(config.layers), "N", "2", TRAIN | INFO, FIXED,
-     "layers of the encoder, and of the decoder", 1, 100, NULL},
+     "layers of the encoder, and of the decoder", 1, 100},
     {"d-model", INTEGER, SETTING(config.d_model), "N", "64", TRAIN | INFO,
-     FIXED, "width of the vector that stands for a token", 1, 65536, NULL},
+     FIXED, "width of the vector that stands for a token", 1, 65536},
     {"heads", INTEGER, SETTING(config.heads), "N", "4", TRAIN | INFO, FIXED,
-     "attention heads; must divide d-model", 1, 1024, NULL},
+     "attention heads; must divide d-model", 1, 1024},
     {"d-ff", INTEGER, SETTING(config.d_ff), "N", NULL, TRAIN | INFO, FIXED,
-     "inner width of the feed-forward network (4 d-model)", 1, 262144, ""},
+     "inner width of the feed-forward network (4 d-model)", 1, 262144},
     {"dropout", NUMBER, SETTING(config.dropout), "P", "0.1", TRAIN | INFO, KEPT,
-     "share of embeddings and sub-layer outputs dropped", 0, 0.99, NULL},
+     "share of embeddings and sub-layer outputs dropped", 0, 0.99},
     {"attention-dropout", NUMBER, SETTING(config.attention_dropout), "P", NULL,
-     TRAIN | INFO, KEPT, "of attention weights (as --dropout)", 0, 0.99, ""},
+     TRAIN | INFO, KEPT, "of attention weights (as --dropout)", 0, 0.99},
     {"activation-dropout", NUMBER, SETTING(config.activation_dropout), "P",
-     NULL, TRAIN | INFO, KEPT, "of the inner layer (as --dropout)", 0, 0.99,
-     ""},
+     NULL, TRAIN | INFO, KEPT, "of the inner layer (as --dropout)", 0, 0.99},
     {"norm", CHOICE, SETTING(config.norm), "post|pre", "post", TRAIN | INFO,
-     FIXED, "normalize after or before a sub-layer", 0, 0, NULL},
+     FIXED, "normalize after or before a sub-layer", 0, 0},
     {"positions", CHOICE, SETTING(config.positions), "sinusoidal|learned|none",
-     "sinusoidal", TRAIN | INFO, FIXED, "positional encoding", 0, 0, NULL},
+     "sinusoidal", TRAIN | INFO, FIXED, "positional encoding", 0, 0},
     {"activation", CHOICE, SETTING(config.activation), "relu|gelu", "relu",
-     TRAIN | INFO, FIXED, "of the feed-forward network", 0, 0, NULL},
+     TRAIN | INFO, FIXED, "of the feed-forward network", 0, 0},
     {"tie", FLAG, SETTING(config.tie), "no|yes", "no", TRAIN | INFO, FIXED,
-     "one matrix for target embedding and output layer", 0, 0, NULL},
+     "one matrix for target embedding and output layer", 0, 0},
     {"max-len", INTEGER, SETTING(config.max_len), "N", "64", TRAIN | INFO,
-     FIXED, "longest sentence, in tokens", 1, 100000, NULL},
+     FIXED, "longest sentence, in tokens", 1, 100000},
     {"tokens", CHOICE, SETTING(tokenizer.tokens), "word|char|bpe", "word",
-     TRAIN, FIXED, "cut text into words, characters or byte pairs", 0, 0, NULL},
+     TRAIN, FIXED, "cut text into words, characters or byte pairs", 0, 0},
     {"merges", INTEGER, SETTING(merges), "N", NULL, TRAIN, FIXED,
-     "pieces that byte pairs learn, at most (4000)", 0, 100000, ""},
+     "pieces that byte pairs learn, at most (4000)", 0, 100000},
     {"lowercase", FLAG, SETTING(tokenizer.lowercase), "no|yes", "no", TRAIN,
-     FIXED, "write everything in lower case first", 0, 0, NULL},
+     FIXED, "write everything in lower case first", 0, 0},
     {"min-count", INTEGER, SETTING(min_count), "N", "1", TRAIN, FIXED,
-     "words that occur less often are unknown", 1, 1000000, NULL},
+     "words that occur less often are unknown", 1, 1000000},
     {"label-smoothing", NUMBER, SETTING(recipe.smoothing), "E", "0", TRAIN,
-     KEPT, "weight spread evenly over all words", 0, 0.99, NULL},
+     KEPT, "weight spread evenly over all words", 0, 0.99},
     {"lr", NUMBER, SETTING(recipe.rate), "RATE", NULL, TRAIN, KEPT,
-     "peak of the learning rate (1/sqrt(d-model warmup))", 0, 1000, ""},
+     "peak of the learning rate (1/sqrt(d-model warmup))", 0, 1000},
     {"warmup", INTEGER, SETTING(recipe.warmup), "N", "400", TRAIN, KEPT,
-     "steps until the learning rate reaches its peak", 1, 10000000, NULL},
+     "steps until the learning rate reaches its peak", 1, 10000000},
     {"schedule", CHOICE, SETTING(recipe.schedule), "noam|constant", "noam",
-     TRAIN, KEPT, "after the warm-up: inverse square root, or constant",
-     0, 0, NULL},
+     TRAIN, KEPT, "after the warm-up: inverse square root, or constant", 0, 0},
     {"clip", NUMBER, SETTING(recipe.clip), "NORM", "1", TRAIN, KEPT,
-     "largest norm of the gradient", 1e-9, 1e9, NULL},
+     "largest norm of the gradient", 1e-9, 1e9},
     {"batch", INTEGER, SETTING(recipe.batch), "N", "64", TRAIN | INFO, KEPT,
-     "sentences in a batch", 1, 1000000, NULL},
+     "sentences in a batch", 1, 1000000},
     {"epochs", INTEGER, SETTING(recipe.epochs), "N", "20", TRAIN, KEPT,
-     "passes through the data, in all", 1, 1000000, NULL},
+     "passes through the data, in all", 1, 1000000},
     {"steps", INTEGER, SETTING(recipe.steps), "N", NULL, TRAIN, KEPT,
-     "steps, in all; instead of epochs", 1, 2000000000, ""},
+     "steps, in all; instead of epochs", 1, 2000000000},
     {"seed", INTEGER, SETTING(recipe.seed), "N", "1", TRAIN, KEPT,
-     "of everything random", 0, 2147483647, NULL},
+     "of everything random", 0, 2147483647},
     {"model", STRING, SETTING(model), "FILE", "model.safetensors", TRAIN, 0,
-     "where to save the run", 0, 0, NULL},
+     "where to save the run", 0, 0},
     {"from", STRING, SETTING(from), "MODEL", NULL, TRAIN, 0,
-     "begin with the parameters and words of this model", 0, 0, NULL},
+     "begin with the parameters and words of this model", 0, 0},
     {"valid", STRING, SETTING(valid), "FILE", NULL, TRAIN, 0,
-     "pairs to measure progress on; the best model is used", 0, 0, NULL},
+     "pairs to measure progress on; the best model is used", 0, 0},
     {"log", STRING, SETTING(log), "FILE.csv", NULL, TRAIN, 0,
-     "write loss and learning rate of each step", 0, 0, NULL},
+     "write loss and learning rate of each step", 0, 0},
     {"resume", FLAG, SETTING(resume), "no|yes", NULL, TRAIN, 0,
-     "go on where an earlier run stopped", 0, 0, NULL},
+     "go on where an earlier run stopped", 0, 0},
     {"beam", INTEGER, SETTING(search.beam), "N", "1", TRANSLATE | EVALUATE, 0,
-     "hypotheses to keep while translating; 1 is greedy", 1, 64, NULL},
+     "hypotheses to keep while translating; 1 is greedy", 1, 64},
     {"length-penalty", NUMBER, SETTING(search.length_penalty), "A", "0.6",
-     TRANSLATE | EVALUATE, 0,
-     "scores are divided by ((5 + length) / 6)^A", 0, 10, NULL},
+     TRANSLATE | EVALUATE, 0, "scores are divided by ((5 + length) / 6)^A", 0,
+     10},
     {"scores", FLAG, SETTING(scores), "no|yes", NULL, TRANSLATE, 0,
-     "print each translation's score, a tab, and the translation", 0, 0, NULL},
+     "print each translation's score, a tab, and the translation", 0, 0},
     {"target", STRING, SETTING(target), "TEXT", NULL, ATTENTION, 0,
-     "the translation to look at (the model's own)", 0, 0, NULL},
+     "the translation to look at (the model's own)", 0, 0},
     {"csv", STRING, SETTING(csv), "FILE", NULL, ATTENTION, 0,
-     "write all attention weights", 0, 0, NULL},
+     "write all attention weights", 0, 0},
     {"vocab", INTEGER, SETTING(vocab), "N", "10000", INFO, 0,
-     "size of both vocabularies", 5, 10000000, NULL},
+     "size of both vocabularies", 5, 10000000},
     {"length", INTEGER, SETTING(length), "N", "20", INFO, 0,
-     "tokens in a sentence, for the memory of a step", 1, 100000, NULL},
+     "tokens in a sentence, for the memory of a step", 1, 100000},
     {"threads", INTEGER, SETTING(threads), "N", NULL, TRAIN | USING, 0,
-     "at most this many (all processors)", 1, 1024, NULL},
+     "at most this many (all processors)", 1, 1024},
     {"help", FLAG, SETTING(help), "no|yes", NULL, TRAIN | USING | INFO, 0,
-     "show this help", 0, 0, NULL},
+     "show this help", 0, 0},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
@@ -6554,7 +6551,7 @@ void read_settings(Reader *r, Checkpoint *c) {
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].in_model) {
             metadata_name(key, &options[i]);
-            const char *text = metadata(r, key, options[i].missing);
+            const char *text = metadata(r, key, options[i].initial ? NULL : "");
             bool unset = !strcmp(key, "steps") && !strcmp(text, "0");
             s->text[i] = *text && !unset ? text : NULL;
         }
@@ -7402,7 +7399,7 @@ void train_command(const Arguments *a, Checkpoint *c) {
 //
 // One line comes out for each that goes in; a line without a word gives an
 // empty line. A line that cannot be translated ends the program with a message
-// that gives its number, after the translations of all lines before it. Words
+// that gives its number, after the translations of all lines before it. Tokens
 // that the model does not know become <unknown>, and are counted in one line at
 // the end. With --scores the score of chapter 12 and a tab come before each
 // translation: the closer the score is to zero, the surer the model is.
@@ -7421,8 +7418,7 @@ typedef struct {
     Sentence line[LINES]; // read, and not yet translated
     int lines;
     int number;           // of .text, from 1
-    int unknown;          // words that the model does not know
-    char first_unknown[64]; // empty if there are none, or if it is longer
+    int unknown;          // tokens of the input that the model does not know
 } Input;
 
 // Translates and prints the lines that have been read.
@@ -7503,23 +7499,6 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
     return s->length - 1 > most ? reason : NULL;
 }
 
-// Counts the words of the line (characters, for a model that reads those) that
-// the model does not know, and keeps the first. A word of pieces is unknown if
-// one of its characters is.
-void note_unknown(Input *in) {
-    const Checkpoint *c = in->checkpoint;
-    const char *text = in->text, *word;
-    for (int n; (word = next_token(&text, c->settings.tokenizer, &n));) {
-        char *one = memcpy(allocate((size_t)n + 1, 1), word, (size_t)n);
-        Sentence s;
-        tokenize_input(one, c, &c->source, &s);
-        if (unknowns(s.id, s.length) && in->unknown++ == 0 && n < 60)
-            sprintf(in->first_unknown, "\"%s\"", one);
-        free(one);
-        free(s.id);
-    }
-}
-
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
     Input in = {.checkpoint = c, .settings = &a->settings,
@@ -7532,18 +7511,14 @@ void translate_command(const Arguments *a, Checkpoint *c) {
             answer(&in);
             fail("line %d of the input %s", in.number, wrong);
         }
-        if (unknowns(s->id, s->length))
-            note_unknown(&in);
+        in.unknown += unknowns(s->id, s->length);
         if (++in.lines == LINES)
             answer(&in);
     }
     answer(&in);
     if (in.unknown)
-        fprintf(stderr, "the model does not know %d of the input's %s; the "
-                "first is %s\n", in.unknown,
-                c->settings.tokenizer.tokens == CHARACTERS ? "characters"
-                                                           : "words",
-                *in.first_unknown ? printable(in.first_unknown) : "very long");
+        fprintf(stderr, "the model does not know %d of the input's tokens\n",
+                in.unknown);
     free(in.text);
 }
 

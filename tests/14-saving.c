@@ -794,9 +794,9 @@ void test_bad_settings(void) {
             if (value)
                 wrong += failed_saying(&e, part);
             else
-                missing += options[i].missing // else it follows from others
-                         ? e.status == 0 || failed_saying(&e, no_entry)
-                         : failed_saying(&e, part);
+                missing += options[i].initial // else it follows from others
+                         ? failed_saying(&e, part)
+                         : e.status == 0 || failed_saying(&e, no_entry);
         }
     }
     CLAIM(missing == all, "each of the %d settings must be there, unless the "
