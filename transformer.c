@@ -25,7 +25,7 @@
 //
 // ## The model in one picture
 //
-// On the left is the *encoder*, which reads a sentence, on the right the
+// On the left is the *encoder*, which reads a sentence; on the right, the
 // *decoder*, which writes its translation. You need not know the boxes yet. An
 // *embedding* is a vector for a word and its place (chapter 4). *Attention*
 // lets each position fetch information from the others (2, 3). The
@@ -73,9 +73,9 @@
 // batch is rows b·S … b·S+S-1 of a matrix with B·S rows. A mask "(B of T,S)" is
 // B matrices of shape (T,S), one for each sentence.
 //
-// *Weights* are the attention weights of chapter 2; the numbers that are
-// learned are called *parameters*. A *token* is what the model reads and
-// writes; until chapter 10, think of it as a word.
+// *Weights* are the attention weights of chapter 2; what is learned is called
+// *parameters*, except that a layer's matrix is its `weight`, as in PyTorch. A
+// *token* is what the model reads and writes: until chapter 10, a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
 // the shape of q. Each function x_forward is followed by its x_backward. (Only
@@ -87,9 +87,9 @@
 //
 // The pages in docs/ are made from this file. Skip lines that begin with "//@",
 // except `run build/examples NAME`: an example that you can run, once you have
-// typed `make examples`. From "plumbing" to the next heading, or to "core", you
-// may skip the text, too. What "deviation" marks is not as in the paper.
-// [section 3.2] is one of the paper.
+// typed `make examples`. A section, or the rest of one, that follows "plumbing"
+// may be skipped, too, up to "core". "deviation" marks what is not as in the
+// paper; [section 3.2] refers to that section of the paper.
 //
 // ## Contents
 //
@@ -250,14 +250,14 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 void matmul_add(Mat c, Mat a, Mat b);
 void matmul_from(Mat c, Mat from, Mat a, Mat b);
 
-// c += a b, and c = a b, on one thread: small products inside a PARALLEL_FOR
+// c += a b, and c = a b, on one thread: small products in a loop that is shared
 void small_matmul_add(Mat c, Mat a, Mat b);
 void small_matmul(Mat c, Mat a, Mat b);
 
 //@ plumbing what the engine room provides: errors, loops, threads, an arena
 // ## Tools
 //
-// The rows of the matrices that they are given lie side by side (col_stride 1).
+// All of these rely on the numbers of a row lying side by side (col_stride 1).
 
 // One line on the standard error stream, and status 1.
 _Noreturn void fail(const char *format, ...);
@@ -280,9 +280,9 @@ int min_int(int a, int b), max_int(int a, int b); // the smaller, the larger
 
 // ## SHAPE, and several threads
 //
-// A function whose comment says "q (T,K)" relies on it, so it also begins with
-// `SHAPE(q, T, K)`. In tests, exercises and with -DTRANSFORMER_DEBUG, another
-// shape ends the program: "dk is (4,8), wanted (5,8)".
+// A function whose comment says "q (T,K)" relies on it; unless one it calls
+// checks it, it begins with `SHAPE(q, T, K)`. In tests, in exercises and with
+// -DTRANSFORMER_DEBUG, any other shape fails: "dk is (4,8), wanted (5,8)".
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
 // iterations among threads, if `work`, a rough count of the numbers that it
@@ -325,7 +325,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 typedef struct {
     struct Block *top;     // where the memory comes from
     size_t used, peak;     // bytes in use now, and at most so far
-    int sentences, tokens; // the batch at work: rows, columns; 0: none
+    int sentences, tokens; // of the current batch, for messages; 0: none
 } Arena;
 
 void *arena_take(Arena *arena, size_t count, size_t size); // not initialized
@@ -372,7 +372,7 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // "car" matches best. Learned matrices make queries, keys and values from
 // vectors of D numbers (chapters 3 and 4). In this chapter they are given.
 //
-// A weight says where a head looks, not yet why the model says what it says.
+// A weight says where attention goes, not yet why the model says what it says.
 // Set this 0.72 to 0, and the model still writes "la": the vector of "the"
 // knows of "car" too, and the other three attentions look there (chapter 13).
 //
@@ -387,7 +387,7 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //
 //     attention = softmax(q kᵀ / √K) v
 //
-// The shapes, for one head and one sentence: T queries, S keys and as many
+// The shapes, for one attention and one sentence: T queries, S keys and as many
 // values, each K numbers wide (16 in our model: D is 64, shared by 4 heads).
 //
 //     q                             (T,K)
@@ -415,13 +415,12 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //                                                     3   5
 //
 // The first query matches the first key and takes half of its value. The
-// second matches nothing in particular and takes the mean of everything. The
-// tests check exactly these numbers.
+// second matches nothing in particular and takes the mean of everything.
 //
 // Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
 // variance K. With K = 64 typical scores are ±8, and e⁸ is three thousand times
-// e⁰. Such scores push softmax towards the corner where one weight is 1 and the
+// e⁰. Such scores push softmax toward the corner where one weight is 1 and the
 // others are 0, and in the corner the gradient is zero. Dividing by √K brings
 // the variance back to 1. [section 3.2.1] How much does it matter? Lab 1 (in
 // notebook/) measures it for 32 keys. Without the division, at K = 64, the
@@ -434,7 +433,7 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // Some keys must not be looked at: padding, which fills short sentences up to
 // the length of the longest in their batch, and in the decoder the future. A
 // mask says for query i and key j whether j may be seen: **1 means visible, 0
-// means hidden.** (PyTorch's nn.Transformer has it the other way round; its
+// means hidden.** (PyTorch's nn.Transformer has it the other way around; its
 // scaled_dot_product_attention has it this way.) Chapter 9 decides which keys
 // are hidden; here the decision is only obeyed.
 //
@@ -494,7 +493,7 @@ real exponential(real x);
 real max(const real *x, int n) {
     real most = -(real)INFINITY;
     for (int j = 0; j < n; j++)
-        if (!((double)x[j] <= (double)most)) // a NaN is never hidden
+        if ((double)x[j] > (double)most || x[j] != x[j]) // a NaN stays
             most = x[j];
     return most;
 }
@@ -529,7 +528,7 @@ void softmax_forward(Mat scores, Mask mask) {
 // ## Formulas
 //
 // In the file, formulas are written in plain characters; on the pages, they are
-// set as in a printed book. Indices are letters from i on, or numbers.
+// set as in a printed book. Indices are letters from h on, or numbers.
 //
 //     w_j, Σ_j w_j          for an element of w and the sum of all of them
 //     Σ_(j<i) w_j           for the sum over those j for which j < i
@@ -588,9 +587,9 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 // ## Softmax, backward
 //
-// We are given dw, the gradient of the loss with respect to
-// the weights, and want dx, the gradient with respect to the scaled scores. The
-// letters of this chapter, here and in the code:
+// We are given dw, the gradient of the loss with respect to the weights, and
+// want dx, the gradient with respect to the scaled scores. The letters of this
+// chapter, here and in the code:
 //
 //     i             for a query and its row, of the scores and of the result
 //     j             for a key and its column of the scores
@@ -602,10 +601,9 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 //     ∂w_p/∂x_j = w_p (1[j=p] - w_j)
 //
-// where 1[j=p] is 1 if j = p and 0 otherwise: raising x_j raises its own
-// numerator and everyone's denominator. (For p = j, the quotient rule gives
-// w_j - w_j²; for the others only the denominator moves: -w_p w_j.) The chain
-// rule sums over all weights of the row:
+// since raising x_j raises its own numerator and everyone's denominator. (For
+// p = j, the quotient rule gives w_j - w_j²; for the others, where only the
+// denominator moves, -w_p w_j.) The chain rule sums over the weights of a row:
 //
 //     dx_j = Σ_p dw_p w_p (1[j=p] - w_j)
 //          = dw_j w_j - w_j Σ_p dw_p w_p
@@ -630,7 +628,7 @@ void softmax_forward(Mat scores, Mask mask) {
 // all numbers that are worked out by hand.)
 //
 // How to check it: the dx of a row sum to zero. If all its scores grow by the
-// same small h, the loss grows by h Σ_j dx_j (chapter 0); but no weight
+// same small h, the loss grows by h Σ_j dx_j (as said above); but no weight
 // changes, so this is 0. A hidden key has w_j = 0 and so dx_j = 0; the mask is
 // not needed here.
 
@@ -665,18 +663,18 @@ void dropout(Mat x, Dropout d);                     // all rows
 
 // ## Attention, forward and backward
 //
-// This struct is one head at work on one sentence: its inputs, what is saved
-// for the backward pass, and its result. In training these are views of
-// matrices that hold all heads (chapter 3). q, k and v may come from anywhere,
-// and so may the mask and the scale. So one function serves all three kinds of
-// attention in the transformer, and experiments as well.
+// This struct is one attention, a *head* (chapter 3), at work on one sentence:
+// its inputs, what is saved for the backward pass, and its result. In training
+// these are views of matrices that hold all heads. q, k and v may come from
+// anywhere, and so may the mask and the scale. So one function serves all three
+// kinds of attention in the transformer, and experiments as well.
 //
 // The backward pass uses the same struct for gradients: if `a` is a head, then
 // `d` holds dq, dk, dv and so on under the same names.
 
 typedef struct {
     Mat q, k, v; // (T,K), (S,K), (S,K)
-    Mat weights; // (T,S) softmax(scaled); in d: from ddropped to dscores
+    Mat weights; // (T,S) softmax(scaled); in d: first ddropped, last dscores
     Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped
     Mat out;     // (T,K)
     real scale;  // of the scores: 1/√K
@@ -812,7 +810,7 @@ void attention_backward(Head d, Head a) {
 // agree to within 1e-6. Later chapters have such tables too.
 //
 // In such checks, here and in the tests, gradients start at PREFILL, a nonzero
-// number that is subtracted again afterwards. This exposes a function that
+// number that is subtracted again afterward. This exposes a function that
 // overwrites where it should add.
 //
 //@ run build/examples attention_gradient
@@ -823,8 +821,8 @@ void attention_backward(Head d, Head a) {
 // A single head gives each query a single mixture. But a word may want several
 // things at once. To write "la", the model must know that an article is due,
 // and that its noun is feminine: in the last layer of our model, one attention
-// gives the weights of chapter 2, with 0.72 for "car", and each of three others
-// gives 1.00 to "the". So the model runs H attentions side by side, its
+// gives the weights of chapter 2, with 0.72 for "car", and each of the three
+// others 1.00 to "the". So the model runs H attentions side by side, its
 // *heads*, each on vectors of K = D/H numbers, and joins their results.
 // [section 3.2.2]
 //
@@ -878,12 +876,12 @@ typedef struct {
     Arena *arena;
     const Config *config;
     bool training;  // dropout acts
-    uint64_t noise; // key of the next dropout
+    uint64_t noise; // the next dropout's key is made from it
     int sentences;  // B
 } Pass;
 
-// The dropout of the next place in the model, of that rate in training. The
-// forward pass asks for it and saves it for the backward pass.
+// The dropout of the next place in the model: of that rate in training, else of
+// rate 0. The forward pass asks for it and saves it for the backward pass.
 Dropout next_dropout(Pass *pass, double rate) {
     pass->noise = scramble(pass->noise);
     return (Dropout){pass->training ? (real)rate : 0, (uint32_t)pass->noise};
@@ -907,7 +905,7 @@ typedef struct {
 // y = x W + b;  x (N,I) -> y (N,O)
 Mat linear_forward(Pass *pass, const Linear *w, Mat x) {
     Mat y = arena_mat(pass->arena, x.rows, w->weight.cols);
-    SHAPE(x, y.rows, w->weight.rows);
+    SHAPE(x, x.rows, w->weight.rows);
     Mat bias = {w->bias.at, y.rows, y.cols, 0, 1}; // (1) b in every row
     matmul_from(y, bias, x, w->weight);            // (2) y = b + x W
     return y;
@@ -1019,8 +1017,8 @@ typedef struct {
     Dropout dropout;
 } MultiHeadSaved;
 
-// How many heads read the same keys and values: as many times as q is wider
-// than k. Here that is 1, since each head has its own. (Many later models save
+// How many heads read the same keys and values: the width of q divided by that
+// of k. Here that is 1, since each head has its own. (Many later models save
 // memory by sharing them, which is called grouped-query attention.)
 int heads_per_key(const MultiHeadSaved *s) {
     return s->q.cols / s->k.cols;
@@ -1214,7 +1212,7 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // (The paper writes 2i for this j.) Each pair of columns is a clock hand that
 // turns at its own speed: the first pair once in 2π ≈ 6.3 positions, the last,
 // if D is large, once in nearly 10000 · 2π (with D = 4, below, in 100 · 2π).
-// (Some texts have it the other way round. The *first* columns are the fast
+// (Some texts have it the other way around. The *first* columns are the fast
 // ones.)
 //
 //     D = 4        sin t    cos t    sin t/100  cos t/100
@@ -1682,12 +1680,12 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //     dropped      4    0    3    0    5      two of five are gone
 //     divided    6.67   0    5    0   8.33    by 0.6; mean 4, over many draws 3
 //
-// The backward pass must drop the gradients of the same numbers. It stores no
-// mask for that: whether element i is dropped is a function of i and a key,
-// which a `Dropout` remembers. Dropout is multiplication by a constant (0 or
-// 1/(1-p)), so its backward pass is the same function, applied to the gradient.
+// The backward pass must drop the gradients of the same numbers. No mask is
+// stored for that: whether a number is dropped depends only on its place and a
+// key, which a `Dropout` remembers. Dropout is multiplication by a constant (0
+// or 1/(1-p)), so its backward pass is the same function of the gradient.
 
-// x[j] = x[j] · 0 or 1/(1-p), the n numbers of row i, in place; forward and
+// Multiplies x[j] by 0 or by 1/(1-p), for the n numbers of row i; forward and
 // backward. Each row has its own key, made from key + i; number j is dropped if
 // that key, with the bits of j flipped (^), scrambles to less than p · 2³².
 void dropout_row(real *x, int n, int i, Dropout d) {
@@ -1702,7 +1700,6 @@ void dropout_row(real *x, int n, int i, Dropout d) {
     //@ end
 }
 
-// dropout_row for all rows of a matrix.
 void dropout(Mat x, Dropout d) {
     if (d.rate == 0)
         return;
@@ -2163,8 +2160,8 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
 // This is *weight tying*; `--tie` does it: `output.weight` is a view of the
-// embedding, transposed. The two gradients add up in the same memory; no extra
-// code.
+// embedding, transposed. The two gradients add up in the same memory, without
+// extra code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -2174,11 +2171,11 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 //@ plumbing a list of all tensors, and their numbers in one block
 // ## One list of all parameters
 //
-// Much has to go through all parameters: counting them, placing them in memory,
+// Many tasks go through all parameters: counting them, placing them in memory,
 // initializing them, clearing gradients, taking a step, checking, saving. None
-// of this needs to know what a transformer is. It needs a list of tensors, and
-// their numbers in one block, so that clearing gradients or taking a step is
-// one flat loop; the Mats of the model point into that block.
+// needs to know what a transformer is. They need a list of tensors, and all
+// numbers in one block, so that clearing gradients or taking a step is one flat
+// loop; the Mats of the model point into that block.
 //
 //     model    source_embedding   target_embedding   encoder.layer[0]…   …
 //                    │                  │                 │
@@ -2192,14 +2189,14 @@ typedef struct {
     char text[NAME_SIZE];
 } Name;
 
+enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };
+
 typedef struct {
     Name name;      // dotted: encoder.0.self_attention.query.weight
     Mat *mat;       // its place in the model
     int rows, cols;
-    int init;       // how it is initialized
+    int init;       // how it begins: one of the constants above
 } Tensor;
-
-enum { INIT_XAVIER, INIT_ZEROS, INIT_ONES };
 
 typedef struct {
     Tensor *tensor; // `tensors` of them
@@ -2223,7 +2220,7 @@ void list_tensor(TensorList *l, Mat *mat, int rows, int cols, int init,
     size_t count = (size_t)l->tensors + 1;
     l->tensor = reallocate(l->tensor, count, sizeof *l->tensor);
     l->tensor[l->tensors++] = (Tensor){name, mat, rows, cols, init};
-    l->count = checked_product(l->count + size, 1);
+    l->count = checked_product(l->count + size, 1); // fails if too large
 }
 
 // Takes memory for all numbers, which begin as zeros, and gives each tensor its
@@ -2236,7 +2233,6 @@ void place_tensors(TensorList *l) {
     }
 }
 
-// Frees the list and its numbers.
 void list_free(TensorList *l) {
     free(l->tensor);
     free(l->values);
@@ -2257,7 +2253,7 @@ void initialize(const TensorList *l, uint64_t seed) {
         double limit = sqrt(6.0 / (t->rows + t->cols));
         size_t count = (size_t)t->rows * (size_t)t->cols;
         for (size_t k = 0; k < count; k++) {
-            double x = t->init == INIT_ONES;
+            double x = t->init == INIT_ONES ? 1 : 0;
             if (t->init == INIT_XAVIER)
                 x = limit * (2 * uniform(&state) - 1);
             t->mat->at[k] = (real)x;
@@ -2418,8 +2414,7 @@ void add_sinusoids(Transformer *t) {
 }
 
 // The gradients of all parameters, zero. They have the struct of the model and
-// so the same names: encoder.layer[0] of the one is the gradient of the
-// other's.
+// so the same names: their encoder.layer[0] is the gradient of the model's.
 Transformer *transformer_zeros(const Config *config) {
     Transformer *t = transformer_outline(config);
     transformer_place(t);
@@ -2485,8 +2480,7 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
 //
 //@ figure gradient-ways
 
-// dlogits (B·T,V) -> all gradients, added to g, which transformer_zeros has
-// made
+// dlogits (B·T,V) -> all gradients, added to g, made by transformer_zeros
 void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
                           Transformer *g, Mat dlogits) {
     Mat dmemory = arena_zeros(pass->arena, s->memory.rows, s->memory.cols);
@@ -2542,8 +2536,8 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 
 // The first token numbers are special: 0 is the pad, 1 the start and 2 the end
 // of a sentence (elsewhere often called BOS and EOS), 3 an unknown word. Of the
-// three masks above, the model uses the first and the third; the second alone
-// serves experiments and tests.
+// three masks above, the model uses the first and the third; the second is for
+// experiments and tests only.
 
 enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };
 
@@ -2670,8 +2664,8 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 // c3 a9. A byte below 80 is always a character by itself, so it is safe to
 // search for a tab byte by byte.
 
-// The number of the character at `s`, or -1 if it is not valid: too long, above
-// 10ffff, or from d800 to dfff, which UTF-16 reserves for itself.
+// The number of the character at `s`, or -1 if it is not valid: torn, in more
+// bytes than needed, above 10ffff, or from d800 to dfff (reserved for UTF-16).
 int utf8_number(const char *s) {
     const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const int least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -3202,8 +3196,8 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 //
 // Each line is a pair: source, tab, target. Further columns, which often hold
 // the origin of a sentence, are ignored. Lines may end as on Windows, and a
-// byte order mark at the beginning is left out. Any other defect is refused, or
-// you would train on less data than you think:
+// byte order mark at the beginning is skipped. A file with a defect is refused;
+// otherwise you would train on less data than you think:
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
 
@@ -3212,7 +3206,7 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 // The whole file is read, and a zero byte in place of each tab and line end
 // turns it into strings.
 typedef struct {
-    char *contents;         // the file, cut into strings
+    char *contents;          // the file, cut into strings
     char **source, **target; // `count` of each, pointers into it
     int count;
 } Text;
@@ -3317,7 +3311,7 @@ void pairs_free(Pairs *p) {
     sentences_free(p->target, p->count);
 }
 
-// text -> numbers, but no sentence of more than max_len tokens
+// text -> numbers, but no pair with more than max_len tokens on either side
 Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
                      Tokenizer tokenizer, int max_len) {
     size_t n = (size_t)text->count;
@@ -3437,7 +3431,7 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
     *length = 0;
     for (int b = 0; b < B; b++)
         *length = max_int(*length, s[index[b]].length);
-    if (*length > INT_MAX / 1024 / B) // 1024 heads need as many rows each
+    if (*length > INT_MAX / 1024 / B) // weights: B·H·T rows, H up to 1024
         fail("a batch of %d sentences of up to %d tokens is too large; try a "
              "smaller --batch", B, *length);
     arena->sentences = B; // for messages
@@ -3877,7 +3871,7 @@ double learning_rate(const Recipe *r, int64_t t) {
 //@ figure training-step
 //
 //@ plumbing the four blocks of numbers, and what is known of a step
-// Four blocks of the same order: parameters, gradients, m and v.
+// Four blocks of numbers in the same order: parameters, gradients, m and v.
 
 typedef struct {
     Recipe recipe;
@@ -3991,7 +3985,7 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
                    double smoothing, Arena *arena) {
     Loss total = {0};
     Pass pass = {.arena = arena, .config = &model->config};
-    int *order = allocate((size_t)p->count + 1, sizeof *order);
+    int *order = allocate((size_t)p->count, sizeof *order);
     for (int i = 0; i < p->count; i++)
         order[i] = i;
     for (int i = 0; i < p->count; i += batch_size) {
@@ -4197,9 +4191,9 @@ void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
                   int t) {
     MultiHeadSaved own;
     make_keys(pass, &own, w, x);
-    ptrdiff_t sentence = s->k.rows / x.rows * s->k.row_stride;
-    copy((Mat){row(s->k, t), x.rows, s->k.cols, sentence, 1}, own.k);
-    copy((Mat){row(s->v, t), x.rows, s->v.cols, sentence, 1}, own.v);
+    ptrdiff_t stride = s->k.rows / x.rows * s->k.row_stride;
+    copy((Mat){row(s->k, t), x.rows, s->k.cols, stride, 1}, own.k);
+    copy((Mat){row(s->v, t), x.rows, s->v.cols, stride, 1}, own.v);
 }
 
 // The layer of chapter 8 for one new position in each sentence: x (B,D) ->
@@ -4383,8 +4377,8 @@ typedef struct {
 
 const Search greedy = {.beam = 1};
 
-// An unfinished translation, stored as its last token. The token before it is
-// that of hypothesis `row` of the step before.
+// A translation, finished or not, stored as its last token. The token before it
+// is that of hypothesis `row` of the step before.
 typedef struct {
     double sum; // of the logarithms of all its tokens; -∞: there is none
     int row, token;
@@ -4688,9 +4682,7 @@ Sentence words_in(char *text, Vocab *words) {
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
                      Tokenizer tokenizer) {
     Vocab words = vocab_new();
-    Sentence side[2];
-    side[0] = s;
-    side[1] = reference;
+    Sentence side[] = {s, reference};
     for (int k = 0; k < 2; k++) {
         char *text = detokenize(side[k].id, side[k].length, v, tokenizer);
         side[k] = words_in(text, &words);
@@ -4703,7 +4695,7 @@ void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
 }
 
 //@ core
-// In percent. 0 if no run of some length matches.
+// BLEU in percent; 0 if no run of some length matches.
 double bleu(const Match *m) {
     double logs = 0;
     for (int n = 0; n < 4; n++) {
@@ -4842,7 +4834,7 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // Do not read too much into such a picture. Attention tells where values came
 // from, not what they held: in the encoder, each position has already looked at
 // all the others.
-//
+
 // The columns of a text in a terminal. Most characters take one each, but a
 // combining mark takes none, and an East Asian character takes two, as most
 // emoji do. (Ranges that are rarer, and left out, may shift a picture.)
@@ -4968,7 +4960,7 @@ int component_of(const char *name) {
     return COMPONENTS - 1;
 }
 
-// Whether it is on the encoder's side; the output layer is on the other.
+// Whether a tensor is on the encoder's side; the output layer is on the other.
 bool in_encoder(const char *name) {
     return !strncmp(name, "encoder", 7) || !strncmp(name, "source", 6);
 }
@@ -4982,7 +4974,7 @@ const char *with_commas(char *to, size_t n) {
     return to;
 }
 
-// Prints the parameters of both sides by component, with its share of its side.
+// Prints how many parameters each component has, and its share of its side.
 void print_parameters(FILE *file, const TensorList *l) {
     size_t count[2][COMPONENTS] = {{0}}, total[2] = {0};
     char text[32];
@@ -5123,7 +5115,7 @@ void *reallocate(void *memory, size_t count, size_t size) {
 //
 // A loop is shared among threads if it handles more than a hundred thousand
 // numbers; below that (some 30 microseconds) waking the other threads costs
-// more than they save. `fill` and `copy` also serve single attention heads,
+// more than they save. `copy` and `scale_by` also serve single attention heads,
 // each of which belongs to one thread, so they are never shared.
 
 // As double, since it serves as an estimate of work.
@@ -5300,7 +5292,6 @@ void *arena_take(Arena *arena, size_t count, size_t size) {
     return memory;
 }
 
-// A fresh matrix, not initialized.
 Mat arena_mat(Arena *arena, int rows, int cols) {
     size_t count = checked_product((size_t)rows, (size_t)cols);
     Mat m = mat(arena_take(arena, count, sizeof(real)), rows, cols);
@@ -5310,14 +5301,12 @@ Mat arena_mat(Arena *arena, int rows, int cols) {
     return m;
 }
 
-// A matrix of zeros, to which gradients will be added.
 Mat arena_zeros(Arena *arena, int rows, int cols) {
     Mat m = arena_mat(arena, rows, cols);
     clear(m.at, (size_t)rows * (size_t)cols);
     return m;
 }
 
-// Gives back everything taken since `arena->used` had the value `mark`.
 void arena_release(Arena *arena, size_t mark) {
     arena->used = mark;
     while (arena->top && arena->top->offset >= mark
@@ -5326,7 +5315,6 @@ void arena_release(Arena *arena, size_t mark) {
         arena_pop(arena);
 }
 
-// Gives all memory back to the system.
 void arena_free(Arena *arena) {
     while (arena->top)
         arena_pop(arena);
@@ -5352,7 +5340,6 @@ uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which) {
     return scramble(scramble(scramble(seed) + what_for) + which);
 }
 
-// The next number of the sequence that starts at *state, 0 ≤ result < 1.
 double uniform(uint64_t *state) {
     *state = scramble(*state);
     return (double)(*state >> 11) / 9007199254740992.0; // 2⁵³
@@ -5535,15 +5522,15 @@ bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
 #else
-    return file == NULL;
+    return file == NULL; // never; but the parameter is used
 #endif
 }
 
 // ## Why three loops are slow
 //
 // Training spends most of its time in the matrix product. For each
-// multiplication the definition reads two numbers from memory, and
-// each addition waits for the one before. A processor core could do 16 or 32
+// multiplication the definition reads two numbers from memory, and each
+// addition waits for the one before. A processor core could do 16 or 32
 // multiplications and additions in each cycle, if only the numbers were at
 // hand. Three ideas put them there.
 //
@@ -5569,11 +5556,11 @@ bool is_terminal(FILE *file) {
 // L1 cache, and a large a is cut into blocks of a megabyte, which fit into the
 // L2 cache.
 //
-// A vector here is a type of GCC and clang that holds as many numbers as the
-// processor's registers: `x * v` multiplies all of them by x. On a compiler
-// without that type a "vector" is one number, and the same code still works; so
-// it is where C evaluates in a wider type (32-bit x86; FLT_EVAL_METHOD says
-// so), since x would not match the vector's elements.
+// A vector here is a type of GCC and Clang that holds as many numbers as one of
+// the processor's registers: `x * v` multiplies all of them by x. On a compiler
+// without that type a "vector" is one number, and the same code still works. It
+// is one number, too, where C evaluates in a wider type (32-bit x86; see
+// FLT_EVAL_METHOD), since x would not match the vector's elements.
 
 #include <float.h>
 
@@ -5642,8 +5629,8 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     for (int p = 0; p < a.cols; p++, b_p += b.row_stride) {
         Vector b_left = *(const Vector *)b_p;
         Vector b_right = *(const Vector *)(b_p + second);
-        // Meanwhile c is fetched towards the cache, a row for every 16 steps of
-        // p: all rows at once would delay the numbers of a and b.
+        // Meanwhile c is fetched into the cache, a row for every 16 steps of p:
+        // all rows at once would delay the numbers of a and b.
         if (p % 16 == 0 && p / 16 < rows) {
             PREFETCH(row(c, p / 16));
             PREFETCH(row(c, p / 16) + second);
@@ -5852,8 +5839,8 @@ void check_arithmetic(void) {
 //@ chapter saving
 // # 14. Saving and loading
 //
-// This chapter turns everything that matters of a run into one file, and turns
-// such a file back. It has two halves: a table of all *settings*, the choices
+// This chapter turns all that matters in a run into one file, and such a file
+// back into a run. It has two halves: a table of all *settings*, the choices
 // that a user makes, and the *checkpoint*: settings, vocabularies and numbers.
 //
 // ## Settings
@@ -5874,7 +5861,7 @@ typedef struct {
     Recipe recipe;       // how the model is trained
     Search search;       // how the model is used
     int scores, min_count, merges, threads, vocab, length;
-    const char *model, *from, *valid, *log, *target, *csv; // paths, one text
+    const char *model, *from, *valid, *log, *target, *csv; // target is no path
     int resume, help;
 } Settings;
 
@@ -6144,7 +6131,7 @@ typedef struct {
     Trainer trainer;   // to use the model, .model is enough: the rest is zero
     char *header;      // of the file: the settings' texts; NULL: no file
     const char *other; // a key in it that this program does not know, or NULL
-    const char *more;  // metadata to add to the file, ,"key":"value"; or NULL
+    const char *more;  // NULL, or metadata to add, as text: ,"key":"value"
 } Checkpoint;
 
 // Frees all that a checkpoint holds, whether loaded or new.
@@ -6351,12 +6338,12 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
 // reader trusts nothing. It is not a parser of JSON: it knows what the header
-// must say, and compares text with text. The settings alone determine the list
+// must say, and compares text with text. The metadata alone determine the list
 // of tensors (chapter 8), with all names and shapes; offsets are checked
 // against the size of the file, and so is the sum of all that the entries ask
-// for. So no file can make the program read beyond its end, or ask for more
-// memory than the file has bytes. White space, the order of metadata and of
-// tensors, and metadata of other programs are left free.
+// for. So no file can make the program read beyond its end, or take memory for
+// parameters that are not in the file. White space, the order of metadata and
+// of tensors, and metadata of other programs are left free.
 
 #ifdef _WIN32 // where a long has 32 bits
 #define fseek _fseeki64
@@ -6538,12 +6525,12 @@ void set_vocab_sizes(Checkpoint *c) {
     c->settings.config.target_vocab = c->target.count;
 }
 
-// What earlier versions kept, and is not needed any more.
+// What earlier versions kept, and is no longer needed.
 const char *const old_keys[] = {"best", "state", "source_merges",
                                 "target_merges", NULL};
 
 // Everything that is not a tensor. In files of earlier versions "steps" is 0 if
-// epochs count; there, too, it was not given.
+// it was not given.
 void read_settings(Reader *r, Checkpoint *c) {
     char key[32];
     Settings *s = &c->settings;
@@ -6623,7 +6610,7 @@ size_t *read_entries(Reader *r, const TensorList *l) {
 // into the place of the numbers and replaced by them from the last to the
 // first, since a real may be larger than a float. Infinities and NaN, which
 // training never writes, are refused: a single one would spread through the
-// whole model. So would the root of a second moment below zero.
+// whole model. So are second moments below zero, whose root is NaN.
 void read_role(const Reader *r, const TensorList *l, const size_t *begin,
                int role, real *to) {
     for (int i = 0; i < l->tensors; i++) {
@@ -6867,12 +6854,12 @@ int read_option(Arguments *a, char **argument) {
     const char *name = argument[0] + 2, *value = argument[1];
     size_t length = strcspn(name, "=");
     int place = option_place(name, length);
-    const Option *o = &options[place];
     bool attached = name[length] == '=';
     char allowed[128];
-    if (place < 0 || !(o->commands & a->command->bit))
+    if (place < 0 || !(options[place].commands & a->command->bit))
         misuse(a, "%s has no option --%.*s", a->command->name, (int)length,
                name);
+    const Option *o = &options[place];
     if (o->type == INTEGER || o->type == NUMBER)
         snprintf(allowed, sizeof allowed, "a %snumber from %.10g to %.10g",
                  o->type == INTEGER ? "whole " : "", o->least, o->most);
@@ -7061,14 +7048,14 @@ typedef struct {
     double started, step_started, shown; // times
     Pace pace;
     Loss since;           // losses since the last look
-    int looks;
+    int looks;            // so far
     bool line_open;       // the terminal's line is going to be rewritten
 } Progress;
 
 // The progress line. The time left is the mean time of a step in this run,
 // times the steps that are left. A terminal too narrow for the line is told not
 // to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be
-// rewritten. `whole`: it will not be.
+// rewritten. A `whole` line ends, and is not rewritten.
 void show_progress(Progress *p, const Step *s, bool whole) {
     double each = (now() - p->started) / (double)(s->step - p->first_step);
     int64_t left = (int64_t)(each * (double)(p->total - s->step) + 0.5);
@@ -7123,15 +7110,16 @@ void show_samples(const Progress *p) {
 FILE *begin_log(const Progress *p) {
     const char *path = p->settings->log;
     NewFile n = new_file(path, &log_kind);
-    FILE *old = p->settings->resume ? fopen(path, "rb") : NULL;
     fputs(LOG_HEADER, n.file);
+    FILE *old = p->settings->resume ? fopen(path, "rb") : NULL; // sets errno
     for (char row[256]; old && fgets(row, sizeof row, old);)
         if (strchr(row, '\n') && strtoll(row, NULL, 10) > 0
             && strtoll(row, NULL, 10) <= p->first_step)
             fputs(row, n.file);
     if (old ? ferror(old) : p->settings->resume && errno != ENOENT) {
+        int reason = errno;
         discard_file(&n);
-        fail("cannot read %s: %s", path, strerror(errno));
+        fail("cannot read %s: %s", path, strerror(reason));
     }
     if (old)
         fclose(old);
@@ -7249,13 +7237,12 @@ void take_settings(const Arguments *a, Checkpoint *c, const char *path) {
         if (o->in_model == FIXED && mine
             && *(int *)((char *)&s + o->offset)
                != *(int *)((char *)&c->settings + o->offset))
-            misuse(a, "--%s %s: the model in %s has %s", o->name,
-                   o->type == FLAG ? "" : mine, path,
-                   other ? other : "what follows from other options");
+            misuse(a, "--%s: the model in %s has %s, not %s", o->name, path,
+                   other ? other : "what follows from other options", mine);
         if (o->in_model == FIXED || (o->in_model == KEPT && s.resume && !mine))
             s.text[i] = other;
     }
-    if (given(&a->settings, "epochs"))
+    if (given(&a->settings, "epochs")) // in place of the file's steps
         s.text[option_place("steps", 5)] = NULL;
     bind_settings(&s);
     c->settings = s;
@@ -7323,9 +7310,9 @@ void check_paths(const Arguments *a) {
 //@ plumbing train, from its arguments to its last message
 // ### The command
 
-// Trains, saves if stopped, and says how it ended. If the numbers are not
-// finite any more, nothing is saved: what went wrong may have begun some steps
-// ago, and the last checkpoint is a better state to go back to.
+// Trains, saves if stopped, and says how it ended. If the numbers are no longer
+// finite, nothing is saved: what went wrong may have begun some steps ago, and
+// the last checkpoint is a better state to go back to.
 void run_training(Progress *p) {
     const Settings *s = p->settings;
     Trainer *t = &p->checkpoint->trainer;
@@ -7355,9 +7342,9 @@ void run_training(Progress *p) {
 // transformer train DATA.tsv
 //
 // The data are read once, since they may come through a pipe; they also make a
-// new model's vocabularies. A pipe that nobody reads any more must not end the
+// new model's vocabularies. A pipe that is no longer read must not end the
 // program: Ctrl-C also ends the `tee` behind it, while the last step is still
-// to save.
+// to be saved.
 void train_command(const Arguments *a, Checkpoint *c) {
     const Settings *s = &a->settings;
     Trainer *t = &c->trainer;
@@ -7442,7 +7429,7 @@ void answer(Input *in) {
     finish_output();
 }
 
-// The next byte of standard input, which has no buffer, or EOF.
+// The next byte of standard input, or EOF; answers all lines before it waits.
 int next_byte(Input *in) {
 #ifdef TRANSFORMER_POSIX
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -7451,7 +7438,7 @@ int next_byte(Input *in) {
         poll(&input, 1, -1);
     }
 #endif
-    (void)in; // where it cannot be told whether there is more
+    (void)in; // not used where there is no poll
     return getchar();
 }
 
@@ -7481,8 +7468,8 @@ bool read_input(Input *in) {
     return more;
 }
 
-// text → its tokens, which the caller frees. Returns NULL, or what is wrong
-// with the text, to be said after its name.
+// text -> its tokens in *s, which the caller frees. Returns NULL, or what is
+// wrong with the text, to be said after its name.
 const char *tokenize_input(const char *text, const Checkpoint *c,
                            const Vocab *v, Sentence *s) {
     static char reason[128];
@@ -7657,8 +7644,8 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 //       parameters, gradients, two moments      952.1 MB
 //       saved by the forward pass               683.6 MB
 //
-// Most of the parameters of a layer are in the feed-forward network, not in the
-// attention that gave the paper its name.
+// In an encoder layer two thirds of the parameters are in the feed-forward
+// network, in a decoder layer half; only the rest is attention.
 
 //@ plumbing the command
 // The value of an option as text: as it was given, or a number that follows
@@ -7744,7 +7731,7 @@ void open_closed_streams(void) {
 int main(int argc, char **argv) {
     open_closed_streams();
 #ifdef SIGXFSZ
-    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+    signal(SIGXFSZ, SIG_IGN); // past the size limit, a write just fails
 #endif
     const char *first = argc > 1 ? argv[1] : "";
     check_arithmetic();

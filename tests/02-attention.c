@@ -40,6 +40,10 @@ void test_softmax(void) {
               place < 3 ? "a NaN at place %d makes its row NaN: it is not hidden"
                         : "a row of NaN stays NaN: it is not hidden", place);
     }
+    real early[3] = {1, (real)NAN, 2};
+    const unsigned char causal[3] = {1, 1, 0};
+    softmax_row(early, causal, 3);
+    CLAIM(isnan((double)early[0]), "nor is it if a hidden key comes after it");
 }
 
 typedef struct {

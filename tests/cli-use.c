@@ -588,7 +588,7 @@ void test_learning_pieces(void) {
     works("the same --merges are no conflict", "train pairs.tsv --resume "
           "--steps 302 --merges 25 --tokens bpe --model again");
     EACH(wrong,
-        {"other --merges are refused", "--merges 24: the model in again has 25",
+        {"other --merges are refused", "--merges: the model in again has 25, not 24",
          "train pairs.tsv --resume --merges 24 --model again"},
         {"so are they with a model of words", "--merges*",
          "train pairs.tsv --resume --merges 24 --model good"},
