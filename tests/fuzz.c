@@ -236,7 +236,8 @@ void draw_line(char *line, const Checkpoint *c, Sentence s) {
 void feed_text(void) {
     Tokenizer how = tokenizer();
     char *line = allocate(LONGEST_LINE, 1);
-    Input in = {.text = line};
+    Checkpoint nothing = {0}; // no lines are left to answer when one is refused
+    Input in = {&nothing, &nothing.settings, .text = line};
     while (read_input(&in)) {
         Checkpoint none = {.settings = {.tokenizer = how}};
         Sentence s;
