@@ -104,10 +104,11 @@ void lstm_training(Lab *lab) {
     embedding_backward(&e, lab->embedding[1], none, x);
 }
 
-// The shortest of at least lab->runs runs, and of more if they are short.
+// The shortest of at least lab->runs runs; if there are several, and they are
+// short, of more.
 double seconds_of(Lab *lab, void (*run)(Lab *)) {
     double least = INFINITY, total = 0;
-    for (int k = 0; k < lab->runs || total < 0.1 * lab->runs; k++) {
+    for (int k = 0; k < lab->runs || total < 0.1 * (lab->runs - 1); k++) {
         clock_t started = clock();
         run(lab);
         double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
@@ -167,7 +168,7 @@ int main(int argc, char **argv) {
         lab.ids[i] = random_below(V, &state);
     if (argc == 2 && strcmp(argv[1], "parameters") == 0) {
         print_counts(&lab);
-    } else if (argc == 3 && strcmp(argv[1], "time") == 0) {
+    } else if (argc == 4 && strcmp(argv[1], "time") == 0) {
         lab.runs = atoi(argv[2]);
         use_one_thread();
         printf("model,what,length,batch,work,chain,seconds\n");
@@ -175,11 +176,11 @@ int main(int argc, char **argv) {
         for (int k = 0; k < 7; k++)
             for (int training = 0; training < 2; training++) {
                 lab.length = length[k];
-                lab.batch = training && length[k] > 1000 ? 1 : 4;
+                lab.batch = training && length[k] > 1000 ? 1 : atoi(argv[3]);
                 measure(&lab, training);
             }
     } else
-        fail("09-speed parameters | time RUNS");
+        fail("09-speed parameters | time RUNS BATCH");
     transformer_free(lab.transformer);
     transformer_free(lab.transformer_gradient);
     list_free(&lab.list[0]);

@@ -103,12 +103,13 @@ void feed_forward(Lab *lab, bool training) {
     arena_release(&lab->scratch, 0);
 }
 
-// The shortest of at least lab->runs runs, and of more if they are short, after
-// one that warms up; in processor time, so that other programs disturb little.
+// The shortest of lab->runs runs; if there are several, after one that warms up,
+// and of more if they are short; in processor time, so that other programs disturb little.
 double seconds(void (*part)(Lab *, bool), Lab *lab, bool training) {
     double shortest = INFINITY, total = 0;
-    part(lab, training);
-    for (int k = 0; k < lab->runs || total < 0.01 * lab->runs; k++) {
+    if (lab->runs > 1)
+        part(lab, training);
+    for (int k = 0; k < lab->runs || total < 0.01 * (lab->runs - 1); k++) {
         clock_t start = clock();
         part(lab, training);
         double time = (double)(clock() - start) / CLOCKS_PER_SEC;
