@@ -11,8 +11,8 @@
 // precision: float or double. activation: relu or gelu, of the feed-forward
 // network. method: "central", (f(x+h) - f(x-h)) / 2h; "one-sided", (f(x+h) -
 // f(x)) / h; "two steps", (4 central(h/2) - central(h)) / 3, in which errors of
-// order h² cancel; "complex", the imaginary part of f(x + ih), divided by h (the
-// project's tests do this). step: h, in the unit of the parameters.
+// order h² cancel; "complex", the imaginary part of f(x + ih), divided by h
+// (the project's tests do this). step: h, in the unit of the parameters.
 //
 // largest, median: of |a - b| / max(|a|, |b|, 0.001) over every STRIDE-th
 // parameter of all tensors. caught: the largest such error if each gradient of
