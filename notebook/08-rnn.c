@@ -7,9 +7,10 @@
 //     attention    the same with additive attention
 //     transformer  of this project, 2 + 2 layers
 //
-//     08-rnn MODEL LENGTH EPOCHS
+//     08-rnn MODEL LENGTH EPOCHS PAIRS
 //
-// trains one of them and prints CSV, one number a line:
+// trains one of them, tests it with a fifth as many pairs, and prints CSV, one
+// number a line:
 //
 //     measure,epoch,query,key,value
 //
@@ -24,8 +25,8 @@
 #include "lib/lab.h"
 #include "rnn.c"
 
-enum { LETTERS = 18, V = FIRST_TOKEN + LETTERS, PAIRS = 2500, UNSEEN = 500,
-       B = 64, LONGEST = 40 };
+enum { LETTERS = 18, V = FIRST_TOKEN + LETTERS, B = 64, LONGEST = 40,
+       MOST_PAIRS = 2500 };
 
 const Recipe recipe = {.rate = 1e-3, .clip = 5, .batch = B, .seed = 1};
 
@@ -70,7 +71,7 @@ Loss epoch_of(Lab *lab, int epoch) {
     uint64_t coin = random_key(2, FOR_DROPOUT, (uint64_t)epoch);
     double forced = fmax(0.2, 1 - 0.9 * epoch / lab->epochs);
     Loss total = {0};
-    for (int i = 0; i < PAIRS; i += B) {
+    for (int i = 0; i < lab->course.pairs->count; i += B) {
         Batch batch = next_batch(&lab->course, &recipe, l->step, &l->arena);
         bool *own = arena_take(&l->arena, (size_t)lab->length, sizeof *own);
         for (int t = 0; t < lab->length; t++)
@@ -106,12 +107,12 @@ void decode_batch(Learner *l, const Batch *batch, int *out, Mat weights) {
 // What is right in the test data: the words at each place (T) and, returned,
 // whole sequences.
 int test_of(Lab *lab, const Pairs *test, int *place, Mat weights) {
-    int T = lab->length, sequences = 0, order[UNSEEN], out[B * LONGEST];
-    for (int i = 0; i < UNSEEN; i++)
+    int T = lab->length, sequences = 0, order[MOST_PAIRS], out[B * LONGEST];
+    for (int i = 0; i < test->count; i++)
         order[i] = i;
-    for (int i = 0; i < UNSEEN; i += B) {
+    for (int i = 0; i < test->count; i += B) {
         Batch batch = make_batch(&lab->learner.arena, test, order + i,
-                                 min_int(B, UNSEEN - i));
+                                 min_int(B, test->count - i));
         decode_batch(&lab->learner, &batch, out, weights);
         for (int b = 0; b < batch.sentences; b++) {
             int right = 0;
@@ -130,28 +131,30 @@ int test_of(Lab *lab, const Pairs *test, int *place, Mat weights) {
 void report_test(Lab *lab, const Pairs *test, int epoch) {
     real sums[LONGEST * LONGEST] = {0};
     Mat weights = mat(sums, lab->length, lab->length);
-    int T = lab->length, place[LONGEST] = {0}, words = 0;
+    int n = test->count, T = lab->length, place[LONGEST] = {0}, words = 0;
     double sequences = test_of(lab, test, place, weights);
     for (int t = 0; t < T; t++)
         words += place[t];
-    printf("word,%d,,,%.5f\n", epoch, (double)words / UNSEEN / T);
-    printf("sequence,%d,,,%.4f\n", epoch, sequences / UNSEEN);
+    printf("word,%d,,,%.5f\n", epoch, (double)words / n / T);
+    printf("sequence,%d,,,%.4f\n", epoch, sequences / n);
     for (int t = 0; epoch == lab->epochs && t < T; t++) {
-        printf("place,%d,%d,,%.4f\n", epoch, t + 1, (double)place[t] / UNSEEN);
+        printf("place,%d,%d,,%.4f\n", epoch, t + 1, (double)place[t] / n);
         for (int s = 0; lab->learner.rnn[0]->config.attention && s < T; s++)
             printf("weight,%d,%d,%d,%.4f\n", epoch, t + 1, s + 1,
-                   (double)*at(weights, t, s) / UNSEEN);
+                   (double)*at(weights, t, s) / n);
     }
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4 || atoi(argv[2]) > LONGEST)
-        fail("wanted: model, length of at most %d, epochs", LONGEST);
+    int count = argc == 5 ? atoi(argv[4]) : 0;
+    if (count < 5 || count > MOST_PAIRS || atoi(argv[2]) > LONGEST)
+        fail("wanted: model, length of at most %d, epochs, 5 to %d pairs",
+             LONGEST, MOST_PAIRS);
     use_one_thread();
     Lab lab = lab_new(argv[1], atoi(argv[2]), atoi(argv[3]));
-    Pairs train_data = random_pairs(PAIRS, lab.length, 1);
-    Pairs test_data = random_pairs(UNSEEN, lab.length, 2);
-    lab.course = (Course){&train_data, (int[PAIRS]){0}, -1};
+    Pairs train_data = random_pairs(count, lab.length, 1);
+    Pairs test_data = random_pairs(count / 5, lab.length, 2);
+    lab.course = (Course){&train_data, (int[MOST_PAIRS]){0}, -1};
     printf("measure,epoch,query,key,value\nparameters,0,,,%zu\n",
            lab.learner.list[0]->count);
     for (int epoch = 0; epoch < lab.epochs; epoch++) {

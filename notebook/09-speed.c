@@ -5,13 +5,15 @@
 // with 128 numbers for each direction.
 //
 //     09-speed parameters    model,part,parameters
-//     09-speed time RUNS     model,what,length,batch,work,chain,seconds
+//     09-speed time LONGEST BATCH RUNS
+//                            model,what,length,batch,work,chain,seconds
 //
-// The second measures lengths from 25 to 2,000 words. what: forward, which
+// The second measures lengths from 25 to LONGEST words. what: forward, which
 // keeps nothing for a backward pass, or training: forward and backward, without
 // the step of Adam. work: multiplications in matrix products, forward. chain:
 // how many matrix products of the forward pass have to wait for one another.
-// seconds: of processor time on one thread, the least of RUNS runs, or more.
+// seconds: of processor time on one thread, the least of RUNS runs, or more;
+// inf without any.
 
 #include "lib/lab.h"
 #include "rnn.c"
@@ -104,10 +106,11 @@ void lstm_training(Lab *lab) {
     embedding_backward(&e, lab->embedding[1], none, x);
 }
 
-// The shortest of at least lab->runs runs, and of more if they are short.
+// The shortest of at least lab->runs runs; if there are several, and they are
+// short, of more.
 double seconds_of(Lab *lab, void (*run)(Lab *)) {
     double least = INFINITY, total = 0;
-    for (int k = 0; k < lab->runs || total < 0.1 * lab->runs; k++) {
+    for (int k = 0; k < lab->runs || total < 0.1 * (lab->runs - 1); k++) {
         clock_t started = clock();
         run(lab);
         double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
@@ -167,19 +170,19 @@ int main(int argc, char **argv) {
         lab.ids[i] = random_below(V, &state);
     if (argc == 2 && strcmp(argv[1], "parameters") == 0) {
         print_counts(&lab);
-    } else if (argc == 3 && strcmp(argv[1], "time") == 0) {
-        lab.runs = atoi(argv[2]);
+    } else if (argc == 5 && strcmp(argv[1], "time") == 0) {
+        lab.runs = atoi(argv[4]);
         use_one_thread();
         printf("model,what,length,batch,work,chain,seconds\n");
         int length[] = {25, 50, 100, 200, 500, 1000, 2000};
-        for (int k = 0; k < 7; k++)
+        for (int k = 0; k < 7 && length[k] <= atoi(argv[2]); k++)
             for (int training = 0; training < 2; training++) {
                 lab.length = length[k];
-                lab.batch = training && length[k] > 1000 ? 1 : 4;
+                lab.batch = training && length[k] > 1000 ? 1 : atoi(argv[3]);
                 measure(&lab, training);
             }
     } else
-        fail("09-speed parameters | time RUNS");
+        fail("09-speed parameters | time LONGEST BATCH RUNS");
     transformer_free(lab.transformer);
     transformer_free(lab.transformer_gradient);
     list_free(&lab.list[0]);

@@ -10,15 +10,15 @@
 //
 // so that attention alone passes the network at n = 4D, with its projections at
 // n = 2D. The count leaves out what is no product: softmax looks at H·n²
-// weights. `13-cost time RUNS` prints for each width, length, part and pass a
-// line
+// weights. `13-cost time LONGEST RUNS` prints for each width, length up to this
+// one, part and pass a line
 //
 //     d_model,length,part,pass,seconds,operations
 //
 // pass: forward, or training, which is forward and backward. seconds: of one
 // core's time, the shortest of RUNS runs, or more. operations: by the count
 // above; the backward pass has two products for each one of the forward pass.
-// `13-cost memory` prints
+// `13-cost memory LONGEST` prints
 //
 //     d_model,length,part,bytes
 //
@@ -27,7 +27,7 @@
 
 #include "lib/lab.h"
 
-enum { HEADS = 8, LONGEST = 2048, WIDEST = 512 };
+enum { HEADS = 8, WIDEST = 512 };
 
 typedef struct {
     int n, runs;
@@ -103,12 +103,14 @@ void feed_forward(Lab *lab, bool training) {
     arena_release(&lab->scratch, 0);
 }
 
-// The shortest of at least lab->runs runs, and of more if they are short, after
-// one that warms up; in processor time, so that other programs disturb little.
+// The shortest of lab->runs runs; if there are several, after one that warms
+// up, and of more if they are short; in processor time, so that other programs
+// disturb little.
 double seconds(void (*part)(Lab *, bool), Lab *lab, bool training) {
     double shortest = INFINITY, total = 0;
-    part(lab, training);
-    for (int k = 0; k < lab->runs || total < 0.01 * lab->runs; k++) {
+    if (lab->runs > 1)
+        part(lab, training);
+    for (int k = 0; k < lab->runs || total < 0.01 * (lab->runs - 1); k++) {
         clock_t start = clock();
         part(lab, training);
         double time = (double)(clock() - start) / CLOCKS_PER_SEC;
@@ -157,16 +159,16 @@ void measure_memory(int d_model, int n) {
 }
 
 int main(int argc, char **argv) {
-    bool memory = argc == 2 && strcmp(argv[1], "memory") == 0;
-    if (!memory && !(argc == 3 && strcmp(argv[1], "time") == 0))
-        fail("13-cost time RUNS | memory");
+    bool memory = argc == 3 && strcmp(argv[1], "memory") == 0;
+    if (!memory && !(argc == 4 && strcmp(argv[1], "time") == 0))
+        fail("13-cost time LONGEST RUNS | memory LONGEST");
     use_one_thread();
     puts(memory ? "d_model,length,part,bytes"
                 : "d_model,length,part,pass,seconds,operations");
     for (int d_model = 128; d_model <= WIDEST; d_model *= 2)
-        for (int n = 32; n <= LONGEST; n *= 2)
+        for (int n = 32; n <= atoi(argv[2]); n *= 2)
             if (memory)
                 measure_memory(d_model, n);
             else
-                measure_time(d_model, n, atoi(argv[2]));
+                measure_time(d_model, n, atoi(argv[3]));
 }

@@ -26,7 +26,7 @@
 //
 //     model,parameters,gradient,update
 //
-//     mpirun -n 2 19-machines ping
+//     mpirun -n 2 19-machines ping COUNT
 //
 // The seconds that a message of so many bytes takes from rank to rank: half of
 // the time there and back, the shortest of several rounds.
@@ -223,7 +223,7 @@ void there_and_back(char *message, int bytes) {
         MPI_Send(message, bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD);
 }
 
-void print_pings(void) {
+void print_pings(int count) {
     enum { MOST = 1 << 22, SMALL = 1 << 16 };
     char *message = allocate(MOST, 1);
     if (world.size != 2)
@@ -232,7 +232,7 @@ void print_pings(void) {
         puts("bytes,seconds");
     for (int bytes = 4; bytes <= MOST; bytes *= 4) {
         double least = INFINITY;
-        for (int i = 0; i < (bytes > SMALL ? 50 : 2000); i++) {
+        for (int i = 0; i < (bytes > SMALL ? count / 40 : count); i++) {
             double start = now();
             there_and_back(message, bytes);
             least = fmin(least, (now() - start) / 2);
@@ -253,8 +253,8 @@ int main(int argc, char **argv) {
         train_with_divisor(argv + 2);
     else if (!strcmp(what, "step") && argc == 3)
         time_step(argv[2]);
-    else if (!strcmp(what, "ping"))
-        print_pings();
+    else if (!strcmp(what, "ping") && argc == 3)
+        print_pings(atoi(argv[2]));
     else
         fail("what shall I do? divisor, train, step or ping");
     world.phase = ENDED;

@@ -163,10 +163,10 @@ Lab lab_new(int apart, int label_steps, uint64_t seed) {
                .apart = apart, .label_steps = label_steps, .seed = seed};
     lab.mask = token_id(&lab.words, "mask", 4);
     lab.text = text_pairs(&lab, TEXT, 0);
-    lab.other = text_pairs(&lab, OTHER_TEXT, 1);
+    lab.other = text_pairs(&lab, in_short(OTHER_TEXT, 30), 1);
     lab.examples = labelled_pairs(&lab, MOST_EXAMPLES, WITH_LABELS, 0);
-    lab.known = labelled_pairs(&lab, TEST, WITH_LABELS, 1);
-    lab.unknown = labelled_pairs(&lab, TEST, WITHOUT, 2);
+    lab.known = labelled_pairs(&lab, in_short(TEST, 20), WITH_LABELS, 1);
+    lab.unknown = labelled_pairs(&lab, in_short(TEST, 20), WITHOUT, 2);
     return lab;
 }
 
@@ -236,7 +236,7 @@ double words_known(const Lab *lab, Trainer *t) {
     int order[OTHER_TEXT];
     for (int i = 0; i < OTHER_TEXT; i++)
         order[i] = i;
-    Batch b = text_batch(lab, &t->arena, &lab->other, order, OTHER_TEXT,
+    Batch b = text_batch(lab, &t->arena, &lab->other, order, lab->other.count,
                          &state);
     double known = 100 * accuracy(text_loss(lab, t, &b, false));
     arena_release(&t->arena, 0);
@@ -260,17 +260,17 @@ double right(const Lab *lab, Trainer *t, const Pairs *p) {
     int order[TEST];
     for (int i = 0; i < TEST; i++)
         order[i] = i;
-    Batch b = labelled_batch(&t->arena, p, order, TEST);
+    Batch b = labelled_batch(&t->arena, p, order, p->count);
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
     ClassifierSaved saved;
     Mat logits = classifier_forward(&pass, &saved, t->model, &b,
                                     hide(lab, &t->arena, &b));
     int count = 0;
-    for (int i = 0; i < TEST; i++)
+    for (int i = 0; i < p->count; i++)
         count += arg_max(row(logits, i), FIRST_TOKEN, logits.cols)
               == b.expected[i];
     arena_release(&t->arena, 0);
-    return 100.0 * count / TEST;
+    return 100.0 * count / p->count;
 }
 
 // What stays as it was carried over, and how the names of its tensors begin.

@@ -19,6 +19,7 @@ A lab in which nothing is compared fails. With --short every cell runs, but
 trainings are cut down to a few steps (LAB_SHORT=1, see lab.py). The last line
 is "N passed, N failed".
 """
+import asyncio
 import base64
 import glob
 import io
@@ -34,6 +35,7 @@ try:
     import matplotlib.image
     import nbclient
     import nbformat
+    from jupyter_client import AsyncKernelManager
 except ImportError as missing:
     sys.exit(f"make.py: the labs need {missing.name}, which is not installed: "
              f"apt-get install python3-{missing.name} (or pip install "
@@ -71,7 +73,11 @@ def sources(numbers):
 
 
 def build(labs):
-    """The programs of the labs and ./transformer, which most of them run."""
+    """The programs of the labs and ./transformer, which most of them run. Make
+    asks the compiler for its flags here; those that the labs call need not."""
+    flags = subprocess.run(["make", "-s", "--eval=f: ; @echo $(CFLAGS)", "f"],
+                           cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    os.environ["CFLAGS"] = flags.stdout.strip()
     programs = [os.path.basename(path)[:-len(".c")] for lab in labs
                 for path in glob.glob(f"{HERE}/{os.path.basename(lab)[:3]}*.c")]
     made = subprocess.run(
@@ -89,10 +95,11 @@ def convert(source):
     return nbformat.reads(text, as_version=4)
 
 
-def execute(lab):
-    """Runs all cells -> what went wrong, a list of lines."""
+def execute(lab, kernel=None):
+    """Runs all cells, in a kernel of their own if none is given -> what went
+    wrong, a list of lines."""
     client = nbclient.NotebookClient(
-        lab, timeout=3600, startup_timeout=600, iopub_timeout=60,
+        lab, timeout=3600, startup_timeout=600, iopub_timeout=60, km=kernel,
         kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": HERE}})
     try:
@@ -141,11 +148,16 @@ def thumbnail(lab, file):
                                scale=0.35)
 
 
-def make(source, check, compared):
-    """Makes one lab -> whether all went well."""
+def make(source, check, compared, kernel):
+    """Makes one lab -> whether all went well. Checks share a kernel, in which
+    nothing is left of the lab before but what Python has imported."""
     name = os.path.basename(source)[:-len(".md")]
     started, lab = time.monotonic(), convert(source)
-    wrong = execute(lab)
+    if check:
+        lab.cells.insert(0, nbformat.from_dict(
+            {"cell_type": "code", "source": "%reset -f", "metadata": {},
+             "outputs": [], "execution_count": None}))
+    wrong = execute(lab, kernel)
     found = numbers(lab)
     if check and not wrong:
         committed = nbformat.read(f"{HERE}/{name}.ipynb", as_version=4)
@@ -178,7 +190,11 @@ def main():
     os.makedirs(BUILD, exist_ok=True)
     build(labs)
     compared = {EXACT} if short else {EXACT, LEARNED}
-    passed = [make(source, check, compared) for source in labs].count(True)
+    kernel = AsyncKernelManager(kernel_name="python3") if check else None
+    passed = [make(source, check, compared, kernel)
+              for source in labs].count(True)
+    if check:
+        asyncio.run(kernel.shutdown_kernel(now=True))
     print(f"{passed} passed, {len(labs) - passed} failed")
     sys.exit(passed < len(labs))
 

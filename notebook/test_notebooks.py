@@ -7,6 +7,8 @@ one's own.
 
 Each test states its claim. The last line is "N passed, N failed".
 """
+import contextlib
+import io
 import json
 import os
 import random
@@ -19,6 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from types import SimpleNamespace
+
+import lab
+import make
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -34,12 +40,10 @@ plt.show()
 ```
 """
 LABS = {
-    "01-exact": "lab.exact('a', OFF + 1, within=0.1)",
-    "02-learned": "lab.exact('a', 1); lab.learned('b', OFF + 1, within=0.1)",
-    "03-claim": "lab.exact('a', 1); lab.after_training('b is low', OFF == 0)",
-    "04-nothing": "lab.time('a', 1); print(lab.short('full', 'short'))",
-    "05-trained": "lab.learned('a', 1, within=0.1)",
-    "10-missing": "lab.exact('a', 1)\nif OFF == 0: lab.exact('b', 1)",
+    "01-trained": "lab.exact('a', 1); lab.learned('b', OFF + 1, within=0.1)\n"
+                  "print(lab.short('full', 'short'))\n"
+                  "lab.after_training('b is low', OFF == 0)",
+    "02-times": "lab.time('a', 1)",
 }
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
 SMALL = ("--d-model", 8, "--heads", 2, "--layers", 1, "--context", 16)
@@ -89,38 +93,106 @@ def committed(folder):
     return found
 
 
-def verdicts(done):
-    """What make.py says of each lab -> {name: ok or FAIL}."""
-    return {words[1].rstrip(":"): words[0]
-            for words in map(str.split, done.stdout.splitlines())
-            if words[0] in ("ok", "FAIL")}
-
-
 def one_line(done, status, *words):
     lines = done.stderr.splitlines()
     return (done.returncode == status and len(lines) == 1 and not done.stdout
             and all(word in lines[0] for word in words))
 
 
-def test_numbers(folder):
-    for words, wanted in ((["1"], {"01-exact"}),
-                          (["01-2,10"], {"01-exact", "02-learned",
-                                         "10-missing"})):
-        done = run(folder, *words)
-        claim(f"N=\"{' '.join(words)}\" makes {' and '.join(sorted(wanted))}, "
-              "and no other", set(verdicts(done)) == made(folder) == wanted,
-              done.stdout + done.stderr)
-    before = committed(folder)
-    for words in (["9"], ["0"], ["x"], ["1", "11"], ["1.5"], ["-1"], ["5-10"],
+def test_choice(folder):
+    """N, which chooses labs."""
+    make.HERE = folder
+    for number in (1, 2, 3, 10):
+        write(folder, f"{number:02}-lab.md", b"")
+    for words, wanted in ((["2"], [2]), (["01-2,10"], [1, 2, 10]),
+                          (["10", "3"], [3, 10]), ([], [1, 2, 3, 10])):
+        found = [int(os.path.basename(path)[:2]) for path in make.sources(words)]
+        claim(f"N=\"{' '.join(words)}\" chooses {wanted}", found == wanted, found)
+    for words in (["9"], ["0"], ["x"], ["1", "11"], ["1.5"], ["-1"], ["3-10"],
                   ["2-1"]):
-        done = run(folder, *words)
-        claim(f"N=\"{' '.join(words)}\" is refused in one line",
-              one_line(done, 2, f"no lab {words[-1]}:"), done.stderr)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            try:
+                status = make.sources(words)
+            except SystemExit as end:
+                status = end.code
+        claim(f"N=\"{' '.join(words)}\" is refused in one line", status == 2
+              and re.fullmatch(f".*no lab {re.escape(words[-1])}:.*\n",
+                               said.getvalue()), said.getvalue())
+
+
+def differences(old, new, compared):
+    """What is said of a lab that printed once this and then that."""
+    def numbers(prints):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            prints()
+        return make.numbers(SimpleNamespace(
+            cells=[{"outputs": [{"text": said.getvalue()}]}]))
+    return list(make.differences(numbers(old), numbers(new), compared))
+
+
+def test_comparison():
+    full, short = {make.EXACT, make.LEARNED}, {make.EXACT}
+
+    def exact(value):
+        return lambda: lab.exact("a", value, within=0.1)
+
+    def learned(value, more=True):
+        return lambda: (lab.learned("b", value, within=0.1),
+                        more and lab.exact("a", 1))
+
+    for name, compared in (("full", full), ("short", short)):
+        claim(f"{name} form: an exact number within its tolerance passes",
+              not differences(exact(1), exact(1.05), compared))
+        claim("and one that is off fails", differences(
+            exact(1), exact(6), compared) == ["a: was 1 (± 0.1), is 6"])
+        claim("so does one that is no longer printed, and one that is new",
+              differences(learned(1), exact(1), compared)
+              == ["b: only in the old run"]
+              and differences(exact(1), learned(1), compared)
+              == ["b: only in the new run"])
+        claim("and one that is of another kind", differences(
+            exact(1), lambda: lab.learned("a", 1, 0.1), compared)[0]
+            == "a: was exact, is learned")
+        claim("a lab with times only fails", differences(
+            lambda: lab.time("a", 1), lambda: lab.time("a", 2), compared)
+            == ["nothing is compared: print a number with lab.exact"])
+    claim("a learned number that is off fails in the full form only",
+          differences(learned(1), learned(6), full) == ["b: was 1 (± 0.1), is 6"]
+          and not differences(learned(1), learned(6), short))
+    claim("in the short form a lab with learned numbers only fails",
+          not differences(learned(1, False), learned(1, False), full)
+          and differences(learned(1, False), learned(1, False), short))
+
+
+def test_labs(folder):
+    """Two labs, made and checked."""
+    done = run(folder)
+    claim("without N all labs are made, each with its picture",
+          made(folder) == set(LABS) == {name[:-len(".png")] for name in os.listdir(
+              f"{folder}/notebook/thumbnails")}, done.stdout + done.stderr)
+    before = committed(folder)
+    done = run(folder, "--check")
+    claim("what a new run reaches again passes; where nothing is compared, it "
+          "fails, with status 1", "ok   01-trained: 1 exact, 1 learned" in done.stdout
+          and "FAIL 02-times" in done.stdout and done.returncode == 1
+          and done.stdout.endswith("1 passed, 1 failed\n"), done.stdout)
+    write_labs(folder, 5)
+    full, short = (run(folder, "--check", *more, "1")
+                   for more in ((), ("--short",)))
+    claim("a claim about trained models is asserted in the full form only, "
+          "and the reason is one line",
+          "     AssertionError: not so: b is low\n" in full.stdout
+          and "Traceback" not in full.stdout and full.returncode == 1
+          and short.returncode == 0, full.stdout + short.stdout)
+    claim("lab.short takes the second number in the short form only",
+          b"full" in before["01-trained"]
+          and "short" in text_of(folder, "01-trained"))
     claim("an option that does not exist is refused in one line",
           one_line(run(folder, "--chekc"), 2, "--check"))
     claim("the short form never overwrites a committed lab",
           one_line(run(folder, "--short"), 2, "only for checks"))
-    claim("what is refused has changed nothing", before == committed(folder))
+    claim("neither checks nor what is refused has changed a committed lab",
+          before == committed(folder))
 
 
 def test_packages(folder):
@@ -440,13 +512,11 @@ def main():
         test_gpt_models(folder)
         test_labs_refuse(folder)
     with tempfile.TemporaryDirectory() as folder:
+        test_choice(folder)
+    test_comparison()
+    with tempfile.TemporaryDirectory() as folder:
         project(folder)
-        test_numbers(folder)
-        done = run(folder)
-        claim("without N all labs are made, each with its picture",
-              made(folder) == set(LABS) and len(LABS) == len(
-                  os.listdir(f"{folder}/notebook/thumbnails")), done.stdout)
-        test_check(folder)
+        test_labs(folder)
         test_packages(folder)
     print(f"{count[True]} passed, {count[False]} failed")
     sys.exit(count[False] > 0)

@@ -759,8 +759,8 @@ def main():
         cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory() as folder:
         test_tables()
-        for test in (test_logits, test_newer_writers, test_overflow, test_mistakes, test_greedy, test_gradients,
-                     test_tokens, test_use, test_finetune, test_memory,
+        for test in (test_logits, test_newer_writers, test_overflow,
+                     test_mistakes, test_greedy, test_gradients, test_tokens, test_use, test_finetune, test_memory,
                      test_check, test_misuse, test_no_files,
                      test_long_names, test_configs, test_spellings, test_damage,
                      test_index, test_vocabularies):

@@ -1,0 +1,4 @@
+// Lab 12 with complex numbers.
+
+#define TRANSFORMER_COMPLEX
+#include "12-gradient-check.c"
