@@ -85,14 +85,16 @@ def compiled(made, name, bodies, folder):
 
 
 def results(made, name, bodies, folder):
-    """{number: (exit status, cases)} of those of the bodies that compile."""
+    """{number: (exit status, that of the comparison, cases)} of those of the bodies that
+    compile."""
     found = {}
     (folder / "results").mkdir()
     (folder / "token").write_text("\n")
     bodies = compiled(made, name, bodies, folder)
     said, _ = call([folder / "each", name, *bodies], folder)
-    for k, status in re.findall(r"^(\d+) (-?\d+)$", said, re.M):
-        found[int(k)] = int(status), tool.read_results(folder / "results" / k)
+    for k, status, compared in re.findall(r"^(\d+) (-?\d+) (-?\d+)$", said, re.M):
+        found[int(k)] = int(status), int(compared), \
+            tool.read_results(folder / "results" / k)
     return found
 
 
@@ -105,7 +107,7 @@ def of_exercise(made, exercise):
         found = results(made, exercise.name, numbered, folder)
         right = tool.right_results(made, exercise.name, folder)
     seen, entries = {tool.digest_of(right)}, []
-    for k, (status, cases) in sorted(found.items()):
+    for k, (status, _, cases) in sorted(found.items()):
         first = tool.agreement(cases, right)
         whole = tool.digest_of(cases)
         if status in (0, 1) and whole not in seen and cases and first < len(cases) \

@@ -739,11 +739,11 @@ def alike(given, right, known):
     return found
 
 
-def named(exercise, text, given, right):
-    """What is said of results that are not right: of the page's mistakes with the same
-    all, or else of the likeliest neighbor; and whether it is the page's."""
-    bodies, (_, key, *entries) = wrong_bodies(exercise, text), \
-        read_known().get(exercise.name, ["", ""])
+def named(exercise, bodies, given, right):
+    """What is said of results that are not right, of its wrong bodies: of the page's
+    mistakes with the same all, or else of the likeliest neighbor; and whether it is the
+    page's."""
+    _, key, *entries = read_known().get(exercise.name, ["", ""])
     if key != key_of(bodies):
         return [], False
     found = alike(given, right, {int(k): digests for k, *digests in (
@@ -757,7 +757,7 @@ def usual_mistake(made, exercise, path, case):
     """What to say of a student's results, of which this case is the first wrong one:
     what is known of the numbers, or of the case; or else ""."""
     text = read_text(made / "transformer.c")
-    said, is_own = named(exercise, text, read_results(path),
+    said, is_own = named(exercise, wrong_bodies(exercise, text), read_results(path),
                          right_results(made, exercise.name, path.parent))
     mistakes = load_mistakes(exercise, regions(text, "transformer.c")[exercise.name].body)
     said = (not is_own and said_of_case("*", mistakes, case)) or said
@@ -811,6 +811,9 @@ SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself "
            signal.SIGKILL: "killed: too much time or memory",
            signal.SIGXCPU: "it computes too long",
            signal.SIGXFSZ: "it writes too much into a file"}
+
+
+AT_A_PLACE = list(SIGNALS)[:5]  # of the program's lines
 
 
 def signal_in_words(number):
@@ -1025,7 +1028,7 @@ def grade_source(exercise, text, label, names, made):
                          + compared.output.split("\n"))
                 detail = "".join(line + "\n" for line in lines
                                  if line and line not in told)
-                if ended.status < 0 and not ended.stopped and text is not None:
+                if -ended.status in AT_A_PLACE and not ended.stopped and text is not None:
                     detail += find_crash(made, source, label, name, folder)
                     null = null_pointer(detail, label)
                     if null:
@@ -1258,13 +1261,14 @@ def grade_bug(exercise, student, path, made):
     if not set(names) <= set(every):
         raise Trouble(f"exercise {exercise.number}: grade.c has no check {names[0]}")
     names += [name for name in every if name not in names]
-    result = grade_source(exercise, None if is_reference
-                          else f'#line 1 "{label}"\n{text}', label, names, made)
+    result = Result(exercise, "right") if is_reference else grade_source(
+        exercise, f'#line 1 "{label}"\n{text}', label, names, made)
     if code_lines(text) == code_lines(plant_bug(exercise)):
         return Result(exercise, "todo", "nothing changed yet",
                       f"{result.word}\n{result.detail}")
     if result.state == "right":
-        result.detail = f"right: {len(names)} checks"
+        result.detail = "right: the code of transformer.c" if is_reference \
+            else f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
     return result
 
