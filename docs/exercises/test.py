@@ -201,17 +201,14 @@ def reference(g):
 def single_stubs(g):
     """As they are, and with a statement before: then they are compiled."""
     tried = REGIONS if FULL else REGIONS[2::8]
-    alone = reached = 0
+    reached = 0
+    todo = '    exercise_todo("NAME");\n'
+    g.tool("grade", student(g.folder / "single.c", {tried[0]: todo}),
+           f"N=1-{len(REGIONS)}")
+    g.holds("a single stub fails its own check and no other",
+            g.exactly(len(REGIONS) - 1, 0, 1)
+            and re.search(f"^todo.* {tried[0]} ", g.output, re.M))
     for name in tried:
-        todo = '    exercise_todo("NAME");\n'
-        g.tool("grade", student(g.folder / "single.c", {name: todo}),
-               f"N=1-{len(REGIONS)}")
-        if g.exactly(len(REGIONS) - 1, 0, 1) \
-                and re.search(f"^todo.* {name} ", g.output, re.M):
-            alone += 1
-        else:
-            g.holds(f"the stub of {name} alone fails its own check and no other",
-                    False)
         # norm_forward declares what the lines after the region use
         declared = "real mean = 0, scale = 0;" * (name == "norm_forward")
         g.tool("grade", f"N={name}",
@@ -220,8 +217,6 @@ def single_stubs(g):
             reached += 1
         else:
             g.holds(f"the check of {name} calls the function", False)
-    g.holds(f"a single stub fails its own check and no other ({alone} of "
-            f"{len(tried)} tried)", alone == len(tried))
     g.holds(f"each check comes to the student's code ({reached} of {len(tried)} "
             "tried)", reached == len(tried))
 
@@ -229,14 +224,20 @@ def single_stubs(g):
 # ------------------------------------------------------- mistakes of students
 
 def mistakes(g):
-    """Each is refused, and named by its numbers alone; those written in another way,
-    and what the grader says by itself, are graded as a student's file."""
-    made, total, every = tool.reference(), 0, []
+    """Each is refused, and named by its numbers alone; what the grader says by itself
+    is seen in the grading of a student's file. Not in full: of a third of them."""
+    made, total, every, tried = tool.reference(), 0, [], 0
     for e in of_kind("write"):
         mine = tool.load_mistakes(e, tool.reference_regions()[e.name].body)
         every += mine
         mine = [m for m in mine if m.kind == "="]
-        wrong = tool.wrong_bodies(e, REFERENCE)
+        wrong, count = tool.wrong_bodies(e, REFERENCE), len({m.say for m in mine})
+        total += count
+        g.holds(f"{e.name}: known.txt is of these {len(wrong)} wrong bodies", count >= 4
+                and tool.read_known()[e.name][1] == tool.key_of(wrong))
+        if not FULL and e.number % 3 != 1:
+            continue
+        tried += count
         folder = g.folder / e.name
         folder.mkdir()
         found = known.results(made, e.name, [(k, m.body) for k, m in enumerate(mine)],
@@ -248,11 +249,9 @@ def mistakes(g):
             said = compared == 1 and tool.named(e, wrong, cases, right)
             if said != ([m.say], True):
                 odd.append(f"{m.say}: {said}")
-        count = len({m.say for m in mine})
-        total += count
         g.holds(f"{e.name}: {count} mistakes are refused, and told from each other",
-                count >= 4 and not odd, "\n".join(odd))
-    g.holds(f"{total} mistakes are named", total >= 150)
+                not odd, "\n".join(odd))
+    g.holds(f"{tried} of {total} mistakes are named", total >= 500 and tried >= 100)
     rounds = []
     for mistake in every:
         if mistake.kind == "~":
@@ -260,7 +259,7 @@ def mistakes(g):
             if free is None:
                 rounds.append({})
             (rounds[-1] if free is None else free)[mistake.region] = mistake
-    for wrong in rounds:
+    for wrong in rounds if FULL else rounds[::3]:
         source = student(g.folder / "wrong.c", {
             name: "".join(line + "\n" for line in mistake.body if line)
             for name, mistake in wrong.items()})
@@ -297,7 +296,7 @@ def bugs(g):
         g.says(f"bug {n}: the exercise does not tell what its check says", 0,
                "a check fails until it is fixed", "exercise", f"N={n}")
         g.says(f"bug {n} fails with its diagnosis: {page.diagnosis}", 1,
-               page.diagnosis, "grade", f"N={page.name}", "CC=cc -O0")
+               page.diagnosis, "grade", f"N={page.name}")
         g.holds(f"bug {n}: nothing has been changed yet", re.search(
             rf"^todo {n} .* 0/\d+ +nothing changed yet$", g.output, re.M))
         g.holds(f"bug {n}: no usual mistake is named", "(chapter " not in g.output)
@@ -307,9 +306,9 @@ def bugs(g):
     path = g.desk / "bugs" / f"{page.slug}.c"
     path.write_text(path.read_text().replace(page.right, f"{{ {page.right} }}"))
     g.says("all bugs, fixed, get full marks", 0, "score: ", "grade",
-           numbers_of(of_kind("bug")), "CC=cc -O0")
+           numbers_of(of_kind("bug")))
     g.says("one of them in lines of the student's own, by all checks", 0,
-           f"right: {len(REGIONS)} checks", "grade", f"N={page.name}", "CC=cc -O0")
+           f"right: {len(REGIONS)} checks", "grade", f"N={page.name}")
     g.holds("a bug's file has no exercise markers", not any(
         re.search("//@ (exercise|end)", path.read_text(encoding="utf-8"))
         for path in g.desk.glob("bugs/*.c")))
@@ -331,7 +330,7 @@ def bugs_elsewhere(g):
         g.holds("it is another file", text != REFERENCE)
         path.write_bytes(text.encode("utf-8"))
         g.says(f"bug two_answers: {claim} is seen", 1, "FAIL", "grade",
-               "N=two_answers", "CC=cc -O0")
+               "N=two_answers")
     g.says("a bug's file that was reset has the mistake again", 0, "as it was",
            "reset", "N=two_answers")
     g.says("and is kept in backup", 1, f"todo {TWO} two_answers", "grade", "N=two_answers")
@@ -682,7 +681,7 @@ def bad_students(g):
     with open(path, "a") as file:
         file.write("static Mat my_own_helper(Mat x) { return x; }\n")
     g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
-           "score: 45/", "grade", source, f"JSON={result}", "CC=cc -O0")
+           "score: 45/", "grade", source, f"JSON={result}")
     g.holds("no program of a student is left running",
             within(10, lambda: not running(g.pid)))
     g.holds("nothing of it is left in build/exercises",
@@ -931,11 +930,13 @@ def cheats(g):
     (g.folder / "cheat.h").write_text("exit(0);\n")
     source = student(g.folder / "cheats.c",
                      {name: body for name, _, body, _ in CHEATS})
-    for how, environment in ("", {}), ("not confined: ", UNCONFINED):
-        g.tool("grade", source, f"JSON={result}", "CC=cc -O0",
-               "N=" + ",".join(c[0] for c in CHEATS), environment=environment)
+    compiled = [cheat for cheat in CHEATS if "not allowed" not in cheat[3]]
+    for how, environment, tried in (("", {}, CHEATS),
+                                    ("not confined: ", UNCONFINED, compiled[::2])):
+        g.tool("grade", source, f"JSON={result}",
+               "N=" + ",".join(c[0] for c in tried), environment=environment)
         tests = g.graded(result)
-        for name, claim, _, say in CHEATS:
+        for name, claim, _, say in tried:
             g.holds(f"{how}a body that {claim} gets nothing: {say}", say in
                     tests[name]["output"] and tests[name]["score"] == 0,
                     tests[name]["output"])
@@ -949,7 +950,7 @@ def cheats(g):
 """})
     g.says("a body that prints without a newline gets full marks, with braces in "
            "strings and comments, too", 0,
-           "score: ", "grade", honest, "CC=cc -O0",
+           "score: ", "grade", honest,
            "N=matmul_definition,head,residual_leave_backward,clip_factor")
     ours = re.search(REGION % "linear_backward", REFERENCE, re.S)[3]
     body = ours.replace("transposed(x)", "(Mat){x.at, x.cols, x.rows, "
@@ -992,16 +993,15 @@ def behind(g):
         g.holds("a program that is confined reads and writes no other file, starts no "
                 "process, signals none, and has no network", "it tries\n" in said
                 and "ended the program itself" in said and "done: " not in said, said)
+        if os.geteuid() == 0:
+            g.holds("as root, the tool runs it as another user", "user 65534" in said,
+                    said)
         said = graded(READS, {})
         g.holds("nor does the compiler read another file", "does not compile" in said
                 and "right:" not in said and "a key" not in said, said)
         said = graded('#include "@SECRET@"\n&\n', {})
         g.holds("not even to show its lines in an error", "does not compile" in said
                 and "a key" not in said, said)
-        said = graded(ESCAPES, {})
-        if os.geteuid() == 0:
-            g.holds("as root, the tool runs it as another user", "user 65534" in said,
-                    said)
     else:
         g.lines.append("skip this system cannot confine a program")
     said = graded(REPLACES, UNCONFINED)
@@ -1110,10 +1110,10 @@ def cards_of(path, seed):
 
 
 def questions(g):
-    """Cards about three students' files, and what is computed for them."""
+    """Cards about two students' files, and what is computed for them."""
     todo = '    exercise_todo("NAME");\n'
     mine = g.folder / "mine.c"
-    for what, bodies in (("the reference", {}), ("another style", OTHER_STYLE),
+    for what, bodies in (("another style", OTHER_STYLE),
                          ("two mistakes", {**TWO_MISTAKES, "*": todo})):
         student(mine, bodies)
         every = cards_of(mine, 3)
@@ -1142,7 +1142,7 @@ def questions(g):
                 g.holds("a bit of the mask changes its query, and the keys and values "
                         "that this one sees",
                         f"dq: {i}; dk: {keys}; dv: {keys}." in answer, question + answer)
-        if what != "another style":
+        if what == "two mistakes":
             g.holds("the same seed gives the same cards", cards_of(mine, 3) == every)
     g.holds("a card about a wrong body says so", "it is not right" in str(every), str(every))
     student(mine, {"*": todo})
