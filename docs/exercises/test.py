@@ -444,32 +444,38 @@ def trainings(g):
 def broken_files(g):
     path, result = g.folder / "broken.c", g.folder / "broken.json"
 
-    def broken(claim, what, pattern, new):
+    asked = ["softmax_row", "softmax_backward", "head", REGIONS[-1]]
+
+    def broken(claim, what, pattern, new, *costs):
         text = re.sub(pattern, new, REFERENCE, flags=re.M | re.S)
         path.write_bytes(text.encode("utf-8"))
-        g.says(claim, 2, what, "grade", f"SRC={path}", f"JSON={result}")
-        given = json.loads(result.read_text(encoding="utf-8"))
-        g.holds("with a line number, and in JSON", text != REFERENCE
-                and re.search(r"broken\.c:\d+: ", given["output"]) and given["tests"]
-                and all(test["score"] == 0 for test in given["tests"]))
+        g.tool("grade", f"SRC={path}", f"JSON={result}", "N=" + ",".join(asked))
+        tests = g.graded(result)
+        g.holds(f"{claim} is told with its line: {what}", text != REFERENCE and re.search(
+            rf"broken\.c:\d+: .*{re.escape(what)}", tests[costs[0]]["output"]))
+        g.holds(f"and costs no more than {' and '.join(costs)}",
+                {name for name in asked if not tests[name]["score"]} == set(costs))
 
-    broken("a nested marker is an error",
-           "//@ exercise softmax_backward within //@ exercise softmax_row",
-           r"(//@ exercise softmax_row\n)", r"\1    //@ exercise softmax_backward\n")
-    broken("a region without its end is an error", "and has no //@ end yet",
-           r"(//@ exercise softmax_row\n.*?)^ *//@ end\n", r"\1")
-    broken("the last region without its end is an error", "has no //@ end",
-           rf"(//@ exercise {REGIONS[-1]}\n.*?)^ *//@ end\n", r"\1")
-    broken("an end without a beginning is an error",
-           "//@ end without a //@ exercise", r"^ *//@ exercise softmax_row\n", "")
-    broken("a region that stands twice is an error",
-           "//@ exercise head stands here again", "//@ exercise softmax_row",
-           "//@ exercise head")
-    broken("an unknown exercise is an error", "there is no exercise softmax_rov",
-           "@ exercise softmax_row", "@ exercise softmax_rov")
-    broken("an unknown marker is an error",
-           "unknown marker: //@ exercize softmax_row", "@ exercise softmax_row",
-           "@ exercize softmax_row")
+    broken("a nested marker", "has no //@ end", r"(//@ exercise softmax_row\n)",
+           r"\1    //@ exercise softmax_backward\n", "softmax_row", "softmax_backward")
+    broken("the last region without its end", "has no //@ end",
+           rf"(//@ exercise {REGIONS[-1]}\n.*?)^ *//@ end\n", r"\1", REGIONS[-1])
+    broken("an end without a beginning", "//@ end without a //@ exercise",
+           r"^ *//@ exercise softmax_row\n", "", "softmax_row")
+    broken("a region that stands twice", "//@ exercise head stands here again",
+           "//@ exercise softmax_row", "//@ exercise head", "head", "softmax_row")
+    broken("an unknown exercise", "there is no exercise softmax_rov",
+           "@ exercise softmax_row", "@ exercise softmax_rov", "softmax_row")
+    broken("an unknown marker", "unknown marker: //@ exercize softmax_row",
+           "@ exercise softmax_row", "@ exercize softmax_row", "softmax_row")
+    broken("a region without its end", "softmax_row has no //@ end",
+           r"(//@ exercise softmax_row\n.*?)^ *//@ end\n", r"\1", "softmax_row")
+    g.says("reset gives it its end again", 0, "as it was", "reset", f"SRC={path}",
+           "N=softmax_row")
+    student(g.folder / "wanted.c", {"softmax_row": "\n".join(tool.stub_body(
+        "softmax_row", tool.reference_regions()["softmax_row"])) + "\n"})
+    g.holds("and changes nothing else",
+            path.read_bytes() == (g.folder / "wanted.c").read_bytes())
     path.write_bytes(re.sub(REGION % "softmax_row", "", REFERENCE,
                             flags=re.S).encode("utf-8"))
     source = f"SRC={path}"

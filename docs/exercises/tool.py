@@ -406,10 +406,61 @@ def student_file():
 
 
 def student_regions(path):
+    """The regions of the student's file, each for itself: in the place of one that is
+    broken stands what is wrong, a text; so does, under "", what belongs to none."""
     if not path.exists():
         how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
         raise Trouble(f"there is no {shown(path)}{how}")
-    return regions(handed_in(path), shown(path), reference_regions())
+    found, name, known = {}, None, reference_regions()
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
+        place = f"{shown(path)}:{number}"
+        try:
+            kind, argument = source_file.marker(line, place)
+        except Broken as broken:
+            found.setdefault("", str(broken))
+            continue
+        if kind == "exercise":
+            name = begin_region(found, name, argument, number, known, path)
+        elif kind == "end":
+            if name is None:
+                found.setdefault("", f"{place}: //@ end without a //@ exercise before it")
+            name = None
+        elif name is not None and kind is None:
+            found[name].body.append(line)
+    if name is not None:
+        without_end(found, name, path)
+    return found
+
+
+def without_end(found, name, path):
+    found[name] = f"{shown(path)}:{found[name].start}: //@ exercise {name} has no //@ end"
+
+
+def begin_region(found, name, argument, number, known, path):
+    """The name of the region that begins here, within that of `name` if it has no end;
+    None if there can be no such region."""
+    place = f"{shown(path)}:{number}"
+    if name is not None:
+        without_end(found, name, path)
+    if argument in found:
+        found[argument] = f"{place}: //@ exercise {argument} stands here again"
+    elif argument not in known:
+        found.setdefault("", f"{place}: there is no exercise {argument}")
+    else:
+        found[argument] = source_file.Region(number)
+        return argument
+    return None
+
+
+def region_of(exercise, path):
+    """An exercise's region in the student's file, or what is wrong with it, a text."""
+    student = student_regions(path)
+    return student.get(exercise.name) or no_region(exercise, path, student)
+
+
+def no_region(exercise, path, student):
+    return "; ".join(filter(None, [f"{shown(path)} has no line //@ exercise "
+                                   f"{exercise.name}", student.get("", "")]))
 
 
 # ---------------------------------------------------------------- bugs
@@ -1112,10 +1163,9 @@ def is_declared(name, code):
 
 def grade_write(exercise, student, path, made):
     label = shown(path).replace("\\", "\\\\").replace('"', '\\"')
-    region = student.get(exercise.name)
-    if region is None:
-        return Result(exercise, "wrong", f"{label} has no line "
-                      f"//@ exercise {exercise.name}")
+    region = student.get(exercise.name) or no_region(exercise, path, student)
+    if isinstance(region, str):
+        return Result(exercise, "wrong", region)
     if is_stub(exercise.name, region):
         return Result(exercise, "todo", f"not written yet: replace the line "
                       f'exercise_todo("{exercise.name}");')
@@ -1509,7 +1559,12 @@ def grade_all(chosen):
     """Grade exercises, several at a time; gives the results in order."""
     path, student = student_file(), {}
     if any(exercise.kind == "write" for exercise in chosen):
-        student = student_regions(path)
+        try:
+            student = student_regions(path)
+        except Broken as trouble:  # what is in other files counts all the same
+            student = {exercise.name: str(trouble) for exercise in chosen}
+            if all(exercise.kind == "write" for exercise in chosen):
+                raise
     made = reference()
     jobs = ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1)))
     results = [jobs.submit(grade_one, e, student, path, made) for e in chosen]
@@ -1640,6 +1695,8 @@ def state_of(exercise, student):
     """A word for the list of exercises."""
     passed = notes("passed").get(exercise.name)
     if exercise.kind == "write" and exercise.name in student:
+        if isinstance(student[exercise.name], str):
+            return "broken"
         code = student[exercise.name].code()
         if is_stub(exercise.name, student[exercise.name]):
             return ""
@@ -1664,9 +1721,9 @@ def exercise(exercises):
     print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
     print(f"\n# {e.title}\n\n{e.text}\n")
     if e.kind == "write":
-        region = student_regions(path).get(e.name)
-        if not region:
-            raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
+        region = region_of(e, path)
+        if isinstance(region, str):
+            raise Trouble(region)
         print(f"edit   {shown(path)}, line {region.start + 1}")
     elif e.kind == "bug":
         if not bug_file(e).exists():
@@ -1717,15 +1774,28 @@ def solution(exercises):
     return 0
 
 
+def with_stub(path, exercise):
+    """The student's text without what was written for an exercise; if its region has no
+    end, the rest of its function is as in transformer.c."""
+    region, ours = region_of(exercise, path), reference_regions()[exercise.name]
+    stub, lines = stub_body(exercise.name, ours), handed_in(path).split("\n")
+    if not isinstance(region, str):
+        return replace_region("\n".join(lines), region, stub)
+    starts = [i for i, line in enumerate(lines)
+              if line.split() == ["//@", "exercise", exercise.name]]
+    if len(starts) != 1 or "}" not in lines[starts[0]:]:
+        raise Trouble(region)
+    reference = read_text(REFERENCE).split("\n")
+    rest = reference[ours.end - 1:around(reference, ours)[1]]
+    return "\n".join(lines[:starts[0] + 1] + stub + rest
+                     + lines[lines.index("}", starts[0]) + 1:])
+
+
 def reset(exercises):
     e = the_one(exercises)
     if e.kind == "write":
         path = student_file()
-        region = student_regions(path).get(e.name)
-        if not region:
-            raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
-        ours = reference_regions()[e.name]
-        text = replace_region(handed_in(path), region, stub_body(e.name, ours))
+        text = with_stub(path, e)
     elif e.kind == "bug":
         path, text = bug_file(e), plant_bug(e)
     else:
