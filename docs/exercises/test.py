@@ -304,10 +304,13 @@ def bugs(g):
                 "transformer.c", fixed(page, path))
     page = next(page for page in PAGES if page.name == "growing_gradient")
     path = g.desk / "bugs" / f"{page.slug}.c"
-    path.write_text(path.read_text().replace(page.right, f"{{ {page.right} }}"))
+    path.write_text(re.sub(  # not in strings, comments, directives and macros
+        r'(?m)^[^"/#\n]*[;,{]$', lambda m: m[0].replace("    ", "\t").replace(
+            ", ", ",\n\t\t").replace(" {", "\n{") + "  ",
+        path.read_text().replace(page.right, f"{{ {page.right} }}")))
     g.says("all bugs, fixed, get full marks", 0, "score: ", "grade",
            numbers_of(of_kind("bug")))
-    g.says("one of them in lines of the student's own, by all checks", 0,
+    g.says("one of them in the student's words, tabs, blanks and lines, by all checks", 0,
            f"right: {len(REGIONS)} checks", "grade", f"N={page.name}")
     g.holds("a bug's file has no exercise markers", not any(
         re.search("//@ (exercise|end)", path.read_text(encoding="utf-8"))
@@ -838,7 +841,7 @@ __attribute__((constructor)) static void early(void) {
 # In bugs/slow-learner.c: (claim, what replaces what, what is said of it)
 BUG_CHEATS = [
     ("is the reference, included", r"\A.*\Z", '#include "../../../transformer.c"\n',
-     "lines of code are not as you were given them"),
+     "statements are not as you were given them"),
     ("has a function that runs before the others", r"\Z", """
 __attribute__((constructor)) static void early(void) {
     puts("right: 4 cases");

@@ -124,7 +124,7 @@ COMPILE_SECONDS = 60
 MEMORY = 1 << 20         # kilobytes of address space of a check
 KEPT_OUTPUT = 1 << 15    # bytes kept of the beginning, and of the end
 MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
-FEW_LINES = 12           # so many may differ in a file with a bug
+FEW_LINES = 12           # so many statements may differ in a file with a bug
 NOBODY = 65534           # the user that confine.c becomes
 UNCONFINED = "EXERCISES_UNCONFINED" in os.environ  # which only the test sets
 STOP = threading.Event() # set when the tool itself is interrupted
@@ -1255,22 +1255,45 @@ def check_shapes(code):
     return before, [f"#undef {name}" for name in used]
 
 
-def code_lines(text):
-    """(number, code) of all lines that are more than comments and blanks."""
-    lines = enumerate(code_of(text, True).split("\n"), 1)
-    return [(number, " ".join(line.split())) for number, line in lines if line.strip()]
+def statements(text):
+    """[(first line, last line, code)] of all that ends with ; { or }, and of lines that
+    begin with #. Where a line breaks, and what stands between tokens, is of no matter."""
+    found, words, start = [], [], 0
+
+    def end(number):
+        if words:
+            found.append((start, number, " ".join(words)))
+            words.clear()
+
+    for number, line in enumerate(code_of(text, True).split("\n"), 1):
+        directive = line.lstrip().startswith("#")
+        if directive:
+            end(number)
+        for token in neighbors.tokens(line):
+            start = start if words else number
+            words.append(token.text)
+            if token.text in (";", "{", "}") and not directive:
+                end(number)
+        if directive:
+            end(number)
+    end(number)
+    return found
+
+
+def codes(text):
+    return [code for *_, code in statements(text)]
 
 
 def changed_lines(text):
-    """How many lines of code are not as in transformer.c, and the numbers of those
-    that are the student's."""
-    ours, theirs = code_lines(read_text(REFERENCE)), code_lines(text)
-    count, numbers = 0, []
+    """How many statements are not as in transformer.c, and the numbers of the lines of
+    those that are the student's."""
+    ours, theirs, count, numbers = codes(read_text(REFERENCE)), statements(text), 0, set()
     for what, i, j, k, l in difflib.SequenceMatcher(
-            None, [code for _, code in ours], [code for _, code in theirs]).get_opcodes():
+            None, ours, [code for *_, code in theirs]).get_opcodes():
         if what != "equal":
             count += max(j - i, l - k)
-            numbers += [number for number, _ in theirs[k:l]]
+            numbers.update(n for first, last, _ in theirs[k:l]
+                           for n in range(first, last + 1))
     return count, numbers
 
 
@@ -1281,12 +1304,12 @@ def refusal_of_bug(text, label):
         return f"{label}:{line + 1}: {what}", False
     count, changed = changed_lines(text)
     if count > FEW_LINES:
-        return (f"{count} lines of code are not as you were given them; a mistake is "
+        return (f"{count} statements are not as you were given them; a mistake is "
                 f"fixed by one or two, and {FEW_LINES} may differ"), False
     lines, code = text.split("\n"), code_of(text).split("\n")
-    known = set(read_text(REFERENCE).split("\n"))
+    known = {" ".join(line.split()) for line in read_text(REFERENCE).split("\n")}
     for number, raw in enumerate(lines, 1):
-        odd = outside("" if raw in known else raw,
+        odd = outside("" if " ".join(raw.split()) in known else raw,
                       code[number - 1] if number in changed else "")
         if odd:
             return f"{label}:{number}: {odd} is not allowed in an exercise", False
@@ -1309,7 +1332,7 @@ def grade_bug(exercise, student, path, made):
     names += [name for name in every if name not in names]
     result = Result(exercise, "right") if is_reference else grade_source(
         exercise, f'#line 1 "{label}"\n{text}', label, names, made)
-    if code_lines(text) == code_lines(plant_bug(exercise)):
+    if codes(text) == codes(plant_bug(exercise)):
         return Result(exercise, "todo", "nothing changed yet",
                       f"{result.word}\n{result.detail}")
     if result.state == "right":
