@@ -2,10 +2,12 @@
 """Computes what wrong bodies of the regions give, so that the grader can name them by
 their numbers, and writes it into known.txt as digests.
 
-    python3 docs/exercises/known.py             all: about a minute
-    python3 docs/exercises/known.py NAME ...    only these
+    python3 docs/exercises/known.py                  all: about a minute
+    python3 docs/exercises/known.py NAME ...         only these
+    python3 docs/exercises/known.py transformer.c    only its digest: a moment
 
-To be run whenever a region, its check or its mistakes have changed; test.py says so. The
+To be run whenever a region, its check or its mistakes have changed, and for the digest
+whenever transformer.c's code has; test.py says so. The
 wrong bodies are those of pages/NAME.md, and the neighbors of the right one. Each is run on
 all cases of the check. known.txt has a line for each exercise: its name, a digest of all
 these bodies, and "NUMBER:FIRST:ALL" for each body that is not right: FIRST is a digest of
@@ -127,8 +129,10 @@ def main(names):
         for e, line in zip(chosen, jobs.map(lambda e: of_exercise(made, e), chosen)):
             lines[e.name] = line.split(" ")
             print(f"{e.name}: {len(lines[e.name]) - 2} wrong results", flush=True)
-    tool.KNOWN.write_text("".join(" ".join(lines[e.name]) + "\n" for e in exercises
-                                  if e.name in lines), encoding="utf-8")
+    digest = tool.digest_of_code(tool.read_text(tool.REFERENCE))
+    tool.KNOWN.write_text(f"transformer.c {digest}\n" + "".join(
+        " ".join(lines[e.name]) + "\n" for e in exercises if e.name in lines),
+        encoding="utf-8")
 
 
 if __name__ == "__main__":

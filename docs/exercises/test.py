@@ -12,6 +12,7 @@ group of claims; two groups run at a time.
 
 import ast
 import builtins
+import csv
 import fcntl
 import json
 import os
@@ -143,7 +144,8 @@ class Group:
     def graded(self, path):
         """The tests of a results.json, by name."""
         tests = json.loads(path.read_text(encoding="utf-8"))["tests"]
-        return {re.match(r"\d+ (\w+):", test["name"])[1]: test for test in tests}
+        return {re.match(r"\d+ (\w+):", test["name"])[1]: test for test in tests
+                if test["visibility"] == "visible"}
 
 
 # ------------------------------------------------ the stub and the reference
@@ -716,7 +718,8 @@ def bad_students(g):
 def fields_are_right(top):
     fields = {"name", "number", "score", "max_score", "status", "output", "visibility"}
     return (set(top) == {"output", "output_format", "tests"}
-            and top["output_format"] == "text" and len(top["tests"]) == len(REGIONS)
+            and top["output_format"] == "text" and len(top["tests"]) == len(REGIONS) + 1
+            and top["tests"].pop()["visibility"] == "hidden"
             and top["output"] == "score: {}/{}".format(
                 sum(test["score"] for test in top["tests"]),
                 sum(test["max_score"] for test in top["tests"]))
@@ -1059,6 +1062,22 @@ def signals(g):
         for number, text in words.items() if number < 32), str(words))
 
 
+def changed_reference(g):
+    g.holds("known.txt has transformer.c's digest: python3 docs/exercises/known.py "
+            "transformer.c", not tool.if_changed())
+    copy = project(g)
+    text = REFERENCE + "// A word more.\n"
+    for say, text in ((False, text), (True, text.replace("? clip / norm", "? norm / clip"))):
+        (copy / "transformer.c").write_bytes(text.encode("utf-8"))
+        student(copy / "mine.c", {})
+        g.output = subprocess.run(
+            [sys.executable, "docs/exercises/tool.py", "grade", "N=clip_factor", "SRC=mine.c"],
+            cwd=str(copy), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+            env=ENVIRONMENT).stdout
+        g.holds("changed code of transformer.c itself is told" if say else
+                "changed comments are not", ("transformer.c is changed" in g.output) == say)
+
+
 def broken_tool(g):
     """What breaks the tool costs one exercise."""
     copy = project(g)
@@ -1325,12 +1344,16 @@ def gradescope(g):
         result = root / "results" / "results.json"
         g.output = done.stdout + result.read_text(encoding="utf-8")
         top = json.loads(result.read_text(encoding="utf-8"))
+        g.staff = top["tests"].pop()
         return (done.returncode == 0
                 and sum(test["score"] for test in top["tests"]) == points
                 and [test["number"] for test in top["tests"]] == wanted)
 
     g.holds("the zip file, unpacked in an empty folder, gives a good submission its "
             "points", graded("full", sum(page.worth for page in pages)))
+    g.holds("staff alone are told how much of it is the reference",
+            g.staff["visibility"] == "hidden" and g.staff["output"]
+            == f"{len(REGIONS)} of {len(REGIONS)} regions are the reference's", str(g.staff))
     g.holds("an empty submission gets nothing, and results.json says why",
             graded("none", 0))
     g.holds("namely:", "there is no " in g.output)
@@ -1339,6 +1362,56 @@ def gradescope(g):
             "is clip (chapter 11, “Clipping”)" in g.output)
     g.holds("setup.sh is a shell script", subprocess.run(
         ["sh", "-n", str(g.folder / "full" / "source" / "setup.sh")]).returncode == 0)
+
+
+# ------------------------------------------------------------------ a class
+
+def a_class(g):
+    """Six submissions, to a table of marks."""
+    handed, marks = g.folder / "submissions", g.folder / "marks.csv"
+    todo = '    exercise_todo("NAME");\n'
+    renamed = {name: re.sub(r"\b(total|seen|s|top)\b", r"my_\1", body)
+               for name, body in OTHER_STYLE.items()}
+    for name, bodies in (("reference", {}), ("one", {**OTHER_STYLE, "*": todo}),
+                         ("two", {**renamed, "*": todo}), ("empty", {"*": todo}),
+                         ("loop", {"softmax_row": BAD["softmax_row"][1], "*": todo})):
+        (handed / name).mkdir(parents=True)
+        student(handed / name / "transformer.c", bodies)
+    with zipfile.ZipFile(handed / "two.zip", "w") as archive:
+        archive.write(handed / "two" / "transformer.c", "exercises/transformer.c")
+    shutil.rmtree(handed / "two")
+    (handed / "no.zip").write_bytes(b"PK no")
+    before = {path: path.read_bytes() for path in handed.rglob("*") if path.is_file()}
+
+    def graded():
+        g.output = subprocess.run(
+            [sys.executable, str(HERE / "class.py"), str(handed), str(marks),
+             "softmax_row,softmax_backward"], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, encoding="utf-8", env=ENVIRONMENT).stdout
+        with open(marks, encoding="utf-8") as file:
+            return {row["submission"]: row for row in csv.DictReader(file)}
+
+    rows = graded()
+    g.holds("each submission, a folder or a zip file, has its row of marks", {
+        name: row["points"] for name, row in rows.items()} == {
+        "reference": "20", "one": "20", "two.zip": "20", "empty": "0", "loop": "0",
+        "no.zip": "0"}, str(rows))
+    g.holds("it says what is the reference's, who wrote the same lines with other names, "
+            "and what is wrong", rows["reference"]["reference"].startswith(
+                f"{len(REGIONS)} of {len(REGIONS)} ")
+            and rows["one"]["alike"] == "2 regions as two.zip"
+            and not rows["reference"]["alike"] and rows["one"]["softmax_row"] == "10"
+            and "a loop without end" in rows["loop"]["causes"]
+            and "there is no " in rows["no.zip"]["causes"], str(rows))
+    g.holds("no submission is changed", before == {
+        path: path.read_bytes() for path in handed.rglob("*") if path.is_file()})
+    student(handed / "loop" / "transformer.c", {"softmax_row": OTHER_STYLE["softmax_row"],
+                                                "*": todo})
+    marks.write_text(marks.read_text().replace(rows["one"]["digest"] + ",20",
+                                               rows["one"]["digest"] + ",19"))
+    again = graded()
+    g.holds("a second time only what has changed is graded", again["loop"]["points"] == "10"
+            and again["one"]["points"] == "19", str(again))
 
 
 # ------------------------------------------------------------ source_file.py
@@ -1476,8 +1549,8 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, bugs_elsewhere, commands, cheats, behind, links, signals, questions,
-          interrupted, broken_tool,
+          gradescope, a_class, bugs_elsewhere, commands, cheats, behind, links, signals, questions,
+          interrupted, changed_reference, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]
 

@@ -761,8 +761,20 @@ def key_of(bodies):
     return digest(*("\n".join(wrong.body) for wrong in bodies))
 
 
+def digest_of_code(text):
+    return digest(" ".join(code_of(text, True).split()))
+
+
+def if_changed():
+    """What to say if transformer.c is not the one of known.txt, else ""."""
+    if read_known().get("transformer.c", ["", ""])[1] == digest_of_code(read_text(REFERENCE)):
+        return ""
+    return ("transformer.c is changed: what is right may fail now, and what is wrong may pass. "
+            "A copy to change: make break")
+
+
 def read_known():
-    """{name: [name, key, NUMBER:FIRST:ALL, ...]} of known.txt."""
+    """{name: [name, key, NUMBER:FIRST:ALL, ...]} of known.txt; of transformer.c a digest."""
     lines = read_text(KNOWN).splitlines() if KNOWN.exists() else []
     return {line.split(" ")[0]: line.split(" ") for line in lines}
 
@@ -1155,6 +1167,17 @@ def refusal(region, label):
     return ""
 
 
+FUNCTION = re.compile(r"\b(?!else\b|return\b)\w+[\s*]+(?!(?:if|for|while|switch)\b)(\w+)"
+                      r"\s*\([^;{}()]*\)\s*\{")
+
+
+def function_inside(code):
+    """What to say of a function within a region, which compilers may let pass unused."""
+    found = FUNCTION.search(code)
+    return found and (f"{found[1]} is a function of its own here: write what stands "
+                      "between its braces, without its head")
+
+
 def is_declared(name, code):
     """Whether a name is that of a number which the code declares itself."""
     return re.search(r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
@@ -1174,6 +1197,8 @@ def grade_write(exercise, student, path, made):
         return Result(exercise, "wrong", why_not)
     refused, _, why = exercise.refuse.partition(" -> ")
     code = code_of("\n".join(region.body))
+    if function_inside(code):
+        return Result(exercise, "wrong", function_inside(code))
     for name in refused.split():
         if re.search(rf"\b{name}\b", code) and not is_declared(name, code):
             return Result(exercise, "wrong", f'wrong: "{name}": {why}')
@@ -1637,14 +1662,29 @@ def check_json(path):
         raise Trouble(f"JSON={path} has no results in it: it is not replaced")
 
 
+def from_reference():
+    """For staff: how much of what is written is the reference, but for blanks and
+    comments."""
+    try:
+        student, ours = student_regions(student_file()), reference_regions()
+    except Broken as trouble:
+        return str(trouble)
+    written = [name for name, region in student.items() if not isinstance(region, str)
+               and not is_stub(name, region)]
+    same = sum(student[name].code() == ours[name].code() for name in written)
+    return f"{same} of {len(written)} regions are the reference's"
+
+
 def write_json(path, results, message):
-    """Gradescope's results.json."""
+    """Gradescope's results.json. What is hidden there is for staff alone."""
     tests = [{"name": f"{r.exercise.number} {r.exercise.name}: {r.exercise.title}",
               "number": str(r.exercise.number), "score": r.score,
               "max_score": r.exercise.worth,
               "status": "passed" if r.state == "right" else "failed",
               "output": "\n".join(filter(None, [r.word, r.detail.rstrip()])),
               "visibility": "visible"} for r in results]
+    tests.append({"name": "for staff", "number": "", "score": 0, "max_score": 0,
+                  "status": "passed", "output": from_reference(), "visibility": "hidden"})
     write_text(path, json.dumps({"output": message, "output_format": "text",
                                  "tests": tests}, indent=1, ensure_ascii=False)
                + "\n")
@@ -1661,7 +1701,8 @@ def chosen_exercises(exercises):
 
 def grade(exercises):
     chosen = chosen_exercises(exercises)
-    results, message, failed = [], "", False
+    results, message, failed, changed = [], "", False, if_changed()
+    print(changed, end="\n" * bool(changed))
     try:
         for result in grade_all(chosen):
             results.append(result)
@@ -1673,6 +1714,7 @@ def grade(exercises):
         full = points == total
         message = f"score: {points}/{total}"
         print(message)
+        message += f"\n{changed}" * bool(changed)
         return 0 if full else 1
     except Broken as trouble:
         message = str(trouble)
