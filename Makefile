@@ -23,6 +23,8 @@
 #   make solution     the answer, once the exercise has passed; SHOW=1 before
 #   make reset        the exercise as it was in the beginning
 #   make watch        grade again whenever a file changes
+#   make break        a copy of transformer.c to break: exercises/broken.c
+#   make class        grade all of a folder: DIR=submissions CSV=marks.csv
 #   make exam         an examination with its key: SEED=7; DIR=FOLDER grades it
 #   make oral         six questions about a student's code: SEED=7 SRC=mine.c
 #
@@ -34,7 +36,7 @@
 #   make gradcheck    the largest gradient error of every tensor, as a table
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
-VARIABLES = PORTABLE N SRC JSON FORCE SHOW STATUS SHORT NAMES THREADS DIR SEED \
+VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS SHORT NAMES THREADS DIR SEED \
     JOBS TAG NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
@@ -77,7 +79,7 @@ need = @command -v $(firstword $(1)) > /dev/null || { \
 all: transformer
 
 .PHONY: all help run test check doctor clean docs examples site live write release \
-    exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
+    break class exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
 FORCE:
 
 help:
@@ -202,9 +204,18 @@ $(STUDENT):
 	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
 	    $(if $($v),'$v=$($v)')) $(if $(STATUS),,|| [ $$? = 1 ])
 
+break:
+	@mkdir -p exercises && cp transformer.c exercises/broken.c
+	@echo "cc -O2 exercises/broken.c -lm -o broken"
+
+class:
+	$(call need,python3,python3)
+	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' $(N)
+
 exam:
 	$(call need,pandoc,pandoc)
-	@python3 docs/exercises/exam.py $(SEED) $(if $(DIR),'$(DIR)')
+	@python3 docs/exercises/exam.py $(SEED) $(if $(DIR),'$(DIR)') \
+	    $(if $(STATUS),,|| [ $$? = 1 ])
 
 oral:
 	$(call need,pandoc,pandoc)

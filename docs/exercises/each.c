@@ -1,7 +1,7 @@
 // The grader with many wrong bodies in it, of which each is run in a process of
 // its own: known.py compiles it.
 //
-//     each NAME NUMBER ...    writes results/NUMBER for each
+//     each NAME NUMBER ...    writes results/NUMBER for each, and compares it
 
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -9,38 +9,44 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int mistake; // which of them is called
+int mistake; // which of them is called; below 0 the right one
 
 #define main grade_program
 #include "grade.c"
 #undef main
 
-static void run_one(char *name) {
-    char path[64];
+static void run_one(char *name, int number) {
+    char path[64], *make = mistake < 0 ? "compare" : "make";
     const struct rlimit memory = {1 << 30, 1 << 30}, size = {1 << 24, 1 << 24};
-    snprintf(path, sizeof path, "results/%d", mistake);
+    snprintf(path, sizeof path, "results/%d", number);
     if (setrlimit(RLIMIT_AS, &memory) != 0
-        || setrlimit(RLIMIT_FSIZE, &size) != 0 || !freopen(path, "w", stdout)
+        || setrlimit(RLIMIT_FSIZE, &size) != 0
+        || (mistake >= 0 && !freopen(path, "w", stdout))
         || !freopen("/dev/null", "w", stdout)
         || !freopen("/dev/null", "w", stderr) || !freopen("token", "r", stdin))
         _Exit(MISUSED);
     alarm(2);
-    exit(grade_program(4, (char *[]){"grade", name, "make", path, NULL}));
+    exit(grade_program(4, (char *[]){"grade", name, make, path, NULL}));
 }
 
-// A line for each: its number, and how it ended.
+// The same in a process of its own: how it ended.
+static int ended(char *name, int number) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        run_one(name, number);
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        exit(MISUSED);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// A line for each: its number, and how it ended, and then the comparison.
 int main(int count, char **argument) {
     for (int i = 2; i < count; i++) {
-        mistake = atoi(argument[i]);
-        fflush(NULL);
-        pid_t child = fork();
-        if (child == 0)
-            run_one(argument[1]);
-        int status = 0;
-        if (child < 0 || waitpid(child, &status, 0) < 0)
-            return MISUSED;
-        printf("%d %d\n", mistake,
-               WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+        int number = mistake = atoi(argument[i]), made = ended(argument[1], number);
+        mistake = -1;
+        printf("%d %d %d\n", number, made, ended(argument[1], number));
     }
     return 0;
 }

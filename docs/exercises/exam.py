@@ -8,15 +8,17 @@ not seen, and their key.
 `make exam SEED=7` and `make exam SEED=7 DIR=FOLDER` do it. The same seed gives the same
 examination. What is written:
 
-    paper.html      what the class gets, with
-    class/          answers.txt to fill in, and the files that have a bug
-    key.html        what is right, and what is wrong in each file
+    paper.html      the first part, for paper and a calculator: numbers
+    machine.html    the second part, with
+    class/          answers.txt to fill in, and a file that has three bugs
+    key.html        what is right, and what is wrong
     key/            the folder of somebody who has full marks
     pages/          the examination as exercises; the grader reads them
 
 The numbers are computed by the program's own functions (exam.c). The bugs are taken from
-the exercises' mistakes: those that change one line, and that the grader refuses. It is tool.py that
-grades. Needs pandoc.
+the exercises' mistakes: those that change one line, and that the grader refuses. The file
+has them all, so no right file can be made of several; it has no comments and no main. Each
+bug is graded alone, in the right program, by tool.py. Needs pandoc.
 """
 
 import random
@@ -32,6 +34,7 @@ from tool import ROOT, Trouble
 HERE = Path(__file__).resolve().parent
 FOLDER = ROOT / "build" / "exam"
 PROGRAM = FOLDER / "exam"
+PROGRAM_FILE = "program.c"
 BUGS, BUG_POINTS, NUMBER_POINTS = 3, 20, 8
 
 
@@ -144,99 +147,84 @@ def number_page(question, draw):
 
 # ---------------------------------------------------------------- bugs
 
-def function_of(lines, region):
-    """The name of the function in which a region stands."""
-    heads = [line for line in lines[:region.start] if re.match(r"[A-Za-z].*\w\(", line)]
-    return re.search(r"(\w+)\(", heads[-1])[1]
-
-
 def one_line():
-    """Of the exercises' mistakes, those that change one line: (region, function, right, wrong,
-    what is said of it), by region; not those that the exercises have."""
-    lines = tool.read_text(tool.REFERENCE).split("\n")
-    known = {e.right for e in tool.load_exercises() if e.kind == "bug"}
-    found, ours = {}, tool.reference_regions()
-    for m in (m for e in tool.load_exercises() if e.kind == "write"
+    """Of the exercises' mistakes, those that change one line, by region: (mistake, right,
+    wrong); not those that the exercises with bugs have."""
+    exercises, found, ours = tool.load_exercises(), {}, tool.reference_regions()
+    known = {e.right for e in exercises if e.kind == "bug"}
+    for m in (m for e in exercises if e.kind == "write"
               for m in tool.load_mistakes(e, ours[e.name].body)):
-        region = ours[m.region]
-        pairs = [(a.strip(), b.strip()) for a, b in zip(region.body, m.body) if a != b]
-        if m.kind != "=" or len(pairs) != 1 or len(region.body) != len(
-                [line for line in m.body if line.strip()]) or pairs[0][0] in known:
-            continue
-        found.setdefault(m.region, []).append(
-            (m.region, function_of(lines, region), *pairs[0], m.say))
+        body = ours[m.region].body
+        pairs = [(a.strip(), b.strip()) for a, b in zip(body, m.body) if a != b]
+        if m.kind == "=" and len(pairs) == 1 and pairs[0][0] not in known and len(body) \
+                == len([line for line in m.body if line.strip()]):
+            found.setdefault(m.region, []).append((m, *pairs[0]))
     return found
 
 
-def chapter_of(region):
-    """The name of the chapter in which a region stands."""
-    line = tool.reference_regions()[region].start
-    return [c for c in tool.source_file.chapters(tool.read_text(tool.REFERENCE), "it")
-            if c.start < line][-1].name
-
-
-def as_exercise(region, function, right, wrong, number):
-    """The page of a bug, as tool.py has it."""
-    head = {"chapter": chapter_of(region), "points": str(BUG_POINTS), "kind": "bug",
-            "function": function, "right": right, "wrong": wrong, "checks": region,
-            "diagnosis": region}
-    return tool.source_file.Page(f"bug_{number}", number, head, f"Bug {number}", "", [], "")
-
-
-def refused(made, exercise):
-    """What the grader says of the file with this bug, if it is wrong numbers and no
+def refused(made, mistake):
+    """What the grader says of a mistake, without naming it, if it is wrong numbers and no
     more than that, else None."""
-    try:
-        text = tool.plant_bug(exercise)
-    except Trouble:  # the line stands twice in the function
-        return None
-    result = tool.grade_source(exercise, f'#line 1 "bug.c"\n{text}', "bug.c",
-                               [exercise.checks], made)
+    region = tool.source_file.Region(tool.reference_regions()[mistake.region].start,
+                                     mistake.body)
+    page = tool.source_file.Page(mistake.region, 0, {"kind": "bug"}, "", "", [], "")
+    result = tool.grade_body(page, region, PROGRAM_FILE, made)
     clean = result.state == "wrong" and "compiler" not in result.detail
     return clean and f"{result.word}\n{result.detail}".strip() or None
 
 
+def program(bodies):
+    """transformer.c up to its last region's chapter, with these bodies {region: lines}:
+    neither comments nor a main, so that it tells and computes no answer."""
+    text = tool.read_text(tool.REFERENCE)
+    for name, region in reversed(list(tool.reference_regions().items())):
+        text = tool.replace_region(text, region, bodies.get(name, region.body))
+    end = next(c.start for c in tool.source_file.chapters(text, "transformer.c")
+               if c.name == "looking") - 1
+    lines = list(zip(text.split("\n")[:end], tool.code_of(text, True).split("\n")))
+    marked = [raw if re.match(" *//@ (exercise|end)", raw) else code.rstrip()
+              for raw, code in lines]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(marked)).strip("\n") + "\n"
+
+
 BUG = """
-The file `{file}` is `transformer.c` with one wrong line, in the function below. The check
-`{region}` passes with the right line; with this one it says:
+One line is wrong in `{function}`, below. The check `{region}` passes with the right line;
+with this one it says:
 
 ```
 {said}
 ```
 
-Find the line, put it right in the file, and say in a comment beside it what it is for.
+Find the line, put it right in `{file}`, and say in a comment beside it what it is for.
 
 ``` c
-{function}
+{text}
 ```
 """
 
 
-def function_text(text, name):
-    """A function of a file, as it is printed."""
-    lines = text.split("\n")
-    first = next(i for i, line in enumerate(lines)
-                 if re.match(rf"[A-Za-z].*\b{name}\(.*[^;]$", line))
-    return "\n".join(lines[first:lines.index("}", first) + 1])
-
-
 def bug_pages(made, draw):
     """Bugs in different functions, each with what the grader says of it."""
-    found = one_line()
+    found, ours = one_line(), tool.reference_regions()
+    lines = tool.read_text(tool.REFERENCE).split("\n")
     pages, regions = [], sorted(found)
     draw.shuffle(regions)
     for region in regions:
-        mistake = draw.choice(found[region])
-        bug = as_exercise(*mistake[:4], len(pages) + 1)
-        said = refused(made, bug)
+        mistake, right, wrong = draw.choice(found[region])
+        said = refused(made, mistake)
         if said is None:
             continue
-        head = {key: bug.header[key] for key in
-                ("chapter", "points", "kind", "function", "right", "wrong", "checks",
-                 "diagnosis")}
-        pages.append((bug.name, head, bug.title, BUG.format(
-            file=f"bugs/{bug.slug}.c", region=region, said=said,
-            function=function_text(tool.plant_bug(bug), bug.function)), mistake[4]))
+        first, end = tool.around(lines, ours[region])
+        function = re.search(r"(\w+)\(", lines[first])[1]
+        inside = [*lines[first:ours[region].start - 1], *mistake.body,
+                  *lines[ours[region].end:end]]
+        head = {"points": BUG_POINTS, "kind": "write", "function": function,
+                "right": right, "wrong": wrong}
+        text = tool.code_of("\n".join(inside), True)
+        pages.append((region, head, "A bug", BUG.format(
+            file=PROGRAM_FILE, region=region, said=said, function=function,
+            text="\n".join(line.rstrip() for line in text.split("\n") if line.strip())),
+            mistake))
         if len(pages) == BUGS:
             return pages
     raise Trouble("the exercises have too few mistakes of one line")
@@ -251,34 +239,62 @@ def compile_answers():
 
 
 def write_pages(folder, pages):
-    tool.write_text(folder / "order.txt", "".join(f"{page[0]}\n" for page in pages))
+    tool.write_text(folder / "order.txt", "".join(
+        f"{name}\n" for name, head, *_ in pages if head["kind"] == "number"))
     for name, head, title, text, *_ in pages:
         lines = "".join(f"{key}: {value}\n" for key, value in head.items())
         tool.write_text(folder / "pages" / f"{name}.md",
                         f"{lines}----\n# {title}\n{text}")
 
 
-def to_html(text, title, to):
-    variables = ["lang=en", "fontsize=15px",  # 80 columns have room
-                 "header-includes=<style>body { max-width: 46em; }</style>"]
-    subprocess.run(["pandoc", "-f", "markdown-smart", "-s", "--metadata",
-                    f"pagetitle={title}", "-o", str(to),
-                    *(word for v in variables for word in ("-V", v))],
-                   input=text, text=True, check=True)
-
-
-ABOUT = """# Examination {seed}
-
-Time: 90 minutes. Points: {points}. Allowed: a calculator and a compiler, not the
-book, which shows every line.
-
-Write the numbers into `answers.txt`, a line each. Repair the files in `bugs/`. Hand in the
-folder.
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body {{ max-width: 46em; margin: 2em auto; padding: 0 1em; font: 15px/1.5 sans-serif; }}
+pre {{ white-space: pre-wrap; line-height: 1.3; padding: 0.5em; border: 1px solid #888; }}
+section, pre {{ break-inside: avoid; }}
+h2 {{ break-after: avoid; }}
+</style>
+</head>
+<body>
+<main>
+{body}</main>
+</body>
+</html>
 """
 
 
-def paper(seed, exercises):
-    out = [ABOUT.format(seed=seed, points=sum(e.worth for e in exercises))]
+def to_html(text, title, to):
+    done = subprocess.run(["pandoc", "-f", "markdown-smart", "--section-divs", "-t", "html5",
+                           "--no-highlight"], input=text, text=True, check=True,
+                          stdout=subprocess.PIPE)
+    tool.write_text(to, PAGE.format(title=title, body=done.stdout))
+
+
+PAPER = """# Examination {seed}, part 1
+
+Time: 40 minutes. Points: {points}. Allowed: a calculator, neither a computer nor the book.
+
+Write each number into `answers.txt`, or on this page, beside its name. Part 2 is handed out
+when this part has been collected.
+"""
+MACHINE = """# Examination {seed}, part 2
+
+Time: 50 minutes. Points: {points}. Allowed: a computer with a compiler, not the book, which
+shows every line.
+
+`program.c` is a part of `transformer.c`, without its comments: `cc -c program.c` says whether
+it compiles. Three of its lines are wrong, one in each of the functions below. Leave the lines
+that begin with `//@` as they are. Hand in the folder with `answers.txt` and `program.c`.
+"""
+
+
+def paper(about, seed, exercises):
+    out = [about.format(seed=seed, points=sum(e.worth for e in exercises))]
     out += [f"## {e.number}. {e.title} ({e.worth} points)\n\n{e.text}" for e in exercises]
     return "\n\n".join(out)
 
@@ -292,12 +308,12 @@ def key(seed, exercises, said):
                 f", to {tolerance:g}" if tolerance else ", exactly")
                 for name, (value, tolerance) in tool.wanted_answers(e).items()))
         else:
-            out.append(f"In `{e.function}`: {said[e.name]}.\n\n``` diff\n- {e.wrong}\n"
+            out.append(f"In `{e.function}`: {said[e.name].say}.\n\n``` diff\n- {e.wrong}\n"
                        f"+ {e.right}\n```")
     return "\n\n".join(out)
 
 
-def write_folders(folder, exercises):
+def write_folders(folder, exercises, bugs):
     """What the class gets, and the same with full marks."""
     lines, right = [], []
     for e in exercises:
@@ -305,20 +321,21 @@ def write_folders(folder, exercises):
             wanted = tool.wanted_answers(e)
             lines += [f"# {e.number}. {e.title}", *(f"{name} =" for name in wanted), ""]
             right += [f"{name} = {value:.9g}" for name, (value, _) in wanted.items()]
-        else:
-            tool.write_text(folder / "class" / "bugs" / f"{e.slug}.c", tool.plant_bug(e))
-            unmarked = tool.plant_bug(tool.source_file.Page(
-                e.name, e.number, {**e.header, "wrong": e.right}, e.title, "", [], ""))
-            tool.write_text(folder / "key" / "bugs" / f"{e.slug}.c", unmarked)
-    tool.write_text(folder / "class" / "answers.txt", "\n".join(lines))
-    tool.write_text(folder / "key" / "answers.txt", "\n".join(right) + "\n")
+    for name, text, bodies in (("class", lines, {n: bugs[n].body for n in bugs}),
+                               ("key", right, {})):
+        tool.write_text(folder / name / "answers.txt", "\n".join(text) + "\n")
+        tool.write_text(folder / name / PROGRAM_FILE, program(bodies))
 
 
 def exam_of(folder):
     """Its exercises; from then on they are those of the tool."""
-    tool.load_exercises = lambda: tool.source_file.pages(
-        folder, tool.read_text, tool.read_text(tool.REFERENCE))
-    return tool.load_exercises()
+    found = sorted(tool.source_file.pages(folder, tool.read_text,
+                                          tool.read_text(tool.REFERENCE)),
+                   key=lambda e: e.kind == "write")  # the paper is the first part
+    for number, e in enumerate(found, 1):
+        e.number = number
+    tool.load_exercises = lambda: found
+    return found
 
 
 def write(seed):
@@ -329,13 +346,16 @@ def write(seed):
     pages = [number_page(question, draw) for question in QUESTIONS]
     pages += bug_pages(tool.reference(), draw)
     write_pages(folder, pages)
-    exercises = exam_of(folder)
-    write_folders(folder, exercises)
-    said = {page[0]: page[4] for page in pages if len(page) == 5}
-    to_html(paper(seed, exercises), f"Examination {seed}", folder / "paper.html")
-    to_html(key(seed, exercises, said), f"Key of examination {seed}",
-            folder / "key.html")
-    print(f"{tool.shown(folder)}: paper.html and class/ for the class, key.html for you")
+    exercises, bugs = exam_of(folder), {page[0]: page[4] for page in pages[len(QUESTIONS):]}
+    write_folders(folder, exercises, bugs)
+    parts = [[e for e in exercises if e.kind == kind] for kind in ("number", "write")]
+    to_html(paper(PAPER, seed, parts[0]), f"Examination {seed}, part 1",
+            folder / "paper.html")
+    to_html(paper(MACHINE, seed, parts[1]), f"Examination {seed}, part 2",
+            folder / "machine.html")
+    to_html(key(seed, exercises, bugs), f"Key of examination {seed}", folder / "key.html")
+    print(f"{tool.shown(folder)}: paper.html, then machine.html with class/ for the class, "
+          "key.html for you")
     return 0
 
 

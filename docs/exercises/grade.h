@@ -353,6 +353,16 @@ static bool is_permuted(Mat y, Mat e) {
     return true;
 }
 
+// Are the wrong ones memory that was never written?
+static bool right_where_written(Mat y, Mat e) {
+    int junk;
+    memset(&junk, JUNK, sizeof junk);
+    for (int k = 0; k < e.rows * e.cols; k++)
+        if (y.at[k] != e.at[k] && y.at[k] != JUNK && y.at[k] != junk)
+            return false;
+    return true;
+}
+
 // Right, except where e is the same as b?
 static bool right_where_not(Mat y, Mat e, Mat b) {
     for (int k = 0; k < e.rows * e.cols; k++)
@@ -479,6 +489,8 @@ static bool diagnose(const Result *r, char *text) {
          ? "never written, or what was added is 0"
          : "unchanged: it holds what it held before the call"},
         {outside, text},
+        {r->is_whole && right_where_written(y, e),
+         "the wrong ones are never written"},
         {is_nearly_right(y, e), "right to five digits, not to nine: a float "
          "where real belongs, a function for floats, or too short a constant"},
         {n > 1 && (many || e.rows == 1 || e.cols == 1)

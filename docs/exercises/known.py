@@ -2,10 +2,12 @@
 """Computes what wrong bodies of the regions give, so that the grader can name them by
 their numbers, and writes it into known.txt as digests.
 
-    python3 docs/exercises/known.py             all: about a minute
-    python3 docs/exercises/known.py NAME ...    only these
+    python3 docs/exercises/known.py                  all: about a minute
+    python3 docs/exercises/known.py NAME ...         only these
+    python3 docs/exercises/known.py transformer.c    only its digest: a moment
 
-To be run whenever a region, its check or its mistakes have changed; test.py says so. The
+To be run whenever a region, its check or its mistakes have changed, and for the digest
+whenever transformer.c's code has; test.py says so. The
 wrong bodies are those of pages/NAME.md, and the neighbors of the right one. Each is run on
 all cases of the check. known.txt has a line for each exercise: its name, a digest of all
 these bodies, and "NUMBER:FIRST:ALL" for each body that is not right: FIRST is a digest of
@@ -85,14 +87,16 @@ def compiled(made, name, bodies, folder):
 
 
 def results(made, name, bodies, folder):
-    """{number: (exit status, cases)} of those of the bodies that compile."""
+    """{number: (exit status, that of the comparison, cases)} of those of the bodies that
+    compile."""
     found = {}
     (folder / "results").mkdir()
     (folder / "token").write_text("\n")
     bodies = compiled(made, name, bodies, folder)
     said, _ = call([folder / "each", name, *bodies], folder)
-    for k, status in re.findall(r"^(\d+) (-?\d+)$", said, re.M):
-        found[int(k)] = int(status), tool.read_results(folder / "results" / k)
+    for k, status, compared in re.findall(r"^(\d+) (-?\d+) (-?\d+)$", said, re.M):
+        found[int(k)] = int(status), int(compared), \
+            tool.read_results(folder / "results" / k)
     return found
 
 
@@ -105,7 +109,7 @@ def of_exercise(made, exercise):
         found = results(made, exercise.name, numbered, folder)
         right = tool.right_results(made, exercise.name, folder)
     seen, entries = {tool.digest_of(right)}, []
-    for k, (status, cases) in sorted(found.items()):
+    for k, (status, _, cases) in sorted(found.items()):
         first = tool.agreement(cases, right)
         whole = tool.digest_of(cases)
         if status in (0, 1) and whole not in seen and cases and first < len(cases) \
@@ -125,8 +129,10 @@ def main(names):
         for e, line in zip(chosen, jobs.map(lambda e: of_exercise(made, e), chosen)):
             lines[e.name] = line.split(" ")
             print(f"{e.name}: {len(lines[e.name]) - 2} wrong results", flush=True)
-    tool.KNOWN.write_text("".join(" ".join(lines[e.name]) + "\n" for e in exercises
-                                  if e.name in lines), encoding="utf-8")
+    digest = tool.digest_of_code(tool.read_text(tool.REFERENCE))
+    tool.KNOWN.write_text(f"transformer.c {digest}\n" + "".join(
+        " ".join(lines[e.name]) + "\n" for e in exercises if e.name in lines),
+        encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ class Desk:
         every = tool.student_regions(self.path)
         self.exercises = {e.name: e for e in tool.load_exercises() if e.name in every}
         self.regions = {name: region for name, region in every.items()
-                        if not tool.is_stub(name, region)
+                        if name in self.exercises and not isinstance(region, str)
+                        and not tool.is_stub(name, region)
                         and not tool.refusal(region, self.label)}
 
     def verdict(self, name, body):

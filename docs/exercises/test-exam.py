@@ -12,6 +12,7 @@ import hashlib
 import io
 import re
 import shutil
+import subprocess
 import sys
 
 import exam
@@ -42,6 +43,29 @@ def wrong_answers(folder, wanted):
     (folder / "answers.txt").write_text(text)
 
 
+def one_is_fixed(folder, to):
+    """The class's program with the first of its wrong lines put right."""
+    given, right = ((folder / name / exam.PROGRAM_FILE).read_text().split("\n")
+                    for name in ("class", "key"))
+    k = next(k for k, pair in enumerate(zip(given, right)) if len(set(pair)) > 1)
+    (to / exam.PROGRAM_FILE).write_text("\n".join([*given[:k], right[k], *given[k + 1:]]))
+
+
+def about_the_program(folder, work):
+    files = [path for path in (folder / "class").rglob("*.c")]
+    text = files[0].read_text()
+    claim(len(files) == 1, "the bugs are in one file: no majority of files is right")
+    markers = [line for line in text.split("\n") if "//" in line or "/*" in line]
+    claim(all(re.fullmatch(" *//@ (exercise \\w+|end)", line) for line in markers)
+          and len(markers) == 2 * len(tool.reference_regions()),
+          "it has no comment, and all regions are marked", markers[:9])
+    done = [subprocess.run(["cc", "-std=c11", *more, str(files[0]), "-o", str(work / "b"), "-lm"],
+                           capture_output=True, text=True) for more in (["-c"], [])]
+    claim(done[0].returncode == 0 and done[1].returncode and "main" in done[1].stderr
+          and "component" not in text, "it compiles; it has no main, and counts no parameters",
+          done[0].stderr + done[1].stderr)
+
+
 def one(seed, load):
     tool.load_exercises = load
     status, said = quiet(exam.main, [str(seed)])
@@ -54,7 +78,8 @@ def one(seed, load):
     status, said = quiet(exam.main, [str(seed), str(folder / "class")])
     claim(status == 1 and said.endswith("score: 0/100\n"),
           "what the class is given has none", said)
-    wanted = {name: value for e in exam.exam_of(folder) if e.kind == "number"
+    exercises = exam.exam_of(folder)
+    wanted = {name: value for e in exercises if e.kind == "number"
               for name, value in tool.wanted_answers(e).items()}
     spoiled = exam.FOLDER / "spoiled"
     shutil.rmtree(spoiled, ignore_errors=True)
@@ -65,19 +90,25 @@ def one(seed, load):
           f"none of its {len(wanted)} numbers may be off by more than is allowed", said)
     (spoiled / "answers.txt").unlink()
     (spoiled / "answers.txt").symlink_to(folder / "key" / "answers.txt")
+    one_is_fixed(folder, spoiled)
     status, said = quiet(exam.main, [str(seed), str(spoiled)])
-    claim(status == 1 and said.endswith(f"score: {3 * exam.BUG_POINTS}/100\n")
-          and "links are not followed" in said, "a link to the key gets nothing", said)
-    paper = (folder / "paper.html").read_text(encoding="utf-8")
-    claim(all(f"{value:.9g}" not in paper for value, tolerance in wanted.values()
-              if tolerance and value != round(value, 1)),
-          "the paper does not have them")
-    given = "".join(path.read_text(encoding="utf-8")
-                    for path in (folder / "class" / "bugs").iterdir())
-    claim("//@ exercise" not in given and "//@ end" not in given,
-          "no mark in the files shows where a bug is")
-    functions = re.findall("(?m)^function: (.*)$", "".join(
-        path.read_text() for path in (folder / "pages").iterdir()))
+    claim(status == 1 and said.endswith(f"score: {exam.BUG_POINTS}/100\n")
+          and "links are not followed" in said,
+          "a link to the key gets nothing, and one line put right the points of one bug", said)
+    (spoiled / exam.PROGRAM_FILE).unlink()
+    shutil.copy(folder / "key" / "answers.txt", spoiled / "numbers.txt")
+    (spoiled / "answers.txt").unlink()
+    (spoiled / "numbers.txt").rename(spoiled / "answers.txt")
+    status, said = quiet(exam.main, [str(seed), str(spoiled)])
+    claim(status == 1 and said.endswith("score: 40/100\n") and "there is no " in said,
+          "without the program the numbers count all the same", said)
+    pages = [(folder / f"{name}.html").read_text(encoding="utf-8")
+             for name in ("paper", "machine")]
+    claim(not any(f"{value:.9g}" in page for page in pages
+                  for value, tolerance in wanted.values()
+                  if tolerance and value != round(value, 1)), "the pages do not have them")
+    about_the_program(folder, spoiled)
+    functions = [e.function for e in exercises if e.kind == "write"]
     claim(len(set(functions)) == exam.BUGS, "its bugs are in different functions", functions)
     if seed == SEEDS[0]:
         tool.load_exercises = load
@@ -89,7 +120,7 @@ def one(seed, load):
 def main():
     load = tool.load_exercises
     made = [one(seed, load) for seed in SEEDS]
-    files = ["paper.html", "key/answers.txt"]
+    files = ["paper.html", "machine.html", "key/answers.txt"]
     claim(all(len({str(first[exam.Path(name)]) for first, _ in made}) == len(SEEDS)
               for name in files), "other seeds ask other numbers")
     claim(len({tuple(functions) for _, functions in made}) == len(SEEDS),
@@ -98,8 +129,8 @@ def main():
     found = exam.one_line()
     known = {e.wrong for e in load() if e.kind == "bug"}
     bugs = [bug for several in found.values() for bug in several]
-    claim(len(bugs) > 100 and not known & {bug[3] for bug in bugs},
-          f"{len(bugs)} bugs to choose from, in {len(found)} functions, none of which is "
+    claim(len(bugs) > 100 and not known & {wrong for _, _, wrong in bugs},
+          f"{len(bugs)} bugs to choose from, in {len(found)} regions, none of which is "
           "an exercise", len(bugs))
     for wrong in ([], ["x"], ["99999", "."], ["1", "no/folder"]):
         status, said = quiet(exam.main, wrong)

@@ -124,7 +124,7 @@ COMPILE_SECONDS = 60
 MEMORY = 1 << 20         # kilobytes of address space of a check
 KEPT_OUTPUT = 1 << 15    # bytes kept of the beginning, and of the end
 MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
-FEW_LINES = 12           # so many may differ in a file with a bug
+FEW_LINES = 12           # so many statements may differ in a file with a bug
 NOBODY = 65534           # the user that confine.c becomes
 UNCONFINED = "EXERCISES_UNCONFINED" in os.environ  # which only the test sets
 STOP = threading.Event() # set when the tool itself is interrupted
@@ -406,10 +406,61 @@ def student_file():
 
 
 def student_regions(path):
+    """The regions of the student's file, each for itself: in the place of one that is
+    broken stands what is wrong, a text; so does, under "", what belongs to none."""
     if not path.exists():
         how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
         raise Trouble(f"there is no {shown(path)}{how}")
-    return regions(handed_in(path), shown(path), reference_regions())
+    found, name, known = {}, None, reference_regions()
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
+        place = f"{shown(path)}:{number}"
+        try:
+            kind, argument = source_file.marker(line, place)
+        except Broken as broken:
+            found.setdefault("", str(broken))
+            continue
+        if kind == "exercise":
+            name = begin_region(found, name, argument, number, known, path)
+        elif kind == "end":
+            if name is None:
+                found.setdefault("", f"{place}: //@ end without a //@ exercise before it")
+            name = None
+        elif name is not None and kind is None:
+            found[name].body.append(line)
+    if name is not None:
+        without_end(found, name, path)
+    return found
+
+
+def without_end(found, name, path):
+    found[name] = f"{shown(path)}:{found[name].start}: //@ exercise {name} has no //@ end"
+
+
+def begin_region(found, name, argument, number, known, path):
+    """The name of the region that begins here, within that of `name` if it has no end;
+    None if there can be no such region."""
+    place = f"{shown(path)}:{number}"
+    if name is not None:
+        without_end(found, name, path)
+    if argument in found:
+        found[argument] = f"{place}: //@ exercise {argument} stands here again"
+    elif argument not in known:
+        found.setdefault("", f"{place}: there is no exercise {argument}")
+    else:
+        found[argument] = source_file.Region(number)
+        return argument
+    return None
+
+
+def region_of(exercise, path):
+    """An exercise's region in the student's file, or what is wrong with it, a text."""
+    student = student_regions(path)
+    return student.get(exercise.name) or no_region(exercise, path, student)
+
+
+def no_region(exercise, path, student):
+    return "; ".join(filter(None, [f"{shown(path)} has no line //@ exercise "
+                                   f"{exercise.name}", student.get("", "")]))
 
 
 # ---------------------------------------------------------------- bugs
@@ -545,12 +596,8 @@ def confined_compiler(made, folder):
 def compile_grader(made, source, program, more=(), grader="grade.c"):
     """Compile the grader with a source. Returns the compiler's exit status and what
     it said, without where a file was included from."""
-    grader = made / grader
-    flags = FLAGS.split()
-    if any(word.startswith("-O") for word in compiler()):  # CC="cc -O0" is faster
-        flags.remove("-Og")
-    ended = run(confined_compiler(made, program.parent) + flags + list(more)
-                + [f'-DSOURCE="{source}"', grader, "-o", program, "-lm"],
+    ended = run(confined_compiler(made, program.parent) + FLAGS.split() + list(more)
+                + [f'-DSOURCE="{source}"', made / grader, "-o", program, "-lm"],
                 COMPILE_SECONDS, memory=4 * MEMORY)
     said = "\n".join(line for line in ended.output.splitlines() if not re.match(
         r"In file included from|\s+from \S+:\d|cc1: some warnings|"
@@ -714,8 +761,20 @@ def key_of(bodies):
     return digest(*("\n".join(wrong.body) for wrong in bodies))
 
 
+def digest_of_code(text):
+    return digest(" ".join(code_of(text, True).split()))
+
+
+def if_changed():
+    """What to say if transformer.c is not the one of known.txt, else ""."""
+    if read_known().get("transformer.c", ["", ""])[1] == digest_of_code(read_text(REFERENCE)):
+        return ""
+    return ("transformer.c is changed: what is right may fail now, and what is wrong may pass. "
+            "A copy to change: make break")
+
+
 def read_known():
-    """{name: [name, key, NUMBER:FIRST:ALL, ...]} of known.txt."""
+    """{name: [name, key, NUMBER:FIRST:ALL, ...]} of known.txt; of transformer.c a digest."""
     lines = read_text(KNOWN).splitlines() if KNOWN.exists() else []
     return {line.split(" ")[0]: line.split(" ") for line in lines}
 
@@ -739,11 +798,11 @@ def alike(given, right, known):
     return found
 
 
-def named(exercise, text, given, right):
-    """What is said of results that are not right: of the page's mistakes with the same
-    all, or else of the likeliest neighbor; and whether it is the page's."""
-    bodies, (_, key, *entries) = wrong_bodies(exercise, text), \
-        read_known().get(exercise.name, ["", ""])
+def named(exercise, bodies, given, right):
+    """What is said of results that are not right, of its wrong bodies: of the page's
+    mistakes with the same all, or else of the likeliest neighbor; and whether it is the
+    page's."""
+    _, key, *entries = read_known().get(exercise.name, ["", ""])
     if key != key_of(bodies):
         return [], False
     found = alike(given, right, {int(k): digests for k, *digests in (
@@ -757,7 +816,7 @@ def usual_mistake(made, exercise, path, case):
     """What to say of a student's results, of which this case is the first wrong one:
     what is known of the numbers, or of the case; or else ""."""
     text = read_text(made / "transformer.c")
-    said, is_own = named(exercise, text, read_results(path),
+    said, is_own = named(exercise, wrong_bodies(exercise, text), read_results(path),
                          right_results(made, exercise.name, path.parent))
     mistakes = load_mistakes(exercise, regions(text, "transformer.c")[exercise.name].body)
     said = (not is_own and said_of_case("*", mistakes, case)) or said
@@ -811,6 +870,9 @@ SIGNALS = {signal.SIGSEGV: "it uses memory that is not there, or calls itself "
            signal.SIGKILL: "killed: too much time or memory",
            signal.SIGXCPU: "it computes too long",
            signal.SIGXFSZ: "it writes too much into a file"}
+
+
+AT_A_PLACE = list(SIGNALS)[:5]  # of the program's lines
 
 
 def signal_in_words(number):
@@ -1025,7 +1087,7 @@ def grade_source(exercise, text, label, names, made):
                          + compared.output.split("\n"))
                 detail = "".join(line + "\n" for line in lines
                                  if line and line not in told)
-                if ended.status < 0 and not ended.stopped and text is not None:
+                if -ended.status in AT_A_PLACE and not ended.stopped and text is not None:
                     detail += find_crash(made, source, label, name, folder)
                     null = null_pointer(detail, label)
                     if null:
@@ -1105,6 +1167,17 @@ def refusal(region, label):
     return ""
 
 
+FUNCTION = re.compile(r"\b(?!else\b|return\b)\w+[\s*]+(?!(?:if|for|while|switch)\b)(\w+)"
+                      r"\s*\([^;{}()]*\)\s*\{")
+
+
+def function_inside(code):
+    """What to say of a function within a region, which compilers may let pass unused."""
+    found = FUNCTION.search(code)
+    return found and (f"{found[1]} is a function of its own here: write what stands "
+                      "between its braces, without its head")
+
+
 def is_declared(name, code):
     """Whether a name is that of a number which the code declares itself."""
     return re.search(r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
@@ -1113,10 +1186,9 @@ def is_declared(name, code):
 
 def grade_write(exercise, student, path, made):
     label = shown(path).replace("\\", "\\\\").replace('"', '\\"')
-    region = student.get(exercise.name)
-    if region is None:
-        return Result(exercise, "wrong", f"{label} has no line "
-                      f"//@ exercise {exercise.name}")
+    region = student.get(exercise.name) or no_region(exercise, path, student)
+    if isinstance(region, str):
+        return Result(exercise, "wrong", region)
     if is_stub(exercise.name, region):
         return Result(exercise, "todo", f"not written yet: replace the line "
                       f'exercise_todo("{exercise.name}");')
@@ -1125,6 +1197,8 @@ def grade_write(exercise, student, path, made):
         return Result(exercise, "wrong", why_not)
     refused, _, why = exercise.refuse.partition(" -> ")
     code = code_of("\n".join(region.body))
+    if function_inside(code):
+        return Result(exercise, "wrong", function_inside(code))
     for name in refused.split():
         if re.search(rf"\b{name}\b", code) and not is_declared(name, code):
             return Result(exercise, "wrong", f'wrong: "{name}": {why}')
@@ -1206,22 +1280,45 @@ def check_shapes(code):
     return before, [f"#undef {name}" for name in used]
 
 
-def code_lines(text):
-    """(number, code) of all lines that are more than comments and blanks."""
-    lines = enumerate(code_of(text, True).split("\n"), 1)
-    return [(number, " ".join(line.split())) for number, line in lines if line.strip()]
+def statements(text):
+    """[(first line, last line, code)] of all that ends with ; { or }, and of lines that
+    begin with #. Where a line breaks, and what stands between tokens, is of no matter."""
+    found, words, start = [], [], 0
+
+    def end(number):
+        if words:
+            found.append((start, number, " ".join(words)))
+            words.clear()
+
+    for number, line in enumerate(code_of(text, True).split("\n"), 1):
+        directive = line.lstrip().startswith("#")
+        if directive:
+            end(number)
+        for token in neighbors.tokens(line):
+            start = start if words else number
+            words.append(token.text)
+            if token.text in (";", "{", "}") and not directive:
+                end(number)
+        if directive:
+            end(number)
+    end(number)
+    return found
+
+
+def codes(text):
+    return [code for *_, code in statements(text)]
 
 
 def changed_lines(text):
-    """How many lines of code are not as in transformer.c, and the numbers of those
-    that are the student's."""
-    ours, theirs = code_lines(read_text(REFERENCE)), code_lines(text)
-    count, numbers = 0, []
+    """How many statements are not as in transformer.c, and the numbers of the lines of
+    those that are the student's."""
+    ours, theirs, count, numbers = codes(read_text(REFERENCE)), statements(text), 0, set()
     for what, i, j, k, l in difflib.SequenceMatcher(
-            None, [code for _, code in ours], [code for _, code in theirs]).get_opcodes():
+            None, ours, [code for *_, code in theirs]).get_opcodes():
         if what != "equal":
             count += max(j - i, l - k)
-            numbers += [number for number, _ in theirs[k:l]]
+            numbers.update(n for first, last, _ in theirs[k:l]
+                           for n in range(first, last + 1))
     return count, numbers
 
 
@@ -1232,12 +1329,12 @@ def refusal_of_bug(text, label):
         return f"{label}:{line + 1}: {what}", False
     count, changed = changed_lines(text)
     if count > FEW_LINES:
-        return (f"{count} lines of code are not as you were given them; a mistake is "
+        return (f"{count} statements are not as you were given them; a mistake is "
                 f"fixed by one or two, and {FEW_LINES} may differ"), False
     lines, code = text.split("\n"), code_of(text).split("\n")
-    known = set(read_text(REFERENCE).split("\n"))
+    known = {" ".join(line.split()) for line in read_text(REFERENCE).split("\n")}
     for number, raw in enumerate(lines, 1):
-        odd = outside("" if raw in known else raw,
+        odd = outside("" if " ".join(raw.split()) in known else raw,
                       code[number - 1] if number in changed else "")
         if odd:
             return f"{label}:{number}: {odd} is not allowed in an exercise", False
@@ -1258,13 +1355,14 @@ def grade_bug(exercise, student, path, made):
     if not set(names) <= set(every):
         raise Trouble(f"exercise {exercise.number}: grade.c has no check {names[0]}")
     names += [name for name in every if name not in names]
-    result = grade_source(exercise, None if is_reference
-                          else f'#line 1 "{label}"\n{text}', label, names, made)
-    if code_lines(text) == code_lines(plant_bug(exercise)):
+    result = Result(exercise, "right") if is_reference else grade_source(
+        exercise, f'#line 1 "{label}"\n{text}', label, names, made)
+    if codes(text) == codes(plant_bug(exercise)):
         return Result(exercise, "todo", "nothing changed yet",
                       f"{result.word}\n{result.detail}")
     if result.state == "right":
-        result.detail = f"right: {len(names)} checks"
+        result.detail = "right: the code of transformer.c" if is_reference \
+            else f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
     return result
 
@@ -1509,7 +1607,12 @@ def grade_all(chosen):
     """Grade exercises, several at a time; gives the results in order."""
     path, student = student_file(), {}
     if any(exercise.kind == "write" for exercise in chosen):
-        student = student_regions(path)
+        try:
+            student = student_regions(path)
+        except Broken as trouble:  # what is in other files counts all the same
+            student = {exercise.name: str(trouble) for exercise in chosen}
+            if all(exercise.kind == "write" for exercise in chosen):
+                raise
     made = reference()
     jobs = ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1)))
     results = [jobs.submit(grade_one, e, student, path, made) for e in chosen]
@@ -1559,14 +1662,29 @@ def check_json(path):
         raise Trouble(f"JSON={path} has no results in it: it is not replaced")
 
 
+def from_reference():
+    """For staff: how much of what is written is the reference, but for blanks and
+    comments."""
+    try:
+        student, ours = student_regions(student_file()), reference_regions()
+    except Broken as trouble:
+        return str(trouble)
+    written = [name for name, region in student.items() if not isinstance(region, str)
+               and not is_stub(name, region)]
+    same = sum(student[name].code() == ours[name].code() for name in written)
+    return f"{same} of {len(written)} regions are the reference's"
+
+
 def write_json(path, results, message):
-    """Gradescope's results.json."""
+    """Gradescope's results.json. What is hidden there is for staff alone."""
     tests = [{"name": f"{r.exercise.number} {r.exercise.name}: {r.exercise.title}",
               "number": str(r.exercise.number), "score": r.score,
               "max_score": r.exercise.worth,
               "status": "passed" if r.state == "right" else "failed",
               "output": "\n".join(filter(None, [r.word, r.detail.rstrip()])),
               "visibility": "visible"} for r in results]
+    tests.append({"name": "for staff", "number": "", "score": 0, "max_score": 0,
+                  "status": "passed", "output": from_reference(), "visibility": "hidden"})
     write_text(path, json.dumps({"output": message, "output_format": "text",
                                  "tests": tests}, indent=1, ensure_ascii=False)
                + "\n")
@@ -1583,7 +1701,8 @@ def chosen_exercises(exercises):
 
 def grade(exercises):
     chosen = chosen_exercises(exercises)
-    results, message, failed = [], "", False
+    results, message, failed, changed = [], "", False, if_changed()
+    print(changed, end="\n" * bool(changed))
     try:
         for result in grade_all(chosen):
             results.append(result)
@@ -1595,6 +1714,7 @@ def grade(exercises):
         full = points == total
         message = f"score: {points}/{total}"
         print(message)
+        message += f"\n{changed}" * bool(changed)
         return 0 if full else 1
     except Broken as trouble:
         message = str(trouble)
@@ -1640,6 +1760,8 @@ def state_of(exercise, student):
     """A word for the list of exercises."""
     passed = notes("passed").get(exercise.name)
     if exercise.kind == "write" and exercise.name in student:
+        if isinstance(student[exercise.name], str):
+            return "broken"
         code = student[exercise.name].code()
         if is_stub(exercise.name, student[exercise.name]):
             return ""
@@ -1664,9 +1786,9 @@ def exercise(exercises):
     print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
     print(f"\n# {e.title}\n\n{e.text}\n")
     if e.kind == "write":
-        region = student_regions(path).get(e.name)
-        if not region:
-            raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
+        region = region_of(e, path)
+        if isinstance(region, str):
+            raise Trouble(region)
         print(f"edit   {shown(path)}, line {region.start + 1}")
     elif e.kind == "bug":
         if not bug_file(e).exists():
@@ -1717,15 +1839,28 @@ def solution(exercises):
     return 0
 
 
+def with_stub(path, exercise):
+    """The student's text without what was written for an exercise; if its region has no
+    end, the rest of its function is as in transformer.c."""
+    region, ours = region_of(exercise, path), reference_regions()[exercise.name]
+    stub, lines = stub_body(exercise.name, ours), handed_in(path).split("\n")
+    if not isinstance(region, str):
+        return replace_region("\n".join(lines), region, stub)
+    starts = [i for i, line in enumerate(lines)
+              if line.split() == ["//@", "exercise", exercise.name]]
+    if len(starts) != 1 or "}" not in lines[starts[0]:]:
+        raise Trouble(region)
+    reference = read_text(REFERENCE).split("\n")
+    rest = reference[ours.end - 1:around(reference, ours)[1]]
+    return "\n".join(lines[:starts[0] + 1] + stub + rest
+                     + lines[lines.index("}", starts[0]) + 1:])
+
+
 def reset(exercises):
     e = the_one(exercises)
     if e.kind == "write":
         path = student_file()
-        region = student_regions(path).get(e.name)
-        if not region:
-            raise Trouble(f"{shown(path)} has no line //@ exercise {e.name}")
-        ours = reference_regions()[e.name]
-        text = replace_region(handed_in(path), region, stub_body(e.name, ours))
+        text = with_stub(path, e)
     elif e.kind == "bug":
         path, text = bug_file(e), plant_bug(e)
     else:

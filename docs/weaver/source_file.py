@@ -21,7 +21,7 @@ MARKERS = {"chapter": r"\w+", "exercise": r"\w+", "end": "", "figure": r"\S+( in
 
 def marker(line, place):
     """Kind and argument of a marker; (None, "") of any other line."""
-    found = re.fullmatch(r"\s*//@(.*)", line)
+    found = "//@" in line and re.fullmatch(r"\s*//@(.*)", line)
     if not found:
         return None, ""
     kind, _, argument = found[1].strip().partition(" ")

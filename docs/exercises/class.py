@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Grades a class: a folder with a folder or a zip file for each student.
+
+    python3 docs/exercises/class.py SUBMISSIONS MARKS.csv [N]
+
+`make class DIR=submissions CSV=marks.csv` does it. MARKS.csv has a row for each: points, of
+how many, how many regions are the reference's, who wrote the same lines, seconds, points
+by exercise, and what is wrong. It is written after each submission; if it is there, only
+submissions that are new or have changed are graded. Nothing in SUBMISSIONS is changed. It
+is tool.py that grades, with all its limits, a copy of one submission at a time.
+"""
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+import neighbors
+import tool
+
+HEAD = ["submission", "digest", "points", "of", "reference", "alike", "seconds"]
+LONG = 40      # tokens of a region that two do not write in the same way by chance
+ALIKE = 2      # so many such regions are told
+SECONDS = 3600 # of a submission
+
+
+def unpacked(submission, folder):
+    """A copy of what was handed in; the folder in it that has the student's files."""
+    if submission.is_dir():
+        shutil.copytree(submission, folder, symlinks=True)
+    else:
+        folder.mkdir()
+        try:
+            with zipfile.ZipFile(submission) as archive:
+                archive.extractall(folder)
+        except (zipfile.BadZipFile, OSError, RuntimeError, ValueError):
+            pass  # an empty folder gets nothing
+    inside = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
+    files = [path for path in folder.iterdir() if path.is_file()]
+    return inside[0] if len(inside) == 1 and not files else folder
+
+
+def digest_of(folder, wanted):
+    """A digest of what was handed in, and of how it is graded."""
+    found = hashlib.sha256(f"{wanted}\n{tool.reference().name}".encode())
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != ".hints":
+            found.update(f"\0{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def shape(code):
+    """The tokens of a region, with its names numbered."""
+    numbers = {}
+    return tuple(numbers.setdefault(token.text, len(numbers)) if token.kind == "name"
+                 else token.text for token in neighbors.tokens(code))
+
+
+def shapes_of(folder, ours):
+    """{region: its shape} of long regions that are not the reference's."""
+    tool.SETTINGS.update(FOLDER=str(folder), SRC="")
+    try:
+        student = tool.student_regions(tool.student_file())
+    except tool.Broken:
+        return {}
+    found = {name: shape(tool.code_of("\n".join(region.body), True))
+             for name, region in student.items() if not isinstance(region, str)}
+    return {name: tokens for name, tokens in found.items()
+            if len(tokens) >= LONG and tokens != ours[name]}
+
+
+def pairs_alike(shapes):
+    """{submission: [what is said of it]}"""
+    found = {name: [] for name in shapes}
+    for one, other in itertools.combinations(shapes, 2):
+        same = sum(shapes[other].get(name) == tokens for name, tokens in shapes[one].items())
+        for name, partner in ((one, other), (other, one)) if same >= ALIKE else ():
+            found[name].append(f"{same} regions as {partner}")
+    return found
+
+
+def graded(folder, wanted, work):
+    """tool.py's results.json of one submission, and its seconds."""
+    result, begun = work / "results.json", time.monotonic()
+    result.unlink(missing_ok=True)
+    numbers = [f"N={wanted}"] if wanted else []
+    try:
+        said = subprocess.run(
+            [sys.executable, str(tool.HERE / "tool.py"), "grade", f"FOLDER={folder}",
+             f"JSON={result}", *numbers], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, timeout=SECONDS).stdout
+    except subprocess.TimeoutExpired:
+        said = f"stopped after {SECONDS} seconds"
+    top = json.loads(result.read_text(encoding="utf-8")) if result.exists() \
+        else {"output": said.strip(), "tests": []}
+    return top, round(time.monotonic() - begun)
+
+
+def row_of(top, seconds):
+    """The row of a submission, but for its name and digest."""
+    tests = {test["name"].partition(":")[0].split(" ")[-1]: test for test in top["tests"]
+             if test["visibility"] == "visible"}
+    hidden = [test["output"] for test in top["tests"] if test["visibility"] == "hidden"]
+    causes = [f"{name}: {test['output'].partition(chr(10))[0]}" for name, test in tests.items()
+              if test["status"] == "failed" and "not written yet" not in test["output"]]
+    return {"points": sum(test["score"] for test in tests.values()),
+            "of": sum(test["max_score"] for test in tests.values()),
+            "reference": "".join(hidden), "seconds": seconds,
+            **{name: test["score"] for name, test in tests.items()},
+            "causes": "; ".join(causes or ([] if tests else [top["output"]]))}
+
+
+def read_rows(path):
+    """The rows that are there, by submission."""
+    if not path.exists():
+        return {}
+    rows = list(csv.DictReader(io.StringIO(tool.read_text(path))))
+    if any("submission" not in row or "digest" not in row for row in rows):
+        raise tool.Trouble(f"CSV={path} has no marks in it: it is not replaced")
+    return {row["submission"]: row for row in rows}
+
+
+def write_rows(path, rows, names):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*HEAD, *names, "causes"], restval="", lineterminator="\n",
+                            extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    tool.write_text(path, text.getvalue())
+
+
+def grade_class(submissions, path, wanted):
+    every = tool.load_exercises()
+    names = [e.name for e in (tool.choose(every, wanted) if wanted else every)]
+    known, rows, work = read_rows(path), [], Path(tempfile.mkdtemp(dir=tool.BUILD))
+    try:
+        folders = {s.name: unpacked(s, work / f"copy-{k}") for k, s in enumerate(submissions)}
+        ours = {name: shape(tool.code_of("\n".join(region.body), True))
+                for name, region in tool.reference_regions().items()}
+        alike = pairs_alike({name: shapes_of(folder, ours)
+                             for name, folder in folders.items()})
+        for name, folder in folders.items():
+            row = known.get(name, {})
+            if row.get("digest") != digest_of(folder, wanted):
+                row = {"submission": name, "digest": digest_of(folder, wanted),
+                       **row_of(*graded(folder, wanted, work))}
+            row["alike"] = ", ".join(alike[name])
+            rows.append(row)
+            write_rows(path, rows + [known[n] for n in folders
+                                     if n in known and n not in {r["submission"] for r in rows}],
+                       names)
+            print(f"{name}: {row['points']}/{row['of']}", flush=True)
+    finally:
+        shutil.rmtree(work)
+    return 0
+
+
+def main(arguments):
+    if len(arguments) not in (2, 3) or not all(arguments[:2]):
+        sys.stderr.write("class.py: whose? make class DIR=submissions CSV=marks.csv\n")
+        return 2
+    folder, path = Path(arguments[0]), Path(arguments[1]).absolute()
+    try:
+        if path.suffix != ".csv":
+            raise tool.Trouble(f"CSV={path} does not end in .csv, as in CSV=marks.csv")
+        if not folder.is_dir():
+            raise tool.Trouble(f"DIR={folder}: there is no such folder")
+        tool.reference()  # the grader, and the folder that copies are made in
+        return grade_class(sorted(s for s in folder.iterdir() if s.name[0] != "." and (
+            s.suffix == ".zip" or (s.is_dir() and not s.is_symlink()))), path,
+            arguments[2] if arguments[2:] else "")
+    except tool.Broken as trouble:
+        sys.stderr.write(f"error: {trouble}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
