@@ -1,11 +1,9 @@
-// tiny.c: the Transformer of "Attention Is All You Need" on ten screens.
-// Encoder and decoder, every gradient by hand, training and translation. After
-// n steps its parameters are those of transformer.c, bit for bit. That file
-// explains all of it, in the chapters that stand at the right of the headings.
+// tiny.c: the Transformer of "Attention Is All You Need" on ten screens, every
+// gradient by hand. After n steps its parameters are those of transformer.c,
+// bit for bit. That file explains it, in the chapters named beside headings.
 //
 //     cc -O3 -ffp-contract=off notebook/tiny.c -lm -o tiny
-//     ./tiny data/eng-fra.train.tsv        20 epochs, some minutes
-//     ./tiny data/eng-fra.train.tsv 100    that many steps
+//     ./tiny data/eng-fra.train.tsv [STEPS]      20 epochs take some minutes
 
 #include <math.h>
 #include <stdint.h>
@@ -19,6 +17,7 @@
 #define LAYERS 2
 #endif
 enum { D = WIDTH, H = HEADS, K = D / H, F = 4 * D, L = LAYERS };
+_Static_assert(D % H == 0, "HEADS must divide WIDTH");
 enum { BATCH = 64, LONGEST = 65, MOST = 4096 }; // sentences, tokens, words
 #define each(i, n) for (int i = 0; i < (n); i++) // i = 0 … n-1
 const char *path; // of the sentence pairs
@@ -484,6 +483,7 @@ int main(int argc, char **argv) {
         rate = 0.1f;
         noise = random_key(FOR_DROPOUT, t);
         double mean = loss(forward());
+        if (isnan(mean)) fail("the loss is not a number");
         backward();
         update(t);
         if (t == 1 || t % 100 == 0) printf("step %d: loss %.4f\n", t, mean);
