@@ -1,11 +1,9 @@
-// tiny.c: the Transformer of "Attention Is All You Need" on ten screens.
-// Encoder and decoder, every gradient by hand, training and translation. After
-// n steps its parameters are those of transformer.c, bit for bit. That file
-// explains all of it, in the chapters that stand at the right of the headings.
+// tiny.c: the Transformer of "Attention Is All You Need" on ten screens, every
+// gradient by hand. After n steps its parameters are those of transformer.c,
+// bit for bit. That file explains it, in the chapters named beside headings.
 //
 //     cc -O3 -ffp-contract=off notebook/tiny.c -lm -o tiny
-//     ./tiny data/eng-fra.train.tsv        20 epochs, some minutes
-//     ./tiny data/eng-fra.train.tsv 100    that many steps
+//     ./tiny data/eng-fra.train.tsv [STEPS]      20 epochs take some minutes
 
 #include <math.h>
 #include <stdint.h>
@@ -19,6 +17,7 @@
 #define LAYERS 2
 #endif
 enum { D = WIDTH, H = HEADS, K = D / H, F = 4 * D, L = LAYERS };
+_Static_assert(D % H == 0, "HEADS must divide WIDTH");
 enum { BATCH = 64, LONGEST = 65, MOST = 4096 }; // sentences, tokens, words
 #define each(i, n) for (int i = 0; i < (n); i++) // i = 0 … n-1
 const char *path; // of the sentence pairs
@@ -53,7 +52,7 @@ double uniform(uint64_t *state) { // from 0 to 1
 // ---- Numbers, and their gradients ----------------------------- chapters 1, 8
 // The gradient of what is at address x is at x + GRAD. Parameters come first.
 enum { GRAD = 1 << 24, PARAMETERS = 3 * MOST * (D + 1) + L * 16 * D * (D + F) };
-float memory[2 * GRAD];
+float *memory;
 int count, tensors, used;
 
 float *zeros(int n) {
@@ -216,9 +215,8 @@ void embed_backward(Embedding *e) {
 
 // ---- Attention, all heads: softmax(q kᵀ / √K) v ----------- chapters 2, 3, 9
 typedef struct {
-    Linear query, key, value, output;
+    Linear query, key, value, output; uint32_t noise; Norm norm;
     float *weights, *dropped, *context; // (B·H·T,S), (B·H·T,S), (B·T,D)
-    uint32_t noise; Norm norm;
 } Attention;
 
 // x (B·T,D) asks, y (B·S,D) answers. Hidden are the padding of y and, if y is
@@ -305,9 +303,8 @@ Linear output;
 
 float *forward(void) {
     used = PARAMETERS;
-    int S = 0, T = 0; // of the longest sentences
+    int S = 0, T = sentence[B - 1]->T; // the longest: they are sorted by T
     each (b, B) S = sentence[b]->S > S ? sentence[b]->S : S;
-    each (b, B) T = sentence[b]->T > T ? sentence[b]->T : T;
     float *x = embed(&source_embedding, S, SOURCE);
     each (l, L) {
         x = attention(&encoder_attention[l], x, S, x, S, SOURCE);
@@ -357,8 +354,7 @@ double loss(float *logits) {
 }
 
 void update(int t) { // clip, Adam
-    static float m[PARAMETERS], v[PARAMETERS];
-    float *p = memory, *g = memory + GRAD;
+    float *p = memory, *g = p + GRAD, *m = g + GRAD, *v = m + PARAMETERS;
     int size = count / 64 + 1, warmup = 400;
     double squares = 0, lr = 1 / sqrt((double)D * warmup);
     for (int i = 0; i < count; i += size)
@@ -382,7 +378,7 @@ typedef struct { char word[MOST][32]; int words; } Language; // sorted by bytes
 Language english = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 Language french = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 enum { PAIRS = 100000, POOL = 8 * BATCH };
-Pair pair[PAIRS];
+Pair *pair;
 int order[PAIRS], batch[PAIRS];
 
 // text -> its tokens and END; returns how many. New words join the language.
@@ -473,6 +469,9 @@ void translate(Pair this) {
 
 int main(int argc, char **argv) {
     path = argc > 1 ? argv[1] : "DATA.tsv";
+    memory = calloc(2 * (GRAD + PARAMETERS), sizeof *memory);
+    pair = calloc(PAIRS, sizeof *pair);
+    if (!memory || !pair) fail("out of memory");
     each (pass, 2) read_pairs(); // a word's number is known after the first
     int steps = argc > 2 ? atoi(argv[2]) : 20 * ((lines + BATCH - 1) / BATCH);
     if (steps < 1) fail("the number of steps is at least 1");
@@ -484,9 +483,10 @@ int main(int argc, char **argv) {
         rate = 0.1f;
         noise = random_key(FOR_DROPOUT, t);
         double mean = loss(forward());
+        if (isnan(mean)) fail("the loss is not a number");
         backward();
         update(t);
-        if (t == 1 || t % 100 == 0) printf("step %d: loss %.4f\n", t, mean);
+        if (t == 1 || t % 20 == 0) printf("step %d: loss %.4f\n", t, mean);
         if (t % 500 && t < steps) continue;
         each (i, lines < 3 ? lines : 3) translate(pair[i]);
     }

@@ -29,7 +29,7 @@ class Browser:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
-        self.count, self.rest, self.events = 0, b"", []
+        self.count, self.rest, self.events, self.targets = 0, b"", [], []
 
     @staticmethod
     def pipe():
@@ -78,11 +78,17 @@ class Browser:
     def open(self, address):
         return Page(self, address)
 
+    def close_pages(self):
+        """All that are open: what they compute costs the others time."""
+        while self.targets:
+            self.send("Target.closeTarget", targetId=self.targets.pop())
+
 
 class Page:
     def __init__(self, browser, address):
         self.browser = browser
         target = browser.send("Target.createTarget", url="about:blank")["targetId"]
+        browser.targets.append(target)
         self.session = browser.send("Target.attachToTarget", targetId=target,
                                     flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log", "DOM"):

@@ -133,9 +133,10 @@ void check_size(const Text *text, const Settings *s) {
 
 // A new training; the arguments are those of `transformer train`, one a line.
 EXPORT void train_new(char *arguments, int what_is_broken) {
-    Arguments a = arguments_of(arguments);
+    char *copy = allocate(strlen(arguments) + 1, 1);
+    Arguments a = arguments_of(strcpy(copy, arguments));
     broken = what_is_broken;
-    live = (Checkpoint){.settings = a.settings};
+    live = (Checkpoint){.settings = a.settings, .header = copy};
     Text text = read_pairs(a.operand[0], live.settings.tokenizer);
     check_size(&text, &live.settings);
     new_model(&live, a.operand[0], &text);

@@ -136,9 +136,12 @@ Mat prefilled(Mat x) {
 // The gradient of f with respect to x by finite differences.
 Mat differences(Scalar *f, void *context, Mat x) {
     Mat d = arena_mat(&room, x.rows, x.cols);
+    size_t mark = room.used;
     for (int i = 0; i < x.rows; i++)
-        for (int j = 0; j < x.cols; j++)
+        for (int j = 0; j < x.cols; j++) {
             *at(d, i, j) = slope(f, context, at(x, i, j));
+            arena_release(&room, mark); // what f has taken
+        }
     return d;
 }
 
@@ -307,12 +310,9 @@ typedef struct {
 
 double dropout_loss(void *context) {
     DropoutCase *c = context;
-    size_t mark = room.used;
     Mat y = copied(c->x);
     dropout(y, c->dropout);
-    double value = project(y, c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(y, c->upstream);
 }
 
 // In the backward pass the same function is applied to the gradient, with the
@@ -498,12 +498,8 @@ Mat run_multi_head(MultiHeadCase *c, Pass *pass, MultiHeadSaved *s) {
 
 double multi_head_loss(void *context) {
     MultiHeadCase *c = context;
-    size_t mark = room.used;
-    Pass pass;
-    MultiHeadSaved s;
-    double value = project(run_multi_head(c, &pass, &s), c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(run_multi_head(c, &(Pass){0}, &(MultiHeadSaved){0}),
+                   c->upstream);
 }
 
 // All eight tensors of a multi-head attention and both of its inputs: x, where
@@ -598,12 +594,9 @@ typedef struct {
 
 double activation_loss(void *context) {
     ActivationCase *c = context;
-    size_t mark = room.used;
     Mat y = arena_mat(&room, c->x.rows, c->x.cols);
     activation_forward(y, c->x, c->activation);
-    double value = project(y, c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(y, c->upstream);
 }
 
 // ReLU and GELU with their slopes. activation_backward multiplies a gradient by
@@ -649,12 +642,7 @@ Mat run_ffn(FeedForwardCase *c, Pass *pass, FeedForwardSaved *s) {
 
 double ffn_loss(void *context) {
     FeedForwardCase *c = context;
-    size_t mark = room.used;
-    Pass pass;
-    FeedForwardSaved s;
-    double value = project(run_ffn(c, &pass, &s), c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(run_ffn(c, &(Pass){0}, &(FeedForwardSaved){0}), c->upstream);
 }
 
 // The four tensors of the feed-forward network and its input.
@@ -721,12 +709,7 @@ Mat run_norm(NormCase *c, Pass *pass, NormSaved *s) {
 
 double norm_loss(void *context) {
     NormCase *c = context;
-    size_t mark = room.used;
-    Pass pass;
-    NormSaved s;
-    double value = project(run_norm(c, &pass, &s), c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(run_norm(c, &(Pass){0}, &(NormSaved){0}), c->upstream);
 }
 
 // Prints a gradient of one row, from the backward pass and from differences.
@@ -860,12 +843,7 @@ Mat run_encoder(StackCase *c, Pass *pass, EncoderSaved *s) {
 
 double encoder_loss(void *context) {
     StackCase *c = context;
-    size_t mark = room.used;
-    Pass pass;
-    EncoderSaved s;
-    double value = project(run_encoder(c, &pass, &s), c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(run_encoder(c, &(Pass){0}, &(EncoderSaved){0}), c->upstream);
 }
 
 // Two sentences of six random embeddings go through the encoder. Then one
@@ -933,12 +911,7 @@ Mat run_decoder(StackCase *c, Pass *pass, DecoderSaved *s) {
 
 double decoder_loss(void *context) {
     StackCase *c = context;
-    size_t mark = room.used;
-    Pass pass;
-    DecoderSaved s;
-    double value = project(run_decoder(c, &pass, &s), c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(run_decoder(c, &(Pass){0}, &(DecoderSaved){0}), c->upstream);
 }
 
 // Every tensor of one decoder layer and both inputs, x from below and the
@@ -1267,10 +1240,8 @@ typedef struct {
 
 double mean_loss(void *context) {
     LossCase *c = context;
-    size_t mark = room.used;
     Mat lse = arena_mat(&room, c->logits.rows, 1);
     Loss l = loss_forward(lse, c->logits, c->expected, c->smoothing, &room);
-    arena_release(&room, mark);
     return l.loss / l.tokens;
 }
 

@@ -32,6 +32,7 @@ ROOT = DOCS.parent
 BUILD = ROOT / "build" / "write"
 MODULES = BUILD / "node_modules"
 EXERCISES = DOCS / "exercises"
+TINY_C = ROOT / "notebook" / "tiny.c"
 PAGE = BUILD / "write.html"
 MADE = BUILD / "made"  # what tool.py reads beside the pages
 sys.path[:0] = [str(DOCS / "weaver"), str(DOCS / "live"), str(WRITE)]
@@ -54,6 +55,7 @@ WASI = ["--target=wasm32-wasip1", "-D_WASI_EMULATED_SIGNAL"]
 STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recover=null
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
     """.split() + [f"-Wl,--max-memory={tool.MEMORY << 10}"]
+TINY = "-std=c11 -O2 -ffp-contract=off -lm -Wl,-z,stack-size=1048576".split()
 # Functions with a region come from the student's own object: no
 # other may have them inlined, or know what they do.
 WEAK = "".join(f"#pragma weak {name}\n" for name in desk.reference().functions
@@ -96,7 +98,7 @@ def bundled(name, platform="browser"):
         "--global-name=page", "--define:import.meta.url=\"file:///\"" if platform == "browser"
         else "--external:@yowasp/clang",
         "--external:node:*", "--external:ws",
-        f"--alias:live-engine={BUILD / 'in' / 'engine.js'}",
+        f"--alias:live={BUILD / 'in' / 'live.js'}",
         "--format=" + ("iife" if platform == "browser" else "esm"), f"--outfile={to}",
         env=dict(os.environ, NODE_PATH=str(MODULES)))
     return to.read_text(encoding="utf-8")
@@ -126,6 +128,7 @@ def jobs(folder):
                   for path in (DOCS / "live").glob("*.c")}
     texts = {"transformer.c": reference, "weak.h": WEAK, **live_files,
              **{path.name: tool.read_text(path) for path in tool.GRADER}}
+    texts["tiny.c"] = tool.read_text(TINY_C)
     texts["grade.c"] += tool.read_text(WRITE / "null.c")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -133,7 +136,7 @@ def jobs(folder):
         (folder / name).write_text(text, encoding="utf-8")
     weak = ["-O1", "-include", "weak.h"]
     (folder / "jobs.json").write_text(json.dumps({
-        "commands": {"grade": WASI + defines() + STUDENT, "live": live_commands()},
+        "commands": {"grade": WASI + defines() + STUDENT, "live": live_commands(), "tiny": WASI + TINY},
         "files": ["transformer.c", "grade.h", "weak.h", *live_files],
         "objects": [{"name": "grade", "source": "grade.c",
                      "flags": ["-DSOURCE=\"transformer.c\"", *weak]},
@@ -276,7 +279,7 @@ def exercise_pages(reference):
     return {"version": digest(reference)[:16], "pages": found}
 
 
-def broken_lines(reference):
+def broken_lines(reference, tiny):
     """What the book breaks: the changes, and how it trains then."""
     found = {}
     for name, (runs, _) in breaking.BROKEN.items():
@@ -287,7 +290,7 @@ def broken_lines(reference):
                        "options": training and training.options}
     names = re.findall(r'^  "([\w-]+)": \{\n    name: "([^"]*)"',
                        (DOCS / "live" / "train.js").read_text(encoding="utf-8"), re.M)
-    return {"version": digest(reference)[:16], "breaks": found,
+    return {"version": digest(reference, tiny)[:16], "breaks": found,
             "tasks": {task: name for task, name in names
                       if f"{task}.train.tsv" in live.DATA},
             "options": breaking.REVERSE.options}
@@ -394,10 +397,11 @@ def packed_files(reference):
     files = {path.name: path.read_bytes()
              for path in [*sorted(clang.glob("*.wasm")), python / "pyodide.asm.wasm",
                           python / "python_stdlib.zip", out / "commands.json",
-                          out / "grade.o", out / "live.o", out / "grade.wasm"]}
+                          out / "grade.o", out / "live.o", out / "grade.wasm",
+                          out / "tiny.wasm"]}
     files.update({"llvm-resources.tar": resources(), "project.zip": project(reference),
                   "sources.json": json.dumps(sources).encode(),
-                  "transformer.c": reference.encode(),
+                  "transformer.c": reference.encode(), "tiny.c": tool.read_text(TINY_C).encode(),
                   "live.html": (DOCS / "live.html").read_bytes()})
     return "\n".join(packed(name, content) for name, content in files.items())
 
@@ -412,8 +416,9 @@ def packed(name, content):
 
 
 def scripts():
-    for name in ("engine.js",):
-        (BUILD / "in" / name).write_text(live.text_of(name) + "\nexport {Engine};\n")
+    script = live.text_of("tools.js", "engine.js")
+    names = re.findall(r"^(?:const|class|function) ([$\w]+)", script, re.M)
+    (BUILD / "in" / "live.js").write_text(f"{script}\nexport {{{', '.join(names)}}};\n")
     workers = {f"{name}-worker": bundled(f"{name}-worker.js")
                for name in ("clang", "python", "run")}
     workers["worker"] = live.text_of("wasi.js", "worker.js")
@@ -432,7 +437,7 @@ def main():
              + (WRITE / "write.css").read_text(encoding="utf-8"),
              "script": in_script(script), "workers": workers,
              "exercises": as_json(exercise_pages(reference)),
-             "broken": as_json(broken_lines(reference)),
+             "broken": as_json(broken_lines(reference, tool.read_text(TINY_C))),
              "files": packed_files(reference),
              "licenses": html.escape(licenses(), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],

@@ -15,15 +15,18 @@ const unchecked = ({compile, link}) =>
 // "live". `whole`: the source is all of transformer.c, not only what has changed.
 async function build(kind, source, whole, more) {
   const command = whole ? unchecked(commands[kind]) : commands[kind];
-  let {status, said, object} = whole
-    ? await compiled(command, files[kind],
+  return whole
+    ? made(command, files[kind],
       [...more, "-DSOURCE=\"transformer.c\"", "-Wno-macro-redefined"],
       {...files, "transformer.c": source})
-    : await compiled(command, source, more);
+    : made(command, source, more, {}, {[`${kind}.o`]: objects[kind]});
+}
+
+async function made(command, source, more, files, others) {
+  const {status, said, object} = await compiled(command, source, more, files);
   if (status) return {status, said};
-  const others = whole ? {} : {[`${kind}.o`]: objects[kind]};
-  const program = await linked(command, object, others);
-  return {status: program.status, said: said + program.said, wasm: program.wasm};
+  const linking = await linked(command, object, others);
+  return {...linking, said: said + linking.said};
 }
 
 answerCalls({
@@ -32,7 +35,7 @@ answerCalls({
     const text = async name => new TextDecoder().decode(await read(name));
     commands = JSON.parse(await text("commands.json"));
     Object.assign(files, JSON.parse(await text("sources.json")));
-    for (const kind of Object.keys(commands)) objects[kind] = await read(`${kind}.o`);
+    for (const kind of ["grade", "live"]) objects[kind] = await read(`${kind}.o`);
     let last = 0;
     await run(["clang", "--version"], {}, ({doneLength, totalLength}) => {
       const share = doneLength / totalLength;
@@ -45,14 +48,11 @@ answerCalls({
   },
   build,
   // A program of its own that includes transformer.c.
-  async program(source) {
-    const {status, said, object} = await compiled(commands.grade, source,
-      ["-Wall", "-UTRANSFORMER_NO_MAIN", "-UTRANSFORMER_POISON"],
-      {"transformer.c": files["outline.c"]});
-    if (status) return {status, said};
-    const linking = await linked(commands.grade, object, {"grade.o": objects.grade});
-    return {...linking, said: said + linking.said};
-  },
+  program: source => made(commands.grade, source,
+    ["-Wall", "-UTRANSFORMER_NO_MAIN", "-UTRANSFORMER_POISON"],
+    {"transformer.c": files["outline.c"]}, {"grade.o": objects.grade}),
+  // A program that includes nothing but the C library's headers.
+  alone: source => made(commands.tiny, source),
   // A program of an object that is in the page, and of grade.o.
   async link(packed) {
     put(packed);

@@ -30,13 +30,14 @@ function signalOf(error) {
 
 // What is kept of the output: its beginning and its end.
 class Output {
-  constructor(most, kept) {
-    Object.assign(this, {most, kept, count: 0, parts: []});
+  constructor(most, kept, aloud) {
+    Object.assign(this, {most, kept, aloud, count: 0, parts: [], decoder: new TextDecoder()});
   }
 
   add(bytes) {
     this.count += bytes.length;
     this.parts.push(bytes);
+    if (this.aloud) postMessage({progress: this.decoder.decode(bytes, {stream: true})});
     if (this.count > this.most)
       throw new Stopped({stopped: `stopped: it prints more than ${this.most >> 20} MB`});
   }
@@ -51,16 +52,18 @@ class Output {
   }
 }
 
-// {ended: [status or name of a signal, output, why it was stopped], results}
+// {ended: [status or name of a signal, output, why it was stopped], results}. Of a program
+// that runs `aloud`, the page hears each line at once.
 export async function run(module, words, {given = "", results = "", environment = [],
-  most = 10 << 20, kept = 1 << 15} = {}) {
+  most = 10 << 20, kept = 1 << 15, files = {}, aloud = false} = {}) {
   const encoder = new TextEncoder();
-  const output = new Output(most, kept);
+  const output = new Output(most, kept, aloud);
   const file = new File(encoder.encode(results));
   const screen = () => new ConsoleStdout(bytes => output.add(bytes));
   const system = new WASI(words, environment, [
     new OpenFile(new File(encoder.encode(given))), screen(), screen(),
     new PreopenDirectory("/", [["results", file],
+      ...Object.entries(files).map(([name, bytes]) => [name, new File(bytes)]),
       ["dev", new Directory([["null", new File([])]])]])], {debug: false});
   let status = 0, stopped = "";
   try {

@@ -136,4 +136,7 @@ export async function runProgram(source, file) {
   return {said, output: output + (end && `\n${end}\n`)};
 }
 
+// The same of a file that needs nothing else: {status, said, wasm}.
+export const buildAlone = source => clang.call("alone", source);
+
 export const buildLive = (source, whole) => clang.call("build", "live", source, whole, []);

@@ -2,24 +2,15 @@
 //
 //     #exercise=softmax_row    an exercise
 //     #own                     your own transformer.c
+//     #own=tiny                your own tiny.c
 //     #break=no_scale          the same, with a line broken that the book breaks
 
-import {$, report} from "./shared.js";
+import {$, report, missing} from "./shared.js";
 import * as grader from "./grader.js";
 import {beginExercises, showExercise, editors} from "./exercises.js";
 import {beginOwn, showOwn, trainings} from "./own.js";
 
 export {editors, grader, trainings};  // for the tests: page.editors
-
-// What this browser lacks, or "".
-function missing() {
-  if (typeof WebAssembly === "undefined") return "WebAssembly";
-  // a function that returns a vector: (func (result v128) ...)
-  const simd = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
-    10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
-  if (!WebAssembly.validate(new Uint8Array(simd))) return "WebAssembly SIMD";
-  return typeof DecompressionStream === "undefined" ? "DecompressionStream" : "";
-}
 
 function show(view) {
   for (const tab of document.querySelectorAll("[role=tab]")) {
@@ -36,7 +27,7 @@ function follow() {
   show(own ? "own" : "exercises");
   report("");
   document.body.classList.toggle("at-work", own || wanted.has("exercise"));
-  if (own) showOwn(wanted.get("break"));
+  if (own) showOwn(wanted.get("break"), wanted.get("own"));
   else showExercise(wanted.get("exercise"));
 }
 

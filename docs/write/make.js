@@ -3,7 +3,7 @@
 //     node make.js IN OUT
 //
 // IN has jobs.json: {"commands": {name: driver's words}, "objects": [...]},
-// and the sources that it names. OUT gets commands.json, the objects, and
+// and the sources that it names. OUT gets commands.json, the objects, tiny.wasm and
 // grade.wasm.
 
 import {readFileSync, writeFileSync} from "node:fs";
@@ -31,6 +31,9 @@ for (const {name, source, flags} of jobs.objects) {
   const {object} = good(await compiled(commands[name], read(source), flags, files), name);
   writeFileSync(`${to}/${name}.o`, object);
 }
+
+const {object} = good(await compiled(commands.tiny, read("tiny.c")), "tiny.c");
+writeFileSync(`${to}/tiny.wasm`, good(await linked(commands.tiny, object), "tiny.wasm").wasm);
 
 const grade = readFileSync(`${to}/grade.o`);
 const {wasm} = good(await linked(commands.grade, grade), "grade.wasm");

@@ -1,17 +1,21 @@
 // The reader's own transformer.c: the whole file, built into the live page's
-// program, and trained beside the file as it is.
+// program, and trained beside the file as it is. Or tiny.c, a program by itself.
 
-import {$, make, json, text, unzipped, toBase64, download, report, switchOff, isOff, kept, keep,
-  difference, changed} from "./shared.js";
+import {$, make, drawn, json, text, unzipped, toBase64, download, report, switchOff, isOff, kept,
+  keep, difference, changed} from "./shared.js";
 import {Editor, messagesIn, goToFunctions} from "./editor.js";
-import {Engine} from "live-engine";
+import {Engine} from "live";
+import {Service} from "./service.js";
 import * as grader from "./grader.js";
 import {editors} from "./exercises.js";
 
 const {version, breaks, tasks, options} = json("broken-json");
-const FILE = "transformer.c";
+const FILES = {own: "transformer.c", tiny: "tiny.c"};
 
-let loaded, reference, editor, live;
+let loaded, editor, live;
+let file = "";             // the key of the one that is edited
+const references = {};     // each as it is
+let reference = "";        // that one
 let engines = [];          // those that train
 let built = null;          // the reader's program, built last
 let ran = null;            // what was trained last, as now() has it
@@ -24,7 +28,7 @@ const broken = name => breaks[name].edits.reduceRight(
 
 function save() {
   const change = difference(reference, editor.text);
-  keep("own", {version, change, name: $("break").value});
+  keep(file, {version, change, name: $("break").value});
   showChanges();
 }
 
@@ -112,6 +116,38 @@ class Training {
   }
 }
 
+class TinyTraining {
+  constructor(module) {
+    Object.assign(this, {module, rows: [], said: "", samples: []});
+    this.engine = new Service("run-worker", text => this.hear(text));
+  }
+
+  async begin(task, steps) {
+    this.facts = {steps: Math.max(1, Math.floor(Number(steps)) || 1)};
+    this.data = await unzipped(fileIn(`${task}.train.tsv`));
+  }
+
+  hear(text) {
+    const lines = (this.said + text).split("\n");
+    this.said = lines.pop();
+    for (const line of lines) {
+      const [, step, loss, source, own] = /^step (\d+): loss (\S+)$|^(.*?) +→ *(.*)$/.exec(line) || [];
+      if (step) this.rows.push([Number(step), Number(loss)]);
+      if (source) this.samples = [...this.samples.slice(-2), {source, said: own}];
+    }
+    drawCurve();
+  }
+
+  async go() {
+    const words = ["tiny", "data.tsv", String(this.facts.steps)];
+    const {ended: [status, output]} = await this.engine.call("run", this.module, words,
+      {files: {"data.tsv": this.data}, aloud: true});
+    const last = output.trimEnd().split("\n").at(-1);
+    if (status) this.broke = last || `it ends with ${status}`;
+    this.result = {checksum: last.replace("checksum ", ""), samples: this.samples};
+  }
+}
+
 // Means of so many losses, so that both lines can be seen.
 function smooth(rows) {
   const size = Math.max(1, Math.ceil(rows.length / 100)), points = [];
@@ -120,15 +156,6 @@ function smooth(rows) {
     points.push([part.at(-1)[0], part.reduce((sum, row) => sum + row[1], 0) / size]);
   }
   return points;
-}
-
-const SVG = "http://www.w3.org/2000/svg";
-
-function drawn(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
 }
 
 let pair = [];             // the trainings: the reader's, and as it is
@@ -154,17 +181,21 @@ function drawCurve() {
   $("curve").replaceChildren(...parts);
   const last = curves.map(curve => curve.length ? curve.at(-1)[1].toFixed(3) : "–");
   $("curve").setAttribute("aria-label", `The loss of your file is ${last[0]} at step ` +
-    `${pair[0].rows.length} of ${steps}; of the file as it is ${last[1]}`);
+    `${stepOf(pair[0])} of ${steps}; of the file as it is ${last[1]}`);
 }
+
+const stepOf = ({rows}) => rows.length ? rows.at(-1)[0] : 0;
 
 const percent = share => `${(100 * share).toFixed(1)} %`;
 
 function showCompared() {
   const cell = ({result, broke}, show) => make("td", {}, result ? show(result) : broke || "–");
-  const rows = [["loss on unseen pairs", r => r.loss === null ? "not a number" : r.loss.toFixed(3)],
-    ["unseen pairs right", r => percent(r.exact)],
-    ...pair[1].result.samples.map(({source}, i) => [source,
-      r => (r.samples[i].right ? "✓ " : "✗ ") + (r.samples[i].said || "(nothing)")])];
+  const mark = {true: "✓ ", false: "✗ "};
+  const rows = [...file === "tiny" ? [["checksum", r => r.checksum]]
+    : [["loss on unseen pairs", r => r.loss === null ? "not a number" : r.loss.toFixed(3)],
+      ["unseen pairs right", r => percent(r.exact)]],
+  ...pair[1].result.samples.map(({source}, i) => [source,
+    r => (mark[r.samples[i]?.right] ?? "") + (r.samples[i]?.said || "(nothing)")])];
   $("compared").replaceChildren(...rows.map(([name, show]) => make("tr", {},
     make("th", {scope: "row"}, name), ...pair.map(one => cell(one, show)))));
 }
@@ -175,7 +206,8 @@ function say(words, wrong = false, more = "") {
 }
 
 // What is trained: the file, the task and the options.
-const now = () => [editor.text, $("own-task").value, $("own-options").value];
+const now = () => [editor.text, $("own-task").value,
+  $(file === "tiny" ? "own-steps" : "own-options").value];
 
 // Says so if what is shown is not of what is chosen now.
 function showEarlier() {
@@ -194,14 +226,23 @@ function clearResults() {
   $("live").replaceWith(fresh);
 }
 
+// What the compiler makes of the file, and of the file as it is.
+async function compiled(text) {
+  const line = `#line 1 "${FILES[file]}"\n`;
+  if (file === "tiny") return {...await grader.buildAlone(line + text), half: [],
+    plain: await unzipped($("tiny.wasm").textContent)};
+  const {source, whole, half} = await grader.done({do: "patch", text});
+  if (whole) say(grader.WHOLE);
+  return {...await grader.buildLive(line + source, whole), half,
+    plain: await unzipped(fileIn("live.wasm"))};
+}
+
 async function build() {
-  const mine = editor.text;
+  const mine = editor.text, name = FILES[file];
   await loaded;
   say("Compiling …");
-  const {source, whole, half} = await grader.done({do: "patch", text: mine});
-  if (whole) say(grader.WHOLE);
-  const {status, said, wasm} = await grader.buildLive(`#line 1 "${FILE}"\n${source}`, whole);
-  const messages = messagesIn(said, FILE);
+  const {status, said, ...program} = await compiled(mine);
+  const messages = messagesIn(said, name);
   editor.say(messages);
   if (status) {
     const error = messages.find(({severity}) => severity === "error");
@@ -209,7 +250,7 @@ async function build() {
     say("✗ It does not compile", true, said);
     return null;
   }
-  return {wasm, half};
+  return program;
 }
 
 // A word on gradients that are those of the functions as they were.
@@ -233,11 +274,11 @@ async function train() {
     const program = await build();
     if (!program) return;
     if (stopped) throw new Error("ended");
-    const {wasm, half} = program;
+    const {wasm, plain, half} = program;
     built = wasm;
-    const modules = await Promise.all([wasm, await unzipped(fileIn("live.wasm"))]
-      .map(bytes => WebAssembly.compile(bytes)));
-    const trainings = modules.map(module => new Training(module));
+    const modules = await Promise.all([wasm, plain].map(bytes => WebAssembly.compile(bytes)));
+    const trainings = modules.map(module =>
+      file === "tiny" ? new TinyTraining(module) : new Training(module));
     engines = trainings.map(({engine}) => engine);
     const names = ["Your file", "The file as it is"];
     const named = (work, k) => work.catch(error => {
@@ -250,7 +291,7 @@ async function train() {
     pair = trainings;
     ran = wanted;
     showEarlier();
-    $("trained-with").textContent = `${tasks[task]}, with ${options}`;
+    $("trained-with").textContent = file === "tiny" ? tasks[task] : `${tasks[task]}, with ${options}`;
     $("trained").hidden = false;
     $("inside").hidden = true;
     drawCurve();
@@ -261,7 +302,7 @@ async function train() {
   } catch (error) {
     if (error.message !== "ended") say(`✗ ${error.message}`, true);
     else if (!ran) say("Stopped.");
-    else say(`Stopped, yours at step ${pair[0].rows.length} of ${pair[0].facts.steps}.`);
+    else say(`Stopped, yours at step ${stepOf(pair[0])} of ${pair[0].facts.steps}.`);
   } finally {
     end();
     $("stop").hidden = true;
@@ -287,14 +328,24 @@ async function lookInside() {
 
 // ---------------------------------------------------------------- begin
 
-export async function showOwn(name) {
-  if (!editor.opened) {
-    editor.opened = true;
-    const own = kept("own");
-    const mine = own && own.version === version ? own : null;
-    $("break").value = chosen = mine ? mine.name : "";
-    openText(mine ? changed(reference, mine.change) : reference);
-  }
+// Edits another file: what has been written in this one is kept.
+function openFile(key) {
+  if (file === key) return;
+  if (file) save();
+  end();
+  clearResults();
+  file = $("own-file").value = key;
+  reference = references[key];
+  $("view-own").classList.toggle("tiny", key === "tiny");
+  const own = kept(key);
+  const mine = own && own.version === version ? own : null;
+  $("break").value = chosen = mine ? mine.name : "";
+  if (key === "tiny" && $("own-task").value === "dates") $("own-task").value = "eng-fra";
+  openText(mine ? changed(reference, mine.change) : reference);
+}
+
+export async function showOwn(name, key) {
+  openFile(key === "tiny" ? "tiny" : "own");
   if (name && !breaks[name]) report(`The book breaks nothing that has the name ${name}.`);
   else if (name && editor.text !== broken(name)) openBreak(name);
   scrollTo(0, 0);
@@ -303,15 +354,15 @@ export async function showOwn(name) {
 export async function beginOwn(promise) {
   loaded = promise;
   loaded.catch(() => {});
-  reference = await text("transformer.c");
+  for (const [key, name] of Object.entries(FILES)) references[key] = await text(name);
   live = new DOMParser().parseFromString(await text("live.html"), "text/html");
   for (const name of Object.keys(breaks))
     $("break").append(make("option", {value: name}, name.replaceAll("_", " ")));
   for (const [value, name] of Object.entries(tasks))
     $("own-task").append(make("option", {value}, name));
   $("own-options").value = options;
-  $("functions").append(...[...reference.matchAll(/^\w[^;{}=#]*?\b(\w+)\([^;{}]*\) \{$/gm)]
-    .map(([, value]) => make("option", {value})));
+  $("functions").append(...[...Object.values(references).join("\n")
+    .matchAll(/^\w[^;{}=#]*?\b(\w+)\([^;{}]*\) \{/gm)].map(([, value]) => make("option", {value})));
   let timer;
   editor = new Editor($("own-editor"), {label: "transformer.c", changed: () => {
     clearTimeout(timer);
@@ -321,7 +372,10 @@ export async function beginOwn(promise) {
     }, 300);
   }});
   editors.own = editor;
-  addEventListener("pagehide", () => { if (editor.opened) save(); });
+  addEventListener("pagehide", () => { if (file) save(); });
+  $("own-file").onchange = () => {
+    location.hash = $("own-file").value === "tiny" ? "own=tiny" : "own";
+  };
   $("break").onchange = () => openBreak($("break").value);
   $("own-search").onclick = () => editor.search();
   goToFunctions($("function"), editor);
@@ -330,9 +384,9 @@ export async function beginOwn(promise) {
     if (file && mayReplace()) openText((await file.text()).replaceAll("\r\n", "\n"));
     $("open-own").value = "";
   };
-  $("save-own").onclick = () => download(FILE, editor.text, "text/x-c");
+  $("save-own").onclick = () => download(FILES[file], editor.text, "text/x-c");
   $("build").onclick = train;
-  for (const id of ["own-task", "own-options"]) $(id).addEventListener("input", showEarlier);
+  for (const id of ["own-task", "own-options", "own-steps"]) $(id).addEventListener("input", showEarlier);
   $("do-residual").onclick = () => openBreak("no_residual");
   $("stop").onclick = () => {
     stopped = true;

@@ -1,13 +1,8 @@
 // Small things that the views of the page share.
 
-export const $ = id => document.getElementById(id);
+import {$} from "live";
 
-// make("td", {className: "right"}, "some", "children")
-export function make(tag, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-}
+export {$, make, drawn, download, switchOff, missing} from "live";
 
 export const json = id => JSON.parse($(id).textContent);
 
@@ -26,19 +21,11 @@ export async function unzipped(text) {
 export const text = async name =>
   new TextDecoder().decode(await unzipped($(name).textContent));
 
-export function download(name, content, type) {
-  const address = URL.createObjectURL(new Blob([content], {type}));
-  make("a", {href: address, download: name}).click();
-  setTimeout(() => URL.revokeObjectURL(address), 60000);
-}
-
 export function report(words, wrong = true) {
   $("message").textContent = words;
   $("message").classList.toggle("wrong", wrong);
 }
 
-// A button that does nothing now keeps the focus.
-export const switchOff = (button, off) => button.setAttribute("aria-disabled", off);
 export const isOff = button => button.getAttribute("aria-disabled") === "true";
 
 // What is kept in the browser; some do not keep anything of a file.

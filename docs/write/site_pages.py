@@ -50,7 +50,8 @@ def put():
     names = broken()
     for page in SITE.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        address = os.path.relpath(SITE / PAGE.name, page.parent)
+        address = os.path.relpath(SITE / PAGE.name, page.parent) \
+            + ("#own=tiny" if page.name == "tiny.html" else "")
         if page.name != PAGE.name and f'href="{address}"' not in text:
             page.write_text(linked(text, address, names), encoding="utf-8")
     shutil.copy(PAGE, SITE / PAGE.name)

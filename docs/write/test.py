@@ -494,6 +494,38 @@ def test_own(page):
     claim(frame, "Look inside opens the live page")
 
 
+def test_tiny(page):
+    """tiny.c, changed and run beside the file as it is."""
+    page.show("own=tiny")
+    page.run("window.confirm = () => true")
+    page.choose("#own-task", "eng-fra")
+    page.choose("#own-steps", "40")
+    strict = "-std=c11 -O2 -ffp-contract=off".split()
+    subprocess.run(["cc", *strict, build.TINY_C, "-o", WORK / "tiny", "-lm"], check=True)
+    native = subprocess.run([WORK / "tiny", ROOT / "data" / "eng-fra.train.tsv", "40"],
+                            stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
+    page.run("page.editors.own.open(page.editors.own.text.replace('rate = 0.1f;', 'rate = 0;'))")
+    said = trained(page)
+    sums = page.run("[...document.querySelectorAll('#compared tr:first-child td')]"
+                    ".map(cell => cell.textContent)")
+    ours, theirs = page.run(LOSSES)
+    claim(said == "Trained." and native[-2] == f"checksum {sums[1]}" != f"checksum {sums[0]}",
+          "tiny.c runs in the page, and its checksum is that of a native build", (said, sums))
+    claim([f"{loss:.4f}" for loss in theirs] == re.findall(r"loss (\S+)", "\n".join(native))
+          and len(ours) == len(theirs) == 3 and ours != theirs and page.run(
+              "document.querySelectorAll('#curve polyline').length") == 2,
+          "the losses of a file without dropout stand beside those of the file as it is",
+          (ours, theirs))
+    page.run("page.editors.own.open(page.editors.own.text.replace('B = 1;', 'B = ;'))")
+    said = trained(page)
+    claim("does not compile" in said and "tiny.c:" in page.text("#own-result") and page.run(
+        "document.querySelectorAll('.cm-lint-marker-error').length") > 0,
+        "what does not compile is said, and shown at its line", page.text("#own-result"))
+    page.show("own")
+    claim(page.run("page.editors.own.text.includes('chapter manual')"),
+          "and transformer.c can be chosen again")
+
+
 def test_whole(page):
     """More than functions is changed: all of the file is compiled, in the browser."""
     page.show("own")
@@ -681,6 +713,7 @@ def main(arguments):
         own = Write(browser, "#own")
         test_own(own)
         test_breaks(own)
+        test_tiny(own)
         if "--all" in arguments:
             test_whole(own)
         test_seen(browser)
