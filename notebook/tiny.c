@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef WIDTH // a smaller model: cc -DWIDTH=32 -DHEADS=2 -DLAYERS=1 …
+#ifndef WIDTH // smaller, all three: cc -DWIDTH=32 -DHEADS=2 -DLAYERS=1 …
 #define WIDTH 64
 #define HEADS 4
 #define LAYERS 2
@@ -50,10 +50,10 @@ double uniform(uint64_t *state) { // from 0 to 1
 }
 
 // ---- Numbers, and their gradients ----------------------------- chapters 1, 8
-// The gradient of what is at address x is at x + GRAD. Parameters come first.
+// The gradient of what is at x is at x + GRAD. Parameters come first.
 enum { GRAD = 1 << 24, PARAMETERS = 3 * MOST * (D + 1) + L * 16 * D * (D + F) };
 float *memory;
-int count, tensors, used;
+int count, tensors, used; // parameters (< PARAMETERS), tensors of them; in use
 
 float *zeros(int n) {
     float *x = memory + used;
@@ -63,7 +63,7 @@ float *zeros(int n) {
     return x;
 }
 
-// A matrix begins with random numbers, a bias with 0, a gain with 1. Made once.
+// At the first call only: a matrix gets random numbers, a bias 0, a gain 1.
 void parameter(float **x, int rows, int cols, float first) {
     if (*x) return;
     *x = memory + count;
@@ -81,7 +81,7 @@ float *transposed(const float *x, int rows, int cols) {
 
 // c (n,m) += a (n,k) b (k,m), where 256 terms are summed up by themselves
 void product(float *c, const float *a, const float *b, int n, int k, int m) {
-    static float sum[MOST];
+    static float sum[MOST]; // left at 0 by each call
     each (i, n) each (p, k) {
         int last = p % 256 == 255 || p == k - 1;
         each (j, m) sum[j] += a[i * k + p] * b[p * m + j];
@@ -92,7 +92,7 @@ void product(float *c, const float *a, const float *b, int n, int k, int m) {
 
 // Σ x[j] y[j], or Σ x[j] if y is NULL, in 16 partial sums and a rest
 float dot(const float *x, const float *y, int n) {
-    float part[17] = {0};
+    float part[17] = {0}; // [16] is the rest
     each (j, n) part[j < n / 16 * 16 ? j % 16 : 16] += y ? x[j] * y[j] : x[j];
     for (int half = 8; half > 0; half /= 2)
         each (k, half) part[k] += part[k + half];
@@ -138,7 +138,7 @@ void linear_backward(Linear *w) {
 
 // ---- Dropout, residual connection and norm ----------------------- chapter 6
 float rate;     // 0.1 in training, else 0
-uint64_t noise; // of the last place in the model where numbers were dropped
+uint64_t noise; // changes with each place in the model that drops numbers
 uint32_t next_key(void) { return (uint32_t)(noise = scramble(noise)); }
 
 // Row i of a matrix: forward and backward, a key drops the same numbers.
@@ -169,7 +169,7 @@ float *norm(Norm *w, float *x, float *y, int N) {
     return w->out;
 }
 
-// d is the gradient of out, and then of the sum; dy is that of y.
+// d is the gradient of out, then of the sum; dy that of y. x: see "bypass".
 void norm_backward(Norm *w) {
     each (i, w->N) {
         float *n = w->n + i * D, *d = w->out + i * D + GRAD, *gain = w->gain;
@@ -186,7 +186,7 @@ void norm_backward(Norm *w) {
 // ---- Embedding: the row of a token, and its position ------ chapters 4, 9, 10
 enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
 enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
-typedef struct { int id[3][LONGEST], S, T, size; } Pair; // with lengths
+typedef struct { int id[3][LONGEST], S, T, size; } Pair; // size: to sort by
 const Pair *sentence[BATCH];
 int B, V; // sentences in the batch, words of the target language
 typedef struct { float *table, *x; uint32_t key; int T, side; } Embedding;
@@ -258,7 +258,7 @@ void attention_backward(Attention *a) {
         float *q = a->query.y + asks, *dq = q + GRAD;
         float *k = a->key.y + answers, *dk = k + GRAD;
         float *v = a->value.y + answers, *dv = v + GRAD;
-        float *w = a->weights + i * S, *dw = w + GRAD;
+        float *w = a->weights + i * S, *dw = w + GRAD; // at first, of u
         float *u = a->dropped + i * S, *dc = a->context + asks + GRAD;
         each (j, S) each (e, K) dv[j * D + e] += u[j] * dc[e];
         each (j, S) each (e, K) dw[j] += dc[e] * v[j * D + e];
@@ -302,7 +302,7 @@ Network encoder_network[L], decoder_network[L];
 Linear output;
 
 float *forward(void) {
-    used = PARAMETERS;
+    used = PARAMETERS; // gives up what the last step computed
     int S = 0, T = sentence[B - 1]->T; // the longest: they are sorted by T
     each (b, B) S = sentence[b]->S > S ? sentence[b]->S : S;
     float *x = embed(&source_embedding, S, SOURCE);
@@ -323,7 +323,7 @@ void backward(void) {
     linear_backward(&output);
     for (int l = L - 1; l >= 0; l--) {
         network_backward(&decoder_network[l]);
-        attention_backward(&cross_attention[l]);
+        attention_backward(&cross_attention[l]); // and dx of the encoder
         attention_backward(&decoder_attention[l]);
     }
     embed_backward(&target_embedding);
@@ -343,9 +343,9 @@ double loss(float *logits) {
     each (i, B * T) {
         int y = sentence[i / T]->id[EXPECTED][i % T];
         float *z = logits + i * V, *dz = z + GRAD, share = 1 / (float)tokens;
-        if (y == PAD) continue;
+        if (y == PAD) continue; // dz stays 0
         each (j, V) dz[j] = z[j];
-        float lse = softmax(dz, V);
+        float lse = softmax(dz, V); // only lse is needed
         each (j, V) dz[j] = exponential(z[j] - lse) * share;
         dz[y] -= share;
         total += lse - z[y];
@@ -355,7 +355,7 @@ double loss(float *logits) {
 
 void update(int t) { // clip, Adam
     float *p = memory, *g = p + GRAD, *m = g + GRAD, *v = m + PARAMETERS;
-    int size = count / 64 + 1, warmup = 400;
+    int size = count / 64 + 1, warmup = 400; // squares: 64 partial sums
     double squares = 0, lr = 1 / sqrt((double)D * warmup);
     for (int i = 0; i < count; i += size)
         squares += dot(g + i, g + i, i + size < count ? size : count - i);
@@ -393,10 +393,9 @@ int tokenize(const char *s, int *id, Language *l) {
         sprintf(word, "%.*s", (int)size, s);
         int i = FIRST;
         while (i < l->words && strcmp(l->word[i], word) < 0) i++;
-        if (i == l->words || strcmp(l->word[i], word)) {
+        if (i == l->words || strcmp(l->word[i], word))
             memmove(l->word[i + 1], l->word[i], 32 * (size_t)(l->words++ - i));
-            strcpy(l->word[i], word);
-        }
+        strcpy(l->word[i], word);
         id[n++] = i;
     }
     id[n] = END;
@@ -456,7 +455,7 @@ void translate(Pair this) {
     B = 1;
     each (j, this.S - 1) printf("%s ", english.word[this.id[SOURCE][j]]);
     printf("→");
-    for (int T = this.T = 1; T < LONGEST; T = ++this.T) {
+    for (int T = this.T = 1; T < LONGEST; T = ++this.T) { // START, T-1 words
         const float *z = forward() + (T - 1) * V;
         int best = END;
         each (j, V) best = j > END && (double)z[j] > (double)z[best] ? j : best;
@@ -483,18 +482,17 @@ int main(int argc, char **argv) {
         rate = 0.1f;
         noise = random_key(FOR_DROPOUT, t);
         double mean = loss(forward());
-        if (isnan(mean)) fail("the loss is not a number");
+        if (!isfinite(mean)) fail("the loss is no longer a number");
         backward();
         update(t);
         if (t == 1 || t % 20 == 0) printf("step %d: loss %.4f\n", t, mean);
-        if (t % 500 && t < steps) continue;
-        each (i, lines < 3 ? lines : 3) translate(pair[i]);
+        if (t % 500 == 0 || t == steps)
+            each (i, lines < 3 ? lines : 3) translate(pair[i]);
     }
     uint64_t checksum = 0xcbf29ce484222325;
     each (i, 4 * count) {
-        uint32_t bits;
-        memcpy(&bits, &memory[i / 4], sizeof bits);
-        checksum = (checksum ^ (bits >> i % 4 * 8 & 255)) * 0x100000001b3;
+        union { float number; uint32_t bits; } p = {memory[i / 4]};
+        checksum = (checksum ^ (p.bits >> i % 4 * 8 & 255)) * 0x100000001b3;
     }
     printf("checksum %016llx\n", (unsigned long long)checksum);
 }

@@ -35,6 +35,12 @@ refuses()
         [ "$(wc -l < $room/messages)" = 1 ] && grep -q "^tiny: $pattern$" $room/messages
 }
 
+refused_heads()
+{
+    ! $CC $STRICT -DWIDTH=32 -DHEADS=5 -DLAYERS=1 notebook/tiny.c -o $room/none -lm \
+        2> $room/messages && grep -q "HEADS must divide WIDTH" $room/messages
+}
+
 check "tiny.c has at most 500 lines" test "$(wc -l < notebook/tiny.c)" -le 500
 check "transformer.c compiles" ${HOST:-$CC} $STRICT transformer.c -o $room/transformer -lm
 check "tiny.c compiles" $CC $STRICT notebook/tiny.c -o $room/program -lm
@@ -51,6 +57,7 @@ check "so is an empty column" refuses "$room/empty:2: expected .*" $room/empty
 check "an empty file," refuses "$room/nothing:0: cannot open .*" $room/nothing
 check "one that is not there," refuses "$room/none:0: cannot open .*" $room/none
 check "and 65 words" refuses "$room/long:1: more than 64 words.*" $room/long
+check "heads that do not divide the width do not compile" refused_heads
 check "a small tiny.c compiles" $CC $STRICT -DWIDTH=32 -DHEADS=2 -DLAYERS=1 \
     notebook/tiny.c -o $room/program -lm
 check "the small ones are the same after two epochs and a half" \
