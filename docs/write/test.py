@@ -466,6 +466,10 @@ def test_own(page):
         "document.querySelectorAll('.cm-lint-marker-error').length") > 0,
         "what does not compile is said, and shown at its line", said)
     claim(not shown(page, "#trained"), "and the results of the training before are gone")
+    page.choose("#own-options", "--layer 1")
+    said = trained(page)
+    claim("has no option --layer" in said, "a wrong option is refused before anything is built",
+          said)
     page.show("own")
     page.click("#do-residual")
     claim(page.run("document.querySelector('#own-options').value")
@@ -703,6 +707,8 @@ def main(arguments):
     with Browser() as browser:
         began = time.monotonic()
         page = Write(browser)
+        page.until("document.querySelectorAll('.list a').length")
+        print(f"     its list is there after {time.monotonic() - began:.1f} s")
         claim(page.ready(), "the page opens from its file")
         print(f"     loaded after {time.monotonic() - began:.1f} s")
         for test in (test_reference, test_bugs, test_numbers, test_cheats,
