@@ -284,15 +284,14 @@ async function train() {
     const program = await build();    // when nothing is wrong with the options
     if (!program) return;
     if (stopped) throw new Error("ended");
-    const {wasm, half} = program;
-    built = wasm;
+    built = program.wasm;
     const names = ["Your file", "The file as it is"];
     const named = (work, k) => work.catch(error => {
       if (error.message === "ended") throw error;
       throw new Error(`${names[k]}: ${error.message}`);
     });
-    say("Training …" + wordOn(half));
-    pair = [await named(begun(wasm), 0), plain];
+    say("Training …" + wordOn(program.half));
+    pair = [await named(begun(built), 0), plain];
     ran = wanted;
     showEarlier();
     $("trained-with").textContent = file === "tiny" ? tasks[task] : `${tasks[task]}, with ${options}`;
@@ -302,9 +301,9 @@ async function train() {
     await Promise.all(pair.map((one, k) => named(one.go(), k)));
     drawCurve();
     showCompared();
-    say((pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.") + wordOn(half));
+    say((pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.") + wordOn(program.half));
   } catch (error) {
-    if (error.message !== "ended") say(`✗ ${error.message}`, true);
+    if (error.message !== "ended") say(`✗ ${error.message.replace(/ \(see: .*\)/, "")}`, true);
     else if (!ran) say("Stopped.");
     else say(`Stopped, yours at step ${stepOf(pair[0])} of ${pair[0].facts.steps}.`);
   } finally {
