@@ -1,8 +1,8 @@
 // The reader's own transformer.c: the whole file, built into the live page's
 // program, and trained beside the file as it is. Or tiny.c, a program by itself.
 
-import {$, make, drawn, json, text, file as inPage, unzipped, toBase64, download, report, switchOff, isOff, kept,
-  keep, difference, changed} from "./shared.js";
+import {$, make, drawn, json, text, file as inPage, unzipped, toBase64, download, report,
+  switchOff, isOff, kept, keep, difference, changed} from "./shared.js";
 import {Editor, messagesIn, goToFunctions} from "./editor.js";
 import {Engine} from "live";
 import {Service} from "./service.js";
@@ -294,7 +294,8 @@ async function train() {
     pair = [await named(begun(built), 0), plain];
     ran = wanted;
     showEarlier();
-    $("trained-with").textContent = file === "tiny" ? tasks[task] : `${tasks[task]}, with ${options}`;
+    $("trained-with").textContent = `${tasks[task]}, with ${options}`
+      + (file === "tiny" ? " steps" : "");
     $("trained").hidden = false;
     $("inside").hidden = true;
     drawCurve();
