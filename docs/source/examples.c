@@ -137,11 +137,10 @@ Mat prefilled(Mat x) {
 Mat differences(Scalar *f, void *context, Mat x) {
     Mat d = arena_mat(&room, x.rows, x.cols);
     size_t mark = room.used;
-    for (int i = 0; i < x.rows; i++)
-        for (int j = 0; j < x.cols; j++) {
-            *at(d, i, j) = slope(f, context, at(x, i, j));
-            arena_release(&room, mark); // what f has taken
-        }
+    for (int k = 0; k < x.rows * x.cols; k++) {
+        d.at[k] = slope(f, context, at(x, k / x.cols, k % x.cols));
+        arena_release(&room, mark); // what f has taken
+    }
     return d;
 }
 

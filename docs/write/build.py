@@ -331,7 +331,7 @@ def resources():
     return to.getvalue()
 
 
-def project(reference):
+def project():
     """The files that the grader reads."""
     to = io.BytesIO()
     files = [tool.REFERENCE, *tool.GRADER, tool.KNOWN, EXERCISES / "tool.py",
@@ -386,22 +386,21 @@ def as_json(value):
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def packed_files(reference):
+def packed_files():
     clang, python = MODULES / "@yowasp" / "clang" / "gen", MODULES / "pyodide"
     out = BUILD / "out"
     sources = {name: tool.read_text(BUILD / "in" / name)
                for name in json.loads((BUILD / "in" / "jobs.json").read_text())["files"]}
     sources.update({"live": sources["live.c"],
                     "grade": tool.read_text(BUILD / "in" / "grade.c"),
-                    "outline.c": desk.reference().outline(reference)})
+                    "outline.c": desk.reference().outline(tool.read_text(tool.REFERENCE))})
     files = {path.name: path.read_bytes()
              for path in [*sorted(clang.glob("*.wasm")), python / "pyodide.asm.wasm",
                           python / "python_stdlib.zip", out / "commands.json",
                           out / "grade.o", out / "live.o", out / "grade.wasm",
                           out / "tiny.wasm"]}
-    files.update({"llvm-resources.tar": resources(), "project.zip": project(reference),
+    files.update({"llvm-resources.tar": resources(), "project.zip": project(),
                   "sources.json": json.dumps(sources).encode(),
-                  "transformer.c": reference.encode(), "tiny.c": tool.read_text(TINY_C).encode(),
                   "live.html": (DOCS / "live.html").read_bytes()})
     return "\n".join(packed(name, content) for name, content in files.items())
 
@@ -431,14 +430,15 @@ def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     once("packages", digest((WRITE / "package-lock.json").read_text()), install)
     compile_parts()
-    reference = tool.read_text(tool.REFERENCE)
+    reference, tiny = tool.read_text(tool.REFERENCE), tool.read_text(TINY_C)
     script, workers = scripts()
     parts = {"style": live.colours() + live.text_of("live.css")
              + (WRITE / "write.css").read_text(encoding="utf-8"),
              "script": in_script(script), "workers": workers,
              "exercises": as_json(exercise_pages(reference)),
-             "broken": as_json(broken_lines(reference, tool.read_text(TINY_C))),
-             "files": packed_files(reference),
+             "broken": as_json(broken_lines(reference, tiny)),
+             "texts": packed("transformer.c", reference.encode())
+             + packed("tiny.c", tiny.encode()), "files": packed_files(),
              "licenses": html.escape(licenses(), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
                   (WRITE / "page.html").read_text(encoding="utf-8"))

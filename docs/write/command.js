@@ -52,8 +52,7 @@ class Output {
   }
 }
 
-// {ended: [status or name of a signal, output, why it was stopped], results}. Of a program
-// that runs `aloud`, the page hears each line at once.
+// {ended: [status or signal, output, why it was stopped], results}; `aloud`: heard at once
 export async function run(module, words, {given = "", results = "", environment = [],
   most = 10 << 20, kept = 1 << 15, files = {}, aloud = false} = {}) {
   const encoder = new TextEncoder();

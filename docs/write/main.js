@@ -5,7 +5,7 @@
 //     #own=tiny                your own tiny.c
 //     #break=no_scale          the same, with a line broken that the book breaks
 
-import {$, report, missing} from "./shared.js";
+import {$, report, missing, whole} from "./shared.js";
 import * as grader from "./grader.js";
 import {beginExercises, showExercise, editors} from "./exercises.js";
 import {beginOwn, showOwn, trainings} from "./own.js";
@@ -61,8 +61,7 @@ async function begin() {
   await Promise.all([beginExercises(loaded), beginOwn(loaded)]);
   addEventListener("hashchange", follow);
   follow();
-  await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
-  $("loading").textContent = "Loading the compiler …";
+  await whole;
   try {
     await grader.begin(share => {
       $("loading").textContent = share < 1
@@ -76,4 +75,4 @@ async function begin() {
   }
 }
 
-addEventListener("load", () => begin().catch(error => report(String(error.message || error))));
+begin().catch(error => report(String(error.message || error)));

@@ -1,8 +1,8 @@
 // The reader's own transformer.c: the whole file, built into the live page's
 // program, and trained beside the file as it is. Or tiny.c, a program by itself.
 
-import {$, make, drawn, json, text, unzipped, toBase64, download, report, switchOff, isOff, kept,
-  keep, difference, changed} from "./shared.js";
+import {$, make, drawn, json, text, file as inPage, unzipped, toBase64, download, report,
+  switchOff, isOff, kept, keep, difference, changed} from "./shared.js";
 import {Editor, messagesIn, goToFunctions} from "./editor.js";
 import {Engine} from "live";
 import {Service} from "./service.js";
@@ -12,7 +12,7 @@ import {editors} from "./exercises.js";
 const {version, breaks, tasks, options} = json("broken-json");
 const FILES = {own: "transformer.c", tiny: "tiny.c"};
 
-let loaded, editor, live;
+let loaded, editor;
 let file = "";             // the key of the one that is edited
 const references = {};     // each as it is
 let reference = "";        // that one
@@ -82,7 +82,12 @@ function openBreak(name) {
 
 // ---------------------------------------------------------------- training
 
-const fileIn = id => live.getElementById(id).textContent;
+let live = null;           // the live page, when it is first asked for
+
+async function fileIn(id) {
+  live ??= new DOMParser().parseFromString(await text("live.html"), "text/html");
+  return unzipped(live.getElementById(id).textContent);
+}
 
 class Training {
   constructor(module) {
@@ -93,7 +98,7 @@ class Training {
   async begin(task, options) {
     for (const part of ["train", "valid"]) {
       const name = `${task}.${part}.tsv`;
-      await this.engine.write(name, await unzipped(fileIn(name)));
+      await this.engine.write(name, await fileIn(name));
     }
     const words = ["train", `${task}.train.tsv`, "--valid", `${task}.valid.tsv`,
       ...options.trim().split(/\s+/)];
@@ -124,7 +129,7 @@ class TinyTraining {
 
   async begin(task, steps) {
     this.facts = {steps: Math.max(1, Math.floor(Number(steps)) || 1)};
-    this.data = await unzipped(fileIn(`${task}.train.tsv`));
+    this.data = await fileIn(`${task}.train.tsv`);
   }
 
   hear(text) {
@@ -226,21 +231,17 @@ function clearResults() {
   $("live").replaceWith(fresh);
 }
 
-// What the compiler makes of the file, and of the file as it is.
+// What the compiler makes of the file.
 async function compiled(text) {
   const line = `#line 1 "${FILES[file]}"\n`;
-  if (file === "tiny") return {...await grader.buildAlone(line + text), half: [],
-    plain: await unzipped($("tiny.wasm").textContent)};
+  if (file === "tiny") return {...await grader.buildAlone(line + text), half: []};
   const {source, whole, half} = await grader.done({do: "patch", text});
   if (whole) say(grader.WHOLE);
-  return {...await grader.buildLive(line + source, whole), half,
-    plain: await unzipped(fileIn("live.wasm"))};
+  return {...await grader.buildLive(line + source, whole), half};
 }
 
 async function build() {
   const mine = editor.text, name = FILES[file];
-  await loaded;
-  say("Compiling …");
   const {status, said, ...program} = await compiled(mine);
   const messages = messagesIn(said, name);
   editor.say(messages);
@@ -269,38 +270,41 @@ async function train() {
   clearResults();
   stopped = false;
   $("stop").hidden = false;
-  const wanted = now();
+  const wanted = now(), [, task, options] = wanted;
+  const begun = async bytes => {
+    const one = new (file === "tiny" ? TinyTraining : Training)(await WebAssembly.compile(bytes));
+    engines.push(one.engine);
+    await one.begin(task, options);
+    return one;
+  };
   try {
-    const program = await build();
+    await loaded;
+    say("Compiling …");
+    const plain = await begun(await (file === "tiny" ? inPage("tiny.wasm") : fileIn("live.wasm")));
+    const program = await build();    // when nothing is wrong with the options
     if (!program) return;
     if (stopped) throw new Error("ended");
-    const {wasm, plain, half} = program;
-    built = wasm;
-    const modules = await Promise.all([wasm, plain].map(bytes => WebAssembly.compile(bytes)));
-    const trainings = modules.map(module =>
-      file === "tiny" ? new TinyTraining(module) : new Training(module));
-    engines = trainings.map(({engine}) => engine);
+    built = program.wasm;
     const names = ["Your file", "The file as it is"];
     const named = (work, k) => work.catch(error => {
       if (error.message === "ended") throw error;
       throw new Error(`${names[k]}: ${error.message}`);
     });
-    say("Training …" + wordOn(half));
-    const [, task, options] = wanted;
-    await Promise.all(trainings.map((one, k) => named(one.begin(task, options), k)));
-    pair = trainings;
+    say("Training …" + wordOn(program.half));
+    pair = [await named(begun(built), 0), plain];
     ran = wanted;
     showEarlier();
-    $("trained-with").textContent = file === "tiny" ? tasks[task] : `${tasks[task]}, with ${options}`;
+    $("trained-with").textContent = `${tasks[task]}, with ${options}`
+      + (file === "tiny" ? " steps" : "");
     $("trained").hidden = false;
     $("inside").hidden = true;
     drawCurve();
     await Promise.all(pair.map((one, k) => named(one.go(), k)));
     drawCurve();
     showCompared();
-    say((pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.") + wordOn(half));
+    say((pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.") + wordOn(program.half));
   } catch (error) {
-    if (error.message !== "ended") say(`✗ ${error.message}`, true);
+    if (error.message !== "ended") say(`✗ ${error.message.replace(/ \(see: .*\)/, "")}`, true);
     else if (!ran) say("Stopped.");
     else say(`Stopped, yours at step ${stepOf(pair[0])} of ${pair[0].facts.steps}.`);
   } finally {
@@ -355,7 +359,6 @@ export async function beginOwn(promise) {
   loaded = promise;
   loaded.catch(() => {});
   for (const [key, name] of Object.entries(FILES)) references[key] = await text(name);
-  live = new DOMParser().parseFromString(await text("live.html"), "text/html");
   for (const name of Object.keys(breaks))
     $("break").append(make("option", {value: name}, name.replaceAll("_", " ")));
   for (const [value, name] of Object.entries(tasks))
@@ -390,7 +393,7 @@ export async function beginOwn(promise) {
   $("do-residual").onclick = () => openBreak("no_residual");
   $("stop").onclick = () => {
     stopped = true;
-    if (!engines.length) say("Stopping, as soon as the compiler is done …");
+    if (!ran) say("Stopping, as soon as the compiler is done …");
     end();
   };
   $("look").onclick = lookInside;

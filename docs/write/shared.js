@@ -17,9 +17,16 @@ export async function unzipped(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// A text that build.py has put into the page.
-export const text = async name =>
-  new TextDecoder().decode(await unzipped($(name).textContent));
+// The scripts run before the large files behind them in the page have come.
+export const whole = new Promise(resolve => addEventListener("load", resolve));
+
+// A file that build.py has put into the page.
+export async function file(name) {
+  if (!$(name)) await whole;
+  return unzipped($(name).textContent);
+}
+
+export const text = async name => new TextDecoder().decode(await file(name));
 
 export function report(words, wrong = true) {
   $("message").textContent = words;
