@@ -256,7 +256,7 @@ PAGE = """<!DOCTYPE html>
 <style>
 body {{ max-width: 46em; margin: 2em auto; padding: 0 1em; font: 15px/1.5 sans-serif; }}
 pre {{ white-space: pre-wrap; line-height: 1.3; padding: 0.5em; border: 1px solid #888; }}
-section, pre {{ break-inside: avoid; }}
+section section, pre {{ break-inside: avoid; }}
 h2 {{ break-after: avoid; }}
 </style>
 </head>

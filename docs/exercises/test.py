@@ -68,10 +68,11 @@ def student(path, bodies):
     return f"SRC={path}"
 
 
-def bodies_of(text):
-    """{name: body} of a text in which a line "= NAME" begins a body."""
-    parts = re.split(r"^= (\S+)\n", text, flags=re.M)[1:]
-    return dict(zip(parts[::2], parts[1::2]))
+def in_copy(copy, *arguments):
+    """The tool of a copy of the project, run in it."""
+    return subprocess.run([sys.executable, "docs/exercises/tool.py", *arguments],
+                          cwd=str(copy), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding="utf-8", env=ENVIRONMENT)
 
 
 def within(seconds, holds):
@@ -518,10 +519,7 @@ def results_elsewhere(g):
 
     def kept(claim, what, *arguments):
         before = files()
-        done = subprocess.run(
-            [sys.executable, "docs/exercises/tool.py", *arguments], cwd=str(copy),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-            env=ENVIRONMENT)
+        done = in_copy(copy, *arguments)
         g.holds(f"{claim} is refused in one line: {what}", done.returncode == 2
                 and what in done.stdout and done.stdout.startswith("error: ")
                 and done.stdout.count("\n") == 1, done.stdout)
@@ -614,11 +612,6 @@ BAD = {
     for (long i = 0; i < 1 << 24; i++)
         printf("%063ld\\n", i);
 """, "stopped: it prints more than 10 MB"),
-    "attention_backward": ("starts a process", """\
-    if (fork() == 0)
-        for (;;)
-            ;
-""", "fork is not allowed in an exercise"),
     "linear_backward": ("reads standard input", """\
     int c;
     while ((c = getchar()) != EOF)
@@ -626,12 +619,6 @@ BAD = {
 """, "wrong: "),
     "head": ("ends the program with status 0", "    exit(0);\n",
              "your code ended the program itself (status 0)"),
-    "sinusoidal_positions": ("asks the system itself", """\
-    long syscall(long, ...);
-    if (syscall(57) == 0)
-        for (;;)
-            ;
-""", "syscall is not allowed in an exercise"),
     "embedding_backward": ("takes memory without end", """\
     for (;;)
         *(volatile char *)malloc(1 << 24) = 1;
@@ -651,11 +638,6 @@ BAD = {
                       '    printf("\\033[31m\\377 hello\\n");\n', "wrong: ", "?[31m"),
     "residual_leave": ("fails by itself", '    fail("no idea");\n',
                        "transformer: no idea"),
-    "residual_leave_backward": ("writes a file without end", """\
-    FILE *file = fopen("file", "w");
-    for (;;)
-        fputs("more and more and more", file);
-""", "fopen is not allowed in an exercise"),
     "attention_sublayer_backward": ("comment without an end",
                                     "    /* a comment without an end\n",
                                     "a comment has no end"),
@@ -674,10 +656,6 @@ BAD = {
         small[i] = i;
     visible[0] = (unsigned char)small[T % 4];
 """, "c"),
-    "make_batch": ("becomes another program", """\
-    int execl(const char *, const char *, ...);
-    execl("/bin/true", "true", (char *)0);
-""", "execl is not allowed in an exercise"),
     "loss_forward": ("kills itself", "    int raise(int);\n    raise(9);\n", "crashes: killed"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
@@ -692,7 +670,7 @@ def bad_students(g):
     with open(path, "a") as file:
         file.write("static Mat my_own_helper(Mat x) { return x; }\n")
     g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
-           "score: 45/", "grade", source, f"JSON={result}")
+           "score: 80/", "grade", source, f"JSON={result}")
     g.holds("no program of a student is left running",
             within(10, lambda: not running(g.pid)))
     g.holds("nothing of it is left in build/exercises",
@@ -731,7 +709,7 @@ def fields_are_right(top):
                     and len(test["output"]) < 80000 for test in top["tests"]))
 
 
-# region: (claim, body, what is said of it)
+# (region, claim, body, what is said of it)
 CHEATS = [
     ("matmul_definition", "prints the verdict and leaves by exit",
      '    puts("right: 1 cases");\n    exit(0);\n', "ended the program itself"),
@@ -757,16 +735,6 @@ __attribute__((constructor)) static void early(void) {
     void (*product)(Mat, Mat, Mat) = matmul_add;
     product(a.out, a.weights, a.v);
 """, '"matmul_add": heads run on several threads'),
-    ("linear_backward", "redefines what the grader uses",
-     "#define fabs(x) 0.0\n    dx.at[0] = 1;\n", "# is not allowed"),
-    ("head", "redefines it in other characters",
-     "%:define main other\n    m.rows = 1;\n", "%: is not allowed"),
-    ("sinusoidal_positions", "hides a brace in a comment that is none",
-     "    /\\\n* { *\\\n/ }\n", "\\ is not allowed"),
-    ("embedding_backward", "runs the reference's grader", """\
-    int execv(const char *, char *const *);
-    execv("../reference/grade", NULL);
-""", "execv is not allowed"),
     ("activation_backward", "reads the token from standard input", """\
     char token[100] = "";
     if (fgets(token, sizeof token, stdin))
@@ -777,69 +745,35 @@ __attribute__((constructor)) static void early(void) {
     int main(int, char **);
     exit(main(4, (char *[]){"grade", "ffn_backward", "make", "results", NULL}));
 """, "ended the program itself (status 2)"),
-    ("norm_forward", "overwrites the results", """\
-    real mean = 0, scale = 0;
-    FILE *file = fopen("results", "w");
-    fputs("right: 3 cases\\n", file);
-    fclose(file);
-    if (y)
-        exit(0);
-""", "fopen is not allowed"),
     ("norm_backward", "calls the grader's own functions",
      "    stop_here(NULL);\n", "does not compile"),
-    ("residual_leave", "reads the recorded values", """\
-    FILE *file = fopen("/proc/self/cmdline", "r");
-    char text[4000] = "";
-    for (size_t i = 0; i < fread(text, 1, sizeof text, file); i++)
-        putchar(text[i]);
-    file = fopen("results", "r");
-    while (fgets(text, sizeof text, file))
-        *y.at += strtod(text, NULL);
-    return y;
-""", "fopen is not allowed"),
-    ("residual_leave_backward", "calls a function by its assembler's name", """\
-    extern int other(const char *) __asm__("system");
-    other("../reference-*/grade residual_leave_backward make results");
-""", "__asm__ is not allowed"),
-    ("attention_sublayer_backward", "lets wordexp start the reference", """\
-    int wordexp(const char *, void *, int);
-    wordexp("$(../reference-*/grade list)", NULL, 0);
-""", "wordexp is not allowed"),
-    ("encoder_layer_forward", "asks the system itself", """\
-    long syscall(long, ...);
-    syscall(59, "../reference/grade", NULL, NULL);
-""", "syscall is not allowed"),
-    ("decoder_layer_forward", "puts a file in the reference's place",
-     '    rename("grade", "../reference/grade");\n', "rename is not allowed"),
-    ("decoder_layer_backward", "gives a function another name", """\
-    _Pragma("redefine_extname puts system") int puts(const char *);
-    puts("../reference/grade");
-""", "_Pragma is not allowed"),
-    ("padding_mask", "removes the results", '    unlink("results");\n',
-     "unlink is not allowed"),
-    ("causal_padding_mask", "kills the tool", "    kill(getppid(), 9);\n",
-     "kill is not allowed"),
-    ("make_batch", "hides code in a comment that ends early",
-     '    /* *\\\n/ kill(getppid(), 9); /* */\n', "\\ is not allowed"),
-    ("loss_forward", "hides code behind three characters for one",
-     '    puts("a??/"); /*", kill(getppid(), 9) /* */);\n', "??/ is not allowed"),
-    ("loss_backward", "gives a function another name by the file's macro",
-     "    PRAGMA(weak other = system)\n", "PRAGMA is not allowed"),
-    ("clip_factor", "declares a function without a bracket", """\
-    typedef int Function(const char *);
-    Function system, *other = system;
-    other("../reference/grade");
-""", "system is not allowed"),
-    ("adam_step", "includes a file", '#include "cheat.h"\n', "# is not allowed"),
     ("decoder_layer_step", "hides code behind a quotation mark that a macro drops",
      '    PARALLEL_FOR(" /*\n    1)\n    asm("nop"); // */\n',
      "a quotation mark stays open"),
-    ("learning_rate", "joins two halves of a name", "    int sys##tem;\n",
-     "# is not allowed"),
-    ("translate", "gives a function an attribute",
-     '    int other(const char *) [[gnu::weakref("system")]];\n',
-     "[[ is not allowed"),
+    ("adam_step", "includes a file", '#include "cheat.h"\n', "# is not allowed"),
 ]
+
+# Lines that are refused as they are read, each for the first word of it.
+REFUSED = """
+# define fabs(x) 0.0
+%: define main other
+\\ * { *
+__asm__ ("system")
+_Pragma ("redefine_extname puts system")
+PRAGMA (weak other = system)
+[[ gnu::weakref("system")]];
+??/ "); /*", kill(getppid(), 9) /* */);
+execv ("../reference/grade", NULL);
+execl ("/bin/true", "true", (char *)0);
+fopen ("results", "w");
+fork ();
+kill (getppid(), 9);
+rename ("grade", "../reference/grade");
+syscall (59, "../reference/grade", NULL, NULL);
+system , *other = system;
+unlink ("results");
+wordexp ("$(../reference-*/grade list)", NULL, 0);
+""".strip().split("\n")
 
 # In bugs/slow-learner.c: (claim, what replaces what, what is said of it)
 BUG_CHEATS = [
@@ -942,9 +876,13 @@ def cheats(g):
     (g.folder / "cheat.h").write_text("exit(0);\n")
     source = student(g.folder / "cheats.c",
                      {name: body for name, _, body, _ in CHEATS})
-    compiled = [cheat for cheat in CHEATS if "not allowed" not in cheat[3]]
+    for line in REFUSED:
+        word, said = line.split(" ")[0], tool.refusal(
+            source_file.Region(6, ["    int x = 1;", f"    {line}"]), "mine.c")
+        g.holds(f"a line with {word} is refused", said
+                == f"mine.c:8: {word} is not allowed in an exercise", said)
     for how, environment, tried in (("", {}, CHEATS),
-                                    ("not confined: ", UNCONFINED, compiled[::2])):
+                                    ("not confined: ", UNCONFINED, CHEATS[::2])):
         g.tool("grade", source, f"JSON={result}",
                "N=" + ",".join(c[0] for c in tried), environment=environment)
         tests = g.graded(result)
@@ -1070,10 +1008,7 @@ def changed_reference(g):
     for say, text in ((False, text), (True, text.replace("? clip / norm", "? norm / clip"))):
         (copy / "transformer.c").write_bytes(text.encode("utf-8"))
         student(copy / "mine.c", {})
-        g.output = subprocess.run(
-            [sys.executable, "docs/exercises/tool.py", "grade", "N=clip_factor", "SRC=mine.c"],
-            cwd=str(copy), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-            env=ENVIRONMENT).stdout
+        g.output = in_copy(copy, "grade", "N=clip_factor", "SRC=mine.c").stdout
         g.holds("changed code of transformer.c itself is told" if say else
                 "changed comments are not", ("transformer.c is changed" in g.output) == say)
 
@@ -1085,10 +1020,8 @@ def broken_tool(g):
     path.write_bytes(path.read_bytes() + b"= it does not fit\n{nothing -> m}\n")
     result = g.folder / "broken.json"
     student(copy / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
-    g.output = subprocess.run(
-        [sys.executable, "docs/exercises/tool.py", "grade", "N=head,clip_factor",
-         "SRC=mine.c", f"JSON={result}"], cwd=str(copy), stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, encoding="utf-8", env=ENVIRONMENT).stdout
+    g.output = in_copy(copy, "grade", "N=head,clip_factor", "SRC=mine.c",
+                       f"JSON={result}").stdout
     tests = g.graded(result)
     g.holds("what breaks the tool costs that exercise alone, which says so",
             "head.md: its body does not hold nothing once" in tests["head"]["output"]
@@ -1467,10 +1400,7 @@ def another_exercise(g):
     (pages / "new_one.md").write_bytes(text.encode("utf-8"))
 
     def says(claim, status, text, *arguments):
-        done = subprocess.run(
-            [sys.executable, "docs/exercises/tool.py", *arguments], cwd=str(copy),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-            env=ENVIRONMENT)
+        done = in_copy(copy, *arguments)
         g.holds(claim, done.returncode == status and text in done.stdout, done.stdout)
 
     following = PAGES[old.number]
