@@ -119,12 +119,17 @@ class Live:
 
 
 def native_losses(command, steps):
-    """The first losses of the command that the page shows."""
+    """The first losses of the command that the page shows, and the last model's checksum."""
     words = shlex.split(command)[1:]
+    if "--valid" in words:  # else the best step is in use, not the last
+        at = words.index("--valid")
+        del words[at:at + 2]
     log = WORK / "log.csv"
     native(*words, "--steps", steps, "--log", log, "--model", WORK / "n.safetensors")
     rows = [line.split(",") for line in log.read_text().splitlines()]
-    return [float(row[2]) for row in rows if row[1] == "train"]
+    said = native("info", WORK / "n.safetensors")
+    return ([float(row[2]) for row in rows if row[1] == "train"],
+            said.split("checksum ")[1].split()[0])
 
 
 def test_one_training(browser):
@@ -156,10 +161,14 @@ def test_training(live):
     claim(live.text("#exact") == "100.0 %",
           "the reversal of unseen sequences is learned, 100 %",
           live.text("#exact"))
-    ours = native_losses(live.text("#command"), 20)
-    claim(close(live.losses(20), ours),
-          "its first 20 losses are those of a native build",
-          list(zip(live.losses(20), ours)))
+    ours, checksum = native_losses(live.text("#command"), 50)
+    claim(close(live.losses(50), ours),
+          "its first 50 losses are those of a native build",
+          list(zip(live.losses(50), ours)))
+    theirs = live.run("current.points.find(p => p.step === 50).checksum")
+    claim(theirs == checksum, "and all bits of the model of step 50", (theirs, checksum))
+    claim(live.run("current.points.some(point => point.step === 300)"),
+          "the timeline stops at step 300, of which the book has the numbers")
     claim(f"{live.run('current.rows[999][1]'):.4f}" == live.text("#loss"),
           "#loss shows the last loss", live.text("#loss"))
 
@@ -478,7 +487,7 @@ def test_state(browser):
     claim(live.run("[...document.querySelectorAll('[data-part=options], "
                    "[data-part=break]')].every(part => part.hidden)"),
           "a link hides the controls that it names")
-    ours = native_losses(live.text("#command"), 3)
+    ours, _ = native_losses(live.text("#command"), 3)
     claim(close(live.losses(3), ours), "its options and seed are the link's",
           (live.losses(3), ours))
     live.click("#step")

@@ -306,8 +306,9 @@ EXPORT void evaluate(void) {
     print_number(average(loss));
     printf(",\"accuracy\":");
     print_number(accuracy(loss));
-    printf(",\"exact\":%.9g,\"sentences\":%d,\"samples\":[",
-           (double)match.exact / n, n);
+    printf(",\"exact\":%.9g,\"sentences\":%d,\"checksum\":\"%016" PRIx64
+           "\",\"samples\":[", (double)match.exact / n, n,
+           checksum(&live.trainer));
     for (int i = 0; i < min_int(n, SHOWN); i++) {
         printf(i ? "," : "");
         print_sample(p.source[i], p.target[i], own[i]);

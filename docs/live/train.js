@@ -220,10 +220,12 @@ class Training {
       this.points[this.points.length - most].model = null;
   }
 
-  // Some steps, for about a tenth of a second; a look back where one is due.
+  // Some steps, for about a tenth of a second; a look back where one is due, and after
+  // 300 steps, of which the book has the numbers.
   async go(until) {
     const total = this.facts.steps, interval = Math.max(1, Math.floor(total / 20));
-    const next = Math.min(total, interval * (Math.floor(this.steps / interval) + 1));
+    const even = interval * (Math.floor(this.steps / interval) + 1);
+    const next = Math.min(total, this.steps < 300 ? Math.min(300, even) : even);
     const began = performance.now();
     const rows = await this.engine.call("train_steps",
       Math.min(until, next) - this.steps, 0.1);
@@ -395,6 +397,7 @@ function showPoint() {
   $("timeline-step").textContent = `step ${point.step}`;
   $("held-out").textContent = point.loss === null ? "–" : point.loss.toFixed(4);
   $("exact").textContent = (100 * point.exact).toFixed(1) + " %";
+  $("checksum").textContent = point.checksum;
   const unseen = current.facts.held_out > 0;
   $("samples-title").textContent = unseen
     ? "What it says to pairs that it has not seen"
