@@ -25,6 +25,7 @@
 // and include this file.
 
 #include "lib/lab.h"
+#include "lib/measure.h"
 #include "lib/parts.h"
 
 enum { B = 32, TEST = 500, LONGEST = 12, TEST_KEY = 1000 };

@@ -26,6 +26,7 @@
 // seconds: mean of the last WINDOW of the first `prefix` tokens.
 
 #include "lib/lab.h"
+#include "lib/measure.h"
 #include "rnn.c"
 
 enum { B = 32, SHORTEST = 4, TRAINED = 10, LONGEST = 16, TEST = 200,

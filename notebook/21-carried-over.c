@@ -32,6 +32,7 @@
 // prints ten sentences of the text and ten labelled ones: what,label,sentence.
 
 #include "lib/lab.h"
+#include "lib/measure.h"
 #include "classifier.c"
 #include "lib/nouns.h"
 

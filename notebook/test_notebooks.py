@@ -214,41 +214,6 @@ def test_packages(folder):
           and done.stderr.endswith("of the labs do not compile\n"), done.stderr)
 
 
-def test_check(folder):
-    before = committed(folder)
-    full = run(folder, "--check", "1", "4", "5")
-    short = run(folder, "--check", "--short", "1", "4", "5")
-    claim("what a new run reaches again passes; a lab with times only fails",
-          verdicts(full) == {"01-exact": "ok", "04-nothing": "FAIL",
-                             "05-trained": "ok"}
-          and full.stdout.endswith("2 passed, 1 failed\n"), full.stdout)
-    claim("in the short form a lab with learned numbers only fails, too",
-          verdicts(short) == {"01-exact": "ok", "04-nothing": "FAIL",
-                              "05-trained": "FAIL"}, short.stdout)
-    claim("lab.short takes the second number in the short form only",
-          "short" in text_of(folder, "04-nothing")
-          and b"full" in before["04-nothing"])
-    write_labs(folder, 5)
-    full = run(folder, "--check", "1", "2", "3", "10")
-    short = run(folder, "--check", "--short", "1", "2", "3", "10")
-    claim("an exact number that is off fails in both forms",
-          verdicts(full)["01-exact"] == verdicts(short)["01-exact"] == "FAIL"
-          and "a: was 1 (± 0.1), is 6" in full.stdout, full.stdout)
-    claim("a learned number that is off fails in the full form only",
-          verdicts(full)["02-learned"] == "FAIL"
-          and verdicts(short)["02-learned"] == "ok", full.stdout)
-    claim("a claim about trained models is asserted in the full form only, "
-          "and the reason is one line", verdicts(full)["03-claim"] == "FAIL"
-          and verdicts(short)["03-claim"] == "ok"
-          and "AssertionError: not so: b is low" in full.stdout
-          and "Traceback" not in full.stdout, full.stdout)
-    claim("a number that is no longer printed fails in both forms",
-          verdicts(full)["10-missing"] == verdicts(short)["10-missing"] == "FAIL"
-          and "b: only in the old run" in full.stdout, full.stdout)
-    claim("a failed check exits with 1", full.returncode == 1)
-    claim("a check changes no committed lab", before == committed(folder))
-
-
 def text_of(folder, name):
     path = f"{folder}/build/notebook/{name}.ipynb"
     with open(path, encoding="utf-8") as file:

@@ -6,12 +6,14 @@ in the layouts of the hub, against the same models in PyTorch.
 
 The last line is "N passed, N failed".
 """
+import contextlib
 import csv
 import io
 import json
 import os
 import random
 import resource
+import runpy
 import shutil
 import signal
 import struct
@@ -380,20 +382,28 @@ def test_memory(folder):
 
 # ---------------------------------------------------------------- what is wrong
 
+def checked(folder):
+    """pretrained_check.py, run by this Python, which has PyTorch already -> its
+    status, and what it printed on stdout and stderr"""
+    sys.argv[1:] = [folder]
+    with contextlib.redirect_stdout(io.StringIO()) as said, \
+            contextlib.redirect_stderr(io.StringIO()) as failed:
+        try:
+            runpy.run_path(f"{HERE}/pretrained_check.py", run_name="__main__")
+        except SystemExit as end:
+            return end.code, said.getvalue(), failed.getvalue()
+
+
 def test_check(folder):
     """The check of published parameters, on small ones."""
     for kind in KINDS:
-        done = subprocess.run([sys.executable, f"{HERE}/pretrained_check.py",
-                               f"{folder}/{kind}-plain"], capture_output=True,
-                              text=True, env=ALONE, check=False)
+        status, said, failed = checked(f"{folder}/{kind}-plain")
         claim(f"make pretrained-check finds nothing wrong with {kind}",
-              done.returncode == 0 and "All is as it should be." in done.stdout
-              and "2000 of 2000" in done.stdout, done.stdout + done.stderr)
-    done = subprocess.run([sys.executable, f"{HERE}/pretrained_check.py",
-                           folder], capture_output=True, text=True, env=ALONE,
-                          check=False)
-    claim("and refuses a folder without a model", done.returncode == 1
-          and len(done.stderr.splitlines()) == 1, done.stderr)
+              status == 0 and "All is as it should be." in said
+              and "2000 of 2000" in said, said + failed)
+    status, _, failed = checked(folder)
+    claim("and refuses a folder without a model", status == 1
+          and len(failed.splitlines()) == 1, failed)
 
 
 def test_misuse(folder):

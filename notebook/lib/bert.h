@@ -1,4 +1,4 @@
-// bert.h, used by lab 18: BERT, with the parameters that were published.
+// bert.h, used by lab 18: BERT, with its tokens and its published parameters.
 //
 // BERT (Devlin and others, 2018) is the encoder of chapter 7 in the paper's own
 // form, post-norm, with no mask but that of padding, so that every token sees
@@ -14,6 +14,310 @@
 // In its file, weights are [out, in], so each is looked at transposed; and old
 // files call gain and bias of a norm gamma and beta. Include this file after
 // gpt2.h.
+
+// ## Its tokens
+//
+// BERT cuts a text in two steps. The first makes words of it:
+//
+//     clean     control characters and U+FFFD are dropped, white space of any
+//               kind is a blank
+//     space     a Chinese character is a word: blanks are put around it
+//     lower     capitals become small, accents are dropped: for that, letters
+//               are decomposed (é is e and an accent) and marks left out
+//     split     at blanks; and each punctuation mark is a word. All signs of
+//               ASCII count as such, also $ and +, which Unicode calls symbols
+//
+// The second cuts each word into pieces, from left to right, each the longest
+// that the vocabulary has. A piece that does not begin a word is written with
+// ## before it. If there is no piece anywhere, the *whole* word is [UNK].
+//
+//     "Das Großraumbüro!"   ->   das gr ##o ##ß ##ra ##um ##bu ##ro !
+//
+// This is what BERT's own program does, with two exceptions. Capital Σ becomes
+// σ also at the end of a word, where Greek has ς, as in most programs today.
+// And special tokens in the text, such as [MASK], are tokens.
+//
+// How to check it: another program gives the same tokens.
+
+typedef struct {
+    char *lines; // which owns the texts
+    Entries tokens;
+    bool cased;  // capitals and accents stay
+    int longest; // bytes of the longest token
+} WordPieces;
+
+enum { UNK, CLS, SEP, MASK, BERT_PAD, BERT_SPECIALS };
+const char *const bert_special[BERT_SPECIALS] = {
+    "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]"};
+
+// ## Reading
+
+// vocab.txt: a token a line, whose number is that of the line, from 0. A model
+// has `size` of them. If there is a tokenizer_config.json, it may say that
+// capitals matter.
+WordPieces read_word_pieces(const char *folder, int size) {
+    char *path = path_in(folder, "vocab.txt");
+    char *config = path_in(folder, "tokenizer_config.json");
+    WordPieces w = {.lines = read_text_file(path)};
+    w.tokens = entries_new(size, lines_in(w.lines));
+    char *line = w.lines;
+    for (int n = 0; *line; n++) {
+        size_t length = strcspn(line, "\n");
+        char *next = line + length + (line[length] == '\n');
+        line[length - (length && line[length - 1] == '\r')] = '\0';
+        if (n == size)
+            fail("%s: more than the %d tokens of the model", path, size);
+        add_entry(&w.tokens, line, n);
+        w.longest = max_int(w.longest, (int)length);
+        line = next;
+    }
+    const char *twice = sort_entries(&w.tokens);
+    if (twice)
+        fail("%s: the token %s is there twice", path, shown(twice).text);
+    for (int k = 0; k < BERT_SPECIALS; k++)
+        if (find_entry(&w.tokens, bert_special[k]) < 0)
+            fail("%s: the token %s is missing", path, bert_special[k]);
+    check_size(&w.tokens, path);
+    if (file_exists(config)) {
+        JsonFile f = read_json(config);
+        w.cased = !flag_setting(&f, "do_lower_case", true);
+        switch_setting(&f, "strip_accents", !w.cased);
+        switch_setting(&f, "tokenize_chinese_chars", true);
+        json_free(&f);
+    }
+    free(path);
+    free(config);
+    return w;
+}
+
+void word_pieces_free(WordPieces *w) {
+    entries_free(&w->tokens);
+    free(w->lines);
+}
+
+int special_id(const WordPieces *w, int which) {
+    return find_entry(&w->tokens, bert_special[which]);
+}
+
+// ## Small letters without accents
+
+// The row of a table, sorted by its first column, whose first number is the
+// last one up to c; -1 if there is none.
+int row_up_to(const int *table, int rows, int width, int c) {
+    int low = 0;
+    while (low < rows) {
+        int middle = (low + rows) / 2;
+        if (table[middle * width] <= c)
+            low = middle + 1;
+        else
+            rows = middle;
+    }
+    return low - 1;
+}
+
+#define ROW_UP_TO(table, c)                                      \
+    row_up_to(table[0], (int)(sizeof table / sizeof *table),     \
+              (int)(sizeof *table / sizeof **table), c)
+
+int small_letter(int c) {
+    int k = ROW_UP_TO(capitals, c);
+    if (k < 0 || c > capitals[k][1] || (c - capitals[k][0]) % capitals[k][2])
+        return c;
+    return c + capitals[k][3];
+}
+
+// The combining class: 0 for a letter, above it for most marks.
+int combining_class(int c) {
+    int k = ROW_UP_TO(classes, c);
+    return k >= 0 && c <= classes[k][1] ? classes[k][2] : 0;
+}
+
+enum { LONGEST_DECOMPOSITION = 4 };
+
+// Writes what a character is made of, down to the last; returns how many. A
+// syllable of Hangul has two or three parts, by its number.
+int decompose(int *to, int c) {
+    int s = c - 0xac00, n = 0, k = ROW_UP_TO(decompositions, c);
+    if (s >= 0 && s < 19 * 21 * 28) {
+        to[n++] = 0x1100 + s / (21 * 28);
+        to[n++] = 0x1161 + s / 28 % 21;
+        if (s % 28)
+            to[n++] = 0x11a7 + s % 28;
+    } else if (k < 0 || decompositions[k][0] != c) {
+        to[n++] = c;
+    } else {
+        n = decompose(to, decompositions[k][1]);
+        if (decompositions[k][2])
+            n += decompose(to + n, decompositions[k][2]);
+    }
+    return n;
+}
+
+// Puts marks that follow one another into the order of their classes; marks of
+// one class stay in their order.
+void order_marks(int *c, int n) {
+    for (int i = 1; i < n; i++)
+        for (int k = i; k > 0 && combining_class(c[k])
+             && combining_class(c[k - 1]) > combining_class(c[k]); k--) {
+            int kept = c[k];
+            c[k] = c[k - 1];
+            c[k - 1] = kept;
+        }
+}
+
+// n characters, in small letters, decomposed and without marks, in a new block
+// that the caller frees; returns how many.
+int fold(int **folded, const int *c, int n) {
+    int *to = allocate(LONGEST_DECOMPOSITION * (size_t)n + 1, sizeof *to);
+    int count = 0, kept = 0;
+    for (int i = 0; i < n; i++)
+        count += decompose(to + count, small_letter(c[i]));
+    order_marks(to, count);
+    for (int i = 0; i < count; i++)
+        if (!IN(marks, to[i]))
+            to[kept++] = to[i];
+    *folded = to;
+    return kept;
+}
+
+// ## Words
+
+bool is_chinese(int c) {
+    return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf)
+        || (c >= 0x20000 && c <= 0x2a6df) || (c >= 0x2a700 && c <= 0x2b73f)
+        || (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b820 && c <= 0x2ceaf)
+        || (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
+}
+
+bool is_punctuation(int c) {
+    bool sign = c > ' ' && c < 0x7f && !(c >= '0' && c <= '9')
+             && !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z');
+    return sign || IN(punctuation, c);
+}
+
+// The characters of `length` bytes of valid text, cleaned, with blanks around
+// Chinese ones; at most three for each byte. Returns how many.
+int clean(int *to, const char *text, int length) {
+    int n = 0;
+    for (const char *s = text; s < text + length; s += utf8_length(s)) {
+        int c = utf8_number(s);
+        bool line_end = c == '\t' || c == '\n' || c == '\r';
+        if (c == 0xfffd || (IN(controls, c) && !line_end))
+            continue;
+        if (is_chinese(c))
+            to[n++] = ' ';
+        to[n++] = IN(spaces, c) ? ' ' : c;
+        if (is_chinese(c))
+            to[n++] = ' ';
+    }
+    return n;
+}
+
+// ## Pieces
+
+enum { LONGEST_BERT_WORD = 200 }; // characters; what is longer is unknown
+
+// The longest piece at text[first], of a word that ends at `length`: its token
+// and where it ends; -1 if there is none. `piece` is scratch for `longest`
+// bytes and a few more.
+int longest_piece(const WordPieces *w, const char *text, int first, int *end,
+                  char *piece) {
+    char *start = piece + sprintf(piece, first ? "##" : "");
+    int most = w->longest - (int)(start - piece);
+    for (*end = min_int(*end, first + most); *end > first; --*end) {
+        memcpy(start, text + first, (size_t)(*end - first));
+        start[*end - first] = '\0';
+        int id = find_entry(&w->tokens, piece);
+        if (id >= 0)
+            return id;
+    }
+    return -1;
+}
+
+// Appends the pieces of a word of n characters.
+void cut_word(Sentence *s, const WordPieces *w, const int *c, int n) {
+    char text[4 * LONGEST_BERT_WORD + 1] = {0}, *to = text;
+    int first = 0, before = s->length;
+    for (int i = 0; i < n && n <= LONGEST_BERT_WORD; i++)
+        to = write_utf8(to, c[i]);
+    int length = (int)(to - text);
+    char *piece = allocate((size_t)w->longest + 4, 1);
+    while (first < length) {
+        int end = length, id = longest_piece(w, text, first, &end, piece);
+        if (id < 0)
+            break;
+        s->id[s->length++] = id;
+        first = end;
+    }
+    free(piece);
+    if (n > LONGEST_BERT_WORD || first < length) {
+        s->length = before;
+        s->id[s->length++] = special_id(w, UNK);
+    }
+}
+
+// Appends the tokens of n characters between two blanks.
+void cut_between_blanks(Sentence *s, const WordPieces *w, const int *c, int n) {
+    int *folded = NULL;
+    if (!w->cased) {
+        n = fold(&folded, c, n);
+        c = folded;
+    }
+    for (int i = 0, first = 0; i <= n; i++)
+        if (i == n || is_punctuation(c[i])) {
+            if (i > first)
+                cut_word(s, w, c + first, i - first);
+            if (i < n)
+                cut_word(s, w, c + i, 1);
+            first = i + 1;
+        }
+    free(folded);
+}
+
+// Appends the tokens of `length` bytes without special tokens.
+void cut_plain(Sentence *s, const WordPieces *w, const char *text, int length) {
+    int *c = allocate(3 * (size_t)length + 1, sizeof *c);
+    int n = clean(c, text, length);
+    for (int i = 0, first = 0; i <= n; i++)
+        if (i == n || c[i] == ' ') {
+            if (i > first)
+                cut_between_blanks(s, w, c + first, i - first);
+            first = i + 1;
+        }
+    free(c);
+}
+
+// Which special token begins here, or BERT_SPECIALS.
+int special_at(const char *text) {
+    int k = 0;
+    while (k < BERT_SPECIALS
+           && strncmp(text, bert_special[k], strlen(bert_special[k])))
+        k++;
+    return k;
+}
+
+// Any bytes without a zero -> [CLS], their tokens, [SEP]; the caller frees
+// them. A character becomes as many tokens as it is decomposed into, at most.
+Sentence cut_words(const WordPieces *w, const char *text) {
+    char *valid = repaired(text), *plain = valid;
+    size_t most = LONGEST_DECOMPOSITION * strlen(valid) + 2;
+    Sentence s = {allocate(most, sizeof(int)), 0};
+    s.id[s.length++] = special_id(w, CLS);
+    for (char *c = valid;; c++) {
+        int k = special_at(c);
+        if (*c && k == BERT_SPECIALS)
+            continue;
+        cut_plain(&s, w, plain, (int)(c - plain));
+        if (!*c)
+            break;
+        s.id[s.length++] = special_id(w, k);
+        plain = c + strlen(bert_special[k]);
+        c = plain - 1;
+    }
+    s.id[s.length++] = special_id(w, SEP);
+    free(valid);
+    return s;
+}
 
 // ## The model
 

@@ -4,12 +4,6 @@
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
 
-// `full`, or in the short form of the labs (lab.py) `small`.
-int in_short(int full, int small) {
-    const char *form = getenv("LAB_SHORT");
-    return form && !strcmp(form, "1") ? small : full;
-}
-
 // A whole number from 0 to n - 1.
 int random_below(int n, uint64_t *state) {
     return (int)(uniform(state) * n);

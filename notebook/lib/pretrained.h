@@ -1,14 +1,12 @@
-// pretrained.h, used by lab 18: all that it takes to read and run its models, in
-// the order in which the files build on one another. Include it after gpt.h.
+// pretrained.h, used by lab 18: all that it takes to read and run its models,
+// in the order in which the files build on one another. Include it after gpt.h.
 
 #include "modern.h"         // the four changes since 2017 (lab 17)
-#include "json.h"           // JSON
-#include "hub.h"            // config.json, safetensors
+#include "hub.h"            // JSON, config.json, safetensors
 #include "unicode.h"        // tables
 #include "bytepairs.h"      // vocab.json, merges.txt
-#include "wordpiece.h"      // vocab.txt
 #include "gpt2.h"           // the models
-#include "bert.h"
+#include "bert.h"           // and vocab.txt
 #include "llama.h"
 
 // ## Continuing a text
