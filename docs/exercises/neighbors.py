@@ -160,18 +160,6 @@ def signs(b):
             yield "a minus too many", [(i + 1, i + 1, "-")]
 
 
-def whole_numbers(b):
-    for i, token in enumerate(b.all):
-        if token.text == "/" and b.is_value(i - 1) and b[i + 1] not in ("sqrt", "REAL"):
-            left, start = b.piece(b.before(i - 1), i), b.before(i - 1)
-            right, end = b.piece(i + 1, b.after(i + 1)), b.after(i + 1)
-            for new in f"{left} * (1 / (int){right})", f"((int){left} / (int){right})":
-                yield "a division of whole numbers, whose remainder is lost", [(start, end, new)]
-        if token.text in ("real", "double", "float") and b[i - 1] in (";", "{", "}") \
-                and b.all[i + 1].kind == "name" and b[i + 2] in ("=", ";", ","):
-            yield f"int where {token.text} belongs", [(i, i + 1, "int")]
-
-
 def accumulation(b):
     added = [i for i, t in enumerate(b.all) if t.text in ("+=", "-=")]
     for i in added:
@@ -350,7 +338,7 @@ def statements(b):
                                                 (*later, ";")]
 
 
-CHANGES = [signs, whole_numbers, accumulation, terms, brackets, operators, conditions, calls, families,
+CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, families,
            statements, numbers, names]
 SAY = "the numbers are those of the right lines with"
 MOST = 700  # of a body; those of CHANGES come first

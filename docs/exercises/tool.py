@@ -116,7 +116,7 @@ KNOWN = HERE / "known.txt"
 PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
                                     "tests")]
 BUILD = ROOT / "build" / "exercises"
-FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function "
+FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function -Wfloat-conversion "
          "-Werror=implicit-function-declaration -fwhole-program")
 SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
 CHECK_SECONDS = 10       # what one check may take
@@ -1178,6 +1178,22 @@ def function_inside(code):
                       "between its braces, without its head")
 
 
+RECIPROCAL = re.compile(r"(?<![\w.])1\s*/\s*((?:\w+(?:\.|->))*([A-Za-z_]\w*))"
+                        r"(?![\w.(\[]|\s*->)")
+
+
+def whole_numbers(code, function, said):
+    """What to say of a division of whole numbers, or of a fraction in an int, or "": their
+    numbers are those of whoever has left something out."""
+    for what, name in RECIPROCAL.findall(code):
+        if name in ("rows", "cols") or re.search(rf"\bint\b[^;(){{}}]*\b{name}\b", function):
+            return (f"1 / {what} is a division of whole numbers, and 0 if {what} is more "
+                    f"than 1: write 1.0 / {what}")
+    lost = re.search(r":(\d+):\d+: warning: .* to ['‘](?:int|long|char)\b.*"
+                     r"\[-Wfloat-conversion\]", said)
+    return f"an int loses its fraction in line {lost[1]}: it must be a real" if lost else ""
+
+
 def is_declared(name, code):
     """Whether a name is that of a number which the code declares itself."""
     return re.search(r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
@@ -1203,6 +1219,13 @@ def grade_write(exercise, student, path, made):
         if re.search(rf"\b{name}\b", code) and not is_declared(name, code):
             return Result(exercise, "wrong", f'wrong: "{name}": {why}')
     result = grade_body(exercise, region, label, made)
+    if result.state == "wrong" and result.word.startswith("wrong: "):
+        lines, ours = read_text(REFERENCE).split("\n"), reference_regions()[exercise.name]
+        first, _ = around(lines, ours)
+        lost = whole_numbers(code, "\n".join(lines[first:ours.start]) + code, result.detail)
+        if lost and " int" not in result.word:
+            result.detail = f"{result.word}\n{result.detail}"
+            result.word = f"wrong: {lost}"
     if result.state == "right":
         remember_passed(exercise, region.code())
     elif result.word == "does not compile":
