@@ -55,7 +55,7 @@ WASI = ["--target=wasm32-wasip1", "-D_WASI_EMULATED_SIGNAL"]
 STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recover=null
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
     """.split() + [f"-Wl,--max-memory={tool.MEMORY << 10}"]
-TINY = "-std=c11 -O2 -ffp-contract=off -lm -Wl,-z,stack-size=1048576".split()
+TINY = "-std=c11 -O2 -msimd128 -ffp-contract=off -lm -Wl,-z,stack-size=1048576".split()
 # Functions with a region come from the student's own object: no
 # other may have them inlined, or know what they do.
 WEAK = "".join(f"#pragma weak {name}\n" for name in desk.reference().functions
