@@ -583,6 +583,8 @@ void softmax_forward(Mat scores, Mask mask) {
 // rest is below every digit. So the tests compile this file with complex
 // numbers: thirteen digits of every gradient agree (`make gradcheck`).
 //
+//@ figure slopes
+//
 //@ run build/examples chain
 //
 // ## Softmax, backward

@@ -266,6 +266,7 @@ const TEXTS = [
 "The difference has a flaw. A large h bends the slope; a small h subtracts two numbers that are nearly equal, and loses their digits. In double precision seven to ten remain. The complex step subtracts nothing. If i is the square root of -1,",
 "so the imaginary part, divided by h, is the derivative. With h = 10⁻²⁰⁰ the rest is below every digit. So the tests compile this file with complex numbers: thirteen digits of every gradient agree (make gradcheck).",
 "A computation graph: each number with an arrow to what is computed from it. The gradients go the same ways back, each step multiplying by its own derivative. Where two arrows come back to one number, they are added. (The numbers are those of the example below.)",
+"How far two slopes of f(x) = 1/(1 + x²) at x = 0.7 are from the true one, as the step h becomes smaller. The difference has a valley, the complex step none.",
 "$ build/examples chain",
 "Where the gradients come from. None of the five tutorials with which this book can be read derives a gradient. Where they train (2, 4, and the solutions in 5), they call loss.backward() and let PyTorch do the rest.",
 "There is nothing wrong with that: PyTorch works backward through the steps by exactly the rule given in this section. But it does so out of sight, and half of the program is never seen. Here each forward function has its backward function right below it, with the derivation.",

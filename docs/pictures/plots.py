@@ -174,6 +174,43 @@ def red_car():
 
 # ---------------------------------------------------------------- training
 
+def slopes():
+    """How far two slopes of f(x) = 1/(1 + x²) at x = 0.7 are from the true one, as
+    the step h becomes smaller. The difference has a valley, the complex step none.
+
+    Both axes count powers of ten. From h = 1 on, the error of the difference falls
+    with h², to some 10⁻¹¹ at h = 10⁻⁵; that much the bend of the function matters.
+    Below, it climbs again, since two numbers that are nearly equal are
+    subtracted, and at h = 10⁻¹⁶ no digit is left. The error of the complex step
+    falls as fast, reaches the last digit of a double at 10⁻⁸, and stays there.
+    """
+    x, true = 0.7, -1.4 / 1.49 ** 2
+    def f(z):
+        return 1 / (1 + z * z)
+    def place(power, error):
+        digits = math.log10(max(error / -true, 1e-16))
+        return LEFT + ACROSS * power / 16, 28 - 180 * digits / 16
+    powers = [k / 4 for k in range(65)]
+    steps = [(k, 10.0 ** -k) for k in powers]
+    lines = [("dots", [place(k, abs((f(x + h) - f(x - h)) / (2 * h) - true))
+                       for k, h in steps]),
+             ("plain", [place(k, abs(f(x + 1j * h).imag / h - true))
+                        for k, h in steps])]
+    parts = [text(LEFT, 18, "relative error of the slope", "start", bold=True),
+             frame(LEFT, 28, ACROSS, 180)]
+    for n, name in enumerate(("1", "10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶")):
+        parts += [text(LEFT - 6, 32 + 45 * n, name, "end", 11),
+                  text(LEFT + ACROSS * n / 4, 224, name, size=11)]
+    parts.append(text(LEFT + ACROSS / 2, 240, "h", size=11))
+    for style, points in lines:
+        parts.append(line(points, *(STYLES[style][0], 1.5, STYLES[style][1])))
+        if style == "dots":
+            parts += [box(a - 1.5, u - 1.5, 3, 3, "currentColor", radius=1.5)
+                      for a, u in points]
+    named, high = styles_legend(250, [("dots", "difference"), ("plain", "complex step")])
+    return svg(250 + high, parts + named)
+
+
 def learning_rate():
     """The learning rate, relative to its peak, for warm-ups of three lengths. A
     longer warm-up also delays the fall.
@@ -296,4 +333,5 @@ def product():
 
 PLOTS = {"positions": positions, "cross-attention": attention,
          "cross-attention-large": attention_large, "red-car": red_car,
-         "learning-rate": learning_rate, "loss": loss, "product": product}
+         "slopes": slopes, "learning-rate": learning_rate,
+         "loss": loss, "product": product}
