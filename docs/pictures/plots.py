@@ -192,23 +192,20 @@ def slopes():
         return LEFT + ACROSS * power / 16, 28 - 180 * digits / 16
     powers = [k / 4 for k in range(65)]
     steps = [(k, 10.0 ** -k) for k in powers]
-    lines = [("dots", [place(k, abs((f(x + h) - f(x - h)) / (2 * h) - true))
+    lines = [("part", [place(k, abs((f(x + h) - f(x - h)) / (2 * h) - true))
                        for k, h in steps]),
-             ("plain", [place(k, abs(f(x + 1j * h).imag / h - true))
-                        for k, h in steps])]
+             ("currentColor", [place(k, abs(f(x + 1j * h).imag / h - true))
+                               for k, h in steps])]
     parts = [text(LEFT, 18, "relative error of the slope", "start", bold=True),
              frame(LEFT, 28, ACROSS, 180)]
     for n, name in enumerate(("1", "10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶")):
         parts += [text(LEFT - 6, 32 + 45 * n, name, "end", 11),
                   text(LEFT + ACROSS * n / 4, 224, name, size=11)]
-    parts.append(text(LEFT + ACROSS / 2, 240, "h", size=11))
-    for style, points in lines:
-        parts.append(line(points, *(STYLES[style][0], 1.5, STYLES[style][1])))
-        if style == "dots":
-            parts += [box(a - 1.5, u - 1.5, 3, 3, "currentColor", radius=1.5)
-                      for a, u in points]
-    named, high = styles_legend(250, [("dots", "difference"), ("plain", "complex step")])
-    return svg(250 + high, parts + named)
+    return svg(250, parts + [
+        text(LEFT + ACROSS / 2, 240, "h", size=11),
+        text(LEFT + 160, 100, "difference", "end", fill="part"),
+        text(LEFT + 170, 196, "complex step", "start"),
+        *[line(points, ink, 1.5) for ink, points in lines]])
 
 
 def learning_rate():
