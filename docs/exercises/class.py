@@ -27,9 +27,10 @@ import neighbors
 import tool
 
 HEAD = ["submission", "digest", "points", "of", "reference", "alike", "seconds"]
-LONG = 40      # tokens of a region that two do not write in the same way by chance
-ALIKE = 2      # so many such regions are told
-SECONDS = 3600 # of a submission
+LONG = 40             # tokens of a region that two do not write in the same way by chance
+ALIKE = 2             # so many such regions are told
+SECONDS = 3600        # of a submission
+MOST_BYTES = 1 << 28  # of one that is packed
 
 
 def unpacked(submission, folder):
@@ -40,9 +41,10 @@ def unpacked(submission, folder):
         folder.mkdir()
         try:
             with zipfile.ZipFile(submission) as archive:
-                archive.extractall(folder)
+                if sum(entry.file_size for entry in archive.infolist()) < MOST_BYTES:
+                    archive.extractall(folder)
         except (zipfile.BadZipFile, OSError, RuntimeError, ValueError):
-            pass  # an empty folder gets nothing
+            pass  # what is not there gets nothing
     inside = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
     files = [path for path in folder.iterdir() if path.is_file()]
     return inside[0] if len(inside) == 1 and not files else folder
@@ -165,7 +167,7 @@ def grade_class(submissions, path, wanted):
 
 def main(arguments):
     if len(arguments) not in (2, 3) or not all(arguments[:2]):
-        sys.stderr.write("class.py: whose? make class DIR=submissions CSV=marks.csv\n")
+        sys.stderr.write("class.py: which? make class DIR=submissions CSV=marks.csv\n")
         return 2
     folder, path = Path(arguments[0]), Path(arguments[1]).absolute()
     try:

@@ -450,17 +450,16 @@ def trainings(g):
 def broken_files(g):
     path, result = g.folder / "broken.c", g.folder / "broken.json"
 
-    asked = ["softmax_row", "softmax_backward", "head", REGIONS[-1]]
-
     def broken(claim, what, pattern, new, *costs):
         text = re.sub(pattern, new, REFERENCE, flags=re.M | re.S)
         path.write_bytes(text.encode("utf-8"))
-        g.tool("grade", f"SRC={path}", f"JSON={result}", "N=" + ",".join(asked))
-        tests = g.graded(result)
+        whole = tool.student_regions(path)
+        found = {page.name: whole.get(page.name) or tool.no_region(page, path, whole)
+                 for page in of_kind("write")}
         g.holds(f"{claim} is told with its line: {what}", text != REFERENCE and re.search(
-            rf"broken\.c:\d+: .*{re.escape(what)}", tests[costs[0]]["output"]))
-        g.holds(f"and costs no more than {' and '.join(costs)}",
-                {name for name in asked if not tests[name]["score"]} == set(costs))
+            rf"broken\.c:\d+: .*{re.escape(what)}", str(found[costs[0]])))
+        g.holds(f"and costs no more than {' and '.join(costs)}", {
+            name for name, region in found.items() if isinstance(region, str)} == set(costs))
 
     broken("a nested marker", "has no //@ end", r"(//@ exercise softmax_row\n)",
            r"\1    //@ exercise softmax_backward\n", "softmax_row", "softmax_backward")
@@ -476,6 +475,9 @@ def broken_files(g):
            "@ exercise softmax_row", "@ exercize softmax_row", "softmax_row")
     broken("a region without its end", "softmax_row has no //@ end",
            r"(//@ exercise softmax_row\n.*?)^ *//@ end\n", r"\1", "softmax_row")
+    g.tool("grade", f"SRC={path}", f"JSON={result}", "N=softmax_row,head")
+    g.holds("and in the marks, too", {name: test["score"] for name, test in
+                                      g.graded(result).items()} == {"softmax_row": 0, "head": 5})
     g.says("reset gives it its end again", 0, "as it was", "reset", f"SRC={path}",
            "N=softmax_row")
     student(g.folder / "wanted.c", {"softmax_row": "\n".join(tool.stub_body(
