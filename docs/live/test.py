@@ -1026,10 +1026,10 @@ def test_number_in_sight(browser):
     """What is said about a number does not hide it, and can be closed."""
     for width, height in ((1366, 768), (390, 844)):
         hidden, kept = [], []
-        live = sentence(browser)
-        live.resize(width, height)
         for stage in ("source.embedding", "decoder.1.cross_attention.weights", "output.logits",
                       "decoder.0.feed_forward.inner"):
+            live = sentence(browser)
+            live.resize(width, height)
             go_to(live, "forward", stage)
             live.run("scrollTo(0, 0)")
             live.run("""document.querySelectorAll('#flow-matrices > .table tbody tr')[1].cells[1]
@@ -1048,8 +1048,6 @@ def test_number_in_sight(browser):
         claim(not hidden, f"at {width} pixels, what is said about a number does not hide it",
               hidden)
         claim(not kept, "Escape and a button close it, and the focus is on the number", kept)
-        live = sentence(browser)
-        live.resize(width, height)
         go_to(live, "backward", "decoder.1.cross_attention.q")
         live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
         live.until("document.querySelector('#flow-gradient').textContent", 5)
