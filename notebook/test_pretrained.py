@@ -770,10 +770,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         test_tables()
         for test in (test_logits, test_newer_writers, test_overflow,
-                     test_mistakes, test_greedy, test_gradients, test_tokens, test_use, test_finetune, test_memory,
-                     test_check, test_misuse, test_no_files,
-                     test_long_names, test_configs, test_spellings, test_damage,
-                     test_index, test_vocabularies):
+                     test_mistakes, test_greedy, test_gradients, test_tokens,
+                     test_use, test_finetune, test_memory, test_check,
+                     test_misuse, test_no_files, test_long_names, test_configs,
+                     test_spellings, test_damage, test_index,
+                     test_vocabularies):
             test(folder)
     print(f"{count[True]} passed, {count[False]} failed")
     sys.exit(count[False] > 0)
