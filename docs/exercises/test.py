@@ -539,9 +539,9 @@ def results_elsewhere(g):
     kept("JSON=, other JSON,", "has no results", "grade", "N=softmax_row", "JSON=list.json")
     kept("JSON=, a new file among the project's,", "is the project's", "grade",
          "N=softmax_row", "JSON=docs/results.json")
-    for name in "transformer.c", "link.c":
-        kept(f"reset with SRC={name}", "transformer.c is the project's", "reset",
-             "N=softmax_row", f"SRC={name}")
+    for name, what in (("transformer.c", "transformer.c is the project's"),
+                       ("link.c", "links are not followed")):
+        kept(f"reset with SRC={name}", what, "reset", "N=softmax_row", f"SRC={name}")
     kept("the project's folder as the student's", "transformer.c is the project's",
          "exercises", "FOLDER=.", "FORCE=1")
     result = g.folder / "results.json"
