@@ -205,7 +205,7 @@ $(STUDENT):
 	    $(if $($v),'$v=$($v)')) $(if $(STATUS),,|| [ $$? = 1 ])
 
 break:
-	@mkdir -p exercises && cp transformer.c exercises/broken.c
+	@mkdir -p exercises && cp -n transformer.c exercises/broken.c
 	@echo "cc -O2 exercises/broken.c -lm -o broken"
 
 class:

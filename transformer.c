@@ -5682,7 +5682,7 @@ void any_tile(Mat c, Mat from, Mat a, Mat b) {
             tile(count, 2, to, start, a, b);                                  \
         break
     CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6);
-#if defined __AVX512F__
+#if defined __AVX512F__ && !defined TRANSFORMER_COMPLEX && !WIDER
     CASE(7); CASE(8); CASE(9); CASE(10); CASE(11); CASE(12);
 #endif
 #undef CASE
