@@ -93,6 +93,7 @@ class Page:
                                     flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
             self.send(domain + ".enable")
+        self.send("Page.bringToFront")    # or the Tab key goes nowhere
         self.go(address)
 
     def send(self, method, **parameters):

@@ -336,15 +336,18 @@ function showStage(way, name) {
   $("flow-one-head").hidden = flow.model === GPT;
   $("flow-matrices").hidden = false;
   $("flow-signs").hidden = false;
-  const hadFocus = $("flow-matrices").contains(document.activeElement);
+  const list = $("flow-matrices"), hadFocus = list.contains(document.activeElement);
+  const stops = () => [...list.querySelectorAll("summary, td")], shown = `${way} ${name}`;
+  const at = list.dataset.shown === shown ? stops().indexOf(document.activeElement) : -1;
+  list.dataset.shown = shown;
   const parts = back || inPanel() ? [name] : shownWith(name);
   $("flow-why").hidden = name !== "decoder.1.cross_attention.weights" || viewer.key !== "page"
     || flow.model === GPT || $("flow-source").value !== SENTENCES[0] || inPanel();
-  $("flow-matrices").replaceChildren(
+  list.replaceChildren(
     ...parts.filter(part => !hidesNothing(part)).flatMap(part => tablesOf(part, back)),
     ...parts.filter(hidesNothing).map(foldedMask),
     ...back ? learned(name) : []);
-  if (hadFocus) $("flow-matrices").querySelector(".pointed")?.focus();
+  (stops()[at] ?? (hadFocus ? pointedCell() : null))?.focus();    // where it was
   $("flow-parameter").hidden = true;
   $("flow-whence").hidden = false;
   showNumber();

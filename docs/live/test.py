@@ -1381,7 +1381,8 @@ def test_flow_changes(browser):
           "what makes no sense in the address is left out", strange.text("#message"))
     live.choose("#flow-source", "")
     claim(live.until("document.querySelector('#flow-wrong').textContent === "
-                     "'This sentence is empty'", 10), "an empty sentence is refused")
+                     "'Type a sentence.'", 10), "an empty sentence asks for one",
+          live.text("#flow-wrong"))
 
 
 def test_boxes(browser):
@@ -1627,7 +1628,8 @@ def test_gpt_changes(browser):
     claim(live.until(f"flow.computed.loss === {first}", 30), "and it can be undone")
     live.choose("#flow-source", "")
     claim(live.until("document.querySelector('#flow-wrong').textContent === "
-                     "'This text is empty'", 30), "an empty text is refused")
+                     "'Type a text.'", 30), "an empty text asks for one",
+          live.text("#flow-wrong"))
     live.choose("#flow-source", BEGINS)
     live.choose("#flow-target", "very " * 14)
     claim(live.until("document.querySelector('#flow-wrong').textContent === 'This text has "
