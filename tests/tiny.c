@@ -65,6 +65,9 @@ double largest_error(int *wrong) {
 }
 
 int main(void) {
+    memory = calloc(2 * (GRAD + PARAMETERS), sizeof *memory);
+    if (!memory)
+        fail("out of memory");
     B = 2;
     V = 8;
     sentence[0] = &two[0];

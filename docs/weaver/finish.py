@@ -82,7 +82,10 @@ def boxes(body, name):
             end = tag.end()
         inside, after = rest[:tag.start()], rest[tag.end() + 1:]
         inside = re.sub("</p>\\s*$", f"{link}</p>\n", inside) if link else inside
-        body = f'{before}<details class="box {name}" open><summary>{label}' \
+        strong = re.match(r"\s*<p><strong>(.*?)\.?</strong> *", inside)
+        title = f"{label}: {strong[1]}" if strong else label
+        inside = inside.replace(strong[0], "<p>", 1) if strong else inside
+        body = f'{before}<details class="box {name}" open><summary>{title}' \
             f"</summary>\n{inside}</details>{after}"
     return body
 
