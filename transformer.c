@@ -6822,8 +6822,6 @@ void print_help(void) {
     puts("\nMore: transformer COMMAND --help; transformer --version");
 }
 
-//@ run ./transformer --help
-
 // A command, and the options that it takes.
 void print_command_help(const Command *c) {
     printf("transformer %s %s [options]\n\n  %s\n\n", c->name, c->operands,

@@ -2373,7 +2373,6 @@ const TEXTS = [
 ["15-commands.html#commands-help", "Help", "15. The command line",
 "The text comes from the two tables, so it cannot disagree with what the program accepts. Defaults are in brackets.",
 "print_help",
-"$ ./transformer --help",
 "A command, and the options that it takes.",
 "print_command_help",
 "$ ./transformer train --help"],
