@@ -809,7 +809,17 @@ def named(exercise, bodies, given, right):
         entry.split(":") for entry in entries)})
     count = len(re.findall("^= ", exercise.mistakes, re.M))
     own = list(dict.fromkeys(bodies[k].say for k in found if k < count))
-    return own or [bodies[k].say for k in found[:1]], bool(own)
+    neighbor = [] if own or is_constant(given, right) else found[:1]
+    return own or [bodies[k].say for k in neighbor], bool(own)
+
+
+def is_constant(given, right):
+    """Whether a wrong result of the first wrong case is one number everywhere, which is
+    too little to tell a neighbor by."""
+    first = agreement(given, right)
+    return any(len({*ours}) == 1 < len({*theirs}) for one, other in
+               zip(given[first:first + 1], right[first:])
+               for (_, ours), (_, theirs) in zip(one, other))
 
 
 def usual_mistake(made, exercise, path, case):
@@ -1178,8 +1188,11 @@ def function_inside(code):
                       "between its braces, without its head")
 
 
-RECIPROCAL = re.compile(r"(?<![\w.])1\s*/\s*((?:\w+(?:\.|->))*([A-Za-z_]\w*))"
-                        r"(?![\w.(\[]|\s*->)")
+NAME = r"((?:\w+(?:\.|->))*([A-Za-z_]\w*))(?![\w.(\[]|\s*->)"
+FIRST = r"(?:return|[^\s\w.)*/](?<![eE][-+]))\s*"  # then no cast, nor a later factor
+RECIPROCAL = re.compile(FIRST + r"1\s*/\s*" + NAME)
+QUOTIENT = re.compile(FIRST + r"(?=[1-9])(\d+)\s*/\s*(\d+)(?![\w.])")
+CUT = re.compile(r"\((?:int|long)\)\s*" + NAME)
 
 
 def whole_numbers(code, function, said):
@@ -1189,6 +1202,13 @@ def whole_numbers(code, function, said):
         if name in ("rows", "cols") or re.search(rf"\bint\b[^;(){{}}]*\b{name}\b", function):
             return (f"1 / {what} is a division of whole numbers, and 0 if {what} is more "
                     f"than 1: write 1.0 / {what}")
+    for a, b in QUOTIENT.findall(code):
+        if int(b) and int(a) % int(b):
+            return (f"{a} / {b} is a division of whole numbers, and {int(a) // int(b)}: write "
+                    f"{a}.0 / {b}")
+    for what, name in CUT.findall(code):
+        if name == "rate" or re.search(rf"\b(?:real|double)\s+(?:\w+,\s*)*{name}\b", function):
+            return f"an int loses the fraction of {what}: leave the (int) out"
     lost = re.search(r":(\d+):\d+: warning: .* to ['‘](?:int|long|char)\b.*"
                      r"\[-Wfloat-conversion\]", said)
     return f"an int loses its fraction in line {lost[1]}: it must be a real" if lost else ""
