@@ -60,7 +60,8 @@ begins with a line "MARK TEXT"; the lines after it are a wrong body. The marks:
 ~   The grader says TEXT by itself, among other things.
 *   The line after it names a case. TEXT is said of everybody for whom this is the first
     wrong case, if nothing else is known.
-!   The same for everybody whose program crashes in this case.
+!   The same for everybody whose program crashes in this case; or the line names what has
+    a wrong shape, as in "multi_head_backward: d->y", where the program ends with that.
 
 {A -> B} is the reference's body with B in the place of A, which stands in it once; there
 may be several such lines. A line "&" is the reference's body. test.py tests them all, also
@@ -834,7 +835,8 @@ def usual_mistake(made, exercise, path, case):
 
 
 def said_of_case(kind, mistakes, case):
-    """What there is to say where this case is the first wrong one, or crashes."""
+    """What there is to say where this case is the first wrong one, or crashes, or this
+    has a wrong shape."""
     return [m.say for m in mistakes if m.kind == kind and case in m.body]
 
 
@@ -1053,9 +1055,10 @@ def likely_cause(made, exercise, folder, word, compared, said):
     """The word of a check that is wrong, or a better one: that of a usual mistake,
     whose guesses are then taken out, or of what the compiler said."""
     case = re.search("^case: ([^;\n]*)", compared.output, re.M)
-    if word.startswith("crashes: ") and case:
+    early = re.match(r"crashes: |transformer: (.*) is \(", word)
+    if early and case:
         return "; ".join([word] + said_of_case("!", load_mistakes(
-            exercise, reference_regions()[exercise.name].body), case[1]))
+            exercise, reference_regions()[exercise.name].body), early[1] or case[1]))
     if compared.status == 1 and case:
         usual = usual_mistake(made, exercise, folder / "results", case[1])
         untouched = re.search("^looks like: .*(never written|unchanged)", compared.output,
