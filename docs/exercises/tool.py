@@ -1198,9 +1198,12 @@ QUOTIENT = re.compile(FIRST + r"(?=[1-9])(\d+)\s*/\s*(\d+)(?![\w.])")
 CUT = re.compile(r"\((?:int|long)\)\s*" + NAME)
 
 
-def whole_numbers(code, function, said):
-    """What to say of a division of whole numbers, or of a fraction in an int, or "": their
-    numbers are those of whoever has left something out."""
+UNSET = re.compile(r":(\d+):\d+: warning: (?:variable )?['‘](\w+)['’] .*uninitialized\]")
+
+
+def of_own_lines(code, function, result):
+    """What to say of a division of whole numbers, of a fraction in an int, or of what is
+    used without a value, or "": their numbers are those of whoever has left something out."""
     for what, name in RECIPROCAL.findall(code):
         if name in ("rows", "cols") or re.search(rf"\bint\b[^;(){{}}]*\b{name}\b", function):
             return (f"1 / {what} is a division of whole numbers, and 0 if {what} is more "
@@ -1213,8 +1216,11 @@ def whole_numbers(code, function, said):
         if name == "rate" or re.search(rf"\b(?:real|double)\s+(?:\w+,\s*)*{name}\b", function):
             return f"an int loses the fraction of {what}: leave the (int) out"
     lost = re.search(r":(\d+):\d+: warning: .* to ['‘](?:int|long|char)\b.*"
-                     r"\[-Wfloat-conversion\]", said)
-    return f"an int loses its fraction in line {lost[1]}: it must be a real" if lost else ""
+                     r"\[-Wfloat-conversion\]", result.detail)
+    if lost:
+        return f"an int loses its fraction in line {lost[1]}: it must be a real"
+    unset = "(chapter " not in result.word and UNSET.search(result.detail)
+    return f"{unset[2]} may have no value yet, in line {unset[1]}" if unset else ""
 
 
 def is_declared(name, code):
@@ -1245,10 +1251,10 @@ def grade_write(exercise, student, path, made):
     if result.state == "wrong" and result.word.startswith("wrong: "):
         lines, ours = read_text(REFERENCE).split("\n"), reference_regions()[exercise.name]
         first, _ = around(lines, ours)
-        lost = whole_numbers(code, "\n".join(lines[first:ours.start]) + code, result.detail)
-        if lost and " int" not in result.word:
+        better = of_own_lines(code, "\n".join(lines[first:ours.start]) + code, result)
+        if better and " int" not in result.word:
             result.detail = f"{result.word}\n{result.detail}"
-            result.word = f"wrong: {lost}"
+            result.word = f"wrong: {better}"
     if result.state == "right":
         remember_passed(exercise, region.code())
     elif result.word == "does not compile":
