@@ -921,8 +921,8 @@ static void step_results(const Beam *b, int t, int open) {
     result_number("exp(b->score)", exp(b->score));
 }
 
-// The best score before: a number above 0 is so many times the one that the first
-// candidate can reach.
+// The best score before: a number above 0 is so many times the one that the
+// first candidate can reach.
 static void grade_beam_step(void) {
     static const struct {
         const char *name;

@@ -1196,8 +1196,6 @@ FIRST = r"(?:return|[^\s\w.)*/](?<![eE][-+]))\s*"  # then no cast, nor a later f
 RECIPROCAL = re.compile(FIRST + r"1\s*/\s*" + NAME)
 QUOTIENT = re.compile(FIRST + r"(?=[1-9])(\d+)\s*/\s*(\d+)(?![\w.])")
 CUT = re.compile(r"\((?:int|long)\)\s*" + NAME)
-
-
 UNSET = re.compile(r":(\d+):\d+: warning: (?:variable )?['‘](\w+)['’] .*uninitialized\]")
 
 
