@@ -760,11 +760,12 @@ static void grade_clip_factor(void) {
         double norm, clip;
     } cases[] = {
         {"norm 0.4, clip 1", 0.4, 1}, {"norm 4, clip 1", 4, 1},
-        {"norm 3, clip 3", 3, 3},     {"norm 10, clip 2.5", 10, 2.5},
+        {"norm 3, clip 3", 3, 3},     {"norm 5, clip 3", 5, 3},
         {"norm 0, clip 1", 0, 1},     {"norm 500, clip 0.1", 500, 0.1},
-        {"norm 0.5, clip 2.5", 0.5, 2.5},
+        {"norm 1.5, clip 2", 1.5, 2}, {"norm 0.6, clip 0.5", 0.6, 0.5},
+        {"norm 0.8, clip 0.5", 0.8, 0.5},
     };
-    for (int c = 0; c < 7; c++) {
+    for (int c = 0; c < 9; c++) {
         start(cases[c].name);
         result_number("factor", clip_factor(cases[c].norm, cases[c].clip));
         finish();
@@ -874,10 +875,11 @@ static void grade_translate(void) {
             fail("grade.c: a translation has %d words", P);
         memset(out, JUNK, sizeof out);
         start(name[c]);
-        double sum[3];
+        double logs[3];
         room.peak = 0;
-        translate(t, &batch, out, sum, &room);
+        translate(t, &batch, out, logs, &room);
         result_whole("out", out, sizeof(int), 3, P);
+        result("logs", mat(logs, 3, 1));
         result_whole("the numbers after out", out + 3 * P, sizeof(int), 1, 2);
         // grows with the steps of the decoder: none is made for nothing
         result_number("bytes of memory at work", (double)room.peak);
@@ -888,12 +890,13 @@ static void grade_translate(void) {
 enum { BEAM = 3, LONGEST_HERE = 7 };
 
 // A search for three hypotheses, in step t, which are open with probabilities
-// 1/2, 1/4 and 1/8; or one finished before, whose score is that of e^score.
+// 1/2, 1/4 and 1/8, in step 0 the first alone; and what the best score is.
 static Beam search_at(int t, double score) {
     Arena *arena = &room;
     Beam b = beam_new(arena, BEAM, LONGEST_HERE, LONGEST_HERE);
     for (int i = 0; i < BEAM; i++)
-        b.step[t * BEAM + i] = (Hypothesis){log(0.5) * (i + 1), i, END + 1 + i};
+        b.step[t * BEAM + i] = (Hypothesis){
+            t || !i ? log(0.5) * (i + 1) : -INFINITY, i, END + 1 + i};
     b.score = score;
     return b;
 }
@@ -918,11 +921,13 @@ static void step_results(const Beam *b, int t, int open) {
     result_number("exp(b->score)", exp(b->score));
 }
 
+// The best score before: a number above 0 is so many times the one that the
+// first candidate can reach.
 static void grade_beam_step(void) {
     static const struct {
         const char *name;
         int t;
-        double end, A, score; // END's logit; the best score before
+        double end, A, score; // END's logit
     } cases[] = {
         {"none of the candidates ends", 1, -9, 0.6, -INFINITY},
         {"an open one could beat the best now", 3, -9, 1, -1.5},
@@ -935,17 +940,21 @@ static void grade_beam_step(void) {
         {"the first candidate ends, a later one stays open", 1, 2.5, 2,
          -INFINITY},
         {"the last step but one", LONGEST_HERE - 2, -9, 0.6, -9},
-        {"an open one can only reach the best", 3, -9, 0, NAN}};
+        {"an open one can only reach the best", 3, -9, 0, 1},
+        {"an open one can beat the best by little", 3, -9, 0.6, 1.01},
+        {"an open one can nearly reach the best", 3, -9, 0.6, 0.99},
+        {"the first candidate ends, none can beat it", 1, 2.5, 0.1, -INFINITY},
+        {"fewer candidates than places", 0, -9, 0.6, -INFINITY}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         int t = cases[c].t;
-        Mat logits = input("logits", BEAM, V);
+        Mat logits = input("logits", BEAM, t ? V : FIRST_TOKEN);
         for (int r = 0; r < BEAM; r++)
             *at(logits, r, END) = (real)cases[c].end;
         Beam b = search_at(t, cases[c].score);
-        if (isnan(cases[c].score)) { // the very sum that the first one will have
+        if (b.score > 0) {
             Hypothesis first[BEAM];
             best_candidates(first, b.step + t * BEAM, logits);
-            b.score = first[0].sum / length_penalty(b.longest, cases[c].A);
+            b.score *= first[0].sum / length_penalty(b.longest, cases[c].A);
         }
         start(cases[c].name);
         int open = beam_step(&b, t, logits, cases[c].A);

@@ -60,7 +60,8 @@ begins with a line "MARK TEXT"; the lines after it are a wrong body. The marks:
 ~   The grader says TEXT by itself, among other things.
 *   The line after it names a case. TEXT is said of everybody for whom this is the first
     wrong case, if nothing else is known.
-!   The same for everybody whose program crashes in this case.
+!   The same for everybody whose program crashes in this case; or the line names what has
+    a wrong shape, as in "multi_head_backward: d->y", where the program ends with that.
 
 {A -> B} is the reference's body with B in the place of A, which stands in it once; there
 may be several such lines. A line "&" is the reference's body. test.py tests them all, also
@@ -809,7 +810,17 @@ def named(exercise, bodies, given, right):
         entry.split(":") for entry in entries)})
     count = len(re.findall("^= ", exercise.mistakes, re.M))
     own = list(dict.fromkeys(bodies[k].say for k in found if k < count))
-    return own or [bodies[k].say for k in found[:1]], bool(own)
+    neighbor = [] if own or is_constant(given, right) else found[:1]
+    return own or [bodies[k].say for k in neighbor], bool(own)
+
+
+def is_constant(given, right):
+    """Whether a wrong result of the first wrong case is one number everywhere, which is
+    too little to tell a neighbor by."""
+    first = agreement(given, right)
+    return any(len({*ours}) == 1 < len({*theirs}) for one, other in
+               zip(given[first:first + 1], right[first:])
+               for (_, ours), (_, theirs) in zip(one, other))
 
 
 def usual_mistake(made, exercise, path, case):
@@ -824,7 +835,8 @@ def usual_mistake(made, exercise, path, case):
 
 
 def said_of_case(kind, mistakes, case):
-    """What there is to say where this case is the first wrong one, or crashes."""
+    """What there is to say where this case is the first wrong one, or crashes, or this
+    has a wrong shape."""
     return [m.say for m in mistakes if m.kind == kind and case in m.body]
 
 
@@ -1043,9 +1055,10 @@ def likely_cause(made, exercise, folder, word, compared, said):
     """The word of a check that is wrong, or a better one: that of a usual mistake,
     whose guesses are then taken out, or of what the compiler said."""
     case = re.search("^case: ([^;\n]*)", compared.output, re.M)
-    if word.startswith("crashes: ") and case:
+    early = re.match(r"crashes: |transformer: (.*) is \(", word)
+    if early and case:
         return "; ".join([word] + said_of_case("!", load_mistakes(
-            exercise, reference_regions()[exercise.name].body), case[1]))
+            exercise, reference_regions()[exercise.name].body), early[1] or case[1]))
     if compared.status == 1 and case:
         usual = usual_mistake(made, exercise, folder / "results", case[1])
         untouched = re.search("^looks like: .*(never written|unchanged)", compared.output,
@@ -1178,20 +1191,34 @@ def function_inside(code):
                       "between its braces, without its head")
 
 
-RECIPROCAL = re.compile(r"(?<![\w.])1\s*/\s*((?:\w+(?:\.|->))*([A-Za-z_]\w*))"
-                        r"(?![\w.(\[]|\s*->)")
+NAME = r"((?:\w+(?:\.|->))*([A-Za-z_]\w*))(?![\w.(\[]|\s*->)"
+FIRST = r"(?:return|[^\s\w.)*/](?<![eE][-+]))\s*"  # then no cast, nor a later factor
+RECIPROCAL = re.compile(FIRST + r"1\s*/\s*" + NAME)
+QUOTIENT = re.compile(FIRST + r"(?=[1-9])(\d+)\s*/\s*(\d+)(?![\w.])")
+CUT = re.compile(r"\((?:int|long)\)\s*" + NAME)
+UNSET = re.compile(r":(\d+):\d+: warning: (?:variable )?['‘](\w+)['’] .*uninitialized\]")
 
 
-def whole_numbers(code, function, said):
-    """What to say of a division of whole numbers, or of a fraction in an int, or "": their
-    numbers are those of whoever has left something out."""
+def of_own_lines(code, function, result):
+    """What to say of a division of whole numbers, of a fraction in an int, or of what is
+    used without a value, or "": their numbers are those of whoever has left something out."""
     for what, name in RECIPROCAL.findall(code):
         if name in ("rows", "cols") or re.search(rf"\bint\b[^;(){{}}]*\b{name}\b", function):
             return (f"1 / {what} is a division of whole numbers, and 0 if {what} is more "
                     f"than 1: write 1.0 / {what}")
+    for a, b in QUOTIENT.findall(code):
+        if int(b) and int(a) % int(b):
+            return (f"{a} / {b} is a division of whole numbers, and {int(a) // int(b)}: write "
+                    f"{a}.0 / {b}")
+    for what, name in CUT.findall(code):
+        if name == "rate" or re.search(rf"\b(?:real|double)\s+(?:\w+,\s*)*{name}\b", function):
+            return f"an int loses the fraction of {what}: leave the (int) out"
     lost = re.search(r":(\d+):\d+: warning: .* to ['‘](?:int|long|char)\b.*"
-                     r"\[-Wfloat-conversion\]", said)
-    return f"an int loses its fraction in line {lost[1]}: it must be a real" if lost else ""
+                     r"\[-Wfloat-conversion\]", result.detail)
+    if lost:
+        return f"an int loses its fraction in line {lost[1]}: it must be a real"
+    unset = "(chapter " not in result.word and UNSET.search(result.detail)
+    return f"{unset[2]} may have no value yet, in line {unset[1]}" if unset else ""
 
 
 def is_declared(name, code):
@@ -1222,10 +1249,10 @@ def grade_write(exercise, student, path, made):
     if result.state == "wrong" and result.word.startswith("wrong: "):
         lines, ours = read_text(REFERENCE).split("\n"), reference_regions()[exercise.name]
         first, _ = around(lines, ours)
-        lost = whole_numbers(code, "\n".join(lines[first:ours.start]) + code, result.detail)
-        if lost and " int" not in result.word:
+        better = of_own_lines(code, "\n".join(lines[first:ours.start]) + code, result)
+        if better and " int" not in result.word:
             result.detail = f"{result.word}\n{result.detail}"
-            result.word = f"wrong: {lost}"
+            result.word = f"wrong: {better}"
     if result.state == "right":
         remember_passed(exercise, region.code())
     elif result.word == "does not compile":
