@@ -4684,7 +4684,7 @@ Sentence words_in(char *text, Vocab *words) {
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
                      Tokenizer tokenizer) {
     Vocab words = vocab_new();
-    Sentence side[] = {s, reference};
+    Sentence side[2] = {s, reference};
     for (int k = 0; k < 2; k++) {
         char *text = detokenize(side[k].id, side[k].length, v, tokenizer);
         side[k] = words_in(text, &words);
