@@ -56,13 +56,10 @@ void lstm_run(LstmCase *c, LstmSaved *s) {
 
 loss_number lstm_loss(void *context) {
     LstmCase *c = context;
-    size_t mark = room.used;
     LstmSaved s;
     lstm_run(c, &s);
-    loss_number value = project(slice_rows(s.hidden, B, S * B), c->upstream)
-                 + project(block(s.cell, S, B), c->upstream_cell);
-    arena_release(&room, mark);
-    return value;
+    return project(slice_rows(s.hidden, B, S * B), c->upstream)
+         + project(block(s.cell, S, B), c->upstream_cell);
 }
 
 void check_lstm(void) {
@@ -151,12 +148,8 @@ typedef struct {
 
 loss_number bilstm_loss(void *context) {
     BiCase *c = context;
-    size_t mark = room.used;
     BiLstmSaved s;
-    loss_number value = project(bilstm_forward(&room, &s, &c->w, c->x, B),
-                           c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(bilstm_forward(&room, &s, &c->w, c->x, B), c->upstream);
 }
 
 void check_bilstm(void) {
@@ -207,11 +200,8 @@ Mat additive_run(AdditiveCase *c, AdditiveSaved *s) {
 
 loss_number additive_loss(void *context) {
     AdditiveCase *c = context;
-    size_t mark = room.used;
     AdditiveSaved s;
-    loss_number value = project(additive_run(c, &s), c->upstream);
-    arena_release(&room, mark);
-    return value;
+    return project(additive_run(c, &s), c->upstream);
 }
 
 void check_additive(void) {
@@ -268,14 +258,12 @@ Batch rnn_batch(void) {
 
 loss_number rnn_loss(void *context) {
     RnnCase *c = context;
-    size_t mark = room.used;
     Batch batch = rnn_batch();
     RnnSaved s;
     Mat logits = rnn_forward(&room, &s, c->model, &batch, c->own);
     Mat lse = arena_mat(&room, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, s.expected, 0, &room);
     loss_number sum = summed_loss(lse, logits, s.expected, 0);
-    arena_release(&room, mark);
     return sum / loss.tokens;
 }
 
