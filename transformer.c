@@ -493,9 +493,8 @@ real exponential(real x);
 real max(const real *x, int n) {
     real most = -(real)INFINITY;
     for (int j = 0; j < n; j++)
-        if ((double)x[j] > (double)most || x[j] != x[j]) // a NaN stays
-            most = x[j];
-    return most;
+        most = (double)x[j] > (double)most ? x[j] : most;
+    return most == -(real)INFINITY && n ? sum(x, n) : most; // NaN stays
 }
 
 // x[j] = softmax over the visible x, n numbers, in place
@@ -5973,8 +5972,8 @@ const Option options[] = {
     {"beam", INTEGER, SETTING(search.beam), "N", "1", TRANSLATE | EVALUATE, 0,
      "hypotheses to keep while translating; 1 is greedy", 1, 64},
     {"length-penalty", NUMBER, SETTING(search.length_penalty), "A", "0.6",
-     TRANSLATE | EVALUATE, 0, "scores are divided by ((5 + length) / 6)^A", 0,
-     10},
+     TRANSLATE | EVALUATE, 0,
+     "scores are divided by ((5 + length) / 6)^A", 0, 10},
     {"scores", FLAG, SETTING(scores), "no|yes", NULL, TRANSLATE, 0,
      "print each translation's score, a tab, and the translation", 0, 0},
     {"target", STRING, SETTING(target), "TEXT", NULL, ATTENTION, 0,
