@@ -59,9 +59,9 @@ def digest_of(folder, wanted):
     return found.hexdigest()[:12]
 
 
-def shape(code):
+def shape(region):
     """The tokens of a region, with its names numbered."""
-    numbers = {}
+    numbers, code = {}, tool.code_of("\n".join(region.body), True)
     return tuple(numbers.setdefault(token.text, len(numbers)) if token.kind == "name"
                  else token.text for token in neighbors.tokens(code))
 
@@ -73,8 +73,8 @@ def shapes_of(folder, ours):
         student = tool.student_regions(tool.student_file())
     except tool.Broken:
         return {}
-    found = {name: shape(tool.code_of("\n".join(region.body), True))
-             for name, region in student.items() if not isinstance(region, str)}
+    found = {name: shape(region) for name, region in student.items()
+             if not isinstance(region, str)}
     return {name: tokens for name, tokens in found.items()
             if len(tokens) >= LONG and tokens != ours[name]}
 
@@ -142,23 +142,19 @@ def write_rows(path, rows, names):
 def grade_class(submissions, path, wanted):
     every = tool.load_exercises()
     names = [e.name for e in (tool.choose(every, wanted) if wanted else every)]
-    known, rows, work = read_rows(path), [], Path(tempfile.mkdtemp(dir=tool.BUILD))
+    rows, work = read_rows(path), Path(tempfile.mkdtemp(dir=tool.BUILD))
     try:
         folders = {s.name: unpacked(s, work / f"copy-{k}") for k, s in enumerate(submissions)}
-        ours = {name: shape(tool.code_of("\n".join(region.body), True))
-                for name, region in tool.reference_regions().items()}
+        ours = {name: shape(region) for name, region in tool.reference_regions().items()}
         alike = pairs_alike({name: shapes_of(folder, ours)
                              for name, folder in folders.items()})
         for name, folder in folders.items():
-            row = known.get(name, {})
-            if row.get("digest") != digest_of(folder, wanted):
-                row = {"submission": name, "digest": digest_of(folder, wanted),
+            row, digest = rows.get(name, {}), digest_of(folder, wanted)
+            if row.get("digest") != digest:
+                row = {"submission": name, "digest": digest,
                        **row_of(*graded(folder, wanted, work))}
-            row["alike"] = ", ".join(alike[name])
-            rows.append(row)
-            write_rows(path, rows + [known[n] for n in folders
-                                     if n in known and n not in {r["submission"] for r in rows}],
-                       names)
+            rows[name] = {**row, "alike": ", ".join(alike[name])}
+            write_rows(path, [rows[other] for other in folders if other in rows], names)
             print(f"{name}: {row['points']}/{row['of']}", flush=True)
     finally:
         shutil.rmtree(work)

@@ -26,7 +26,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
-#include <sys/stat.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
@@ -35,8 +34,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define TRUNCATE (1 << 14) // LANDLOCK_ACCESS_FS_TRUNCATE, of newer headers
 
 #if defined __x86_64__
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -73,7 +75,7 @@ static void allow_path(int rules, const char *path, __u64 rights) {
     struct stat status;
     if (fstat(opened, &status) == 0 && !S_ISDIR(status.st_mode)) // a file's rights
         rights &= LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE
-                | LANDLOCK_ACCESS_FS_WRITE_FILE | 1 << 14;
+                | LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE;
     struct landlock_path_beneath_attr rule = {rights, opened};
     if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule,
                 0) != 0)
@@ -96,7 +98,7 @@ static void guard_files(char **file, const char *program, bool compiles) {
     if (landlock_version() < 1)
         return;
     __u64 rights = every_right(landlock_version());
-    __u64 write = rights & (LANDLOCK_ACCESS_FS_WRITE_FILE | 1 << 14);
+    __u64 write = rights & (LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE);
     __u64 read = LANDLOCK_ACCESS_FS_READ_FILE, run = LANDLOCK_ACCESS_FS_EXECUTE;
     struct landlock_ruleset_attr handled = {.handled_access_fs = rights};
     int rules = (int)syscall(SYS_landlock_create_ruleset, &handled,

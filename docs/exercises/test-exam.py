@@ -96,9 +96,8 @@ def one(seed, load):
           and "links are not followed" in said,
           "a link to the key gets nothing, and one line put right the points of one bug", said)
     (spoiled / exam.PROGRAM_FILE).unlink()
-    shutil.copy(folder / "key" / "answers.txt", spoiled / "numbers.txt")
     (spoiled / "answers.txt").unlink()
-    (spoiled / "numbers.txt").rename(spoiled / "answers.txt")
+    shutil.copy(folder / "key" / "answers.txt", spoiled)
     status, said = quiet(exam.main, [str(seed), str(spoiled)])
     claim(status == 1 and said.endswith("score: 40/100\n") and "there is no " in said,
           "without the program the numbers count all the same", said)

@@ -455,8 +455,7 @@ def broken_files(g):
         text = re.sub(pattern, new, REFERENCE, flags=re.M | re.S)
         path.write_bytes(text.encode("utf-8"))
         whole = tool.student_regions(path)
-        found = {page.name: whole.get(page.name) or tool.no_region(page, path, whole)
-                 for page in of_kind("write")}
+        found = {page.name: tool.region_of(page, path, whole) for page in of_kind("write")}
         g.holds(f"{claim} is told with its line: {what}", text != REFERENCE and re.search(
             rf"broken\.c:\d+: .*{re.escape(what)}", str(found[costs[0]])))
         g.holds(f"and costs no more than {' and '.join(costs)}", {
@@ -884,6 +883,9 @@ def cheats(g):
             source_file.Region(6, ["    int x = 1;", f"    {line}"]), "mine.c")
         g.holds(f"a line with {word} is refused", said
                 == f"mine.c:8: {word} is not allowed in an exercise", said)
+    said = tool.refusal(source_file.Region(6, ["    int sys##tem;"]), "mine.c")
+    g.holds("a name may not be joined of two halves", said
+            == "mine.c:7: # is not allowed in an exercise", said)
     for how, environment, tried in (("", {}, CHEATS),
                                     ("not confined: ", UNCONFINED, CHEATS[::2])):
         g.tool("grade", source, f"JSON={result}",

@@ -453,15 +453,10 @@ def begin_region(found, name, argument, number, known, path):
     return None
 
 
-def region_of(exercise, path):
-    """An exercise's region in the student's file, or what is wrong with it, a text."""
-    student = student_regions(path)
-    return student.get(exercise.name) or no_region(exercise, path, student)
-
-
-def no_region(exercise, path, student):
-    return "; ".join(filter(None, [f"{shown(path)} has no line //@ exercise "
-                                   f"{exercise.name}", student.get("", "")]))
+def region_of(exercise, path, student):
+    """An exercise's region of those in the student's file, or what is wrong, a text."""
+    return student.get(exercise.name) or "; ".join(filter(None, [
+        f"{shown(path)} has no line //@ exercise {exercise.name}", student.get("", "")]))
 
 
 # ---------------------------------------------------------------- bugs
@@ -1229,7 +1224,7 @@ def is_declared(name, code):
 
 def grade_write(exercise, student, path, made):
     label = shown(path).replace("\\", "\\\\").replace('"', '\\"')
-    region = student.get(exercise.name) or no_region(exercise, path, student)
+    region = region_of(exercise, path, student)
     if isinstance(region, str):
         return Result(exercise, "wrong", region)
     if is_stub(exercise.name, region):
@@ -1752,7 +1747,8 @@ def chosen_exercises(exercises):
 def grade(exercises):
     chosen = chosen_exercises(exercises)
     results, message, failed, changed = [], "", False, if_changed()
-    print(changed, end="\n" * bool(changed))
+    if changed:
+        print(changed)
     try:
         for result in grade_all(chosen):
             results.append(result)
@@ -1762,9 +1758,8 @@ def grade(exercises):
         points = sum(r.score for r in results)
         total = sum(e.worth for e in chosen)
         full = points == total
-        message = f"score: {points}/{total}"
-        print(message)
-        message += f"\n{changed}" * bool(changed)
+        print(f"score: {points}/{total}")
+        message = "\n".join(filter(None, [f"score: {points}/{total}", changed]))
         return 0 if full else 1
     except Broken as trouble:
         message = str(trouble)
@@ -1836,7 +1831,7 @@ def exercise(exercises):
     print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
     print(f"\n# {e.title}\n\n{e.text}\n")
     if e.kind == "write":
-        region = region_of(e, path)
+        region = region_of(e, path, student_regions(path))
         if isinstance(region, str):
             raise Trouble(region)
         print(f"edit   {shown(path)}, line {region.start + 1}")
@@ -1892,7 +1887,8 @@ def solution(exercises):
 def with_stub(path, exercise):
     """The student's text without what was written for an exercise; if its region has no
     end, the rest of its function is as in transformer.c."""
-    region, ours = region_of(exercise, path), reference_regions()[exercise.name]
+    region = region_of(exercise, path, student_regions(path))
+    ours = reference_regions()[exercise.name]
     stub, lines = stub_body(exercise.name, ours), handed_in(path).split("\n")
     if not isinstance(region, str):
         return replace_region("\n".join(lines), region, stub)
