@@ -4,6 +4,7 @@ second text.
 
     python3 docs/weaver/slides.py               after `make docs`
     python3 docs/weaver/slides.py 02-attention  only this chapter
+    HIDE=1 python3 docs/weaver/slides.py        without what the exercises ask for
 
 A chapter's slides are its short edition: what each section begins with, its formulas,
 figures and tables, the code of the core under its contract, and what examples print. The
@@ -15,12 +16,14 @@ The last line is "N passed, N failed".
 """
 
 import html
+import os
 import re
 import shutil
 import sys
 
 import blanks
 import check
+import source_file
 from book import Book
 from common import ROOT, check_programs, command, fail, raw, read
 from course import promises
@@ -33,7 +36,8 @@ from prose import contract, contract_of, set_formulas
 SLIDES = ROOT / "build" / "slides"
 PARTS = ROOT / "build" / "slides-parts"  # what they are made with
 REVEAL = "reveal.js@4.6.1"  # the last that this pandoc knows
-SHOWN, MOST = 28, 56  # lines of output, and of code, on one slide
+SHOWN, MOST = 28, 26  # lines of output, and of code, on one slide
+ROWS = 20  # of a table in C, which only begins on a slide
 STYLE = ("math", ".math", "mtext", ".panels", "figure svg", "figure .panels", ".kw",
          ".dv", ".co,", ".co ", ".diff")
 
@@ -96,15 +100,41 @@ def add_prose(made, block, below):
     above = None
     for paragraph in paragraphs:
         first = is_heading(block) and paragraph is paragraphs[0]
-        if is_shown(paragraph) and above in ("first", "shown"):
+        if is_shown(paragraph) and above == "first":
             made.slides[-1][1] += "\n\n" + paragraph
         elif is_shown(paragraph):
-            made.add(f"{last_sentence(above)}\n\n{paragraph}" if above else paragraph)
+            said = last_sentence(above) if above not in (None, "shown") else ""
+            made.add(f"{said}\n\n{paragraph}")
         elif first:
             made.add(paragraph)
         else:
             made.note(paragraph)
         above = "shown" if is_shown(paragraph) else "first" if first else paragraph
+
+
+def without_answers(lines):
+    """Code in which the regions of exercises are empty, as students have it."""
+    shown, asked = [], False
+    for line in lines:
+        if "//@ exercise" in line:
+            shown.append(line[:line.index("//@")] + "// …  (an exercise)")
+        asked = "//@ exercise" in line or asked and "//@ end" not in line
+        if not asked:
+            shown.append(line)
+    return shown
+
+
+def in_parts(lines, room):
+    """Code cut for slides with that much room, the first of which has less: before a
+    comment or after a blank line, if there is one in the second half."""
+    parts = []
+    while len(lines) > room:
+        ends = [n for n in range(room // 2, room + 1) if not lines[n - 1].strip()
+                or lines[n].lstrip().startswith("//")]
+        end = ends[-1] if ends else room
+        parts.append(lines[:end])
+        lines, room = lines[end:], MOST
+    return [*parts, lines]
 
 
 def add_code(made, block, above):
@@ -115,12 +145,24 @@ def add_code(made, block, above):
             contract(contract_of(above.lines)).split("\n"), above.line)) + "\n:::\n\n"
     if above and is_heading(above) and len(contract_of(above.lines)) == len(above.lines):
         said = ""
-    lines = [line for line in block.lines if "//@" not in line]
-    if len(lines) > MOST:  # a table: how it begins
-        lines = lines[:MOST] + ["    …"]
-    code = "\n".join(lines)
-    made.add(f"{said}``` {{.c}}\n{code}\n```",
-             ", ".join(f"`{name}`" for name in names[:3]) or None)
+    lines = without_answers(block.lines) if os.environ.get("HIDE") else block.lines
+    lines = "\n".join(line for line in lines if "//@" not in line).strip("\n").split("\n")
+    if len(lines) > 2 * MOST:  # a table: how it begins
+        lines = lines[:ROWS] + ["    …"]
+    title = ", ".join(f"`{name}`" for name in names[:3]) or made.section
+    parts = in_parts(lines, MOST - said.count("\n") if said else MOST)
+    for n, part in enumerate(parts, 1):
+        code = "\n".join(part).strip("\n")
+        made.add(f"{said}``` {{.c}}\n{code}\n```",
+                 f"{title} ({n} of {len(parts)})" if len(parts) > 1 else title)
+        said = ""
+
+
+def add_figure(book, made, block):
+    """A figure; what stands below it in the book is said."""
+    picture = figure(book, block.text(), f"transformer.c:{block.line}")
+    made.add(picture)
+    made.note(" ".join(re.findall(r"<figcaption>(.*?)</figcaption>", picture, re.S)))
 
 
 def add_run(book, made, block):
@@ -156,7 +198,7 @@ def slides_of(book, chapter, promise):
         elif block.kind == "code":
             add_code(made, block, above)
         elif block.kind == "figure":
-            made.add(figure(book, block.text(), f"transformer.c:{block.line}"))
+            add_figure(book, made, block)
         elif block.kind == "run":
             add_run(book, made, block)
     add_by_hand(made, chapter.page)
@@ -225,6 +267,13 @@ def check_slides(chapters):
              for slide in re.findall(r"<section[^>]*>\s*<h\d[^>]*>.*?</h\d>\s*</section>",
                                      body)]
     check.none(empty, "no slide is empty but for its title")
+    if os.environ.get("HIDE"):
+        source = "\n".join(line for c in chapters for b in c.blocks for line in b.lines)
+        shown = html.unescape(re.sub(r"<[^>]+>", "", "".join(bodies.values())))
+        answers = source_file.regions(source, "transformer.c")
+        check.none([name for name, region in answers.items()
+                    if all(line in shown for line in region.body)],
+                   f"none shows what one of {len(answers)} exercises asks for")
 
 
 def main():

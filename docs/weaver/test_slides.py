@@ -16,30 +16,40 @@ sys.path.append(str(DOCS / "live"))
 from browser import Browser  # noqa: E402
 import check  # noqa: E402
 
-# Of the slide that is shown: its title, and whether all of it can be seen.
+LEAST = 15.9
+
+# Of the slide that is shown, when its keys have shown everything: its title, whether all
+# of it can be seen, and the size of its smallest text on a slide 720 pixels high. The
+# signs above and below those of a formula are not text.
 MEASURED = """(() => {
     const slide = Reveal.getCurrentSlide(), code = [...slide.querySelectorAll("pre code")];
-    return [slide.querySelector("h2").textContent,
-        slide.scrollHeight <= Reveal.getConfig().height
+    const fits = slide.scrollHeight <= Reveal.getConfig().height
         && slide.scrollWidth <= Reveal.getConfig().width
-        && code.every(one => one.scrollWidth <= one.clientWidth + 1)];
-})()"""
-# The next slide, past what its keys show one after the other.
-NEXT = """(() => {
-    const slide = Reveal.getCurrentSlide();
-    while (Reveal.getCurrentSlide() === slide && !Reveal.isLastSlide())
-        Reveal.next();
+        && code.every(one => one.scrollWidth <= one.clientWidth + 1);
+    while (Reveal.availableFragments().next)
+        Reveal.nextFragment();
+    const sizes = [], texts = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const one = texts.currentNode.parentElement;
+        if (!texts.currentNode.data.trim() || !one.getClientRects().length
+            || one.closest("msub > :last-child, msup > :last-child, msubsup, munder, mfrac"))
+            continue;
+        const place = one.ownerSVGElement && one.getScreenCTM();
+        sizes.push(parseFloat(getComputedStyle(one).fontSize)
+            * (place ? Math.hypot(place.a, place.b) / Reveal.getScale() : 1));
+    }
+    return [slide.querySelector("h2").textContent, fits, Math.min(...sizes)];
 })()"""
 
 
 def slides(page, path):
-    """(title, whether it fits) of each slide of a lecture."""
+    """(title, whether it fits, size of its smallest text) of each slide of a lecture."""
     page.go(path.as_uri())
     if not page.until("window.Reveal && Reveal.isReady()"):
         return []
     found = [page.run(MEASURED)]
     for _ in range(page.run("Reveal.getTotalSlides()") - 1):
-        page.run(NEXT)
+        page.run("Reveal.next()")
         found.append(page.run(MEASURED))
     return found
 
@@ -52,8 +62,11 @@ def main():
         for path in paths:
             found = slides(page, path)
             check.claim(len(found) > 5, f"{path.name}: {len(found)} slides")
-            check.none([title for title, fits in found if not fits],
+            check.none([title for title, fits, _ in found if not fits],
                        f"{path.name}: each is seen as a whole")
+            check.none([f"{title}: {size:.1f}" for title, _, size in found
+                        if size < LEAST],
+                       f"{path.name}: no text below {LEAST} pixels of 720")
     check.claim(len(paths) > 15, f"{len(paths)} lectures")
     check.end()
 
