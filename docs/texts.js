@@ -4649,7 +4649,7 @@ const TEXTS = [
 "· rotary_positions, grouped_queries or carried_over",
 "Instead of a second examination: a model in a language of their own, with a page that says what it gets wrong, and why."],
 ["course.html#slides", "Slides", "A course with this book",
-"python3 docs/weaver/slides.py weaves a lecture of each chapter from the book, into build/slides: what its sections begin with, its formulas and pictures, the code of the core, what the examples print, and the numbers by hand, each of which a key shows. The rest of the prose is in the notes (key S). There is no second text: change the book, and the slides follow. Each file needs no network, and prints to PDF with ?print-pdf behind its address."],
+"python3 docs/weaver/slides.py weaves a lecture of each chapter from the book, into build/slides: what its sections begin with, its formulas and pictures, the code of the core, what the examples print, and the numbers by hand, each of which a key shows. The rest of the prose is in the notes (key S). There is no second text: change the book, and the slides follow. Each file needs no network, and prints to PDF with ?print-pdf behind its address. With HIDE=1 before the command, what the exercises ask for is left out of the code. A picture with small letters is shown whole and then, key by key, in parts."],
 ["course.html#questions-to-discuss", "Questions to discuss", "A course with this book",
 "They have no single right answer. What is said below each is what a discussion should come to, not what it should begin with.",
 "·",

@@ -35,6 +35,7 @@ npm         | npm                              | npm              | node
 node        | nodejs                           | nodejs           | node
 chromium    | chromium                         | chromium         | chromium
 firefox-esr | firefox-esr                      | firefox          |
+pdfinfo     | poppler-utils                    | poppler-utils    | poppler
 mandoc      | mandoc                           | mandoc           | mandoc
 shellcheck  | shellcheck                       | ShellCheck       | shellcheck
 END

@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SITE = ROOT / "build" / "site"
 RELEASE = ROOT / "build" / "release"
+PARTS = ROOT / "build" / "release-parts"
 PROGRAM = ROOT / "build" / "docs" / "transformer"
 sys.path.append(str(HERE.parent / "live"))
 sys.dont_write_bytecode = True
@@ -147,17 +148,39 @@ def the_same(pdf, day):
     return re.sub(rb"(/(?:Creation|Mod)Date \(D:)\d{14}", lambda m: m[1] + time, pdf)
 
 
-def printed(page, to, day):
+def print_page(page, to):
     """A page as PDF."""
     with Browser() as browser:
         tab = browser.open(page.as_uri())
         if not tab.until("document.readyState === 'complete' && document.fonts.status "
                          "=== 'loaded' && document.querySelector('main') !== null"):
             fail(f"chromium does not come to an end with {page.name}")
-        pdf = base64.b64decode(tab.send(
+        to.write_bytes(base64.b64decode(tab.send(
             "Page.printToPDF", printBackground=True, preferCSSPageSize=True,
-            generateDocumentOutline=True, generateTaggedPDF=True)["data"])
-    to.write_bytes(the_same(pdf, day))
+            generateDocumentOutline=True, generateTaggedPDF=True)["data"]))
+
+
+def numbered(text, pages):
+    """The book, with the page of each section in its contents."""
+    begin = text.index('<nav class="contents"')
+    end = text.index("</nav>", begin)
+    contents = re.sub(r'<a href="#([^"]*)"', lambda m: f"{m[0]} data-page=\""
+                      f'{pages.get(m[1], "000")}"', text[begin:end])
+    return text[:begin] + contents + text[end:]
+
+
+def print_book(text, paper, to, day):
+    """The book as PDF: printed once to see on which pages its sections are."""
+    page = PARTS / "book.html"
+    text = text.replace("</style>", f"@page {{ size: {paper}; }}\n</style>", 1)
+    pages = {}
+    for _ in range(2):
+        page.write_text(numbered(text, pages), encoding="utf-8")
+        print_page(page, to)
+        listed = output("pdfinfo", "-dests", str(to)).decode()
+        pages = {name: number for number, name in
+                 re.findall(r'^ *(\d+) \[.*\] "(.*)"$', listed, re.M)}
+    to.write_bytes(the_same(to.read_bytes(), day))
 
 
 # ---------------------------------------------------------------- all of it
@@ -181,10 +204,11 @@ def build():
     (RELEASE / "transformer.1").write_text(manual.page(day), encoding="utf-8")
     style = "".join(path.read_text(encoding="utf-8")
                     for path in (SITE / "docs" / "style.css", HERE / "book.css"))
-    (RELEASE / "book.html").write_text(alone(
-        (SITE / "docs" / "book.html").read_text(encoding="utf-8"), style, version),
-        encoding="utf-8")
-    printed(RELEASE / "book.html", RELEASE / "book.pdf", day)
+    book = alone((SITE / "docs" / "book.html").read_text(encoding="utf-8"), style, version)
+    (RELEASE / "book.html").write_text(book, encoding="utf-8")
+    PARTS.mkdir(parents=True, exist_ok=True)
+    print_book(book, "letter", RELEASE / "book.pdf", day)
+    print_book(book, "A4", RELEASE / "book-a4.pdf", day)
     (RELEASE / "SHA256SUMS").write_text(sums(RELEASE))
     for path in sorted(RELEASE.iterdir()):
         print(f"{path.stat().st_size / 1e6:8.2f} MB  build/release/{path.name}")

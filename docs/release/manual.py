@@ -42,9 +42,6 @@ or
 .Fl -name Ns = Ns Ar value ,
 before or after the operands.
 If an option is given twice, the later one counts.
-After
-.Fl -
-everything is an operand.
 The default is in brackets.
 The commands that take it are in parentheses.
 """

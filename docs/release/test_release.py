@@ -37,10 +37,10 @@ def run(*argv, cwd=ROOT):
 
 
 def the_files():
-    wanted = ["SHA256SUMS", "book.html", "book.pdf", f"{NAME}-site.zip",
-              f"{NAME}.tar.gz", "transformer.1", "transformer.c", "write.html"]
+    wanted = ["SHA256SUMS", "book.html", "book.pdf", "book-a4.pdf",
+              f"{NAME}-site.zip", f"{NAME}.tar.gz", "transformer.1", "transformer.c", "write.html"]
     there = sorted(path.name for path in RELEASE.iterdir())
-    claim(there == sorted(wanted), "build/release has eight files", there)
+    claim(there == sorted(wanted), "build/release has nine files", there)
     sums = dict(reversed(line.split("  ")) for line in
                 (RELEASE / "SHA256SUMS").read_text().splitlines())
     claim(sums == {name: hashlib.sha256((RELEASE / name).read_bytes()).hexdigest()
@@ -109,13 +109,25 @@ def the_book():
           and text.count('href="#') > 1000, "the book needs no other file", outside)
     claim(f"Version {VERSION}" in text and "(the map)" not in text,
           "it begins with its version, and offers nothing that is not there")
-    pdf = (RELEASE / "book.pdf").read_bytes()
-    claim(pdf.startswith(b"%PDF") and len(re.findall(rb"/Type /Page\b", pdf)) > 200,
-          "as PDF it has hundreds of pages")
+    for name, size in ("book.pdf", "612 x 792"), ("book-a4.pdf", "59[45].* x 84[12]"):
+        the_print(RELEASE / name, size)
+
+
+def the_print(path, size):
+    pdf = path.read_bytes()
+    said = run("pdfinfo", str(path))[1]
+    pages = int(re.search(r"Pages: +(\d+)", said)[1])
+    claim(pages > 200 and re.search(f"Page size: +{size}", said),
+          f"{path.name} has hundreds of pages of its size", said)
     day = run("git", "log", "-1", "--format=%cs")[1].strip()
     times = set(re.findall(rb"/(?:Creation|Mod)Date \(D:(\d{14})", pdf))
     claim(times == {day.replace("-", "").encode() + b"000000"},
           "its time is the day of the commit", times)
+    texts = run("pdftotext", "-layout", str(path), "-")[1].split("\f")
+    listed = re.findall(r"\b(\d+\. [A-Z][\w ,-]+?) +(\d+)\b", "\n".join(texts[1:4]))
+    wrong = [line for line in listed if line[0] not in texts[int(line[1]) - 1]]
+    claim(len(listed) > 8 and not wrong and "000" not in "".join(texts[1:4]),
+          "its contents say on which page a chapter begins", [len(listed), *wrong])
 
 
 PACKAGES = ["gift-pegjs@1.0.2", "@citation-js/core@0.9.0", "@citation-js/plugin-cff@0.7.3"]
