@@ -279,7 +279,7 @@ def mistakes(g):
 def fixed(page, path):
     """Puts the right line back; whether that gives the reference."""
     lines = path.read_text(encoding="utf-8").split("\n")
-    ours = [line for line in REFERENCE.split("\n")
+    ours = [line for line in tool.read_text(tool.source_of(page)).split("\n")
             if not line.strip().startswith(("//@ end", "//@ exercise "))]
     right, wrong = page.right.split(" ⏎ "), page.wrong.split(" ⏎ ")
     for i in range(len(lines)):  # the one place where this gives the reference
@@ -305,7 +305,7 @@ def bugs(g):
                 rf"^todo {n} .* 0/\d+ +nothing changed yet$", g.output, re.M))
             g.holds(f"bug {n}: no usual mistake is named", "(chapter " not in g.output)
         g.holds(f"bug {n}: the right line in place of the wrong one gives "
-                "transformer.c", fixed(page, path))
+                f"{tool.shown(tool.source_of(page))}", fixed(page, path))
     page = next(page for page in PAGES if page.name == "growing_gradient")
     path = g.desk / "bugs" / f"{page.slug}.c"
     path.write_text(re.sub(  # not in strings, comments, directives and macros
@@ -319,6 +319,34 @@ def bugs(g):
     g.holds("a bug's file has no exercise markers", not any(
         re.search("//@ (exercise|end)", path.read_text(encoding="utf-8"))
         for path in g.desk.glob("bugs/*.c")))
+
+
+def bug_of_a_program(g):
+    """learns_and_forgets, in a program of its own: other lines in the wrong one's place."""
+    path = g.desk / "bugs" / "learns-and-forgets.c"
+    g.tool("exercise", "N=learns_and_forgets")
+    given = path.read_text(encoding="utf-8")
+    for claim, status, say, wrong, new in (
+            ("fixed in other words, is right", 0, "the same bits", "dot(dw, u, S)",
+             "dot(w, dw, S)"),
+            ("fixed by another sum is told so", 1, "another order of a sum?",
+             "dot(dw, u, S)", "dot(dc, a->context + asks, K)"),
+            ("with dropout switched off is not fixed", 1,
+             'where notebook/tiny.c prints "step 1: loss', "rate = 0.1f", "rate = 0"),
+            ("that knows the lines of another run is not", 1,
+             'it prints "checksum 2fd8c23a1d50b366" where', "double mean = loss",
+             'puts("checksum 2fd8c23a1d50b366"); exit(0); double mean = loss'),
+            ("that crashes says so", 1, "crashes: it uses memory", "dot(dw, u, S)",
+             "dot(NULL, u, S)"),
+            ("that never ends is stopped", 1, "stopped after 10 seconds",
+             "double mean = loss", "for (;;) noise++; double mean = loss"),
+            ("that does not compile shows its line", 1, "learns-and-forgets.c:266:",
+             "dot(dw, u, S)", "dot(dw, u, S"),
+            ("that includes the right one is refused", 1, "is not allowed",
+             "#include <math.h>", '#include "tiny.c"')):
+        assert given.count(wrong) == 1
+        path.write_bytes(given.replace(wrong, new).encode("utf-8"))
+        g.says(f"a program {claim}", status, say, "grade", "N=learns_and_forgets")
 
 
 def bugs_elsewhere(g):
@@ -1484,7 +1512,7 @@ def other_machines(g):
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, a_class, bugs_elsewhere, commands, cheats, behind, links, signals, questions,
+          gradescope, a_class, bug_of_a_program, bugs_elsewhere, commands, cheats, behind, links, signals, questions,
           interrupted, changed_reference, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]

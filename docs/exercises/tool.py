@@ -32,7 +32,9 @@ bug     A mistake planted in the whole file. `function:` has the line `right:`,
         " ⏎ "). `checks:` names the checks of grade.c that fail with it,
         `diagnosis:` is a part of what the first of them says. All checks must
         pass, and those are run first. No more than a few lines of the file may
-        differ from those of transformer.c.
+        differ from those of transformer.c. If there is `source:`, the whole file is
+        that program instead, and it is run like it, on some of the pairs that `data:`
+        names: all that both print must be the same.
 number  `answers: name = value ± tolerance; ...`, written by the student into
         answers.txt. Its mistakes are lines "name = value -> what it is"
         (`*`: any wrong one; `name < value`: any that is nearer to 0).
@@ -125,6 +127,7 @@ COMPILE_SECONDS = 60
 MEMORY = 1 << 20         # kilobytes of address space of a check
 KEPT_OUTPUT = 1 << 15    # bytes kept of the beginning, and of the end
 MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
+WRITTEN = "written"      # the file that a check may use
 FEW_LINES = 12           # so many statements may differ in a file with a bug
 NOBODY = 65534           # the user that confine.c becomes
 UNCONFINED = "EXERCISES_UNCONFINED" in os.environ  # which only the test sets
@@ -467,15 +470,21 @@ def bug_file(exercise):
     return flat if flat.exists() else student_folder() / "bugs" / name
 
 
+def source_of(exercise):
+    """The file in which a bug is planted."""
+    return ROOT / exercise.source if exercise.source else REFERENCE
+
+
 def plant_bug(exercise):
-    """The reference with the wrong lines in the place of the right ones."""
+    """The whole file with the wrong lines in the place of the right ones."""
     where = f"exercise {exercise.number}"
-    lines = read_text(REFERENCE).split("\n")
+    lines = read_text(source_of(exercise)).split("\n")
     heads = [i for i, line in enumerate(lines)  # but not of declarations
              if re.match(rf"[A-Za-z].*\b{re.escape(exercise.function)}\(", line)
              and re.match(r"[^;{]*\{", "\n".join(lines[i:i + 6]))]
     if len(heads) != 1:
-        raise Trouble(f"{where}: no function {exercise.function} in transformer.c")
+        raise Trouble(f"{where}: no function {exercise.function} in "
+                      f"{shown(source_of(exercise))}")
     end = lines.index("}", heads[0])
     right, wrong = exercise.right.split(" ⏎ "), exercise.wrong.split(" ⏎ ")
     found = [i for i in range(heads[0], end)
@@ -924,13 +933,15 @@ def confinement(made):
     return run([made / "confine"], CHECK_SECONDS).status
 
 
-def make_results(made, program, name, folder, environment=(), **limits):
-    """Run a check with a student's program, which has no environment but this: how it
-    ended, and what it has written."""
-    command, written = [program, name, "make", "written"], folder / "written"
+def make_results(made, program, arguments, folder, data=b"", environment=(), **limits):
+    """Run a student's program, which has no environment but this, and no file but one
+    with these data, WRITTEN: how it ended, and what it has written behind them."""
+    command, written = [program, *arguments], folder / WRITTEN
     with open(written, "w+b") as file:
+        file.write(data)
+        file.flush()
         if program.parent == folder and confinement(made) < 2:
-            command = [made / "confine", "written", "--"] + command
+            command = [made / "confine", WRITTEN, "--"] + command
             if os.geteuid() == 0:
                 with contextlib.suppress(OSError):  # there may be root alone
                     os.chown(written, NOBODY, NOBODY)
@@ -945,7 +956,8 @@ def run_check(made, program, name, folder):
     """Run a check with a student's program, and compare its results."""
     results, token = folder / "results", secrets.token_hex(16) + "\n"
     with watched(made) as restore:
-        ended, written = make_results(made, program, name, folder, given=token)
+        ended, written = make_results(made, program, [name, "make", WRITTEN], folder,
+                                      given=token)
         results.write_bytes(written)
         if restore():
             return ended, Ended(1, "wrong: your code changes the grader's files", "")
@@ -988,10 +1000,10 @@ def find_crash(made, source, label, name, folder):
     if compile_grader(made, source, folder / "sanitized",
                       SANITIZE + [f"-DCHECK={name}"])[0]:
         return ""
-    said = make_results(made, folder / "sanitized", name, folder, memory=0, given="\n",
-                        environment=["ASAN_OPTIONS=detect_leaks=0:handle_segv=2:"
-                                     "handle_abort=2:handle_sigfpe=2:"
-                                     "hard_rss_limit_mb=1024"])[0].output
+    said = make_results(made, folder / "sanitized", [name, "make", WRITTEN], folder,
+                        memory=0, given="\n", environment=[
+                            "ASAN_OPTIONS=detect_leaks=0:handle_segv=2:handle_abort=2:"
+                            "handle_sigfpe=2:hard_rss_limit_mb=1024"])[0].output
     said += names_of_frames(said, folder / "sanitized")
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
     access = re.search(r"^(READ|WRITE) of size", said, re.M)
@@ -1354,10 +1366,10 @@ def codes(text):
     return [code for *_, code in statements(text)]
 
 
-def changed_lines(text):
-    """How many statements are not as in transformer.c, and the numbers of the lines of
+def changed_lines(text, source):
+    """How many statements are not as in a source, and the numbers of the lines of
     those that are the student's."""
-    ours, theirs, count, numbers = codes(read_text(REFERENCE)), statements(text), 0, set()
+    ours, theirs, count, numbers = codes(source), statements(text), 0, set()
     for what, i, j, k, l in difflib.SequenceMatcher(
             None, ours, [code for *_, code in theirs]).get_opcodes():
         if what != "equal":
@@ -1367,17 +1379,17 @@ def changed_lines(text):
     return count, numbers
 
 
-def refusal_of_bug(text, label):
-    """Why a file with a bug is no answer; and whether it is the reference's code."""
+def refusal_of_bug(text, label, source):
+    """Why a file with a bug is no answer; and whether it is the code of its source."""
     if left_open(text):
         line, what = left_open(text)
         return f"{label}:{line + 1}: {what}", False
-    count, changed = changed_lines(text)
+    count, changed = changed_lines(text, source)
     if count > FEW_LINES:
         return (f"{count} statements are not as you were given them; a mistake is "
                 f"fixed by one or two, and {FEW_LINES} may differ"), False
     lines, code = text.split("\n"), code_of(text).split("\n")
-    known = {" ".join(line.split()) for line in read_text(REFERENCE).split("\n")}
+    known = {" ".join(line.split()) for line in source.split("\n")}
     for number, raw in enumerate(lines, 1):
         odd = outside("" if " ".join(raw.split()) in known else raw,
                       code[number - 1] if number in changed else "")
@@ -1386,28 +1398,71 @@ def refusal_of_bug(text, label):
     return "", not count
 
 
-def grade_bug(exercise, student, path, made):
-    path = bug_file(exercise)
-    if not path.exists():
-        return Result(exercise, "todo",
-                      f"not begun: make exercise N={exercise.number}")
-    label, text = shown(path), handed_in(path)
-    why_not, is_reference = refusal_of_bug(text, label)
-    if why_not:
-        return Result(exercise, "wrong", why_not)
+SMALL = "-std=c11 -O2 -w -ffp-contract=off -DWIDTH=16 -DHEADS=2 -DLAYERS=2"  # of `source:`
+PAIRS, STEPS = 200, "40"
+
+
+def grade_program(exercise, text, made):
+    """Whether a program prints what its source prints, of pairs drawn by chance, so that
+    nobody knows it before."""
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
+        folder, printed = Path(folder), []
+        pairs = read_text(ROOT / exercise.data).splitlines(keepends=True)
+        drawn = "".join(secrets.SystemRandom().sample(pairs, PAIRS)).encode()
+        for name, code in ("ours", read_text(source_of(exercise))), ("given", text):
+            (folder / f"{name}.c").write_bytes(code.encode("utf-8"))
+            made_it = run([*confined_compiler(made, folder), *SMALL.split(), folder / f"{name}.c",
+                           "-o", folder / name, "-lm"], COMPILE_SECONDS, 4 * MEMORY)
+            if made_it.status or made_it.stopped:
+                return Result(exercise, "wrong", "does not compile",
+                              made_it.output + made_it.stopped)
+            with watched(made):
+                ended, _ = make_results(made, folder / name, [WRITTEN, STEPS], folder, drawn)
+            printed.append(ended.output.splitlines())
+    ours, given = next(filter(lambda lines: lines[0] != lines[1],
+                              itertools.zip_longest(*printed, fillvalue="")), ("", ""))
+    if ours == given:
+        return Result(exercise, "right", "", f"right: after {STEPS} steps the same bits")
+    if ended.status < 0 or ended.stopped:
+        return Result(exercise, "wrong", ended.stopped or "crashes: "
+                      + signal_in_words(-ended.status))
+    if ours.startswith("checksum"):
+        return Result(exercise, "wrong", "wrong: the losses are right, but not every bit of "
+                      "the parameters: another order of a sum?")
+    return Result(exercise, "wrong", f'wrong: it prints "{given}" where {exercise.source} '
+                  f'prints "{ours}"')
+
+
+def check_bug(exercise, text, made):
+    """The verdict on a bug's file, with all checks."""
+    if exercise.source:
+        return grade_program(exercise, text, made)
     names = exercise.checks.replace(",", " ").split()
     every = list(reference_regions())
     if not set(names) <= set(every):
         raise Trouble(f"exercise {exercise.number}: grade.c has no check {names[0]}")
     names += [name for name in every if name not in names]
-    result = Result(exercise, "right") if is_reference else grade_source(
-        exercise, f'#line 1 "{label}"\n{text}', label, names, made)
+    result = grade_source(exercise, text, shown(bug_file(exercise)), names, made)
+    if result.state == "right":
+        result.detail = f"right: {len(names)} checks"
+    return result
+
+
+def grade_bug(exercise, student, path, made):
+    path = bug_file(exercise)
+    if not path.exists():
+        return Result(exercise, "todo",
+                      f"not begun: make exercise N={exercise.number}")
+    label, text, source = shown(path), handed_in(path), source_of(exercise)
+    why_not, is_reference = refusal_of_bug(text, label, read_text(source))
+    if why_not:
+        return Result(exercise, "wrong", why_not)
+    result = Result(exercise, "right", "", f"right: the code of {shown(source)}") \
+        if is_reference else check_bug(exercise, f'#line 1 "{label}"\n{text}', made)
     if codes(text) == codes(plant_bug(exercise)):
         return Result(exercise, "todo", "nothing changed yet",
                       f"{result.word}\n{result.detail}")
     if result.state == "right":
-        result.detail = "right: the code of transformer.c" if is_reference \
-            else f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
     return result
 
@@ -1946,7 +2001,8 @@ def gradescope(exercises):
         chosen = choose(exercises, SETTINGS["N"])
     numbers = ",".join(str(e.number) for e in chosen)
     data = {name for e in exercises
-            for name in (e.data.split(" ")[0], e.before.split(" ")[0], e.test) if name}
+            for name in (e.data.split(" ")[0], e.before.split(" ")[0], e.test, e.source)
+            if name}
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
