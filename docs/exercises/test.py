@@ -430,6 +430,28 @@ def numbers(g):
     at(1.01)
     g.tool("grade", numbers_of(pages))
     g.holds("beyond it they are wrong", g.exactly(0, len(pages), 0))
+    own_numbers(g, [page for page in pages if page.own], program, at)
+
+
+def own_numbers(g, pages, program, at):
+    """STUDENT=anna: other numbers in the text, other answers, no word on their size."""
+    for page in pages:
+        g.tool("exercise", f"N={page.name}", "STUDENT=anna")
+        left = [phrase for phrase in page.own.split("; ")
+                if re.search(rf"{re.escape(phrase)}\b", g.output)]
+        g.holds(f"{page.name}: Anna's text has numbers of her own in the place of "
+                f"{page.own}", not left and page.title in g.output)
+    at(0)
+    for _ in range(tool.FREE_TRIES):
+        g.tool("grade", numbers_of(pages), "STUDENT=anna")
+    g.holds("the answers of others are wrong, and no more than that is said",
+            g.exactly(0, len(pages), 0) and not re.search(": wrong.|too ", g.output))
+    (g.desk / "answers.txt").write_text(subprocess.run(
+        [str(program), str(tool.own_number("anna"))], stdout=subprocess.PIPE,
+        encoding="utf-8").stdout)
+    g.says("her own are right", 0, "score: ", "grade", numbers_of(pages), "STUDENT=anna")
+    g.tool("grade", numbers_of(pages), "STUDENT=otto")
+    g.holds("for nobody else", g.exactly(0, len(pages), 0))
 
 
 def trainings(g):
@@ -1349,10 +1371,10 @@ def a_class(g):
     (handed / "no.zip").write_bytes(b"PK no")
     before = {path: path.read_bytes() for path in handed.rglob("*") if path.is_file()}
 
-    def graded():
+    def graded(handed=handed, *how):
         g.output = subprocess.run(
             [sys.executable, str(HERE / "class.py"), str(handed), str(marks),
-             "softmax_row,softmax_backward"], stdout=subprocess.PIPE,
+             *(how or ["softmax_row,softmax_backward"])], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, encoding="utf-8", env=ENVIRONMENT).stdout
         with open(marks, encoding="utf-8") as file:
             return {row["submission"]: row for row in csv.DictReader(file)}
@@ -1378,6 +1400,14 @@ def a_class(g):
     again = graded()
     g.holds("a second time only what has changed is graded", again["loop"]["points"] == "10"
             and again["one"]["points"] == "19", str(again))
+    marks.unlink()
+    (g.folder / "numbers" / "anna").mkdir(parents=True)
+    (g.folder / "numbers" / "anna" / "answers.txt").write_text("".join(
+        f"{name} = {value}\n" for name, value in tool.own_answers(
+            tool.own_number("anna")).items() if name.startswith("rms")))
+    for how, points in ([], "0"), (["own"], "10"):
+        g.holds(f"with numbers of their own, {how}, {points} points for Anna's", graded(
+            g.folder / "numbers", "rms_norm", *how)["anna"]["points"] == points)
 
 
 # ------------------------------------------------------------ source_file.py

@@ -12,6 +12,7 @@
     watch [N=5]                  grade again whenever a file changes
     gradescope [N=1-30]          write build/gradescope.zip
 
+STUDENT=anna with exercise and grade: numbers of Anna's own, graded for marks.
 `make` has these commands as targets. N is a number, a name, or a list of them
 ("1-5,8"). FOLDER is the student's folder (exercises), CC the compiler (cc).
 Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken. Needs
@@ -36,7 +37,9 @@ bug     A mistake planted in the whole file. `function:` has the line `right:`,
         that program instead, and it is run like it, on some of the pairs that `data:`
         names: all that both print must be the same.
 number  `answers: name = value ± tolerance; ...`, written by the student into
-        answers.txt. Its mistakes are lines "name = value -> what it is"
+        answers.txt. `own: PHRASE; ...` has phrases of the text that end with a
+        number: with STUDENT=NAME each of these is larger, and numbers.c computes the
+        answers. Its mistakes are lines "name = value -> what it is"
         (`*`: any wrong one; `name < value`: any that is nearer to 0).
 train   The student writes options for `transformer train` into the file that
         `file:` names. `data:` is the training data, a path and if need be the
@@ -1467,6 +1470,31 @@ def grade_bug(exercise, student, path, made):
     return result
 
 
+def own_number(student):
+    """What a student's own numbers are larger by."""
+    return 1 + int(digest(student), 16) % 9999
+
+
+def own_text(exercise):
+    """The page's text, with STUDENT's numbers in it."""
+    text = exercise.text
+    for phrase in exercise.own.split("; ") if exercise.own and SETTINGS.get("STUDENT") else ():
+        head, number = re.fullmatch(r"(.*?)(\d[\d,]*)", phrase).groups()
+        own = int(number.replace(",", "")) + own_number(SETTINGS["STUDENT"])
+        if phrase not in text:
+            raise Trouble(f"{exercise.name}.md: its text does not hold {phrase}")
+        text = text.replace(phrase, head + (f"{own:,}" if "," in number else str(own)))
+    return text
+
+
+@functools.lru_cache(maxsize=None)
+def own_answers(number):
+    """{name: value} of the pages whose numbers are STUDENT's own, by numbers.c."""
+    program = program_of(reference(), HERE / "numbers.c", "-DTRANSFORMER_DOUBLE")
+    ended = run([program, number], COMPILE_SECONDS)
+    return {name: float(value) for name, value in re.findall(r"(\w+) = (\S+)", ended.output)}
+
+
 def wanted_answers(exercise):
     """{name: (value, tolerance)} of a page with numbers."""
     answers = {}
@@ -1477,6 +1505,9 @@ def wanted_answers(exercise):
             answers[name.strip()] = float(value), float(tolerance or 0)
         except ValueError:
             raise Trouble(f"exercise {exercise.number}: a wrong answer: {part}")
+    if exercise.own and SETTINGS.get("STUDENT"):
+        own = own_answers(own_number(SETTINGS["STUDENT"]))
+        return {name: (own[name], tolerance) for name, (_, tolerance) in answers.items()}
     return answers
 
 
@@ -1540,7 +1571,10 @@ FREE_TRIES = 3  # so many wrong numbers, and then it is said how far off they ar
 
 def wrong_number(exercise, name, number, value):
     """What to say of a wrong answer. How far off it is would lead to the right one by
-    halving: only whoever made a known mistake, or has tried before, is told."""
+    halving: only whoever made a known mistake, or has tried before, is told, and nobody
+    who is given marks."""
+    if SETTINGS.get("STUDENT"):
+        return "wrong"
     say, of_any = known_mistake(exercise, name, number)
     tried = notes("tries").get(name, "").split()
     if repr(number) not in tried and len(tried) < FREE_TRIES:
@@ -1596,15 +1630,16 @@ def given_options(exercise, path):
     return [word for _, word in words]
 
 
-def reference_program(made):
-    program = made / "transformer"
+def program_of(made, source, *flags):
+    """A program of ours, compiled where it is not there yet, or is another one."""
+    files = [source, *sorted(ROOT.glob("notebook/lib/*.h"))]  # which numbers.c includes
+    program = made / f"{source.stem}-{digest(*map(read_text, files))}"
     if not program.exists():
-        beside = made / f"transformer.{os.getpid()}"
-        ended = run(compiler() + ["-O2", "-ffp-contract=off",
-                                  made / "transformer.c", "-o", beside, "-lm"],
-                    COMPILE_SECONDS, memory=0)
+        beside = made / f"{source.stem}.{os.getpid()}"
+        ended = run(compiler() + ["-O2", "-ffp-contract=off", *flags, source, "-o", beside,
+                                  "-lm"], COMPILE_SECONDS, memory=0)
         if ended.status or ended.stopped:
-            raise Trouble("transformer.c does not compile:\n" + ended.output)
+            raise Trouble(f"{source.name} does not compile:\n{ended.output}")
         beside.rename(program)
     return program
 
@@ -1640,7 +1675,7 @@ def grade_train(exercise, student, path, made):
     data, _, count = exercise.data.partition(" ")
     key, relation, goal = exercise.goal.split()
     seconds, reached = int(exercise.seconds), []
-    program = reference_program(made)
+    program = program_of(made, made / "transformer.c")
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         lines = read_text(ROOT / data).splitlines(keepends=True)
         training = Path(folder) / "train.tsv"
@@ -1884,7 +1919,7 @@ def exercise(exercises):
     if e.kind in ("write", "number") and not path.exists():
         make_exercises(exercises)
     print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
-    print(f"\n# {e.title}\n\n{e.text}\n")
+    print(f"\n# {e.title}\n\n{own_text(e)}\n")
     if e.kind == "write":
         region = region_of(e, path, student_regions(path))
         if isinstance(region, str):
@@ -1933,7 +1968,8 @@ def solution(exercises):
         print(f"in {e.function}\n\nwrong: " + e.wrong.replace(" ⏎ ", "\n       ")
               + "\nright: " + e.right.replace(" ⏎ ", "\n       "))
     elif e.kind == "number":
-        print(e.answers.replace("; ", "\n"))
+        print("\n".join(f"{name} = {value:.9g} ± {tolerance:g}"
+                        for name, (value, tolerance) in wanted_answers(e).items()))
     else:
         print(e.example or "any options that reach the goal")
     return 0
@@ -2030,7 +2066,7 @@ def gradescope(exercises):
 COMMANDS = {"exercises": make_exercises, "exercise": exercise, "grade": grade,
             "hint": hint, "solution": solution, "reset": reset, "watch": watch,
             "gradescope": gradescope}
-NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC")
+NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC", "STUDENT")
 SETTINGS = {}
 
 
