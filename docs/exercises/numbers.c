@@ -3,7 +3,8 @@
 // the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
-//     numbers [LARGER]      seeds and sizes larger by this, where a page allows
+//     numbers [LARGER]      seeds and sizes larger by this, where a page allows;
+//                           without what_is_missing, which takes longest
 //
 // It is run in the project's folder: one page has a table that it reads.
 
@@ -494,10 +495,9 @@ int main(int argc, char **argv) {
     rotary_positions();
     swiglu();
     grouped_queries();
-    if (!larger) { // these are the same for all
+    what_text_tells();
+    if (argc == 1) // it trains 30 models, the same for all
         what_is_missing();
-        what_text_tells();
-    }
     arena_free(&room);
     return 0;
 }

@@ -339,14 +339,16 @@ def bug_of_a_program(g):
             ("that crashes says so", 1, "crashes: it uses memory", "dot(dw, u, S)",
              "dot(NULL, u, S)"),
             ("that never ends is stopped", 1, "stopped after 10 seconds",
-             "double mean = loss", "for (;;) noise++; double mean = loss"),
+             "double mean = loss",
+             "unsigned sleep(unsigned); for (;;) sleep(1); double mean = loss"),
             ("that does not compile shows its line", 1, "learns-and-forgets.c:266:",
              "dot(dw, u, S)", "dot(dw, u, S"),
             ("that includes the right one is refused", 1, "is not allowed",
              "#include <math.h>", '#include "tiny.c"')):
         assert given.count(wrong) == 1
         path.write_bytes(given.replace(wrong, new).encode("utf-8"))
-        g.says(f"a program {claim}", status, say, "grade", "N=learns_and_forgets")
+        g.says(f"a program {claim}", status, say, "grade", "N=learns_and_forgets",
+               f"CC=cc {NATIVE}")
 
 
 def bugs_elsewhere(g):
@@ -419,11 +421,10 @@ def numbers(g):
         [*f"cc -std=c11 -O3 {NATIVE} -DTRANSFORMER_DOUBLE".split(), str(HERE / "numbers.c"),
          "-o", str(program), "-lm"], stderr=subprocess.PIPE, encoding="utf-8").stderr
     if g.holds("the program that makes the answers compiles", program.exists()):
-        answers.write_text(subprocess.run([str(program)], cwd=str(ROOT),
-                                          stdout=subprocess.PIPE,
-                                          encoding="utf-8").stdout)
-        g.says("the answers of the pages are those that it makes", 0, "score: ",
-               "grade", numbers_of(pages))
+        answers.write_text(subprocess.run([str(program)] + ["0"] * (not FULL), cwd=str(ROOT),
+                                          stdout=subprocess.PIPE, encoding="utf-8").stdout)
+        g.says("the answers of the pages are those that it makes", 0, "score: ", "grade",
+               numbers_of(e for e in pages if FULL or e.name != "what_is_missing"))
     at(0.99)
     g.says("the answers of the pages are right, within their tolerance", 0,
            "score: ", "grade", numbers_of(pages))
@@ -468,8 +469,9 @@ def trainings(g):
         given("--lr 1e-3 # rate\n3e-3\n", "so is what is no option", 1,
               ':2: what is "3e-3"?')
         given("--lr many\n", "a wrong value is shown as the program says it", 1, "lr")
-        given(page.example + "\n", f"the example reaches the goal: {page.example}", 0,
-              "score: ")
+        if FULL or n % 2:
+            given(page.example + "\n", f"the example reaches the goal: {page.example}", 0,
+                  "score: ")
     for name, text, claim, what in FULL * (
             ("few_parameters", "--layers 1 --d-model 16 --d-ff 64",
              "a model that fits learns too little", "8,660 parameters (at most 9,200)"),

@@ -125,6 +125,7 @@ BUILD = ROOT / "build" / "exercises"
 FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function -Wfloat-conversion "
          "-Werror=implicit-function-declaration -fwhole-program")
 SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
+STRICT = ["-std=c11", "-O2", "-ffp-contract=off"]  # programs that are run as they are
 CHECK_SECONDS = 10       # what one check may take
 COMPILE_SECONDS = 60
 MEMORY = 1 << 20         # kilobytes of address space of a check
@@ -1401,7 +1402,7 @@ def refusal_of_bug(text, label, source):
     return "", not count
 
 
-SMALL = "-std=c11 -O2 -w -ffp-contract=off -DWIDTH=16 -DHEADS=2 -DLAYERS=2"  # of `source:`
+SMALL = ["-w", "-DWIDTH=16", "-DHEADS=2", "-DLAYERS=2"]  # of a bug's `source:`
 PAIRS, STEPS = 200, "40"
 
 
@@ -1409,21 +1410,21 @@ def grade_program(exercise, text, made):
     """Whether a program prints what its source prints, of pairs drawn by chance, so that
     nobody knows it before."""
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
-        folder, printed = Path(folder), []
+        folder = Path(folder)
+        source, program = folder / "source.c", folder / "program"
         pairs = read_text(ROOT / exercise.data).splitlines(keepends=True)
         drawn = "".join(secrets.SystemRandom().sample(pairs, PAIRS)).encode()
-        for name, code in ("ours", read_text(source_of(exercise))), ("given", text):
-            (folder / f"{name}.c").write_bytes(code.encode("utf-8"))
-            made_it = run([*confined_compiler(made, folder), *SMALL.split(), folder / f"{name}.c",
-                           "-o", folder / name, "-lm"], COMPILE_SECONDS, 4 * MEMORY)
-            if made_it.status or made_it.stopped:
-                return Result(exercise, "wrong", "does not compile",
-                              made_it.output + made_it.stopped)
-            with watched(made):
-                ended, _ = make_results(made, folder / name, [WRITTEN, STEPS], folder, drawn)
-            printed.append(ended.output.splitlines())
-    ours, given = next(filter(lambda lines: lines[0] != lines[1],
-                              itertools.zip_longest(*printed, fillvalue="")), ("", ""))
+        source.write_bytes(text.encode("utf-8"))
+        ended = run([*confined_compiler(made, folder), *STRICT, *SMALL, source, "-o", program,
+                     "-lm"], COMPILE_SECONDS, 4 * MEMORY)
+        if ended.status or ended.stopped:
+            return Result(exercise, "wrong", "does not compile", ended.output + ended.stopped)
+        right, _ = make_results(made, program_of(made, source_of(exercise), *SMALL),
+                                [WRITTEN, STEPS], folder, drawn)
+        with watched(made):
+            ended, _ = make_results(made, program, [WRITTEN, STEPS], folder, drawn)
+    ours, given = next(filter(lambda lines: lines[0] != lines[1], itertools.zip_longest(
+        right.output.splitlines(), ended.output.splitlines(), fillvalue="")), ("", ""))
     if ours == given:
         return Result(exercise, "right", "", f"right: after {STEPS} steps the same bits")
     if ended.status < 0 or ended.stopped:
@@ -1636,8 +1637,8 @@ def program_of(made, source, *flags):
     program = made / f"{source.stem}-{digest(*map(read_text, files))}"
     if not program.exists():
         beside = made / f"{source.stem}.{os.getpid()}"
-        ended = run(compiler() + ["-O2", "-ffp-contract=off", *flags, source, "-o", beside,
-                                  "-lm"], COMPILE_SECONDS, memory=0)
+        ended = run([*compiler(), *STRICT, *flags, source, "-o", beside, "-lm"],
+                    COMPILE_SECONDS, memory=0)
         if ended.status or ended.stopped:
             raise Trouble(f"{source.name} does not compile:\n{ended.output}")
         beside.rename(program)
