@@ -1421,8 +1421,10 @@ def grade_program(exercise, text, made):
             return Result(exercise, "wrong", "does not compile", ended.output + ended.stopped)
         right, _ = make_results(made, program_of(made, source_of(exercise), *SMALL),
                                 [WRITTEN, STEPS], folder, drawn)
-        with watched(made):
+        with watched(made) as restore:
             ended, _ = make_results(made, program, [WRITTEN, STEPS], folder, drawn)
+            if restore():
+                return Result(exercise, "wrong", "wrong: your code changes the grader's files")
     ours, given = next(filter(lambda lines: lines[0] != lines[1], itertools.zip_longest(
         right.output.splitlines(), ended.output.splitlines(), fillvalue="")), ("", ""))
     if ours == given:
