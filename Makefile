@@ -36,8 +36,8 @@
 #   make gradcheck    the largest gradient error of every tensor, as a table
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
-VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS SHORT NAMES THREADS DIR SEED \
-    JOBS TAG NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT KMP_BLOCKTIME
+VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS STUDENT SHORT NAMES THREADS DIR \
+    SEED JOBS TAG NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT KMP_BLOCKTIME
 
 # Another one would be ignored in silence.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
@@ -196,12 +196,12 @@ build/docs/build/examples: $(EXAMPLES)
 # ---------------------------------------------------------------- exercises
 
 # make grade N=5 SRC=mine.c JSON=results.json; what each takes is in tool.py.
-STUDENT = exercises exercise grade hint solution reset watch
+EXERCISES = exercises exercise grade hint solution reset watch
 
-.PHONY: $(STUDENT)
-$(STUDENT):
+.PHONY: $(EXERCISES)
+$(EXERCISES):
 	$(call need,python3,python3)
-	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
+	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW STUDENT,\
 	    $(if $($v),'$v=$($v)')) $(if $(STATUS),,|| [ $$? = 1 ])
 
 break:
@@ -210,7 +210,7 @@ break:
 
 class:
 	$(call need,python3,python3)
-	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' $(N)
+	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)' $(STUDENT)
 
 exam:
 	$(call need,pandoc,pandoc)

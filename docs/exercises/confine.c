@@ -1,5 +1,5 @@
 // Runs a program that may do anything, so that it can do no harm. It may read
-// the system's libraries and write the files that are named, and no others; it
+// the system's libraries, read and write the files that are named, no others; it
 // starts no processes, signals none but itself, and has no network. If this is
 // run as root, the program runs as the user "nobody", if there are other users.
 //
@@ -120,7 +120,7 @@ static void guard_files(char **file, const char *program, bool compiles) {
     } else
         allow_path(rules, "/proc/self", read); // for the address sanitizer
     for (; *file; file++)
-        allow_path(rules, *file, write);
+        allow_path(rules, *file, read | write);
     if (syscall(SYS_landlock_restrict_self, rules, 0) != 0)
         fail("Landlock");
     close(rules);

@@ -62,7 +62,7 @@ class Desk:
                                    ["-w"], "oral.c")[0]:
                 return None
             ended, _ = tool.make_results(self.made, folder / "oral",
-                                         " ".join(map(str, [name, *numbers])), folder)
+                                         [" ".join(map(str, [name, *numbers]))], folder)
         return None if ended.status or ended.stopped else ended.output.splitlines()
 
     def listing(self, name):

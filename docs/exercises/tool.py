@@ -12,6 +12,7 @@
     watch [N=5]                  grade again whenever a file changes
     gradescope [N=1-30]          write build/gradescope.zip
 
+STUDENT=anna with exercise and grade: numbers of Anna's own, graded for marks.
 `make` has these commands as targets. N is a number, a name, or a list of them
 ("1-5,8"). FOLDER is the student's folder (exercises), CC the compiler (cc).
 Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken. Needs
@@ -32,9 +33,13 @@ bug     A mistake planted in the whole file. `function:` has the line `right:`,
         " ⏎ "). `checks:` names the checks of grade.c that fail with it,
         `diagnosis:` is a part of what the first of them says. All checks must
         pass, and those are run first. No more than a few lines of the file may
-        differ from those of transformer.c.
+        differ from those of transformer.c. If there is `source:`, the whole file is
+        that program instead, and it is run like it, on some of the pairs that `data:`
+        names: all that both print must be the same.
 number  `answers: name = value ± tolerance; ...`, written by the student into
-        answers.txt. Its mistakes are lines "name = value -> what it is"
+        answers.txt. `own: PHRASE; ...` has phrases of the text that end with a
+        number: with STUDENT=NAME each of these is larger, and numbers.c computes the
+        answers. Its mistakes are lines "name = value -> what it is"
         (`*`: any wrong one; `name < value`: any that is nearer to 0).
 train   The student writes options for `transformer train` into the file that
         `file:` names. `data:` is the training data, a path and if need be the
@@ -120,11 +125,13 @@ BUILD = ROOT / "build" / "exercises"
 FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function -Wfloat-conversion "
          "-Werror=implicit-function-declaration -fwhole-program")
 SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
+STRICT = ["-std=c11", "-O2", "-ffp-contract=off"]  # programs that are run as they are
 CHECK_SECONDS = 10       # what one check may take
 COMPILE_SECONDS = 60
 MEMORY = 1 << 20         # kilobytes of address space of a check
 KEPT_OUTPUT = 1 << 15    # bytes kept of the beginning, and of the end
 MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
+WRITTEN = "written"      # the file that a check may use
 FEW_LINES = 12           # so many statements may differ in a file with a bug
 NOBODY = 65534           # the user that confine.c becomes
 UNCONFINED = "EXERCISES_UNCONFINED" in os.environ  # which only the test sets
@@ -467,15 +474,21 @@ def bug_file(exercise):
     return flat if flat.exists() else student_folder() / "bugs" / name
 
 
+def source_of(exercise):
+    """The file in which a bug is planted."""
+    return ROOT / exercise.source if exercise.source else REFERENCE
+
+
 def plant_bug(exercise):
-    """The reference with the wrong lines in the place of the right ones."""
+    """The whole file with the wrong lines in the place of the right ones."""
     where = f"exercise {exercise.number}"
-    lines = read_text(REFERENCE).split("\n")
+    lines = read_text(source_of(exercise)).split("\n")
     heads = [i for i, line in enumerate(lines)  # but not of declarations
              if re.match(rf"[A-Za-z].*\b{re.escape(exercise.function)}\(", line)
              and re.match(r"[^;{]*\{", "\n".join(lines[i:i + 6]))]
     if len(heads) != 1:
-        raise Trouble(f"{where}: no function {exercise.function} in transformer.c")
+        raise Trouble(f"{where}: no function {exercise.function} in "
+                      f"{shown(source_of(exercise))}")
     end = lines.index("}", heads[0])
     right, wrong = exercise.right.split(" ⏎ "), exercise.wrong.split(" ⏎ ")
     found = [i for i in range(heads[0], end)
@@ -924,13 +937,15 @@ def confinement(made):
     return run([made / "confine"], CHECK_SECONDS).status
 
 
-def make_results(made, program, name, folder, environment=(), **limits):
-    """Run a check with a student's program, which has no environment but this: how it
-    ended, and what it has written."""
-    command, written = [program, name, "make", "written"], folder / "written"
+def make_results(made, program, arguments, folder, data=b"", environment=(), **limits):
+    """Run a student's program, which has no environment but this, and no file but one
+    with these data, WRITTEN: how it ended, and what it has written behind them."""
+    command, written = [program, *arguments], folder / WRITTEN
     with open(written, "w+b") as file:
+        file.write(data)
+        file.flush()
         if program.parent == folder and confinement(made) < 2:
-            command = [made / "confine", "written", "--"] + command
+            command = [made / "confine", WRITTEN, "--"] + command
             if os.geteuid() == 0:
                 with contextlib.suppress(OSError):  # there may be root alone
                     os.chown(written, NOBODY, NOBODY)
@@ -945,7 +960,8 @@ def run_check(made, program, name, folder):
     """Run a check with a student's program, and compare its results."""
     results, token = folder / "results", secrets.token_hex(16) + "\n"
     with watched(made) as restore:
-        ended, written = make_results(made, program, name, folder, given=token)
+        ended, written = make_results(made, program, [name, "make", WRITTEN], folder,
+                                      given=token)
         results.write_bytes(written)
         if restore():
             return ended, Ended(1, "wrong: your code changes the grader's files", "")
@@ -988,10 +1004,10 @@ def find_crash(made, source, label, name, folder):
     if compile_grader(made, source, folder / "sanitized",
                       SANITIZE + [f"-DCHECK={name}"])[0]:
         return ""
-    said = make_results(made, folder / "sanitized", name, folder, memory=0, given="\n",
-                        environment=["ASAN_OPTIONS=detect_leaks=0:handle_segv=2:"
-                                     "handle_abort=2:handle_sigfpe=2:"
-                                     "hard_rss_limit_mb=1024"])[0].output
+    said = make_results(made, folder / "sanitized", [name, "make", WRITTEN], folder,
+                        memory=0, given="\n", environment=[
+                            "ASAN_OPTIONS=detect_leaks=0:handle_segv=2:handle_abort=2:"
+                            "handle_sigfpe=2:hard_rss_limit_mb=1024"])[0].output
     said += names_of_frames(said, folder / "sanitized")
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
     access = re.search(r"^(READ|WRITE) of size", said, re.M)
@@ -1354,10 +1370,10 @@ def codes(text):
     return [code for *_, code in statements(text)]
 
 
-def changed_lines(text):
-    """How many statements are not as in transformer.c, and the numbers of the lines of
+def changed_lines(text, source):
+    """How many statements are not as in a source, and the numbers of the lines of
     those that are the student's."""
-    ours, theirs, count, numbers = codes(read_text(REFERENCE)), statements(text), 0, set()
+    ours, theirs, count, numbers = codes(source), statements(text), 0, set()
     for what, i, j, k, l in difflib.SequenceMatcher(
             None, ours, [code for *_, code in theirs]).get_opcodes():
         if what != "equal":
@@ -1367,17 +1383,17 @@ def changed_lines(text):
     return count, numbers
 
 
-def refusal_of_bug(text, label):
-    """Why a file with a bug is no answer; and whether it is the reference's code."""
+def refusal_of_bug(text, label, source):
+    """Why a file with a bug is no answer; and whether it is the code of its source."""
     if left_open(text):
         line, what = left_open(text)
         return f"{label}:{line + 1}: {what}", False
-    count, changed = changed_lines(text)
+    count, changed = changed_lines(text, source)
     if count > FEW_LINES:
         return (f"{count} statements are not as you were given them; a mistake is "
                 f"fixed by one or two, and {FEW_LINES} may differ"), False
     lines, code = text.split("\n"), code_of(text).split("\n")
-    known = {" ".join(line.split()) for line in read_text(REFERENCE).split("\n")}
+    known = {" ".join(line.split()) for line in source.split("\n")}
     for number, raw in enumerate(lines, 1):
         odd = outside("" if " ".join(raw.split()) in known else raw,
                       code[number - 1] if number in changed else "")
@@ -1386,30 +1402,100 @@ def refusal_of_bug(text, label):
     return "", not count
 
 
-def grade_bug(exercise, student, path, made):
-    path = bug_file(exercise)
-    if not path.exists():
-        return Result(exercise, "todo",
-                      f"not begun: make exercise N={exercise.number}")
-    label, text = shown(path), handed_in(path)
-    why_not, is_reference = refusal_of_bug(text, label)
-    if why_not:
-        return Result(exercise, "wrong", why_not)
+SMALL = ["-w", "-DWIDTH=16", "-DHEADS=2", "-DLAYERS=2"]  # of a bug's `source:`
+PAIRS, STEPS = 200, "40"
+
+
+def grade_program(exercise, text, made):
+    """Whether a program prints what its source prints, of pairs drawn by chance, so that
+    nobody knows it before."""
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
+        folder = Path(folder)
+        source, program = folder / "source.c", folder / "program"
+        pairs = read_text(ROOT / exercise.data).splitlines(keepends=True)
+        drawn = "".join(secrets.SystemRandom().sample(pairs, PAIRS)).encode()
+        source.write_bytes(text.encode("utf-8"))
+        ended = run([*confined_compiler(made, folder), *STRICT, *SMALL, source, "-o", program,
+                     "-lm"], COMPILE_SECONDS, 4 * MEMORY)
+        if ended.status or ended.stopped:
+            return Result(exercise, "wrong", "does not compile", ended.output + ended.stopped)
+        right, _ = make_results(made, program_of(made, source_of(exercise), *SMALL),
+                                [WRITTEN, STEPS], folder, drawn)
+        with watched(made) as restore:
+            ended, _ = make_results(made, program, [WRITTEN, STEPS], folder, drawn)
+            if restore():
+                return Result(exercise, "wrong", "wrong: your code changes the grader's files")
+    ours, given = next(filter(lambda lines: lines[0] != lines[1], itertools.zip_longest(
+        right.output.splitlines(), ended.output.splitlines(), fillvalue="")), ("", ""))
+    if ours == given:
+        return Result(exercise, "right", "", f"right: after {STEPS} steps the same bits")
+    if ended.status < 0 or ended.stopped:
+        return Result(exercise, "wrong", ended.stopped or "crashes: "
+                      + signal_in_words(-ended.status))
+    if ours.startswith("checksum"):
+        return Result(exercise, "wrong", "wrong: the losses are right, but not every bit of "
+                      "the parameters: another order of a sum?")
+    return Result(exercise, "wrong", f'wrong: it prints "{given}" where {exercise.source} '
+                  f'prints "{ours}"')
+
+
+def check_bug(exercise, text, made):
+    """The verdict on a bug's file, with all checks."""
+    if exercise.source:
+        return grade_program(exercise, text, made)
     names = exercise.checks.replace(",", " ").split()
     every = list(reference_regions())
     if not set(names) <= set(every):
         raise Trouble(f"exercise {exercise.number}: grade.c has no check {names[0]}")
     names += [name for name in every if name not in names]
-    result = Result(exercise, "right") if is_reference else grade_source(
-        exercise, f'#line 1 "{label}"\n{text}', label, names, made)
+    result = grade_source(exercise, text, shown(bug_file(exercise)), names, made)
+    if result.state == "right":
+        result.detail = f"right: {len(names)} checks"
+    return result
+
+
+def grade_bug(exercise, student, path, made):
+    path = bug_file(exercise)
+    if not path.exists():
+        return Result(exercise, "todo",
+                      f"not begun: make exercise N={exercise.number}")
+    label, text, source = shown(path), handed_in(path), source_of(exercise)
+    why_not, is_reference = refusal_of_bug(text, label, read_text(source))
+    if why_not:
+        return Result(exercise, "wrong", why_not)
+    result = Result(exercise, "right", "", f"right: the code of {shown(source)}") \
+        if is_reference else check_bug(exercise, f'#line 1 "{label}"\n{text}', made)
     if codes(text) == codes(plant_bug(exercise)):
         return Result(exercise, "todo", "nothing changed yet",
                       f"{result.word}\n{result.detail}")
     if result.state == "right":
-        result.detail = "right: the code of transformer.c" if is_reference \
-            else f"right: {len(names)} checks"
         remember_passed(exercise, digest(text))
     return result
+
+
+def own_number(student):
+    """What a student's own numbers are larger by."""
+    return 1 + int(digest(student), 16) % 9999
+
+
+def own_text(exercise):
+    """The page's text, with STUDENT's numbers in it."""
+    text = exercise.text
+    for phrase in exercise.own.split("; ") if exercise.own and SETTINGS.get("STUDENT") else ():
+        head, number = re.fullmatch(r"(.*?)(\d[\d,]*)", phrase).groups()
+        own = int(number.replace(",", "")) + own_number(SETTINGS["STUDENT"])
+        if phrase not in text:
+            raise Trouble(f"{exercise.name}.md: its text does not hold {phrase}")
+        text = text.replace(phrase, head + (f"{own:,}" if "," in number else str(own)))
+    return text
+
+
+@functools.lru_cache(maxsize=None)
+def own_answers(number):
+    """{name: value} of the pages whose numbers are STUDENT's own, by numbers.c."""
+    program = program_of(reference(), HERE / "numbers.c", "-DTRANSFORMER_DOUBLE")
+    ended = run([program, number], COMPILE_SECONDS)
+    return {name: float(value) for name, value in re.findall(r"(\w+) = (\S+)", ended.output)}
 
 
 def wanted_answers(exercise):
@@ -1422,6 +1508,9 @@ def wanted_answers(exercise):
             answers[name.strip()] = float(value), float(tolerance or 0)
         except ValueError:
             raise Trouble(f"exercise {exercise.number}: a wrong answer: {part}")
+    if exercise.own and SETTINGS.get("STUDENT"):
+        own = own_answers(own_number(SETTINGS["STUDENT"]))
+        return {name: (own[name], tolerance) for name, (_, tolerance) in answers.items()}
     return answers
 
 
@@ -1485,7 +1574,10 @@ FREE_TRIES = 3  # so many wrong numbers, and then it is said how far off they ar
 
 def wrong_number(exercise, name, number, value):
     """What to say of a wrong answer. How far off it is would lead to the right one by
-    halving: only whoever made a known mistake, or has tried before, is told."""
+    halving: only whoever made a known mistake, or has tried before, is told, and nobody
+    who is given marks."""
+    if SETTINGS.get("STUDENT"):
+        return "wrong"
     say, of_any = known_mistake(exercise, name, number)
     tried = notes("tries").get(name, "").split()
     if repr(number) not in tried and len(tried) < FREE_TRIES:
@@ -1541,15 +1633,16 @@ def given_options(exercise, path):
     return [word for _, word in words]
 
 
-def reference_program(made):
-    program = made / "transformer"
+def program_of(made, source, *flags):
+    """A program of ours, compiled where it is not there yet, or is another one."""
+    files = [source, *sorted(ROOT.glob("notebook/lib/*.h"))]  # which numbers.c includes
+    program = made / f"{source.stem}-{digest(*map(read_text, files))}"
     if not program.exists():
-        beside = made / f"transformer.{os.getpid()}"
-        ended = run(compiler() + ["-O2", "-ffp-contract=off",
-                                  made / "transformer.c", "-o", beside, "-lm"],
+        beside = made / f"{source.stem}.{os.getpid()}"
+        ended = run([*compiler(), *STRICT, *flags, source, "-o", beside, "-lm"],
                     COMPILE_SECONDS, memory=0)
         if ended.status or ended.stopped:
-            raise Trouble("transformer.c does not compile:\n" + ended.output)
+            raise Trouble(f"{source.name} does not compile:\n{ended.output}")
         beside.rename(program)
     return program
 
@@ -1585,7 +1678,7 @@ def grade_train(exercise, student, path, made):
     data, _, count = exercise.data.partition(" ")
     key, relation, goal = exercise.goal.split()
     seconds, reached = int(exercise.seconds), []
-    program = reference_program(made)
+    program = program_of(made, made / "transformer.c")
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         lines = read_text(ROOT / data).splitlines(keepends=True)
         training = Path(folder) / "train.tsv"
@@ -1829,7 +1922,7 @@ def exercise(exercises):
     if e.kind in ("write", "number") and not path.exists():
         make_exercises(exercises)
     print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
-    print(f"\n# {e.title}\n\n{e.text}\n")
+    print(f"\n# {e.title}\n\n{own_text(e)}\n")
     if e.kind == "write":
         region = region_of(e, path, student_regions(path))
         if isinstance(region, str):
@@ -1878,7 +1971,8 @@ def solution(exercises):
         print(f"in {e.function}\n\nwrong: " + e.wrong.replace(" ⏎ ", "\n       ")
               + "\nright: " + e.right.replace(" ⏎ ", "\n       "))
     elif e.kind == "number":
-        print(e.answers.replace("; ", "\n"))
+        print("\n".join(f"{name} = {value:.9g} ± {tolerance:g}"
+                        for name, (value, tolerance) in wanted_answers(e).items()))
     else:
         print(e.example or "any options that reach the goal")
     return 0
@@ -1946,7 +2040,8 @@ def gradescope(exercises):
         chosen = choose(exercises, SETTINGS["N"])
     numbers = ",".join(str(e.number) for e in chosen)
     data = {name for e in exercises
-            for name in (e.data.split(" ")[0], e.before.split(" ")[0], e.test) if name}
+            for name in (e.data.split(" ")[0], e.before.split(" ")[0], e.test, e.source)
+            if name}
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
@@ -1974,7 +2069,7 @@ def gradescope(exercises):
 COMMANDS = {"exercises": make_exercises, "exercise": exercise, "grade": grade,
             "hint": hint, "solution": solution, "reset": reset, "watch": watch,
             "gradescope": gradescope}
-NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC")
+NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC", "STUDENT")
 SETTINGS = {}
 
 

@@ -136,8 +136,7 @@ def regions(text, label, known=None):
 # ---------------------------------------------------------------- exercises
 
 # What the head of a page needs, besides points and kind.
-KINDS = {"write": [], "bug": ["chapter", "function", "right", "wrong", "checks",
-                              "diagnosis"],
+KINDS = {"write": [], "bug": ["chapter", "function", "right", "wrong", "diagnosis"],
          "number": ["chapter", "answers"],
          "train": ["chapter", "file", "data", "options", "seconds", "goal"]}
 

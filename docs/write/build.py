@@ -258,7 +258,8 @@ def place_of(exercise, book):
 
 
 def exercise_pages(reference):
-    stub, pages, book = tool.make_stub(), tool.load_exercises(), Book()
+    stub, book = tool.make_stub(), Book()
+    pages = [e for e in tool.load_exercises() if not e.source]  # of transformer.c alone
     shown = iter(to_html([text for page in pages for text in (page.title, *(
         linked(for_the_page(text), book, page.name) for text in (page.text, *page.hints)))]))
     found = []

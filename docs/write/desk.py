@@ -198,7 +198,7 @@ exercises = {}
 def begin(folder):
     """The student's folder, which is empty; and the limits of a program."""
     tool.SETTINGS["FOLDER"] = folder
-    exercises.update((e.name, e) for e in tool.load_exercises())
+    exercises.update((e.name, e) for e in tool.load_exercises() if not e.source)
     tool.BUILD.mkdir(parents=True, exist_ok=True)
     reference()
     return json.dumps({"seconds": tool.CHECK_SECONDS, "output": tool.MOST_OUTPUT,

@@ -76,7 +76,7 @@ class Write:
         return self.run("document.querySelector('#result').innerText")
 
 
-PAGES = tool.load_exercises()
+PAGES = [e for e in tool.load_exercises() if not e.source]
 REGIONS = tool.reference_regions()
 REFERENCE = tool.read_text(tool.REFERENCE)
 
