@@ -1025,11 +1025,10 @@ def test_step_in_sight(browser):
 def test_number_in_sight(browser):
     """What is said about a number does not hide it, and can be closed."""
     for width, height in ((1366, 768), (390, 844)):
-        hidden, kept = [], []
+        hidden, kept, live = [], [], sentence(browser)
+        live.resize(width, height)
         for stage in ("source.embedding", "decoder.1.cross_attention.weights", "output.logits",
                       "decoder.0.feed_forward.inner"):
-            live = sentence(browser)
-            live.resize(width, height)
             go_to(live, "forward", stage)
             live.run("scrollTo(0, 0)")
             live.run("""document.querySelectorAll('#flow-matrices > .table tbody tr')[1].cells[1]
