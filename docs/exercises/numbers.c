@@ -451,6 +451,44 @@ static void what_is_missing(void) {
     print_answer("jump_best", best_arrows(task_named("jump")));
 }
 
+// ---- where_from
+
+static const char *const closed_encoder = "encoder: all others' weights on the noun";
+static const char *const closed_both = "both: all weights on the noun";
+
+// What stays the same, in percent, when lab 2 has made a change.
+static double same_after(const char *where) {
+    FILE *file = fopen("docs/runs/whence.csv", "r");
+    char line[200];
+    double same = NAN;
+    while (file && fgets(line, sizeof line, file)) {
+        const char *place = strchr(line, ',');
+        size_t n = strlen(where);
+        if (place && !strncmp(place + 1, where, n) && place[1 + n] == ',')
+            sscanf(place + 1 + n, ",%*d,%lf", &same);
+    }
+    if (file)
+        fclose(file);
+    return same;
+}
+
+static void where_from(void) {
+    static const char *const change[] = {
+        "cross: all weights on the noun", "cross: all weights on the determiner",
+        "both: all weights on the noun", "memory: the noun",
+        "memory: the determiner", "memory: all words"};
+    static const double shown[] = {0.0, 31.1, 6.7, 100.0, 28.3, 93.6};
+    for (int row = 0; row < 6; row++)
+        for (int k = 0; k < 6; k++)
+            if (same_after(change[k]) == shown[row]) {
+                printf("from_%c", 'a' + row);
+                print_answer("", k + 1);
+            }
+    double guessed = round(3.57 * same_after(closed_both));
+    print_answer("guessed_from", guessed);
+    print_answer("spare_way", round(3.57 * same_after(closed_encoder)) - guessed);
+}
+
 // ---- what_text_tells
 
 static int count_words(const char *sentence) {
@@ -495,6 +533,7 @@ int main(int argc, char **argv) {
     rotary_positions();
     swiglu();
     grouped_queries();
+    where_from();
     what_text_tells();
     if (argc == 1) // it trains 30 models, the same for all
         what_is_missing();

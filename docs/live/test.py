@@ -1006,11 +1006,9 @@ def test_step_in_sight(browser):
         claim(len({at for at, _ in seen}) > 2 and all(is_seen for _, is_seen in seen),
               f"at {width} pixels, each step that is gone to is in sight, its buttons above it",
               seen)
-        linked = sentence(browser, "#way=backward&stage=decoder.1.cross_attention.q")
-        linked.resize(width, height)
-        linked.go(PAGE.as_uri() + "#way=backward&stage=decoder.1.cross_attention.v")
-        linked.until("typeof flow === 'object' && " + SHOWN)
-        claim(linked.until(STEP_SEEN, 5), "also the one that a link leads to")
+        live.go(PAGE.as_uri() + "#way=backward&stage=decoder.1.cross_attention.v")
+        live.until("typeof flow === 'object' && " + SHOWN)
+        claim(live.until(STEP_SEEN, 5), "also the one that a link leads to")
     ways = live.run("flow.steps.map(step => step.way)")
     turn = ways.index("backward")
     live.run(f"inTurn(() => goToStep({turn - 1}))")
@@ -1025,11 +1023,10 @@ def test_step_in_sight(browser):
 def test_number_in_sight(browser):
     """What is said about a number does not hide it, and can be closed."""
     for width, height in ((1366, 768), (390, 844)):
-        hidden, kept = [], []
+        hidden, kept, live = [], [], sentence(browser)
+        live.resize(width, height)
         for stage in ("source.embedding", "decoder.1.cross_attention.weights", "output.logits",
                       "decoder.0.feed_forward.inner"):
-            live = sentence(browser)
-            live.resize(width, height)
             go_to(live, "forward", stage)
             live.run("scrollTo(0, 0)")
             live.run("""document.querySelectorAll('#flow-matrices > .table tbody tr')[1].cells[1]
@@ -1181,9 +1178,9 @@ def agrees(live, said, whose):
 # [value or gradient, text], …
 WRITTEN = """(async () => {
     const found = [];
-    for (const [n, {way, name}] of flow.steps.entries()) {
+    await inTurn(() => goToStep(flow.steps.length - 2)); // all gradients are there
+    for (const {way, name} of flow.steps) {
       if (way === "adam") continue;
-      await inTurn(() => goToStep(n));
       for (const shown of [...shownWith(name), ...way === "backward" ? parametersOf(name) : []]) {
         const {value, gradient} = await matrixOf(shown);
         const {rows, columns} = gradient ? largest(gradient) : {rows: [value.length - 1], columns: [0]};

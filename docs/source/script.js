@@ -403,7 +403,7 @@ function unfoldTarget() {
 function showEdition(edition) {
     for (const box of document.querySelectorAll("details:is(.fold, .box)"))
         box.open = !box.matches(FOLDED[edition]);
-    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a)"))
+    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a, .button)"))
         if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
             link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
@@ -451,14 +451,17 @@ function addRoute(base, edition, name) {
     document.body.append(bar);
 
     function link(word, [, , title, address]) {
-        const made = element("a", "", `${word}: ${title}`);
+        const made = element("a", "", word === "Next" ? `Next: ${title}` : word);
         made.href = base + address;
         return made;
     }
 
-    // A stop ends below its last section, above the sections within that one.
+    // A stop ends below its last section, above the sections within that one, or below
+    // a picture with its panel.
     for (const { stop } of here.filter(({ stop }) => stops[stop + 1])) {
-        const last = document.getElementById(stops[stop][4] || "content");
+        const place = document.getElementById(stops[stop][4] || "content");
+        const panel = place.matches("figure") && place.nextElementSibling;
+        const last = panel && panel.matches(".panel") ? panel : place;
         const end = element("p", `stop ${edition}`, "This stop ends here. ",
             link("Next", stops[stop + 1]));
         const within = last.matches("section") && last.querySelector(":scope > section");
