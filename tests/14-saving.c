@@ -652,7 +652,8 @@ void refuses_all(const Damage *d, size_t count) {
 #define PLACE "\"data_offsets\":[0,176]"
 #define SHAPE_TEXT "\"shape\":[11,4]"
 #define TYPE "\"dtype\":\"F32\""
-#define FIRST "\"source_embedding.weight\":{" TYPE "," SHAPE_TEXT "," PLACE "}"
+#define SOURCE "source_embedding.weight\":{" TYPE "," SHAPE_TEXT "," PLACE "}"
+#define FIRST "\"" SOURCE
 
 const char *const no_entry = "should have the entry";
 
@@ -662,6 +663,7 @@ void test_bad_places(void) {
         {"a hole before the first tensor", "[0,176]", "[4,176]", fit},
         {"a hole between tensors", "[176,336]", "[180,336]", fit},
         {"tensors that overlap", "[176,336]", "[172,336]", fit},
+        {"tensors in one place", FIRST, FIRST ",\"newest." SOURCE, fit},
         {"an end before the beginning", "[0,176]", "[176,0]", fit},
         {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]", fit},
         {"an end beyond all numbers", "[0,176]", "[0,18446744073709551792]",
@@ -827,6 +829,10 @@ void test_missing(void) {
     CLAIM(c.trainer.best_step == 0 && c.trainer.step == 123456
           && same_model(sample.trainer.model, c.trainer.model),
           "a file of an earlier edition loads, whichever state it is");
+    checkpoint_free(&c);
+    write_replaced("\"steps\":\"77\"", "\"steps\":\"0\"");
+    c = load_checkpoint(FILE_NAME, false);
+    CLAIM(!given(&c.settings, "steps"), "there, steps of 0 were not given");
     checkpoint_free(&c);
 }
 

@@ -221,8 +221,8 @@ void test_log_comes_first(void) {
 void test_second_signal(void) {
     const int which[] = {SIGINT, SIGTERM, SIGHUP};
     int remembered = 0, ended = 0;
+    Ending e;
     for (int i = 0; i < 9; i++) {
-        Ending e;
         if (in_child(&e)) {
             for (int k = 0; k < 3; k++)
                 signal(which[k], SIG_DFL); // a shell may have them ignored
@@ -237,6 +237,13 @@ void test_second_signal(void) {
     }
     CLAIM(remembered == 9, "each of three signals is remembered");
     CLAIM(ended == 9, "a second one, of any kind, ends the program at once");
+    if (in_child(&e)) {
+        signal(SIGHUP, SIG_IGN);
+        handle_signals(remember_signal);
+        raise(SIGHUP);
+        _exit(stop_signal == SIGHUP);
+    }
+    CLAIM(e.status == 0, "one that is ignored, as with nohup, stays ignored");
 }
 
 // A standard input that does not block, and in which nothing is yet.

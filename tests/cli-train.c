@@ -289,9 +289,12 @@ void test_measured(void) {
           "the best model of the run in whole was found with --valid: give "
           "--valid again", "train pairs.tsv --resume --steps 4000 --model whole");
     run("train pairs.tsv --resume --steps 3000 --valid valid.tsv --model whole");
-    matches("nothing to do: the last line names the file",
-            "status 0: done at step 3000 *; whole; *", last_outcome());
+    char *last = last_outcome();
     matches("and an earlier one what is done", "*nothing to do: 3000 steps*", err);
+    run("info whole");
+    matches("nothing to do: the last line names the file, and the checksum of what "
+            "is used", form("status 0: done at step 3000 *; whole; *; checksum %s",
+            value(out, "checksum")), last);
 }
 
 // ## Settings of a resumed run
@@ -449,8 +452,9 @@ void test_from(void) {
 
 // ## A loss that explodes
 
-#define WILD " --layers 6 --d-model 4 --heads 2 --max-len 8 --batch 4 " \
-    "--dropout 0 --lr 1000 --clip 1e9 --schedule constant --warmup 20 "
+#define RATE " --batch 4 --dropout 0 --lr 1000 --clip 1e9 --schedule constant " \
+    "--warmup 20 "
+#define WILD " --layers 6 --d-model 4 --heads 2 --max-len 8" RATE
 
 void test_explosion(void) {
     part = "a learning rate that is far too large";
@@ -473,6 +477,9 @@ void test_explosion(void) {
             last_outcome());
     run("info early");
     same("which is there", "1", value(out, "steps trained"));
+    fails_late("begun from a model that is well, it explodes like any other",
+               "step *: the loss is not a number any more; *; the last * is in on",
+               "train pairs.tsv --from early" RATE "--steps 2000 --model on");
     run("train pairs.tsv" MINI "--steps 1 --model e");
     size_t size;
     char *bytes = contents("e", &size), *text = header("e");
@@ -601,7 +608,7 @@ void test_terminal(void) {
     same("a message of failure has a line of its own", "1 1", form("%d %d",
          status, count_of(text, "\ntransformer: step")));
     largest_file = 49152;
-    text = shown_by("train pairs.tsv" MINI "--steps 20000 --model t3 --log t3.csv");
+    text = shown_by("train pairs.tsv" MINI "--steps 2000000 --model t3 --log t3.csv");
     same("so has that of a log that does not fit on the disk", "1 1", form(
          "%d %d", status, count_of(text, "\ntransformer: cannot write t3.csv")));
     give("the cat sleeps\na dog sleeps\n");

@@ -190,8 +190,7 @@ void test_wrong_use(void) {
         {"so is one behind an equals sign", "--log: *",
          "train a --log="},
         {"a last option without its value",
-         "--steps needs a value: a whole number from 1 to 2000000000",
-         "train a --steps"},
+         "--layers needs a value: a whole number from 1 to 100", "info --layers"},
         {"an option where a value should be",
          "--layers needs a value: a whole number from 1 to 100",
          "train a --layers --tie"},
@@ -839,13 +838,12 @@ void test_bad_models(void) {
         }
     same("a message has no control characters", "", strpbrk(err, "\r\b\033")
          ? err : "");
-    stream[0] = open("good", O_RDONLY);
     int ends[2];
-    if (pipe(ends) != 0)
+    if (pipe(ends) != 0 || write(ends[1], bytes, 8) != 8)
         give_up("pipe");
     close(ends[1]);
     stream[0] = ends[0];
-    fails("a pipe is no file", "*/dev/stdin*", "info /dev/stdin");
+    fails("a pipe is no file", "cannot read /dev/stdin: *", "info /dev/stdin");
     close(ends[0]);
     for (int i = 0; i < 700; i++) // finite, and so large that no loss comes of it
         memcpy(bytes + 8 + strlen(text) + 4 * (size_t)i, "\377\377\177\177", 4);
