@@ -213,7 +213,9 @@ STUB = """#!/bin/sh
 
 
 def test_changes():
-    begin = woven(Book())
+    # Those that a line changes are by this machine's pandoc before, too.
+    begin = woven(Book(), folder=put({p.name: p.read_text(encoding="utf-8") for p in DOCS.glob(
+        "*.html") if p.name not in ("03-multi-head.html", "index.html")}, "committed"))
     folder = put(begin, "pages")
     for what, pattern, line in (
             ("the prose of chapter 3", r"//@ chapter multi_head\n.*\n//\n", "// One more.\n"),
