@@ -106,11 +106,11 @@ def test_refusals():
         refused(lines.replace("\n", " / "), message, lambda: weave(
             copy(SOURCE.replace(NEXT, f"{lines}\n\n{NEXT}", 1))))
     book = Book()
-    places = {"softmax_row": ("a", "b", "c")}
+    places = {"f": ("a", "b", "c")}
     head = "| term | place | sentence |\n|--|--|--|\n"
     for row, message in (("| word | lost | It leads nowhere. |", "terms.md:3: .* no lost"),
-                         ("| softmax | softmax_row | Twice. |\n" * 2, "two rows have softmax"),
-                         ("| softmax | softmax_row |", "a sentence stand between")):
+                         ("| softmax | f | Twice. |\n" * 2, "two rows have softmax"),
+                         ("| softmax | f |", "a sentence stand between")):
         refused(row, message, lambda: finding.read_terms(head + row, places))
     refused("a chapter that promises nothing", "one promise for each chapter",
             lambda: start.contents_list(book, "00-manual: read"))
