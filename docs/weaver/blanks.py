@@ -1,6 +1,6 @@
 """Blanks: numbers that the reader is to type, in the sections "By hand".
 
-    {{1/2 | 2 softmax_row: the weights of a row must sum to 1 | 1/3 That is …}}
+    {{1/2 | 2 a_region: what its grader says of it | 1/3 That is …}}
 
 is the number, and what is said to whoever types another one: wrong number, and the
 sentence. A sentence of the exercises' grader stands behind the name of its region.

@@ -103,9 +103,14 @@ def articles_page(book):
     """In the map's tables the first column names what is in the tutorial; the numbers
     of labs and the names of exercises, in columns of their own, are links."""
     page_of = {page.name: page for page in exercises()}
+
+    def to_exercise(m):
+        if m[1] not in page_of:
+            fail(f"source/articles.md: there is no exercise {m[1]}")
+        return f"[{page_of[m[1]].number}](exercises.html#exercise-{page_of[m[1]].slug})"
+
     links = {2: (r"\d+", lambda m: f"[{m[0]}]({book.labs[m[0]][0]})"),
-             3: (r"`(\w+)`", lambda m: f"[{page_of[m[1]].number}](exercises.html"
-                 f"#exercise-{page_of[m[1]].slug})")}
+             3: (r"`(\w+)`", to_exercise)}
     out, numbered = [], False
     for line in read("source/articles.md").split("\n"):
         numbered = line.endswith(NUMBERED) or numbered and line.startswith("|")

@@ -106,11 +106,11 @@ def test_refusals():
         refused(lines.replace("\n", " / "), message, lambda: weave(
             copy(SOURCE.replace(NEXT, f"{lines}\n\n{NEXT}", 1))))
     book = Book()
-    places = {"softmax_row": ("a", "b", "c")}
+    places = {"f": ("a", "b", "c")}
     head = "| term | place | sentence |\n|--|--|--|\n"
     for row, message in (("| word | lost | It leads nowhere. |", "terms.md:3: .* no lost"),
-                         ("| softmax | softmax_row | Twice. |\n" * 2, "two rows have softmax"),
-                         ("| softmax | softmax_row |", "a sentence stand between")):
+                         ("| softmax | f | Twice. |\n" * 2, "two rows have softmax"),
+                         ("| softmax | f |", "a sentence stand between")):
         refused(row, message, lambda: finding.read_terms(head + row, places))
     refused("a chapter that promises nothing", "one promise for each chapter",
             lambda: start.contents_list(book, "00-manual: read"))
@@ -213,7 +213,9 @@ STUB = """#!/bin/sh
 
 
 def test_changes():
-    begin = woven(Book())
+    # Those that a line changes are by this machine's pandoc before, too.
+    begin = woven(Book(), folder=put({p.name: p.read_text(encoding="utf-8") for p in DOCS.glob(
+        "*.html") if p.name not in ("03-multi-head.html", "index.html")}, "committed"))
     folder = put(begin, "pages")
     for what, pattern, line in (
             ("the prose of chapter 3", r"//@ chapter multi_head\n.*\n//\n", "// One more.\n"),
