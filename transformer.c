@@ -1188,8 +1188,8 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // "ta" (0.88), "cette" and "une" (0.84 each): all feminine and singular.
 //
 // (Seen as a matrix product it is x = onehot · table, where onehot has a
-// single 1 in each row. Nobody multiplies by all those zeros, but the gradient
-// below is just the product rule for this product.)
+// single 1 in each row. Nobody multiplies by all those zeros, but its gradient
+// is just the product rule for this product.)
 //
 // The row is multiplied by √D [section 3.4], which makes its numbers about as
 // large as those of the positions below: sines and cosines, with a standard
@@ -4128,8 +4128,8 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 // from seeing new ones, so nothing that is computed for them changes, in
 // particular not their keys and values. Those are kept in a *KV cache*, and
 // each step computes only one new position. The keys and values of
-// cross-attention come from the source alone and are computed once. n words now
-// take n positions. The cache is exact, not an approximation.
+// cross-attention come from the source alone and are computed once. So n words
+// cost n positions. The cache is exact, not an approximation.
 //
 //     step 2, writing after "start la voiture":
 //
@@ -5050,7 +5050,7 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // and U+0080 to U+009F, which are two bytes each.
 bool is_control(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
-    return (*c && *c < ' ') || *c == 0x7f
+    return *c < ' ' || *c == 0x7f
         || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
 }
 
@@ -7320,14 +7320,13 @@ void run_training(Progress *p) {
     bool finite = train(t, p->data, report_step, p);
     if (p->line_open)
         fputc('\n', stderr);
-    if (!finite && s->from && t->step == 0)
+    if (!finite && t->step == 0) // a new model's first loss is finite
         fail("step 1: the loss is not a number: nothing can be learned from "
              "the model in %s", s->from);
     if (!finite)
         fail("step %" PRId64 ": the loss is not a number any more; try a "
-             "smaller --lr; %s %s", t->step + 1,
-             t->step > 0 ? "the last state that was saved is in"
-                         : "nothing was saved in", s->model);
+             "smaller --lr; the last state that was saved is in %s",
+             t->step + 1, s->model);
     if (stop_signal)
         save_checkpoint(p->checkpoint, s->model);
     fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of "

@@ -1171,25 +1171,27 @@ const FOUND = [
 ["section", "exercises.html#exercise-too-good", "39. Too good to be true", "Exercises", "", ""],
 ["section", "exercises.html#exercise-flat-start", "40. A flat start", "Exercises", "", ""],
 ["section", "exercises.html#exercise-stutter", "41. The stutter", "Exercises", "", ""],
+["section", "exercises.html#exercise-learns-and-forgets", "42. It learns, and then it forgets", "Exercises", "", ""],
 ["section", "exercises.html#compute-it", "Compute it", "Exercises", "", ""],
-["section", "exercises.html#exercise-parameter-counts", "42. Where are the parameters?", "Exercises", "", ""],
-["section", "exercises.html#exercise-pre-and-post-norm", "43. Pre-norm against post-norm", "Exercises", "", ""],
-["section", "exercises.html#exercise-distant-positions", "44. Far away is as near as next door", "Exercises", "", ""],
-["section", "exercises.html#exercise-heads-and-weights", "45. Four heads, and what they cost", "Exercises", "", ""],
-["section", "exercises.html#exercise-permutation", "46. Attention does not know order", "Exercises", "", ""],
+["section", "exercises.html#exercise-parameter-counts", "43. Where are the parameters?", "Exercises", "", ""],
+["section", "exercises.html#exercise-pre-and-post-norm", "44. Pre-norm against post-norm", "Exercises", "", ""],
+["section", "exercises.html#exercise-distant-positions", "45. Far away is as near as next door", "Exercises", "", ""],
+["section", "exercises.html#exercise-heads-and-weights", "46. Four heads, and what they cost", "Exercises", "", ""],
+["section", "exercises.html#exercise-permutation", "47. Attention does not know order", "Exercises", "", ""],
 ["section", "exercises.html#train-it", "Train it", "Exercises", "", ""],
-["section", "exercises.html#exercise-overfit-one-batch", "47. Overfit one batch", "Exercises", "", ""],
-["section", "exercises.html#exercise-reversal", "48. Reversal to 100 %", "Exercises", "", ""],
+["section", "exercises.html#exercise-overfit-one-batch", "48. Overfit one batch", "Exercises", "", ""],
+["section", "exercises.html#exercise-reversal", "49. Reversal to 100 %", "Exercises", "", ""],
 ["section", "exercises.html#compute-it-1", "Compute it", "Exercises", "", ""],
-["section", "exercises.html#exercise-rms-norm", "49. RMSNorm", "Exercises", "", ""],
-["section", "exercises.html#exercise-rotary-positions", "50. Positions that turn", "Exercises", "", ""],
-["section", "exercises.html#exercise-swiglu", "51. A gate in the feed-forward network", "Exercises", "", ""],
-["section", "exercises.html#exercise-grouped-queries", "52. Heads that share", "Exercises", "", ""],
-["section", "exercises.html#exercise-what-is-missing", "53. What is missing?", "Exercises", "", ""],
-["section", "exercises.html#exercise-what-text-tells", "54. What a text can tell", "Exercises", "", ""],
+["section", "exercises.html#exercise-rms-norm", "50. RMSNorm", "Exercises", "", ""],
+["section", "exercises.html#exercise-rotary-positions", "51. Positions that turn", "Exercises", "", ""],
+["section", "exercises.html#exercise-swiglu", "52. A gate in the feed-forward network", "Exercises", "", ""],
+["section", "exercises.html#exercise-grouped-queries", "53. Heads that share", "Exercises", "", ""],
+["section", "exercises.html#exercise-what-is-missing", "54. What is missing?", "Exercises", "", ""],
+["section", "exercises.html#exercise-where-from", "55. Where does it know it from?", "Exercises", "", ""],
+["section", "exercises.html#exercise-what-text-tells", "56. What a text can tell", "Exercises", "", ""],
 ["section", "exercises.html#train-it-1", "Train it", "Exercises", "", ""],
-["section", "exercises.html#exercise-few-parameters", "55. Reversal with few parameters", "Exercises", "", ""],
-["section", "exercises.html#exercise-carried-over", "56. Three hundred pairs", "Exercises", "", ""],
+["section", "exercises.html#exercise-few-parameters", "57. Reversal with few parameters", "Exercises", "", ""],
+["section", "exercises.html#exercise-carried-over", "58. Three hundred pairs", "Exercises", "", ""],
 ["page", "teacher.html", "For teachers", "", "", ""],
 ["section", "teacher.html#what-you-need", "What you need", "For teachers", "", ""],
 ["section", "teacher.html#running-a-lab", "Running a lab", "For teachers", "", ""],
@@ -1277,31 +1279,34 @@ const STOPS = [
 ["forward", 0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture", "manual-the-model-in-one-picture"],
 ["forward", 0.54, "B, S, T, D, K and other letters", "00-manual.html?forward#manual-letters", "manual-letters"],
 ["forward", 2.68, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
-["forward", 4.42, "Its position", "04-embedding.html?forward#embedding-where-a-token-stands", "figure-positions"],
-["forward", 6.42, "Attention", "02-attention.html?forward", ""],
-["forward", 23.726666666666667, "Several heads", "03-multi-head.html?forward", ""],
-["forward", 31.96, "The feed-forward network", "05-feed-forward.html?forward#chapter-feed-forward", "figure-feed-forward"],
-["forward", 33.96, "A norm, and where it stands", "06-residual.html?forward#chapter-residual", "residual-where-the-norm-stands"],
-["forward", 41.846666666666664, "Dropout", "06-residual.html?forward#residual-dropout", "residual-dropout"],
-["forward", 45.05333333333333, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
-["forward", 48.96666666666666, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
-["forward", 52.66, "What must not be seen", "09-masks.html?forward#chapter-masks", "figure-masks"],
-["forward", 54.66, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
-["forward", 55.42666666666666, "How it learns", "11-training.html?forward#chapter-training", "chapter-training"],
-["forward", 55.62, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
-["forward", 61.60666666666666, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "decoding-the-loop"],
-["forward", 67.04666666666667, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2&hour", "stage=decoder.1.cross_attention.weights&flow-head=2&hour"],
+["forward", 4.413333333333334, "Its position", "04-embedding.html?forward#embedding-where-a-token-stands", "figure-positions"],
+["forward", 6.413333333333334, "Attention", "02-attention.html?forward#chapter-attention", "attention-softmax"],
+["forward", 15.773333333333333, "Attention in code", "02-attention.html?forward#attention-dropout", "attention-attention-forward-and-backward"],
+["forward", 19.88, "Several heads", "03-multi-head.html?forward", ""],
+["forward", 28.11333333333333, "The feed-forward network", "05-feed-forward.html?forward#chapter-feed-forward", "figure-feed-forward"],
+["forward", 30.11333333333333, "A residual connection and a norm", "06-residual.html?forward#chapter-residual", "residual-layer-normalization"],
+["forward", 35.13999999999999, "Dropout", "06-residual.html?forward#residual-dropout", "residual-dropout"],
+["forward", 38.346666666666664, "Where the norm stands", "06-residual.html?forward#residual-where-the-norm-stands", "residual-where-the-norm-stands"],
+["forward", 41.20666666666666, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
+["forward", 45.12, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
+["forward", 48.81333333333333, "What must not be seen", "09-masks.html?forward#chapter-masks", "figure-masks"],
+["forward", 50.81333333333333, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
+["forward", 51.58, "How it learns", "11-training.html?forward#chapter-training", "chapter-training"],
+["forward", 51.77333333333333, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
+["forward", 57.76, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "figure-cache"],
+["forward", 60.33333333333333, "The loop that writes it", "12-decoding.html?forward#decoding-the-loop", "decoding-the-loop"],
+["forward", 65.19999999999999, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2&hour", "stage=decoder.1.cross_attention.weights&flow-head=2&hour"],
 ["short", 0, "Letters", "00-manual.html?short#manual-letters", "manual-letters"],
 ["short", 2.14, "Views, products", "01-numbers.html?short#numbers-matrices-are-views", "numbers-the-matrix-product"],
 ["short", 8.413333333333334, "Attention", "02-attention.html?short", ""],
 ["short", 47.36, "The loss", "11-training.html?short#training-the-loss", "training-the-loss"],
 ["short", 57.06, "Several heads", "03-multi-head.html?short", ""],
 ["short", 79.68, "Embeddings, positions", "04-embedding.html?short", ""],
-["short", 95.27333333333334, "The feed-forward network", "05-feed-forward.html?short", ""],
-["short", 110.75333333333334, "Residuals and norms", "06-residual.html?short", ""],
-["short", 139.67333333333335, "The encoder", "07-encoder.html?short", ""],
-["short", 160.32000000000002, "The decoder", "08-decoder.html?short", ""],
-["short", 184.32000000000002, "Every gradient, checked", "09-masks.html?short#masks-a-batch-through-the-model", "masks-a-batch-through-the-model"]
+["short", 95.26666666666668, "The feed-forward network", "05-feed-forward.html?short", ""],
+["short", 110.74666666666668, "Residuals and norms", "06-residual.html?short", ""],
+["short", 139.66666666666669, "The encoder", "07-encoder.html?short", ""],
+["short", 160.31333333333336, "The decoder", "08-decoder.html?short", ""],
+["short", 184.31333333333336, "Every gradient, checked", "09-masks.html?short#masks-a-batch-through-the-model", "masks-a-batch-through-the-model"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
@@ -1709,7 +1714,7 @@ function unfoldTarget() {
 function showEdition(edition) {
     for (const box of document.querySelectorAll("details:is(.fold, .box)"))
         box.open = !box.matches(FOLDED[edition]);
-    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a)"))
+    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a, .button)"))
         if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
             link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
@@ -1757,14 +1762,17 @@ function addRoute(base, edition, name) {
     document.body.append(bar);
 
     function link(word, [, , title, address]) {
-        const made = element("a", "", `${word}: ${title}`);
+        const made = element("a", "", word === "Next" ? `Next: ${title}` : word);
         made.href = base + address;
         return made;
     }
 
-    // A stop ends below its last section, above the sections within that one.
+    // A stop ends below its last section, above the sections within that one, or below
+    // a picture with its panel.
     for (const { stop } of here.filter(({ stop }) => stops[stop + 1])) {
-        const last = document.getElementById(stops[stop][4] || "content");
+        const place = document.getElementById(stops[stop][4] || "content");
+        const panel = place.matches("figure") && place.nextElementSibling;
+        const last = panel && panel.matches(".panel") ? panel : place;
         const end = element("p", `stop ${edition}`, "This stop ends here. ",
             link("Next", stops[stop + 1]));
         const within = last.matches("section") && last.querySelector(":scope > section");
