@@ -1490,6 +1490,10 @@ def another_exercise(g):
             rf"^\| +{len(pages)} \| {kind} .*\| +{sum(p.worth for p in pages)} \|$",
             teacher, re.M), f"wanted: | {len(pages)} | {kind} ... "
             f"| {sum(p.worth for p in pages)} |")
+    points = sum(page.worth for page in PAGES)
+    g.holds("and all of them", f"{len(PAGES)} exercises with {points} points" in teacher
+            and f"\n{points} points. With four weeks" in teacher,
+            f"wanted: {len(PAGES)} exercises, {points} points")
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(
         r"^\| +\d.*", teacher.partition("## Three plans")[2], re.M))))
     g.holds("the exercises of its plans are there", named and named <= {
