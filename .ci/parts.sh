@@ -10,7 +10,7 @@
 #
 # shellcheck shell=sh disable=SC2034,SC2046,SC2086
 
-AT_ONCE=3      # parts, on two cores: some wait for a browser or a disk
+AT_ONCE=2      # parts
 LONGEST=7200   # seconds: nothing may hang; long sets another one
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the cores

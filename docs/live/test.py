@@ -1610,8 +1610,9 @@ def test_gpt_changes(browser):
     claim(live.until(f"flow.computed.loss > {first}", 30)
           and live.run("document.querySelector('#flow-target').value").isalpha(),
           "another word can be expected", live.run("flow.facts.expected"))
-    claim(live.text("#flow-other") == "Expect the model’s own", "and the button says what it "
-          "does next", live.text("#flow-other"))
+    claim(live.until("document.querySelector('#flow-other').textContent === "
+                     "'Expect the model’s own'", 30),
+          "and the button says what it does next", live.text("#flow-other"))
     live.click("#flow-other")
     live.until(f"flow.computed.loss === {first}", 30)
     claim(live.run("document.querySelector('#flow-target').value") == "",
