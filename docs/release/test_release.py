@@ -125,7 +125,8 @@ def the_print(path, size):
           "its time is the day of the commit", times)
     texts = run("pdftotext", "-layout", str(path), "-")[1].split("\f")
     listed = re.findall(r"\b(\d+\. [A-Z][\w ,-]+?) +(\d+)\b", "\n".join(texts[1:4]))
-    wrong = [line for line in listed if line[0] not in texts[int(line[1]) - 1]]
+    wrong = [line for line in listed
+             if line[0] not in " ".join(texts[int(line[1]) - 1].split())]
     claim(len(listed) > 8 and not wrong and "000" not in "".join(texts[1:4]),
           "its contents say on which page a chapter begins", [len(listed), *wrong])
 
