@@ -124,7 +124,8 @@ def the_print(path, size):
     claim(times == {day.replace("-", "").encode() + b"000000"},
           "its time is the day of the commit", times)
     texts = run("pdftotext", "-layout", str(path), "-")[1].split("\f")
-    listed = re.findall(r"\b(\d+\. [A-Z][\w ,-]+?) +(\d+)\b", "\n".join(texts[1:4]))
+    listed = re.findall(r"\b(\d+\. [A-Z](?:[\w,-]| (?! ))+) +(\d+)\b",
+                        "\n".join(texts[1:4]))
     wrong = [line for line in listed
              if line[0] not in " ".join(texts[int(line[1]) - 1].split())]
     claim(len(listed) > 8 and not wrong and "000" not in "".join(texts[1:4]),
