@@ -7320,9 +7320,9 @@ void run_training(Progress *p) {
     bool finite = train(t, p->data, report_step, p);
     if (p->line_open)
         fputc('\n', stderr);
-    if (!finite && t->step == 0) // a new model's first loss is finite
+    if (!finite && t->step == 0)
         fail("step 1: the loss is not a number: nothing can be learned from "
-             "the model in %s", s->from);
+             "the model%s%s", s->from ? " in " : "", s->from ? s->from : "");
     if (!finite)
         fail("step %" PRId64 ": the loss is not a number any more; try a "
              "smaller --lr; the last state that was saved is in %s",

@@ -478,12 +478,14 @@ static void where_from(void) {
         "both: all weights on the noun", "memory: the noun",
         "memory: the determiner", "memory: all words"};
     static const double shown[] = {0.0, 31.1, 6.7, 100.0, 28.3, 93.6};
-    for (int row = 0; row < 6; row++)
-        for (int k = 0; k < 6; k++)
-            if (same_after(change[k]) == shown[row]) {
+    for (int k = 0; k < 6; k++) {
+        double same = same_after(change[k]);
+        for (int row = 0; row < 6; row++)
+            if (same == shown[row]) {
                 printf("from_%c", 'a' + row);
                 print_answer("", k + 1);
             }
+    }
     double guessed = round(3.57 * same_after(closed_both));
     print_answer("guessed_from", guessed);
     print_answer("spare_way", round(3.57 * same_after(closed_encoder)) - guessed);

@@ -1636,7 +1636,7 @@ def given_options(exercise, path):
 def program_of(made, source, *flags):
     """A program of ours, compiled where it is not there yet, or is another one."""
     files = [source, *sorted(ROOT.glob("notebook/lib/*.h"))]  # which numbers.c includes
-    program = made / f"{source.stem}-{digest(*map(read_text, files))}"
+    program = made / f"{source.stem}-{digest(*flags, *map(read_text, files))}"
     if not program.exists():
         beside = made / f"{source.stem}.{os.getpid()}"
         ended = run([*compiler(), *STRICT, *flags, source, "-o", beside, "-lm"],

@@ -23,7 +23,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SITE = ROOT / "build" / "site"
 RELEASE = ROOT / "build" / "release"
-PARTS = ROOT / "build" / "release-parts"
 PROGRAM = ROOT / "build" / "docs" / "transformer"
 sys.path.append(str(HERE.parent / "live"))
 sys.dont_write_bytecode = True
@@ -171,7 +170,7 @@ def numbered(text, pages):
 
 def print_book(text, paper, to, day):
     """The book as PDF: printed once to see on which pages its sections are."""
-    page = PARTS / "book.html"
+    page = manual.BUILD / "book.html"
     text = text.replace("</style>", f"@page {{ size: {paper}; }}\n</style>", 1)
     pages = {}
     for _ in range(2):
@@ -206,7 +205,6 @@ def build():
                     for path in (SITE / "docs" / "style.css", HERE / "book.css"))
     book = alone((SITE / "docs" / "book.html").read_text(encoding="utf-8"), style, version)
     (RELEASE / "book.html").write_text(book, encoding="utf-8")
-    PARTS.mkdir(parents=True, exist_ok=True)
     print_book(book, "letter", RELEASE / "book.pdf", day)
     print_book(book, "A4", RELEASE / "book-a4.pdf", day)
     (RELEASE / "SHA256SUMS").write_text(sums(RELEASE))
