@@ -27,8 +27,8 @@
 //
 // On the left is the *encoder*, which reads a sentence; on the right, the
 // *decoder*, which writes its translation. You need not know the boxes yet. An
-// *embedding* is a vector for a word and its place (chapter 4). *Attention*
-// lets each position fetch information from the others (2, 3). The
+// *embedding* is a vector for a word and its place, or *position* (chapter 4).
+// *Attention* lets each position fetch information from the others (2, 3). The
 // *feed-forward network* changes each position by itself (5). A *norm* keeps
 // numbers in range (6). A *mask* hides what must not be seen (9).
 //
@@ -373,17 +373,18 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // vectors of D numbers (chapters 3 and 4). In this chapter they are given.
 //
 // A weight says where attention goes, not yet why the model says what it says.
-// Set this 0.72 to 0, and the model still writes "la": the vector of "the"
-// knows of "car" too, and the other three attentions look there (chapter 13).
+// Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
+// "car" into the vector of "the", and the other three attentions give all their
+// weight to "the". Of 357 determiners like this "la", none needs a weight on
+// its noun; but with "the" taken from a sentence whose noun has the other
+// gender, 93 % change ("Where does the model know it from?", chapter 13).
 //
 //@ figure mixture
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
-// (This example will return in later chapters. Its numbers come from the model
-// of chapter 13, which did not see this sentence in training. The picture on
-// the start page (docs/index.html) shows the mean of the four attentions. The
-// other three give 1.00 to "the", so there "the" has (0.05 + 3)/4 = 0.76 and
-// "car" 0.72/4 = 0.18.)
+// (Its numbers come from the model of chapter 13, which did not see this
+// sentence in training. The picture on the start page shows the mean of the
+// four attentions: (0.05 + 3)/4 = 0.76 for "the", 0.72/4 = 0.18 for "car".)
 //
 //     attention = softmax(q kᵀ / √K) v
 //
@@ -820,10 +821,9 @@ void attention_backward(Head d, Head a) {
 // # 3. Multi-head attention
 //
 // A single head gives each query a single mixture. But a word may want several
-// things at once. To write "la", the model must know that an article is due,
-// and that its noun is feminine: in the last layer of our model, one attention
-// gives the weights of chapter 2, with 0.72 for "car", and each of the three
-// others 1.00 to "the". So the model runs H attentions side by side, its
+// things at once. When our model is about to write "la", one attention of its
+// last layer has the weights of chapter 2, most of it on "car", and the three
+// others look at "the" alone. So the model runs H attentions side by side, its
 // *heads*, each on vectors of K = D/H numbers, and joins their results.
 // [section 3.2.2]
 //
@@ -1203,9 +1203,10 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //
 // Attention knows nothing of order. If you swap two words of the input, their
 // results are swapped and nothing else changes: it is *permutation
-// equivariant*. So the position is added to the vector itself. [section 3.5]
-// The code of position t is a row of D numbers. An even column j holds the sine
-// of an angle, and column j + 1 the cosine of the same angle:
+// equivariant*. Who bites in "dog bites man", it could not tell. So the
+// position is added to the vector itself. [section 3.5] The code of position t
+// is a row of D numbers. An even column j holds the sine of an angle, and
+// column j + 1 the cosine of the same angle:
 //
 //     positions_(t,j) = sin(t / 10000^(j/D))
 //     positions_(t,j+1) = cos(t / 10000^(j/D))
@@ -1801,11 +1802,11 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 //
 // ## Sub-layers
 //
-// The encoder reads the source sentence and gives each of its words a vector
-// that knows about the others. It is a stack of layers, and every layer, here
-// and in the decoder, is made of two or three sub-layers. A sub-layer is
-// attention or the feed-forward network with a residual connection around it:
-// enter, do the work, leave (chapter 6).
+// The encoder gives each source word a vector that knows about the others; all
+// of them are the *memory*, which the decoder reads. The encoder is a stack of
+// layers, and every layer, here and in the decoder, is made of two or three
+// sub-layers. A sub-layer is attention or the feed-forward network with a
+// residual connection around it: enter, do the work, leave (chapter 6).
 //
 //@ panel stage=encoder.0.self_attention.residual
 
@@ -1830,9 +1831,7 @@ typedef struct {
 } FeedForwardSublayerSaved;
 
 // x (B·T,D), memory (B·S,D) -> (B·T,D). Queries come from x, keys and values
-// from memory. The *memory* is what the encoder hands to the decoder: the final
-// vectors of all source positions. memory.at = NULL means that x asks itself:
-// self-attention.
+// from memory; or from x, too, if memory.at is NULL: self-attention.
 //
 // In pre-norm the queries come from norm(x), and in self-attention so do keys
 // and values. The memory is taken as it is: the encoder has normalized it.
@@ -2041,10 +2040,10 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
 // The weights of cross-attention have a row for each target word and a column
-// for each source word. When the model has learned to translate, they show
-// which word came from which. With "la voiture" written, "rouge" comes next: in
-// the last layer of our model, the query of "voiture" gives "red" 1.00, 1.00,
-// 0.99 and 1.00 in the four heads. Chapter 13 draws such weights.
+// for each source word. In a model that has learned to translate, they often
+// lie on the word that is translated next. With "la voiture" written, "rouge"
+// comes: in the last layer of our model, the query of "voiture" gives "red"
+// 1.00, 1.00, 0.99 and 1.00 in the four heads. Chapter 13 draws such weights.
 //
 //@ figure mixture-decoder
 
@@ -2161,8 +2160,8 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // each word. The paper makes them one [section 3.4]: a word's score is then the
 // dot product of what the decoder wants to say with the vector of that word.
 // This is *weight tying*; `--tie` does it: `output.weight` is a view of the
-// embedding, transposed. The two gradients add up in the same memory, without
-// extra code.
+// embedding, transposed. The two gradients add up in one matrix, without extra
+// code.
 //
 //@ deviation
 // Source and target have embeddings of their own, since they have vocabularies
@@ -4131,7 +4130,7 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 // cross-attention come from the source alone and are computed once. So n words
 // cost n positions. The cache is exact, not an approximation.
 //
-//     step 2, writing after "start la voiture":
+//     step 3, writing after "start la voiture":
 //
 //     query of "voiture"  →  cached keys:  start  la  voiture   (its own, just
 //                            cached values:  ·     ·     ·       added)
