@@ -374,10 +374,10 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //
 // A weight says where attention goes, not yet why the model says what it says.
 // Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
-// "car" into the vector of "the", and the other three attentions give all their
-// weight to "the". Of 357 determiners like this "la", none needs a weight on
-// its noun; but with "the" taken from a sentence whose noun has the other
-// gender, 93 % change ("Where does the model know it from?", chapter 13).
+// "car" into the vector of "the", at which the other three attentions look. Of
+// 357 determiners like "la", none needs a weight on its noun; but with a vector
+// of "the" that knows of a noun of the other gender, 93 % change ("Where does
+// the model know it from?", chapter 13).
 //
 //@ figure mixture
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
@@ -425,9 +425,9 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // others are 0, and in the corner the gradient is zero. Dividing by √K brings
 // the variance back to 1. [section 3.2.1] How much does it matter? Lab 1 (in
 // notebook/) measures it for 32 keys. Without the division, at K = 64, the
-// median query gets less than half the gradient; the mean stays the same,
-// because a few undecided queries get a lot. At K = 512 the median query gets
-// less than a hundredth, and the mean is down to six tenths.
+// median query gets less than half the gradient; the mean stays, for a few
+// undecided queries get a lot. At K = 512 the median query gets less than a
+// hundredth, and the mean is down to six tenths.
 //
 // ## What a mask is
 //
@@ -1224,9 +1224,8 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //     position 3   0.141   -0.990     0.030      1.000
 //
 // Moving on by a fixed number of positions turns each hand by a fixed angle,
-// wherever you start; that is a linear map, and attention can learn it. It also
-// follows that the dot product of two positions depends only on their distance,
-// and the tests check that.
+// wherever you start; that is a linear map, and attention can learn it. So the
+// dot product of two positions depends only on their distance.
 //
 // The codes can be learned instead (`--positions learned`): a second table with
 // a row for each position. It knows nothing of positions beyond the last one
