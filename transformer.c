@@ -400,9 +400,8 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //
 // A dictionary in a program finds the one key that matches exactly and returns
 // its value. Attention is a soft dictionary: every key matches a little, and
-// the result is a mean of all values, weighted by how well their keys match.
-// The softness is the point, since a mean has a derivative and a look-up has
-// none.
+// the result is a mean of all values, weighted by how well their keys match. A
+// mean has a derivative, and a look-up has none.
 //
 // Here is an example small enough to work out on paper: two queries, three
 // keys, K = 2, and for once the scale log 2, so that the exponentials are
