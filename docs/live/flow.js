@@ -211,6 +211,10 @@ const ROOM = 250;    // pixels below a step's title: less is not the step in sig
 // Scrolls to the title of the step, unless it is in sight; where the picture stands
 // above it, to the picture.
 function bringIntoSight() {
+  if (!$("flow-hour").hidden && !flow.opened) {   // the task of the hour is read first
+    flow.opened = true;
+    return;
+  }
   const topOf = id => $(id).getBoundingClientRect().top, above = $("flow-buttons").offsetHeight;
   const beside = topOf("flow-detail") <= topOf("flow-panels") + 1, top = topOf("flow-title");
   if (top < above || top > innerHeight - ROOM)
@@ -288,15 +292,17 @@ function showWhich() {
 
 // What the model says in each row; it has read the translation up to there.
 function showLoss() {
-  const loss = `${exact(flow.computed.loss)} per token` +
-    (flow.edits.size ? ", with your changes." : ".");
-  const own = expectsOwn() && !flow.edits.size;
+  const expected = flow.facts.expected.join(" "), pair = `${$("flow-source").value}\t${expected}`;
+  if (!flow.edits.size) flow.unchanged = {pair, loss: flow.computed.loss};
+  const loss = `${exact(flow.computed.loss)} per token` + (!flow.edits.size ? "."
+    : flow.unchanged?.pair !== pair ? ", with your changes."
+      : `, with your changes; without them ${exact(flow.unchanged.loss)}.`);
   $("flow-loss").textContent = flow.model === GPT
     ? `Against this text, the loss is ${loss} After each word, the model says: ${said()}`
-    : own ? `The model says: ${said()}. ${inPanel() ? "The" : "Against its own translation, the"} ` +
-      `loss is ${loss}`
-      : `Expected: ${flow.facts.expected.join(" ")}. Given the expected words so far, the ` +
-        `model’s next words would be: ${said()}. The loss is ${loss}`;
+    : expectsOwn() ? `The model says: ${said()}. ` +
+      `${inPanel() ? "The" : "Against its own translation, the"} loss is ${loss}`
+      : `Expected: ${expected}. At each of these words, the model says: ` +
+        `${said()}. The loss is ${loss}`;
 }
 
 const shownWith = name =>
@@ -546,6 +552,7 @@ function beginFlow() {
   $("flow-source").value = state.get("sentence") ?? SENTENCES[0];
   $("flow-target").value = state.get("target") ?? "";
   $("flow-hour").hidden = !state.has("hour");
+  if (state.has("hour")) $("flow-why").querySelector("a").href += "&hour";
   let timer;
   for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
     ["flow-target", "target", ""]])

@@ -45,7 +45,7 @@ function partsOfMemory(name) {
   return numberTable(null, lengths, {label: `the ${users.length} parts`, tone: "gradient",
     note: "and how long each is, for each token: √(Σ x²)",
     rows: upTo(lengths.length), columns: upTo(tokens.length), columnNames: tokens,
-    rowNames: i => i === users.length ? "their sum"
+    rowNames: i => i === users.length ? "the sum of all (lengths do not add)"
       : `d${kindOf(users[i])} · ${matrixLetter(users[i])}ᵀ, layer ${users[i].split(".")[1]}`});
 }
 

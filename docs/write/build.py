@@ -162,7 +162,8 @@ def compile_parts():
 def to_html(texts):
     """Pages of Markdown, all by one pandoc."""
     mark = "<!-- next -->"
-    done = subprocess.run(["pandoc", "-f", "markdown-smart", "-t", "html5", "--wrap=none"],
+    done = subprocess.run(["pandoc", "-f", "markdown-smart", "-t", "html5", "--mathml",
+                           "--wrap=none"],
                           input=f"\n\n{mark}\n\n".join(texts), text=True,
                           stdout=subprocess.PIPE, check=True)
     shown = re.sub(r'<a href="([^"#][^"]*)"', lambda link: '<a target="_blank" href="'
@@ -295,6 +296,65 @@ def broken_lines(reference, tiny):
             "tasks": {task: name for task, name in names
                       if f"{task}.train.tsv" in live.DATA},
             "options": breaking.REVERSE.options}
+
+
+# ---------------------------------------------------------------- the labs
+
+# The labs that the page runs. Of each program: its arguments, and what is plotted at
+# first: across, up, a line for each, only rows with, which axes are logarithmic.
+LABS = {
+    "01-scaling": [("01-scaling", "", "d_k", "largest", "scaled, run", "", "x")],
+    "03-positions": [
+        ("03-lengths", "copy sinusoidal 1000", "place", "forced", "run", "length=14", ""),
+        ("03-positions", "dot", "offset", "dot", "position", "run=1", "")],
+    "05-norms": [("05-norms", "", "layer", "gradient", "norm, run",
+                  "loss=random layers=12", "")],
+    "07-masks": [("07-masks", "leak", "position", "difference", "changed, run",
+                  "mask=causal", "")],
+    "12-gradient-check": [("12-gradient-check", "", "step", "caught", "method, run",
+                           "activation=relu", "xy")],
+}
+
+# What a lab says of files, and what is said of them here.
+LAB_WORDS = [
+    (r"run `build/notebook/03-lengths\s+copy sinusoidal STEPS`\s+with",
+     "run `03-lengths.c` with the arguments `copy sinusoidal STEPS`,"),
+    (r"Then train six post-norm layers at the\s+rate of 0\.003 with",
+     "Then, under *Your own transformer.c*, train it with `--layers 6 --d-model 32 --steps 400 "
+     "--schedule constant --lr 0.003 --clip 1000000000 --dropout 0 --warmup STEPS`, with"),
+    (r"plot the loss at\s+the end against the warm-up",
+     "write its losses on unseen pairs into the table, below a line `warmup,loss`, and plot them"),
+    (r"Then build \"the leak test\" for a\s+program of yours, or for `exercises/transformer\.c`:",
+     "Then write a `causal_mask` of your own below the last `#include`, with its head in "
+     "chapter 9; it takes the place of the file's. Give"),
+    (r"the\s+plot of \"What a check can see\" for it", "the plot of `caught` against `step`"),
+]
+
+
+def labs():
+    """The labs' words before their first code, and what is to be handed in."""
+    pages = []
+    for name in LABS:
+        text = tool.read_text(ROOT / "notebook" / f"{name}.md")
+        title, before = re.search(r"^# (.*?)\n(.*?)^``` ", text, re.M | re.S).groups()
+        task = re.search(r"^## To hand in\n.*", text, re.M | re.S)[0]
+        words = re.sub(r"\]\((?=\d)", "](../notebook/", before + task)
+        for pattern, instead in LAB_WORDS:
+            words = re.sub(pattern, instead, words)
+        pages += [title, words]
+    shown = iter(to_html(pages))
+    fields = ["name", "arguments", "x", "y", "series", "rows", "logarithmic"]
+    return [{"name": name, "title": re.sub("<.*?>", "", next(shown)), "text": next(shown),
+             "programs": [{**dict(zip(fields, program)), "text": tool.read_text(
+                 ROOT / "notebook" / f"{program[0]}.c")} for program in programs]}
+            for name, programs in LABS.items()]
+
+
+def headers():
+    """The labs' headers, which include transformer.c where they stand."""
+    return {f"lib/{path.name}": f'#line 1 "lib/{path.name}"\n' + tool.read_text(path).replace(
+        "../../transformer.c", "transformer.c")
+        for path in [ROOT / "notebook" / "lib" / name for name in ("lab.h", "measure.h")]}
 
 
 # ---------------------------------------------------------------- the page
@@ -438,6 +498,7 @@ def main():
              "script": in_script(script), "workers": workers,
              "exercises": as_json(exercise_pages(reference)),
              "broken": as_json(broken_lines(reference, tiny)),
+             "labs": as_json({"labs": labs(), "headers": headers()}),
              "texts": packed("transformer.c", reference.encode())
              + packed("tiny.c", tiny.encode()), "files": packed_files(),
              "licenses": html.escape(licenses(), quote=False)}

@@ -125,9 +125,12 @@ export function done(task) {
   return last;
 }
 
-// Compiles and runs a program that includes transformer.c: {said, output}.
+// A program that includes transformer.c: {status, said, wasm}.
+export const buildProgram = source => clang.call("program", source);
+
+// The same, built and run: {said, output}.
 export async function runProgram(source, file) {
-  const {status, said, wasm} = await clang.call("program", `#line 1 "${file}"\n${source}`);
+  const {status, said, wasm} = await buildProgram(`#line 1 "${file}"\n${source}`);
   if (status) return {said, output: ""};
   const {ended: [code, output, stopped]} =
     await runStudent(await WebAssembly.compile(wasm), ["program"]);

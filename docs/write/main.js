@@ -4,11 +4,13 @@
 //     #own                     your own transformer.c
 //     #own=tiny                your own tiny.c
 //     #break=no_scale          the same, with a line broken that the book breaks
+//     #lab=01-scaling          a lab
 
 import {$, report, missing, whole} from "./shared.js";
 import * as grader from "./grader.js";
 import {beginExercises, showExercise, editors} from "./exercises.js";
 import {beginOwn, showOwn, trainings} from "./own.js";
+import {beginLabs, showLab} from "./labs.js";
 
 export {editors, grader, trainings};  // for the tests: page.editors
 
@@ -23,11 +25,12 @@ function show(view) {
 
 function follow() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const own = wanted.has("own") || wanted.has("break");
-  show(own ? "own" : "exercises");
+  const own = wanted.has("own") || wanted.has("break"), lab = wanted.has("lab");
+  show(own ? "own" : lab ? "labs" : "exercises");
   report("");
-  document.body.classList.toggle("at-work", own || wanted.has("exercise"));
-  if (own) showOwn(wanted.get("break"), wanted.get("own"));
+  document.body.classList.toggle("at-work", own || lab || wanted.has("exercise"));
+  if (lab) showLab(wanted.get("lab"));
+  else if (own) showOwn(wanted.get("break"), wanted.get("own"));
   else showExercise(wanted.get("exercise"));
 }
 
@@ -35,7 +38,7 @@ function beginTabs() {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   tabs.forEach((tab, i) => {
     tab.onclick = () => {
-      location.hash = tab.id === "tab-own" ? "own" : "";
+      location.hash = {"tab-own": "own", "tab-labs": "lab"}[tab.id] || "";
     };
     tab.onkeydown = event => {
       const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
@@ -58,6 +61,7 @@ async function begin() {
   const loaded = new Promise((resolve, reject) => { ready = {resolve, reject}; });
   loaded.catch(error => report(`The compiler does not start: ${error.message}`));
   beginTabs();
+  beginLabs(loaded);
   await Promise.all([beginExercises(loaded), beginOwn(loaded)]);
   addEventListener("hashchange", follow);
   follow();
