@@ -9,8 +9,9 @@ not seen, and their key.
 examination. What is written:
 
     paper.html      the first part, for paper and a calculator: numbers
+    answers.txt     for those numbers, typed in by whoever grades
     machine.html    the second part, with
-    class/          answers.txt to fill in, and a file that has three bugs
+    class/          a file that has three bugs
     key.html        what is right, and what is wrong
     key/            the folder of somebody who has full marks
     pages/          the examination as exercises; the grader reads them
@@ -21,6 +22,7 @@ has them all, so no right file can be made of several; it has no comments and no
 bug is graded alone, in the right program, by tool.py. Needs pandoc.
 """
 
+import itertools
 import random
 import re
 import shutil
@@ -45,16 +47,16 @@ def count(draw):
         draw.choice([2, 3, 4, 6]), draw.choice([500, 800, 1200, 2000])
     D, F = K * H, draw.choice([2, 4]) * K * H
     return "Where the parameters are", "decoder", [L, D, H, F, V], 0, f"""
-A transformer has L = {L} layers in the encoder and as many in the decoder, D = {D},
-H = {H}, F = {F}, and V = {V:,} words on either side. Every linear layer has biases, each
-norm has gains and biases, the norms stand behind the sub-layers (post-norm, without a last
-norm), positions are sines and cosines, and no matrix is shared. How many parameters has
-it
+A transformer has L = {L} layers in the encoder and the same number in the decoder, D = {D},
+H = {H}, F = {F}, and V = {V} words each for source and target. Every linear layer has biases,
+the output layer, too. Each norm has gains and biases; the norms come after the sub-layers
+(post-norm, without a last norm). Positions are sines and cosines, and no matrix is shared. How
+many parameters does it have
 
 - in all attentions, those of the encoder and both kinds of the decoder
   (`count_attention`);
 - in all norms (`count_norms`);
-- in all (`count_total`)?
+- altogether (`count_total`)?
 """
 
 
@@ -64,8 +66,8 @@ def attention(draw):
     d = draw.choice([2, 4, 8])
     told = ", ".join({0: "0", 1: "log 2"}.get(s, f"{s} log 2") for s in scores)
     return "One query", "attention", [*scores, *values, d], 0.001, f"""
-A query and three keys have the scaled scores {told}. The values have one
-number each: {values[0]}, {values[1]} and {values[2]}. Compute
+A query and three keys have the scaled scores {told}. Each value is a single
+number: {values[0]}, {values[1]} and {values[2]}. Compute
 
 - the weight of the first key (`attention_weight`);
 - the result (`attention_out`);
@@ -76,14 +78,14 @@ number each: {values[0]}, {values[1]} and {values[2]}. Compute
 
 def norm(draw):
     x = draw.sample(range(0, 13), 4)
-    at, d = draw.randrange(4), draw.choice([1, 2, 3])
+    at, d = draw.randrange(1, 4), draw.choice([1, 2, 3])
     return "A norm", "residual", [*x, at, d], 0.001, f"""
 Layer normalization is given the row ({', '.join(map(str, x))}). All gains are 1, all biases are
-0, and ε is too small to matter. Compute
+0, ε is too small to matter, and the variance is the sum of squares divided by 4. Compute
 
-- the first number of what comes out (`norm_first`);
-- the gradient of the first number of the row, if the gradient of what comes out is {d} at
-  place {at}, counted from 0, and 0 elsewhere (`norm_dx_first`).
+- the first number of the output (`norm_first`);
+- the gradient of the first number of the row, if the gradient of the output is {d} at
+  index {at}, counted from 0, and 0 elsewhere (`norm_dx_first`).
 """
 
 
@@ -109,18 +111,19 @@ def training(draw):
     clip = draw.choice([1, 2])
     sign = draw.choice([1, -1])
     return "A step", "training", [D, w, early, late, sign * a, b, clip], 0.000005, f"""
-A model with D = {D} is trained with a warm-up of {w} steps, and the paper's schedule.
-Compute, to six decimals,
+A model with D = {D} is trained with a warm-up of {w} steps and the schedule of "Attention Is
+All You Need". Compute
 
 - the learning rate in step {early} (`training_rate_early`) and in step {late}
   (`training_rate_late`).
 
 Another model has two parameters, both 0, whose first gradient is ({sign * a}, {b}). It is
 clipped to a norm of {clip}. Then Adam makes its first step, with β₁ = 0.9, β₂ = 0.98, a
-negligible ε, and the rate 0.01. Compute
+negligible ε, and a rate of 0.01. Compute
 
 - the first number of the clipped gradient (`training_clipped`);
-- the second moment v of the second parameter after this step (`training_moment`);
+- the second moment v of the second parameter after this step, before its bias is corrected
+  (`training_moment`);
 - the first parameter after this step (`training_step`).
 """
 
@@ -139,8 +142,9 @@ def number_page(question, draw):
     """Name, head and text of a page with numbers."""
     title, chapter, numbers, tolerance, text = question(draw)
     found = answers(question.__name__, numbers)
+    within = {"training_clipped": 0.001}
     head = {"chapter": chapter, "points": NUMBER_POINTS, "kind": "number",
-            "answers": "; ".join(f"{name} = {value} ± {tolerance}"
+            "answers": "; ".join(f"{name} = {value} ± {within.get(name, tolerance)}"
                                  for name, value in found)}
     return question.__name__, head, title, text
 
@@ -155,6 +159,8 @@ def one_line():
     for m in (m for e in exercises if e.kind == "write"
               for m in tool.load_mistakes(e, ours[e.name].body)):
         body = ours[m.region].body
+        m.body = [re.sub("^ *", re.match(" *", a)[0], b)  # indented as the right one
+                  for a, b in itertools.zip_longest(body, m.body, fillvalue="") if a or b]
         pairs = [(a.strip(), b.strip()) for a, b in zip(body, m.body) if a != b]
         if m.kind == "=" and len(pairs) == 1 and pairs[0][0] not in known and len(body) \
                 == len([line for line in m.body if line.strip()]):
@@ -169,8 +175,17 @@ def refused(made, mistake):
                                      mistake.body)
     page = tool.source_file.Page(mistake.region, 0, {"kind": "bug"}, "", "", [], "")
     result = tool.grade_body(page, region, PROGRAM_FILE, made)
-    clean = result.state == "wrong" and "compiler" not in result.detail
-    return clean and f"{result.word}\n{result.detail}".strip() or None
+    said = f"{result.word}\n{result.detail}".strip()
+    guess = re.search("compiler|instead of|in the place of", said)
+    return said if result.state == "wrong" and not guess and not warned_of(mistake) else None
+
+
+def warned_of(mistake):
+    """Whether a compiler says more of it than of the right program."""
+    warnings = [subprocess.run([*tool.compiler(), "-Wall", "-Wextra", "-fsyntax-only", "-xc", "-"],
+                               input=program(bodies), capture_output=True, text=True).stderr
+                for bodies in ({mistake.region: mistake.body}, {})]
+    return warnings[0].count("warning:") > warnings[1].count("warning:")
 
 
 def program(bodies):
@@ -188,14 +203,14 @@ def program(bodies):
 
 
 BUG = """
-One line is wrong in `{function}`, below. The check `{region}` passes with the right line;
+One line, perhaps a part of a statement, is wrong in `{function}`, below. The check `{region}` passes with the right line;
 with this one it says:
 
 ```
 {said}
 ```
 
-Find the line, put it right in `{file}`, and say in a comment beside it what it is for.
+Find the line, and put it right in `{file}`.
 
 ``` c
 {text}
@@ -277,19 +292,28 @@ def to_html(text, title, to):
 
 PAPER = """# Examination {seed}, part 1
 
-Time: 40 minutes. Points: {points}. Allowed: a calculator, neither a computer nor the book.
+Time: 45 minutes. Points: {points}. Allowed: a calculator. Not allowed: a computer, the book.
 
-Write each number into `answers.txt`, or on this page, beside its name. Part 2 is handed out
-when this part has been collected.
+Write each number on this page, beside its name: counts exactly, the learning rates and the
+last two numbers to six decimals, all others to four. The points of a question are given if all
+its numbers are right. `log` is the natural logarithm. Part 2 is handed out when this part has
+been collected.
 """
 MACHINE = """# Examination {seed}, part 2
 
-Time: 50 minutes. Points: {points}. Allowed: a computer with a compiler, not the book, which
-shows every line.
+Time: 45 minutes. Points: {points}. Allowed: a computer with a compiler. Not allowed: the book,
+which shows every line.
 
 `program.c` is a part of `transformer.c`, without its comments: `cc -c program.c` says whether
 it compiles. Three of its lines are wrong, one in each of the functions below. Leave the lines
-that begin with `//@` as they are. Hand in the folder with `answers.txt` and `program.c`.
+with `//@` as they are (below, they are left out). Hand in `program.c`.
+"""
+
+
+KEY = """# Key of examination {seed}
+
+Type the numbers of each paper into a copy of `answers.txt`, beside that student's `program.c`.
+Give one room one seed: `diff` shows the bugs of two.
 """
 
 
@@ -300,7 +324,7 @@ def paper(about, seed, exercises):
 
 
 def key(seed, exercises, said):
-    out = [f"# Key of examination {seed}"]
+    out = [KEY.format(seed=seed)]
     for e in exercises:
         out.append(f"## {e.number}. {e.title} ({e.worth} points)")
         if e.kind == "number":
@@ -321,9 +345,9 @@ def write_folders(folder, exercises, bugs):
             wanted = tool.wanted_answers(e)
             lines += [f"# {e.number}. {e.title}", *(f"{name} =" for name in wanted), ""]
             right += [f"{name} = {value:.9g}" for name, (value, _) in wanted.items()]
-    for name, text, bodies in (("class", lines, {n: bugs[n].body for n in bugs}),
-                               ("key", right, {})):
-        tool.write_text(folder / name / "answers.txt", "\n".join(text) + "\n")
+    tool.write_text(folder / "answers.txt", "\n".join(lines) + "\n")
+    tool.write_text(folder / "key" / "answers.txt", "\n".join(right) + "\n")
+    for name, bodies in (("class", {n: bugs[n].body for n in bugs}), ("key", {})):
         tool.write_text(folder / name / PROGRAM_FILE, program(bodies))
 
 
@@ -355,7 +379,7 @@ def write(seed):
             folder / "machine.html")
     to_html(key(seed, exercises, bugs), f"Key of examination {seed}", folder / "key.html")
     print(f"{tool.shown(folder)}: paper.html, then machine.html with class/ for the class, "
-          "key.html for you")
+          "key.html and answers.txt for you")
     return 0
 
 

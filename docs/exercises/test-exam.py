@@ -76,8 +76,9 @@ def one(seed, load):
     claim(status == 0 and said.endswith("score: 100/100\n") and said.count("ok ") == 8,
           "its key has full marks", said)
     status, said = quiet(exam.main, [str(seed), str(folder / "class")])
-    claim(status == 1 and said.endswith("score: 0/100\n"),
-          "what the class is given has none", said)
+    claim(status == 1 and said.endswith("score: 0/100\n")
+          and [path.name for path in (folder / "class").iterdir()] == [exam.PROGRAM_FILE],
+          "what the class is given has none, and no place for the paper's numbers", said)
     exercises = exam.exam_of(folder)
     wanted = {name: value for e in exercises if e.kind == "number"
               for name, value in tool.wanted_answers(e).items()}
