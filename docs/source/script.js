@@ -386,7 +386,12 @@ function editionAsked() {
     return [asked, kept].find(name => EDITIONS.includes(name)) || FIRST;
 }
 
-// What the address leads to is unfolded.
+// The heading of a section.
+function headingOf(hash) {
+    return document.querySelector(`[id="${hash.slice(1)}"] > :is(h1, h2, h3, h4)`);
+}
+
+// What the address leads to is unfolded; if the edition hides it, the next one shows it.
 function unfoldTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
@@ -395,6 +400,11 @@ function unfoldTarget() {
     for (let box = target; box; box = box.parentElement)
         if (box.matches("details.fold, details.box"))
             box.open = true;
+    if (!target.getClientRects().length)
+        showEdition("short");
+    if (headingOf(location.hash)?.offsetHeight === 0) // nothing but folds
+        for (const fold of target.querySelectorAll(":scope > .fold"))
+            fold.open = true;
     target.scrollIntoView();
 }
 
@@ -409,6 +419,8 @@ function showEdition(edition) {
     document.documentElement.dataset.edition = edition;
     for (const button of document.querySelectorAll(".editions button"))
         button.setAttribute("aria-pressed", button.value === edition);
+    for (const link of document.querySelectorAll("nav.contents a[href^='#']"))
+        link.parentElement.hidden = !headingOf(link.hash).offsetHeight;
 }
 
 // The buttons at the top of a page.

@@ -7,7 +7,7 @@ from common import DOCS, fail, read
 from cut import LAST
 from directives import DIRECTIVES, directives, run
 from figures import figure, panel
-from folds import END, folds, is_heading
+from folds import END, PARAGRAPHS, folds, is_heading, shows_gradient
 from prose import anchor_of, contract, contract_of, set_formulas
 
 
@@ -32,6 +32,11 @@ def boxes(book, chapter):
     return found
 
 
+def beyond(text, is_so):
+    """The edition without gradients hides it, if it is so."""
+    return f"::: beyond\n{text}\n:::" if is_so else text
+
+
 def prose_markdown(book, block, below, beside):
     """A block of prose without its heading; `beside` stands below it, and what is a
     contract of the code below comes last."""
@@ -41,8 +46,9 @@ def prose_markdown(book, block, below, beside):
     if below and below.kind == "code" and below.touches:
         last = contract_of(block.lines)
         lines = lines[:len(lines) - len(last)]
-    out = [book.prose("\n".join(set_formulas(lines, block.line))),
-           book.prose(beside)]
+    text = book.prose("\n".join(set_formulas(lines, block.line)))
+    out = [beyond(part, PARAGRAPHS.match(part)) for part in text.split("\n\n")]
+    out.append(book.prose(beside))
     if last:
         out.append("::: contract\n" + book.prose("\n".join(set_formulas(
             contract(last).split("\n"), block.line + len(lines)))) + "\n:::")
@@ -56,7 +62,7 @@ def block_markdown(book, block, below, beside):
         "deviation": lambda: "::: deviation\n" + book.link(block.text()) + "\n:::",
         "figure": lambda: figure(book, block.text(), where),
         "panel": lambda: panel(block.text()),
-        "run": lambda: run(book, block.text(), where),
+        "run": lambda: beyond(run(book, block.text(), where), shows_gradient(block)),
         "code": lambda: book.listing(block),
     }
     return make.get(block.kind, str)()  # a mark is not shown

@@ -25,6 +25,25 @@ BOXES = {"tutorial": ("Where a tutorial differs", "articles.html", "the map"),
                        "all departures")}
 
 
+# Lines of a listing that are beyond the edition without gradients: marks, and what is kept.
+LINES = re.compile(r"^ *//@.*\n|(?:^\n)?^typedef struct \{\n(?: .*\n)+\} \w+Saved;\n?|"
+                   r"^ *s->\S+ += (?:[\w>-]+|[^;]*arena_[^;]*);.*\n", re.MULTILINE)
+# The same of comments, from where they begin.
+COMMENTS = re.compile("[,;] (?:as trained|without smoothing|tied:|in d:)[^<\n]*")
+
+
+def beyond(listing):
+    """A listing in HTML, with a class for what is beyond that edition."""
+    before, code, after = re.fullmatch("(.*<code[^>]*>)(.*)(</code>.*)", listing,
+                                       re.DOTALL).groups()
+    text = html.unescape(re.sub("<[^>]+>", "", code))
+    hidden = {n for its in LINES.finditer(text) for n in
+              range(text.count("\n", 0, its.start()), text.count("\n", 0, its.end() - 1) + 1)}
+    code = "".join(f'<span class="beyond">{line}</span>' if n in hidden else line
+                   for n, line in enumerate(re.split(r"(?=\n)", code)))
+    return before + COMMENTS.sub(r'<span class="beyond">\g<0></span>', code) + after
+
+
 def finish_listing(found, book):
     """A listing without pandoc's numbers of lines; what it defines has an
     anchor at its line, and what it uses is a link."""
@@ -42,6 +61,7 @@ def finish_listing(found, book):
                   found[2])
     if book:
         code = link.link_names(code, book, sum(names.values(), []))
+    code = beyond(code) if found[1] else code
     return f'<div class="sourceCode">{code}</div>'
 
 
