@@ -4181,7 +4181,6 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     return c;
 }
 
-//@ core
 // Writes key and value of the new position t of each sentence, x (B,D), to rows
 // b·P + t of the cache s. A row stride of a whole sentence makes a view of
 // these rows.
@@ -4194,6 +4193,7 @@ void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
     copy((Mat){row(s->v, t), x.rows, s->v.cols, stride, 1}, own.v);
 }
 
+//@ core
 // The layer of chapter 8 for one new position in each sentence: x (B,D) ->
 // (B,D). Self-attention needs no mask: the cache holds nothing later than x.
 Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,
