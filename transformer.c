@@ -1477,7 +1477,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // brings the D numbers of each position back to mean 0 and variance 1, so that
 // no layer drives the next out of its range.
 //
-//@ panel stage=encoder.0.self_attention.n
+//@ panel stage=encoder.0.self_attention.residual
 //
 // ## Layer normalization
 //
@@ -1489,6 +1489,8 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // and a sentence gives the same result alone and in a batch. Gain and bias are
 // learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
+//
+//@ panel stage=encoder.0.self_attention.n
 //
 // The variance is divided by D, not D-1, and ε, which is 1e-5 and keeps a row
 // of equal numbers from being divided by zero, is inside the root. Tutorials
@@ -1805,8 +1807,6 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 // layers, and every layer, here and in the decoder, is made of two or three
 // sub-layers. A sub-layer is attention or the feed-forward network with a
 // residual connection around it: enter, do the work, leave (chapter 6).
-//
-//@ panel stage=encoder.0.self_attention.residual
 
 typedef struct {
     MultiHead multi_head;

@@ -28,6 +28,8 @@ def boxes(book, chapter):
         head = head.strip()
         if head not in heads + ["byhand", "end", "questions"]:
             fail(f"{path}: {head!r} is no heading of the chapter")
+        text = re.sub(r"^\*In your browser:(?:.+\n)+", "::: beyond\n\\g<0>:::\n", text,
+                      flags=re.MULTILINE)
         found[head] = found.get(head, "") + "\n" + directives(book, text)
     return found
 

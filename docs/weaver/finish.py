@@ -30,6 +30,10 @@ LINES = re.compile(r"^ *//@.*\n|(?:^\n)?^typedef struct \{\n(?: .*\n)+\} \w+Save
                    r"^ *s->\S+ += (?:[\w>-]+|[^;]*arena_[^;]*);.*\n", re.MULTILINE)
 # The same of comments, from where they begin.
 COMMENTS = re.compile("[,;] (?:as trained|without smoothing|tied:|in d:)[^<\n]*")
+# And of headings and captions.
+TITLES = re.compile(r", forward and backward(?=</a></h|\. The)| and attention_backward(?=\.)"
+                    r"| Dashed and red: gradients\.")
+BEYOND = r'<span class="beyond">\g<0></span>'
 
 
 def beyond(listing):
@@ -41,7 +45,7 @@ def beyond(listing):
               range(text.count("\n", 0, its.start()), text.count("\n", 0, its.end() - 1) + 1)}
     code = "".join(f'<span class="beyond">{line}</span>' if n in hidden else line
                    for n, line in enumerate(re.split(r"(?=\n)", code)))
-    return before + COMMENTS.sub(r'<span class="beyond">\g<0></span>', code) + after
+    return before + COMMENTS.sub(BEYOND, code) + after
 
 
 def finish_listing(found, book):
@@ -137,6 +141,7 @@ def finish(body, book=None):
     body = re.sub(r'<div class="claimed">(.*?)</div>', "<details><summary>The answers, "
                   r"as the tests claim them</summary>\1</details>", body,
                   flags=re.DOTALL)
+    body = TITLES.sub(BEYOND, body)
     body = re.sub(r"<(br|col|hr|img)\b([^>]*?) ?/>", r"<\1\2>", body)
     # an option such as --tie stays on one line
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(

@@ -100,7 +100,8 @@ def folds(chapter):
 
 
 # Paragraphs that are beyond the edition without gradients.
-PARAGRAPHS = re.compile("The backward pass|.*`--", re.DOTALL)
+PARAGRAPHS = re.compile(r"The backward pass|A gradient is named|The pages in|"
+                        r"\(Seen as a matrix|.*`--", re.DOTALL)
 
 
 def of_edition(chapter, edition):
