@@ -784,17 +784,22 @@ void example_residual_paths(void) {
 // ## Chapter 7: the encoder
 
 typedef struct {
-    Transformer *model;
+    Transformer *model, *gradient;
     Pass pass;
     EncoderSaved encoder;
     DecoderSaved decoder;
     Mat x, memory, upstream;
 } StackCase;
 
-// A model with random numbers in all of its tensors, random inputs for its two
-// stacks, and `length` positions in each sentence.
-StackCase new_stack_case(const Config *config, int length) {
-    StackCase c = {.model = random_transformer(config)};
+// A model with random numbers in all of its tensors, gradients, which begin as
+// PREFILL, and random inputs for its two stacks, `length` positions a sentence.
+StackCase new_stack_case(int layers, int length) {
+    Config config = small_config();
+    config.layers = layers;
+    StackCase c = {.model = random_transformer(&config),
+                   .gradient = transformer_zeros(&config)};
+    for (size_t k = 0; k < c.gradient->list.count; k++)
+        c.gradient->list.values[k] = PREFILL;
     c.pass = (Pass){.arena = &room, .config = &c.model->config, .sentences = B};
     c.x = random_mat(B * length, D);
     c.upstream = random_mat(B * length, D);
@@ -802,23 +807,19 @@ StackCase new_stack_case(const Config *config, int length) {
     return c;
 }
 
-// A Transformer for gradients, which begin as PREFILL.
-Transformer *prefilled_transformer(const Config *config) {
-    Transformer *g = transformer_zeros(config);
-    for (size_t k = 0; k < g->list.count; k++)
-        g->list.values[k] = PREFILL;
-    return g;
+void free_stack_case(StackCase *c) {
+    transformer_free(c->model);
+    transformer_free(c->gradient);
 }
 
 // Compares all tensors of one layer, such as "encoder.0.".
-void compare_layer(const char *layer, Scalar *f, StackCase *c,
-                   const Transformer *g) {
+void compare_layer(const char *layer, Scalar *f, StackCase *c) {
     size_t n = strlen(layer);
-    for (int i = 0; i < g->list.tensors; i++) {
-        const Tensor *w = &c->model->list.tensor[i], *dw = &g->list.tensor[i];
-        if (!strncmp(dw->name.text, layer, n))
-            compare(dw->name.text + n, f, c, *w->mat, *dw->mat, PREFILL);
-    }
+    const TensorList *w = &c->model->list, *dw = &c->gradient->list;
+    for (int i = 0; i < w->tensors; i++)
+        if (!strncmp(w->tensor[i].name.text, layer, n))
+            compare(w->tensor[i].name.text + n, f, c, *w->tensor[i].mat,
+                    *dw->tensor[i].mat, PREFILL);
 }
 
 double encoder_loss(void *context) {
@@ -866,17 +867,13 @@ void example_encoder(void) {
 // Every tensor of one encoder layer, and the input, with a padded sentence in
 // the batch.
 void example_encoder_gradient(void) {
-    Config config = small_config();
-    config.layers = 1;
-    StackCase c = new_stack_case(&config, S);
-    Transformer *g = prefilled_transformer(&config);
+    StackCase c = new_stack_case(1, S);
     encoder_loss(&c);
     Mat dx = encoder_backward(&c.pass, &c.encoder, &c.model->encoder,
-                              &g->encoder, c.upstream);
-    compare_layer("encoder.0.", encoder_loss, &c, g);
+                              &c.gradient->encoder, c.upstream);
+    compare_layer("encoder.0.", encoder_loss, &c);
     compare("x", encoder_loss, &c, c.x, dx, 0);
-    transformer_free(c.model);
-    transformer_free(g);
+    free_stack_case(&c);
 }
 
 // ## Chapter 8: the decoder
@@ -892,19 +889,15 @@ double decoder_loss(void *context) {
 // Every tensor of one decoder layer and both inputs, x from below and the
 // memory from the encoder, with source and target padded.
 void example_decoder_gradient(void) {
-    Config config = small_config();
-    config.layers = 1;
-    StackCase c = new_stack_case(&config, T);
-    Transformer *g = prefilled_transformer(&config);
+    StackCase c = new_stack_case(1, T);
     decoder_loss(&c);
     Mat dmemory = prefilled(c.memory);
     Mat dx = decoder_backward(&c.pass, &c.decoder, &c.model->decoder,
-                              &g->decoder, dmemory, c.upstream);
-    compare_layer("decoder.0.", decoder_loss, &c, g);
+                              &c.gradient->decoder, dmemory, c.upstream);
+    compare_layer("decoder.0.", decoder_loss, &c);
     compare("x", decoder_loss, &c, c.x, dx, 0);
     compare("memory", decoder_loss, &c, c.memory, dmemory, PREFILL);
-    transformer_free(c.model);
-    transformer_free(g);
+    free_stack_case(&c);
 }
 
 // Prints the size of a gradient of the memory and some of its elements.
@@ -921,10 +914,7 @@ void show_part(const char *label, Mat part) {
 // differences find. A layer that is forgotten is missing from the sum.
 void example_memory_gradient(void) {
     enum { L = 3 };
-    Config config = small_config();
-    config.layers = L;
-    StackCase c = new_stack_case(&config, T);
-    Transformer *g = transformer_zeros(&config);
+    StackCase c = new_stack_case(L, T);
     decoder_loss(&c);
     Mat dx = c.upstream, all = arena_zeros(&room, B * S, D);
     const char *name[L] = {"from layer 0", "from layer 1", "from layer 2"};
@@ -933,7 +923,7 @@ void example_memory_gradient(void) {
         Mat part = arena_zeros(&room, B * S, D);
         dx = decoder_layer_backward(&c.pass, &c.decoder.layer[l],
                                     &c.model->decoder.layer[l],
-                                    &g->decoder.layer[l], part, dx);
+                                    &c.gradient->decoder.layer[l], part, dx);
         show_part(name[l], part);
         add(all, part);
     }
@@ -943,8 +933,7 @@ void example_memory_gradient(void) {
     int agree = agreeing(all, 0, d);
     say(agree == B * S * D, "\nThe sum agrees in %d of %d elements, with "
         "errors below 1e-6.", agree, B * S * D);
-    transformer_free(c.model);
-    transformer_free(g);
+    free_stack_case(&c);
 }
 
 // ## Chapter 9: masks
@@ -1310,6 +1299,17 @@ bool no_report(void *context, const Step *step) {
     return true;
 }
 
+// Vocabularies of so many pairs, and a fresh model for them.
+void begin(Checkpoint *c, char **source, char **target, int pairs) {
+    Settings *s = &c->settings;
+    c->source = vocab_build(source, pairs, s->tokenizer, 1);
+    c->target = vocab_build(target, pairs, s->tokenizer, 1);
+    s->config.source_vocab = c->source.count;
+    s->config.target_vocab = c->target.count;
+    c->trainer = trainer_of(&s->config, &s->recipe);
+    initialize(&c->trainer.model->list, 1);
+}
+
 // A model of one layer with D = 16, trained for a moment on twelve pairs: four
 // nouns, each alone, red and black.
 Checkpoint small_trained_model(void) {
@@ -1330,15 +1330,9 @@ Checkpoint small_trained_model(void) {
                     .settings.recipe = {.rate = 0.01, .warmup = 20, .clip = 1,
                                         .batch = PAIRS, .steps = 40,
                                         .seed = 1}};
-    Config *config = &c.settings.config;
-    c.source = vocab_build(source, PAIRS, c.settings.tokenizer, 1);
-    c.target = vocab_build(target, PAIRS, c.settings.tokenizer, 1);
-    config->source_vocab = c.source.count;
-    config->target_vocab = c.target.count;
+    begin(&c, source, target, PAIRS);
     Pairs pairs = tokenize_pairs(&text, &c.source, &c.target,
-                               c.settings.tokenizer, config->max_len);
-    c.trainer = trainer_of(config, &c.settings.recipe);
-    initialize(&c.trainer.model->list, 1);
+                                 c.settings.tokenizer, 8);
     train(&c.trainer, &pairs, no_report, NULL);
     pairs_free(&pairs);
     return c;
@@ -1500,12 +1494,7 @@ Checkpoint tiny_checkpoint(void) {
     config->heads = 2;
     config->d_ff = 32;
     c.settings.recipe.rate = 0.01;
-    c.source = vocab_build(source, 1, c.settings.tokenizer, 1);
-    c.target = vocab_build(target, 1, c.settings.tokenizer, 1);
-    config->source_vocab = c.source.count;
-    config->target_vocab = c.target.count;
-    c.trainer = trainer_of(config, &c.settings.recipe);
-    initialize(&c.trainer.model->list, 1);
+    begin(&c, source, target, 1);
     keep_values(&c);
     return c;
 }
