@@ -1476,7 +1476,6 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // gradients have a direct path back to the first layer. *Layer normalization*
 // brings the D numbers of each position back to mean 0 and variance 1, so that
 // no layer drives the next out of its range.
-//
 //@ panel stage=encoder.0.self_attention.residual
 //
 // ## Layer normalization
@@ -1489,7 +1488,6 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // and a sentence gives the same result alone and in a batch. Gain and bias are
 // learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
-//
 //@ panel stage=encoder.0.self_attention.n
 //
 // The variance is divided by D, not D-1, and ε, which is 1e-5 and keeps a row
