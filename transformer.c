@@ -827,7 +827,7 @@ void attention_backward(Head d, Head a) {
 // [section 3.2.2]
 //
 //@ figure mixture-heads
-//@ panel stage=decoder.1.cross_attention.joined
+//@ panel stage=decoder.1.cross_attention.weights&flow-head=0
 //
 //     c_h = attention(x W_h^Q, y W_h^K, y W_h^V)
 //     multihead = concat(c_0, c_1, …) W^O

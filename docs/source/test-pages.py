@@ -204,12 +204,16 @@ def test_routes(browser):
                 page.until(f"location.href.endsWith({json.dumps(stops[n + 1][3])})", 10)
         claim(len(stops) > 8 and not wrong,
               f"{edition}: all {len(stops)} stops are there, one after the other", wrong)
+        page.go((DOCS / "13-looking.html").as_uri() + f"?{edition}")
+        claim(page.until(f"document.querySelector('nav.way.{edition} a')?.textContent"
+                         ".startsWith('Back to: ')", 10), "and a page beside it leads back")
 
 
 # What stands beside a panel, and what it shows.
 TOLD = {"02-attention": ("in its last layer", "Decoder, layer 1, cross-attention"),
-        "03-multi-head": ("in the last layer", "Decoder, layer 1, cross-attention"),
+        "03-multi-head": ("others 1.00 to \"the\"", "<start> → la 1.00"),
         "05-feed-forward": ("", "Encoder, layer 0, feed-forward"),
+        "06-residual": ("adds the input of a sub-layer", "The residual connection"),
         "11-training": ("", "Expected: la voiture verte est rapide")}
 
 
