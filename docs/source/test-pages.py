@@ -211,7 +211,7 @@ def test_routes(browser):
 
 # What stands beside a panel, and what it shows.
 TOLD = {"02-attention": ("in its last layer", "Decoder, layer 1, cross-attention"),
-        "03-multi-head": ("others 1.00 to \"the\"", "<start> → la 1.00"),
+        "03-multi-head": ("look at \"the\" alone", "<start> → la 1.00"),
         "05-feed-forward": ("", "Encoder, layer 0, feed-forward"),
         "06-residual": ("adds the input of a sub-layer", "The residual connection"),
         "11-training": ("", "Expected: la voiture verte est rapide")}
