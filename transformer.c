@@ -827,7 +827,7 @@ void attention_backward(Head d, Head a) {
 // [section 3.2.2]
 //
 //@ figure mixture-heads
-//@ panel stage=decoder.1.cross_attention.joined
+//@ panel stage=decoder.1.cross_attention.weights&flow-head=0
 //
 //     c_h = attention(x W_h^Q, y W_h^K, y W_h^V)
 //     multihead = concat(c_0, c_1, …) W^O
@@ -1476,8 +1476,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // gradients have a direct path back to the first layer. *Layer normalization*
 // brings the D numbers of each position back to mean 0 and variance 1, so that
 // no layer drives the next out of its range.
-//
-//@ panel stage=encoder.0.self_attention.n
+//@ panel stage=encoder.0.self_attention.residual
 //
 // ## Layer normalization
 //
@@ -1489,6 +1488,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // and a sentence gives the same result alone and in a batch. Gain and bias are
 // learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
+//@ panel stage=encoder.0.self_attention.n
 //
 // The variance is divided by D, not D-1, and ε, which is 1e-5 and keeps a row
 // of equal numbers from being divided by zero, is inside the root. Tutorials
@@ -1805,8 +1805,6 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 // layers, and every layer, here and in the decoder, is made of two or three
 // sub-layers. A sub-layer is attention or the feed-forward network with a
 // residual connection around it: enter, do the work, leave (chapter 6).
-//
-//@ panel stage=encoder.0.self_attention.residual
 
 typedef struct {
     MultiHead multi_head;
@@ -4181,7 +4179,6 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
     return c;
 }
 
-//@ core
 // Writes key and value of the new position t of each sentence, x (B,D), to rows
 // b·P + t of the cache s. A row stride of a whole sentence makes a view of
 // these rows.
@@ -4194,6 +4191,7 @@ void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
     copy((Mat){row(s->v, t), x.rows, s->v.cols, stride, 1}, own.v);
 }
 
+//@ core
 // The layer of chapter 8 for one new position in each sentence: x (B,D) ->
 // (B,D). Self-attention needs no mask: the cache holds nothing later than x.
 Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,

@@ -122,11 +122,10 @@ double distance(const real *x, const real *y, int n) {
 // ## Gradients against finite differences
 //
 // This works as in the tests. A struct …Case has everything that a function
-// takes; a function run_… is the forward pass with just that; and a function
-// …_loss turns the result into one number: Σ upstream · out, with random but
-// fixed numbers `upstream`. So the backward pass is given dout = upstream. It
-// adds gradients to buffers filled with PREFILL, which the comparison subtracts
-// again.
+// takes. A function …_loss runs the forward pass with just that, and turns the
+// result into one number: Σ upstream · out, with random but fixed numbers
+// `upstream`. So the backward pass is given dout = upstream. It adds gradients
+// to buffers filled with PREFILL, which the comparison subtracts again.
 
 // A buffer for the gradient of x.
 Mat prefilled(Mat x) {
@@ -483,29 +482,25 @@ void compare_linear(const char *name, Scalar *f, void *context,
 }
 
 typedef struct {
-    Config config;
+    Pass pass;
+    MultiHeadSaved s;
     MultiHead w;
     Mat x, y, upstream;
-    int sentences;
 } MultiHeadCase;
-
-Mat run_multi_head(MultiHeadCase *c, Pass *pass, MultiHeadSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->config,
-                   .sentences = c->sentences};
-    return multi_head_forward(pass, s, &c->w, c->x, c->y, (Mask){0});
-}
 
 double multi_head_loss(void *context) {
     MultiHeadCase *c = context;
-    return project(run_multi_head(c, &(Pass){0}, &(MultiHeadSaved){0}),
-                   c->upstream);
+    return project(multi_head_forward(&c->pass, &c->s, &c->w, c->x, c->y,
+                                      (Mask){0}), c->upstream);
 }
 
 // All eight tensors of a multi-head attention and both of its inputs: x, where
 // the queries come from, and y, which feeds keys and values.
 void example_multi_head_gradient(void) {
     enum { B = 2, T = 3, S = 4, D = 6, H = 3 };
-    MultiHeadCase c = {.config = {.d_model = D, .heads = H}, .sentences = B};
+    Config config = {.d_model = D, .heads = H};
+    MultiHeadCase c = {.pass = {.arena = &room, .config = &config,
+                                .sentences = B}};
     MultiHead dw;
     Linear *w[] = {&c.w.query, &c.w.key, &c.w.value, &c.w.output};
     Linear *g[] = {&dw.query, &dw.key, &dw.value, &dw.output};
@@ -517,12 +512,10 @@ void example_multi_head_gradient(void) {
     c.x = random_mat(B * T, D);
     c.y = random_mat(B * S, D);
     c.upstream = random_mat(B * T, D);
-    Pass pass;
-    MultiHeadSaved s;
-    run_multi_head(&c, &pass, &s);
+    multi_head_loss(&c);
     Mat dx = prefilled(c.x), dy = prefilled(c.y);
     MultiHeadSaved d = {.x = dx, .y = dy};
-    multi_head_backward(&pass, &d, &s, &c.w, &dw, c.upstream);
+    multi_head_backward(&c.pass, &d, &c.s, &c.w, &dw, c.upstream);
     for (int k = 0; k < 4; k++)
         compare_linear(name[k], multi_head_loss, &c, w[k], g[k]);
     compare("x", multi_head_loss, &c, c.x, dx, PREFILL);
@@ -629,36 +622,31 @@ void example_activation(void) {
 }
 
 typedef struct {
-    Config config;
+    Pass pass;
+    FeedForwardSaved s;
     FeedForward w;
     Mat x, upstream;
 } FeedForwardCase;
 
-Mat run_ffn(FeedForwardCase *c, Pass *pass, FeedForwardSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->config};
-    return ffn_forward(pass, s, &c->w, c->x);
-}
-
 double ffn_loss(void *context) {
     FeedForwardCase *c = context;
-    return project(run_ffn(c, &(Pass){0}, &(FeedForwardSaved){0}), c->upstream);
+    return project(ffn_forward(&c->pass, &c->s, &c->w, c->x), c->upstream);
 }
 
 // The four tensors of the feed-forward network and its input.
 void example_feed_forward_gradient(void) {
     enum { N = 5, D = 3, F = 7 };
-    FeedForwardCase c = {.config = {.d_model = D, .activation = RELU}};
+    Config config = {.d_model = D, .activation = RELU};
+    FeedForwardCase c = {.pass = {.arena = &room, .config = &config}};
     c.w.inner = random_linear(D, F);
     c.w.outer = random_linear(F, D);
     c.x = random_mat(N, D);
     c.upstream = random_mat(N, D);
-    Pass pass;
-    FeedForwardSaved s;
-    run_ffn(&c, &pass, &s);
+    ffn_loss(&c);
     Mat dx = prefilled(c.x);
     FeedForward dw = {prefilled_linear(&c.w.inner),
                       prefilled_linear(&c.w.outer)};
-    ffn_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
+    ffn_backward(&c.pass, &c.s, &c.w, &dw, dx, c.upstream);
     compare_linear("inner", ffn_loss, &c, &c.w.inner, &dw.inner);
     compare_linear("outer", ffn_loss, &c, &c.w.outer, &dw.outer);
     compare("x", ffn_loss, &c, c.x, dx, PREFILL);
@@ -696,19 +684,15 @@ void example_norm(void) {
 }
 
 typedef struct {
-    Config config;
+    Pass pass;
+    NormSaved s;
     Norm w;
     Mat x, upstream;
 } NormCase;
 
-Mat run_norm(NormCase *c, Pass *pass, NormSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->config};
-    return norm_forward(pass, s, &c->w, c->x);
-}
-
 double norm_loss(void *context) {
     NormCase *c = context;
-    return project(run_norm(c, &(Pass){0}, &(NormSaved){0}), c->upstream);
+    return project(norm_forward(&c->pass, &c->s, &c->w, c->x), c->upstream);
 }
 
 // Prints a gradient of one row, from the backward pass and from differences.
@@ -725,17 +709,17 @@ void show_both(const char *name, NormCase *c, Mat x, Mat dx) {
 // nothing, the plain sum of y.
 void example_norm_gradient(void) {
     enum { D = 4 };
-    NormCase c = {.config = {.d_model = D}};
+    Config config = {.d_model = D};
+    NormCase c = {.pass = {.arena = &room, .config = &config}};
     c.x = random_mat(1, D);
     c.upstream = random_mat(1, D);
     c.w.gain = random_mat(1, D);
     c.w.bias = random_mat(1, D);
-    Pass pass;
-    NormSaved s;
-    run_norm(&c, &pass, &s);
+    norm_loss(&c);
+    NormSaved s = c.s;
     Mat dx = arena_zeros(&room, 1, D), none = arena_zeros(&room, 1, D);
     Norm dw = {arena_zeros(&room, 1, D), arena_zeros(&room, 1, D)};
-    norm_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
+    norm_backward(&c.pass, &s, &c.w, &dw, dx, c.upstream);
     show_both("x    ", &c, c.x, dx);
     show_both("gain ", &c, c.w.gain, dw.gain);
     show_both("bias ", &c, c.w.bias, dw.bias);
@@ -747,7 +731,7 @@ void example_norm_gradient(void) {
     if (!(fabs(sum(dx.at, D)) < 1e-12 && fabs(along) < 1e-3))
         say(false, "the first sum is zero, the second nearly");
     Norm plain = {filled_mat(1, D, 1), filled_mat(1, D, 0)};
-    norm_backward(&pass, &s, &plain, &dw, none, filled_mat(1, D, 1));
+    norm_backward(&c.pass, &s, &plain, &dw, none, filled_mat(1, D, 1));
     show_row("dx if the loss is Σ y", none.at, D, 4);
     if (!(l2_norm(none.at, D) < 1e-12))
         say(false, "that is zero");
@@ -800,49 +784,49 @@ void example_residual_paths(void) {
 // ## Chapter 7: the encoder
 
 typedef struct {
-    Transformer *model;
+    Transformer *model, *gradient;
+    Pass pass;
+    EncoderSaved encoder;
+    DecoderSaved decoder;
     Mat x, memory, upstream;
 } StackCase;
 
-// A model with random numbers in all of its tensors, random inputs for its two
-// stacks, and `length` positions in each sentence.
-StackCase new_stack_case(const Config *config, int length) {
-    StackCase c = {.model = random_transformer(config)};
+// A model with random numbers in all of its tensors, gradients, which begin as
+// PREFILL, and random inputs for its two stacks, `length` positions a sentence.
+StackCase new_stack_case(int layers, int length) {
+    Config config = small_config();
+    config.layers = layers;
+    StackCase c = {.model = random_transformer(&config),
+                   .gradient = transformer_zeros(&config)};
+    for (size_t k = 0; k < c.gradient->list.count; k++)
+        c.gradient->list.values[k] = PREFILL;
+    c.pass = (Pass){.arena = &room, .config = &c.model->config, .sentences = B};
     c.x = random_mat(B * length, D);
     c.upstream = random_mat(B * length, D);
     c.memory = random_mat(B * S, D);
     return c;
 }
 
-// A Transformer for gradients, which begin as PREFILL.
-Transformer *prefilled_transformer(const Config *config) {
-    Transformer *g = transformer_zeros(config);
-    for (size_t k = 0; k < g->list.count; k++)
-        g->list.values[k] = PREFILL;
-    return g;
+void free_stack_case(StackCase *c) {
+    transformer_free(c->model);
+    transformer_free(c->gradient);
 }
 
 // Compares all tensors of one layer, such as "encoder.0.".
-void compare_layer(const char *layer, Scalar *f, StackCase *c,
-                   const Transformer *g) {
+void compare_layer(const char *layer, Scalar *f, StackCase *c) {
     size_t n = strlen(layer);
-    for (int i = 0; i < g->list.tensors; i++) {
-        const Tensor *w = &c->model->list.tensor[i], *dw = &g->list.tensor[i];
-        if (!strncmp(dw->name.text, layer, n))
-            compare(dw->name.text + n, f, c, *w->mat, *dw->mat, PREFILL);
-    }
-}
-
-Mat run_encoder(StackCase *c, Pass *pass, EncoderSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->model->config,
-                   .sentences = B};
-    return encoder_forward(pass, s, &c->model->encoder, c->x,
-                           padding_mask(&room, source_ids, B, S));
+    const TensorList *w = &c->model->list, *dw = &c->gradient->list;
+    for (int i = 0; i < w->tensors; i++)
+        if (!strncmp(w->tensor[i].name.text, layer, n))
+            compare(w->tensor[i].name.text + n, f, c, *w->tensor[i].mat,
+                    *dw->tensor[i].mat, PREFILL);
 }
 
 double encoder_loss(void *context) {
     StackCase *c = context;
-    return project(run_encoder(c, &(Pass){0}, &(EncoderSaved){0}), c->upstream);
+    Mask mask = padding_mask(&room, source_ids, B, S);
+    return project(encoder_forward(&c->pass, &c->encoder, &c->model->encoder,
+                                   c->x, mask), c->upstream);
 }
 
 // Two sentences of six random embeddings go through the encoder. Then one
@@ -883,54 +867,37 @@ void example_encoder(void) {
 // Every tensor of one encoder layer, and the input, with a padded sentence in
 // the batch.
 void example_encoder_gradient(void) {
-    Config config = small_config();
-    config.layers = 1;
-    StackCase c = new_stack_case(&config, S);
-    Transformer *g = prefilled_transformer(&config);
-    Pass pass;
-    EncoderSaved s;
-    run_encoder(&c, &pass, &s);
-    Mat dx = encoder_backward(&pass, &s, &c.model->encoder, &g->encoder,
-                              c.upstream);
-    compare_layer("encoder.0.", encoder_loss, &c, g);
+    StackCase c = new_stack_case(1, S);
+    encoder_loss(&c);
+    Mat dx = encoder_backward(&c.pass, &c.encoder, &c.model->encoder,
+                              &c.gradient->encoder, c.upstream);
+    compare_layer("encoder.0.", encoder_loss, &c);
     compare("x", encoder_loss, &c, c.x, dx, 0);
-    transformer_free(c.model);
-    transformer_free(g);
+    free_stack_case(&c);
 }
 
 // ## Chapter 8: the decoder
 
-Mat run_decoder(StackCase *c, Pass *pass, DecoderSaved *s) {
-    *pass = (Pass){.arena = &room, .config = &c->model->config,
-                   .sentences = B};
-    Masks masks = {padding_mask(&room, source_ids, B, S),
-                   causal_padding_mask(&room, input_ids, B, T)};
-    return decoder_forward(pass, s, &c->model->decoder, c->x, c->memory, masks);
-}
-
 double decoder_loss(void *context) {
     StackCase *c = context;
-    return project(run_decoder(c, &(Pass){0}, &(DecoderSaved){0}), c->upstream);
+    Masks masks = {padding_mask(&room, source_ids, B, S),
+                   causal_padding_mask(&room, input_ids, B, T)};
+    return project(decoder_forward(&c->pass, &c->decoder, &c->model->decoder,
+                                   c->x, c->memory, masks), c->upstream);
 }
 
 // Every tensor of one decoder layer and both inputs, x from below and the
 // memory from the encoder, with source and target padded.
 void example_decoder_gradient(void) {
-    Config config = small_config();
-    config.layers = 1;
-    StackCase c = new_stack_case(&config, T);
-    Transformer *g = prefilled_transformer(&config);
-    Pass pass;
-    DecoderSaved s;
-    run_decoder(&c, &pass, &s);
+    StackCase c = new_stack_case(1, T);
+    decoder_loss(&c);
     Mat dmemory = prefilled(c.memory);
-    Mat dx = decoder_backward(&pass, &s, &c.model->decoder, &g->decoder,
-                              dmemory, c.upstream);
-    compare_layer("decoder.0.", decoder_loss, &c, g);
+    Mat dx = decoder_backward(&c.pass, &c.decoder, &c.model->decoder,
+                              &c.gradient->decoder, dmemory, c.upstream);
+    compare_layer("decoder.0.", decoder_loss, &c);
     compare("x", decoder_loss, &c, c.x, dx, 0);
     compare("memory", decoder_loss, &c, c.memory, dmemory, PREFILL);
-    transformer_free(c.model);
-    transformer_free(g);
+    free_stack_case(&c);
 }
 
 // Prints the size of a gradient of the memory and some of its elements.
@@ -947,21 +914,16 @@ void show_part(const char *label, Mat part) {
 // differences find. A layer that is forgotten is missing from the sum.
 void example_memory_gradient(void) {
     enum { L = 3 };
-    Config config = small_config();
-    config.layers = L;
-    StackCase c = new_stack_case(&config, T);
-    Transformer *g = transformer_zeros(&config);
-    Pass pass;
-    DecoderSaved s;
-    run_decoder(&c, &pass, &s);
+    StackCase c = new_stack_case(L, T);
+    decoder_loss(&c);
     Mat dx = c.upstream, all = arena_zeros(&room, B * S, D);
     const char *name[L] = {"from layer 0", "from layer 1", "from layer 2"};
     printf("dmemory             size    [0][0]    [0][1]    [0][2]\n");
     for (int l = L - 1; l >= 0; l--) {
         Mat part = arena_zeros(&room, B * S, D);
-        dx = decoder_layer_backward(&pass, &s.layer[l],
+        dx = decoder_layer_backward(&c.pass, &c.decoder.layer[l],
                                     &c.model->decoder.layer[l],
-                                    &g->decoder.layer[l], part, dx);
+                                    &c.gradient->decoder.layer[l], part, dx);
         show_part(name[l], part);
         add(all, part);
     }
@@ -971,8 +933,7 @@ void example_memory_gradient(void) {
     int agree = agreeing(all, 0, d);
     say(agree == B * S * D, "\nThe sum agrees in %d of %d elements, with "
         "errors below 1e-6.", agree, B * S * D);
-    transformer_free(c.model);
-    transformer_free(g);
+    free_stack_case(&c);
 }
 
 // ## Chapter 9: masks
@@ -1338,6 +1299,17 @@ bool no_report(void *context, const Step *step) {
     return true;
 }
 
+// Vocabularies of so many pairs, and a fresh model for them.
+void begin(Checkpoint *c, char **source, char **target, int pairs) {
+    Settings *s = &c->settings;
+    c->source = vocab_build(source, pairs, s->tokenizer, 1);
+    c->target = vocab_build(target, pairs, s->tokenizer, 1);
+    s->config.source_vocab = c->source.count;
+    s->config.target_vocab = c->target.count;
+    c->trainer = trainer_of(&s->config, &s->recipe);
+    initialize(&c->trainer.model->list, 1);
+}
+
 // A model of one layer with D = 16, trained for a moment on twelve pairs: four
 // nouns, each alone, red and black.
 Checkpoint small_trained_model(void) {
@@ -1358,15 +1330,9 @@ Checkpoint small_trained_model(void) {
                     .settings.recipe = {.rate = 0.01, .warmup = 20, .clip = 1,
                                         .batch = PAIRS, .steps = 40,
                                         .seed = 1}};
-    Config *config = &c.settings.config;
-    c.source = vocab_build(source, PAIRS, c.settings.tokenizer, 1);
-    c.target = vocab_build(target, PAIRS, c.settings.tokenizer, 1);
-    config->source_vocab = c.source.count;
-    config->target_vocab = c.target.count;
+    begin(&c, source, target, PAIRS);
     Pairs pairs = tokenize_pairs(&text, &c.source, &c.target,
-                               c.settings.tokenizer, config->max_len);
-    c.trainer = trainer_of(config, &c.settings.recipe);
-    initialize(&c.trainer.model->list, 1);
+                                 c.settings.tokenizer, 8);
     train(&c.trainer, &pairs, no_report, NULL);
     pairs_free(&pairs);
     return c;
@@ -1528,12 +1494,7 @@ Checkpoint tiny_checkpoint(void) {
     config->heads = 2;
     config->d_ff = 32;
     c.settings.recipe.rate = 0.01;
-    c.source = vocab_build(source, 1, c.settings.tokenizer, 1);
-    c.target = vocab_build(target, 1, c.settings.tokenizer, 1);
-    config->source_vocab = c.source.count;
-    config->target_vocab = c.target.count;
-    c.trainer = trainer_of(config, &c.settings.recipe);
-    initialize(&c.trainer.model->list, 1);
+    begin(&c, source, target, 1);
     keep_values(&c);
     return c;
 }
@@ -1606,57 +1567,46 @@ typedef struct {
     const char *about;
 } Example;
 
+#define ROW(chapter, name, about) {chapter, #name, example_##name, about}
+
 const Example examples[] = {
-    {0, "chain", example_chain, "a loss in three steps, and its gradients"},
-    {1, "views", example_views, "four views of twelve numbers"},
-    {1, "product", example_product, "a matrix product, slow and fast"},
-    {1, "dropout_mean", example_dropout_mean,
-     "which numbers fall, and the mean over many draws"},
-    {1, "dropout_gradient", example_dropout_gradient,
-     "the same numbers fall backward"},
-    {2, "softmax", example_softmax, "large scores, hidden scores"},
-    {2, "attention", example_attention, "one head, step by step"},
-    {2, "attention_gradient", example_attention_gradient,
-     "gradients of queries, keys and values"},
-    {3, "heads", example_heads, "what a head sees of the matrix"},
-    {3, "multi_head_gradient", example_multi_head_gradient,
-     "gradients of eight tensors and two inputs"},
-    {4, "positions", example_positions, "codes of positions, how alike"},
-    {4, "embedding_gradient", example_embedding_gradient,
-     "a token that occurs twice collects two gradients"},
-    {5, "activation", example_activation, "relu and gelu with their slopes"},
-    {5, "feed_forward_gradient", example_feed_forward_gradient,
-     "gradients of four tensors and the input"},
-    {6, "norm", example_norm, "a normalized row, and two variants"},
-    {6, "norm_gradient", example_norm_gradient,
-     "one row, element by element"},
-    {6, "residual_paths", example_residual_paths,
-     "post-norm and pre-norm in a deep stack"},
-    {7, "encoder", example_encoder, "who notices a blanked embedding"},
-    {7, "encoder_gradient", example_encoder_gradient,
-     "gradients of every tensor of an encoder layer"},
-    {8, "decoder_gradient", example_decoder_gradient,
-     "gradients of every tensor of a decoder layer"},
-    {8, "memory_gradient", example_memory_gradient,
-     "what each decoder layer sends to the encoder"},
-    {9, "masks", example_masks, "the three masks of a padded batch"},
-    {9, "leak", example_leak, "a later word, with and without the mask"},
-    {9, "model_gradient", example_model_gradient,
-     "gradients of every parameter of the model"},
-    {10, "tokens", example_tokens, "a text, its tokens and their numbers"},
-    {10, "byte_pairs", example_byte_pairs, "merges learned from five words"},
-    {10, "batch", example_batch, "three pairs as three rectangles"},
-    {11, "loss", example_loss, "the loss of three logits, and its gradient"},
-    {11, "loss_gradient", example_loss_gradient,
-     "gradients of the logits"},
-    {11, "adam", example_adam, "three steps on one parameter"},
-    {11, "schedule", example_schedule, "the learning rate at five steps"},
-    {11, "clip", example_clip, "a long gradient and a short one"},
-    {12, "decoding", example_decoding, "a translation, word by word"},
-    {12, "cache", example_cache, "the same logits with less work"},
-    {12, "beam", example_beam, "two hypotheses in a beam"},
-    {13, "look", example_look, "cross-attention as numbers and as a picture"},
-    {14, "checkpoint", example_checkpoint, "a saved model, taken apart"},
+    ROW(0, chain, "a loss in three steps, and its gradients"),
+    ROW(1, views, "four views of twelve numbers"),
+    ROW(1, product, "a matrix product, slow and fast"),
+    ROW(1, dropout_mean, "which numbers fall, and the mean over many draws"),
+    ROW(1, dropout_gradient, "the same numbers fall backward"),
+    ROW(2, softmax, "large scores, hidden scores"),
+    ROW(2, attention, "one head, step by step"),
+    ROW(2, attention_gradient, "gradients of queries, keys and values"),
+    ROW(3, heads, "what a head sees of the matrix"),
+    ROW(3, multi_head_gradient, "gradients of eight tensors and two inputs"),
+    ROW(4, positions, "codes of positions, how alike"),
+    ROW(4, embedding_gradient, "a token that occurs twice gets two gradients"),
+    ROW(5, activation, "relu and gelu with their slopes"),
+    ROW(5, feed_forward_gradient, "gradients of four tensors and the input"),
+    ROW(6, norm, "a normalized row, and two variants"),
+    ROW(6, norm_gradient, "one row, element by element"),
+    ROW(6, residual_paths, "post-norm and pre-norm in a deep stack"),
+    ROW(7, encoder, "who notices a blanked embedding"),
+    ROW(7, encoder_gradient, "gradients of every tensor of an encoder layer"),
+    ROW(8, decoder_gradient, "gradients of every tensor of a decoder layer"),
+    ROW(8, memory_gradient, "what each decoder layer sends to the encoder"),
+    ROW(9, masks, "the three masks of a padded batch"),
+    ROW(9, leak, "a later word, with and without the mask"),
+    ROW(9, model_gradient, "gradients of every parameter of the model"),
+    ROW(10, tokens, "a text, its tokens and their numbers"),
+    ROW(10, byte_pairs, "merges learned from five words"),
+    ROW(10, batch, "three pairs as three rectangles"),
+    ROW(11, loss, "the loss of three logits, and its gradient"),
+    ROW(11, loss_gradient, "gradients of the logits"),
+    ROW(11, adam, "three steps on one parameter"),
+    ROW(11, schedule, "the learning rate at five steps"),
+    ROW(11, clip, "a long gradient and a short one"),
+    ROW(12, decoding, "a translation, word by word"),
+    ROW(12, cache, "the same logits with less work"),
+    ROW(12, beam, "two hypotheses in a beam"),
+    ROW(13, look, "cross-attention as numbers and as a picture"),
+    ROW(14, checkpoint, "a saved model, taken apart"),
 };
 
 enum { EXAMPLES = sizeof examples / sizeof *examples };

@@ -374,19 +374,28 @@ const FOLDED = {
     full: ":not(*)",
 };
 
-// The edition that the address asks for, or else the one that was chosen last.
-function editionAsked() {
-    const asked = location.search.slice(1);
-    let kept = null;
+// What the browser keeps under a name, given a new value or not. It may keep nothing.
+function kept(store, name, value) {
     try {
-        kept = localStorage.getItem("edition");
+        if (value !== undefined)
+            window[store].setItem(name, value);
+        return window[store].getItem(name);
     } catch (refused) {
-        // a browser may keep nothing: the address tells
+        return null;
     }
-    return [asked, kept].find(name => EDITIONS.includes(name)) || FIRST;
 }
 
-// What the address leads to is unfolded.
+// The edition that the address asks for, or else the one that was chosen last.
+function editionAsked() {
+    return [location.search.slice(1), kept("localStorage", "edition")].find(name => EDITIONS.includes(name)) || FIRST;
+}
+
+// The heading of a section.
+function headingOf(hash) {
+    return document.querySelector(`[id="${hash.slice(1)}"] > :is(h1, h2, h3, h4)`);
+}
+
+// What the address leads to is unfolded; if the edition hides it, the next one shows it.
 function unfoldTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
@@ -395,6 +404,11 @@ function unfoldTarget() {
     for (let box = target; box; box = box.parentElement)
         if (box.matches("details.fold, details.box"))
             box.open = true;
+    if (!target.getClientRects().length)
+        showEdition("short");
+    if (headingOf(location.hash)?.offsetHeight === 0) // nothing but folds
+        for (const fold of target.querySelectorAll(":scope > .fold"))
+            fold.open = true;
     target.scrollIntoView();
 }
 
@@ -409,6 +423,8 @@ function showEdition(edition) {
     document.documentElement.dataset.edition = edition;
     for (const button of document.querySelectorAll(".editions button"))
         button.setAttribute("aria-pressed", button.value === edition);
+    for (const link of document.querySelectorAll("nav.contents a[href^='#']"))
+        link.parentElement.hidden = !headingOf(link.hash).offsetHeight;
 }
 
 // The buttons at the top of a page.
@@ -421,11 +437,7 @@ function addEditions() {
         button.type = "button";
         button.value = edition;
         button.addEventListener("click", () => {
-            try {
-                localStorage.setItem("edition", edition);
-            } catch (refused) {
-                // then the address is all that remembers it
-            }
+            kept("localStorage", "edition", edition);
             history.replaceState(null, "", `?${edition}${location.hash}`);
             showEdition(edition);
         });
@@ -438,13 +450,14 @@ function addEditions() {
 }
 
 // On the route of an edition a line at the bottom of the window says at which stop one
-// is, and leads to the next.
+// is, and leads to the next; beside the route, it leads back.
 function addRoute(base, edition, name) {
     const page = location.pathname.split("/").pop();
     const stops = STOPS.filter(([its]) => its === edition);
     const here = stops.map(([, , , address], stop) => ({ stop, address }))
         .filter(({ address }) => address.split(/[?#]/)[0] === page);
-    if (!here.length)
+    const left = stops[kept("sessionStorage", edition)];
+    if (!here.length && !left)
         return;
     const bar = element("nav", `way ${edition}`);
     bar.setAttribute("aria-label", name);
@@ -455,6 +468,10 @@ function addRoute(base, edition, name) {
         made.href = base + address;
         return made;
     }
+
+    if (!here.length)
+        return bar.append(element("span", "", `${name}: you have left it.`),
+            link(`Back to: ${left[2]}`, left));
 
     // A stop ends below its last section, above the sections within that one, or below
     // a picture with its panel.
@@ -482,7 +499,9 @@ function addRoute(base, edition, name) {
         if (bar.dataset.stop === String(stop))
             return;
         bar.dataset.stop = stop;
-        const minute = Math.floor(stops[stop][1]);
+        if (document.documentElement.dataset.edition === edition)
+            kept("sessionStorage", edition, stop);
+        const minute = stops[stop][1];
         const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
             .filter(([, row]) => row).map(([word, row]) => link(word, row));
         bar.replaceChildren(element("span", "", `${name}, ${Math.floor(minute / 60)}:${

@@ -106,6 +106,9 @@ def test_editions(browser):
     claim(backward[0] == backward[1] - 1,
           "in the edition without backward passes one unfolds if the address leads "
           "into it", backward)
+    page.go((DOCS / "02-attention.html").as_uri() + "?forward#attention-softmax-backward")
+    claim(page.until("document.querySelector('#attention-softmax-backward > h2')?.offsetHeight"),
+          "and so does a section that has nothing but one")
     page.run("document.querySelector('main').scrollIntoView({block: 'end'})")
     claim(page.until("(here => here && here !== 'Questions')("
                      "document.querySelector('.here').textContent)", 5),
@@ -125,10 +128,19 @@ def errors(browser):
             for error in thrown]
 
 
-def test_errors(browser):
+# Headings above nothing that is in sight but folds.
+BARE = """[...document.querySelectorAll('main :is(h1, h2, h3, h4)')].filter(heading =>
+    heading.offsetHeight && ![...heading.parentElement.children].some(one => one !== heading
+    && one.offsetHeight && !one.matches('.stop, details:not([open])')))
+    .map(heading => heading.textContent)"""
+# What the edition without gradients does not tell.
+UNTOLD = r"/} \w+Saved;|\/\/@ e|s->\w+ = arena|void extend_cache|weight tying|parts in 10|smoothed/g"
+
+
+def test_every_page(browser):
     """Every page, in every edition."""
     errors(browser)
-    page, wrong = browser.open("about:blank"), []
+    page, wrong, bare, told = browser.open("about:blank"), [], [], []
     pages = [path for path in sorted(DOCS.glob("*.html")) if path.name != "live.html"]
     for path in pages:
         page.go(f"{path.as_uri()}?forward")
@@ -140,9 +152,15 @@ def test_errors(browser):
                              "return document.documentElement.dataset.edition"
                              f" === '{edition}'; }})()")
             wrong += [] if ended else [(path.name, edition, "the script has not run")]
+            bare += [(path.name, edition, title) for title in page.run(BARE)]
+        if path.name[:2].isdigit():
+            told += page.run(f"document.querySelector('main').innerText.match({UNTOLD}) || []")
         wrong += [(path.name, error) for error in errors(browser)]
     claim(len(pages) > 20 and not wrong,
           f"no script fails on {len(pages)} pages in three editions", wrong[:5])
+    claim(not bare, "and no heading stands above nothing but folds", bare)
+    claim(not told, "chapters without backward passes show nothing of what is kept for them, "
+          "no marks, no weight tying and no smoothing", told)
 
 
 def stop_is_wrong(page, edition, stop, is_last):
@@ -186,12 +204,16 @@ def test_routes(browser):
                 page.until(f"location.href.endsWith({json.dumps(stops[n + 1][3])})", 10)
         claim(len(stops) > 8 and not wrong,
               f"{edition}: all {len(stops)} stops are there, one after the other", wrong)
+        page.go((DOCS / "13-looking.html").as_uri() + f"?{edition}")
+        claim(page.until(f"document.querySelector('nav.way.{edition} a')?.textContent"
+                         ".startsWith('Back to: ')", 10), "and a page beside it leads back")
 
 
 # What stands beside a panel, and what it shows.
 TOLD = {"02-attention": ("in its last layer", "Decoder, layer 1, cross-attention"),
-        "03-multi-head": ("in the last layer", "Decoder, layer 1, cross-attention"),
+        "03-multi-head": ("look at \"the\" alone", "<start> → la 1.00"),
         "05-feed-forward": ("", "Encoder, layer 0, feed-forward"),
+        "06-residual": ("adds the input of a sub-layer", "The residual connection"),
         "11-training": ("", "Expected: la voiture verte est rapide")}
 
 
@@ -244,7 +266,7 @@ def main():
         test_search(page)
         test_blanks(page)
         test_editions(browser)
-        test_errors(browser)
+        test_every_page(browser)
         test_routes(browser)
         test_panels(browser)
         test_first_page(browser)

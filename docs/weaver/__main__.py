@@ -28,11 +28,10 @@ nobody uses, a formula that cannot be set) stops it with a message.
 
 import sys
 
-import breaking
-import source_file
 from book import Book
 from common import DOCS, check_programs, fail, read
 from pages import woven
+from source_file import Broken
 
 
 def main(*options):
@@ -48,5 +47,5 @@ def main(*options):
 if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
-    except (source_file.Broken, breaking.Wrong) as wrong:
+    except Broken as wrong:
         fail(wrong)

@@ -79,7 +79,12 @@ class Book:
                 fail(f"there is not one interlude: {text[:60]!r}")
             return f"[{m[0]}]({pages[0]}.html)"
 
+        def to_section(m):
+            chapter = self.numbered[int(m[2])]
+            return f"[{m[0]}]({chapter.page}.html#{anchor_of(chapter, m[1])})"
+
         text = re.sub(r"(?<!\S)->(?!\S)", "→", text)
+        text = re.sub(r'"([^"]+)",\schapter (\d+)', to_section, text)
         text = re.sub(r"\b([Cc]hapter)\s(\d+)\b(?![^\[]*\]\()", to_chapter, text)
         text = re.sub(r"\b[Ll]ab\s(\d+)\b(?![^\[]*\]\()", to_lab, text)
         text = re.sub(r"\binterlude\b(?![^\[]*\]\()", to_interlude, text)
@@ -105,6 +110,8 @@ class Book:
         "names" into an anchor at the line of each."""
         captions = ", ".join(self.caption(its.name, its.kind)
                              for its in block.defined.values())
+        captions = re.sub(r", <a [^>]*><code>\w+Saved</code></a>",
+                          r'<span class="beyond">\g<0></span>', captions)
         anchors = [(its.name, its.first - block.line) for its in block.defined.values()
                    if its.kind != "prototype"]
         for name, first in anchors[:]:

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import c_code
 from claims import claim, end
+from source_file import Broken
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
@@ -35,10 +36,6 @@ RUNS = DOCS / "runs" / "breaking"
 BUILD = ROOT / "build" / "breaking"
 PROGRAM = ROOT / "transformer.c"
 COMPILE = [*os.environ.get("CC", "cc").split(), "-std=c11", "-ffp-contract=off"]
-
-
-class Wrong(Exception):
-    """What does not fit, and where."""
 
 
 # ------------------------------------------------------------- what is broken
@@ -152,7 +149,7 @@ BROKEN = {
 def entry(name):
     """Runs and changes."""
     if name not in BROKEN:
-        raise Wrong(f"nothing that is broken has the name {name}")
+        raise Broken(f"nothing that is broken has the name {name}")
     return BROKEN[name]
 
 
@@ -175,8 +172,8 @@ def place(name, function, before, after):
     its = c_code.function(PROGRAM, function)
     text = "\n".join(its.lines)
     if text.count(before) != 1:
-        raise Wrong(f"{name}: found {text.count(before)} times in {function}, not once: "
-                    f"{before}")
+        raise Broken(f"{name}: found {text.count(before)} times in {function}, not once: "
+                     f"{before}")
     lines = source().split("\n")[:its.first - 1]
     at = sum(len(line) + 1 for line in lines) + text.index(before)
     return Change(function, at, at + len(before), after)
@@ -209,8 +206,8 @@ def recorded(name):
     """[(command, what was printed)] of the runs of an entry."""
     path = RUNS / f"{name}.txt"
     if not path.is_file():
-        raise Wrong(f"{name}: there is no {path.relative_to(ROOT)}: "
-                    "breaking.py writes it")
+        raise Broken(f"{name}: there is no {path.relative_to(ROOT)}: "
+                     "breaking.py writes it")
     runs = re.split(r"^\$ (.*)\n", path.read_text(encoding="utf-8"),
                     flags=re.MULTILINE)
     return list(zip(runs[1::2], runs[2::2]))
@@ -223,8 +220,8 @@ def call(command, folder, text=None, allowed=(0,)):
     done = subprocess.run(command, cwd=folder, input=text, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode not in allowed:
-        raise Wrong(f"{' '.join(map(str, command))}: status {done.returncode}\n"
-                    f"{done.stderr}")
+        raise Broken(f"{' '.join(map(str, command))}: status {done.returncode}\n"
+                     f"{done.stderr}")
     return done.stdout
 
 
@@ -337,10 +334,10 @@ def up_to_date(name):
     """What is written down is of these runs, and an example prints it again."""
     runs, there = BROKEN[name][0], recorded(name)
     if [command for command, _ in there] != [run.title() for run in runs]:
-        raise Wrong(f"{name}: other runs have been written down")
+        raise Broken(f"{name}: other runs have been written down")
     for run, written in zip(runs, there):
         if isinstance(run, Example) and record(name, run) != written:
-            raise Wrong(f"{name}: {run.title()} prints something else now")
+            raise Broken(f"{name}: {run.title()} prints something else now")
 
 
 def shown(name):
@@ -349,7 +346,7 @@ def shown(name):
              for directive in re.findall(rf"^@(\w+) {name}$", page.read_text(
                  encoding="utf-8"), re.MULTILINE)]
     if found != ["broken", "outcome"]:
-        raise Wrong(f"{name}: no page has @broken and then @outcome of it")
+        raise Broken(f"{name}: no page has @broken and then @outcome of it")
 
 
 CHECKS = {"stands in the file once, and compiles": compiles,
@@ -363,7 +360,7 @@ def check(names):
             why = ""
             try:
                 holds(name)
-            except Wrong as wrong:
+            except Broken as wrong:
                 why = str(wrong)
             claim(not why, f"{name} {said}", why)
     end()
@@ -390,5 +387,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except Wrong as wrong:
+    except Broken as wrong:
         sys.exit(f"breaking.py: {wrong}")

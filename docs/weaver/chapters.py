@@ -7,7 +7,7 @@ from common import DOCS, fail, read
 from cut import LAST
 from directives import DIRECTIVES, directives, run
 from figures import figure, panel
-from folds import END, folds, is_heading
+from folds import END, PARAGRAPHS, folds, is_heading, shows_gradient
 from prose import anchor_of, contract, contract_of, set_formulas
 
 
@@ -28,8 +28,15 @@ def boxes(book, chapter):
         head = head.strip()
         if head not in heads + ["byhand", "end", "questions"]:
             fail(f"{path}: {head!r} is no heading of the chapter")
+        text = re.sub(r"^\*In your browser:(?:.+\n)+", "::: beyond\n\\g<0>:::\n", text,
+                      flags=re.MULTILINE)
         found[head] = found.get(head, "") + "\n" + directives(book, text)
     return found
+
+
+def beyond(text, is_so):
+    """The edition without gradients hides it, if it is so."""
+    return f"::: beyond\n{text}\n:::" if is_so else text
 
 
 def prose_markdown(book, block, below, beside):
@@ -41,8 +48,9 @@ def prose_markdown(book, block, below, beside):
     if below and below.kind == "code" and below.touches:
         last = contract_of(block.lines)
         lines = lines[:len(lines) - len(last)]
-    out = [book.prose("\n".join(set_formulas(lines, block.line))),
-           book.prose(beside)]
+    text = book.prose("\n".join(set_formulas(lines, block.line)))
+    out = [beyond(part, PARAGRAPHS.match(part)) for part in text.split("\n\n")]
+    out.append(book.prose(beside))
     if last:
         out.append("::: contract\n" + book.prose("\n".join(set_formulas(
             contract(last).split("\n"), block.line + len(lines)))) + "\n:::")
@@ -56,7 +64,7 @@ def block_markdown(book, block, below, beside):
         "deviation": lambda: "::: deviation\n" + book.link(block.text()) + "\n:::",
         "figure": lambda: figure(book, block.text(), where),
         "panel": lambda: panel(block.text()),
-        "run": lambda: run(book, block.text(), where),
+        "run": lambda: beyond(run(book, block.text(), where), shows_gradient(block)),
         "code": lambda: book.listing(block),
     }
     return make.get(block.kind, str)()  # a mark is not shown

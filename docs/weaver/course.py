@@ -23,8 +23,6 @@ def objectives(book, exercises):
     asked = concept.of_chapter()
     out = ["| chapter | after it, a student can | checked by |", "|:---|:------|:------|"]
     for page, promise in promises().items():
-        if page not in chapters:
-            fail(f"source/index.md: there is no chapter {page}")
         label, number = chapters[page]
         count = len(blanks.BLANK.findall(read(f"source/{page}.md")))
         links = [f"[{e.number}](exercises.html#exercise-{e.slug})" for e in exercises

@@ -1,9 +1,12 @@
 """What the shorter editions of a chapter fold away: plumbing, which
-"//@ plumbing WHAT IT DOES" begins and "//@ core" or the next heading ends; and
-backward passes, with what derives them.
+"//@ plumbing WHAT IT DOES" begins and "//@ core" or the next heading ends; backward
+passes, with what derives them; and what is kept for them. What stands within a listing
+or a paragraph and is not for the edition without gradients has the class "beyond", which
+its style hides.
 """
 
 import html
+import re
 
 from common import fail, raw
 
@@ -73,17 +76,38 @@ def add_backward(blocks, found):
         found[first:last + 1] = [fold] * (last + 1 - first)
 
 
+def add_kept(blocks, found):
+    """Adds the folds of listings that only define what is kept for a backward pass, or
+    only declare what a later chapter defines, with their contracts."""
+    for at, block in enumerate(blocks):
+        names = ", ".join(f"<code>{name}</code>" for name in block.defined)
+        if not names or found[at]:
+            continue
+        kept = all(name.endswith("Saved") for name in block.defined)
+        if kept or all(its.kind == "prototype" for its in block.defined.values()):
+            first = at - (block.touches and not is_heading(blocks[at - 1]))
+            found[first:at + 1] = [Fold("kept", ("Kept for the backward pass: " if kept
+                                                 else "Defined later: ") + names)] \
+                * (at + 1 - first)
+
+
 def folds(chapter):
     """The fold of each block of a chapter, or None."""
     found = plumbing(chapter.blocks)
     add_backward(chapter.blocks, found)
+    add_kept(chapter.blocks, found)
     return found
+
+
+# Paragraphs that are beyond the edition without gradients.
+PARAGRAPHS = re.compile(r"The backward pass|A gradient is named|The pages in|"
+                        r"\(Seen as a matrix|.*`--", re.DOTALL)
 
 
 def of_edition(chapter, edition):
     """The blocks that an edition of a chapter shows: "forward" has neither plumbing
     nor backward passes nor boxes, "short" no plumbing and no boxes, "full" all."""
-    hidden = {"forward": ("plumbing", "backward"), "short": ("plumbing",),
+    hidden = {"forward": ("plumbing", "backward", "kept"), "short": ("plumbing",),
               "full": ()}[edition]
     return [block for block, fold in zip(chapter.blocks, folds(chapter))
             if not (fold and fold.kind in hidden)

@@ -1,6 +1,7 @@
 """How long it takes to read a chapter, and ways through the book."""
 
 import html
+import math
 import re
 
 from blanks import BLANK
@@ -11,11 +12,12 @@ WORDS, LINES = 150, 10  # read in a minute: words of prose, lines of code
 
 
 def minutes(blocks):
-    """How long it takes to read blocks of a chapter."""
+    """How long it takes to read blocks of a chapter; a picture is a third of a minute."""
     words = sum(len(b.text().split()) for b in blocks
                 if b.kind in ("prose", "deviation"))
     lines = sum(bool(l) for b in blocks if b.kind == "code" for l in b.lines)
-    return words / WORDS + lines / LINES
+    pictures = sum(b.kind in ("figure", "panel") for b in blocks)
+    return words / WORDS + lines / LINES + pictures / 3
 
 
 def chapter_minutes(chapter, edition="full"):
@@ -48,13 +50,13 @@ def section_blocks(chapter, anchor, blocks):
 def place_minutes(book, place, edition):
     """How long PAGE, PAGE#SECTION or PAGE#figure-NAME takes in an edition. A picture
     takes a minute, a section up to its picture, PAGE#SECTION..figure-NAME, two, and a
-    page that is not a chapter five."""
+    page that is not a chapter eight."""
     page, _, anchor = place.partition("#")
     if ".." in anchor:
         return 2
     chapter = {c.page: c for c in book.chapters}.get(page)
     if not chapter or anchor.startswith("figure-"):
-        return 1 if chapter else 5
+        return 1 if chapter else 8
     if not anchor and edition != "forward":
         return chapter_minutes(chapter, edition)
     blocks = of_edition(chapter, edition)
@@ -63,8 +65,8 @@ def place_minutes(book, place, edition):
 
 def address(book, place, edition):
     page, _, anchor = place.partition("..")[0].partition("#")
-    shown = f"?{edition}" if page in [c.page for c in book.chapters] else ""
-    return f"{page}.html{shown}" + (f"#{anchor}" if anchor else "")
+    begins = {c.page: c.anchor for c in book.chapters}.get(page)
+    return f"{page}.html?{edition}#{anchor or begins}" if begins else f"{page}.html#{anchor}"
 
 
 def stops_of(book, edition, text):
@@ -74,7 +76,7 @@ def stops_of(book, edition, text):
     for line in text.strip().splitlines():
         places, _, title = line.strip().partition(": ")
         places = places.split()
-        stops.append((total, title, address(book, places[0], edition),
+        stops.append((math.ceil(total), title, address(book, places[0], edition),
                       ["", *re.split(r"#|\.\.", places[-1])[1:]][-1]))
         total += sum(place_minutes(book, place, edition) for place in places)
     return stops, total
@@ -88,7 +90,7 @@ def route(book, edition, text):
         total = sum(chapter_minutes(c, edition) for c in book.chapters)
     whole = f"{round(total / 60)} hours" if total > 90 else f"{round(total)} minutes"
     items = [f'<li><a href="{html.escape(to)}">{html.escape(title)}</a> '
-             f'<span class="minutes">{int(at) // 60}:{int(at) % 60:02}</span></li>'
+             f'<span class="minutes">{at // 60}:{at % 60:02}</span></li>'
              for at, title, to, _ in stops]
     return raw(f'<p class="minutes">{whole}</p>\n' + (
         '<ol class="stops">\n' + "\n".join(items) + "\n</ol>" if items else ""))

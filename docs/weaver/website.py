@@ -4,7 +4,7 @@
     python3 docs/weaver/website.py        `make site` prepares it
 
 The folder has the layout of the project. It begins with README.md and the live
-page, if there is one; then each file that a page links to or loads is put at
+page; then each file that a page links to or loads is put at
 its own place, Markdown and executed notebooks as pages; so is what the search
 loads. Every page gets links
 to the labs and to the book on one page, which is made here, for printing.
@@ -28,11 +28,10 @@ from page import body_of, full_page
 
 SITE = ROOT / "build" / "site"
 READERS = {".md": "gfm", ".ipynb": "ipynb"}  # what becomes a page: for pandoc
-LIVE = [path for path in (DOCS / "live.html", DOCS / "live" / "index.html")
-        if path.is_file()]
+LIVE = DOCS / "live.html"
 BOOK = DOCS / "book.html"
 DOORS = [("Labs", ROOT / "notebook" / "README.md"),
-         *(("Live", page) for page in LIVE), ("One page", BOOK)]
+         ("Live", LIVE), ("One page", BOOK)]
 FOUND = [DOCS / "script.js", DOCS / "texts.js"]  # they know addresses
 LINK = re.compile(r'(?<=\s)(href|src)="([^"#:]+)(#[^"]*)?"')
 
@@ -142,15 +141,14 @@ def main():
     if SITE.is_symlink() or (SITE.exists() and not SITE.is_dir()):
         fail(f"{SITE.relative_to(ROOT)} is not a folder: it is left as it is")
     shutil.rmtree(SITE, ignore_errors=True)
-    waiting, done = [ROOT / "README.md", *FOUND, *LIVE], set()
+    waiting, done = [ROOT / "README.md", *FOUND, LIVE], set()
     while waiting:
         file = waiting.pop()
         if file not in done:
             done.add(file)
             waiting += put(file)
     pages = {path: check.Page(path) for path in sorted(SITE.rglob("*.html"))}
-    check.claim({DOCS / "index.html", BOOK, *LIVE,
-                 *(ROOT / "notebook").glob("*.ipynb")} <= done,
+    check.claim({DOCS / "index.html", BOOK, LIVE, *(ROOT / "notebook").glob("*.ipynb")} <= done,
                 f"{SITE.relative_to(ROOT)}/ has the walkthrough, the labs and "
                 f"the book: {len(pages)} pages")
     check.check_links(pages)
