@@ -191,6 +191,38 @@ void test_stopping(void) {
     pairs_free(&data);
 }
 
+// Whole runs, with three threads, of two steps and of four.
+void test_last_line(void) {
+    for (int steps = 2; steps <= 4; steps += 2) {
+        char number[2] = {(char)('0' + steps)}, peak[80];
+        char *argument[] = {"transformer", "train", "data/reverse.valid.tsv",
+                            "--layers", "1", "--batch", "16", "--model",
+                            MODEL_NAME, "--steps", number};
+        Arguments a = read_arguments(11, argument);
+        Checkpoint c = {.settings = a.settings};
+        size_t size;
+#ifdef _OPENMP
+        int threads = omp_get_max_threads();
+        omp_set_num_threads(3);
+#endif
+        train_command(&a, &c);
+#ifdef _OPENMP
+        CLAIM(omp_get_max_threads() == (steps < TRIALS ? 3 : 1), "after %d steps "
+              "of a run the next has all threads that there are, or one in its "
+              "trials: %d", steps, omp_get_max_threads());
+        omp_set_num_threads(threads);
+#endif
+        char *said = read_file(SAID_NAME, &size);
+        snprintf(peak, sizeof peak, "; peak memory of a step %.1f MB; ",
+                 (double)c.trainer.arena.peak / 1e6);
+        CLAIM(strstr(said, peak), "the last line of a run has%.*s",
+              (int)strlen(peak) - 2, peak + 1);
+        free(said);
+        checkpoint_free(&c);
+    }
+    handle_signals(SIG_DFL);
+}
+
 // ## Signals and pipes
 
 #ifdef TRANSFORMER_POSIX
@@ -416,6 +448,7 @@ int main(void) {
     check_looks(39, 3, 20, "39 steps of rate 3");
     check_looks(41, 0, 20, "41 steps of rate 0");
     test_stopping();
+    test_last_line();
     test_log_comes_first();
     test_second_signal();
     test_waiting();

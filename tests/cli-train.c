@@ -37,6 +37,11 @@ void test_progress(void) {
     same_bytes("it is the same model, byte for byte", "good", "again");
     same("and the same log, but for the speed", columns("good.csv"),
          columns("again.csv"));
+    write_text("half.tsv", "the dog eats\tle chien mange\nthe dog eats\ta\n");
+    run("train pairs.tsv --from good --lr 0 --steps 1 --valid half.tsv --model w");
+    matches("each wrong sample has its (not yet), also after a right one", "*the "
+            "dog eats  →  le chien mange\n    the dog eats  →  le chien mange  "
+            "(not yet)\n*", err);
     works("with another seed",
           "train pairs.tsv" TINY "--steps 200 --seed 2 --model again");
     same("it is another model", "differs",
