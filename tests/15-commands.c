@@ -408,37 +408,6 @@ void test_log(void) {
     free(log);
 }
 
-// Files that are no logs: refused, and not touched.
-void test_other_files(void) {
-    const struct {
-        const char *what, *bytes;
-        size_t size;
-    } files[] = {
-#define FILE_OF(what, bytes) {what, bytes, sizeof bytes - 1}
-        FILE_OF("a line without an end", "my notes"),
-        FILE_OF("a text", "my notes\nand more\n"),
-        FILE_OF("a text in UTF-16", "\xff\xfem\0y\0\n\0"),
-        FILE_OF("zeros", "\0\0\0\0"),
-        FILE_OF("lines that are the beginning of the header", "step\nste\n"),
-        FILE_OF("a part of the header without its end", "step,split,loss"),
-        FILE_OF("rows without a header", ROW("1")),
-        FILE_OF("another table", "step,split\n1,train,2\n"),
-#undef FILE_OF
-    };
-    int same = 0, count = sizeof files / sizeof *files;
-    for (int i = 0; i < count; i++) {
-        write_log_file(files[i].bytes, files[i].size);
-        CLAIM_FAILS(files[i].what, "is not a log", begin_log(&resumed));
-        FILE *file = fopen(LOG_NAME, "rb");
-        char left[256];
-        size_t size = fread(left, 1, sizeof left, file);
-        fclose(file);
-        same += size == files[i].size && !memcmp(left, files[i].bytes, size);
-    }
-    FILE *left = fopen(LOG_NAME ".new", "rb");
-    CLAIM(same == count && !left, "none of these %d files is touched", count);
-}
-
 int main(void) {
     if (!freopen(SAID_NAME, "w", stderr))
         fail("cannot write %s", SAID_NAME);
@@ -454,7 +423,6 @@ int main(void) {
     test_waiting();
     test_pace();
     test_log();
-    test_other_files();
     remove(MODEL_NAME);
     remove(LOG_NAME);
     remove(SAID_NAME);

@@ -28,9 +28,6 @@ void test_progress(void) {
               && r[i].rate > 0 && r[i].norm > 0 && r[i].speed > 0;
     same("it has one row for each step, of seven numbers", "200 of 200",
          form("%d of %d", right, lines_of(log) - 1));
-    same("the learning rate rises for ten steps, then falls with the root",
-         "0.001 0.005 0.01 0.005 0.0025", form("%g %g %g %g %g", r[0].rate,
-              r[4].rate, r[9].rate, r[39].rate, r[159].rate));
     same("the loss falls", "yes", r[199].loss < r[0].loss / 10 ? "yes" : "no");
     works("trained once more, under another name",
           "train pairs.tsv" TINY "--steps 200 --model again --log again.csv");
@@ -90,9 +87,6 @@ void test_defaults(void) {
     run("train pairs.tsv" MINI "--model w");
     matches("without --epochs and --steps there are 20 epochs, here of two steps",
             "status 0: done at step 40 after *", last_outcome());
-    run("train pairs.tsv" MINI "--epochs 3 --model w");
-    matches("three epochs of seven pairs in batches of four are six steps",
-            "status 0: done at step 6 after *", last_outcome());
 }
 
 // A first step that needs more than the gigabyte that there is.
@@ -224,8 +218,6 @@ void test_stopping(void) {
             "status 129: stopped at step *; go on with --resume; broken; *",
             last_outcome());
     works("the model is there", "info broken");
-    stop(SIGTERM, 100, MINI "--steps 2000000000");
-    matches("kill: it saves", "status 143: stopped at step *", last_outcome());
 }
 
 void test_resume(void) {
