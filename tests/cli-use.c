@@ -415,9 +415,6 @@ void test_letters(void) {
     give("abababab\r\n");
     works("the line end of Windows is no character: 8 are not too many",
           "translate char");
-    give("éééééééé\n");
-    works("an é counts once, not for two bytes: 8 are not too many",
-          "translate char");
     give("aaaaaaaaa\n");
     fails("a model of characters counts characters", "line 1 of the input has "
           "9 tokens; the model takes at most 8 (train with --max-len 9)",
@@ -578,13 +575,6 @@ void test_learning_pieces(void) {
 }
 
 void test_pieces(void) {
-    works("without merges, pieces are characters",
-          "train pairs.tsv" PIECES "--merges 0 --steps 1 --model none");
-    run("evaluate none pairs.tsv");
-    int characters = atoi(value(out, "tokens"));
-    run("evaluate bpe pairs.tsv");
-    same("and their sentences are longer than with 25", "yes",
-         characters > atoi(value(out, "tokens")) ? "yes" : "no");
     works("without --merges",
           "train pairs.tsv" PIECES "--steps 1 --model most");
     run("info most");

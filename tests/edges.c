@@ -1,7 +1,6 @@
 // Numbers at the edge: the smallest models and batches there are, scores too
 // large for an exponential, sentences that are empty or longer than any that
-// were trained, learning rate and dropout at their limits, a file of a million
-// lines.
+// were trained, dropout at its limit, a file of a million lines.
 
 #include "sandbox.h"
 #include "test.h"
@@ -224,12 +223,12 @@ void three_sentences(Sentence s[3], int first, int second, int third) {
 }
 
 // Trains on sentences of one and two words. Returns whether it stayed finite.
-bool train_a_little(Trainer *t, double dropout, double rate) {
+bool train_a_little(Trainer *t, double dropout) {
     Sentence source[3], target[3];
     three_sentences(source, 1, 2, 0);
     three_sentences(target, 2, 1, 1);
     Pairs p = {source, target, 3, 0};
-    Recipe recipe = {.rate = rate, .warmup = 1, .clip = 1, .batch = 2,
+    Recipe recipe = {.rate = 0.01, .warmup = 1, .clip = 1, .batch = 2,
                      .steps = 30, .seed = 1};
     Config config = {.layers = 1, .d_model = 4, .heads = 1, .d_ff = 4,
                      .source_vocab = WORD + 2, .target_vocab = WORD + 2,
@@ -253,7 +252,7 @@ bool train_a_little(Trainer *t, double dropout, double rate) {
 
 void test_long_and_empty(void) {
     Trainer t;
-    CLAIM(train_a_little(&t, 0, 0.01), "a training with an empty source");
+    CLAIM(train_a_little(&t, 0), "a training with an empty source");
     Sentence s[3];
     three_sentences(s, 40, 0, 2);
     Sentence *all = translate_all(t.model, s, 3, greedy, NULL, &t.arena);
@@ -272,19 +271,11 @@ void test_long_and_empty(void) {
     trainer_free(&t);
 }
 
-// ## Learning rate and dropout at their limits
+// ## Dropout at its limit
 
 void test_limits(void) {
     Trainer t;
-    CLAIM(train_a_little(&t, 0.99, 0.01), "dropout 0.99: training is finite");
-    trainer_free(&t);
-    bool finite = train_a_little(&t, 0, 0);
-    Transformer *fresh = transformer_zeros(&t.model->config);
-    initialize(&fresh->list, 1);
-    CLAIM(finite && !memcmp(fresh->list.values, t.model->list.values,
-                            fresh->list.count * sizeof(real)),
-          "learning rate 0: thirty steps change not one bit");
-    transformer_free(fresh);
+    CLAIM(train_a_little(&t, 0.99), "dropout 0.99: training is finite");
     trainer_free(&t);
 }
 
