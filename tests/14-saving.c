@@ -8,10 +8,6 @@
 #include "test.h"
 #include "fails.h"
 
-#ifdef TRANSFORMER_POSIX
-#include <sys/resource.h>
-#endif
-
 #define FILE_NAME SCRATCH "14-saving.safetensors"
 
 // ## Settings
@@ -636,14 +632,18 @@ void refuses(const char *what, const char *from, const char *to,
     CLAIM_FAILS(what, part, load_frugally(false));
 }
 
-// A way to damage the header, and what must be said of it.
+// A way to damage the header, and what must be said of it: what was said of the
+// damage before, if it is NULL.
 typedef struct {
     const char *what, *from, *to, *part;
 } Damage;
 
 void refuses_all(const Damage *d, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        refuses(d[i].what, d[i].from, d[i].to, d[i].part);
+    const char *part = NULL;
+    for (size_t i = 0; i < count; i++) {
+        part = d[i].part ? d[i].part : part;
+        refuses(d[i].what, d[i].from, d[i].to, part);
+    }
 }
 
 #define REFUSES_ALL(damages) \
@@ -655,122 +655,144 @@ void refuses_all(const Damage *d, size_t count) {
 #define SOURCE "source_embedding.weight\":{" TYPE "," SHAPE_TEXT "," PLACE "}"
 #define FIRST "\"" SOURCE
 
-const char *const no_entry = "should have the entry";
-
-void test_bad_places(void) {
-    const char *fit = "does not fit its place", *on = "should go on with";
-    const Damage damages[] = {
-        {"a hole before the first tensor", "[0,176]", "[4,176]", fit},
-        {"a hole between tensors", "[176,336]", "[180,336]", fit},
-        {"tensors that overlap", "[176,336]", "[172,336]", fit},
-        {"tensors in one place", FIRST, FIRST ",\"newest." SOURCE, fit},
-        {"an end before the beginning", "[0,176]", "[176,0]", fit},
-        {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]", fit},
-        {"an end beyond all numbers", "[0,176]", "[0,18446744073709551792]",
-         fit},
-        {"a place with a fraction", "[0,176]", "[0.0,176]", on},
-        {"a place with an exponent", "[0,176]", "[0,176e0]", on},
-        {"a place of one number", "[0,176]", "[0]", on},
-        {"a place of three", "[0,176]", "[0,176,176]", on},
-    };
-    REFUSES_ALL(damages);
-}
-
-void test_bad_shapes(void) {
-    const Damage damages[] = {
-        {"a shape that is transposed", "[11,4]", "[4,11]", no_entry},
-        {"a shape of one dimension", "[11,4]", "[44]", no_entry},
-        {"a vector of two dimensions", "[4]", "[1,4]", no_entry},
-        {"a shape of three dimensions", "[11,4]", "[11,4,1]", no_entry},
-        {"a shape of none", "[11,4]", "[]", no_entry},
-        {"a shape that is too large", "[11,4]", "[12,4]", no_entry},
-        {"a shape with a zero", "[11,4]", "[0,4]", no_entry},
-        {"a shape whose size overflows", "[11,4]", "[4611686018427387915,4]",
-         no_entry},
-        {"a number that overflows", "[11,4]", "[18446744073709551627,4]",
-         no_entry},
-        {"a space inside a number", "[11,4]", "[1 1,4]", no_entry},
-    };
-    REFUSES_ALL(damages);
-}
-
-void test_bad_tensors(void) {
-    const char *tensor = "does not belong there, or is there twice (";
-    const Damage damages[] = {
-        {"half precision", "F32", "F16", no_entry},
-        {"a type in small letters", "F32", "f32", no_entry},
-        {"a type that is not a string", "\"F32\"", "32", no_entry},
-        {"a tensor without type", TYPE ",", "", no_entry},
-        {"a tensor without shape", SHAPE_TEXT ",", "", no_entry},
-        {"a tensor without place", "," PLACE, "", no_entry},
-        {"a tensor with a type alone", "," SHAPE_TEXT "," PLACE, "", no_entry},
-        {"a tensor without anything", "{" TYPE "," SHAPE_TEXT "," PLACE "}", "{}",
-         no_entry},
-        {"an unknown key", "\"dtype\"", "\"type\"", no_entry},
-        {"a key twice", SHAPE_TEXT, SHAPE_TEXT "," SHAPE_TEXT, no_entry},
-        {"a key too many", PLACE, PLACE ",\"a\":\"b\"", "go on with ]}"},
-        {"a tensor by another name", "\"source_emb", "\"emb", tensor},
-        {"a moment alone", "\"source_emb", "\"adam.m.source_emb",
-         "the tensor source_embedding.weight is missing"},
-        {"a tensor twice", "0.self_attention.query.bias",
-         "0.self_attention.query.weight", tensor},
-        {"a tensor too many", FIRST, FIRST "," FIRST, tensor},
-        {"a tensor missing", FIRST ",", "", "embedding.weight is missing"},
-    };
-    REFUSES_ALL(damages);
-}
-
 #define STEP "\"step\":\"123456\""
 #define BEST_STEP "\"best_step\":\"123456\""
 #define ACCURACY "\"best_accuracy\":\"0.33333333333333331\""
 
-void test_bad_metadata(void) {
-    const char *step = "the metadata says step \"";
-    const char *best = "says best_step \"", *accuracy = "says best_accuracy \"";
-    const Damage damages[] = {
-        {"metadata behind a tensor", "{\"__metadata__\"",
-         "{\"a\":{},\"__metadata__\"", "go on with {\"__metadata__\":{"},
-        {"metadata twice", FIRST, "\"__metadata__\":{\"a\":\"b\"}," FIRST,
-         "does not belong there"},
-        {"a value that is a number", STEP, "\"step\":1", "go on with \""},
-        {"a value that is an object", STEP, "\"step\":{}", "go on with \""},
-        {"an unknown format", FORMAT, FORMAT "0", "the metadata says format"},
-        {"no format", "\"format\"", "\"former\"", "no metadata for format"},
-        {"no step", "\"step\"", "\"stop\"", "no metadata for"},
-        {"no source words", "\"source_voc", "\"voc", "no metadata for"},
-        {"no target words", "\"target_voc", "\"voc", "no metadata for"},
-        {"a step below zero", STEP, "\"step\":\"-1\"", step},
-        {"a step with a fraction", STEP, "\"step\":\"1.5\"", step},
-        {"a step that is empty", STEP, "\"step\":\"\"", step},
-        {"a step that is too large", STEP, "\"step\":\"99999999999999999999\"",
-         step},
-        {"a best step after the newest", BEST_STEP,
-         "\"best_step\":\"123457\"", best},
-        {"a best step below zero", BEST_STEP, "\"best_step\":\"-1\"", best},
-        {"a best step that is a word", BEST_STEP, "\"best_step\":\"last\"",
-         best},
-        {"an accuracy that is a word", ACCURACY, "\"best_accuracy\":\"high\"",
-         accuracy},
-        {"one that is empty", ACCURACY, "\"best_accuracy\":\"\"", accuracy},
-        {"one that is no number", ACCURACY, "\"best_accuracy\":\"nan\"",
-         accuracy},
-        {"one above 1", ACCURACY, "\"best_accuracy\":\"1.5\"", accuracy},
-        {"one below 0", ACCURACY, "\"best_accuracy\":\"-0.1\"", accuracy},
-        {"more layers than tensors", "layers\":\"1", "layers\":\"2",
-         "encoder.1.self_attention.query.weight is missing"},
-        {"another width", "d_model\":\"4", "d_model\":\"8", no_entry},
-        {"another inner width", "d_ff\":\"4", "d_ff\":\"5", no_entry},
-        {"norms that are not there", "norm\":\"post", "norm\":\"pre",
-         "the tensor encoder.norm.gain is missing"},
-        {"positions that are not there", "sinusoidal", "learned",
-         "the tensor source_positions.weight is missing"},
-        {"an output layer too many", "tie\":\"no", "tie\":\"yes",
-         "the tensor output.weight does not belong there"},
-        {"heads that do not divide", "heads\":\"2", "heads\":\"3",
-         "3 heads cannot share a d-model of 4: it must be a multiple"},
-    };
-    REFUSES_ALL(damages);
-}
+// How the header is damaged, and what must be said of it.
+const Damage header_damages[] = {
+    {"a hole before the first tensor", "[0,176]", "[4,176]",
+     "does not fit its place"},
+    {"a hole between tensors", "[176,336]", "[180,336]", NULL},
+    {"tensors that overlap", "[176,336]", "[172,336]", NULL},
+    {"tensors in one place", FIRST, FIRST ",\"newest." SOURCE, NULL},
+    {"an end before the beginning", "[0,176]", "[176,0]", NULL},
+    {"an end beyond the file's", "[0,176]", "[0,9223372036854775807]", NULL},
+    {"an end beyond all numbers", "[0,176]", "[0,18446744073709551792]", NULL},
+    {"a place with a fraction", "[0,176]", "[0.0,176]", "should go on with"},
+    {"a place with an exponent", "[0,176]", "[0,176e0]", NULL},
+    {"a place of one number", "[0,176]", "[0]", NULL},
+    {"a place of three", "[0,176]", "[0,176,176]", NULL},
+    {"a shape that is transposed", "[11,4]", "[4,11]", "should have the entry"},
+    {"a shape of one dimension", "[11,4]", "[44]", NULL},
+    {"a vector of two dimensions", "[4]", "[1,4]", NULL},
+    {"a shape of three dimensions", "[11,4]", "[11,4,1]", NULL},
+    {"a shape of none", "[11,4]", "[]", NULL},
+    {"a shape that is too large", "[11,4]", "[12,4]", NULL},
+    {"a shape with a zero", "[11,4]", "[0,4]", NULL},
+    {"a shape whose size overflows", "[11,4]", "[4611686018427387915,4]", NULL},
+    {"a number that overflows", "[11,4]", "[18446744073709551627,4]", NULL},
+    {"a space inside a number", "[11,4]", "[1 1,4]", NULL},
+    {"half precision", "F32", "F16", NULL},
+    {"a type in small letters", "F32", "f32", NULL},
+    {"a type that is not a string", "\"F32\"", "32", NULL},
+    {"a tensor without type", TYPE ",", "", NULL},
+    {"a tensor without shape", SHAPE_TEXT ",", "", NULL},
+    {"a tensor without place", "," PLACE, "", NULL},
+    {"a tensor with a type alone", "," SHAPE_TEXT "," PLACE, "", NULL},
+    {"a tensor without anything", "{" TYPE "," SHAPE_TEXT "," PLACE "}", "{}",
+     NULL},
+    {"an unknown key", "\"dtype\"", "\"type\"", NULL},
+    {"a key twice", SHAPE_TEXT, SHAPE_TEXT "," SHAPE_TEXT, NULL},
+    {"a key too many", PLACE, PLACE ",\"a\":\"b\"", "go on with ]}"},
+    {"a tensor by another name", "\"source_emb", "\"emb",
+     "does not belong there, or is there twice ("},
+    {"a moment alone", "\"source_emb", "\"adam.m.source_emb",
+     "the tensor source_embedding.weight is missing"},
+    {"a tensor twice", "0.self_attention.query.bias",
+     "0.self_attention.query.weight",
+     "does not belong there, or is there twice ("},
+    {"a tensor too many", FIRST, FIRST "," FIRST, NULL},
+    {"a tensor missing", FIRST ",", "", "embedding.weight is missing"},
+    {"metadata behind a tensor", "{\"__metadata__\"",
+     "{\"a\":{},\"__metadata__\"", "go on with {\"__metadata__\":{"},
+    {"metadata twice", FIRST, "\"__metadata__\":{\"a\":\"b\"}," FIRST,
+     "does not belong there"},
+    {"a value that is a number", STEP, "\"step\":1", "go on with \""},
+    {"a value that is an object", STEP, "\"step\":{}", NULL},
+    {"an unknown format", FORMAT, FORMAT "0", "the metadata says format"},
+    {"no format", "\"format\"", "\"former\"", "no metadata for format"},
+    {"no step", "\"step\"", "\"stop\"", "no metadata for"},
+    {"no source words", "\"source_voc", "\"voc", NULL},
+    {"no target words", "\"target_voc", "\"voc", NULL},
+    {"a step below zero", STEP, "\"step\":\"-1\"", "the metadata says step \""},
+    {"a step with a fraction", STEP, "\"step\":\"1.5\"", NULL},
+    {"a step that is empty", STEP, "\"step\":\"\"", NULL},
+    {"a step that is too large", STEP, "\"step\":\"99999999999999999999\"",
+     NULL},
+    {"a best step after the newest", BEST_STEP, "\"best_step\":\"123457\"",
+     "says best_step \""},
+    {"a best step below zero", BEST_STEP, "\"best_step\":\"-1\"", NULL},
+    {"a best step that is a word", BEST_STEP, "\"best_step\":\"last\"", NULL},
+    {"an accuracy that is a word", ACCURACY, "\"best_accuracy\":\"high\"",
+     "says best_accuracy \""},
+    {"one that is empty", ACCURACY, "\"best_accuracy\":\"\"", NULL},
+    {"one that is no number", ACCURACY, "\"best_accuracy\":\"nan\"", NULL},
+    {"one above 1", ACCURACY, "\"best_accuracy\":\"1.5\"", NULL},
+    {"one below 0", ACCURACY, "\"best_accuracy\":\"-0.1\"", NULL},
+    {"more layers than tensors", "layers\":\"1", "layers\":\"2",
+     "encoder.1.self_attention.query.weight is missing"},
+    {"another width", "d_model\":\"4", "d_model\":\"8",
+     "should have the entry"},
+    {"another inner width", "d_ff\":\"4", "d_ff\":\"5", NULL},
+    {"norms that are not there", "norm\":\"post", "norm\":\"pre",
+     "the tensor encoder.norm.gain is missing"},
+    {"positions that are not there", "sinusoidal", "learned",
+     "the tensor source_positions.weight is missing"},
+    {"an output layer too many", "tie\":\"no", "tie\":\"yes",
+     "the tensor output.weight does not belong there"},
+    {"heads that do not divide", "heads\":\"2", "heads\":\"3",
+     "3 heads cannot share a d-model of 4: it must be a multiple"},
+    {"a word twice", "\\né\\n", "\\n😀\\n", "token 10 is not in its place"},
+    {"words in another order", "\\né\\n😀", "\\n😀\\né", "token 10 is not"},
+    {"an empty word", "\\né\\n", "\\n\\n", "token 9 is not in its place"},
+    {"a line end behind the last word", "\\n😀\"", "\\n😀\\n\"",
+     "source_vocabulary: token 11 is not in its place"},
+    {"a line end before the first one", "<pad>\\n", "\\n<pad>\\n",
+     "source_vocabulary: token 0 is not in its place"},
+    {"another special token", "<start>", "<begin>", "token 1 is not in"},
+    {"special tokens in another order", "<pad>\\n<start>", "<start>\\n<pad>",
+     "token 0 is not in its place"},
+    {"no words at all", "\"source_vocabulary\":\"",
+     "\"source_vocabulary\":\"\",\"old\":\"",
+     "source_vocabulary: token 0 is not in its place"},
+    {"fewer words than the special ones", "\"source_vocabulary\":\"",
+     "\"source_vocabulary\":\"<pad>\\n<start>\",\"old\":\"",
+     "source_vocabulary: only 2 tokens"},
+    {"a word too many", "\\n😀\"", "\\n😀\\n😀😀\"", "should have the entry"},
+    {"a word too few", "\\n😀\"", "\"", NULL},
+    {"a list that is not closed", PLACE, "\"data_offsets\":[0,176",
+     "go on with ]}"},
+    {"a comma too many in a list", "[4]", "[4,]", "should have the entry"},
+    {"a comma too many in an object", PLACE, PLACE ",", "go on with ]}"},
+    {"a comma too many in the metadata", STEP, STEP ",", "go on with \""},
+    {"a comma too few", "," PLACE, PLACE, "should have the entry"},
+    {"no comma between tensors", FIRST ",", FIRST, "go on with } ("},
+    {"no colon", "\"dtype\":", "\"dtype\"", "should have the entry"},
+    {"a name without quotes", "\"dtype\"", "dtype", NULL},
+    {"a line end in a string", "é", "\n",
+     "an escape that does not belong there"},
+    {"a tab in a string", "é", "\t", NULL},
+    {"an unknown escape", "é", "\\x41", NULL},
+    {"a character by number, as Python may write it", "é", "\\u00e9", NULL},
+    {"a string in Latin-1", "é", "\xe9", "not valid UTF-8"},
+    {"half a character of UTF-8", "😀", "\xf0\x9f\x98", NULL},
+    {"a surrogate", "😀", "\xed\xa0\x80", NULL},
+    // Settings that are allowed, each as large as it may be: memory for them is
+    // taken only if the numbers are there.
+    {"a hundred layers", "layers\":\"1", "layers\":\"100", "is missing"},
+    {"the largest width", "d_model\":\"4", "d_model\":\"65536",
+     "should have the entry"},
+    {"the largest inner width", "d_ff\":\"4", "d_ff\":\"262144", NULL},
+    // A word that holds what no text can hold: saved again, it would make a file
+    // that cannot be read.
+    {"a word with a tab", "\\né", "\\n\\té", "is not in its place"},
+    {"a word with a carriage return", "\\né", "\\né\\r", "escape"},
+    {"a word with a backspace", "\\né", "\\né\\bx", NULL},
+    {"a word with DEL", "\\né", "\\n\x7fé", "is not in its place"},
+    {"a word with U+0080", "\\né", "\\n\xc2\x80é", NULL},
+    {"a word with U+009F", "\\né", "\\ne\xc2\x9f", NULL},
+};
 
 void test_bad_settings(void) {
 #ifdef TRANSFORMER_POSIX
@@ -798,7 +820,8 @@ void test_bad_settings(void) {
             else
                 missing += options[i].initial // else it follows from others
                          ? failed_saying(&e, part)
-                         : e.status == 0 || failed_saying(&e, no_entry);
+                         : e.status == 0
+                           || failed_saying(&e, "should have the entry");
         }
     }
     CLAIM(missing == all, "each of the %d settings must be there, unless the "
@@ -834,54 +857,6 @@ void test_missing(void) {
     c = load_checkpoint(FILE_NAME, false);
     CLAIM(!given(&c.settings, "steps"), "there, steps of 0 were not given");
     checkpoint_free(&c);
-}
-
-void test_bad_words(void) {
-    const char *key = "\"source_vocabulary\":\"";
-    const Damage damages[] = {
-        {"a word twice", "\\né\\n", "\\n😀\\n", "token 10 is not in its place"},
-        {"words in another order", "\\né\\n😀", "\\n😀\\né", "token 10 is not"},
-        {"an empty word", "\\né\\n", "\\n\\n", "token 9 is not in its place"},
-        {"a line end behind the last word", "\\n😀\"", "\\n😀\\n\"",
-         "source_vocabulary: token 11 is not in its place"},
-        {"a line end before the first one", "<pad>\\n", "\\n<pad>\\n",
-         "source_vocabulary: token 0 is not in its place"},
-        {"another special token", "<start>", "<begin>", "token 1 is not in"},
-        {"special tokens in another order", "<pad>\\n<start>",
-         "<start>\\n<pad>", "token 0 is not in its place"},
-        {"no words at all", key, "\"source_vocabulary\":\"\",\"old\":\"",
-         "source_vocabulary: token 0 is not in its place"},
-        {"fewer words than the special ones", key,
-         "\"source_vocabulary\":\"<pad>\\n<start>\",\"old\":\"",
-         "source_vocabulary: only 2 tokens"},
-        {"a word too many", "\\n😀\"", "\\n😀\\n😀😀\"", no_entry},
-        {"a word too few", "\\n😀\"", "\"", no_entry},
-    };
-    REFUSES_ALL(damages);
-}
-
-void test_bad_json(void) {
-    const char *character = "a string with a character or an escape that does "
-                            "not belong there", *end = "go on with ]}";
-    const Damage damages[] = {
-        {"a list that is not closed", PLACE, "\"data_offsets\":[0,176", end},
-        {"a comma too many in a list", "[4]", "[4,]", no_entry},
-        {"a comma too many in an object", PLACE, PLACE ",", end},
-        {"a comma too many in the metadata", STEP, STEP ",", "go on with \""},
-        {"a comma too few", "," PLACE, PLACE, no_entry},
-        {"no comma between tensors", FIRST ",", FIRST, "go on with } ("},
-        {"no colon", "\"dtype\":", "\"dtype\"", no_entry},
-        {"a name without quotes", "\"dtype\"", "dtype", no_entry},
-        {"a line end in a string", "é", "\n", character},
-        {"a tab in a string", "é", "\t", character},
-        {"an unknown escape", "é", "\\x41", character},
-        {"a character by number, as Python may write it", "é", "\\u00e9",
-         character},
-        {"a string in Latin-1", "é", "\xe9", "not valid UTF-8"},
-        {"half a character of UTF-8", "😀", "\xf0\x9f\x98", "not valid UTF-8"},
-        {"a surrogate", "😀", "\xed\xa0\x80", "not valid UTF-8"},
-    };
-    REFUSES_ALL(damages);
 }
 
 // Files that are damaged in other ways than by a word of the header.
@@ -1015,33 +990,8 @@ void test_large_vocabulary(void) {
         next += sprintf(next, "\\n%06d", i);
     sprintf(next, "\",\"old\":\"");
     refuses("a vocabulary of a hundred thousand words without their numbers",
-            "\"source_vocabulary\":\"", words_more, no_entry);
+            "\"source_vocabulary\":\"", words_more, "should have the entry");
     free(words_more);
-}
-
-// Settings that are allowed, each as large as it may be: memory for them is
-// taken only if the numbers are there.
-void test_large_settings(void) {
-    const Damage damages[] = {
-        {"a hundred layers", "layers\":\"1", "layers\":\"100", "is missing"},
-        {"the largest width", "d_model\":\"4", "d_model\":\"65536", no_entry},
-        {"the largest inner width", "d_ff\":\"4", "d_ff\":\"262144", no_entry},
-    };
-    REFUSES_ALL(damages);
-}
-
-// A word that holds what no text can hold: saved again, it would make a file
-// that cannot be read.
-void test_bad_characters(void) {
-    const Damage damages[] = {
-        {"a word with a tab", "\\né", "\\n\\té", "is not in its place"},
-        {"a word with a carriage return", "\\né", "\\né\\r", "escape"},
-        {"a word with a backspace", "\\né", "\\né\\bx", "escape"},
-        {"a word with DEL", "\\né", "\\n\x7fé", "is not in its place"},
-        {"a word with U+0080", "\\né", "\\n\xc2\x80é", "is not in its place"},
-        {"a word with U+009F", "\\né", "\\ne\xc2\x9f", "is not in its place"},
-    };
-    REFUSES_ALL(damages);
 }
 
 // Writes the whole file again, with other bytes in the place of some, and four
@@ -1292,13 +1242,6 @@ void test_replacing(void) {
     CLAIM(same_checkpoint(&c, &loaded) && !exists(FILE_NAME ".new"),
           "saving replaces an older file and leaves nothing beside it");
     checkpoint_free(&loaded);
-    CLAIM_FAILS("a folder is not replaced", "it is not a regular file",
-                save_checkpoint(&c, "build"));
-    CLAIM_FAILS("nor is a device", "it is not a regular file",
-                save_checkpoint(&c, "/dev/null"));
-    CLAIM_FAILS("a folder that is not there is not made",
-                "cannot write build/no such folder/model",
-                save_checkpoint(&c, "build/no such folder/model"));
     checkpoint_free(&c);
 }
 
@@ -1326,6 +1269,9 @@ void test_kinds(void) {
         FILE_OF("a file of one byte", "\0", NULL),
         FILE_OF("the beginning of a log", "step,split,loss", NULL),
         FILE_OF("a text in UTF-16", "\xff\xfem\0y\0\n\0", NULL),
+        FILE_OF("a file of zeros", "\0\0\0\0", NULL),
+        FILE_OF("a log without its header", "1,train,2,0.5,0.01,2,900\n", NULL),
+        FILE_OF("another table", "step,split\n1,train,2\n", NULL),
 #undef FILE_OF
     };
     const FileKind *const kinds[] = {&model_kind, &log_kind, &csv_kind};
@@ -1351,47 +1297,6 @@ void test_kinds(void) {
 }
 
 #ifdef TRANSFORMER_POSIX
-// Allows only 4096 bytes to be written to a file, as if the disk were full.
-void fill_disk(void) {
-    setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, RLIM_INFINITY});
-}
-
-// A signal's handler: the disk has room again.
-void free_disk(int number) {
-    (void)number;
-    setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
-}
-
-void save_on_full_disk(const Checkpoint *c, void (*when_full)(int)) {
-    signal(SIGXFSZ, when_full);
-    fill_disk();
-    save_checkpoint(c, FILE_NAME);
-}
-
-void test_full_disk(void) {
-    Checkpoint c = random_checkpoint(PRE_NORM, LEARNED, 1, BEST_BEFORE);
-    write_header(sample_header);
-    CLAIM_FAILS("when the disk is full saving fails",
-                "what was there before is unchanged",
-                save_on_full_disk(&c, SIG_IGN));
-    CLAIM_FAILS("also when it was full for a moment only",
-                "what was there before is unchanged",
-                save_on_full_disk(&c, free_disk));
-    CLAIM(!exists(FILE_NAME ".new"), "nothing is left beside the old file");
-    CLAIM(status_of_loading() == 0, "which is whole");
-    checkpoint_free(&c);
-}
-
-// A pipe takes what is written, but cannot be made to bring it to a disk.
-void commit_to_pipe(void) {
-    int ends[2];
-    NewFile n = new_file(FILE_NAME, &model_kind);
-    fclose(n.file);
-    if (pipe(ends) == 0)
-        n.file = fdopen(ends[1], "wb");
-    commit_file(&n);
-}
-
 // The disk was full when a line was written, and nothing is left to write.
 void print_on_full_disk(void) {
     if (!freopen("/dev/full", "w", stdout))
@@ -1402,17 +1307,11 @@ void print_on_full_disk(void) {
 }
 
 void test_last_moment(void) {
-    write_header(sample_header);
-    CLAIM_FAILS("a file that does not reach the disk replaces nothing",
-                "what was there before is unchanged", (commit_to_pipe(), 0));
-    CLAIM(!exists(FILE_NAME ".new"), "nothing is left of it");
-    CLAIM(status_of_loading() == 0, "what was there is whole");
     if (exists("/dev/full"))
         CLAIM_FAILS("output that was lost before the end is missed",
                     "cannot write the output", (print_on_full_disk(), 0));
 }
 #else
-void test_full_disk(void) {}
 void test_last_moment(void) {}
 #endif
 
@@ -1550,22 +1449,15 @@ int main(void) {
     make_sample(random_checkpoint(POST_NORM, SINUSOIDAL, 0, BEST_NOW));
     test_other_writing();
     test_more_metadata();
-    test_bad_places();
-    test_bad_shapes();
-    test_bad_tensors();
-    test_bad_metadata();
+    REFUSES_ALL(header_damages);
     test_bad_settings();
     test_missing();
-    test_bad_words();
-    test_bad_json();
     test_bad_lengths();
     test_bad_ends();
     test_bad_numbers();
     test_limit();
     test_large_headers();
     test_large_vocabulary();
-    test_large_settings();
-    test_bad_characters();
     test_bad_moments();
     test_bad_newest();
     test_frugal_use();
@@ -1574,7 +1466,6 @@ int main(void) {
     test_without_moments();
     test_replacing();
     test_kinds();
-    test_full_disk();
     test_last_moment();
     free_sample();
     make_sample(byte_pairs_checkpoint());

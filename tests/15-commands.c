@@ -191,6 +191,38 @@ void test_stopping(void) {
     pairs_free(&data);
 }
 
+// Whole runs, with three threads, of two steps and of four.
+void test_last_line(void) {
+    for (int steps = 2; steps <= 4; steps += 2) {
+        char number[2] = {(char)('0' + steps)}, peak[80];
+        char *argument[] = {"transformer", "train", "data/reverse.valid.tsv",
+                            "--layers", "1", "--batch", "16", "--model",
+                            MODEL_NAME, "--steps", number};
+        Arguments a = read_arguments(11, argument);
+        Checkpoint c = {.settings = a.settings};
+        size_t size;
+#ifdef _OPENMP
+        int threads = omp_get_max_threads();
+        omp_set_num_threads(3);
+#endif
+        train_command(&a, &c);
+#ifdef _OPENMP
+        CLAIM(omp_get_max_threads() == (steps < TRIALS ? 3 : 1), "after %d steps "
+              "of a run the next has all threads that there are, or one in its "
+              "trials: %d", steps, omp_get_max_threads());
+        omp_set_num_threads(threads);
+#endif
+        char *said = read_file(SAID_NAME, &size);
+        snprintf(peak, sizeof peak, "; peak memory of a step %.1f MB; ",
+                 (double)c.trainer.arena.peak / 1e6);
+        CLAIM(strstr(said, peak), "the last line of a run has%.*s",
+              (int)strlen(peak) - 2, peak + 1);
+        free(said);
+        checkpoint_free(&c);
+    }
+    handle_signals(SIG_DFL);
+}
+
 // ## Signals and pipes
 
 #ifdef TRANSFORMER_POSIX
@@ -376,37 +408,6 @@ void test_log(void) {
     free(log);
 }
 
-// Files that are no logs: refused, and not touched.
-void test_other_files(void) {
-    const struct {
-        const char *what, *bytes;
-        size_t size;
-    } files[] = {
-#define FILE_OF(what, bytes) {what, bytes, sizeof bytes - 1}
-        FILE_OF("a line without an end", "my notes"),
-        FILE_OF("a text", "my notes\nand more\n"),
-        FILE_OF("a text in UTF-16", "\xff\xfem\0y\0\n\0"),
-        FILE_OF("zeros", "\0\0\0\0"),
-        FILE_OF("lines that are the beginning of the header", "step\nste\n"),
-        FILE_OF("a part of the header without its end", "step,split,loss"),
-        FILE_OF("rows without a header", ROW("1")),
-        FILE_OF("another table", "step,split\n1,train,2\n"),
-#undef FILE_OF
-    };
-    int same = 0, count = sizeof files / sizeof *files;
-    for (int i = 0; i < count; i++) {
-        write_log_file(files[i].bytes, files[i].size);
-        CLAIM_FAILS(files[i].what, "is not a log", begin_log(&resumed));
-        FILE *file = fopen(LOG_NAME, "rb");
-        char left[256];
-        size_t size = fread(left, 1, sizeof left, file);
-        fclose(file);
-        same += size == files[i].size && !memcmp(left, files[i].bytes, size);
-    }
-    FILE *left = fopen(LOG_NAME ".new", "rb");
-    CLAIM(same == count && !left, "none of these %d files is touched", count);
-}
-
 int main(void) {
     if (!freopen(SAID_NAME, "w", stderr))
         fail("cannot write %s", SAID_NAME);
@@ -416,12 +417,12 @@ int main(void) {
     check_looks(39, 3, 20, "39 steps of rate 3");
     check_looks(41, 0, 20, "41 steps of rate 0");
     test_stopping();
+    test_last_line();
     test_log_comes_first();
     test_second_signal();
     test_waiting();
     test_pace();
     test_log();
-    test_other_files();
     remove(MODEL_NAME);
     remove(LOG_NAME);
     remove(SAID_NAME);

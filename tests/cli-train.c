@@ -28,15 +28,17 @@ void test_progress(void) {
               && r[i].rate > 0 && r[i].norm > 0 && r[i].speed > 0;
     same("it has one row for each step, of seven numbers", "200 of 200",
          form("%d of %d", right, lines_of(log) - 1));
-    same("the learning rate rises for ten steps, then falls with the root",
-         "0.001 0.005 0.01 0.005 0.0025", form("%g %g %g %g %g", r[0].rate,
-              r[4].rate, r[9].rate, r[39].rate, r[159].rate));
     same("the loss falls", "yes", r[199].loss < r[0].loss / 10 ? "yes" : "no");
     works("trained once more, under another name",
           "train pairs.tsv" TINY "--steps 200 --model again --log again.csv");
     same_bytes("it is the same model, byte for byte", "good", "again");
     same("and the same log, but for the speed", columns("good.csv"),
          columns("again.csv"));
+    write_text("half.tsv", "the dog eats\tle chien mange\nthe dog eats\ta\n");
+    run("train pairs.tsv --from good --lr 0 --steps 1 --valid half.tsv --model w");
+    matches("each wrong sample has its (not yet), also after a right one", "*the "
+            "dog eats  →  le chien mange\n    the dog eats  →  le chien mange  "
+            "(not yet)\n*", err);
     works("with another seed",
           "train pairs.tsv" TINY "--steps 200 --seed 2 --model again");
     same("it is another model", "differs",
@@ -85,9 +87,6 @@ void test_defaults(void) {
     run("train pairs.tsv" MINI "--model w");
     matches("without --epochs and --steps there are 20 epochs, here of two steps",
             "status 0: done at step 40 after *", last_outcome());
-    run("train pairs.tsv" MINI "--epochs 3 --model w");
-    matches("three epochs of seven pairs in batches of four are six steps",
-            "status 0: done at step 6 after *", last_outcome());
 }
 
 // A first step that needs more than the gigabyte that there is.
@@ -113,15 +112,6 @@ void test_no_memory(void) {
     same("the model that was there has lost none of its training", "2",
          value(out, "steps trained"));
     remove("large.tsv");
-}
-
-// The step of the highest accuracy, of equal ones the newest, and in percent.
-char *most_accurate(const char *log) {
-    LogRow best = {.accuracy = -1};
-    for (LogRow *r = read_log(log); r->fields; r++)
-        if (r->valid && r->accuracy >= best.accuracy)
-            best = *r;
-    return form("%d %.2f", best.step, 100 * best.accuracy);
 }
 
 // ## Threads
@@ -190,16 +180,6 @@ void test_stopping(void) {
                                      "chat"));
     works("a longer training",
           "train pairs.tsv" LONG "--model whole --log whole.csv");
-    char *best = most_accurate("whole.csv");
-    int step = atoi(best);
-    same("on what contradicts the training data the accuracy is highest before "
-         "the end", "yes", step < 3000 ? "yes" : "no");
-    run("info whole");
-    same("the model that is kept is the most accurate", best, form("%s %s",
-         value(out, "best step"), value(out, "best accuracy")));
-    run("evaluate whole valid.tsv");
-    same("it is the model that evaluate and the other commands use",
-         strchr(best, ' ') + 1, value(out, "token_accuracy"));
     stop(SIGINT, 500, LONG);
     matches("stopped by Ctrl-C it saves, says how to go on and ends with status "
             "130", "status 130: stopped at step *; go on with --resume; broken; *",
@@ -219,8 +199,6 @@ void test_stopping(void) {
             "status 129: stopped at step *; go on with --resume; broken; *",
             last_outcome());
     works("the model is there", "info broken");
-    stop(SIGTERM, 100, MINI "--steps 2000000000");
-    matches("kill: it saves", "status 143: stopped at step *", last_outcome());
 }
 
 void test_resume(void) {

@@ -62,7 +62,7 @@ loss_number model_loss(void *context) {
     Loss loss = loss_forward(lse, logits, c->batch.expected, c->smoothing, &room);
     loss_number sum = summed_loss(lse, logits, c->batch.expected, c->smoothing);
     arena_release(&room, mark);
-    return sum / loss.tokens;
+    return loss.tokens ? sum / loss.tokens : sum;
 }
 
 // All gradients, added to PREFILL.

@@ -1,7 +1,9 @@
 #!/bin/sh
 # The gradient check is at work on whatever is added: a further norm, position
 # and activation, each with a gradient that is wrong, is planted in a copy of the
-# program, and must fail it.
+# program, and must fail it. QUICK is run.sh's list of flags.
+#
+# shellcheck disable=SC2086
 
 . tests/checks.sh
 here=build/planted
@@ -18,7 +20,7 @@ planted()
     sed -e "s/^enum { \(.*\), $2 }/enum { \1, $1, $2 }/" -e "$3" transformer.c \
         > $here/transformer.c
     [ "$(grep -c "\<$1\>" $here/transformer.c)" -ge 2 ] || return
-    ${CC:-cc} -std=c11 -O1 -DTRANSFORMER_DOUBLE $here/tests/gradcheck.c \
+    ${CC:-cc} -std=c11 -O1 ${QUICK-} -DTRANSFORMER_DOUBLE $here/tests/gradcheck.c \
         -o $here/gradcheck -lm || return
     ! $here/gradcheck > $here/said && grep '^FAIL' $here/said
 }

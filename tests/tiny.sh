@@ -42,7 +42,7 @@ refused_heads()
 }
 
 check "tiny.c has at most 500 lines" test "$(wc -l < notebook/tiny.c)" -le 500
-check "transformer.c compiles" ${HOST:-$CC} $STRICT transformer.c -o $room/transformer -lm
+check "transformer.c compiles" ${HOST:-$CC} $STRICT -O1 transformer.c -o $room/transformer -lm
 check "tiny.c compiles" $CC $STRICT notebook/tiny.c -o $room/program -lm
 for n in $STEPS; do
     check "tiny.c and transformer.c have the same parameters after $n steps" \
