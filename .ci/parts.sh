@@ -34,6 +34,14 @@ finds()
     ! $fixed build/planted 2> build/planted.log && grep "$message" build/planted.log
 }
 
+# tiny_in_wasm STEPS
+tiny_in_wasm()
+{
+    counted "tests/tiny.sh in WebAssembly" env HOST=gcc STEPS="$1" \
+        CC="clang --target=wasm32-wasi --sysroot=/usr" \
+        RUN="node --no-warnings tests/wasi.mjs" sh tests/tiny.sh
+}
+
 # macOS has no timeout.
 command -v timeout > /dev/null || timeout()
 {

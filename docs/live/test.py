@@ -1830,8 +1830,8 @@ def axe_source():
 
 
 def test_for_everybody(browser):
-    """In all sizes, light and dark: nothing sticks out, and axe finds nothing. Asked for
-    by its name, it takes more states and sizes."""
+    """In all sizes, light and dark: nothing sticks out; and axe, in one of them, finds
+    nothing. Asked for by its name, it takes more states and sizes, and axe in each."""
     axe, target = axe_source(), "target=" + OTHER.replace(" ", "+")
     states = ["", f"#way=backward&stage=decoder.1.cross_attention.q&{target}", "#way=adam",
               "#beside=mask&step=20", "#tab=look", "#tab=head", "#model=gpt&temperature=1",
@@ -1843,19 +1843,19 @@ def test_for_everybody(browser):
                    f"#way=backward&stage=encoder.1.feed_forward.norm&{target}",
                    "#model=gpt&stage=encoder.0.self_attention.weights",
                    "#model=gpt&way=backward&stage=output.logits"]
-    for state in states:
+    for n, state in enumerate(states):
         live = Live(browser, state)
         live.ready()
         live.until("current?.steps >= 20 && !current.running" if "step=20" in state
                    else SETTLED if "tab" in state else SHOWN)
         live.run(axe + "; 1")
         found = {}
-        for *size, scheme in sizes:
+        for m, (*size, scheme) in enumerate(sizes):
             live.resize(*size)
             live.prefer(prefers_color_scheme=scheme)
             live.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)))"
                      ".then(() => flow.queue)")
-            faults = live.run(
+            faults = (len(sizes) > 2 or n % 2 == m) and live.run(
                 "axe.run(document, {resultTypes: ['violations']}).then(found => "
                 "found.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3)"
                 ".map(n => n.target + ' ' + n.failureSummary).join(' | ')))")
