@@ -265,10 +265,10 @@ def cache_steps(step=2):
                     (right - 28, top + cell - 4), (right - 22, top + cell - 4)])]
     bottom = y + 6 * cell
     keys, high = legend(bottom + 12, [
-        ("weight", "seen"), (swatch("weight", 0.5), "seen in step 2"),
+        ("weight", "seen"), (swatch("weight", 0.5), "seen in this step"),
         (hatched_swatch, "hidden: comes later")], 24)
     low = bottom + 12 + high
-    parts += [text(24, low + 14, "Step 2: one query, that of “voiture”. It sees rows 0",
+    parts += [text(24, low + 14, "Step 3: one query, that of “voiture”. It sees rows 0",
                    "start"),
               text(24, low + 30, "to 2. Rows 0 and 1 are kept from the steps before,",
                    "start"),
@@ -307,7 +307,7 @@ def cache_memory(step=2, room=6):
 
 
 def cache():
-    """The cache in step 2, when "start la voiture" has been written. A row of the
+    """The cache in the third step, when "start la voiture" has been written. A row of the
     causal mask says which keys and values a word needs; all but its own are there
     already. A sentence has P rows,
     and so the new rows lie P rows apart.
