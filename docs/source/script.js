@@ -456,7 +456,7 @@ function addRoute(base, edition, name) {
     const stops = STOPS.filter(([its]) => its === edition);
     const here = stops.map(([, , , address], stop) => ({ stop, address }))
         .filter(({ address }) => address.split(/[?#]/)[0] === page);
-    const left = stops[kept("sessionStorage", edition)];
+    const left = stops.find(([, , , address]) => address === kept("sessionStorage", edition));
     if (!here.length && !left)
         return;
     const bar = element("nav", `way ${edition}`);
@@ -500,7 +500,7 @@ function addRoute(base, edition, name) {
             return;
         bar.dataset.stop = stop;
         if (document.documentElement.dataset.edition === edition)
-            kept("sessionStorage", edition, stop);
+            kept("sessionStorage", edition, stops[stop][3]);
         const minute = stops[stop][1];
         const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
             .filter(([, row]) => row).map(([word, row]) => link(word, row));

@@ -9,6 +9,7 @@ a chapter's; then its text, and the answers, one a line: "= RIGHT | WHY", and
 import html
 import random
 import re
+from collections import namedtuple
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -17,12 +18,8 @@ from common import DOCS, fail, raw, read
 SOURCE = "source/concept-test.md"
 
 
-@dataclass
-class Answer:
-    text: str
-    is_right: bool
-    region: str    # of the mistake; "" if it is right
-    sentence: str
+# The region is that of the mistake, or "" if it is right.
+Answer = namedtuple("Answer", "text is_right region sentence")
 
 
 @dataclass

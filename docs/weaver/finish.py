@@ -24,7 +24,6 @@ BOXES = {"tutorial": ("Where a tutorial differs", "articles.html", "the map"),
          "deviation": ("Different from the paper", "deviations.html",
                        "all departures")}
 
-
 # Lines of a listing that are beyond the edition without gradients: marks, and what is kept.
 LINES = re.compile(r"^ *//@.*\n|(?:^\n)?^typedef struct \{\n(?: .*\n)+\} \w+Saved;\n?|"
                    r"^ *s->\S+ += (?:[\w>-]+|[^;]*arena_[^;]*);.*\n", re.MULTILINE)

@@ -12,11 +12,11 @@ to the labs and to the book on one page, which is made here, for printing.
 All links are checked; the last line is "N passed, N failed".
 """
 
-import os
 import re
 import shutil
 import subprocess
 import sys
+from os.path import relpath
 from urllib.parse import unquote
 
 import check
@@ -44,10 +44,6 @@ def place(file):
     return SITE / file.relative_to(ROOT)
 
 
-def seen_from(folder, file):
-    return os.path.relpath(file, folder)
-
-
 def linked(file, target):
     """The file that a link leads to: of a folder, its README.md."""
     path = (file.parent / unquote(target)).resolve()
@@ -67,7 +63,7 @@ def converted(file):
     title = re.search(r"<h1[^>]*>(.*?)</h1>", body, re.DOTALL)
     if not title:
         fail(f"{file} has no heading")
-    base = seen_from(file.parent, DOCS) + "/"
+    base = relpath(DOCS, file.parent) + "/"
     return full_page(re.sub("<[^>]+>|\n", " ", title[1]).strip(),
                      finish(body), top=0, base=base, name=file.stem.lower(),
                      footer=f"Made from {file.relative_to(ROOT)} by "
@@ -87,7 +83,7 @@ def book():
 
 def with_doors(text, file):
     """A page with the links that only the site has."""
-    doors = [f'<a href="{seen_from(file.parent, page)}">{name}</a>\n'
+    doors = [f'<a href="{relpath(page, file.parent)}">{name}</a>\n'
              for name, page in DOORS]
     return text.replace("</nav>\n</header>",
                         "".join(doors) + "</nav>\n</header>", 1)
@@ -111,7 +107,7 @@ def put_page(file):
         if target != BOOK and not (target.is_file() and ROOT in target.parents):
             return link[0]  # pandoc's picture, or dead: the check tells
         found.append(target)
-        return f'{link[1]}="{seen_from(to.parent, place(target))}' \
+        return f'{link[1]}="{relpath(place(target), to.parent)}' \
             f'{link[3] or ""}"'
 
     to.write_text(LINK.sub(relinked, with_doors(page_of(file), file)),
