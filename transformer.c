@@ -356,8 +356,8 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // to write "la" must know that the noun is "car". *Attention* lets each
 // position of a sentence fetch information from the others, or from another
 // sentence. Here a trained model is about to write "la", and one of the four
-// attentions in its last layer fetches this much from each English word and
-// from the token that ends the sentence:
+// attentions in its last layer (layer 1; all counts begin with 0) fetches this
+// much from each English word and from the token that ends the sentence:
 //
 //     the    red    car    is     fast   end
 //     0.05   0.04   0.72   0.18   0.00   0.00
@@ -1472,10 +1472,10 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // Two things hold a deep stack together. A *residual connection* (or skip
 // connection) adds the input of a sub-layer (attention or feed-forward network)
-// to its output: the sub-layer needs to learn only what to change, and
-// gradients have a direct path back to the first layer. *Layer normalization*
-// brings the D numbers of each position back to mean 0 and variance 1, so that
-// no layer drives the next out of its range.
+// to its output, x + sublayer(x): the sub-layer needs to learn only what to
+// change, and gradients have a direct path back to the first layer. *Layer
+// normalization* brings the D numbers of each position back to mean 0 and
+// variance 1, so that no layer drives the next out of its range.
 //@ panel stage=encoder.0.self_attention.residual
 //
 // ## Layer normalization

@@ -538,7 +538,7 @@ const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
-addRoute(BASE, "forward", "The model in an hour");
+addRoute(BASE, "forward", "The model in an hour and a quarter");
 addRoute(BASE, "short", "Every gradient");
 addPanels(BASE);
 addContracts();
