@@ -28,6 +28,8 @@ import make
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+sys.path.append(f"{ROOT}/docs/weaver")
+from claims import claim as counted, end  # noqa: E402
 LAB = """``` {.code .python}
 import lab
 from lab import plt
@@ -47,14 +49,10 @@ LABS = {
 }
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
 SMALL = ("--d-model", 8, "--heads", 2, "--layers", 1, "--context", 16)
-count = {True: 0, False: 0}
 
 
 def claim(text, holds, seen=""):
-    count[bool(holds)] += 1
-    print("ok  " if holds else "FAIL", text)
-    if not holds and seen:
-        print(seen)
+    counted(holds, text, seen)
 
 
 def project(folder):
@@ -483,8 +481,7 @@ def main():
         project(folder)
         test_labs(folder)
         test_packages(folder)
-    print(f"{count[True]} passed, {count[False]} failed")
-    sys.exit(count[False] > 0)
+    end()
 
 
 if __name__ == "__main__":

@@ -16,8 +16,11 @@ import tempfile
 import time
 
 
+SHELL = shutil.which("chromium-headless-shell") or "chromium"
+
+
 class Browser:
-    def __init__(self):
+    def __init__(self, program=SHELL):
         self.folder = tempfile.mkdtemp()
         to_read, self.to = self.pipe()
         self.source, to_write = self.pipe()
@@ -26,7 +29,7 @@ class Browser:
                  "--renderer-process-limit=1",    # a new one for each page takes a second
                  "--user-data-dir=" + self.folder, "about:blank"]
         self.process = subprocess.Popen(
-            [shutil.which("chromium-headless-shell") or "chromium", *flags], pass_fds=(3, 4),
+            [program, *flags], pass_fds=(3, 4),
             preexec_fn=lambda: (os.dup2(to_read, 3), os.dup2(to_write, 4)),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)

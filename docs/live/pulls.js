@@ -3,7 +3,6 @@
 // these are, in names; and where it is no plain sum, how to work it out.
 
 const widthOfHead = () => sizeIn("d-model") / sizeIn("heads");
-const columnOf = (matrix, j) => matrix.map(row => row[j]);
 const headOf = (row, h) => row.slice(h * widthOfHead(), (h + 1) * widthOfHead());
 
 // The stages that a gradient comes back from.

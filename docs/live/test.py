@@ -39,6 +39,13 @@ def native(*arguments, text=None):
     return done.stdout if done.returncode == 0 else done.stderr
 
 
+def lines_of(program, *arguments):
+    """All that a program says."""
+    return subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding="utf-8",
+                          check=False).stdout.splitlines()
+
+
 def close(a, b):
     return len(a) == len(b) > 0 and all(abs(x - y) <= 1e-4 * abs(y)
                                         for x, y in zip(a, b))
@@ -67,6 +74,7 @@ class Live:
 
     def __init__(self, browser, state="#tab=train", before=""):
         self.page = browser.open("about:blank")
+        self.page.send("Emulation.setFocusEmulationEnabled", enabled=True)
         if before:
             self.page.send("Page.addScriptToEvaluateOnNewDocument", source=before)
         self.page.go(PAGE.as_uri() + state)
@@ -78,6 +86,11 @@ class Live:
         return self.until("document.querySelector('#model-facts')?.textContent"
                           " && Boolean(document.querySelector('#break-mask'))")
 
+    def opened(self, shown="true"):
+        """Itself, once it is ready and shows what is asked for."""
+        self.ready() and self.until(shown)
+        return self
+
     def until(self, code, seconds=60):
         """As that of a page, but a failure that it has told for ten seconds ends it."""
         begun, said = time.monotonic(), ""
@@ -88,6 +101,16 @@ class Live:
                 return found
             said = now
         return False
+
+    def focus(self, selector):
+        self.run(f"document.querySelector({json.dumps(selector)}).focus()")
+
+    def value(self, selector):
+        return self.run(f"document.querySelector({json.dumps(selector)}).value")
+
+    def texts(self, selector):
+        return self.run(f"[...document.querySelectorAll({json.dumps(selector)})]"
+                        ".map(one => one.textContent)")
 
     def number(self, selector):
         return float(self.text(selector).replace(",", "").replace(" %", ""))
@@ -236,8 +259,7 @@ def test_wrong_data(live):
 
 
 def test_own_pairs(browser):
-    live = Live(browser, "#task=own&layers=1&d-model=16&d-ff=16")
-    live.ready()
+    live = Live(browser, "#task=own&layers=1&d-model=16&d-ff=16").opened()
     for test in (test_few_pairs, test_pairs_twice, test_pasted):
         test(live)
 
@@ -250,8 +272,7 @@ def test_few_pairs(live):
         live.again()
         live.click("#step")
         live.trained(1)
-        shown = live.run("[...document.querySelectorAll('#samples tr')]"
-                         ".map(row => row.cells[0].textContent)")
+        shown = live.texts("#samples td:first-child")
         claim(live.run("current.facts.pairs") == trained and shown == (
             ["4 b", "9 b"] if count == 10 else ["0 b", "1 b", "2 b"]),
               f"of {count} pairs, {trained} are trained on", shown)
@@ -266,8 +287,7 @@ def test_pairs_twice(live):
     lines = [f"{i} b\tb {i}" for i in (0, 1, 2, 3, 4, 4, 4, 1, 5, 6, 7, 8, 9)]
     live.choose("#pairs", "\n".join(lines))
     live.again()
-    shown = live.run("[...document.querySelectorAll('#samples tr')]"
-                     ".map(row => row.cells[0].textContent)")
+    shown = live.texts("#samples td:first-child")
     claim(live.run("current.facts.pairs") == 9 and live.run(
         "current.facts.held_out") == 4 and shown == ["4 b"] * 3,
           "a pair that stands three times is held out three times", shown)
@@ -275,8 +295,7 @@ def test_pairs_twice(live):
 
 def test_at_a_glance(browser):
     """What stands there before anything is pressed."""
-    live = Live(browser)
-    live.ready()
+    live = Live(browser).opened()
     for task, pair in (("dates", "→ 20"), ("reverse", " → ")):
         live.choose("#task", task)
         line = (build.ROOT / "data" / f"{task}.train.tsv").read_text().split("\n")[0]
@@ -321,8 +340,7 @@ def test_no_command(live):
 
 def test_model_follows(browser):
     """Look inside shows what has just been trained."""
-    live = Live(browser)
-    live.ready()
+    live = Live(browser).opened()
     live.click("#step")
     live.trained(1)
     live.give_files("#load", build.BUILD / "model.safetensors")
@@ -341,8 +359,7 @@ def test_model_follows(browser):
 
 def test_refused(browser):
     """An error is seen, and the old training does not go on as if it were new."""
-    live = Live(browser)
-    live.ready()
+    live = Live(browser).opened()
     live.resize(390, 800)
     live.click("#step")
     live.trained(1)
@@ -372,8 +389,7 @@ def test_refused(browser):
 
 def test_compared(browser):
     """The grey line is the last training without a break, and is named."""
-    live = Live(browser)
-    live.ready()
+    live = Live(browser).opened()
     for name in ("", "scale", "warmup"):
         if name:
             live.click("#break-" + name)
@@ -431,13 +447,11 @@ def test_beside(browser):
 
 def test_focus(browser):
     """A button that has been pressed keeps the focus."""
-    live = Live(browser)
-    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
-    live.ready()
+    live = Live(browser).opened()
     for button, done in (("step", "current?.steps === 1 && !current.running"),
                          ("start", "current.steps > 1"),
                          ("pause", "!current.running")):
-        live.run(f"document.querySelector('#{button}').focus()")
+        live.focus(f"#{button}")
         live.press("Enter", 13, text="\r")
         pressed = live.until(done, 10)
         time.sleep(0.2)    # a browser takes the focus away a little later
@@ -578,7 +592,6 @@ def read_csv(file):
 
 def test_look(browser):
     live = Live(browser, "#tab=look")
-    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
     says = "document.querySelector('#translation').textContent === "
     claim(live.ready() and live.until(says + "'la voiture rouge est rapide'"),
           "Look inside opens with a sentence and its translation")
@@ -612,7 +625,7 @@ def test_decoding(live, words, score):
     claim(all(len(step) == 5 and sum(p for _, p in step) < 1.00001
               and step == sorted(step, key=lambda pair: -pair[1])
               for step in steps), "each step has five, in order", steps)
-    live.run("document.querySelector('#step-on').focus()")
+    live.focus("#step-on")
     live.press("ArrowRight", 39)
     live.press("ArrowRight", 39)
     K = live.run("seen.cache.k[0].length")
@@ -677,12 +690,9 @@ def slope(live, name, i, j, last):
 
 
 def test_head(browser):
-    live = Live(browser, "#tab=head")
-    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
-    live.ready() and live.until(SETTLED)
+    live = Live(browser, "#tab=head").opened(SETTLED)
     first = live.run("one.numbers")
-    quotes = live.run("[...document.querySelectorAll('.matrix-table code')]"
-                      ".map(code => code.textContent)")
+    quotes = live.texts(".matrix-table code")
     lines = {line.split("//")[0].strip() for line in
              (build.ROOT / "transformer.c").read_text(encoding="utf-8").split("\n")}
     claim(len(quotes) == 18 and set(quotes) <= lines,
@@ -697,14 +707,11 @@ def test_head(browser):
         claim(size > 1e-2 and abs(found - gradient[i][j]) < 0.01 * size,
               f"d{name} is how out follows when {name} is changed by hand",
               (found, gradient[i][j]))
-    live = Live(browser, "#tab=head&kind=decoder&layer=0&head=0")
-    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
-    live.ready() and live.until(SETTLED)
+    live = Live(browser, "#tab=head&kind=decoder&layer=0&head=0").opened(SETTLED)
     first = live.run("one.numbers")
     test_mask(live, first, len(first["out"]) - 1)
     test_whence(live, first)
-    again = Live(browser, address(live))
-    again.ready() and again.until(SETTLED)
+    again = Live(browser, address(live)).opened(SETTLED)
     claim(again.run("one.numbers") == live.run("one.numbers") != first,
           "the address keeps what was changed")
     live.click("#undo")
@@ -736,8 +743,7 @@ def test_same_head(browser):
     claim(live.text("#head-sentence") == "This sentence is empty",
           "where there is no sentence, One head says so",
           live.text("#head-sentence"))
-    opened = Live(browser, "#tab=head")
-    opened.ready() and opened.until(SETTLED)
+    opened = Live(browser, "#tab=head").opened(SETTLED)
     numbers, T = opened.run("one.numbers"), len(rows) // 4
     claim(shown == opened.run("seen.head") == 2
           and all(near(a, b, 1e-3) for a, b in zip(numbers["weights"][0], rows[2 * T])),
@@ -807,16 +813,19 @@ def near(a, b, size=1):
 
 
 def sentence(browser, state=""):
-    live = Live(browser, state)
-    live.send("Emulation.setFocusEmulationEnabled", enabled=True)
-    live.ready() and live.until(SHOWN)
-    return live
+    return Live(browser, state).opened(SHOWN)
 
 
 def go_to(live, way, name):
     """Goes to a step, as its place in the list of steps is chosen."""
     live.run(f"inTurn(() => goToStep(flow.steps.findIndex(s => s.way === '{way}' && "
              f"s.name === '{name}')))")
+
+
+def focus_number(live, table=""):
+    """The first one of the step's tables, or of one of them; and what is said of it."""
+    live.focus(f"#flow-matrices {table} td[tabindex]")
+    live.until("!document.querySelector('#flow-number').hidden", 10)
 
 
 def turn_mask(live, i, j):
@@ -901,7 +910,7 @@ def test_book_numbers(live):
 
 def test_flow_keys(live):
     go_to(live, "forward", "decoder.1.cross_attention.weights")
-    live.run("document.querySelector('#flow-next').focus()")
+    live.focus("#flow-next")
     live.press("ArrowRight", 39)
     live.until("stepNow().name.endsWith('.out')", 10)
     claim(live.run("stepNow().name") == "decoder.1.cross_attention.out",
@@ -909,7 +918,7 @@ def test_flow_keys(live):
     live.press("ArrowLeft", 37)
     live.until("stepNow().name.endsWith('.weights')", 10)
     at = live.run("flow.at")
-    live.run("document.querySelector('#flow-source').focus()")
+    live.focus("#flow-source")
     live.press("ArrowRight", 39)
     stayed = live.run("flow.queue.then(() => flow.at)")
     live.run("document.activeElement.blur()")
@@ -920,13 +929,13 @@ def test_flow_keys(live):
           (at, stayed, live.run("flow.at")))
     live.press("ArrowLeft", 37)
     live.until(f"flow.at === {at}", 10)
-    live.run("document.querySelector('#flow-matrices [data-name$=weights] td[tabindex]').focus()")
+    live.focus("#flow-matrices [data-name$=weights] td[tabindex]")
     live.press("ArrowDown", 40)
     claim(live.until("flow.chosen?.i % flow.facts.input.length === 1 && "
                      "document.querySelector('#flow-origin').textContent.includes(' / (')", 10),
           "and move among numbers, each of which says what it is made of",
           live.text("#flow-origin"))
-    live.run("document.querySelector('.level').focus()")
+    live.focus(".level")
     live.press("Enter", 13, text="\r")
     claim(live.until("pathOf(stepNow().name) === 'source'", 10),
           "Enter on a part of the picture goes there", live.run("stepNow().name"))
@@ -1046,7 +1055,7 @@ def test_number_in_sight(browser):
               hidden)
         claim(not kept, "Escape and a button close it, and the focus is on the number", kept)
         go_to(live, "backward", "decoder.1.cross_attention.q")
-        live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
+        live.focus("#flow-matrices td[tabindex]")
         live.until("document.querySelector('#flow-gradient').textContent", 5)
         live.click("#flow-check")
         live.until("document.querySelector('#flow-slope-says').textContent", 10)
@@ -1065,7 +1074,7 @@ def test_number_in_sight(browser):
             } })()""")
         claim(not over, "and the button covers no text", over)
         go_to(live, "forward", "decoder.1.cross_attention.weights")
-        live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
+        live.focus("#flow-matrices td[tabindex]")
         live.until("document.querySelector('#flow-origin').textContent.includes('e^')", 5)
         live.run("flow.queue")
         live.press("Tab", 9)
@@ -1076,9 +1085,7 @@ def test_number_in_sight(browser):
 
 def test_small_picture(browser):
     """A model of 1+1 layers, as Train makes it: lines and letters can be told apart."""
-    live = Live(browser, "#tab=train&step=20")
-    live.ready()
-    live.until("current?.steps >= 20 && !current.running", 60)
+    live = Live(browser, "#tab=train&step=20").opened("current?.steps >= 20 && !current.running")
     live.click("#tab-flow")
     live.until("flow.info?.layers === '1' && document.querySelector('#flow-picture .cross')", 30)
     flat = live.run("[...document.querySelectorAll('#flow-picture .cross')].filter("
@@ -1117,18 +1124,14 @@ def test_flow_numbers(browser):
     numbers, model = WORK / "numbers", build.BUILD / "model.safetensors"
     subprocess.run(["cc", "-std=c11", "-O1", "-DTRANSFORMER_DOUBLE",
                     build.LIVE / "numbers.c", "-lm", "-o", numbers], check=True)
-    said = subprocess.run([numbers, model, "the red car is fast", OTHER, "200"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          encoding="utf-8", check=False).stdout.splitlines()
+    said = lines_of(numbers, model, "the red car is fast", OTHER, 200)
     claim("numbers are the program's" in "".join(said[2:3]),
           "natively, all stages and gradients are those of transformer.c", said[-1])
     native("train", "data/dates.train.tsv", "--tokens", "char", "--steps", 3, "--norm",
            "pre", "--tie", "--positions", "learned", "--activation", "gelu",
            "--d-model", 16, "--heads", 2,
            "--model", WORK / "other.safetensors")
-    other = subprocess.run([numbers, WORK / "other.safetensors", "8 May 2048", "", "0"],
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           encoding="utf-8", check=False).stdout.splitlines()
+    other = lines_of(numbers, WORK / "other.safetensors", "8 May 2048", "", 0)
     claim("numbers are the program's" in other[-1], "so they are of a pre-norm model "
           "that is tied, with learned positions and GELU", other[-1])
     live = sentence(browser, "#target=" + OTHER.replace(" ", "+"))
@@ -1250,8 +1253,7 @@ def test_written_out(browser):
         claim(all(part in found for part in parts),
               f"the way back through {kind} is written out, each number by its name", found)
     go_to(live, "forward", path + "q")
-    live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
-    live.until("!document.querySelector('#flow-number').hidden", 10)
+    focus_number(live)
     claim(live.text("#flow-gradient") == "", "on the way forward there is no gradient yet",
           live.text("#flow-gradient"))
     offered = {}
@@ -1259,8 +1261,7 @@ def test_written_out(browser):
         go_to(live, "forward", stage)
         offered[stage] = "change it" in live.text("#flow-origin")
     go_to(live, "forward", "output.loss")
-    heads = live.run("[...document.querySelectorAll('#flow-matrices thead th')]"
-                     ".map(th => th.textContent)")
+    heads = live.texts("#flow-matrices thead th")
     claim(offered == {"output.probabilities": False, "output.logits": True} and heads == ["loss"],
           "only what can be changed is offered for it, and a single column has its name",
           (offered, heads))
@@ -1314,7 +1315,7 @@ def test_flow_single(browser):
     live = sentence(browser, "#target=" + OTHER.replace(" ", "+"))
     loss = live.run("flow.computed.loss")
     live.go(single.as_uri() + "#target=" + OTHER.replace(" ", "+"))
-    live.ready() and live.until(SHOWN)
+    live.opened(SHOWN)
     claim(near(live.run("flow.computed.loss"), loss) and live.run(
         "flow.computed.loss") != loss, "it has One sentence in single precision",
           live.run("flow.computed.loss"))
@@ -1338,8 +1339,7 @@ def test_flow_changes(browser):
     before, names = live.run(sizes), live.run("[...flow.stages.keys()]")
     name = "encoder.1.self_attention.residual"
     go_to(live, "forward", name)
-    live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
-    live.until("!document.querySelector('#flow-number').hidden", 10)
+    focus_number(live)
     live.choose("#flow-change", "3")
     live.until("flow.edits.size === 1", 10)
     live.until(f"flow.computed.loss !== {first}", 10)
@@ -1387,12 +1387,11 @@ def test_boxes(browser):
     live = sentence(browser)
     live.resize(1366, 768)
     live.until("flow.picture.shown > 400", 5)
-    names = """[...document.querySelectorAll('.box-name')].map(name => name.textContent)"""
     layer = ["self-attention, add & norm", "feed-forward, add & norm"]
     both = ["embedding + positions", *2 * layer, "embedding + positions",
             *2 * [layer[0], "cross-attention, add & norm", layer[1]], "linear, softmax"]
-    claim(live.run(names) == both, "each box of the picture has its name on it",
-          live.run(names))
+    claim(live.texts(".box-name") == both, "each box of the picture has its name on it",
+          live.texts(".box-name"))
     for width, height, text, least in ((1366, 768, "the red car is fast", 9),
                                        (390, 844, "the red car is fast", 9),
                                        (390, 844, "it is", 9)):
@@ -1418,8 +1417,7 @@ def test_boxes(browser):
 def test_positions_row(browser):
     """The embedding, the positional encoding, and their sum, each by its name."""
     live = sentence(browser, "#stage=source.positions")
-    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
-                     ".map(name => name.textContent)")
+    shown = live.texts("#flow-matrices caption b")
     claim(shown == ["embedding", "positional encoding", "input"],
           "embedding, positional encoding and their sum stand one below the other", shown)
     token, embedding, encoding, positions = (
@@ -1457,15 +1455,12 @@ def test_learns(browser):
     """The way back reaches the parameters, all of them."""
     live = sentence(browser, "#way=backward&stage=decoder.0.cross_attention.q&target="
                     + OTHER.replace(" ", "+"))
-    shown = live.run("[...document.querySelectorAll('#flow-matrices caption b')]"
-                     ".map(name => name.textContent)")
+    shown = live.texts("#flow-matrices caption b")
     claim(shown == ["q", "dq", "query.weight", "dquery.weight", "query.bias",
                     "dquery.bias"],
           "below dq stand its parameters and their gradients", shown)
     reaches_all(live, "the page's model")
-    live.run("document.querySelector('#flow-matrices [data-name$=weight] td[tabindex]')"
-             ".focus()")
-    live.until("!document.querySelector('#flow-number').hidden", 10)
+    focus_number(live, "[data-name$=weight]")
     live.click("#flow-check")
     claim(live.until("document.querySelector('#flow-slope-says').textContent"
                      ".endsWith('they agree.')", 20),
@@ -1493,9 +1488,7 @@ def in_double(name, *arguments):
         subprocess.run(["cc", "-std=c11", "-O1", "-DTRANSFORMER_DOUBLE",
                         build.ROOT / "notebook" / f"{name}.c", "-lm", "-o", program],
                        check=True)
-    return subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, encoding="utf-8",
-                          check=False).stdout
+    return lines_of(program, *arguments)
 
 
 def test_gpt(browser):
@@ -1527,7 +1520,7 @@ def test_gpt(browser):
     goes_all_steps(live, "the GPT")
     reaches_all(live, "the GPT")
     live.click("#tab-look")
-    claim(live.until(SETTLED, 30) and live.run("document.querySelector('#model').value")
+    claim(live.until(SETTLED, 30) and live.value("#model")
           == "page" and live.run("seen.facts.source.length") == 6,
           "Look inside has the translator instead")
     live.click("#tab-flow")
@@ -1539,9 +1532,7 @@ def test_gpt(browser):
 
 def test_gpt_numbers(browser):
     model = build.BUILD / "gpt.safetensors"
-    said = subprocess.run([WORK / "numbers", "gpt", model, " " + BEGINS, " fast", "200"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          encoding="utf-8", check=False).stdout.splitlines()
+    said = lines_of(WORK / "numbers", "gpt", model, " " + BEGINS, " fast", 200)
     claim("numbers are the program's" in "".join(said[2:3]),
           "natively, all stages and gradients are those of gpt_forward and gpt_gradient",
           said[-1])
@@ -1557,7 +1548,7 @@ def test_gpt_numbers(browser):
     first = live.run("flow.computed.loss")
     live.click("#flow-take-step")
     live.until("document.querySelector('#flow-adam').textContent", 30)
-    claim(live.run("document.querySelector('#flow-tensor').value") == tensor
+    claim(live.value("#flow-tensor") == tensor
           and float(re.search(r"the loss is ([\d.]+\d)", live.text("#flow-adam"))[1]) < first,
           "after Adam's step for one parameter its loss is lower", live.text("#flow-adam"))
 
@@ -1573,10 +1564,10 @@ def test_gpt_writes(browser):
         for _ in range(3):
             live.click("#gpt-words")
         live.run("flow.queue")
-        text = live.run("document.querySelector('#flow-source').value")
+        text = live.value("#flow-source")
         ours = in_double("gpt", "generate", model, " " + begins, "--tokens", 30,
                          "--temperature", temperature, "--seed", seed)
-        claim(" " + text == ours.rstrip("\n") and len(text) > 60,
+        claim([" " + text] == ours and len(text) > 60,
               f"at temperature {temperature} it writes what `gpt generate` writes",
               (text, ours))
         seen = live.run("flow.facts.input.length")
@@ -1585,7 +1576,7 @@ def test_gpt_writes(browser):
               and text.endswith(live.run("asText(flow.facts.input)"))
               and f"sees the last {seen} tokens" in live.text("#flow-wrong"),
               "and the stages are of what it sees of that", (seen, whole))
-    rows = in_double("16-gpt", "next", model, " " + BEGINS, 1.5, 0, 1).splitlines()[1:6]
+    rows = in_double("16-gpt", "next", model, " " + BEGINS, 1.5, 0, 1)[1:6]
     wanted = [(row[0].replace("␠", "␣").strip(), float(row[1])) for row in csv.reader(rows)]
     live.choose("#flow-source", BEGINS)
     live.until(f"asText(flow.facts.input) === {json.dumps(' ' + BEGINS)}", 30)
@@ -1608,14 +1599,14 @@ def test_gpt_changes(browser):
     first = live.run("flow.computed.loss")
     live.click("#flow-other")
     claim(live.until(f"flow.computed.loss > {first}", 30)
-          and live.run("document.querySelector('#flow-target').value").isalpha(),
+          and live.value("#flow-target").isalpha(),
           "another word can be expected", live.run("flow.facts.expected"))
     claim(live.until("document.querySelector('#flow-other').textContent === "
                      "'Expect the model’s own'", 30),
           "and the button says what it does next", live.text("#flow-other"))
     live.click("#flow-other")
     live.until(f"flow.computed.loss === {first}", 30)
-    claim(live.run("document.querySelector('#flow-target').value") == "",
+    claim(live.value("#flow-target") == "",
           "which is to expect the model's own again")
     go_to(live, "forward", "encoder.0.self_attention.weights")
     turn_mask(live, 0, 2)
@@ -1643,7 +1634,7 @@ def test_gpt_changes(browser):
 def test_gpt_keys(browser):
     """By the keyboard alone: choose it, and let it write."""
     live = sentence(browser)
-    live.run("document.querySelector('#model').focus()")
+    live.focus("#model")
     live.press("ArrowDown", 40)
     live.until("flow.model === GPT && flow.stages.has('text.positions')", 30)
     live.until(SHOWN)
@@ -1652,7 +1643,7 @@ def test_gpt_keys(browser):
     claim(reached[:7] == ["flow-source", "flow-target", "flow-other", "gpt-word",
                           "gpt-words", "gpt-temperature", "gpt-seed"],
           "an arrow chooses the GPT, and Tab reaches what belongs to it", reached)
-    live.run("document.querySelector('#gpt-word').focus()")
+    live.focus("#gpt-word")
     for count in (5, 6):
         live.press("Enter", 13, text="\r")
         claim(live.until(f"flow.facts.input.length === {count}", 30)
@@ -1711,8 +1702,7 @@ def test_panel(browser):
                      ".map(one => one.id)")
     claim(shown == ["flow-matrices", "whole"],
           "a panel shows a step and leads to the whole page", shown)
-    car = live.run("[...document.querySelectorAll('#flow-matrices td')]"
-                   ".map(cell => cell.textContent)")
+    car = live.texts("#flow-matrices td")
     claim(any(text.startswith("0.72") for text in car),
           "chapter 2's begins with the weights of the text: 0.72 for car", car[:30])
 
@@ -1769,18 +1759,17 @@ def test_nonsense(browser):
     """Fields for numbers, and what is no number."""
     live = sentence(browser, "#stage=encoder.0.self_attention.q")
     loss = live.run("flow.computed.loss")
-    live.run("document.querySelector('#flow-matrices td[tabindex]').focus()")
-    live.until("!document.querySelector('#flow-number').hidden", 10)
+    focus_number(live)
     for typed in ("", "1e", "-"):
-        live.run("document.querySelector('#flow-change').focus()")
+        live.focus("#flow-change")
         live.send("Input.insertText", text=typed)
-        live.run("document.querySelector('#flow-next').focus()")
+        live.focus("#flow-next")
     live.until("document.querySelector('#flow-change').value !== ''", 5)
     claim(live.run("flow.edits.size") == 0 and live.run("flow.computed.loss") == loss
           and live.run("Number(document.querySelector('#flow-change').value)"
                        " === flow.cache.get(flow.chosen.name).value[0][0]"),
           "what is no number changes nothing, and the number stands there again",
-          live.run("document.querySelector('#flow-change').value"))
+          live.value("#flow-change"))
     live.choose("#flow-change", "-1e308")
     live.until("flow.edits.size === 1", 10)
     claim(live.text("#message") == "" and "loss is" in live.text("#flow-loss"),
@@ -1792,14 +1781,14 @@ def test_nonsense(browser):
         claim(live.until("document.querySelector('#flow-parameter-says').textContent"
                          " === 'This tensor has rows from 0 to 63 and columns from 0 to 63.'",
                          10) and live.is_off("#flow-take-step")
-              and live.run("document.querySelector('#flow-row').value") == row,
+              and live.value("#flow-row") == row,
               f"a row “{row}” is none", live.text("#flow-parameter-says"))
 
 
 def test_keeps_focus(browser):
     """Who uses the keyboard stays where he is."""
     live = sentence(browser, "#stage=decoder.0.self_attention.weights")
-    live.run("document.querySelector('#flow-matrices [data-name$=mask] td[tabindex]').focus()")
+    live.focus("#flow-matrices [data-name$=mask] td[tabindex]")
     live.press("ArrowRight", 39)
     live.press("Enter", 13, text="\r")
     live.until("flow.edits.size === 1 && flow.cache.has('output.probabilities')", 10)
@@ -1808,7 +1797,7 @@ def test_keeps_focus(browser):
           "after a cell of the mask is turned, the focus is on it",
           live.run("document.activeElement.outerHTML.slice(0, 200)"))
     at = live.run("flow.at")
-    live.run("document.querySelector('.level').focus()")
+    live.focus(".level")
     for more in (1, 2):
         live.press("ArrowRight", 39)
         claim(live.until(f"flow.at === {at + more}", 10)
@@ -1844,10 +1833,9 @@ def test_for_everybody(browser):
                    "#model=gpt&stage=encoder.0.self_attention.weights",
                    "#model=gpt&way=backward&stage=output.logits"]
     for n, state in enumerate(states):
-        live = Live(browser, state)
-        live.ready()
-        live.until("current?.steps >= 20 && !current.running" if "step=20" in state
-                   else SETTLED if "tab" in state else SHOWN)
+        live = Live(browser, state).opened(
+            "current?.steps >= 20 && !current.running" if "step=20" in state
+            else SETTLED if "tab" in state else SHOWN)
         live.run(axe + "; 1")
         found = {}
         for m, (*size, scheme) in enumerate(sizes):
@@ -1890,7 +1878,7 @@ def test_keyboard(live):
               "timeline", "model", "load", "download"}
     claim(wanted <= set(reached), "the Tab key reaches all controls",
           wanted - set(reached))
-    live.run("document.querySelector('#tab-train').focus()")
+    live.focus("#tab-train")
     live.press("ArrowRight", 39)
     claim(live.run("document.activeElement.id") == "tab-look"
           and live.run("!document.querySelector('#look').hidden"),

@@ -5,6 +5,7 @@ function is.
 import math
 
 from drawing import arrow, box, grid, heat_map, label, line, svg, text
+from gradients import times
 from grids import mask_grid
 
 # -------------------------------------------------------------- computation graph
@@ -121,11 +122,6 @@ def made_up(rows, cols, seed):
     """Numbers from -1 to 1 for a drawing."""
     return [[math.sin(seed + 2.3 * i * i + 1.7 * j + 0.9 * i * j) for j in range(cols)]
             for i in range(rows)]
-
-
-def times(a, b):
-    return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)]
-            for row in a]
 
 
 def feed_forward():

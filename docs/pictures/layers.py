@@ -49,6 +49,20 @@ class Path:
                            stroke="faint", dashes="4 3", radius=6),
                        text(left + 6, self.y - 8, name, "start", 10.5, "faint")]
 
+    def add_and_norm(self, bottom, began, name, right=246):
+        """The end of the sub-layer of this name, which began there."""
+        self.into("dropout")
+        self.plus(began, 30 if right == 246 else 26)
+        self.into("norm", "part")
+        self.frame(bottom + 8, name, 10, right)
+
+    def next_one(self, shape):
+        """On to the next sub-layer, which begins at these heights."""
+        self.up(22, head=False)
+        self.up(28, shape, head=False)
+        self.up(8, head=False)
+        return self.y, self.split()
+
 
 # -------------------------------------------------------------- pre and post
 
@@ -168,17 +182,14 @@ def fan(path, places, high, shape):
 
 def feed_forward_part(path, letter, detailed):
     """The second kind of sub-layer, up to its norm."""
-    bottom, began = path.y, path.split()
+    bottom, began = path.next_one(f"(B·{letter},D)")
     if detailed:
         path.into("inner (D,F)", "part")
         path.into("activation, dropout", gap=20, beside=f"(B·{letter},F)")
         path.into("outer (F,D)", "part")
     else:
         path.into(["feed-forward network", "(D,F), then (F,D)"], "part", 38)
-    path.into("dropout")
-    path.plus(began, 26 if detailed else 30)
-    path.into("norm", "part")
-    path.frame(bottom + 8, "feed_forward", 10, 350 if detailed else 246)
+    path.add_and_norm(bottom, began, "feed_forward", 350 if detailed else 246)
 
 
 def encoder_layer():
@@ -204,13 +215,7 @@ def encoder_layer():
     path.parts.append(label(64, path.y, 244, 38, ["attention, H heads",
                                                   "mask: source padding"], "weight"))
     path.into("output (D,D)", "part", gap=20, beside="context (B·S,D)")
-    path.into("dropout")
-    path.plus(began, 26)
-    path.into("norm", "part")
-    path.frame(bottom + 8, "self_attention", 10, 350)
-    path.up(22, head=False)
-    path.up(28, "(B·S,D)", head=False)
-    path.up(8, head=False)
+    path.add_and_norm(bottom, began, "self_attention", 350)
     feed_forward_part(path, "S", True)
     path.up(42)
     path.parts.append(text(186, path.y - 6, "x of the next layer (B·S,D)"))
@@ -254,14 +259,8 @@ def decoder_layer():
     for dx, role in ((-50, "query"), (0, "key"), (50, "value")):
         path.parts += [arrow([(path.x, y), (path.x + dx, y), (path.x + dx, y - 16)]),
                        text(path.x + dx, y - 22, role[0], fill=role, bold=True)]
-    path.into("dropout")
-    path.plus(began, 30)
-    path.into("norm", "part")
-    path.frame(bottom + 8, "self_attention", 10, 246)
-    path.up(22, head=False)
-    path.up(28, "(B·T,D)", head=False)
-    path.up(8, head=False)
-    bottom, began = path.y, path.split()
+    path.add_and_norm(bottom, began, "self_attention")
+    bottom, began = path.next_one("(B·T,D)")
     path.up(18)
     attention_box(path, "mask: source padding", -9)
     path.parts += [text(path.x, path.y + 47, "q", fill="query", bold=True),
@@ -273,13 +272,7 @@ def decoder_layer():
                                                    path.y + dy)]),
                        text(path.x + path.half - 9, path.y + dy + 4, role[0],
                             fill=role, bold=True)]
-    path.into("dropout")
-    path.plus(began, 30)
-    path.into("norm", "part")
-    path.frame(bottom + 8, "cross_attention", 10, 246)
-    path.up(22, head=False)
-    path.up(28, "(B·T,D)", head=False)
-    path.up(8, head=False)
+    path.add_and_norm(bottom, began, "cross_attention")
     feed_forward_part(path, "T", False)
     path.up(42)
     path.parts.append(text(142, path.y - 6, "x of the next layer (B·T,D)"))

@@ -148,8 +148,8 @@ def the_same(pdf, day):
 
 
 def print_page(page, to):
-    """A page as PDF."""
-    with Browser() as browser:
+    """A page as PDF. The other program breaks some lines in other places."""
+    with Browser("chromium") as browser:
         tab = browser.open(page.as_uri())
         if not tab.until("document.readyState === 'complete' && document.fonts.status "
                          "=== 'loaded' && document.querySelector('main') !== null"):
