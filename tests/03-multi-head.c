@@ -203,8 +203,18 @@ void test_steps(Sizes size, const char *what) {
           what, worst);
 }
 
-// The weights of every head are dropped, each with noise of its own, and neither
-// the context nor the result.
+void test_noise(void) {
+    Case c = new_case(usual, T, S, (Mask){0}, 0.5);
+    Pass pass;
+    MultiHeadSaved s;
+    forward(&c, &pass, &s);
+    s.dropout.key = 5;
+    CLAIM(head_of(&s, 2).dropout.key == scramble32(7)
+          && head_of(&s, 2).dropout.rate == (real)0.5,
+          "each head has its own noise");
+}
+
+// The weights of every head are dropped, and neither the context nor the result.
 void test_dropout(void) {
     Case c = new_case(usual, T, S, (Mask){0}, 0.5), without = c;
     without.rate = 0;
@@ -289,6 +299,7 @@ int main(void) {
     test_column_sums();
     test_by_hand("by hand", 3);
     test_by_hand("blanks", 4);
+    test_noise();
     test_dropout();
     test_against_paper(usual, "heads as bands of columns are the paper's "
                        "separate heads");
