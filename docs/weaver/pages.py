@@ -161,10 +161,11 @@ def pages_of(book):
     return pages
 
 
-def woven(book, anew=False, folder=DOCS):
+def woven(book, anew=False, folder=DOCS, choose=None):
     """{name: text} of every page and of the other files. A page that is up to date
-    stays as it is, unless all are to be made anew."""
-    made = pages_of(book)
+    stays as it is, unless all are to be made anew. `choose` makes other pages of all,
+    which then stand alone."""
+    made = (choose or list)(pages_of(book))
     names = [(START, "Start page"), *((name, title) for name, title, _ in made[1:]),
              ("terms", "Index of terms")]
 
@@ -181,8 +182,10 @@ def woven(book, anew=False, folder=DOCS):
     sections.append(("terms", "", 1, "Index of terms", ""))
     return {**{f"{name}.html": page for name, _, page in pages},
             "script.js": finding.script(read("source/script.js"), finding.entries(
-                book, terms, sections, contract), all_stops(book)),
-            "texts.js": texts.script(bodies),
+                book, terms, sections, contract), [
+                    stop for stop in all_stops(book) if not choose or any(
+                        stop[3].startswith(f"{name}.html") for name, _ in names)]),
+            "texts.js": texts.script(bodies, alone=bool(choose)),
             "concept-test.gift": concept.gift(book)}
 
 
