@@ -27,8 +27,8 @@ NAME = "transformer-students"
 FOLDER = tool.ROOT / "build" / NAME
 TEXTS = tool.HERE / "bundle"  # what only students get
 # Pages for teachers, and those that show other programs with the same lines.
-LEFT_OUT = {"articles", "concept-test", "course", "fast", "gpt", "lesson", "own-language",
-            "teacher", "testing", "tiny"}
+LEFT_OUT = {"concept-test", "course", "fast", "gpt", "live", "lesson",
+            "own-language", "teacher", "testing", "tiny"}
 
 
 def put(name, text):
@@ -122,16 +122,13 @@ def without_dead_links(text, folder):
     return re.sub(r'<a\b[^>]*href="([^"]+)"[^>]*>(.*?)</a>', kept, text, flags=re.S)
 
 
-def chosen(pages):
-    """The pages that students get, and of the exercises those that they write."""
-    def shortened(name, text):
-        if name != "exercises":
-            return text
-        text = text.partition("\n## Find the bug\n")[0]
-        return re.sub(r"^make solution .*\n|^The chapters print(?:.+\n)+", "", text, flags=re.M)
-
-    return [(name, title, shortened(name, text)) for name, title, text in pages
-            if name not in LEFT_OUT]
+def shortened(name, page):
+    """Of the exercises those that students write, and nothing on where solutions are."""
+    if name != "exercises":
+        return page
+    first, last = page.index('<section id="find-the-bug"'), page.rindex("</section>")
+    return re.sub(r"^make solution .*\n|^<p>The chapters print[^<]*</p>\n", "",
+                  page[:first] + page[last:], flags=re.M)
 
 
 def put_book():
@@ -139,7 +136,7 @@ def put_book():
     from common import read
     from pages import woven
     folder = FOLDER / "docs"
-    files = woven(Book(FOLDER / "transformer.c"), anew=True, choose=chosen)
+    files = woven(Book(FOLDER / "transformer.c"), True, folder, LEFT_OUT, shortened)
     files.pop("concept-test.gift")
     files["style.css"] = read("source/style.css") + read("source/font.css")
     for name, text in files.items():
