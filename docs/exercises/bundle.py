@@ -66,10 +66,10 @@ def without_bodies(page):
 
 def sealed(made, exercise):
     """The exercise's line of known.txt, which takes some seconds if it is new."""
-    parts_of_it = [tool.read_text(path) for path in (
-        tool.REFERENCE, *tool.GRADER, tool.HERE / "neighbors.py",
-        tool.HERE / "pages" / f"{exercise.name}.md")]
-    kept = tool.BUILD.with_name("sealed") / tool.digest(*parts_of_it)
+    made_of = [tool.digest_of_code(tool.read_text(path)) for path in (
+        tool.REFERENCE, *tool.GRADER)] + [tool.read_text(path) for path in (
+            tool.HERE / "neighbors.py", tool.HERE / "pages" / f"{exercise.name}.md")]
+    kept = tool.BUILD.with_name("sealed") / tool.digest(*made_of)
     if not kept.exists():
         tool.write_text(kept, known.of_exercise(made, exercise, seal=True))
     return tool.read_text(kept)

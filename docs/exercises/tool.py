@@ -760,9 +760,10 @@ def wrong_bodies(exercise, text):
     """Each with `say` and `body`, of a region of `text`, which is transformer.c: those of
     its page, then the neighbors of its right body. None if it has holes."""
     region = regions(text, "transformer.c")[exercise.name]
-    body = region.body
-    return [] if is_stub(exercise.name, region) else [m for m in load_mistakes(exercise, body) if m.kind == "="] \
-        + neighbors.neighbors(body)
+    if is_stub(exercise.name, region):
+        return []
+    return [m for m in load_mistakes(exercise, region.body) if m.kind == "="] \
+        + neighbors.neighbors(region.body)
 
 
 def key_of(bodies):
@@ -1483,10 +1484,15 @@ def own_number(student):
     return 1 + int(digest(student), 16) % 9999
 
 
+def has_own(exercise):
+    """Whether its numbers are STUDENT's own."""
+    return exercise.own and SETTINGS.get("STUDENT")
+
+
 def own_text(exercise):
     """The page's text, with STUDENT's numbers in it."""
     text = exercise.text
-    for phrase in exercise.own.split("; ") if exercise.own and SETTINGS.get("STUDENT") else ():
+    for phrase in exercise.own.split("; ") if has_own(exercise) else ():
         head, number = re.fullmatch(r"(.*?)(\d[\d,]*)", phrase).groups()
         own = int(number.replace(",", "")) + own_number(SETTINGS["STUDENT"])
         if phrase not in text:
@@ -1513,7 +1519,7 @@ def wanted_answers(exercise):
             answers[name.strip()] = float(value), float(tolerance or 0)
         except ValueError:
             raise Trouble(f"exercise {exercise.number}: a wrong answer: {part}")
-    if exercise.own and SETTINGS.get("STUDENT"):
+    if has_own(exercise):
         own = own_answers(own_number(SETTINGS["STUDENT"]))
         return {name: (own[name], tolerance) for name, (_, tolerance) in answers.items()}
     return answers
@@ -2062,8 +2068,8 @@ def gradescope(exercises):
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
-    for path in [REFERENCE, *GRADER, CONFINE, KNOWN, *SCRIPTS, HERE / "order.txt", *sorted(HERE.glob("pages/*.md")),
-                 *sorted(ROOT / name for name in data)]:
+    for path in [REFERENCE, *GRADER, CONFINE, KNOWN, *SCRIPTS, HERE / "order.txt",
+                 *sorted(HERE.glob("pages/*.md")), *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)
     target = ROOT / "build" / "gradescope.zip"
     pack(target, files, ("setup.sh", "run_autograder"))
