@@ -213,9 +213,11 @@ class:
 	$(call need,python3,python3)
 	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)' $(STUDENT)
 
-bundle: docs
+bundle: build/docs/transformer build/docs/build/examples
 	$(call need,npm,npm)
 	$(call need,node,nodejs)
+	$(call need,pandoc,pandoc)
+	ln -sfn ../../data build/docs/data
 	@python3 docs/exercises/bundle.py
 
 exam:

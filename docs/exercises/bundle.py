@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Packs what students get who are not to see the solutions, build/transformer-students.zip.
 
-    python3 docs/exercises/bundle.py            `make bundle` does it: some minutes
-    python3 docs/exercises/bundle.py --short    without the pages of the book and write.html
+    python3 docs/exercises/bundle.py    `make bundle` does it: some minutes the first time
 
 In it transformer.c has holes where an exercise says "write": so have its listings in the
 book, which is woven anew from the file with holes. What the grader compares with is an
@@ -101,11 +100,8 @@ def platform():
 
 def put_texts(exercises):
     for path in [*sorted(TEXTS.iterdir()), tool.ROOT / "LICENSE"]:
-        text = tool.read_text(path)
-        for name, value in (("count", len(exercises)), ("platform", platform()),
-                            ("page", "write.html")):
-            text = text.replace("{%s}" % name, str(value))
-        put(path.name, text)
+        put(path.name, tool.read_text(path).replace("{count}", str(len(exercises)))
+            .replace("{platform}", platform()))
 
 
 # ---------------------------------------------------------------- the book
@@ -145,16 +141,14 @@ def put_book():
         page.write_text(without_dead_links(page.read_text("utf-8"), folder), "utf-8")
 
 
-def main(*options):
+def main():
     exercises = [e for e in tool.load_exercises() if e.kind == "write"]
     made = tool.reference()
     shutil.rmtree(FOLDER, ignore_errors=True)
     put_grader(made, exercises)
     put_texts(exercises)
-    if "--short" not in options:
-        put_book()
-        subprocess.run([sys.executable, tool.HERE.parent / "write" / "build.py", FOLDER],
-                       check=True)
+    put_book()
+    subprocess.run([sys.executable, tool.HERE.parent / "write" / "build.py", FOLDER], check=True)
     target = FOLDER.with_suffix(".zip")
     tool.pack(target, {f"{NAME}/{path.relative_to(FOLDER)}": path.read_bytes()
                        for path in sorted(FOLDER.rglob("*")) if path.is_file()})
@@ -163,6 +157,6 @@ def main(*options):
 
 if __name__ == "__main__":
     try:
-        main(*sys.argv[1:])
+        main()
     except tool.Broken as trouble:
         sys.exit(f"error: {trouble}")
