@@ -32,8 +32,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "exercises"))
 
+import tool  # which knows where the next two are
 import parts
-import tool
 from source_file import Broken
 
 MADE = tool.BUILD / "made"  # tool.py's folder with copies of the files, and results
