@@ -25,6 +25,7 @@
 #   make watch        grade again whenever a file changes
 #   make break        a copy of transformer.c to break: exercises/broken.c
 #   make class        grade all of a folder: DIR=submissions CSV=marks.csv
+#   make bundle       for students: build/transformer-students.zip, no solutions
 #   make exam         an examination with its key: SEED=7; DIR=FOLDER grades it
 #   make oral         six questions about a student's code: SEED=7 SRC=mine.c
 #
@@ -79,7 +80,7 @@ need = @command -v $(firstword $(1)) > /dev/null || { \
 all: transformer
 
 .PHONY: all help run test check doctor clean docs examples site live write release \
-    break class exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
+    break class bundle exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
 FORCE:
 
 help:
@@ -211,6 +212,13 @@ break:
 class:
 	$(call need,python3,python3)
 	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)' $(STUDENT)
+
+bundle: build/docs/transformer build/docs/build/examples
+	$(call need,npm,npm)
+	$(call need,node,nodejs)
+	$(call need,pandoc,pandoc)
+	ln -sfn ../../data build/docs/data
+	@python3 docs/exercises/bundle.py
 
 exam:
 	$(call need,pandoc,pandoc)

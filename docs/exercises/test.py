@@ -47,6 +47,7 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in
                ("SRC", "JSON", "N", "FORCE", "SHOW", "AUTOGRADER", "STATUS")}
 ENVIRONMENT["LC_ALL"] = "C.UTF-8"
 NATIVE = "-march=native -ffp-contract=off"  # the same bits, sooner
+ONE = "softmax_row"  # the region with which most is tried
 REGION = r"( *//@ exercise (%s)\n)(.*?)( *//@ end\n)"
 
 
@@ -513,34 +514,34 @@ def broken_files(g):
         g.holds(f"and costs no more than {' and '.join(costs)}", {
             name for name, region in found.items() if isinstance(region, str)} == set(costs))
 
-    broken("a nested marker", "has no //@ end", r"(//@ exercise softmax_row\n)",
-           r"\1    //@ exercise softmax_backward\n", "softmax_row", "softmax_backward")
+    broken("a nested marker", "has no //@ end", fr"(//@ exercise {ONE}\n)",
+           r"\1    //@ exercise softmax_backward\n", ONE, "softmax_backward")
     broken("the last region without its end", "has no //@ end",
            rf"(//@ exercise {REGIONS[-1]}\n.*?)^ *//@ end\n", r"\1", REGIONS[-1])
     broken("an end without a beginning", "//@ end without a //@ exercise",
-           r"^ *//@ exercise softmax_row\n", "", "softmax_row")
+           fr"^ *//@ exercise {ONE}\n", "", ONE)
     broken("a region that stands twice", "//@ exercise head stands here again",
-           "//@ exercise softmax_row", "//@ exercise head", "head", "softmax_row")
+           f"//@ exercise {ONE}", "//@ exercise head", "head", ONE)
     broken("an unknown exercise", "there is no exercise softmax_rov",
-           "@ exercise softmax_row", "@ exercise softmax_rov", "softmax_row")
-    broken("an unknown marker", "unknown marker: //@ exercize softmax_row",
-           "@ exercise softmax_row", "@ exercize softmax_row", "softmax_row")
-    broken("a region without its end", "softmax_row has no //@ end",
-           r"(//@ exercise softmax_row\n.*?)^ *//@ end\n", r"\1", "softmax_row")
-    g.tool("grade", f"SRC={path}", f"JSON={result}", "N=softmax_row,head")
+           f"@ exercise {ONE}", "@ exercise softmax_rov", ONE)
+    broken("an unknown marker", f"unknown marker: //@ exercize {ONE}",
+           f"@ exercise {ONE}", f"@ exercize {ONE}", ONE)
+    broken("a region without its end", f"{ONE} has no //@ end",
+           fr"(//@ exercise {ONE}\n.*?)^ *//@ end\n", r"\1", ONE)
+    g.tool("grade", f"SRC={path}", f"JSON={result}", f"N={ONE},head")
     g.holds("and in the marks, too", {name: test["score"] for name, test in
-                                      g.graded(result).items()} == {"softmax_row": 0, "head": 5})
+                                      g.graded(result).items()} == {ONE: 0, "head": 5})
     g.says("reset gives it its end again", 0, "as it was", "reset", f"SRC={path}",
-           "N=softmax_row")
-    student(g.folder / "wanted.c", {"softmax_row": "\n".join(tool.stub_body(
-        "softmax_row", tool.reference_regions()["softmax_row"])) + "\n"})
+           f"N={ONE}")
+    student(g.folder / "wanted.c", {ONE: "\n".join(tool.stub_body(
+        ONE, tool.reference_regions()[ONE])) + "\n"})
     g.holds("and changes nothing else",
             path.read_bytes() == (g.folder / "wanted.c").read_bytes())
-    path.write_bytes(re.sub(REGION % "softmax_row", "", REFERENCE,
+    path.write_bytes(re.sub(REGION % ONE, "", REFERENCE,
                             flags=re.S).encode("utf-8"))
     source = f"SRC={path}"
-    g.says("a region that lacks is named", 1, "has no line //@ exercise softmax_row",
-           "grade", source, "N=softmax_row")
+    g.says("a region that lacks is named", 1, f"has no line //@ exercise {ONE}",
+           "grade", source, f"N={ONE}")
     g.says("the others are graded", 0, "score: ", "grade", source, "N=head")
     path.write_bytes(REFERENCE.replace("\n", "\r\n").encode("utf-8"))
     g.says("a file with Windows line ends is as good", 0, "score: ", "grade", source)
@@ -561,7 +562,7 @@ def results_elsewhere(g):
     copy = project(g)
     mine = copy / "exercises" / "transformer.c"
     mine.parent.mkdir()
-    student(mine, {"softmax_row": "    ;\n&\n"})
+    student(mine, {ONE: "    ;\n&\n"})
     (copy / "mine.json").write_bytes(mine.read_bytes())
     (copy / "list.json").write_text("[]")
     (copy / "link.json").symlink_to("transformer.c")
@@ -580,27 +581,27 @@ def results_elsewhere(g):
         g.holds("and no file is another one then", files() == before)
 
     source, suffix = "SRC=exercises/transformer.c", "does not end in .json"
-    kept("JSON=, the same file as SRC=,", suffix, "grade", "N=softmax_row", source,
+    kept("JSON=, the same file as SRC=,", suffix, "grade", f"N={ONE}", source,
          "JSON=exercises/transformer.c")
     kept("JSON=, the same file as SRC=, whatever its name,", "has no results",
-         "grade", "N=softmax_row", "SRC=mine.json", "JSON=mine.json")
-    kept("JSON=, the student's file,", suffix, "grade", "N=softmax_row",
+         "grade", f"N={ONE}", "SRC=mine.json", "JSON=mine.json")
+    kept("JSON=, the student's file,", suffix, "grade", f"N={ONE}",
          "JSON=exercises/transformer.c")
     for name in "transformer.c", "docs/exercises/grade.c", "link.json":
-        kept(f"JSON={name}", "is the project's", "grade", "N=softmax_row", f"JSON={name}")
-    kept("JSON=, other JSON,", "has no results", "grade", "N=softmax_row", "JSON=list.json")
+        kept(f"JSON={name}", "is the project's", "grade", f"N={ONE}", f"JSON={name}")
+    kept("JSON=, other JSON,", "has no results", "grade", f"N={ONE}", "JSON=list.json")
     kept("JSON=, a new file among the project's,", "is the project's", "grade",
-         "N=softmax_row", "JSON=docs/results.json")
+         f"N={ONE}", "JSON=docs/results.json")
     for name, what in (("transformer.c", "transformer.c is the project's"),
                        ("link.c", "links are not followed")):
-        kept(f"reset with SRC={name}", what, "reset", "N=softmax_row", f"SRC={name}")
+        kept(f"reset with SRC={name}", what, "reset", f"N={ONE}", f"SRC={name}")
     kept("the project's folder as the student's", "transformer.c is the project's",
          "exercises", "FOLDER=.", "FORCE=1")
     result = g.folder / "results.json"
     for claim in "a new file of results is written", "results are replaced":
-        g.says(claim, 0, "score: 10/10", "grade", "N=softmax_row", f"SRC={mine}",
+        g.says(claim, 0, "score: 10/10", "grade", f"N={ONE}", f"SRC={mine}",
                f"JSON={result}")
-        g.holds("and are whole", list(g.graded(result)) == ["softmax_row"])
+        g.holds("and are whole", list(g.graded(result)) == [ONE])
         result.write_text(json.dumps({"tests": []}))
 
 
@@ -612,30 +613,30 @@ def state(g):
                        ("a list", b"[1]"), ("a number", b"1"),
                        ("nested deeply", deep.encode()),
                        ("lists in an object", b'{"hints": [], "passed": []}'),
-                       ("text for a number", b'{"hints": {"softmax_row": "x"}}'),
+                       ("text for a number", f'{{"hints": {{"{ONE}": "x"}}}}'.encode()),
                        ("empty", b"")):
         path.write_bytes(text)
-        g.says(f".hints, {what}: all exercises are listed", 0, "softmax_row",
+        g.says(f".hints, {what}: all exercises are listed", 0, ONE,
                "exercise")
-        g.says("none has passed", 1, "has not passed yet", "solution", "N=softmax_row")
+        g.says("none has passed", 1, "has not passed yet", "solution", f"N={ONE}")
         g.holds("it is not touched by that", path.read_bytes() == text)
-        g.says("hints begin anew, which is said", 0, "Hint 1 of 3", "hint", "N=softmax_row")
+        g.says("hints begin anew, which is said", 0, "Hint 1 of 3", "hint", f"N={ONE}")
         g.holds("once", g.output.count(".hints is broken: it begins anew\n") == 1)
         copies = list(g.desk.glob("backup/.hints.*"))
         g.holds("the broken one is kept", [c.read_bytes() for c in copies] == [text])
-        g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", "N=softmax_row")
+        g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", f"N={ONE}")
         g.holds("and not spoken of", ".hints" not in g.output)
         shutil.rmtree(g.desk / "backup", ignore_errors=True)
     path.unlink()
     path.mkdir()
     g.says("a folder of this name is an error", 2, ".hints is not a file", "hint",
-           "N=softmax_row")
+           f"N={ONE}")
     path.rmdir()
 
     path.write_text(json.dumps({"hints": {"head": 1}}))
     folder = os.open(g.desk, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    process = g.start("hint", "N=softmax_row")
+    process = g.start("hint", f"N={ONE}")
     time.sleep(3)
     waits = process.poll() is None
     path.write_text(json.dumps({"hints": {"head": 2}}))
@@ -643,7 +644,7 @@ def state(g):
     g.output = process.communicate(timeout=60)[0]
     g.holds("the tool waits until another one has written", waits)
     g.holds("and loses nothing of what it wrote", json.loads(path.read_text())
-            ["hints"] == {"head": 2, "softmax_row": 1}, path.read_text())
+            ["hints"] == {"head": 2, ONE: 1}, path.read_text())
     g.holds("no other file is left", list(g.desk.iterdir()) == [path])
 
 
@@ -655,7 +656,7 @@ BAD = {
                           "does not compile", "int i = ;"),
     "dropout_row": ("crashes", "    x = NULL;\n    x[i] = 1;\n",
                     "crashes: x is a null pointer, in line"),
-    "softmax_row": ("loops for ever", "    unsigned sleep(unsigned);\n"
+    ONE: ("loops for ever", "    unsigned sleep(unsigned);\n"
                     "    for (;;)\n        sleep(1);\n",
                     "stopped after 10 seconds: a loop without end?"),
     "softmax_backward": ("writes far outside", """\
@@ -713,7 +714,8 @@ BAD = {
     "loss_forward": ("kills itself", "    int raise(int);\n    raise(9);\n", "crashes: killed"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
-    "clip_factor": ("ends by a signal of which one seldom hears", "    int raise(int);\n    raise(25);\n",
+    "clip_factor": ("ends by a signal of which one seldom hears", "    int raise(int);\n"
+                    "    raise(25);\n",
                     "crashes: it writes too much into a file"),
 }
 
@@ -772,7 +774,7 @@ CHEATS = [
     fflush(stdout);
     _Exit(0);
 """, "ended the program itself"),
-    ("softmax_row", "computes, prints the verdict and leaves after the first case", """\
+    (ONE, "computes, prints the verdict and leaves after the first case", """\
 &
     puts("right: 8 cases");
     exit(0);
@@ -867,7 +869,7 @@ GIVEN
 // */
 """
 
-# Bodies of softmax_row, compiled although the tool would refuse their text. @FILE@
+# Bodies of that region, compiled although the tool would refuse their text. @FILE@
 # is the reference's grader.
 DECLARED = """\
     int open(const char *, int, ...), socket(int, int, int), fork(void), setsid(void);
@@ -916,7 +918,7 @@ sys.path[:0] = {}
 sys.dont_write_bytecode = True
 import tool
 made = tool.reference()
-page = next(e for e in tool.load_exercises() if e.name == "softmax_row")
+page = next(e for e in tool.load_exercises() if e.name == {!r})
 text = tool.read_text(sys.argv[1]).replace("@FILE@", str(made / "grade")) \
     .replace("@SECRET@", sys.argv[1] + ".secret")
 result = tool.grade_source(page, text, "cheat.c", [page.name], made)
@@ -985,9 +987,9 @@ def behind(g):
     """What a student's program can do whose text was not refused."""
     def graded(body, environment):
         path = g.folder / "cheat.c"
-        student(path, {"softmax_row": body})
+        student(path, {ONE: body})
         return subprocess.run(
-            [sys.executable, "-c", BEHIND.format(sys.path[:2]), str(path)],
+            [sys.executable, "-c", BEHIND.format(sys.path[:2], ONE), str(path)],
             env=dict(ENVIRONMENT, SECRET="a key", **environment), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, encoding="utf-8").stdout
 
@@ -1031,7 +1033,7 @@ def links(g):
     fixed_bug.write_bytes(REFERENCE.encode("utf-8"))
     page = of_kind("train")[0]
     for name, target, wanted in (
-            ("transformer.c", mine, "softmax_row"), ("answers.txt", secret,
+            ("transformer.c", mine, ONE), ("answers.txt", secret,
                                                      "parameter_counts"),
             ("bugs", g.folder / "key", bug.name),
             (f"{bug.slug}.c", fixed_bug, bug.name), (page.file, secret, page.name)):
@@ -1046,7 +1048,7 @@ def links(g):
            "N=parameter_counts")
     (g.desk / ".hints").symlink_to(secret)
     g.says("the tool's own file is not written through a link", 2,
-           "links are not followed", "hint", "N=softmax_row")
+           "links are not followed", "hint", f"N={ONE}")
     g.holds("and what the link leads to is as before", secret.read_text() == "a key\n")
 
 
@@ -1088,7 +1090,7 @@ def broken_tool(g):
 # ----------------------------------------------------------- questions
 
 # Another way to write three bodies, all right; and two bodies that are wrong.
-OTHER_STYLE = {"softmax_row": """\
+OTHER_STYLE = {ONE: """\
     double top = -INFINITY;
     for (int k = 0; k < n; ++k)
         if ((visible == NULL || visible[k] == 1) && x[k] > top)
@@ -1175,9 +1177,9 @@ def questions(g):
 
 def interrupted(g):
     """The tool itself is interrupted while a student's program runs."""
-    loop = student(g.folder / "loop.c", {"softmax_row": BAD["softmax_row"][1]})
+    loop = student(g.folder / "loop.c", {ONE: BAD[ONE][1]})
     for sign in signal.SIGTERM, signal.SIGINT:
-        process = g.start("grade", "N=softmax_row", loop)
+        process = g.start("grade", f"N={ONE}", loop)
         within(60, lambda: running(process.pid))
         os.kill(process.pid, sign)
         g.output = process.communicate(timeout=60)[0]
@@ -1204,42 +1206,42 @@ def commands(g):
     g.holds("the changed one is in backup", backups()[-1].read_bytes() == changed)
     g.says("an unchanged file is simply written again", 0, "is written", "exercises")
 
-    g.says("make exercise shows the page", 0, "softmax", "exercise", "N=softmax_row")
+    g.says("make exercise shows the page", 0, "softmax", "exercise", f"N={ONE}")
     line = desk.read_text(encoding="utf-8").split("\n") \
-        .index("    //@ exercise softmax_row") + 2
+        .index(f"    //@ exercise {ONE}") + 2
     g.holds("with the file and the line to edit",
             re.search(rf"^edit .*transformer\.c, line {line}$", g.output, re.M))
     g.holds("without its hints", "## Hint" not in g.output)
-    g.says("make exercise lists all", 0, "softmax_row", "exercise")
+    g.says("make exercise lists all", 0, ONE, "exercise")
     g.holds("with points", g.output.count(" points  ") == len(PAGES)
             == len(list(HERE.glob("pages/*.md"))))
 
-    g.says("the first hint", 0, "Hint 1 of 3", "hint", "N=softmax_row")
+    g.says("the first hint", 0, "Hint 1 of 3", "hint", f"N={ONE}")
     g.holds("is alone", "Hint 2" not in g.output)
-    g.says("the second time there are two", 0, "Hint 2 of 3", "hint", "N=softmax_row")
-    g.says("the third time three", 0, "Hint 3 of 3", "hint", "N=softmax_row")
-    g.says("then there are no more", 0, "no more hints", "hint", "N=softmax_row")
+    g.says("the second time there are two", 0, "Hint 2 of 3", "hint", f"N={ONE}")
+    g.says("the third time three", 0, "Hint 3 of 3", "hint", f"N={ONE}")
+    g.says("then there are no more", 0, "no more hints", "hint", f"N={ONE}")
 
     (g.desk / ".hints").unlink()
     answer = "exponential(x[j] - most)"
-    g.says("no solution before a pass", 1, "has not passed yet", "solution", "N=softmax_row")
-    g.says("SHOW=1 shows it all the same", 0, answer, "solution", "N=softmax_row", "SHOW=1")
-    g.says("a file of one's own passes", 0, "score: ", "grade", "N=softmax_row",
-           student(g.folder / "mine.c", {"softmax_row": "    ;\n&\n"}))
-    g.says("then the solution is shown", 0, answer, "solution", "N=softmax_row")
+    g.says("no solution before a pass", 1, "has not passed yet", "solution", f"N={ONE}")
+    g.says("SHOW=1 shows it all the same", 0, answer, "solution", f"N={ONE}", "SHOW=1")
+    g.says("a file of one's own passes", 0, "score: ", "grade", f"N={ONE}",
+           student(g.folder / "mine.c", {ONE: "    ;\n&\n"}))
+    g.says("then the solution is shown", 0, answer, "solution", f"N={ONE}")
 
     desk.write_bytes(REFERENCE.encode("utf-8"))
     g.says("reset takes one exercise back", 0, "as it was in the beginning", "reset",
-           "N=softmax_row")
+           f"N={ONE}")
     regions = source_file.regions(desk.read_text(encoding="utf-8"), "the file")
     ours = source_file.regions(REFERENCE, "transformer.c")
     g.holds("only that one",
             [name for name in ours if ours[name].body != regions[name].body]
-            == ["softmax_row"] and tool.is_stub("softmax_row", regions["softmax_row"]))
+            == [ONE] and tool.is_stub(ONE, regions[ONE]))
     g.holds("the file as it was is in backup",
             backups()[-1].read_bytes() == REFERENCE.encode("utf-8"))
     desk.write_bytes(b"// caf\351\n")
-    g.says("nothing is taken back in a broken file", 2, "error: ", "reset", "N=softmax_row")
+    g.says("nothing is taken back in a broken file", 2, "error: ", "reset", f"N={ONE}")
     g.holds("it is not touched", desk.read_bytes() == b"// caf\351\n")
 
     g.says("an exercise that does not exist is an error", 2,
@@ -1248,7 +1250,7 @@ def commands(g):
            "grade", "N=40-99")
     source = f"SRC={g.folder / 'mine.c'}"
     total = sum(page.worth for page in PAGES[:3])
-    for numbers, points in ("3,3", PAGES[2].worth), ("1-3,2,softmax_row,2-3", total):
+    for numbers, points in ("3,3", PAGES[2].worth), (f"1-3,2,{ONE},2-3", total):
         g.says(f"an exercise named twice counts once: N={numbers}", 0,
                f"score: {points}/{points}\n", "grade", f"N={numbers}", source)
     g.says("a name that does not exist is an error", 2,
@@ -1258,7 +1260,7 @@ def commands(g):
     g.says("an unknown argument is an error", 2, 'what is "M=5"?', "grade", "M=5")
     g.says("so is one in lower case", 2, 'what is "n=3"?', "grade", "n=3")
     desk.write_bytes(changed)
-    g.says("what is not done yet ends with status 1", 1, "score: 0/10\n", "grade", "N=softmax_row")
+    g.says("what is not done yet ends with status 1", 1, "score: 0/10\n", "grade", f"N={ONE}")
 
     def make(claim, status, *arguments, source=desk):
         done = subprocess.run(
@@ -1269,9 +1271,9 @@ def commands(g):
                 and ("Error" in done.stdout) == (status > 0), done.stdout)
         return done.stdout
 
-    said = make("it is no error of make's", 0, "N=softmax_row")
+    said = make("it is no error of make's", 0, f"N={ONE}")
     g.holds("which ends with the score", said.endswith("score: 0/10\n"), said)
-    make("but if its status is asked for", 2, "N=softmax_row", "STATUS=1")
+    make("but if its status is asked for", 2, f"N={ONE}", "STATUS=1")
     make("full marks are none", 0, "N=head", "STATUS=1", source=ROOT / "transformer.c")
     make("an exercise that does not exist is one", 2, "N=99")
 
@@ -1302,7 +1304,7 @@ def watch(g):
 # ------------------------------------------------------------------ Gradescope
 
 def gradescope(g):
-    names = ["softmax_row", "head", "clip_factor", "training_and_use",
+    names = [ONE, "head", "clip_factor", "training_and_use",
              "overfit_one_batch"]
     pages = [page for page in PAGES if page.name in names]
     wanted = [str(page.number) for page in pages]
@@ -1364,7 +1366,7 @@ def a_class(g):
                for name, body in OTHER_STYLE.items()}
     for name, bodies in (("reference", {}), ("one", {**OTHER_STYLE, "*": todo}),
                          ("two", {**renamed, "*": todo}), ("empty", {"*": todo}),
-                         ("loop", {"softmax_row": BAD["softmax_row"][1], "*": todo})):
+                         ("loop", {ONE: BAD[ONE][1], "*": todo})):
         (handed / name).mkdir(parents=True)
         student(handed / name / "transformer.c", bodies)
     with zipfile.ZipFile(handed / "two.zip", "w") as archive:
@@ -1376,7 +1378,7 @@ def a_class(g):
     def graded(handed=handed, *how):
         g.output = subprocess.run(
             [sys.executable, str(HERE / "class.py"), str(handed), str(marks),
-             *(how or ["softmax_row,softmax_backward"])], stdout=subprocess.PIPE,
+             *(how or [f"{ONE},softmax_backward"])], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, encoding="utf-8", env=ENVIRONMENT).stdout
         with open(marks, encoding="utf-8") as file:
             return {row["submission"]: row for row in csv.DictReader(file)}
@@ -1390,12 +1392,12 @@ def a_class(g):
             "and what is wrong", rows["reference"]["reference"].startswith(
                 f"{len(REGIONS)} of {len(REGIONS)} ")
             and rows["one"]["alike"] == "2 regions as two.zip"
-            and not rows["reference"]["alike"] and rows["one"]["softmax_row"] == "10"
+            and not rows["reference"]["alike"] and rows["one"][ONE] == "10"
             and "a loop without end" in rows["loop"]["causes"]
             and "there is no " in rows["no.zip"]["causes"], str(rows))
     g.holds("no submission is changed", before == {
         path: path.read_bytes() for path in handed.rglob("*") if path.is_file()})
-    student(handed / "loop" / "transformer.c", {"softmax_row": OTHER_STYLE["softmax_row"],
+    student(handed / "loop" / "transformer.c", {ONE: OTHER_STYLE[ONE],
                                                 "*": todo})
     marks.write_text(marks.read_text().replace(rows["one"]["digest"] + ",20",
                                                rows["one"]["digest"] + ",19"))
@@ -1515,7 +1517,7 @@ runpy.run_path({!r}, run_name="__main__")"""
 
 
 def other_machines(g):
-    for path in TOOL, HERE / "neighbors.py", HERE.parent / "weaver" / "source_file.py":
+    for path in tool.SCRIPTS:
         tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
         used = {getattr(node, key, None) for node in ast.walk(tree)
                 for key in ("attr", "arg") if not isinstance(node, ast.arg)}
@@ -1540,15 +1542,16 @@ def other_machines(g):
     for name in "sh", "python3":
         (tools / name).symlink_to(shutil.which(name))
     g.says("without a compiler the package is named", 2,
-           "error: no C compiler: install gcc", "grade", "SRC=transformer.c", "N=softmax_row",
+           "error: no C compiler: install gcc", "grade", "SRC=transformer.c", f"N={ONE}",
            environment={"PATH": str(tools)})
     g.says("a compiler that is not there is named", 2, "there is no nocc", "grade",
-           "SRC=transformer.c", "N=softmax_row", "CC=nocc -O1")
+           "SRC=transformer.c", f"N={ONE}", "CC=nocc -O1")
 
 
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
-          gradescope, a_class, bug_of_a_program, bugs_elsewhere, commands, cheats, behind, links, signals, questions,
+          gradescope, a_class, bug_of_a_program, bugs_elsewhere, commands, cheats, behind,
+          links, signals, questions,
           interrupted, changed_reference, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]

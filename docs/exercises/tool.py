@@ -110,8 +110,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "weaver"))
 import neighbors
+import parts
 import source_file
-from source_file import Broken, regions
+from source_file import Broken, is_stub, regions, replace_region, stub_body
 
 ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
@@ -119,11 +120,15 @@ GRADER = [HERE / "grade.c", HERE / "grade.h"]
 CONFINE = HERE / "confine.c"
 ORAL = HERE / "oral.c"  # not in Gradescope's zip file
 KNOWN = HERE / "known.txt"
+SCRIPTS = [HERE / "tool.py", HERE / "neighbors.py", HERE / "parts.py",
+           HERE.parent / "weaver" / "source_file.py"]
+OBJECT = HERE / "reference.o"  # grade.c and transformer.c, where students have no more
 PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
                                     "tests")]
 BUILD = ROOT / "build" / "exercises"
 FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function -Wfloat-conversion "
          "-Werror=implicit-function-declaration -fwhole-program")
+DEFINES = ["-DTRANSFORMER_NO_MAIN", "-DTRANSFORMER_DOUBLE", "-DTRANSFORMER_POISON"]
 SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
 STRICT = ["-std=c11", "-O2", "-ffp-contract=off"]  # programs that are run as they are
 CHECK_SECONDS = 10       # what one check may take
@@ -337,33 +342,12 @@ def the_one(exercises):
 
 # ---------------------------------------------------------------- regions
 
-def replace_region(text, region, body):
-    lines = text.split("\n")
-    return "\n".join(lines[:region.start] + body + lines[region.end - 1:])
-
-
 def around(lines, region):
     """The function that a region is in: its first line, and the one after its last;
     counted from 0."""
     first = max(i for i in range(region.start)
                 if re.match(r"[A-Za-z].*\w\(", lines[i]))
     return first, lines.index("}", region.end - 1) + 1
-
-
-def stub_body(name, region):
-    """What stands in the place of a region in the student's file."""
-    count = sum(1 for line in region.body
-                if line.strip() and not line.strip().startswith("//"))
-    first = next(line for line in region.body if line.strip())
-    indent = first[:len(first) - len(first.lstrip())]
-    body = [f"/* your code: about {count} line{'s' * (count > 1)} */",
-            f'exercise_todo("{name}");']
-    return [indent + line for line in body]
-
-
-def is_stub(name, region):
-    """Whether nothing has been written yet."""
-    return region.code() == f'exercise_todo("{name}");'
 
 
 PREAMBLE = """
@@ -396,11 +380,7 @@ def with_preamble(text, extra=()):
 
 
 def make_stub():
-    text = read_text(REFERENCE)
-    # from the end: line numbers stay right
-    for name, region in reversed(list(reference_regions().items())):
-        text = replace_region(text, region, stub_body(name, region))
-    return with_preamble(text)
+    return with_preamble(source_file.with_holes(read_text(REFERENCE)))
 
 
 def student_file():
@@ -603,11 +583,16 @@ def confined_compiler(made, folder):
 
 
 def compile_grader(made, source, program, more=(), grader="grade.c"):
-    """Compile the grader with a source. Returns the compiler's exit status and what
-    it said, without where a file was included from."""
+    """Compile the grader with a source, or of the source what its object lacks. Returns
+    the compiler's exit status and what it said, without where a file was included from."""
+    what = [f'-DSOURCE="{source}"', made / grader]
+    if (made / OBJECT.name).exists():
+        part = program.with_name("part.c")
+        part.write_text(parts.Reference(read_text(REFERENCE)).outline(read_text(source)),
+                        encoding="utf-8")
+        what = [*DEFINES, "-fno-whole-program", "-Wl,-z,muldefs", part, made / OBJECT.name]
     ended = run(confined_compiler(made, program.parent) + FLAGS.split() + list(more)
-                + [f'-DSOURCE="{source}"', made / grader, "-o", program, "-lm"],
-                COMPILE_SECONDS, memory=4 * MEMORY)
+                + [*what, "-o", program, "-lm"], COMPILE_SECONDS, memory=4 * MEMORY)
     said = "\n".join(line for line in ended.output.splitlines() if not re.match(
         r"In file included from|\s+from \S+:\d|cc1: some warnings|"
         r"clang: warning: optimization flag", line))
@@ -621,9 +606,10 @@ def reference():
     grader compiled from them; made when the files or the compiler are other ones."""
     texts = {path.name: read_text(path)
              for path in (REFERENCE, *GRADER, CONFINE, ORAL) if path.exists()}
+    compiled = OBJECT.read_bytes() if OBJECT.exists() else b""
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version,
-                 str(UNCONFINED))
+                 str(UNCONFINED), compiled.hex())
     folder = BUILD / f"reference-{key}"
     if folder.exists():
         return folder
@@ -635,6 +621,8 @@ def reference():
         made = Path(beside) / "made"
         for name, text in texts.items():
             write_text(made / name, text)
+        if compiled:
+            (made / OBJECT.name).write_bytes(compiled)
         compile_reference(made)
         keep(made, folder)
     return folder
@@ -751,19 +739,31 @@ def rounded(x):
     return text.replace("-0.00000000", "0.00000000").replace("-nan", "nan")
 
 
-def digest_of(cases):
+def fingerprint(cases):
     """A digest of results, which rounding leaves as it is (but once in a thousand)."""
     return hashlib.sha256("\n".join(
         " ".join([name, *map(rounded, numbers)]) if name else "case"
-        for case in cases for name, numbers in [*case, ("", [])]).encode()).hexdigest()[:6]
+        for case in cases for name, numbers in [*case, ("", [])]).encode()).hexdigest()
+
+
+def digest_of(cases):
+    return fingerprint(cases)[:6]
+
+
+def sealed(data, cases):
+    """Bytes that only whoever has these results can read; the same opens them."""
+    pad = hashlib.shake_256(fingerprint(cases).encode()).digest(len(data))
+    return bytes(x ^ y for x, y in zip(data, pad))
 
 
 def wrong_bodies(exercise, text):
     """Each with `say` and `body`, of a region of `text`, which is transformer.c: those of
-    its page, then the neighbors of its right body."""
-    body = regions(text, "transformer.c")[exercise.name].body
-    return [m for m in load_mistakes(exercise, body) if m.kind == "="] \
-        + neighbors.neighbors(body)
+    its page, then the neighbors of its right body. None if it has holes."""
+    region = regions(text, "transformer.c")[exercise.name]
+    if is_stub(exercise.name, region):
+        return []
+    return [m for m in load_mistakes(exercise, region.body) if m.kind == "="] \
+        + neighbors.neighbors(region.body)
 
 
 def key_of(bodies):
@@ -810,16 +810,22 @@ def alike(given, right, known):
 def named(exercise, bodies, given, right):
     """What is said of results that are not right, of its wrong bodies: of the page's
     mistakes with the same all, or else of the likeliest neighbor; and whether it is the
-    page's."""
+    page's. Where there are no bodies, known.txt has it, sealed with their results."""
     _, key, *entries = read_known().get(exercise.name, ["", ""])
     if key != key_of(bodies):
         return [], False
-    found = alike(given, right, {int(k): digests for k, *digests in (
-        entry.split(":") for entry in entries)})
-    count = len(re.findall("^= ", exercise.mistakes, re.M))
-    own = list(dict.fromkeys(bodies[k].say for k in found if k < count))
-    neighbor = [] if own or is_constant(given, right) else found[:1]
-    return own or [bodies[k].say for k in neighbor], bool(own)
+    known = {int(k): rest for k, *rest in (entry.split(":") for entry in entries)}
+
+    def say(k):
+        if bodies:
+            return bodies[k].say
+        is_all = known[k][1] == digest_of(given)
+        return sealed(bytes.fromhex(known[k][2 + is_all]), given if is_all else
+                      given[:agreement(given, right) + 1]).decode("utf-8", "replace")
+
+    said = list(dict.fromkeys(map(say, alike(given, right, known))))
+    own = [text for text in said if not text.startswith(neighbors.SAY)]
+    return own or ([] if is_constant(given, right) else said[:1]), bool(own)
 
 
 def is_constant(given, right):
@@ -1478,10 +1484,15 @@ def own_number(student):
     return 1 + int(digest(student), 16) % 9999
 
 
+def has_own(exercise):
+    """Whether its numbers are STUDENT's own."""
+    return exercise.own and SETTINGS.get("STUDENT")
+
+
 def own_text(exercise):
     """The page's text, with STUDENT's numbers in it."""
     text = exercise.text
-    for phrase in exercise.own.split("; ") if exercise.own and SETTINGS.get("STUDENT") else ():
+    for phrase in exercise.own.split("; ") if has_own(exercise) else ():
         head, number = re.fullmatch(r"(.*?)(\d[\d,]*)", phrase).groups()
         own = int(number.replace(",", "")) + own_number(SETTINGS["STUDENT"])
         if phrase not in text:
@@ -1508,7 +1519,7 @@ def wanted_answers(exercise):
             answers[name.strip()] = float(value), float(tolerance or 0)
         except ValueError:
             raise Trouble(f"exercise {exercise.number}: a wrong answer: {part}")
-    if exercise.own and SETTINGS.get("STUDENT"):
+    if has_own(exercise):
         own = own_answers(own_number(SETTINGS["STUDENT"]))
         return {name: (own[name], tolerance) for name, (_, tolerance) in answers.items()}
     return answers
@@ -1809,6 +1820,8 @@ def from_reference():
         return str(trouble)
     written = [name for name, region in student.items() if not isinstance(region, str)
                and not is_stub(name, region)]
+    if any(is_stub(name, ours[name]) for name in written):
+        return "what is the reference's cannot be seen here"
     same = sum(student[name].code() == ours[name].code() for name in written)
     return f"{same} of {len(written)} regions are the reference's"
 
@@ -1878,6 +1891,8 @@ def make_exercises(exercises):
         answers = ANSWERS.format(first=numbers[0].number) + answers
     written = notes("written")
     for name, text in [("transformer.c", make_stub()), ("answers.txt", answers)]:
+        if not text:
+            continue
         path = folder / name
         if path.exists() and path.is_file():
             old = read_text(path)
@@ -1953,13 +1968,21 @@ def hint(exercises):
     if seen < len(e.hints):
         print(f"one more: make hint N={e.number}")
     else:
-        print(f"no more hints; make solution N={e.number} SHOW=1 shows the answer")
+        print("no more hints" + has_solution(e)
+              * f"; make solution N={e.number} SHOW=1 shows the answer")
     remember("hints", e.name, seen)
     return 0
 
 
+def has_solution(exercise):
+    return exercise.kind != "write" or not is_stub(
+        exercise.name, reference_regions()[exercise.name])
+
+
 def solution(exercises):
     e = the_one(exercises)
+    if not has_solution(e):
+        raise Trouble("this folder has no solutions")
     if not SETTINGS.get("SHOW") and e.name not in notes("passed"):
         print(f"exercise {e.number} has not passed yet (make grade N={e.number}); "
               "SHOW=1 shows its solution all the same")
@@ -2045,25 +2068,27 @@ def gradescope(exercises):
     files = {name: read_text(HERE / "gradescope" / name)
              for name in ("setup.sh", "run_autograder")}
     files["exercises"] = numbers + "\n"
-    for path in [REFERENCE, *GRADER, CONFINE, KNOWN, HERE / "tool.py",
-                 HERE / "neighbors.py", HERE.parent / "weaver" / "source_file.py",
-                 HERE / "order.txt", *sorted(HERE.glob("pages/*.md")),
-                 *sorted(ROOT / name for name in data)]:
+    for path in [REFERENCE, *GRADER, CONFINE, KNOWN, *SCRIPTS, HERE / "order.txt",
+                 *sorted(HERE.glob("pages/*.md")), *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)
     target = ROOT / "build" / "gradescope.zip"
-    target.parent.mkdir(exist_ok=True)
-    beside = target.with_suffix(f".{os.getpid()}")
-    with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            runs = name in ("setup.sh", "run_autograder")
-            entry.external_attr = (0o100755 if runs else 0o100644) << 16
-            archive.writestr(entry, text)
-    beside.replace(target)
+    pack(target, files, ("setup.sh", "run_autograder"))
     print(f"{shown(target)}: exercises {numbers}, "
           f"{sum(e.worth for e in chosen)} points")
     return 0
+
+
+def pack(target, files, programs=()):
+    """A zip file of {name: text or bytes}."""
+    target.parent.mkdir(exist_ok=True)
+    beside = target.with_suffix(f".{os.getpid()}")
+    with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if name in programs else 0o100644) << 16
+            archive.writestr(entry, content)
+    beside.replace(target)
 
 
 COMMANDS = {"exercises": make_exercises, "exercise": exercise, "grade": grade,

@@ -44,12 +44,20 @@ def printed(line, output, note=""):
                f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
 
 
-def broken_lines(name):
+def shown_lines(book, mutant):
+    """A line as it is, and broken; not if it is one that a file with holes lacks."""
+    lines = breaking.difference(mutant)
+    if all(line[1:].strip() in book.source for line in lines if line.startswith("-")):
+        return lines
+    return ["  (a line that an exercise asks for)"]
+
+
+def broken_lines(book, name):
     """What breaking.py breaks, by function: lines as they are, and broken."""
     functions = itertools.groupby(breaking.plant(name), lambda m: m.function)
     return "\n\n".join(
         f"In `{function}`:\n\n``` diff\n" + "\n".join(
-            line for m in mutants for line in breaking.difference(m)) + "\n```"
+            line for m in mutants for line in shown_lines(book, m)) + "\n```"
         for function, mutants in functions)
 
 
@@ -94,7 +102,7 @@ def directives(book, text):
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
-        "broken": broken_lines,
+        "broken": lambda name: broken_lines(book, name),
         "outcome": outcome,
     }
     return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),

@@ -161,28 +161,38 @@ def pages_of(book):
     return pages
 
 
-def woven(book, anew=False, folder=DOCS):
+def sections_of(pages):
+    """(page, title, level, heading, anchor) of all sections."""
+    return [(name, title, *heading) for name, title, page in pages
+            for heading in headings_of(body_of(page))]
+
+
+def woven(book, anew=False, folder=DOCS, left_out=(), change=lambda name, page: page):
     """{name: text} of every page and of the other files. A page that is up to date
-    stays as it is, unless all are to be made anew."""
+    stays as it is, unless all are to be made anew. Pages may be `left_out`: no other lists
+    them then, and the search finds nothing that stands elsewhere."""
     made = pages_of(book)
     names = [(START, "Start page"), *((name, title) for name, title, _ in made[1:]),
              ("terms", "Index of terms")]
 
+    def kept(rows, at=0):
+        return [row for row in rows if re.split("[.#]", row[at])[0] not in left_out]
+
     def weave(name, title, markdown):
-        return page_of(name, title, markdown, names, book, not anew and folder)
+        return page_of(name, title, markdown, names if name in left_out else kept(names),
+                       book, not anew and folder)
 
     pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
-    bodies = [(name, title, body_of(page)) for name, title, page in pages]
-    sections = [(name, title, *heading) for name, title, body in bodies
-                for heading in headings_of(body)]
     terms = finding.read_terms(read("source/terms.md"),
-                               finding.places(book, sections))
+                               finding.places(book, sections_of(pages)))
+    pages = [(name, title, change(name, page)) for name, title, page in kept(pages)]
+    sections = [*sections_of(pages), ("terms", "", 1, "Index of terms", "")]
+    bodies = [(name, title, body_of(page)) for name, title, page in pages]
     pages.append((*names[-1], weave(*names[-1], finding.terms_page(book, terms))))
-    sections.append(("terms", "", 1, "Index of terms", ""))
     return {**{f"{name}.html": page for name, _, page in pages},
-            "script.js": finding.script(read("source/script.js"), finding.entries(
-                book, terms, sections, contract), all_stops(book)),
-            "texts.js": texts.script(bodies),
+            "script.js": finding.script(read("source/script.js"), kept(finding.entries(
+                book, terms, sections, contract), 1), kept(all_stops(book), 3)),
+            "texts.js": texts.script(bodies, alone=bool(left_out)),
             "concept-test.gift": concept.gift(book)}
 
 

@@ -112,18 +112,6 @@ def add_prose(made, block, below):
         above = "shown" if is_shown(paragraph) else "first" if first else paragraph
 
 
-def without_answers(lines):
-    """Code in which the regions of exercises are empty, as students have it."""
-    shown, asked = [], False
-    for line in lines:
-        if "//@ exercise" in line:
-            shown.append(line[:line.index("//@")] + "// …  (an exercise)")
-        asked = "//@ exercise" in line or asked and "//@ end" not in line
-        if not asked:
-            shown.append(line)
-    return shown
-
-
 def in_parts(lines, room):
     """Code cut for slides with that much room, the first of which has less: before a
     comment or after a blank line, if there is one in the second half."""
@@ -145,8 +133,7 @@ def add_code(made, block, above):
             contract(contract_of(above.lines)).split("\n"), above.line)) + "\n:::\n\n"
     if above and is_heading(above) and len(contract_of(above.lines)) == len(above.lines):
         said = ""
-    lines = without_answers(block.lines) if os.environ.get("HIDE") else block.lines
-    lines = "\n".join(line for line in lines if "//@" not in line).strip("\n").split("\n")
+    lines = "\n".join(line for line in block.lines if "//@" not in line).strip("\n").split("\n")
     if len(lines) > 2 * MOST:  # a table: how it begins
         lines = lines[:ROWS] + ["    …"]
     title = ", ".join(f"`{name}`" for name in names[:3]) or made.section
@@ -268,12 +255,22 @@ def check_slides(chapters):
                                      body)]
     check.none(empty, "no slide is empty but for its title")
     if os.environ.get("HIDE"):
-        source = "\n".join(line for c in chapters for b in c.blocks for line in b.lines)
+        source = "\n".join(line for c in source_file.chapters(
+            (ROOT / "transformer.c").read_text("utf-8"), "transformer.c")
+            if c.name in {c.name for c in chapters} for line in c.lines)
         shown = html.unescape(re.sub(r"<[^>]+>", "", "".join(bodies.values())))
         answers = source_file.regions(source, "transformer.c")
         check.none([name for name, region in answers.items()
                     if all(line in shown for line in region.body)],
                    f"none shows what one of {len(answers)} exercises asks for")
+
+
+def with_holes():
+    """The file without what the exercises ask for, as students have it."""
+    path = PARTS / "transformer.c"
+    path.write_text(source_file.with_holes(
+        (ROOT / "transformer.c").read_text("utf-8")), "utf-8")
+    return path
 
 
 def main():
@@ -282,7 +279,8 @@ def main():
         fail("npm not found: apt-get install npm (Debian), brew install node (macOS)")
     if SLIDES.is_symlink() or (SLIDES.exists() and not SLIDES.is_dir()):
         fail(f"{SLIDES.relative_to(ROOT)} is not a folder: it is left as it is")
-    book, said, folder = Book(), promises(), reveal()
+    said, folder = promises(), reveal()
+    book = Book(with_holes()) if os.environ.get("HIDE") else Book()
     chapters = [c for c in book.chapters if c.page in sys.argv[1:] or not sys.argv[1:]]
     if len(chapters) < len(sys.argv[1:]):
         fail(f"there is no such chapter; there are {' '.join(c.page for c in book.chapters)}")

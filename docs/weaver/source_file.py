@@ -133,6 +133,37 @@ def regions(text, label, known=None):
     return found
 
 
+def stub_body(name, region):
+    """What stands in the place of a region in the student's file."""
+    if is_stub(name, region):
+        return region.body
+    count = sum(1 for line in region.body
+                if line.strip() and not line.strip().startswith("//"))
+    first = next(line for line in region.body if line.strip())
+    indent = first[:len(first) - len(first.lstrip())]
+    body = [f"/* your code: about {count} line{'s' * (count > 1)} */",
+            f'exercise_todo("{name}");']
+    return [indent + line for line in body]
+
+
+def is_stub(name, region):
+    """Whether nothing has been written yet."""
+    return region.code() == f'exercise_todo("{name}");'
+
+
+def replace_region(text, region, body):
+    lines = text.split("\n")
+    return "\n".join(lines[:region.start] + body + lines[region.end - 1:])
+
+
+def with_holes(text):
+    """transformer.c without what its exercises ask for."""
+    # from the end: line numbers stay right
+    for name, region in reversed(list(regions(text, "transformer.c").items())):
+        text = replace_region(text, region, stub_body(name, region))
+    return text
+
+
 # ---------------------------------------------------------------- exercises
 
 # What the head of a page needs, besides points and kind.

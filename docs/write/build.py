@@ -2,7 +2,9 @@
 """Builds write.html, the page in which the exercises are written, compiled and
 graded without a compiler of one's own: one file, which asks no network.
 
-    python3 docs/write/build.py     build/write/write.html, and build/site/write.html
+    python3 docs/write/build.py          build/write/write.html, and build/site/write.html
+    python3 docs/write/build.py FOLDER   FOLDER/write.html, without solutions: of the students'
+                                         bundle in FOLDER, which docs/exercises/bundle.py packs
 
 package-lock.json pins what comes from npm, with its checksums: Clang for
 WebAssembly, Python for WebAssembly, the editor, and esbuild, which puts scripts
@@ -31,14 +33,17 @@ DOCS = WRITE.parent
 ROOT = DOCS.parent
 BUILD = ROOT / "build" / "write"
 MODULES = BUILD / "node_modules"
-EXERCISES = DOCS / "exercises"
+COMPILED = [ROOT / "transformer.c", DOCS / "exercises" / "grade.c", DOCS / "exercises" / "grade.h"]
 TINY_C = ROOT / "notebook" / "tiny.c"
-PAGE = BUILD / "write.html"
-MADE = BUILD / "made"  # what tool.py reads beside the pages
-sys.path[:0] = [str(DOCS / "weaver"), str(DOCS / "live"), str(WRITE)]
+BUNDLE = Path(sys.argv[1]).resolve() if sys.argv[1:] and __name__ == "__main__" else None
+PAGE = (BUNDLE or BUILD) / "write.html"
+sys.path[:0] = [str(folder) for folder in (
+    (BUNDLE or ROOT) / "docs" / "exercises", DOCS / "exercises", DOCS / "weaver", DOCS / "live",
+    WRITE)]
 sys.dont_write_bytecode = True
 
 import breaking
+import bundle
 import desk
 from book import Book
 from prose import anchor_of
@@ -56,10 +61,6 @@ STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recove
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
     """.split() + [f"-Wl,--max-memory={tool.MEMORY << 10}"]
 TINY = "-std=c11 -O2 -msimd128 -ffp-contract=off -lm -Wl,-z,stack-size=1048576".split()
-# Functions with a region come from the student's own object: no
-# other may have them inlined, or know what they do.
-WEAK = "".join(f"#pragma weak {name}\n" for name in desk.reference().functions
-               if name != "main")
 
 
 def run(*command, **more):
@@ -106,12 +107,6 @@ def bundled(name, platform="browser"):
 
 # ---------------------------------------------------------------- compiled parts
 
-def defines():
-    """How grade.c sets up transformer.c before it includes it."""
-    return [f"-D{name}" for name in re.findall(
-        r"^#define (TRANSFORMER_\w+)$", tool.read_text(EXERCISES / "grade.c"), re.M)]
-
-
 def live_commands():
     """The live page's flags, for this compiler."""
     flags = [flag for flag in live.FLAGS if not re.match(r"--target|--sysroot|-W", flag)]
@@ -120,14 +115,11 @@ def live_commands():
 
 def jobs(folder):
     """Writes the sources for make.js, and what to do with them."""
-    MADE.mkdir(exist_ok=True)
-    for path in (tool.REFERENCE, *tool.GRADER):
-        (MADE / path.name).write_text(tool.read_text(path), encoding="utf-8")
-    reference = tool.read_text(tool.REFERENCE)
+    reference, *grader = map(tool.read_text, COMPILED)
     live_files = {path.name: tool.read_text(path)
                   for path in (DOCS / "live").glob("*.c")}
-    texts = {"transformer.c": reference, "weak.h": WEAK, **live_files,
-             **{path.name: tool.read_text(path) for path in tool.GRADER}}
+    texts = {"transformer.c": reference, "weak.h": bundle.weak(reference), **live_files,
+             "grade.c": grader[0], "grade.h": grader[1]}
     texts["tiny.c"] = tool.read_text(TINY_C)
     texts["grade.c"] += tool.read_text(WRITE / "null.c")
     shutil.rmtree(folder, ignore_errors=True)
@@ -136,7 +128,7 @@ def jobs(folder):
         (folder / name).write_text(text, encoding="utf-8")
     weak = ["-O1", "-include", "weak.h"]
     (folder / "jobs.json").write_text(json.dumps({
-        "commands": {"grade": WASI + defines() + STUDENT, "live": live_commands(), "tiny": WASI + TINY},
+        "commands": {"grade": WASI + tool.DEFINES + STUDENT, "live": live_commands(), "tiny": WASI + TINY},
         "files": ["transformer.c", "grade.h", "weak.h", *live_files],
         "objects": [{"name": "grade", "source": "grade.c",
                      "flags": ["-DSOURCE=\"transformer.c\"", *weak]},
@@ -160,7 +152,7 @@ def compile_parts():
 # ---------------------------------------------------------------- the exercises
 
 def to_html(texts):
-    """Pages of Markdown, all by one pandoc."""
+    """Pages of Markdown, all by one pandoc; without links to what is not there."""
     mark = "<!-- next -->"
     done = subprocess.run(["pandoc", "-f", "markdown-smart", "-t", "html5", "--mathml",
                            "--wrap=none"],
@@ -168,6 +160,8 @@ def to_html(texts):
                           stdout=subprocess.PIPE, check=True)
     shown = re.sub(r'<a href="([^"#][^"]*)"', lambda link: '<a target="_blank" href="'
                    f'{in_the_site(link[1])}"', done.stdout)
+    if BUNDLE:
+        shown = bundle.without_dead_links(shown, tool.ROOT)
     shown = re.sub("<code>[^<]*</code>", lambda code: re.sub(  # an option is not broken
         r"(?<![\w-])--[a-z][\w-]*", r'<span class="whole">\g<0></span>', code[0]), shown)
     parts = re.sub(r'(<h\d) id="[^"]*"', r"\1", shown).split(mark)
@@ -259,7 +253,7 @@ def place_of(exercise, book):
 
 
 def exercise_pages(reference):
-    stub, book = tool.make_stub(), Book()
+    stub, book = tool.make_stub(), Book(tool.REFERENCE)
     pages = [e for e in tool.load_exercises() if not e.source]  # of transformer.c alone
     shown = iter(to_html([text for page in pages for text in (page.title, *(
         linked(for_the_page(text), book, page.name) for text in (page.text, *page.hints)))]))
@@ -281,7 +275,7 @@ def exercise_pages(reference):
     return {"version": digest(reference)[:16], "pages": found}
 
 
-def broken_lines(reference, tiny):
+def broken_lines(reference):
     """What the book breaks: the changes, and how it trains then."""
     found = {}
     for name, (runs, _) in breaking.BROKEN.items():
@@ -292,7 +286,7 @@ def broken_lines(reference, tiny):
                        "options": training and training.options}
     names = re.findall(r'^  "([\w-]+)": \{\n    name: "([^"]*)"',
                        (DOCS / "live" / "train.js").read_text(encoding="utf-8"), re.M)
-    return {"version": digest(reference, tiny)[:16], "breaks": found,
+    return {"version": digest(reference, tool.read_text(TINY_C))[:16], "breaks": found,
             "tasks": {task: name for task, name in names
                       if f"{task}.train.tsv" in live.DATA},
             "options": breaking.REVERSE.options}
@@ -395,18 +389,16 @@ def resources():
 def project():
     """The files that the grader reads."""
     to = io.BytesIO()
-    files = [tool.REFERENCE, *tool.GRADER, tool.KNOWN, EXERCISES / "tool.py",
-             EXERCISES / "neighbors.py", DOCS / "weaver" / "source_file.py",
-             WRITE / "desk.py", EXERCISES / "order.txt",
-             *sorted(EXERCISES.glob("pages/*.md"))]
+    files = [tool.REFERENCE, tool.KNOWN, *tool.SCRIPTS, tool.HERE / "order.txt",
+             *sorted(tool.HERE.glob("pages/*.md"))]
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
         def add(name, text):
             archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), text,
                              zipfile.ZIP_DEFLATED)
         for path in files:
-            add(str(path.relative_to(ROOT)), tool.read_text(path))
-        for path in MADE.iterdir():
-            add(f"build/exercises/made/{path.name}", tool.read_text(path))
+            add(str(path.relative_to(tool.ROOT)), tool.read_text(path))
+        add("docs/write/desk.py", tool.read_text(WRITE / "desk.py"))
+        add("build/exercises/made/transformer.c", tool.read_text(tool.REFERENCE))
     return to.getvalue()
 
 
@@ -450,20 +442,27 @@ def as_json(value):
 def packed_files():
     clang, python = MODULES / "@yowasp" / "clang" / "gen", MODULES / "pyodide"
     out = BUILD / "out"
+    files = {path.name: path.read_bytes()
+             for path in [*sorted(clang.glob("*.wasm")), python / "pyodide.asm.wasm",
+                          python / "python_stdlib.zip", out / "commands.json",
+                          out / "grade.o", out / "live.o", out / "grade.wasm"]}
+    files.update({"llvm-resources.tar": resources(), "project.zip": project(),
+                  "sources.json": b"{}"})
+    if not BUNDLE:
+        files.update(whole_files(out))
+    return "\n".join(packed(name, content) for name, content in files.items())
+
+
+def whole_files(out):
+    """What shows, or trains, the whole program."""
     sources = {name: tool.read_text(BUILD / "in" / name)
                for name in json.loads((BUILD / "in" / "jobs.json").read_text())["files"]}
     sources.update({"live": sources["live.c"],
                     "grade": tool.read_text(BUILD / "in" / "grade.c"),
                     "outline.c": desk.reference().outline(tool.read_text(tool.REFERENCE))})
-    files = {path.name: path.read_bytes()
-             for path in [*sorted(clang.glob("*.wasm")), python / "pyodide.asm.wasm",
-                          python / "python_stdlib.zip", out / "commands.json",
-                          out / "grade.o", out / "live.o", out / "grade.wasm",
-                          out / "tiny.wasm"]}
-    files.update({"llvm-resources.tar": resources(), "project.zip": project(),
-                  "sources.json": json.dumps(sources).encode(),
-                  "live.html": (DOCS / "live.html").read_bytes()})
-    return "\n".join(packed(name, content) for name, content in files.items())
+    return {"tiny.wasm": (out / "tiny.wasm").read_bytes(),
+            "sources.json": json.dumps(sources).encode(),
+            "live.html": (DOCS / "live.html").read_bytes()}
 
 
 def packed(name, content):
@@ -487,27 +486,38 @@ def scripts():
         for name, text in workers.items())
 
 
+def template():
+    """The page; for students without the whole program, and without solutions."""
+    text = (WRITE / "page.html").read_text(encoding="utf-8")
+    if not BUNDLE:
+        return text
+    text = re.sub(r'<(div role="tablist|(section) id="view-(?:own|labs)").*?</(?(2)section|div)>\n'
+                  r'|<button id="solution">[^\n]*\n| role="tabpanel" aria-labelledby="\S+"', "",
+                  text, flags=re.S)
+    return text.replace('href="index.html"', 'href="docs/index.html"')
+
+
 def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     once("packages", digest((WRITE / "package-lock.json").read_text()), install)
     compile_parts()
-    reference, tiny = tool.read_text(tool.REFERENCE), tool.read_text(TINY_C)
+    reference = tool.read_text(tool.REFERENCE)
     script, workers = scripts()
     parts = {"style": live.colours() + live.text_of("live.css")
              + (WRITE / "write.css").read_text(encoding="utf-8"),
              "script": in_script(script), "workers": workers,
              "exercises": as_json(exercise_pages(reference)),
-             "broken": as_json(broken_lines(reference, tiny)),
-             "labs": as_json({"labs": labs(), "headers": headers()}),
+             "broken": as_json({} if BUNDLE else broken_lines(reference)),
+             "labs": as_json({} if BUNDLE else {"labs": labs(), "headers": headers()}),
              "texts": packed("transformer.c", reference.encode())
-             + packed("tiny.c", tiny.encode()), "files": packed_files(),
+             + ("" if BUNDLE else packed("tiny.c", TINY_C.read_bytes())), "files": packed_files(),
              "licenses": html.escape(licenses(), quote=False)}
-    page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
-                  (WRITE / "page.html").read_text(encoding="utf-8"))
+    page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]], template())
     PAGE.write_text(page, encoding="utf-8")
     print(f"{PAGE}: {len(page.encode()) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
     main()
-    run(sys.executable, WRITE / "site_pages.py")
+    if not BUNDLE:
+        run(sys.executable, WRITE / "site_pages.py")

@@ -102,7 +102,8 @@ function showList() {
   const next = here.find(({name}) => states[name] !== "passed");
   $("next-step").replaceChildren(...next ? [make("a", {href: `#exercise=${next.name}`},
     `${work[next.name] === undefined ? "Begin" : "Go on"} with ${next.number}, “${next.title}”`)] : []);
-  $("kinds").replaceChildren(...Object.entries(KINDS).flatMap(([kind, heading]) => [
+  const kinds = Object.entries(KINDS).filter(([kind]) => pages.some(one => one.kind === kind));
+  $("kinds").replaceChildren(...kinds.flatMap(([kind, heading]) => [
     make("h3", {}, heading),
     make("div", {className: "table"}, make("table", {className: "list"},
       make("thead", {}, make("tr", {}, ...["", "exercise", "chapter", "points", "state"]
@@ -404,7 +405,7 @@ export async function beginExercises(loaded) {
   $("search").onclick = () => editor.search();
   goToFunctions($("bug-function"), editor);
   $("hint").onclick = moreHints;
-  $("solution").onclick = solution;
+  if ($("solution")) $("solution").onclick = solution;  // not in the students' page
   $("run").onclick = runProgram;
   $("reset").onclick = beginAnew;
   showRunning();

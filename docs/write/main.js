@@ -14,6 +14,8 @@ import {beginLabs, showLab} from "./labs.js";
 
 export {editors, grader, trainings};  // for the tests: page.editors
 
+const isWhole = Boolean($("view-own"));  // not that of the students' bundle
+
 function show(view) {
   for (const tab of document.querySelectorAll("[role=tab]")) {
     const chosen = tab.getAttribute("aria-controls") === `view-${view}`;
@@ -25,7 +27,8 @@ function show(view) {
 
 function follow() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const own = wanted.has("own") || wanted.has("break"), lab = wanted.has("lab");
+  const own = isWhole && (wanted.has("own") || wanted.has("break"));
+  const lab = isWhole && wanted.has("lab");
   show(own ? "own" : lab ? "labs" : "exercises");
   report("");
   document.body.classList.toggle("at-work", own || lab || wanted.has("exercise"));
@@ -61,8 +64,8 @@ async function begin() {
   const loaded = new Promise((resolve, reject) => { ready = {resolve, reject}; });
   loaded.catch(error => report(`The compiler does not start: ${error.message}`));
   beginTabs();
-  beginLabs(loaded);
-  await Promise.all([beginExercises(loaded), beginOwn(loaded)]);
+  if (isWhole) beginLabs(loaded);
+  await Promise.all([beginExercises(loaded), isWhole && beginOwn(loaded)]);
   addEventListener("hashchange", follow);
   follow();
   await whole;

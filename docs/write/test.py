@@ -31,10 +31,11 @@ from firefox import Firefox
 PAGE = build.PAGE
 WORK = build.BUILD / "test"
 SPEC = importlib.util.spec_from_file_location("exercises_test",
-                                              build.EXERCISES / "test.py")
+                                              build.tool.HERE / "test.py")
 terminal = importlib.util.module_from_spec(SPEC)  # its cheats, and bad students
 SPEC.loader.exec_module(terminal)
 SAMPLE, SEED = 60, 1
+ONE = terminal.ONE
 
 
 # ---------------------------------------------------------------- using it
@@ -201,14 +202,14 @@ def test_bad_students(page):
         claim(said["state"] == "wrong" and seconds < 20
               and (name in ELSEWHERE or word in whole),
               f"{what}: {said['word'][:70]}", said)
-    said, _ = page.grade("softmax_row", """\
+    said, _ = page.grade(ONE, """\
     for (int i = 0; i < 128; i++) {
         char *p = malloc(1 << 24);
         p[0] = 1;
     }""")
     claim("p is a null pointer, in line" in said["word"],
           "so is a body that takes 2 GB of memory: malloc returns NULL", said)
-    said, _ = page.grade("softmax_row", "\n".join(["    ;", *REGIONS["softmax_row"].body]))
+    said, _ = page.grade(ONE, "\n".join(["    ;", *REGIONS[ONE].body]))
     claim(said["state"] == "right", "after all of them right is right", said)
 
 
@@ -220,13 +221,13 @@ def test_student(browser):
     claim(page.until("document.querySelectorAll('.list a').length", 30)
           and page.run("document.querySelectorAll('.list a').length")
           == len(PAGES) - len(of_kind("train")), "the list has all exercises")
-    page.click(".list a[href='#exercise=softmax_row']")
+    page.click(f".list a[href='#exercise={ONE}']")
     page.until("!document.querySelector('#one').hidden")
     claim("Softmax turns a row of scores" in page.text("#task"),
           "an exercise is opened with its task, while the compiler is being loaded")
     claim(page.ready(), "the compiler is loaded", page.text("#message"))
     said = page.press("#check")
-    claim("Not written yet: replace the line exercise_todo(\"softmax_row\");" in said,
+    claim(f"Not written yet: replace the line exercise_todo(\"{ONE}\");" in said,
           "Check says that nothing is written yet, and what to do", said)
     page.click("#hint")
     claim(page.run("document.querySelectorAll('.hint-box').length") == 1,
@@ -239,7 +240,7 @@ def test_student(browser):
     test_lines(page)
     test_loop(page)
     test_earlier(page)
-    body = "\n".join(REGIONS["softmax_row"].body)
+    body = "\n".join(REGIONS[ONE].body)
     page.run("page.editors.code.view.dispatch({changes: {from: 0, insert: 'x'}})")
     claim(page.run("page.editors.code.view.state.doc.toString()").startswith("//"),
           "what stands around the region cannot be changed")
@@ -253,11 +254,11 @@ def test_student(browser):
     archive = zipfile.ZipFile(kept)
     archive.extractall(WORK / "unpacked")
     folder = WORK / "unpacked" / "exercises"
-    said = in_the_terminal("grade", "N=softmax_row", f"FOLDER={folder}")
+    said = in_the_terminal("grade", f"N={ONE}", f"FOLDER={folder}")
     claim("ok " in said and "score: 10/10" in said,
           "the terminal's make grade takes exercises.zip", said)
     said = in_the_terminal("exercise", f"FOLDER={folder}")
-    claim(re.search("softmax_row +passed", said), "and knows what has passed", said)
+    claim(re.search(f"{ONE} +passed", said), "and knows what has passed", said)
     again = Write(browser)
     again.ready()
     claim("Score: 10 of" in again.text("#score"), "the work is still there when the "
@@ -307,7 +308,7 @@ def test_lines(page):
     page.show("exercise=dropout_row")
     page.run("window.confirm = () => true")
     page.click("#reset")
-    page.show("exercise=softmax_row")
+    page.show(f"exercise={ONE}")
 
 
 def test_loop(page):
@@ -578,10 +579,10 @@ def test_seen(browser):
         page.resize(*size)
         for scheme in ("light", "dark"):
             page.prefer(prefers_color_scheme=scheme)
-            for state in ("", "exercise=softmax_row", "exercise=slow_learner",
+            for state in ("", f"exercise={ONE}", "exercise=slow_learner",
                           "exercise=parameter_counts", "own", "lab=01-scaling"):
                 page.show(state)
-                if state == "exercise=softmax_row":
+                if state == f"exercise={ONE}":
                     page.write("    x[0] = 1;\n    int i;")
                     page.press("#check")
                     page.until("!document.querySelector('#result .verdict') === false")
@@ -618,7 +619,7 @@ def test_firefox():
                           "text})).state; return found; })()")
         claim(len(states) == len(REGIONS) and set(states.values()) == {"right"},
             f"there, too, {len(REGIONS)} of {len(REGIONS)} bodies are right", states)
-        said = page.run("page.grader.done({do: 'grade', name: 'softmax_row', text: "
+        said = page.run(f"page.grader.done({{do: 'grade', name: '{ONE}', text: "
                         "'    for (volatile int i = 0;;)\\n        i++;'})")
         claim("stopped after 10 seconds" in said["word"],
               "and a loop without end is stopped", said)

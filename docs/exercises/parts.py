@@ -1,0 +1,88 @@
+"""What of a changed transformer.c must be compiled, if the rest was compiled before: in
+write.html, and in the students' bundle.
+"""
+
+import re
+
+import source_file
+
+# The head of a function that other files can call: those are compiled beforehand.
+HEAD = re.compile(r"^(?!static\b|ALWAYS_INLINE\b|typedef\b)"
+                  r"(\w[^;{}=#]*?\b(\w+)\([^;{}]*\)) \{\n", re.M)
+END = re.compile(r"^\}$", re.M)
+
+
+def without_comments(text):
+    return source_file.NOT_CODE.sub(lambda m: m[1] or " ", text)
+
+
+def end_of(text, start):
+    """Where the function ends whose body begins here: at the first } that stands
+    alone in its line and closes all braces; if there is none, at the first one."""
+    ends = [m.end() for m in END.finditer(text, start, start + 20000)]
+    for end in ends:
+        code = without_comments(text[start:end])
+        if code.count("}") > code.count("{"):
+            return end
+    return ends[0] if ends else len(text)
+
+
+def replaced(text, work, known={}):
+    """The text with work(name, head, body) in the place of each function; None
+    leaves it as it is. Those that are `known` are found faster."""
+    done, at = [], 0
+    while True:
+        m = HEAD.search(text, at)
+        if not m:
+            return "".join(done) + text[at:]
+        head, body = known.get(m[2], ("", ""))
+        if head == m[1] and text.startswith(body, m.end()):
+            end = m.end() + len(body)
+        else:
+            end = end_of(text, m.end())
+        new = work(m[2], m[1], text[m.end():end])
+        done += [text[at:m.start()], text[m.start():end] if new is None else new]
+        at = end
+
+
+def functions(text):
+    """{name: (head, body)} of a C file."""
+    found = {}
+    replaced(text, lambda name, head, body: found.update({name: (head, body)}))
+    return found
+
+
+def skeleton(text, ours):
+    """The file without the bodies of its functions, preamble, comments and blanks:
+    types, macros, variables, heads."""
+    bare = replaced(text, lambda name, head, body:
+                    "" if name == "exercise_todo" else head + ";", ours)
+    bare = re.sub(r"^#(if defined __GNUC__ && !defined __TINYC__( //.*)?\n"
+                  r"(#pragma GCC diagnostic .*\n)+#endif|line .*)$", "", bare,
+                  flags=re.M)
+    return "".join(without_comments(re.sub("^ *//.*\n", "", bare, flags=re.M)).split())
+
+
+class Reference:
+    """transformer.c as it is, against which others are held."""
+
+    def __init__(self, text):
+        self.functions = functions(text)
+        self.skeleton = skeleton(text, self.functions)
+        self.has_holes = "    exercise_todo(" in text  # then all of it is of no use
+
+    def outline(self, text):
+        """A text without the bodies of the functions that are as they were, line for
+        line."""
+        def shortened(name, head, body):
+            if self.functions.get(name) == (head, body):
+                return head + ";" + "\n" * (body.count("\n") + 1)
+
+        return replaced(text, shortened, self.functions)
+
+    def part_to_compile(self, text):
+        """What of a changed file must be compiled: the functions that are not as they
+        were, with the heads of the others; or, if more than functions has changed,
+        all of it. And whether it is all."""
+        whole = not self.has_holes and skeleton(text, self.functions) != self.skeleton
+        return text if whole else self.outline(text), whole
