@@ -502,7 +502,7 @@ const FOUND = [
 ["type", "07-encoder.html#AttentionSublayerSaved", "AttentionSublayerSaved", "chapter 7", "", "typedef struct {\n    MultiHeadSaved multi_head;\n    ResidualSaved residual;\n} AttentionSublayerSaved;"],
 ["type", "07-encoder.html#FeedForwardSublayer", "FeedForwardSublayer", "chapter 7", "", "typedef struct {\n    FeedForward network;\n    Norm norm;\n} FeedForwardSublayer;"],
 ["type", "07-encoder.html#FeedForwardSublayerSaved", "FeedForwardSublayerSaved", "chapter 7", "", "typedef struct {\n    FeedForwardSaved network;\n    ResidualSaved residual;\n} FeedForwardSublayerSaved;"],
-["function", "07-encoder.html#attention_sublayer_forward", "attention_sublayer_forward", "chapter 7", "x (B·T,D), memory (B·S,D) -> (B·T,D). Queries come from x, keys and values from memory. The *memory* is what the encoder hands to the decoder: the final vectors of all source positions. memory.at = NULL means that x asks itself: self-attention.\n\nIn pre-norm the queries come from norm(x), and in self-attention so do keys and values. The memory is taken as it is: the encoder has normalized it.", "Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,\n                               const AttentionSublayer *w, Mat x, Mat memory,\n                               Mask mask)"],
+["function", "07-encoder.html#attention_sublayer_forward", "attention_sublayer_forward", "chapter 7", "x (B·T,D), memory (B·S,D) -> (B·T,D). Queries come from x, keys and values from memory; or from x, too, if memory.at is NULL: self-attention.\n\nIn pre-norm the queries come from norm(x), and in self-attention so do keys and values. The memory is taken as it is: the encoder has normalized it.", "Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,\n                               const AttentionSublayer *w, Mat x, Mat memory,\n                               Mask mask)"],
 ["function", "07-encoder.html#attention_sublayer_backward", "attention_sublayer_backward", "chapter 7", "dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and dw are added to.", "Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,\n                                const AttentionSublayer *w,\n                                AttentionSublayer *dw, Mat dmemory, Mat dout)"],
 ["function", "07-encoder.html#ffn_sublayer_forward", "ffn_sublayer_forward", "chapter 7", "x (N,D) -> (N,D)", "Mat ffn_sublayer_forward(Pass *pass, FeedForwardSublayerSaved *s,\n                         const FeedForwardSublayer *w, Mat x)"],
 ["function", "07-encoder.html#ffn_sublayer_backward", "ffn_sublayer_backward", "chapter 7", "dout (N,D) -> dx (N,D); dw is added to", "Mat ffn_sublayer_backward(Pass *pass, const FeedForwardSublayerSaved *s,\n                          const FeedForwardSublayer *w, FeedForwardSublayer *dw,\n                          Mat dout)"],
@@ -910,7 +910,7 @@ const FOUND = [
 ["page", "index.html", "transformer.c", "", "", ""],
 ["section", "index.html#who-it-is-for", "Who it is for", "transformer.c", "", ""],
 ["section", "index.html#three-routes", "Three routes", "transformer.c", "", ""],
-["section", "index.html#the-model-in-an-hour", "The model in an hour", "transformer.c", "", ""],
+["section", "index.html#the-model-in-an-hour-and-a-quarter", "The model in an hour and a quarter", "transformer.c", "", ""],
 ["section", "index.html#every-gradient", "Every gradient", "transformer.c", "", ""],
 ["section", "index.html#everything", "Everything", "transformer.c", "", ""],
 ["section", "index.html#the-whole-model", "The whole model", "transformer.c", "", ""],
@@ -1277,36 +1277,36 @@ const FOUND = [
 
 const STOPS = [
 ["forward", 0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture", "manual-the-model-in-one-picture"],
-["forward", 0.54, "B, S, T, D, K and other letters", "00-manual.html?forward#manual-letters", "manual-letters"],
-["forward", 2.68, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
-["forward", 4.413333333333334, "Its position", "04-embedding.html?forward#embedding-where-a-token-stands", "figure-positions"],
-["forward", 6.413333333333334, "Attention", "02-attention.html?forward#chapter-attention", "attention-softmax"],
-["forward", 15.773333333333333, "Attention in code", "02-attention.html?forward#attention-dropout", "attention-attention-forward-and-backward"],
-["forward", 19.88, "Several heads", "03-multi-head.html?forward", ""],
-["forward", 28.11333333333333, "The feed-forward network", "05-feed-forward.html?forward#chapter-feed-forward", "figure-feed-forward"],
-["forward", 30.11333333333333, "A residual connection and a norm", "06-residual.html?forward#chapter-residual", "residual-layer-normalization"],
-["forward", 35.13999999999999, "Dropout", "06-residual.html?forward#residual-dropout", "residual-dropout"],
-["forward", 38.346666666666664, "Where the norm stands", "06-residual.html?forward#residual-where-the-norm-stands", "residual-where-the-norm-stands"],
-["forward", 41.20666666666666, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
-["forward", 45.12, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
-["forward", 48.81333333333333, "What must not be seen", "09-masks.html?forward#chapter-masks", "figure-masks"],
-["forward", 50.81333333333333, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
-["forward", 51.58, "How it learns", "11-training.html?forward#chapter-training", "chapter-training"],
-["forward", 51.77333333333333, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
-["forward", 57.76, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "figure-cache"],
-["forward", 60.33333333333333, "The loop that writes it", "12-decoding.html?forward#decoding-the-loop", "decoding-the-loop"],
-["forward", 65.19999999999999, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2&hour", "stage=decoder.1.cross_attention.weights&flow-head=2&hour"],
+["forward", 1, "B, S, T, D, K and other letters", "00-manual.html?forward#manual-letters", "manual-letters"],
+["forward", 4, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
+["forward", 6, "Its position", "04-embedding.html?forward#embedding-where-a-token-stands", "figure-positions"],
+["forward", 8, "Attention", "02-attention.html?forward#chapter-attention", "attention-softmax"],
+["forward", 17, "Attention in code", "02-attention.html?forward#attention-attention-forward-and-backward", "attention-attention-forward-and-backward"],
+["forward", 21, "Several heads", "03-multi-head.html?forward#chapter-multi-head", ""],
+["forward", 30, "The feed-forward network", "05-feed-forward.html?forward#chapter-feed-forward", "figure-feed-forward"],
+["forward", 32, "A residual connection and a norm", "06-residual.html?forward#chapter-residual", "residual-layer-normalization"],
+["forward", 38, "Dropout", "06-residual.html?forward#residual-dropout", "residual-dropout"],
+["forward", 41, "Where the norm stands", "06-residual.html?forward#residual-where-the-norm-stands", "residual-where-the-norm-stands"],
+["forward", 44, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
+["forward", 48, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
+["forward", 53, "What must not be seen", "09-masks.html?forward#chapter-masks", "figure-masks"],
+["forward", 55, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
+["forward", 56, "How it learns", "11-training.html?forward#chapter-training", "chapter-training"],
+["forward", 56, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
+["forward", 62, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "figure-cache"],
+["forward", 65, "The loop that writes it", "12-decoding.html?forward#decoding-the-loop", "decoding-the-loop"],
+["forward", 70, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2&hour", "stage=decoder.1.cross_attention.weights&flow-head=2&hour"],
 ["short", 0, "Letters", "00-manual.html?short#manual-letters", "manual-letters"],
-["short", 2.14, "Views, products", "01-numbers.html?short#numbers-matrices-are-views", "numbers-the-matrix-product"],
-["short", 8.413333333333334, "Attention", "02-attention.html?short", ""],
-["short", 47.36, "The loss", "11-training.html?short#training-the-loss", "training-the-loss"],
-["short", 57.06, "Several heads", "03-multi-head.html?short", ""],
-["short", 79.68, "Embeddings, positions", "04-embedding.html?short", ""],
-["short", 95.26666666666668, "The feed-forward network", "05-feed-forward.html?short", ""],
-["short", 110.74666666666668, "Residuals and norms", "06-residual.html?short", ""],
-["short", 139.66666666666669, "The encoder", "07-encoder.html?short", ""],
-["short", 160.31333333333336, "The decoder", "08-decoder.html?short", ""],
-["short", 184.31333333333336, "Every gradient, checked", "09-masks.html?short#masks-a-batch-through-the-model", "masks-a-batch-through-the-model"]
+["short", 3, "Views, products", "01-numbers.html?short#numbers-matrices-are-views", "numbers-the-matrix-product"],
+["short", 9, "Attention", "02-attention.html?short#chapter-attention", ""],
+["short", 50, "The loss", "11-training.html?short#training-the-loss", "training-the-loss"],
+["short", 60, "Several heads", "03-multi-head.html?short#chapter-multi-head", ""],
+["short", 84, "Embeddings, positions", "04-embedding.html?short#chapter-embedding", ""],
+["short", 100, "The feed-forward network", "05-feed-forward.html?short#chapter-feed-forward", ""],
+["short", 116, "Residuals and norms", "06-residual.html?short#chapter-residual", ""],
+["short", 146, "The encoder", "07-encoder.html?short#chapter-encoder", ""],
+["short", 167, "The decoder", "08-decoder.html?short#chapter-decoder", ""],
+["short", 193, "Every gradient, checked", "09-masks.html?short#masks-a-batch-through-the-model", "masks-a-batch-through-the-model"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
@@ -1685,19 +1685,28 @@ const FOLDED = {
     full: ":not(*)",
 };
 
-// The edition that the address asks for, or else the one that was chosen last.
-function editionAsked() {
-    const asked = location.search.slice(1);
-    let kept = null;
+// What the browser keeps under a name, given a new value or not. It may keep nothing.
+function kept(store, name, value) {
     try {
-        kept = localStorage.getItem("edition");
+        if (value !== undefined)
+            window[store].setItem(name, value);
+        return window[store].getItem(name);
     } catch (refused) {
-        // a browser may keep nothing: the address tells
+        return null;
     }
-    return [asked, kept].find(name => EDITIONS.includes(name)) || FIRST;
 }
 
-// What the address leads to is unfolded.
+// The edition that the address asks for, or else the one that was chosen last.
+function editionAsked() {
+    return [location.search.slice(1), kept("localStorage", "edition")].find(name => EDITIONS.includes(name)) || FIRST;
+}
+
+// The heading of a section.
+function headingOf(hash) {
+    return document.querySelector(`[id="${hash.slice(1)}"] > :is(h1, h2, h3, h4)`);
+}
+
+// What the address leads to is unfolded; if the edition hides it, the next one shows it.
 function unfoldTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
@@ -1706,6 +1715,11 @@ function unfoldTarget() {
     for (let box = target; box; box = box.parentElement)
         if (box.matches("details.fold, details.box"))
             box.open = true;
+    if (!target.getClientRects().length)
+        showEdition("short");
+    if (headingOf(location.hash)?.offsetHeight === 0) // nothing but folds
+        for (const fold of target.querySelectorAll(":scope > .fold"))
+            fold.open = true;
     target.scrollIntoView();
 }
 
@@ -1720,6 +1734,8 @@ function showEdition(edition) {
     document.documentElement.dataset.edition = edition;
     for (const button of document.querySelectorAll(".editions button"))
         button.setAttribute("aria-pressed", button.value === edition);
+    for (const link of document.querySelectorAll("nav.contents a[href^='#']"))
+        link.parentElement.hidden = !headingOf(link.hash).offsetHeight;
 }
 
 // The buttons at the top of a page.
@@ -1732,11 +1748,7 @@ function addEditions() {
         button.type = "button";
         button.value = edition;
         button.addEventListener("click", () => {
-            try {
-                localStorage.setItem("edition", edition);
-            } catch (refused) {
-                // then the address is all that remembers it
-            }
+            kept("localStorage", "edition", edition);
             history.replaceState(null, "", `?${edition}${location.hash}`);
             showEdition(edition);
         });
@@ -1749,13 +1761,14 @@ function addEditions() {
 }
 
 // On the route of an edition a line at the bottom of the window says at which stop one
-// is, and leads to the next.
+// is, and leads to the next; beside the route, it leads back.
 function addRoute(base, edition, name) {
     const page = location.pathname.split("/").pop();
     const stops = STOPS.filter(([its]) => its === edition);
     const here = stops.map(([, , , address], stop) => ({ stop, address }))
         .filter(({ address }) => address.split(/[?#]/)[0] === page);
-    if (!here.length)
+    const left = stops.find(([, , , address]) => address === kept("sessionStorage", edition));
+    if (!here.length && !left)
         return;
     const bar = element("nav", `way ${edition}`);
     bar.setAttribute("aria-label", name);
@@ -1766,6 +1779,10 @@ function addRoute(base, edition, name) {
         made.href = base + address;
         return made;
     }
+
+    if (!here.length)
+        return bar.append(element("span", "", `${name}: you have left it.`),
+            link(`Back to: ${left[2]}`, left));
 
     // A stop ends below its last section, above the sections within that one, or below
     // a picture with its panel.
@@ -1793,7 +1810,9 @@ function addRoute(base, edition, name) {
         if (bar.dataset.stop === String(stop))
             return;
         bar.dataset.stop = stop;
-        const minute = Math.floor(stops[stop][1]);
+        if (document.documentElement.dataset.edition === edition)
+            kept("sessionStorage", edition, stops[stop][3]);
+        const minute = stops[stop][1];
         const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
             .filter(([, row]) => row).map(([word, row]) => link(word, row));
         bar.replaceChildren(element("span", "", `${name}, ${Math.floor(minute / 60)}:${
@@ -1830,7 +1849,7 @@ const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
-addRoute(BASE, "forward", "The model in an hour");
+addRoute(BASE, "forward", "The model in an hour and a quarter");
 addRoute(BASE, "short", "Every gradient");
 addPanels(BASE);
 addContracts();

@@ -33,7 +33,7 @@ matplotlib  | python3-matplotlib               | python3-matplotlib | python-mat
 java        | default-jre-headless             | java-headless    | openjdk
 npm         | npm                              | npm              | node
 node        | nodejs                           | nodejs           | node
-chromium    | chromium                         | chromium         | chromium
+chromium    | chromium chromium-headless-shell | chromium         | chromium
 firefox-esr | firefox-esr                      | firefox          |
 pdfinfo     | poppler-utils                    | poppler-utils    | poppler
 mandoc      | mandoc                           | mandoc           | mandoc
