@@ -46,8 +46,8 @@ def printed(line, output, note=""):
 
 def shown_lines(book, mutant):
     """A line as it is, and broken; not if it is one that a file with holes lacks."""
-    lines = breaking.difference(mutant)
-    if all(line[1:].strip() in book.source for line in lines if line.startswith("-")):
+    lines, source = breaking.difference(mutant), "".join(book.source.split())
+    if all("".join(line[1:].split()) in source for line in lines if line[0] == "-"):
         return lines
     return ["  (a line that an exercise asks for)"]
 
