@@ -704,7 +704,7 @@ def main(arguments):
     test_build()
     test_links()
     test_texts()
-    with Browser() as browser:
+    with Browser("chromium") as browser:  # its shell hangs when a worker is ended
         began = time.monotonic()
         page = Write(browser)
         page.until("document.querySelectorAll('.list a').length")
