@@ -63,7 +63,7 @@ def without_bodies(page):
     return text + line + "".join(re.findall(r"^[*!] .*\n(?:(?![=~*!] ).*\n)*", mistakes, re.M))
 
 
-def sealed(made, exercise):
+def line_of(made, exercise):
     """The exercise's line of known.txt, which takes some seconds if it is new."""
     made_of = [tool.digest_of_code(tool.read_text(path)) for path in (
         tool.REFERENCE, *tool.GRADER)] + [tool.read_text(path) for path in (
@@ -85,7 +85,7 @@ def put_grader(made, exercises):
     put("transformer.c", holes)
     put("exercises/transformer.c", tool.make_stub())
     with ThreadPoolExecutor(os.cpu_count()) as jobs:
-        lines = list(jobs.map(lambda e: sealed(made, e), exercises))
+        lines = list(jobs.map(lambda e: line_of(made, e), exercises))
     put("docs/exercises/known.txt", "\n".join(
         [f"transformer.c {tool.digest_of_code(holes)}", *lines, ""]))
     compile_object(made)

@@ -26,6 +26,7 @@ import tool
 sys.path[:0] = [str(tool.ROOT / "docs" / name) for name in ("weaver", "live")]
 from browser import Browser
 from claims import claim, end
+from source_file import with_bodies
 from website import LINK
 
 REFERENCE = tool.read_text(tool.REFERENCE)
@@ -95,14 +96,6 @@ def grader(folder, *words):
     return done.stdout, done.returncode
 
 
-def written(text, bodies):
-    """A student's file with these bodies."""
-    for name, region in reversed(list(tool.regions(text, "the student's file").items())):
-        if name in bodies:
-            text = tool.replace_region(text, region, bodies[name])
-    return text
-
-
 def named_mistakes():
     """{region: its first mistake that is known by its results}"""
     found = {}
@@ -119,12 +112,12 @@ def test_terminal(folder):
     said, status = grader(folder, "grade")
     claim("\nscore: 0/255\n" in said and status == 1 and said.count("\ntodo ") == len(REGIONS) - 1,
           "an untouched file gets nothing", said)
-    path.write_text(written(empty, {name: ["    ; // mine", *region.body]
-                                    for name, region in REGIONS.items()}), encoding="utf-8")
+    path.write_text(with_bodies(empty, {name: ["    ; // mine", *region.body]
+                                        for name, region in REGIONS.items()}), encoding="utf-8")
     said, status = grader(folder, "grade")
     claim("score: 255/255" in said and status == 0, "the right bodies get full marks", said)
     wrong = named_mistakes()
-    path.write_text(written(empty, {name: m.body for name, m in wrong.items()}),
+    path.write_text(with_bodies(empty, {name: m.body for name, m in wrong.items()}),
                     encoding="utf-8")
     said, _ = grader(folder, "grade")
     missing = [f"{name}: {m.say}" for name, m in wrong.items() if m.say not in said]
@@ -133,12 +126,12 @@ def test_terminal(folder):
           "\n".join([*missing, said]))
     first = next(iter(REGIONS))
     body = ["    int *nothing = NULL;", "    *nothing = 1;"]
-    path.write_text(written(empty, {first: body}), encoding="utf-8")
+    path.write_text(with_bodies(empty, {first: body}), encoding="utf-8")
     line = tool.regions(path.read_text("utf-8"), "")[first].start + 2
     said, _ = grader(folder, "grade", f"N={first}")
     claim(f"nothing is a null pointer, in line {line}" in said,
           "a null pointer is named with its line", said)
-    path.write_text(written(empty, {first: ["    for (;;", "    }"]}), encoding="utf-8")
+    path.write_text(with_bodies(empty, {first: ["    for (;;", "    }"]}), encoding="utf-8")
     said, _ = grader(folder, "grade", f"N={first}")
     claim(f"exercises/transformer.c:{line}" in said and "object" not in said,
           "what does not compile is shown with its line in the student's file", said)

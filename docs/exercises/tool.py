@@ -88,6 +88,7 @@ import difflib
 import fcntl
 import functools
 import hashlib
+import io
 import itertools
 import json
 import math
@@ -2078,16 +2079,23 @@ def gradescope(exercises):
     return 0
 
 
-def pack(target, files, programs=()):
-    """A zip file of {name: text or bytes}."""
-    target.parent.mkdir(exist_ok=True)
-    beside = target.with_suffix(f".{os.getpid()}")
-    with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
+def zipped(files, programs=()):
+    """{name: text or bytes} as the bytes of a zip file."""
+    to = io.BytesIO()
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100755 if name in programs else 0o100644) << 16
             archive.writestr(entry, content)
+    return to.getvalue()
+
+
+def pack(target, files, programs=()):
+    """Writes that zip file."""
+    target.parent.mkdir(exist_ok=True)
+    beside = target.with_suffix(f".{os.getpid()}")
+    beside.write_bytes(zipped(files, programs))
     beside.replace(target)
 
 

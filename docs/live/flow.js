@@ -127,7 +127,7 @@ async function computeSentence() {
   $("flow-head").value = flow.head;
   fillParts();
   await showSentence();
-  if (!step && (state.has("stage") || state.has("way"))) bringIntoSight();
+  if (!step && (state.has("stage") || state.has("way")) && !state.has("hour")) bringIntoSight();
   await flow.model.follow();
 }
 
@@ -211,10 +211,6 @@ const ROOM = 250;    // pixels below a step's title: less is not the step in sig
 // Scrolls to the title of the step, unless it is in sight; where the picture stands
 // above it, to the picture.
 function bringIntoSight() {
-  if (!$("flow-hour").hidden && !flow.opened) {   // the task of the hour is read first
-    flow.opened = true;
-    return;
-  }
   const topOf = id => $(id).getBoundingClientRect().top, above = $("flow-buttons").offsetHeight;
   const beside = topOf("flow-detail") <= topOf("flow-panels") + 1, top = topOf("flow-title");
   if (top < above || top > innerHeight - ROOM)

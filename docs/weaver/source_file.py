@@ -156,12 +156,18 @@ def replace_region(text, region, body):
     return "\n".join(lines[:region.start] + body + lines[region.end - 1:])
 
 
-def with_holes(text):
-    """transformer.c without what its exercises ask for."""
+def with_bodies(text, bodies):
+    """transformer.c, or a student's file, with other {region: lines} in it."""
     # from the end: line numbers stay right
     for name, region in reversed(list(regions(text, "transformer.c").items())):
-        text = replace_region(text, region, stub_body(name, region))
+        text = replace_region(text, region, bodies.get(name, region.body))
     return text
+
+
+def with_holes(text):
+    """transformer.c without what its exercises ask for."""
+    return with_bodies(text, {name: stub_body(name, region) for name, region
+                              in regions(text, "transformer.c").items()})
 
 
 # ---------------------------------------------------------------- exercises

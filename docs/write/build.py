@@ -25,7 +25,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import zipfile
 from pathlib import Path
 
 WRITE = Path(__file__).resolve().parent
@@ -388,18 +387,12 @@ def resources():
 
 def project():
     """The files that the grader reads."""
-    to = io.BytesIO()
     files = [tool.REFERENCE, tool.KNOWN, *tool.SCRIPTS, tool.HERE / "order.txt",
              *sorted(tool.HERE.glob("pages/*.md"))]
-    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
-        def add(name, text):
-            archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), text,
-                             zipfile.ZIP_DEFLATED)
-        for path in files:
-            add(str(path.relative_to(tool.ROOT)), tool.read_text(path))
-        add("docs/write/desk.py", tool.read_text(WRITE / "desk.py"))
-        add("build/exercises/made/transformer.c", tool.read_text(tool.REFERENCE))
-    return to.getvalue()
+    return tool.zipped({
+        **{str(path.relative_to(tool.ROOT)): tool.read_text(path) for path in files},
+        "docs/write/desk.py": tool.read_text(WRITE / "desk.py"),
+        "build/exercises/made/transformer.c": tool.read_text(tool.REFERENCE)})
 
 
 # Licenses whose text other packages have, or whoever builds the page; and the packages

@@ -2,7 +2,8 @@
 
 import {dot, line, plot} from "@observablehq/plot";
 import {autoType, csvParseRows} from "d3-dsv";
-import {$, make, json, download, switchOff, isOff, kept, keep} from "./shared.js";
+import {$, make, json, download, switchOff, isOff, kept, keep,
+  verdict} from "./shared.js";
 import {Editor, messagesIn} from "./editor.js";
 import {Service} from "./service.js";
 import * as grader from "./grader.js";
@@ -70,10 +71,7 @@ function draw() {
 
 // ---------------------------------------------------------------- running it
 
-function say(words, wrong = false, more = "") {
-  $("lab-result").replaceChildren(make("p", {className: wrong ? "verdict wrong" : ""}, words),
-    ...more ? [make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"}, more)] : []);
-}
+const say = (words, wrong = false, more = "") => verdict("lab-result", words, wrong, more);
 
 // The rows of a run behind those of earlier ones, with a column that counts runs.
 function together(earlier, text) {
@@ -97,8 +95,7 @@ async function run() {
     await loaded;
     const file = `${program.name}.c`;
     const {status, said, wasm} = await grader.buildProgram(whole(file, editor.text));
-    const messages = messagesIn(said, file);
-    editor.say(messages);
+    editor.say(messagesIn(said, file));
     if (status) {
       say("✗ It does not compile", true, said);
       return;

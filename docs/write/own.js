@@ -2,7 +2,7 @@
 // program, and trained beside the file as it is. Or tiny.c, a program by itself.
 
 import {$, make, drawn, json, text, file as inPage, unzipped, toBase64, download, report,
-  switchOff, isOff, kept, keep, difference, changed} from "./shared.js";
+  switchOff, isOff, kept, keep, difference, changed, verdict} from "./shared.js";
 import {Editor, messagesIn, goToFunctions} from "./editor.js";
 import {Engine} from "live";
 import {Service} from "./service.js";
@@ -205,10 +205,7 @@ function showCompared() {
     make("th", {scope: "row"}, name), ...pair.map(one => cell(one, show)))));
 }
 
-function say(words, wrong = false, more = "") {
-  $("own-result").replaceChildren(make("p", {className: wrong ? "verdict wrong" : ""}, words),
-    ...more ? [make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"}, more)] : []);
-}
+const say = (words, wrong = false, more = "") => verdict("own-result", words, wrong, more);
 
 // What is trained: the file, the task and the options.
 const now = () => [editor.text, $("own-task").value,

@@ -1,6 +1,6 @@
 // Small things that the views of the page share.
 
-import {$} from "live";
+import {$, make} from "live";
 
 export {$, make, drawn, download, switchOff, missing} from "live";
 
@@ -31,6 +31,12 @@ export const text = async name => new TextDecoder().decode(await file(name));
 export function report(words, wrong = true) {
   $("message").textContent = words;
   $("message").classList.toggle("wrong", wrong);
+}
+
+// One line on what has been done, and details.
+export function verdict(id, words, wrong, more) {
+  $(id).replaceChildren(make("p", {className: wrong ? "verdict wrong" : ""}, words),
+    ...more ? [make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"}, more)] : []);
 }
 
 export const isOff = button => button.getAttribute("aria-disabled") === "true";
