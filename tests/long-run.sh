@@ -12,21 +12,10 @@
 # files, and both logs the same but for the speed. Memory must be flat: it does
 # not grow within the training without a break, nor from part to part.
 #
-# TRANSFORMER names another program than ./transformer. It uses one thread.
+# Linux tells of memory in /proc. The program, which make has built, uses one thread.
 
 minutes=${MINUTES:-60} seed=${SEED:-1}
-program=${TRANSFORMER:-./transformer}
 MARGIN=2 # percent, of memory: how many pages are in use is not quite the same
-
-case $minutes$seed in
-*[!0-9]* | 0*)
-    echo "MINUTES and SEED are numbers" >&2
-    exit 2 ;;
-esac
-[ -x "$program" ] || {
-    echo "there is no program $program; run make first" >&2
-    exit 1
-}
 
 # glibc keeps memory that was freed, more of it or less, unless it is told where
 # large pieces begin.
@@ -70,23 +59,15 @@ start()
     name=$1 err=$work/$1.err
     : > "$err"
     shift
-    "$program" train "$work/train.tsv" --valid "$work/valid.tsv" \
+    ./transformer train "$work/train.tsv" --valid "$work/valid.tsv" \
         --layers 3 --d-model 128 --heads 4 --lr 0.001 --threads 1 \
         --model "$work/$name.safetensors" --log "$work/$name.csv" "$@" \
         2> "$err" &
     child=$!
 }
 
-# The largest memory that the child has had, in kB; nothing when it is gone, or
-# where there is no /proc.
-peak()
-{
-    sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$child/status" \
-        2> /dev/null
-}
-
 # watch SECONDS: until it ends by itself or the time since its begin is over.
-# Writes down the memory that it has taken meanwhile.
+# Writes down the largest memory that it has had meanwhile, in kB.
 watch()
 {
     : > "$work/peaks"
@@ -95,7 +76,7 @@ watch()
     done
     until=$(($(date +%s) + $1))
     while kill -0 "$child" 2> /dev/null && [ "$(date +%s)" -lt "$until" ]; do
-        peak >> "$work/peaks"
+        awk '/^VmHWM:/ { print $2 }' "/proc/$child/status" 2> /dev/null >> "$work/peaks"
         sleep 0.2
     done
 }
@@ -108,8 +89,7 @@ finish()
     child=
 }
 
-# The steps that a log knows of.
-steps_of()
+steps_of() # a log
 {
     grep -c ',train,' "$work/$1.csv"
 }
@@ -128,7 +108,7 @@ count_steps()
 # The model is the one that is meant.
 is_small()
 {
-    "$program" info "$work/speed.safetensors" > "$work/info" &&
+    ./transformer info "$work/speed.safetensors" > "$work/info" &&
         grep -q '^source vocabulary 1000$' "$work/info" &&
         grep -q '^target vocabulary 1000$' "$work/info" &&
         grep -q '^parameters  *1,773,544$' "$work/info"
@@ -150,7 +130,7 @@ without_a_break()
 
 # ---------------------------------------------------------------- in parts
 
-# The seconds until each part ends, and how it does.
+# moments: the seconds until each part ends, and how it does
 moments()
 {
     awk -v seed="$seed" -v most=$((seconds / 12 + 1)) 'BEGIN {
@@ -171,21 +151,19 @@ part()
     watch "$1"
     kill -s "$2" "$child" 2> /dev/null
     finish
-    part_peak=$(tail -n 1 "$work/peaks")
-    echo "     after $1 s $2: status $status, step $(steps_of parts)," \
-        "${part_peak:-?} kB"
-    echo "$part_peak" >> "$work/part.peaks"
+    tail -n 1 "$work/peaks" >> "$work/part.peaks"
+    echo "     after $1 s $2: status $status, step $(steps_of parts)"
 }
 
 # Until a part comes to the end. The others end as they were told to.
 in_parts()
 {
-    stopped=0 asked=0 killed=0
+    parts=1 stopped=0 asked=0 killed=0
     moments > "$work/moments"
     while read -r after signal; do
         part "$after" "$signal"
         case $signal$status in
-        ??*[A-Z]0) return ;;
+        *[A-Z]0) return ;;
         INT130) stopped=$((stopped + 1)) ;;
         TERM143) asked=$((asked + 1)) ;;
         KILL137) killed=$((killed + 1)) ;;
@@ -193,6 +171,7 @@ in_parts()
             tail -n 3 "$err"
             return 1 ;;
         esac
+        parts=$((parts + 1))
     done < "$work/moments"
     return 1
 }
@@ -233,24 +212,19 @@ check "its model is the benchmark's small" is_small
 check "$steps steps without a break" without_a_break
 echo "     $seconds seconds"
 check "the same steps in parts, each stopped and resumed" in_parts
-parts=$((stopped + asked + killed + 1))
 echo "     $parts parts: $stopped stopped, $asked asked to end, $killed killed"
 check "there was each kind of interruption" [ "$killed" -ge 1 ]
 check "the model, best and newest, is the same file" \
     cmp "$work/whole.safetensors" "$work/parts.safetensors"
 check "the log is the same, but for the speed" same_log
-if [ -n "$whole_peak" ]; then
-    first=$(half head) later=$(half tail)
-    check "memory: no more at the end than after a fifth, within $MARGIN %" \
-        at_most "$whole_peak" "$early_peak"
-    check "memory: later parts take no more than others, within $MARGIN %" \
-        at_most "$later" "$first"
-    check "memory: no part takes more than all at once, within $MARGIN %" \
-        at_most "$(sort -n "$work/part.peaks" | tail -n 1)" "$whole_peak"
-else
-    skip "memory: there is no /proc to read it from"
-fi
-[ -z "${CSV:-}" ] || cat > "$CSV" << END
+first=$(half head) later=$(half tail)
+check "memory: no more at the end than after a fifth, within $MARGIN %" \
+    at_most "$whole_peak" "$early_peak"
+check "memory: later parts take no more than others, within $MARGIN %" \
+    at_most "$later" "$first"
+check "memory: no part takes more than all at once, within $MARGIN %" \
+    at_most "$(sort -n "$work/part.peaks" | tail -n 1)" "$whole_peak"
+cat > "${CSV:-$work/long-run.csv}" << END
 what,value
 parameters,$(sed -n 's/^parameters *//p' "$work/info" | tr -d ,)
 steps,$steps

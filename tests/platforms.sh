@@ -5,7 +5,7 @@
 #     sh tests/platforms.sh all          also other optimizations, 32 bits,
 #                                        Windows, AArch64, s390x
 #     sh tests/platforms.sh NAME ...     some of them
-#     sh tests/platforms.sh packages [all | NAME ...]    what Debian 12 calls it
+#     sh tests/platforms.sh packages     what Debian 12 calls all that they need
 #
 # On each platform the program and every chapter's test program are built
 # without a warning and run, and a small model is trained, resumed and used.
@@ -14,7 +14,9 @@
 # when it is saved there again; and the same training gives the same file there.
 #
 # The last lines are a table and "N passed, N failed". CSV=FILE writes the table
-# there, too. As many platforms are tried at once as there are cores, or JOBS.
+# there, too: fewer claims hold without OpenMP, which leaves out what is said of
+# threads, and on Windows, which has neither fork nor setrlimit. As many platforms
+# are tried at once as there are cores, or JOBS.
 #
 # What a subshell sets is meant for it alone:
 # shellcheck disable=SC2030,SC2031
@@ -35,7 +37,7 @@ table()
     cat << 'END'
 gcc-O0   | x86-64 | gcc | -O0 |
 clang-O2 | x86-64 | clang | -O2 |
-tcc      | x86-64 | tcc | |
+tcc      | x86-64 | tcc |  |
 musl     | x86-64, musl | musl-gcc | -O2 -static |
 ----
 gcc-O2   | x86-64 | gcc | -O2 |
@@ -45,26 +47,14 @@ clang-O3 | x86-64 | clang | -O3 -march=native -fopenmp -Wno-pass-failed |
 i686     | 32 bits, x86 | i686-linux-gnu-gcc | -O2 -static |
 windows  | Windows, x86-64 | x86_64-w64-mingw32-gcc | -O2 | wine
 aarch64  | AArch64 | aarch64-linux-gnu-gcc | -O2 -static | qemu-aarch64-static
-s390x | big-endian s390x | s390x-linux-gnu-gcc | -O2 -static | qemu-s390x-static
+s390x    | big-endian s390x | s390x-linux-gnu-gcc | -O2 -static | qemu-s390x-static
 END
 }
 
-# The Debian packages of a platform.
-needs()
-{
-    case $1 in
-    gcc-*) echo gcc libc6-dev ;;
-    clang-O3) echo clang libomp-dev ;;
-    clang-*) echo clang ;;
-    tcc) echo tcc libc6-dev ;;
-    musl) echo musl-tools ;;
-    i686) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
-    windows) echo gcc-mingw-w64-x86-64 wine wine64 ;;
-    aarch64)
-        echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static ;;
-    s390x) echo gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static ;;
-    esac
-}
+PACKAGES="gcc libc6-dev clang libomp-dev tcc musl-tools
+    gcc-i686-linux-gnu libc6-dev-i386-cross gcc-mingw-w64-x86-64 wine wine64
+    gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static"
 
 # column NUMBER NAME
 column()
@@ -262,15 +252,15 @@ one()
         exchange reference "$name"
     holds "the same training gives the same bits as gcc -O2" same_bits
     cli
-    row > "$here/row"
+    row "$(column 2 "$name")" "$compiler $($compiler -dumpversion)" "$flags" \
+        "${runner:-itself}" "$claims" > "$here/row"
 }
 
-# The platform's row of the table, with | between the columns.
+# row TEXT...: of the table, which is CSV
 row()
 {
-    printf '%s|%s|%s|%s|%s\n' "$(column 2 "$name")" \
-        "$compiler $($compiler -dumpversion)" "$flags" "${runner:-itself}" \
-        "$claims"
+    printf '"%s",' "$@" | sed 's/,$//'
+    echo
 }
 
 # --------------------------------------------------------------- all of them
@@ -288,44 +278,9 @@ reference()
     done
 }
 
-# quoted FIELD ...: a line of CSV
-quoted()
-{
-    printf '"%s",' "$@" | sed 's/,$//'
-    echo
-}
-
-# report NAME ...: the table, for people and for programs. How much a platform
-# leaves out is known from those that leave out nothing.
-report()
-{
-    most=$(for name in "$@"; do
-        cut -d '|' -f 5 "$work/$name/row"
-    done 2> /dev/null | sort -n | tail -n 1)
-    [ -z "${CSV:-}" ] || quoted platform compiler flags "run by" \
-        "claims that hold" "left out" > "$CSV"
-    echo "| platform | compiler | run by | claims that hold | left out |"
-    echo "|---|---|---|---:|---:|"
-    for name in "$@"; do
-        [ -f "$work/$name/row" ] || continue
-        IFS='|' read -r what compiler flags runner claims < "$work/$name/row"
-        echo "| $what | $compiler${flags:+ \`$flags\`} | $runner | $claims |" \
-            "$((most - claims)) |"
-        [ -z "${CSV:-}" ] || quoted "$what" "$compiler" "$flags" "$runner" \
-            "$claims" "$((most - claims))" >> "$CSV"
-    done
-    echo
-    echo "Left out without OpenMP: what is said of threads; on Windows:" \
-        "what ends the program is tried in a child process (fork), and a full" \
-        "disk is made by setrlimit."
-}
-
 case ${1:-} in
 packages)
-    shift
-    for name in $(names "$@"); do
-        needs "$name" | tr ' ' '\n'
-    done | sort -u | paste -s -d ' ' -
+    echo $PACKAGES
     exit ;;
 --one)
     one "$2" > "$work/$2.out" 2>&1
@@ -354,6 +309,8 @@ for name in $(names "$@"); do
     read -r p f < "$work/$name.counts" || p=0 f=1
     passed=$((passed + p)) failed=$((failed + f))
 done
-# shellcheck disable=SC2046
-report $(names "$@")
+{
+    row platform compiler flags "run by" "claims that hold"
+    cat "$work"/*/row
+} | tee "${CSV:-$work/platforms.csv}"
 totals
