@@ -370,7 +370,7 @@ void test_naive_beam(int beam) {
 #ifdef TRANSFORMER_MALLOC
     enum { MODELS = 6 }; // Valgrind takes its time
 #else
-    enum { MODELS = 72 };
+    enum { MODELS = 36 };
 #endif
     const double end[] = {-1000, 0, 0.5, 1, 1.5, 2};
     Config config = small_config();

@@ -53,13 +53,14 @@ pairs()
     }'
 }
 
-# start NAME options...: a training in the background, $child
+# start NAME options...: a training in the background, $child. The shell would have
+# it ignore Ctrl-C.
 start()
 {
     name=$1 err=$work/$1.err
     : > "$err"
     shift
-    ./transformer train "$work/train.tsv" --valid "$work/valid.tsv" \
+    env --default-signal=INT ./transformer train "$work/train.tsv" --valid "$work/valid.tsv" \
         --layers 3 --d-model 128 --heads 4 --lr 0.001 --threads 1 \
         --model "$work/$name.safetensors" --log "$work/$name.csv" "$@" \
         2> "$err" &
