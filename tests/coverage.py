@@ -2,7 +2,7 @@
 """Puts together what gcov says of transformer.c for several programs, and holds what
 none of them has reached against the reasons in coverage.txt.
 
-    python3 tests/coverage.py CSV FILE.gcov.json.gz...
+    python3 tests/coverage.py FILE.gcov.json.gz...
 
 In coverage.txt, paragraphs of prose say why the lines below them are not reached:
 
@@ -11,8 +11,8 @@ In coverage.txt, paragraphs of prose say why the lines below them are not reache
                                    never taken
 
 Lines are known by their function and text, not by their number. An entry that is not
-needed, and a count that is not right, are failures, so the list stays true. The
-figures of each chapter go to the file CSV.
+needed, and a count that is not right, are failures, so the list stays true. Then
+come the figures of each chapter.
 """
 
 import collections
@@ -67,12 +67,9 @@ def unreached(functions, counts, ways):
             yield f"{ways[n].count(0)} of {len(ways[n])} {where}"
 
 
-def main(csv, *paths):
+def main(*paths):
     functions, counts, ways = measured(paths)
     table = figures(counts, ways)
-    rows = [["chapter", "lines", "executed", "branches", "taken"],
-            *([name, *row] for name, row in table.items() if row[0])]
-    Path(csv).write_text("".join(",".join(map(str, row)) + "\n" for row in rows), "utf-8")
     reasons = collections.Counter(re.findall(
         r"^(?:line  |\d+ of \d+) .*", (HERE / "coverage.txt").read_text("utf-8"), re.M))
     found = collections.Counter(unreached(functions, counts, ways))
@@ -80,9 +77,9 @@ def main(csv, *paths):
     wrong += [f"a reason for what is reached: {entry}" for entry in reasons - found]
     for line in wrong:
         print("FAIL", line)
-    lines, executed, branches, taken = table["all"]
-    print(f"reasons {sum(reasons.values())}\nlines {executed} of {lines}\n"
-          f"branches {taken} of {branches}")
+    print(f"{'chapter':20}    lines executed branches    taken")
+    for name, row in table.items():
+        print(f"{name:20}", *(f"{number:8}" for number in row))
     return bool(wrong)
 
 

@@ -3,7 +3,6 @@
 #
 #     sh tests/long-run.sh                   an hour of training, twice
 #     MINUTES=5 SEED=2 sh tests/long-run.sh  shorter, and at other moments
-#     CSV=FILE sh tests/long-run.sh          also writes down what was measured
 #
 # A model of 1.8 million parameters ("small" of the benchmark) is trained twice
 # for the same number of steps: once without a break, and once in many parts. A
@@ -225,20 +224,4 @@ check "memory: later parts take no more than others, within $MARGIN %" \
     at_most "$later" "$first"
 check "memory: no part takes more than all at once, within $MARGIN %" \
     at_most "$(sort -n "$work/part.peaks" | tail -n 1)" "$whole_peak"
-cat > "${CSV:-$work/long-run.csv}" << END
-what,value
-parameters,$(sed -n 's/^parameters *//p' "$work/info" | tr -d ,)
-steps,$steps
-"seconds, without a break",$seconds
-parts,$parts
-"ended by Ctrl-C (SIGINT)",$stopped
-"asked to end (SIGTERM)",$asked
-"killed (SIGKILL)",$killed
-"peak memory after a fifth, kB",$early_peak
-"peak memory at the end, kB",$whole_peak
-"peak memory of the first half of the parts, kB",$first
-"peak memory of the second half, kB",$later
-checks passed,$passed
-checks failed,$failed
-END
 totals

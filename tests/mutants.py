@@ -5,7 +5,6 @@ expects a test to fail each time.
     python3 tests/mutants.py                    every mutant
     python3 tests/mutants.py --sample 500       some, others every day
     python3 tests/mutants.py --function adam_step --list
-    python3 tests/mutants.py --csv FILE         and write the table
 
 A mutant is the file with one change in one of the functions listed below. It is
 compiled in double, with fresh memory full of NaN, without OpenMP, and run
@@ -166,14 +165,6 @@ class Statement:
                 and self.depth[i] == self.depth[first]]
         return list(zip([first] + [c + 1 for c in cuts], cuts + [end]))
 
-    def around(self, first, end):
-        """What shows a change: the statement, or if long the innermost call."""
-        if len(plain(self.part(0, len(self.text)))) > 76:
-            for o in sorted(self.partner, reverse=True):
-                if 0 < o < first and self.partner[o] >= end:
-                    return o - 1, self.partner[o] + 1
-        return 0, len(self.text)
-
     def changes(self):
         """(first, end, text): these tokens become the text."""
         text, n = self.text, len(self.text)
@@ -281,14 +272,12 @@ def body_of(function):
 def mutants_of(function):
     seen = collections.Counter()
     for s in statements(*body_of(function)):
-        done = set()
+        start, stop, done = s.spans[0][0], s.spans[-1][1], set()
         for first, last, new in s.changes():
             a, b = s.spans[first][0], s.spans[last - 1][1]
             if (a, b, new) in done or new == SOURCE[a:b]:
                 continue
             done.add((a, b, new))
-            left, right = s.around(first, last)
-            start, stop = s.spans[left][0], s.spans[right - 1][1]
             before = plain(SOURCE[start:stop])
             after = plain(SOURCE[start:a] + new + SOURCE[b:stop])
             seen[before, after] += 1
@@ -425,12 +414,13 @@ def run(chosen, its_rules, jobs):
     return counts, failed
 
 
-def table(counts):
-    """What became of the mutants of each function, as CSV."""
+def report(counts):
+    """What became of the mutants of each function."""
     columns = ["mutants", "killed", "equivalent"]
-    rows = [["function", *columns]] + [[f, *(counts[f][c] for c in columns)]
-                                       for f in [*CHAPTER, "total"] if f in counts]
-    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+    print(f"{'function':28}", *(f"{c:>12}" for c in columns))
+    for f in [*CHAPTER, "total"]:
+        if f in counts:
+            print(f"{f:28}", *(f"{counts[f][c]:12}" for c in columns))
 
 
 def main():
@@ -441,7 +431,6 @@ def main():
     parser.add_argument("--function", choices=CHAPTER, action="append",
                         help="only in this one (and this one …)")
     parser.add_argument("--list", action="store_true", help="run nothing")
-    parser.add_argument("--csv", type=pathlib.Path, help="write the table")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
@@ -465,9 +454,7 @@ def main():
     passed = 2 - failed
     counts, wrong = run(chosen, its_rules, options.jobs)
     counts["total"] = sum(counts.values(), collections.Counter())
-    print(table(counts))
-    if options.csv:
-        options.csv.write_text(table(counts), "utf-8")
+    report(counts)
     passed += counts["total"]["killed"] + counts["total"]["equivalent"]
     failed += wrong + len(unused)
     for function, pattern, _ in sorted(unused):

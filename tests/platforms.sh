@@ -13,10 +13,9 @@
 # machine by gcc translates there what it translates here, and is the same file
 # when it is saved there again; and the same training gives the same file there.
 #
-# The last lines are a table and "N passed, N failed". CSV=FILE writes the table
-# there, too: fewer claims hold without OpenMP, which leaves out what is said of
-# threads, and on Windows, which has neither fork nor setrlimit. As many platforms
-# are tried at once as there are cores, or JOBS.
+# The last lines are a table and "N passed, N failed". Fewer claims hold without
+# OpenMP, which leaves out what is said of threads, and on Windows, which has neither
+# fork nor setrlimit. As many platforms are tried at once as there are cores, or JOBS.
 #
 # What a subshell sets is meant for it alone:
 # shellcheck disable=SC2030,SC2031
@@ -252,15 +251,8 @@ one()
         exchange reference "$name"
     holds "the same training gives the same bits as gcc -O2" same_bits
     cli
-    row "$(column 2 "$name")" "$compiler $($compiler -dumpversion)" "$flags" \
-        "${runner:-itself}" "$claims" > "$here/row"
-}
-
-# row TEXT...: of the table, which is CSV
-row()
-{
-    printf '"%s",' "$@" | sed 's/,$//'
-    echo
+    echo "$(column 2 "$name") | $compiler $($compiler -dumpversion) | $flags |" \
+        "${runner:-itself} | $claims" > "$here/row"
 }
 
 # --------------------------------------------------------------- all of them
@@ -309,8 +301,6 @@ for name in $(names "$@"); do
     read -r p f < "$work/$name.counts" || p=0 f=1
     passed=$((passed + p)) failed=$((failed + f))
 done
-{
-    row platform compiler flags "run by" "claims that hold"
-    cat "$work"/*/row
-} | tee "${CSV:-$work/platforms.csv}"
+echo "platform | compiler | flags | run by | claims that hold"
+cat "$work"/*/row
 totals
