@@ -33,19 +33,19 @@ trap 'exit 143' TERM HUP
 # ---------------------------------------------------------------- training
 
 # pairs NUMBER SEED: sentences of 8 to 23 words out of 996, and the same words
-# backwards. The numbers are those of a generator by Lewis, Goodman and Miller,
-# since each awk has a rand() of its own.
+# backwards
 pairs()
 {
-    awk -v pairs="$1" -v x="$2" '
-    function below(n) { x = x * 16807 % 2147483647; return int(x / 1024) % n }
+    awk -v pairs="$1" -v seed="$2" '
+    function word() { return "w" int(996 * rand()) }
     BEGIN {
+        srand(seed)
         while (pairs-- > 0) {
-            source = target = "w" below(996)
-            for (more = 7 + below(16); more > 0; more--) {
-                word = "w" below(996)
-                source = source " " word
-                target = word " " target
+            source = target = word()
+            for (more = 7 + int(16 * rand()); more > 0; more--) {
+                next_word = word()
+                source = source " " next_word
+                target = next_word " " target
             }
             print source "\t" target
         }
