@@ -214,12 +214,10 @@ parts()
     echo "$list" | xargs -n 1 -P $AT_ONCE "$program" --copied
     echo "part,passed,failed,minutes,processor minutes" > "$ci/parts.csv"
     for part in $list; do
-        row=$(cat "$ci/$part.row") || row="$part,0,1,,"
-        echo "$row" >> "$ci/parts.csv"
-        row=${row#*,}
-        passed=$((passed + ${row%%,*})) row=${row#*,}
-        failed=$((failed + ${row%%,*}))
-    done
+        cat "$ci/$part.row" || echo "$part,0,1,,"
+    done >> "$ci/parts.csv"
+    passed=$((passed + $(awk -F , '{ n += $2 } END { print n }' "$ci/parts.csv")))
+    failed=$((failed + $(awk -F , '{ n += $3 } END { print n }' "$ci/parts.csv")))
     echo "--- all"
     tr , '\t' < "$ci/parts.csv"
     begun=$(($(date +%s) - begun))

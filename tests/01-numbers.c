@@ -52,9 +52,9 @@ void product_errors(double *worst, int n, int k, int m, int which) {
 void test_products(void) {
     const int size[][3] = {
         {1, 1, 1}, {1, 7, 1}, {2, 3, 5}, {20, 16, 20}, {12, 300, 32},
-        {13, 5, 33}, {25, 17, 16}, {64, 64, 64}, {100, 40, 130}, {11, 1, 100},
-        {97, 257, 129}, {1, 600, 70}, {70, 600, 1}, {130, 0, 130},
-        {1000, 30, 150}, {145, 520, 200},
+        {13, 5, 33}, {25, 17, 16}, {64, 64, 64}, {100, 40, 70}, {11, 1, 100},
+        {97, 257, 70}, {1, 600, 70}, {70, 600, 1}, {130, 0, 130},
+        {1000, 30, 40}, {60, 520, 70}, // more than BLOCK_ROWS, than twice DEPTH
     };
     double limit = sizeof(real) == 8 ? 1e-12 : 1e-4;
     for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
@@ -315,21 +315,17 @@ void test_shapes(void) {
 
 void test_random(void) {
     enum { N = 100000 };
-    double mean = 0, square = 0, normal_mean = 0, normal_square = 0;
+    double mean = 0, square = 0;
     uint64_t state = random_key(1, 2, 3), other = random_key(1, 2, 3);
     CLAIM(uniform(&state) == uniform(&other), "the same key, the same numbers");
     CLAIM(random_key(1, 2, 3) != random_key(1, 3, 2), "other place, other key");
     for (int i = 0; i < N; i++) {
-        double u = uniform(&state), g = normal(&state);
+        double u = uniform(&state);
         mean += u / N;
         square += u * u / N;
-        normal_mean += g / N;
-        normal_square += g * g / N;
     }
     CLAIM(fabs(mean - 0.5) < 0.005 && fabs(square - 1. / 3) < 0.005,
           "uniform: mean 1/2, mean square 1/3");
-    CLAIM(fabs(normal_mean) < 0.02 && fabs(normal_square - 1) < 0.02,
-          "normal: mean 0, variance 1");
 }
 
 void test_dropout(void) {

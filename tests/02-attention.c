@@ -94,40 +94,51 @@ void check_gradient(Mask mask, double rate, const char *name) {
     CLAIM(most < 1e-12, "%s: the rows of dscores sum to 0", name);
 }
 
-// The backward passes that chapter 2 does by hand.
+// The backward passes that chapter 2 does by hand, and what the reader is asked for
+// on its page: both examples with other numbers.
 void test_by_hand(void) {
-    real w[3] = {0.5, 0.25, 0.25}, dw[3] = {2, 0, 4}, dx[3] = {0, -0.5, 0.5};
-    Mat d = mat(dw, 1, 3);
-    softmax_backward(d, mat(w, 1, 3));
-    CLAIM(largest_error(d, mat(dx, 1, 3)) < 1e-6,
-          "softmax by hand: dx = 0, -1/2, 1/2");
-
+    real w[3] = {0.5, 0.25, 0.25}, dw[2][3] = {{2, 0, 4}, {2, 0, 8}};
+    real dx[2][3] = {{0, -0.5, 0.5}, {-0.5, -0.75, 1.25}};
+    const char *softmax[] = {"softmax by hand: dx = 0, -1/2, 1/2",
+                             "blanks: softmax gives dx = -1/2, -3/4, 5/4"};
     real a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 2, 2};
-    real dc[4] = {1, 0, 0, 2};
-    real da[6] = {1, 0, 2, 0, 2, 4}, db[6] = {1, 8, 2, 10, 3, 12};
+    real dc[2][4] = {{1, 0, 0, 2}, {1, 0, 5, 2}};
+    real da[2][6] = {{1, 0, 2, 0, 2, 4}, {1, 0, 2, 5, 2, 14}};
+    real db[2][6] = {{1, 8, 2, 10, 3, 12}, {21, 8, 27, 10, 33, 12}};
+    const char *product[] = {"a product by hand: da = dc bᵀ, db = aᵀ dc",
+                             "blanks: a product gives da_12 = 14, db_20 = 33"};
     Mat da_found = arena_mat(&room, 2, 3), db_found = arena_mat(&room, 3, 2);
-    small_matmul(da_found, mat(dc, 2, 2), transposed(mat(b, 3, 2)));
-    small_matmul(db_found, transposed(mat(a, 2, 3)), mat(dc, 2, 2));
-    CLAIM(largest_error(da_found, mat(da, 2, 3)) < 1e-6
-          && largest_error(db_found, mat(db, 3, 2)) < 1e-6,
-          "a product by hand: da = dc bᵀ, db = aᵀ dc");
+    for (int k = 0; k < 2; k++) {
+        Mat d = mat(dw[k], 1, 3);
+        softmax_backward(d, mat(w, 1, 3));
+        CLAIM(largest_error(d, mat(dx[k], 1, 3)) < 1e-6, "%s", softmax[k]);
+        small_matmul(da_found, mat(dc[k], 2, 2), transposed(mat(b, 3, 2)));
+        small_matmul(db_found, transposed(mat(a, 2, 3)), mat(dc[k], 2, 2));
+        CLAIM(largest_error(da_found, mat(da[k], 2, 3)) < 1e-6
+              && largest_error(db_found, mat(db[k], 3, 2)) < 1e-6, "%s",
+              product[k]);
+    }
 }
 
-// What the reader is asked for on the page of chapter 2: both examples with
-// other numbers.
-void test_blanks_of_steps(void) {
-    real w[3] = {0.5, 0.25, 0.25}, dw[3] = {2, 0, 8};
-    real dx[3] = {-0.5, -0.75, 1.25};
-    Mat d = mat(dw, 1, 3);
-    softmax_backward(d, mat(w, 1, 3));
-    CLAIM(largest_error(d, mat(dx, 1, 3)) < 1e-6,
-          "blanks: softmax gives dx = -1/2, -3/4, 5/4");
-    real a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 2, 2}, dc[4] = {1, 0, 5, 2};
-    Mat da = arena_mat(&room, 2, 3), db = arena_mat(&room, 3, 2);
-    small_matmul(da, mat(dc, 2, 2), transposed(mat(b, 3, 2)));
-    small_matmul(db, transposed(mat(a, 2, 3)), mat(dc, 2, 2));
-    CLAIM(fabs(*at(da, 1, 2) - 14) < 1e-6 && fabs(*at(db, 2, 0) - 33) < 1e-6,
-          "blanks: a product gives da_12 = 14, db_20 = 33");
+// Attention of n queries to three keys, of width 2.
+Head head_by_hand(real *q, int n, real *k, real *v, real scale) {
+    Mat w = arena_mat(&room, n, 3);
+    Head a = {.q = mat(q, n, 2), .k = mat(k, 3, 2), .v = mat(v, 3, 2), .weights = w,
+              .dropped = w, .out = arena_mat(&room, n, 2), .scale = scale};
+    attention_forward(a, (Mask){0});
+    return a;
+}
+
+// What the backward pass makes of the expected head's gradient of out.
+void check_backward(Head a, Head expected, const char *scores, const char *rest) {
+    Head d = {.q = filled_mat(a.q.rows, 2, 0), .k = filled_mat(3, 2, 0),
+              .v = filled_mat(3, 2, 0), .weights = arena_mat(&room, a.q.rows, 3),
+              .out = expected.out};
+    attention_backward(d, a);
+    CLAIM(largest_error(d.weights, expected.weights) < 1e-6, "%s", scores);
+    CLAIM(largest_error(d.q, expected.q) < 1e-6
+          && largest_error(d.k, expected.k) < 1e-6
+          && largest_error(d.v, expected.v) < 1e-6, "%s", rest);
 }
 
 void test_blanks_of_attention(void) {
@@ -137,58 +148,37 @@ void test_blanks_of_attention(void) {
     real dscores[3] = {-18 * unit, 4 * unit, 14 * unit};
     real dq[2] = {-18 * unit, 4 * unit}, dv[6] = {15, 0, 5, 0, 5, 0};
     real dk[6] = {-18 * unit, 0, 4 * unit, 0, 14 * unit, 0};
-    Mat w = arena_mat(&room, 1, 3);
-    Head a = {.q = mat(q, 1, 2), .k = mat(k, 3, 2), .v = mat(v, 3, 2), .weights = w,
-              .dropped = w, .out = arena_mat(&room, 1, 2), .scale = unit};
-    attention_forward(a, (Mask){0});
-    CLAIM(largest_error(w, mat(weights, 1, 3)) < 1e-6,
+    Head a = head_by_hand(q, 1, k, v, unit);
+    CLAIM(largest_error(a.weights, mat(weights, 1, 3)) < 1e-6,
           "blanks: the scale log 3 gives weights 3/5, 1/5, 1/5");
     CLAIM(largest_error(a.out, mat(out, 1, 2)) < 1e-6,
           "blanks: and out = 11/5, 19/5");
-    Head d = {.q = filled_mat(1, 2, 0), .k = filled_mat(3, 2, 0),
-              .v = filled_mat(3, 2, 0), .weights = arena_mat(&room, 1, 3),
-              .out = mat(dout, 1, 2)};
-    attention_backward(d, a);
-    CLAIM(largest_error(d.weights, mat(dscores, 1, 3)) < 1e-6,
-          "blanks: dscores = -18, 4, 14 times log 3");
-    CLAIM(largest_error(d.q, mat(dq, 1, 2)) < 1e-6
-          && largest_error(d.k, mat(dk, 3, 2)) < 1e-6
-          && largest_error(d.v, mat(dv, 3, 2)) < 1e-6, "blanks: dq, dk and dv");
-}
-
-// d.q, d.k and d.v of the worked example, of which a is the forward pass.
-void check_attention_by_hand(Head a) {
-    const real unit = (real)log(2);
-    real dout[4] = {8, 0, 0, 0}, dv[6] = {4, 0, 2, 0, 2, 0};
-    real dscores[6] = {-6 * unit, unit, 5 * unit, 0, 0, 0};
-    real dq[4] = {-6 * unit, unit, 0, 0};
-    real dk[6] = {-6 * unit, 0, unit, 0, 5 * unit, 0};
-    Head d = {.q = filled_mat(2, 2, 0), .k = filled_mat(3, 2, 0),
-              .v = filled_mat(3, 2, 0), .weights = arena_mat(&room, 2, 3),
-              .out = mat(dout, 2, 2)};
-    attention_backward(d, a);
-    CLAIM(largest_error(d.weights, mat(dscores, 2, 3)) < 1e-6,
-          "attention by hand: dscores = -6, 1, 5 times log 2");
-    CLAIM(largest_error(d.q, mat(dq, 2, 2)) < 1e-6
-          && largest_error(d.k, mat(dk, 3, 2)) < 1e-6
-          && largest_error(d.v, mat(dv, 3, 2)) < 1e-6,
-          "attention by hand: dq, dk and dv");
+    Head expected = {.q = mat(dq, 1, 2), .k = mat(dk, 3, 2), .v = mat(dv, 3, 2),
+                     .weights = mat(dscores, 1, 3), .out = mat(dout, 1, 2)};
+    check_backward(a, expected, "blanks: dscores = -18, 4, 14 times log 3",
+                   "blanks: dq, dk and dv");
 }
 
 void test_worked_example(void) {
     // two queries, three keys, by hand: q₀ = k₀, q₁ = 0
+    const real unit = (real)log(2);
     real q[4] = {1, 0, 0, 0}, k[6] = {1, 0, 0, 1, 0, 0}, v[6] = {1, 2, 3, 4, 5, 9};
-    Mat out = arena_mat(&room, 2, 2), w = arena_mat(&room, 2, 3);
-    Head a = {.q = mat(q, 2, 2), .k = mat(k, 3, 2), .v = mat(v, 3, 2),
-              .weights = w, .dropped = w, .out = out, .scale = (real)log(2)};
-    attention_forward(a, (Mask){0});
-    CLAIM(fabs(*at(w, 0, 0) - 0.5) < 1e-6 && fabs(*at(w, 0, 2) - 0.25) < 1e-6,
+    real weights[6] = {1. / 2, 1. / 4, 1. / 4, 1. / 3, 1. / 3, 1. / 3};
+    real dout[4] = {8, 0, 0, 0}, dv[6] = {4, 0, 2, 0, 2, 0};
+    real dscores[6] = {-6 * unit, unit, 5 * unit, 0, 0, 0};
+    real dq[4] = {-6 * unit, unit, 0, 0};
+    real dk[6] = {-6 * unit, 0, unit, 0, 5 * unit, 0};
+    Head a = head_by_hand(q, 2, k, v, unit);
+    CLAIM(largest_error(a.weights, mat(weights, 2, 3)) < 1e-6,
           "scores log 2, 0, 0 give weights 1/2, 1/4, 1/4");
-    CLAIM(fabs(*at(out, 0, 0) - 2.5) < 1e-6 && fabs(*at(out, 0, 1) - 4.25) < 1e-6,
+    CLAIM(fabs(*at(a.out, 0, 0) - 2.5) < 1e-6 && fabs(*at(a.out, 0, 1) - 4.25) < 1e-6,
           "and out is that mixture of the values");
-    CLAIM(fabs(*at(out, 1, 0) - 3) < 1e-6 && fabs(*at(out, 1, 1) - 5) < 1e-6,
+    CLAIM(fabs(*at(a.out, 1, 0) - 3) < 1e-6 && fabs(*at(a.out, 1, 1) - 5) < 1e-6,
           "a query of zeros takes the mean of the values");
-    check_attention_by_hand(a);
+    Head expected = {.q = mat(dq, 2, 2), .k = mat(dk, 3, 2), .v = mat(dv, 3, 2),
+                     .weights = mat(dscores, 2, 3), .out = mat(dout, 2, 2)};
+    check_backward(a, expected, "attention by hand: dscores = -6, 1, 5 times log 2",
+                   "attention by hand: dq, dk and dv");
 }
 
 void test_weights(void) {
@@ -249,7 +239,6 @@ void test_contract(void) {
 int main(void) {
     test_softmax();
     test_by_hand();
-    test_blanks_of_steps();
     test_blanks_of_attention();
     test_worked_example();
     test_weights();

@@ -5,7 +5,7 @@
 enum { B = 2, T = 3, S = 4, D = 6, H = 3 };
 
 typedef struct {
-    Mat x, y, upstream;
+    Mat x, upstream;
     Linear w;
 } LinearCase;
 
@@ -18,13 +18,12 @@ loss_number linear_loss(void *context) {
 
 void test_linear(void) {
     LinearCase c = {.x = random_mat(5, 4), .upstream = random_mat(5, 70),
-                    .w = {random_mat(4, 70), random_mat(1, 70)}};
+                    .w = random_linear(4, 70)};
     Mat dx = filled_mat(5, 4, PREFILL);
-    Linear dw = {filled_mat(4, 70, PREFILL), filled_mat(1, 70, PREFILL)};
+    Linear dw = filled_linear(4, 70, PREFILL);
     linear_backward(dx, &dw, c.upstream, c.x, &c.w);
     CLAIM_GRADIENT(linear_loss, &c, c.x, dx, "linear: dx");
-    CLAIM_GRADIENT(linear_loss, &c, c.w.weight, dw.weight, "linear: dW");
-    CLAIM_GRADIENT(linear_loss, &c, c.w.bias, dw.bias, "linear: db");
+    claim_linear(linear_loss, &c, &c.w, &dw, "linear", "own");
 }
 
 // Whole numbers, whose sums are exact; behind them NaN, which no sum may take.
@@ -44,14 +43,6 @@ void test_column_sums(void) {
         for (int j = 0; j < COLS; j++)
             *at(x, rows, j) = (real)(rows + j);
     }
-}
-
-Linear random_linear(int in, int out) {
-    return (Linear){random_mat(in, out), random_mat(1, out)};
-}
-
-Linear filled_linear(int in, int out, double value) {
-    return (Linear){filled_mat(in, out, value), filled_mat(1, out, value)};
 }
 
 typedef struct {
@@ -114,12 +105,8 @@ void claim_gradients(Case *c, Mat dx, Mat dy, MultiHead *dw, const char *name) {
     Linear *w[] = {&c->w.query, &c->w.key, &c->w.value, &c->w.output};
     Linear *g[] = {&dw->query, &dw->key, &dw->value, &dw->output};
     const char *part[] = {"query", "key", "value", "output"};
-    for (int i = 0; i < 4; i++) {
-        CLAIM_GRADIENT(loss, c, w[i]->weight, g[i]->weight, "%s: %s weight",
-                       name, part[i]);
-        CLAIM_GRADIENT(loss, c, w[i]->bias, g[i]->bias, "%s: %s bias", name,
-                       part[i]);
-    }
+    for (int i = 0; i < 4; i++)
+        claim_linear(loss, c, w[i], g[i], name, part[i]);
 }
 
 void check_gradient(Sizes size, int t, int keys, Mask mask, double rate,

@@ -23,25 +23,25 @@ loss_number loss(void *context) {
     return project(forward(c, &pass, &s), c->upstream);
 }
 
+Case new_case(int activation, double rate) {
+    return (Case){{.activation = activation},
+                  {random_linear(D, F), random_linear(F, D)}, random_mat(N, D),
+                  random_mat(N, D), rate};
+}
+
 void check_gradient(int activation, double rate, const char *name) {
-    Case c = {.config = {.activation = activation}, .x = random_mat(N, D),
-              .upstream = random_mat(N, D), .rate = rate};
-    c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
-    c.w.outer = (Linear){random_mat(F, D), random_mat(1, D)};
+    Case c = new_case(activation, rate);
     Pass pass;
     FeedForwardSaved s;
     forward(&c, &pass, &s);
     Mat dx = filled_mat(N, D, PREFILL);
-    FeedForward dw = {{filled_mat(D, F, PREFILL), filled_mat(1, F, PREFILL)},
-                      {filled_mat(F, D, PREFILL), filled_mat(1, D, PREFILL)}};
+    FeedForward dw = {filled_linear(D, F, PREFILL), filled_linear(F, D, PREFILL)};
     size_t used = room.used;
     ffn_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
     CLAIM(room.used == used, "%s: scratch memory is given back", name);
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s: dx", name);
-    CLAIM_GRADIENT(loss, &c, c.w.inner.weight, dw.inner.weight, "%s: inner", name);
-    CLAIM_GRADIENT(loss, &c, c.w.inner.bias, dw.inner.bias, "%s: inner bias", name);
-    CLAIM_GRADIENT(loss, &c, c.w.outer.weight, dw.outer.weight, "%s: outer", name);
-    CLAIM_GRADIENT(loss, &c, c.w.outer.bias, dw.outer.bias, "%s: outer bias", name);
+    claim_linear(loss, &c, &c.w.inner, &dw.inner, name, "inner");
+    claim_linear(loss, &c, &c.w.outer, &dw.outer, name, "outer");
 }
 
 void test_activations(void) {
@@ -101,10 +101,7 @@ void test_corner(void) {
 
 // The same row gives the same result wherever it stands.
 void test_position_wise(void) {
-    Case c = {.config = {.activation = GELU}, .x = random_mat(N, D),
-              .upstream = random_mat(N, D)};
-    c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
-    c.w.outer = (Linear){random_mat(F, D), random_mat(1, D)};
+    Case c = new_case(GELU, 0);
     memcpy(row(c.x, 4), row(c.x, 1), sizeof(real) * D);
     Pass pass;
     FeedForwardSaved s;
@@ -116,10 +113,7 @@ void test_position_wise(void) {
 // out = dropout(activation(x W₁ + b₁)) W₂ + b₂, and dropout is nowhere else.
 // (Only GELU tells dropout before it from dropout after it.)
 void test_dropout(int activation, const char *name) {
-    Case c = {.config = {.activation = activation}, .x = random_mat(N, D),
-              .rate = 0.5};
-    c.w.inner = (Linear){random_mat(D, F), random_mat(1, F)};
-    c.w.outer = (Linear){random_mat(F, D), random_mat(1, D)};
+    Case c = new_case(activation, 0.5);
     Pass pass;
     FeedForwardSaved s;
     Mat out = forward(&c, &pass, &s);

@@ -364,9 +364,7 @@ Loss loss_and_gradient(const Transformer *model, const Batch *batch, long t,
                  random_key(5, FOR_DROPOUT, (uint64_t)t), 0};
     Saved s;
     Mat logits = transformer_forward(&pass, &s, model, batch);
-    Mat lse = arena_mat(&room, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, batch->expected, 0.1, &room);
-    loss_backward(logits, logits, lse, batch->expected, 0.1, loss.tokens);
+    Loss loss = loss_of_logits(logits, batch->expected, 0.1);
     transformer_backward(&pass, &s, model, g, logits);
     return loss;
 }

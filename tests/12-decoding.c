@@ -4,6 +4,28 @@
 #include "fails.h"
 #include "model.h"
 
+// A random model to which it is natural to end, or more or less so.
+Transformer *ending_model(const Config *config, double end) {
+    Transformer *t = random_transformer(config);
+    t->output.bias.at[END] += (real)end;
+    return t;
+}
+
+// What the decoder says after each of n words.
+Mat logits_after(const Transformer *t, Sentence source, int *input, int n) {
+    Pass pass = {.arena = &room, .config = &t->config};
+    Saved s;
+    Batch batch = {1, source.length, n, source.id, input, NULL};
+    return transformer_forward(&pass, &s, t, &batch);
+}
+
+// The score of the translation.
+double score_of(const Transformer *t, Sentence source, Search how) {
+    double score;
+    sentences_free(translate_all(t, &source, 1, how, &score, &room), 1);
+    return score;
+}
+
 // Step by step with caches against all at once with masks.
 void test_teacher_forced(int norm, int positions) {
     Config config = small_config();
@@ -36,8 +58,7 @@ size_t peak_of(int P, int beam) {
     Config config = small_config();
     config.positions = NO_POSITIONS;
     config.max_len = P - 1;
-    Transformer *t = random_transformer(&config);
-    t->output.bias.at[END] = -1000;
+    Transformer *t = ending_model(&config, -1000);
     Arena arena = {0};
     int *out = arena_take(&room, (size_t)(B * P), sizeof *out);
     int *source = arena_take(&room, (size_t)(B * beam * S), sizeof *source);
@@ -89,8 +110,7 @@ bool equal_sentences(Sentence a, Sentence b) {
 void test_translate_all(int beam, double end) {
     enum { N = 70 };
     Config config = small_config();
-    Transformer *t = random_transformer(&config);
-    t->output.bias.at[END] += (real)end;
+    Transformer *t = ending_model(&config, end);
     Sentence *source = short_sources(N);
     Search how = {beam, 0.6};
     Arena arena = {0};
@@ -119,8 +139,7 @@ void test_translate_all(int beam, double end) {
 // The most memory that n sentences take, all of the same length and without end.
 size_t peak_of_all(int n, int beam) {
     Config config = small_config();
-    Transformer *t = random_transformer(&config);
-    t->output.bias.at[END] = -1000;
+    Transformer *t = ending_model(&config, -1000);
     Sentence *source = arena_take(&room, (size_t)n, sizeof *source);
     int ids[] = {4, 5, END};
     for (int i = 0; i < n; i++)
@@ -160,11 +179,8 @@ double forced_sum(const Transformer *t, Sentence source, const int *token,
                   int n) {
     int input[64] = {START};
     size_t mark = room.used;
-    Pass pass = {.arena = &room, .config = &t->config};
-    Saved s;
     memcpy(input + 1, token, sizeof(int) * (size_t)(n - 1));
-    Batch batch = {1, source.length, n, source.id, input, NULL};
-    Mat logits = transformer_forward(&pass, &s, t, &batch);
+    Mat logits = logits_after(t, source, input, n);
     double total = 0;
     for (int k = 0; k < n; k++) {
         double sum = 0;
@@ -182,8 +198,7 @@ void test_scores(int beam) {
     int ended = 0, cut = 0;
     Sentence *source = short_sources(9);
     for (int trial = 0; trial < 8; trial++) {
-        Transformer *t = random_transformer(&config);
-        t->output.bias.at[END] += (real)(trial / 2 - 1);
+        Transformer *t = ending_model(&config, trial / 2 - 1);
         double score[9], A = 0.3 * trial;
         Sentence *own = translate_all(t, source, 9, (Search){beam, A}, score,
                                       &room);
@@ -230,16 +245,13 @@ void test_wide_beam(double A) {
     for (int trial = 0; trial < 30; trial++) {
         Transformer *t = random_transformer(&config);
         int token[3];
-        double best = best_of_all(t, source, token, 0, 3, A), wide, one;
+        double best = best_of_all(t, source, token, 0, 3, A), wide;
         Sentence *own = translate_all(t, &source, 1, (Search){40, A}, &wide,
                                       &room);
-        Sentence *first = translate_all(t, &source, 1, (Search){1, A}, &one,
-                                        &room);
         worst = fmax(worst, fabs(wide - best));
-        narrow = fmax(narrow, best - one);
+        narrow = fmax(narrow, best - score_of(t, source, (Search){1, A}));
         lengths[own->length]++;
         sentences_free(own, 1);
-        sentences_free(first, 1);
         transformer_free(t);
     }
     CLAIM(worst < 1e-10 && narrow > 0.1, "A = %.1f: a beam as wide as all "
@@ -307,10 +319,7 @@ int naive_beam(const Transformer *t, Sentence source, int N,
             size_t mark = room.used;
             int input[TOKENS + 1] = {START}, n = open[r].length;
             memcpy(input + 1, open[r].token, sizeof(int) * (size_t)n);
-            Pass pass = {.arena = &room, .config = &t->config};
-            Saved s;
-            Batch batch = {1, source.length, n + 1, source.id, input, NULL};
-            Mat logits = transformer_forward(&pass, &s, t, &batch);
+            Mat logits = logits_after(t, source, input, n + 1);
             count += continuations(all + count, &open[r], row(logits, n),
                                    TARGET_V);
             arena_release(&room, mark);
@@ -370,7 +379,7 @@ void test_naive_beam(int beam) {
 #ifdef TRANSFORMER_MALLOC
     enum { MODELS = 6 }; // Valgrind takes its time
 #else
-    enum { MODELS = 72 };
+    enum { MODELS = 36 };
 #endif
     const double end[] = {-1000, 0, 0.5, 1, 1.5, 2};
     Config config = small_config();
@@ -381,8 +390,7 @@ void test_naive_beam(int beam) {
     Naive naive[3];
     for (int trial = 0; trial < MODELS; trial++) {
         config.norm = trial % 2;
-        Transformer *t = random_transformer(&config);
-        t->output.bias.at[END] += (real)end[trial % 6];
+        Transformer *t = ending_model(&config, end[trial % 6]);
         for (int i = 0; i < 3; i++)
             naive[i].ended = naive_beam(t, source[i], beam, naive[i].finished);
         for (int A = 0; A <= 3; A++) {
@@ -459,8 +467,7 @@ void test_beam_of_one(void) {
     int same = 0;
     Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
     for (int trial = 0; trial < 20; trial++) {
-        Transformer *t = random_transformer(&config);
-        t->output.bias.at[END] += (real)(0.1 * trial);
+        Transformer *t = ending_model(&config, 0.1 * trial);
         int out[B * 7], own[B * 7];
         double sum[B], own_sum[B];
         translate(t, &batch, out, sum, &room);
@@ -480,11 +487,8 @@ void test_wider_is_not_always_better(void) {
     Sentence source = {copied_ids(source_ids, S), S};
     for (int trial = 0; trial < 200; trial++) {
         Transformer *t = random_transformer(&config);
-        double one, two;
-        Search how = {1, 0.6};
-        sentences_free(translate_all(t, &source, 1, how, &one, &room), 1);
-        how.beam = 2;
-        sentences_free(translate_all(t, &source, 1, how, &two, &room), 1);
+        double one = score_of(t, source, (Search){1, 0.6});
+        double two = score_of(t, source, (Search){2, 0.6});
         below += two < one - 1e-6;
         above += two > one + 1e-6;
         worst = fmin(worst, two - one);
@@ -642,8 +646,7 @@ void test_cut_off(void) {
     enum { P = S - 1 + 50 + 1 };
     Config config = small_config();
     config.max_len = 100;
-    Transformer *t = random_transformer(&config);
-    t->output.bias.at[END] = -1000;
+    Transformer *t = ending_model(&config, -1000);
     int out[B * P + 1], twice[B * 2 * S];
     out[B * P] = -1;
     Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
@@ -666,42 +669,41 @@ void test_cut_off(void) {
     transformer_free(t);
 }
 
+// One translation, of n tokens, held against its reference.
+Match match_of(int *translation, int n, int *reference, int there) {
+    Match m = {0};
+    add_match(&m, (Sentence){translation, n}, (Sentence){reference, there});
+    return m;
+}
+
 void test_bleu(void) {
     int a[] = {4, 5, 6, 7, 8, END}, b[] = {4, 5, 6, 7, 9, END};
     int c[] = {4, 4, 4, 4, 4, END}, u[] = {UNKNOWN, 5, END};
-    Match m = {0};
-    add_match(&m, (Sentence){a, 6}, (Sentence){a, 6});
+    Match m = match_of(a, 6, a, 6);
     CLAIM(m.exact == 1 && fabs(bleu(&m) - 100) < 1e-9,
           "a translation equal to its reference: exact, BLEU 100");
-    m = (Match){0};
-    add_match(&m, (Sentence){b, 6}, (Sentence){a, 6});
+    m = match_of(b, 6, a, 6);
     // 4/5 words, 3/4 pairs, 2/3 triples, 1/2 quadruples
     CLAIM(m.exact == 0 && fabs(bleu(&m) - 100 * pow(.8 * .75 * 2 / 3 * .5, .25)) < 1e-9,
           "one wrong word of five: BLEU by hand");
-    m = (Match){0};
-    add_match(&m, (Sentence){c, 6}, (Sentence){a, 6});
+    m = match_of(c, 6, a, 6);
     CLAIM(m.matched[0] == 1 && m.runs[0] == 5,
           "a word repeated counts as often as the reference has it");
-    m = (Match){0};
-    add_match(&m, (Sentence){a, 4}, (Sentence){a, 6});
+    m = match_of(a, 4, a, 6);
     CLAIM(fabs(bleu(&m) - 100 * exp(1 - 5. / 4)) < 1e-9,
           "too short by one word of five: the brevity penalty");
-    m = (Match){0};
-    add_match(&m, (Sentence){a, 2}, (Sentence){a, 2});
+    m = match_of(a, 2, a, 2);
     CLAIM(m.runs[0] == 2 && m.runs[2] == 1 && m.runs[3] == 1 && m.matched[2] == 0,
           "a translation of two words counts as one run of three, and of four, "
           "that does not match");
-    m = (Match){0};
-    add_match(&m, (Sentence){u, 3}, (Sentence){u, 3});
+    m = match_of(u, 3, u, 3);
     CLAIM(m.exact == 0 && m.matched[0] == 1, "unknown words never match");
     int run[] = {UNKNOWN, 5, 6, UNKNOWN, END};
-    m = (Match){0};
-    add_match(&m, (Sentence){run, 5}, (Sentence){run, 5});
+    m = match_of(run, 5, run, 5);
     CLAIM(m.matched[0] == 2 && m.matched[1] == 1 && m.matched[2] == 0
           && m.runs[2] == 2,
           "nor does a run in which only the first or the last word is unknown");
-    m = (Match){0};
-    add_match(&m, (Sentence){a, 0}, (Sentence){a, 6});
+    m = match_of(a, 0, a, 6);
     CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");
 }
 
@@ -712,9 +714,7 @@ void test_blanks(void) {
           && fabs(log(elle) / length_penalty(3, 0.6) + 1.047) < 0.0005,
           "blanks: elle dort scores -1.047, above il dort");
     int a[] = {4, 5, 6, 7, 8, 9, END}, b[] = {4, 5, 6, 7, 8, 10, END};
-    Match wrong = {0}, shorter = {0};
-    add_match(&wrong, (Sentence){b, 7}, (Sentence){a, 7});
-    add_match(&shorter, (Sentence){b, 5}, (Sentence){a, 7});
+    Match wrong = match_of(b, 7, a, 7), shorter = match_of(b, 5, a, 7);
     CLAIM(wrong.matched[0] == 5 && wrong.runs[0] == 6 && wrong.matched[3] == 2
           && wrong.runs[3] == 3 && fabs(bleu(&wrong) - 75.98) < 0.005
           && fabs(bleu(&shorter) - 81.9) < 0.05,
@@ -728,9 +728,7 @@ void test_blanks(void) {
     Pass pass = {.arena = &room, .config = &config};
     Cache cache = decoder_start(&pass, t, source_ids, 1, S, WORDS_WRITTEN);
     for (int n = 1; n <= WORDS_WRITTEN; n++) {
-        Saved s;
-        Batch batch = {1, S, n, source_ids, input, NULL};
-        whole += transformer_forward(&pass, &s, t, &batch).rows;
+        whole += logits_after(t, (Sentence){source_ids, S}, input, n).rows;
         cached += decoder_step(&pass, &cache, &input[n - 1]).rows;
     }
     CLAIM(cached == 9 && whole == 45,
@@ -743,8 +741,7 @@ void test_blanks(void) {
 void test_bleu_of_corpus(void) {
     int a[] = {4, 5, 6, 7, 8, END}, longer[] = {4, 5, 6, 7, 8, 9, 10, END};
     int b[] = {11, 12, 13, 14, 15, 16, 17, END};
-    Match m = {0};
-    add_match(&m, (Sentence){longer, 8}, (Sentence){a, 6});
+    Match m = match_of(longer, 8, a, 6);
     double first = bleu(&m);
     CLAIM(fabs(first - 100 * pow(5. / 7 * 4 / 6 * 3 / 5 * 2 / 4, .25)) < 1e-9,
           "too long by two words: no penalty, and no reward");
@@ -756,12 +753,19 @@ void test_bleu_of_corpus(void) {
     double shares = 15. / 17 * 12 / 14 * 9 / 11 * 6 / 8;
     CLAIM(fabs(bleu(&m) - 100 * pow(shares, .25) * exp(1 - 19. / 17)) < 1e-9,
           "the penalty is that of all words: 17, where the references have 19");
-    m = (Match){0};
-    add_match(&m, (Sentence){a, 4}, (Sentence){(int[]){4, 5, 6, 9, END}, 5});
+    m = match_of(a, 4, (int[]){4, 5, 6, 9, END}, 5);
     CLAIM(m.matched[2] == 1 && m.matched[3] == 0 && bleu(&m) == 0,
           "if no run of four words matches BLEU is 0, whatever shorter ones do");
     add_match(&m, (Sentence){a, 6}, (Sentence){a, 6});
     CLAIM(bleu(&m) > 0, "but one that matches in another sentence is enough");
+}
+
+// The same of their texts.
+Match match_of_texts(Sentence translation, Sentence reference, const Vocab *v,
+                     Tokenizer how) {
+    Match m = {0};
+    add_translation(&m, translation, reference, v, how);
+    return m;
 }
 
 // Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats", 10 " <unknown>",
@@ -775,33 +779,27 @@ void test_bleu_of_pieces(void) {
     Sentence other = {(int[]){6, 8, 9, END}, 4};     // the same
     Sentence open = {(int[]){6, 8, 9}, 3};           // cut off
     Sentence unknown = {(int[]){6, 8, UNKNOWN, END}, 4};
-    Match m = {0};
-    add_translation(&m, one, other, &v, pieces);
+    Match m = match_of_texts(one, other, &v, pieces);
     CLAIM(m.exact == 1 && m.length == 2 && m.reference == 2 && m.matched[0] == 2
           && m.matched[1] == 1 && m.runs[1] == 1,
           "other pieces of the same words are the same words");
-    m = (Match){0};
-    add_translation(&m, one, other, &v, words);
+    m = match_of_texts(one, other, &v, words);
     CLAIM(m.exact == 0 && m.length == 4 && m.matched[1] == 1,
           "tokens that are words are printed with blanks between");
-    m = (Match){0};
-    add_translation(&m, open, other, &v, pieces);
+    m = match_of_texts(open, other, &v, pieces);
     CLAIM(m.exact == 1 && m.matched[0] == 2,
           "the text counts: an end is not printed");
-    m = (Match){0};
-    add_translation(&m, unknown, unknown, &v, pieces);
+    m = match_of_texts(unknown, unknown, &v, pieces);
     CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
           "a word with an unknown character never matches");
     Tokenizer letters = {.tokens = CHARACTERS};
     Sentence spelled = {(int[]){5, 7, 11, 11, 5, END}, 6}; // "ac  a"
     Sentence closer = {(int[]){5, 7, 11, 5, END}, 5};      // "ac a"
-    m = (Match){0};
-    add_translation(&m, spelled, closer, &v, letters);
+    m = match_of_texts(spelled, closer, &v, letters);
     CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
           "characters make words, too: what stands between blanks");
     Sentence blank = {(int[]){11, 6, 8, 9, 11, END}, 6};
-    m = (Match){0};
-    add_translation(&m, blank, other, &v, pieces);
+    m = match_of_texts(blank, other, &v, pieces);
     CLAIM(m.exact == 1 && m.length == 2 && m.matched[0] == 2,
           "a blank to which no letters are added is no word");
 }

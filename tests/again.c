@@ -1,4 +1,4 @@
-// Loads a model and saves it again, for tests/platforms.sh:
+// Loads a model and saves it again, for tests/platforms.py:
 //
 //     again FROM TO
 //

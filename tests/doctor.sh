@@ -60,5 +60,5 @@ useful valgrind "Valgrind (sh tests/run.sh memory commands)"
 useful pandoc "pandoc (make docs, make notebooks)"
 useful nbclient "nbclient (make notebooks)"
 useful matplotlib "Matplotlib (make notebooks)"
-useful torch "PyTorch (lab 14, tests/bench/bench_torch.py)"
+useful torch "PyTorch (lab 14, tests/golden.py)"
 exit $missing

@@ -31,6 +31,7 @@ All arithmetic is in double precision.
 """
 
 import contextlib
+import itertools
 import math
 import sys
 from pathlib import Path
@@ -75,60 +76,39 @@ def scramble32(x):
     return x ^ x >> 16
 
 
-def places():
-    """Where dropout acts, in the order of the forward pass: name, rows of a
-    sentence, columns."""
-    S, T = SOURCE.shape[1], INPUT.shape[1]
-    for stack, side, rows in [("encoder", "source", S),
-                              ("decoder", "target", T)]:
-        yield side + "_embedded", rows, D
-        for layer in range(LAYERS):
-            name = f"{stack}.{layer}."
-            yield name + "self_attention.weights", rows, rows
-            yield name + "self_attention.output", rows, D
-            if stack == "decoder":
-                yield name + "cross_attention.weights", rows, S
-                yield name + "cross_attention.output", rows, D
-            yield name + "feed_forward.active", rows, INNER
-            yield name + "feed_forward.output", rows, D
+class Noise:
+    """Stands in for PyTorch's dropout and draws the masks of transformer.c: 0 for what
+    is dropped, else 1. Each place in the forward pass has a key of its own, in attention
+    each head of each sentence has one, and each row."""
+
+    def __init__(self, key):
+        self.key, self.masks = key, []
+
+    def __call__(self, x, *_, **__):
+        self.key = scramble(self.key)
+        rows, cols = x.shape[-2:]
+        blocks = range(x.shape[:-2].numel())
+        first = [self.key + block * rows for block in blocks]
+        if len(blocks) > SENTENCES:
+            first = [scramble32((self.key + head) % 2**32) for head in blocks]
+        mask = torch.tensor([
+            [scramble32(scramble32((key + i) % 2**32) ^ j) >= RATE * 2**32
+             for j in range(cols)] for key in first for i in range(rows)]).double()
+        self.masks.append(mask)
+        return x * mask.reshape(x.shape) / (1 - RATE)
 
 
-def draw_masks(noise):
-    """{name: mask}, 0 for what is dropped, else 1. Each place has a key of its
-    own, in attention each head of each sentence has one, and each row."""
-    masks = {}
-    for name, rows, cols in places():
-        noise = scramble(noise)
-        keys = [noise % 2**32 + i for i in range(SENTENCES * rows)]
-        if name.endswith("weights"):
-            heads = range(SENTENCES * HEADS)
-            keys = [scramble32((noise + h) % 2**32) + i
-                    for h in heads for i in range(rows)]
-        masks[name] = torch.tensor([
-            [scramble32(scramble32(key % 2**32) ^ j) >= RATE * 2**32
-             for j in range(cols)] for key in keys]).double()
-    return masks
+def dropping(noise):
+    """PyTorch drops what the noise says; without noise, nothing."""
+    return mock.patch.object(F, "dropout", noise) if noise else contextlib.nullcontext()
 
 
-@contextlib.contextmanager
-def given(masks):
-    """PyTorch's dropout takes these, one after the other, and needs them all.
-    None: nothing is dropped."""
-    if masks is None:
-        yield
-        return
-    rest = list(masks.values())
-
-    def dropout(x, *_, **__):
-        return x * rest.pop(0).reshape(x.shape) / (1 - RATE)
-
-    with mock.patch.object(F, "dropout", dropout):
-        yield
-    assert not rest
+places = []  # where the last forward pass dropped something, in its order
 
 
-def drop(x):
-    return F.dropout(x, 0.0)  # nothing, unless masks are given
+def drop(place, x):
+    places.append(place)
+    return F.dropout(x, 0.0)  # nothing, unless there is noise
 
 
 # ---- The model ---------------------------------------------------------------
@@ -169,7 +149,7 @@ class Attention(nn.Module):
         scores = q @ k.transpose(-2, -1) / math.sqrt(D // HEADS)
         scores = scores.masked_fill(~seen, -math.inf)
         weights = keep(self, "weights", scores.softmax(-1))
-        merged = (drop(weights) @ v).transpose(1, 2).flatten(2)
+        merged = (drop(self.name + ".weights", weights) @ v).transpose(1, 2).flatten(2)
         context = keep(self, "context", merged)
         return keep(self, "output", self.output(context))
 
@@ -183,7 +163,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x):
         inner = keep(self, "inner", self.inner(x))
-        active = keep(self, "active", drop(self.activation(inner)))
+        active = keep(self, "active", drop(self.name + ".active", self.activation(inner)))
         return keep(self, "output", self.outer(active))
 
 
@@ -204,8 +184,8 @@ class Layer(nn.Module):
     def residual(self, name, x, *others):
         sublayer, norm = getattr(self, name), getattr(self, name + "_norm")
         if self.pre_norm:
-            return x + drop(sublayer(norm(x), *others))
-        return norm(x + drop(sublayer(x, *others)))
+            return x + drop(sublayer.name + ".output", sublayer(norm(x), *others))
+        return norm(x + drop(sublayer.name + ".output", sublayer(x, *others)))
 
     def forward(self, x, seen, memory=None, memory_seen=None):
         x = self.residual("self_attention", x, seen)
@@ -257,22 +237,20 @@ class Transformer(nn.Module):
         for name, parameter in self.named_parameters():
             parameter.data = random_weights(name, parameter.shape)
 
-    def embed_source(self, source):
-        return drop(self.source_embedding(source) * math.sqrt(D)
-                    + self.source_positions(torch.arange(source.shape[1])))
-
-    def embed_target(self, target):
-        return drop(self.target_embedding(target) * math.sqrt(D)
-                    + self.target_positions(torch.arange(target.shape[1])))
+    def embed(self, side, ids):
+        table, positions = (getattr(self, f"{side}_{part}")
+                            for part in ("embedding", "positions"))
+        return drop(side + "_embedded", table(ids) * math.sqrt(D)
+                    + positions(torch.arange(ids.shape[1])))
 
     def forward(self, source, target):
         # True means: may be seen.  The axes are (B, head, query, key).
         source_seen = (source != PAD)[:, None, None, :]
         target_seen = (target != PAD)[:, None, None, :]
         earlier = torch.ones(target.shape[1], target.shape[1]).tril().bool()
-        x = keep(self, "source_embedded", self.embed_source(source))
+        x = keep(self, "source_embedded", self.embed("source", source))
         memory = self.encoder(x, source_seen)
-        y = keep(self, "target_embedded", self.embed_target(target))
+        y = keep(self, "target_embedded", self.embed("target", target))
         y = self.decoder(y, target_seen & earlier, memory, source_seen)
         return keep(self, "logits", self.output(y))
 
@@ -316,12 +294,12 @@ def our_names(name):
             for part in ("query", "key", "value")]
 
 
-def compare_with_pytorch(ours, pre_norm, activation, smoothing, masks):
+def compare_with_pytorch(ours, pre_norm, activation, smoothing, noise):
     """Call after ours has run forward and backward."""
     # It stays in training mode: the fast path of evaluation mode would put
     # zeros into padded rows.
     theirs = nn.Transformer(D, HEADS, LAYERS, LAYERS, INNER,
-                            dropout=RATE if masks else 0.0,
+                            dropout=RATE if noise else 0.0,
                             activation=activation, layer_norm_eps=1e-5,
                             batch_first=True, norm_first=pre_norm)
     if not pre_norm:  # nn.Transformer has final norms always, the paper none
@@ -335,10 +313,10 @@ def compare_with_pytorch(ours, pre_norm, activation, smoothing, masks):
 
     # In the masks of nn.Transformer, True means: blocked.
     later = torch.ones(INPUT.shape[1], INPUT.shape[1]).triu(1).bool()
-    with given(masks):
-        memory = theirs.encoder(ours.embed_source(SOURCE),
+    with dropping(noise):
+        memory = theirs.encoder(ours.embed("source", SOURCE),
                                 src_key_padding_mask=SOURCE == PAD)
-        y = theirs.decoder(ours.embed_target(INPUT), memory, tgt_mask=later,
+        y = theirs.decoder(ours.embed("target", INPUT), memory, tgt_mask=later,
                            tgt_key_padding_mask=INPUT == PAD,
                            memory_key_padding_mask=SOURCE == PAD)
     logits = ours.output(y)
@@ -355,21 +333,25 @@ def compare_with_pytorch(ours, pre_norm, activation, smoothing, masks):
 # ---- The files ---------------------------------------------------------------
 
 def model_tensors(seed, pre_norm, activation, learned, tied, smoothing,
-                  masks=None):
+                  key=None):
     torch.manual_seed(seed)
     values.clear()
+    places.clear()
     model = Transformer(pre_norm, getattr(F, activation), learned, tied)
-    with given(masks):
+    noise = key and Noise(key)
+    with dropping(noise):
         logits = model(SOURCE, INPUT)
+    masks = dict(zip(places, noise.masks)) if noise else {}
     values["loss"] = loss_of(logits, smoothing)
     values["loss_unsmoothed"] = loss_of(logits, 0.0)
     values["loss"].backward()
-    compare_with_pytorch(model, pre_norm, activation, smoothing, masks)
+    compare_with_pytorch(model, pre_norm, activation, smoothing, key and Noise(key))
     # A ReLU that is nearly at its kink could go the other way in float.
     assert all(v.abs().min() > 1e-3 for name, v in values.items()
                if name.endswith("inner"))
 
     tensors = {"source": SOURCE, "input": INPUT, "expected": EXPECTED}
+    tensors.update(("mask." + name, mask) for name, mask in masks.items())
     gradients = {}
     for name, parameter in model.named_parameters():  # a tied one comes once
         weight, gradient = parameter, parameter.grad
@@ -384,16 +366,14 @@ def model_tensors(seed, pre_norm, activation, learned, tied, smoothing,
     return tensors
 
 
-def dropout_tensors(noise, *model):
-    """What changes when the masks of this noise are given."""
-    masks = draw_masks(noise)
-    tensors = {"noise": torch.tensor(noise), "rate": torch.tensor(RATE)}
-    tensors.update(("mask." + name, mask) for name, mask in masks.items())
-    for name, tensor in model_tensors(*model, masks).items():
+def dropout_tensors(key, *model):
+    """What changes with the noise of this key."""
+    tensors = {"noise": torch.tensor(key), "rate": torch.tensor(RATE)}
+    for name, tensor in model_tensors(*model, key).items():
         meets = name.startswith("value.") and name.endswith(
             ("_embedded", "context", "active", "_norm", "coder.output",
              "logits", "loss"))
-        if meets or name.startswith("gradient.") and (
+        if meets or name.startswith("mask.") or name.startswith("gradient.") and (
                 tensor.dim() == 1 or "embedding" in name):
             tensors[name] = tensor
     return tensors
@@ -426,46 +406,24 @@ def adam_tensors():
     return tensors
 
 
-def write(path, about, tensors):
-    with open(path, "w", newline="\n") as file:
-        file.write(f"# {about}\n# Made by tests/golden.py, which describes"
-                   " this format. Do not edit.\n")
-        for name, tensor in tensors.items():
-            file.write(f"{name} {tensor.shape[0]} {tensor.shape[1]}\n")
-            for row in tensor.tolist():
-                file.write(" ".join("%.17g" % x for x in row) + "\n")
+def text_of(about, tensors):
+    """A file, as described above."""
+    lines = [f"# {about}",
+             "# Made by tests/golden.py, which describes this format. Do not edit."]
+    for name, tensor in tensors.items():
+        tensor = torch.atleast_2d(tensor.detach().double()).flatten(0, -2)
+        assert tensor.isfinite().all()
+        lines.append("%s %d %d" % (name, *tensor.shape))
+        lines += [" ".join("%.17g" % x for x in row) for row in tensor.tolist()]
+    return "\n".join(lines) + "\n"
 
 
-def read(path):
-    tensors = {}
-    with open(path) as file:
-        lines = (line.split() for line in file if not line.startswith("#"))
-        for name, rows, cols in lines:
-            numbers = [[float(x) for x in next(lines)]
-                       for _ in range(int(rows))]
-            tensors[name] = torch.tensor(numbers).reshape(int(rows), int(cols))
-    return tensors
-
-
-def same(path, tensors):
-    """Compare with the file, by the measure that the C tests use too."""
-    committed = read(path)
-    if ([(name, old.shape) for name, old in committed.items()]
-            != [(name, new.shape) for name, new in tensors.items()]):
-        print(f"{path.name}: other names, shapes or order")
+def close(a, b):
+    """The same word, or nearly the same number by the measure of the C tests."""
+    try:
+        return a == b or math.isclose(float(a), float(b), rel_tol=1e-12, abs_tol=1e-15)
+    except ValueError:
         return False
-    worst, where = 0.0, "all the same"
-    for name, new in tensors.items():
-        old = committed[name]
-        scale = torch.maximum(old.abs(), new.abs()).clamp(min=1e-3)
-        error = ((old - new).abs() / scale).max().item()
-        if math.isnan(error):
-            error = math.inf
-        if error > worst:
-            worst, where = error, name
-    print(f"{path.name}: {len(tensors)} tensors, worst difference {worst:.1e}"
-          f" ({where})")
-    return worst <= 1e-12
 
 
 def main():
@@ -487,17 +445,18 @@ def main():
         ("adam.txt", "Adam, betas 0.9 and 0.98, epsilon 1e-9; clipping by norm",
          adam_tensors()),
     ]
-    good = True
+    wrong = 0
     for name, about, tensors in files:
-        tensors = {key: torch.atleast_2d(t.detach().double()).flatten(0, -2)
-                   for key, t in tensors.items()}
-        assert all(t.isfinite().all() for t in tensors.values())
-        if sys.argv[1:]:
-            good = same(FOLDER / name, tensors) and good
-        else:
-            FOLDER.mkdir(exist_ok=True)
-            write(FOLDER / name, about, tensors)
-    return 0 if good else 1
+        path, text = FOLDER / name, text_of(about, tensors)
+        if not sys.argv[1:]:
+            path.write_text(text, "utf-8")
+            continue
+        pairs = itertools.zip_longest(path.read_text("utf-8").split(), text.split(),
+                                      fillvalue="nothing")
+        others = [f"{a} is {b}" for a, b in pairs if not close(a, b)]
+        print(f"{name}: {len(tensors)} tensors,", *others[:9] or ["all the same"])
+        wrong += len(others)
+    return wrong > 0
 
 
 if __name__ == "__main__":

@@ -74,10 +74,7 @@ Transformer *model_gradient(ModelCase *c) {
     Pass pass;
     Saved s;
     Mat logits = model_logits(c, &pass, &s);
-    Mat lse = arena_mat(&room, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, c->batch.expected, c->smoothing, &room);
-    loss_backward(logits, logits, lse, c->batch.expected, c->smoothing,
-                  loss.tokens);
+    loss_of_logits(logits, c->batch.expected, c->smoothing);
     transformer_backward(&pass, &s, c->model, g, logits);
     arena_release(&room, mark);
     return g;

@@ -5,7 +5,6 @@ expects a test to fail each time.
     python3 tests/mutants.py                    every mutant
     python3 tests/mutants.py --sample 500       some, others every day
     python3 tests/mutants.py --function adam_step --list
-    python3 tests/mutants.py --csv FILE         and write the table
 
 A mutant is the file with one change in one of the functions listed below. It is
 compiled in double, with fresh memory full of NaN, without OpenMP, and run
@@ -25,6 +24,7 @@ import argparse
 import collections
 import concurrent.futures
 import datetime
+import itertools
 import os
 import pathlib
 import random
@@ -34,12 +34,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = HERE.parent / "transformer.c"
 SOURCE = PROGRAM.read_text("utf-8")
+# Where each line of it begins.
+STARTS = [0, *itertools.accumulate(len(line) for line in SOURCE.splitlines(True))]
 sys.path.append(str(HERE.parent / "docs" / "weaver"))
 
 import c_code  # noqa: E402
@@ -165,14 +165,6 @@ class Statement:
                 and self.depth[i] == self.depth[first]]
         return list(zip([first] + [c + 1 for c in cuts], cuts + [end]))
 
-    def around(self, first, end):
-        """What shows a change: the statement, or if long the innermost call."""
-        if len(plain(self.part(0, len(self.text)))) > 76:
-            for o in sorted(self.partner, reverse=True):
-                if 0 < o < first and self.partner[o] >= end:
-                    return o - 1, self.partner[o] + 1
-        return 0, len(self.text)
-
     def changes(self):
         """(first, end, text): these tokens become the text."""
         text, n = self.text, len(self.text)
@@ -273,35 +265,19 @@ def statements(first, end):
 
 def body_of(function):
     """Where the body of a function begins, and where it ends."""
-    try:
-        its = c_code.function(PROGRAM, function)
-    except c_code.Broken as wrong:
-        sys.exit(f"mutants.py: {wrong}")
-    lines = SOURCE.split("\n")
-    inside = c_code.body(its)
-    end = sum(len(line) + 1 for line in lines[:its.last - 1]) - 1
-    return end - len("\n".join(inside)), end
-
-
-def planted(*mutants):
-    """The file with these mutants in it."""
-    text = SOURCE
-    for m in sorted(mutants, key=lambda m: m.first, reverse=True):
-        text = text[:m.first] + m.new + text[m.end:]
-    return text
+    its = c_code.function(PROGRAM, function)
+    return STARTS[its.last - 1 - len(c_code.body(its))], STARTS[its.last - 1] - 1
 
 
 def mutants_of(function):
     seen = collections.Counter()
     for s in statements(*body_of(function)):
-        done = set()
+        start, stop, done = s.spans[0][0], s.spans[-1][1], set()
         for first, last, new in s.changes():
             a, b = s.spans[first][0], s.spans[last - 1][1]
             if (a, b, new) in done or new == SOURCE[a:b]:
                 continue
             done.add((a, b, new))
-            left, right = s.around(first, last)
-            start, stop = s.spans[left][0], s.spans[right - 1][1]
             before = plain(SOURCE[start:stop])
             after = plain(SOURCE[start:a] + new + SOURCE[b:stop])
             seen[before, after] += 1
@@ -311,222 +287,156 @@ def mutants_of(function):
                          a, b, new)
 
 
-class Rules:
+def rules():
     """Those of mutants.txt: [(function, pattern, why nothing changes)]"""
+    rows = [line.split("\t") for line in (HERE / "mutants.txt").read_text(
+        "utf-8").splitlines() if not line.startswith("#")]
+    for row in rows:
+        if len(row) != 3 or row[0] not in CHAPTER:
+            sys.exit(f"mutants.txt: {row}: not a function of mutants.py, a pattern "
+                     "and a reason, with tabs between them")
+    return [tuple(row) for row in rows]
 
-    def __init__(self):
-        self.rows, self.used = [], set()
-        for number, line in enumerate((HERE / "mutants.txt").read_text(
-                "utf-8").splitlines(), 1):
-            if not line.startswith("#"):
-                parts = line.split("\t")
-                if len(parts) != 3 or parts[0] not in CHAPTER:
-                    sys.exit(f"mutants.txt:{number}: not a function of mutants.py, a "
-                             "pattern and a reason, with tabs between them")
-                self.rows.append((parts[0], re.compile(parts[1])))
 
-    def has(self, m):
-        """Does one of them say that this mutant changes nothing?"""
-        its = {row for row in self.rows if row[0] == m.function
-               and row[1].search(f"{m.before} -> {m.after}")}
-        self.used |= its
-        return bool(its)
-
-    def unused(self):
-        return [row for row in self.rows if row not in self.used]
+def reasons(m, its_rules):
+    """The rules that say of this mutant that it changes nothing."""
+    return {row for row in its_rules if row[0] == m.function
+            and re.search(row[1], f"{m.before} -> {m.after}")}
 
 
 # ----------------------------------------------------------- running mutants
 
-class Bench:
-    """Compiles and runs tests, for each thread in a folder of its own."""
+BUILD = HERE.parent / "build" / "mutants"
+VALGRIND = shutil.which("valgrind")
+STRICT = [*os.environ.get("CC", "cc").split(), "-O0", "-pedantic-errors"]
+QUICK = ["tcc"] if shutil.which("tcc") else STRICT
+SECONDS = {}  # of processor time that each test takes without a mistake
 
-    def __init__(self, root):
-        self.root = root
-        self.local = threading.local()
-        self.tcc = shutil.which("tcc")
-        self.valgrind = shutil.which("valgrind")
-        self.running, self.stopped = set(), False
-        self.seconds = {}  # of processor time, without a mistake
 
-    def folder(self):
-        """build/, data/ and tests/; a program ends at the first false claim."""
-        if not hasattr(self.local, "path"):
-            path = pathlib.Path(tempfile.mkdtemp(dir=self.root))
-            self.local.path = path
-            (path / "build").mkdir()
-            (path / "data").symlink_to(HERE.parent / "data")
-            shutil.copytree(HERE, path / "tests")
-            text = (HERE / "claims.h").read_text("utf-8")
-            count = "*(holds ? &claims_passed : &claims_failed) += 1;"
-            assert count in text
-            (path / "tests/claims.h").write_text(
-                text.replace(count, count + " if (!holds) exit(1);"), "utf-8")
-        return self.local.path
+def call(folder, seconds, *command):
+    """Whether it succeeds, with limits of processor time and memory. A test ends at
+    its first false claim."""
+    limits = f"ulimit -c 0 && ulimit -t {seconds} && ulimit -v 4000000 && "
+    try:
+        return subprocess.run(
+            ["sh", "-c", limits + 'exec "$@"', "sh", *command], cwd=folder, timeout=900,
+            env={**os.environ, "STOP_AT_FIRST": "1"}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    except subprocess.TimeoutExpired:  # it waits for something
+        return False
 
-    def call(self, seconds, *command):
-        """Whether it succeeds, with limits of processor time and memory."""
-        limits = f"ulimit -c 0 && ulimit -t {seconds} && ulimit -v 4000000 && "
-        if self.stopped:
-            return False
-        process = subprocess.Popen(
-            ["sh", "-c", limits + 'exec "$@"', "sh", *command],
-            cwd=self.folder(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.running.add(process)
-        try:
-            return process.wait(900) == 0
-        except subprocess.TimeoutExpired:  # it waits for something
-            process.kill()
-            return False
-        finally:
-            self.running.discard(process)
 
-    def stop(self):
-        """Whoever runs or is about to run a command ends soon."""
-        self.stopped = True
-        for process in list(self.running):
-            process.kill()
+def compiles(folder, test, kind, compiler):
+    return call(folder, 100, *compiler, "-std=c11", kind, "-DTRANSFORMER_DOUBLE",
+                f"tests/{test}.c", "-o", "mutant", "-lm")
 
-    def compiles(self, test, kind, tcc=True):
-        compiler = [self.tcc] if tcc and self.tcc else [
-            *os.environ.get("CC", "cc").split(), "-O0", "-pedantic-errors"]
-        return self.call(
-            100, *compiler, "-std=c11", kind, "-DTRANSFORMER_DOUBLE",
-            f"tests/{test}.c", "-o", "mutant", "-lm")
 
-    def measure(self, tests):
-        """How long they take, so that one that does not end is stopped."""
-        (self.folder() / "transformer.c").write_text(SOURCE, "utf-8")
-        for test in tests:
-            begin = os.times().children_user
-            if not self.compiles(test, POISON) or not self.call(99, "./mutant"):
-                sys.exit(f"mutants.py: {test} fails without any change")
-            self.seconds[test] = os.times().children_user - begin
-        TESTS.sort(key=self.seconds.get)
+def workshop(text):
+    """A folder with build/, data/, tests/ and this transformer.c."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=BUILD))
+    for name in "build", "tests":
+        (folder / name).mkdir()
+    for path in HERE.parent / "data", *HERE.iterdir():
+        (folder / path.relative_to(HERE.parent)).symlink_to(path)
+    (folder / "transformer.c").write_text(text, "utf-8")
+    return folder
 
-    def verdict(self, m, listed):
-        """What is the matter with it. None: it is no C."""
-        (self.folder() / "transformer.c").write_text(planted(m), "utf-8")
-        own = CHAPTER[m.function]
-        for test in [own] + [t for t in TESTS if t > own]:
-            if not self.compiles(test, POISON):
-                return None
-            if not self.call(int(2 + 5 * self.seconds[test]), "./mutant"):
-                return f"is not equivalent: {test}" if listed else "killed"
-        if listed:
-            return "equivalent"
-        # tcc takes what is no C; memory may be too small, or never given back
-        test = "11-training" if own == "01-numbers" else own
-        if not self.compiles(test, "-DTRANSFORMER_MALLOC", tcc=False):
+
+def measure(tests):
+    """How long they take, so that one that does not end is stopped."""
+    folder = workshop(SOURCE)
+    for test in tests:
+        begin = os.times().children_user
+        if not compiles(folder, test, POISON, QUICK) or not call(folder, 99, "./mutant"):
+            sys.exit(f"mutants.py: {test} fails without any change")
+        SECONDS[test] = os.times().children_user - begin
+    TESTS.sort(key=SECONDS.get)
+
+
+def verdict(m, listed):
+    """What is the matter with it. None: it is no C."""
+    folder = workshop(SOURCE[:m.first] + m.new + SOURCE[m.end:])
+    try:
+        return verdict_in(folder, m, listed)
+    finally:
+        shutil.rmtree(folder)
+
+
+def verdict_in(folder, m, listed):
+    own = CHAPTER[m.function]
+    for test in [own] + [t for t in TESTS if t > own]:
+        if not compiles(folder, test, POISON, QUICK):
             return None
-        if self.valgrind and not self.call(
-                300, "valgrind", "-q", "--leak-check=full",
-                "--exit-on-first-error=yes", "--error-exitcode=9",
-                "./mutant"):
-            return "killed"
-        return "survives"
+        if not call(folder, int(2 + 5 * SECONDS[test]), "./mutant"):
+            return f"is not equivalent: {test}" if listed else "killed"
+    if listed:
+        return "equivalent"
+    # tcc takes what is no C; memory may be too small, or never given back
+    test = "11-training" if own == "01-numbers" else own
+    if not compiles(folder, test, "-DTRANSFORMER_MALLOC", STRICT):
+        return None
+    if VALGRIND and not call(folder, 300, "valgrind", "-q", "--leak-check=full",
+                             "--exit-on-first-error=yes", "--error-exitcode=9",
+                             "./mutant"):
+        return "killed"
+    return "survives"
 
 
-class Progress:
-    """On a terminal one line that changes, elsewhere a line each minute."""
-
-    def __init__(self, total):
-        self.total, self.begin, self.next = total, time.time(), 60
-        self.terminal = sys.stderr.isatty()
-
-    def show(self, done):
-        seconds = time.time() - self.begin
-        if self.terminal or seconds > self.next or done == self.total:
-            self.next = seconds + 60
-            print(f"{done} of {self.total}, {seconds / 60:.1f} minutes",
-                  file=sys.stderr, end="\r" if self.terminal and
-                  done < self.total else "\n", flush=True)
-
-
-def the_gate_can_fail(bench):
+def the_gate_can_fail():
     """Two planted mutants are reported: one that changes nothing, and one that
-    is said to change nothing and stops Adam."""
-    step = next(m for m in mutants_of("adam_step")
-                if m.before.startswith("p[i] -= ") and m.new == ";")
+    is said to change nothing and loses a part of a gradient."""
+    lost = next(m for m in mutants_of("norm_backward") if m.new == ";")
     results = {
         "a mutant that survives is reported":
-            bench.verdict(step._replace(end=step.first, new=""), False)
-            == "survives",
+            verdict(lost._replace(end=lost.first, new=""), False) == "survives",
         "a mutant with a false reason is reported":
-            bench.verdict(step, True) not in ("equivalent", "killed"),
+            verdict(lost, True) not in ("equivalent", "killed"),
     }
     for claim, holds in results.items():
         print("ok  " if holds else "FAIL", claim, flush=True)
     return list(results.values()).count(False)
 
 
-def report(counts, path):
-    """The table, for each function; and as CSV."""
-    columns = ["mutants", "killed", "equivalent"]
-    counts["total"] = sum(counts.values(), collections.Counter())
-    rows = [[f] + [counts[f][c] for c in columns]
-            for f in [*CHAPTER, "total"] if f in counts]
-    print(f"\n{'function':<28}" + "".join(f"{c:>12}" for c in columns))
-    for name, *numbers in rows:
-        print(f"{name:<28}" + "".join(f"{n:>12}" for n in numbers))
-    if path:
-        path.write_text("".join(",".join(map(str, row)) + "\n" for row
-                                in [["function", *columns], *rows]), "utf-8")
-
-
-def run(bench, chosen, rules, jobs):
+def run(chosen, its_rules, jobs):
     """Tries the mutants; returns {function: counts} and how many failed."""
     counts, failed = collections.defaultdict(collections.Counter), 0
-    progress = Progress(len(chosen))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        try:
-            verdicts = pool.map(
-                lambda m: bench.verdict(m, rules.has(m)), chosen)
-            for done, (m, verdict) in enumerate(zip(chosen, verdicts), 1):
-                progress.show(done)
-                if verdict:
-                    counts[m.function].update(["mutants", verdict])
-                if verdict not in (None, "killed", "equivalent"):
-                    failed += 1
-                    print(f"FAIL transformer.c:{m.line} {m.function}: "
-                          f"{m.before}  ->  {m.after}  {verdict}", flush=True)
-        except KeyboardInterrupt:
-            bench.stop()
-            pool.shutdown(cancel_futures=True)
-            raise
+        verdicts = pool.map(lambda m: verdict(m, bool(reasons(m, its_rules))), chosen)
+        for done, (m, found) in enumerate(zip(chosen, verdicts), 1):
+            if done % 100 == 0:
+                print(f"{done} of {len(chosen)}", file=sys.stderr)
+            if found:
+                counts[m.function].update(["mutants", found])
+            if found not in (None, "killed", "equivalent"):
+                failed += 1
+                print(f"FAIL transformer.c:{m.line} {m.function}: "
+                      f"{m.before}  ->  {m.after}  {found}", flush=True)
     return counts, failed
 
 
-class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong."""
-
-    def error(self, message):
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
-def count(text):
-    if not re.fullmatch("0*[1-9][0-9]{0,8}", text):
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
-    return int(text)
+def report(counts):
+    """What became of the mutants of each function."""
+    columns = ["mutants", "killed", "equivalent"]
+    print(f"{'function':28}", *(f"{c:>12}" for c in columns))
+    for f in [*CHAPTER, "total"]:
+        if f in counts:
+            print(f"{f:28}", *(f"{counts[f][c]:12}" for c in columns))
 
 
 def main():
-    parser = Parser(description="breaks transformer.c")
-    parser.add_argument("--sample", type=count, help="only so many mutants")
+    parser = argparse.ArgumentParser(description="breaks transformer.c")
+    parser.add_argument("--sample", type=int, help="only so many mutants")
     parser.add_argument("--seed", type=int, help="of the sample; else the date",
                         default=int(f"{datetime.date.today():%Y%m%d}"))
     parser.add_argument("--function", choices=CHAPTER, action="append",
                         help="only in this one (and this one …)")
     parser.add_argument("--list", action="store_true", help="run nothing")
-    parser.add_argument("--csv", type=pathlib.Path, help="write the table")
-    parser.add_argument("--jobs", type=count, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
     every = [m for function in CHAPTER for m in mutants_of(function)]
-    rules = Rules()
-    for m in every:
-        rules.has(m)
+    its_rules = rules()
+    unused = set(its_rules).difference(*(reasons(m, its_rules) for m in every))
     chosen = [m for m in every if m.function in (options.function or CHAPTER)]
     if options.sample and options.sample < len(chosen):
         chosen = random.Random(options.seed).sample(chosen, options.sample)
@@ -537,21 +447,19 @@ def main():
             print(f"{m.line}: {m.function}\n- {m.before}\n+ {m.after}")
         return 0
 
-    build = HERE.parent / "build"
-    build.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=build, prefix="mutants-") as root:
-        bench = Bench(root)
-        bench.measure([*FUNCTIONS, *(t for t in TESTS if t not in FUNCTIONS)])
-        failed = the_gate_can_fail(bench)
-        passed = 2 - failed
-        counts, wrong = run(bench, chosen, rules, options.jobs)
-    report(counts, options.csv)
+    shutil.rmtree(BUILD, ignore_errors=True)
+    BUILD.mkdir(parents=True)
+    measure({*FUNCTIONS, *TESTS})
+    failed = the_gate_can_fail()
+    passed = 2 - failed
+    counts, wrong = run(chosen, its_rules, options.jobs)
+    counts["total"] = sum(counts.values(), collections.Counter())
+    report(counts)
     passed += counts["total"]["killed"] + counts["total"]["equivalent"]
-    failed += wrong
-    for function, pattern in rules.unused():
-        print(f"FAIL mutants.txt is out of date: {function}  {pattern.pattern}")
-        failed += 1
-    if not bench.valgrind:
+    failed += wrong + len(unused)
+    for function, pattern, _ in sorted(unused):
+        print(f"FAIL mutants.txt is out of date: {function}  {pattern}")
+    if not VALGRIND:
         print("skip what Valgrind finds: it is not installed")
         failed += os.environ.get("CI") == "true"
     print(f"{passed} passed, {failed} failed")
@@ -559,8 +467,5 @@ def main():
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends at once, as do its programs
+    sys.exit(main())

@@ -29,14 +29,17 @@ void test_packed_product(void) {
 // -------------------------------------------------------------------- LSTM
 
 Lstm random_lstm(int in, int hidden) {
-    return (Lstm){{random_mat(in, 4 * hidden), random_mat(1, 4 * hidden)},
-                  random_mat(hidden, 4 * hidden)};
+    return (Lstm){random_linear(in, 4 * hidden), random_mat(hidden, 4 * hidden)};
 }
 
 Lstm prefilled_lstm(int in, int hidden) {
-    return (Lstm){{filled_mat(in, 4 * hidden, PREFILL),
-                   filled_mat(1, 4 * hidden, PREFILL)},
+    return (Lstm){filled_linear(in, 4 * hidden, PREFILL),
                   filled_mat(hidden, 4 * hidden, PREFILL)};
+}
+
+void claim_lstm(Scalar *f, void *context, Lstm *w, Lstm *dw, const char *name) {
+    claim_linear(f, context, &w->input, &dw->input, name, "input");
+    CLAIM_GRADIENT(f, context, w->recurrent, dw->recurrent, "%s: recurrent", name);
 }
 
 // An LSTM that begins with a given state; what is asked for is the hidden state
@@ -77,11 +80,7 @@ void check_lstm(void) {
     CLAIM_GRADIENT(lstm_loss, &c, c.x, dx, "lstm: dx");
     CLAIM_GRADIENT(lstm_loss, &c, c.hidden, d.hidden, "lstm: first state");
     CLAIM_GRADIENT(lstm_loss, &c, c.cell, d.cell, "lstm: first cell");
-    CLAIM_GRADIENT(lstm_loss, &c, c.w.input.weight, dw.input.weight,
-                   "lstm: input");
-    CLAIM_GRADIENT(lstm_loss, &c, c.w.input.bias, dw.input.bias, "lstm: bias");
-    CLAIM_GRADIENT(lstm_loss, &c, c.w.recurrent, dw.recurrent,
-                   "lstm: recurrent");
+    claim_lstm(lstm_loss, &c, &c.w, &dw, "lstm");
 }
 
 // One step, by the formulas and libm.
@@ -160,17 +159,9 @@ void check_bilstm(void) {
     BiLstm dw = {prefilled_lstm(I, H), prefilled_lstm(I, H)};
     Mat dx = filled_mat(S * B, I, PREFILL);
     bilstm_backward(&room, &dw, dx, c.upstream, &s, &c.w);
-    Lstm *w[] = {&c.w.forth, &c.w.back}, *d[] = {&dw.forth, &dw.back};
     CLAIM_GRADIENT(bilstm_loss, &c, c.x, dx, "bilstm: dx");
-    for (int k = 0; k < 2; k++) {
-        const char *name = k ? "back" : "forth";
-        CLAIM_GRADIENT(bilstm_loss, &c, w[k]->input.weight, d[k]->input.weight,
-                       "bilstm %s: input", name);
-        CLAIM_GRADIENT(bilstm_loss, &c, w[k]->input.bias, d[k]->input.bias,
-                       "bilstm %s: bias", name);
-        CLAIM_GRADIENT(bilstm_loss, &c, w[k]->recurrent, d[k]->recurrent,
-                       "bilstm %s: recurrent", name);
-    }
+    claim_lstm(bilstm_loss, &c, &c.w.forth, &dw.forth, "bilstm forth");
+    claim_lstm(bilstm_loss, &c, &c.w.back, &dw.back, "bilstm back");
     Mat kept = copied(out);
     randomize(block(c.x, S - 1, B), 1); // the last word
     out = bilstm_forward(&room, &s, &c.w, c.x, B);
@@ -283,9 +274,7 @@ void check_rnn(int attention, bool own, const char *name) {
     Batch batch = rnn_batch();
     RnnSaved s;
     Mat logits = rnn_forward(&room, &s, c.model, &batch, c.own);
-    Mat lse = arena_mat(&room, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, s.expected, 0, &room);
-    loss_backward(logits, logits, lse, s.expected, 0, loss.tokens);
+    loss_of_logits(logits, s.expected, 0);
     rnn_backward(&room, g, logits, &s, c.model);
     for (int i = 0; i < g->list.tensors; i++)
         CLAIM_GRADIENT(rnn_loss, &c, *c.model->list.tensor[i].mat,
@@ -351,10 +340,8 @@ void test_learning(int attention) {
         bool own[T] = {false};
         RnnSaved s;
         Mat logits = rnn_forward(&room, &s, r, &batch, own);
-        Mat lse = arena_mat(&room, logits.rows, 1);
-        Loss l = loss_forward(lse, logits, s.expected, 0, &room);
+        Loss l = loss_of_logits(logits, s.expected, 0);
         loss = l.loss / l.tokens;
-        loss_backward(logits, logits, lse, s.expected, 0, l.tokens);
         clear(g->list.values, count);
         rnn_backward(&room, g, logits, &s, r);
         adam_step(paper_adam(r->list.values, m, v, g->list.values, count), 1,

@@ -16,6 +16,7 @@
 #   chapters      every beginning of the file compiles
 #   planted       what is added to the model is checked, too
 #   tiny          notebook/tiny.c computes the same bits
+#   learning      models learn, and translate what they have never seen
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
 # them Valgrind does, with them a sanitizer. The last line is "N passed, N
@@ -35,7 +36,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- outside float double/gradcheck machine double planted chapters tiny
+    [ $# -gt 0 ] || set -- outside learning float double/gradcheck machine double planted chapters tiny
     for group in "$@"; do
         case $group in
         double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
@@ -156,7 +157,7 @@ job()
     double/* | float/* | memory/* | outside/* | machine/*)
         "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | planted | tiny) sh "tests/$1.sh" ;;
+    chapters | planted | tiny | learning) sh "tests/$1.sh" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }
@@ -186,7 +187,7 @@ list=$(jobs "$@")
 printf '%s\n' $list | xargs -n 1 -P "$(at_once)" sh tests/run.sh --one
 for one in $list; do
     case $one in
-    */golden | */gradcheck | */learning)
+    */golden | */gradcheck | learning)
         grep -h 'PyTorch\|agrees with\|learned' "$work/$one/log" ;;
     esac
     read -r p f < "$work/$one/counts" || p=0 f=1

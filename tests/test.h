@@ -57,6 +57,17 @@ Mat filled_mat(int rows, int cols, double value) {
     return m;
 }
 
+Linear random_linear(int in, int out) {
+    Linear w;
+    w.weight = random_mat(in, out); // first, which an initializer leaves open
+    w.bias = random_mat(1, out);
+    return w;
+}
+
+Linear filled_linear(int in, int out, double value) {
+    return (Linear){filled_mat(in, out, value), filled_mat(1, out, value)};
+}
+
 // to = from, same shape, whatever the strides
 void assign(Mat to, Mat from) {
     for (int i = 0; i < to.rows; i++)
@@ -158,6 +169,14 @@ loss_number summed_loss(Mat lse, Mat logits, const int *expected, double smoothi
     return total;
 }
 
+// Loss, and in place of the logits its gradient.
+Loss loss_of_logits(Mat logits, const int *expected, double smoothing) {
+    Mat lse = arena_mat(&room, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, expected, smoothing, &room);
+    loss_backward(logits, logits, lse, expected, smoothing, loss.tokens);
+    return loss;
+}
+
 // Gradient buffers are filled with this before the backward pass, so that an
 // assignment where an addition belongs is seen.
 #define PREFILL 0.5
@@ -239,3 +258,10 @@ double gradient_error(Scalar *f, void *context, Mat x, Mat dx) {
         CLAIM(worst < slope_error, "%s agrees with " SLOPE ": %.1e", text,  \
               worst);                                                       \
     } while (0)
+
+// The same of both gradients of a layer, one part of what is called NAME.
+void claim_linear(Scalar *f, void *context, const Linear *w, const Linear *dw,
+                  const char *name, const char *part) {
+    CLAIM_GRADIENT(f, context, w->weight, dw->weight, "%s: %s weight", name, part);
+    CLAIM_GRADIENT(f, context, w->bias, dw->bias, "%s: %s bias", name, part);
+}

@@ -462,13 +462,6 @@ void example_heads(void) {
         "moved.", T, K);
 }
 
-Linear random_linear(int in, int out) {
-    Linear w;
-    w.weight = random_mat(in, out);
-    w.bias = random_mat(1, out);
-    return w;
-}
-
 Linear prefilled_linear(const Linear *w) {
     return (Linear){prefilled(w->weight), prefilled(w->bias)};
 }

@@ -178,48 +178,45 @@ double peak_gflops(void) {
     return 2.0 * SUMS * LANES * TURNS / best / 1e9;
 }
 
-int main(int argc, char **argv) {
-    if (argc == 2 && !strcmp(argv[1], "--peak")) {
+// What one word of the command line asks for. Returns whether there is such a thing.
+bool measure_named(const char *name, int threads) {
+    if (!strcmp(name, "decode"))
+        measure_decoding("decode", greedy, threads);
+    else if (!strcmp(name, "beam"))
+        measure_decoding("beam", (Search){4, 0.6}, threads);
+    else if (!strcmp(name, "growth"))
+        measure_growth();
+    else if (!strcmp(name, "--peak"))
         printf("peak %.1f\n", peak_gflops());
-        return 0;
+    else {
+        int i = 0;
+        while (i < SIZES && strcmp(name, sizes[i].name))
+            i++;
+        if (i == SIZES)
+            return false;
+        measure_size(&sizes[i], threads);
     }
+    return true;
+}
+
+int main(int argc, char **argv) {
     int threads = 1, first = 1;
 #ifdef _OPENMP
     threads = omp_get_max_threads();
 #endif
     if (argc > 2 && !strcmp(argv[1], "--threads")) {
-        threads = atoi(argv[2]);
+        threads = max_int(atoi(argv[2]), 1);
         first = 3;
     }
-    if (threads < 1)
-        fail("bench: --threads needs a number from 1");
 #ifdef _OPENMP
     omp_set_num_threads(threads);
 #else
     threads = 1;
 #endif
-    for (int k = first; k < argc; k++) {
-        bool known = !strcmp(argv[k], "decode") || !strcmp(argv[k], "beam")
-                  || !strcmp(argv[k], "growth");
-        for (int i = 0; i < SIZES; i++)
-            known = known || !strcmp(argv[k], sizes[i].name);
-        if (!known)
+    for (int k = first; k < argc; k++)
+        if (!measure_named(argv[k], threads))
             fail("bench: there is no size \"%s\"", argv[k]);
-    }
-    for (int k = first; k < argc; k++) {
-        if (!strcmp(argv[k], "decode"))
-            measure_decoding("decode", greedy, threads);
-        if (!strcmp(argv[k], "beam"))
-            measure_decoding("beam", (Search){4, 0.6}, threads);
-        if (!strcmp(argv[k], "growth"))
-            measure_growth();
-    }
-    for (int i = 0; i < SIZES; i++)
-        for (int k = first; k < argc || argc == first; k++) {
-            if (argc == first || !strcmp(argv[k], sizes[i].name))
-                measure_size(&sizes[i], threads);
-            if (argc == first)
-                break;
-        }
+    for (int i = 0; first == argc && i < SIZES; i++)
+        measure_size(&sizes[i], threads);
     return 0;
 }
