@@ -20,27 +20,25 @@ void write_utf8(char to[5], unsigned c, int n) {
     to[0] = (char)(first[n] | c);
 }
 
-// Of all numbers from `from` up to `to`, written in n bytes: how many are taken
-// for a character of that many bytes.
-int taken(unsigned from, unsigned to, int n) {
+// Of all numbers from `from` up to `to`, written in n bytes: how many are a
+// character of so many bytes, or none (0).
+int of_length(int length, unsigned from, unsigned to, int n) {
     char text[5];
     int count = 0;
     for (unsigned c = from; c <= to; c++) {
         write_utf8(text, c, n);
-        count += utf8_length(text) == n && valid_utf8(text);
+        count += utf8_length(text) == length
+              && valid_utf8(text) == (length > 0);
     }
     return count;
 }
 
-// As above: how many are refused.
+int taken(unsigned from, unsigned to, int n) {
+    return of_length(n, from, to, n);
+}
+
 int refused(unsigned from, unsigned to, int n) {
-    char text[5];
-    int count = 0;
-    for (unsigned c = from; c <= to; c++) {
-        write_utf8(text, c, n);
-        count += utf8_length(text) == 0 && !valid_utf8(text);
-    }
-    return count;
+    return of_length(0, from, to, n);
 }
 
 // Of all characters of n bytes: how many are refused when their last byte is
@@ -178,19 +176,13 @@ void test_printable(void) {
                 read_pairs("x\x1b[31m\xc2\x9b" "31my\x7f", words));
 }
 
-// The tokens of a text, each in angle brackets; in a buffer of its own.
-const char *tokens_of(const char *text, Tokenizer tokenizer) {
-    static char joined[400];
-    char *end = joined;
+// Whether these are the tokens of a text, each in angle brackets.
+bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected) {
+    char joined[400] = "", *end = joined;
     const char *token;
-    *end = '\0';
     for (int n; (token = next_token(&text, tokenizer, &n)) != NULL;)
         end += sprintf(end, "‹%.*s›", n, token);
-    return joined;
-}
-
-bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected) {
-    return !strcmp(tokens_of(text, tokenizer), expected);
+    return !strcmp(joined, expected);
 }
 
 void test_words(void) {
@@ -346,16 +338,14 @@ void test_sentences(void) {
 
 const Tokenizer byte_pairs = {BYTE_PAIRS, 0};
 
-// The tokens of a text, each in angle brackets; in a buffer of its own.
-const char *pieces_of(const char *text, const Vocab *v) {
-    static char joined[400];
-    char *end = joined;
+// Whether a text is spelled with these pieces, each in angle brackets.
+bool spells(const Vocab *v, const char *text, const char *expected) {
+    char joined[400] = "", *end = joined;
     Sentence s = tokenize(text, v, byte_pairs);
     for (int i = 0; i < s.length - 1; i++)
         end += sprintf(end, "‹%s›", v->token[s.id[i]]);
-    *end = '\0';
     free(s.id);
-    return joined;
+    return !strcmp(joined, expected);
 }
 
 // Whether merge number i joins these two pieces, and made the token that stands
@@ -396,12 +386,11 @@ void test_byte_pairs(void) {
           "piece for each merge, as they were learned");
     CLAIM(id_of(&v, "c") == FIRST_TOKEN + 2 && id_of(&v, "at") == UNKNOWN,
           "characters are looked up, pieces are made by merges");
-    CLAIM(!strcmp(pieces_of("cats eat", &v), "‹ cat›‹s›‹ eat›"),
+    CLAIM(spells(&v, "cats eat", "‹ cat›‹s›‹ eat›"),
           "the words of the example as learning left them");
-    CLAIM(!strcmp(pieces_of("seats", &v), "‹ ›‹s›‹e›‹at›‹s›"),
+    CLAIM(spells(&v, "seats", "‹ ›‹s›‹e›‹at›‹s›"),
           "a new word is spelled with pieces");
-    CLAIM(!strcmp(pieces_of("beat catß", &v),
-                  "‹ ›‹<unknown>›‹e›‹at›‹ cat›‹<unknown>›"),
+    CLAIM(spells(&v, "beat catß", "‹ ›‹<unknown>›‹e›‹at›‹ cat›‹<unknown>›"),
           "only a character that is new is unknown");
     CLAIM(comes_back("beat", &v, byte_pairs, "<unknown>eat")
           && comes_back("a cats  seat", &v, byte_pairs, "a cats seat"),
@@ -421,12 +410,12 @@ void test_stops(void) {
     char text[] = "cat cats eat eats cat", single[] = "abc d";
     Vocab v = learn_merges((char *[]){text}, 1, 2);
     CLAIM(v.merges.count == 2 && merges(&v, 1, " ", "c")
-          && !strcmp(pieces_of("cats", &v), "‹ c›‹at›‹s›"),
+          && spells(&v, "cats", "‹ c›‹at›‹s›"),
           "it learns no more merges than it was asked for");
     vocab_free(&v);
     v = learn_merges((char *[]){text}, 1, 0);
     CLAIM(v.merges.count == 0 && v.count == FIRST_TOKEN + 6
-          && !strcmp(pieces_of("cats", &v), "‹ ›‹c›‹a›‹t›‹s›"),
+          && spells(&v, "cats", "‹ ›‹c›‹a›‹t›‹s›"),
           "without merges there are characters and blanks");
     vocab_free(&v);
     v = learn_merges((char *[]){single}, 1, 1000);
@@ -434,8 +423,7 @@ void test_stops(void) {
           "a pair that occurs once is not joined");
     vocab_free(&v);
     v = learn_merges(NULL, 0, 1000);
-    CLAIM(v.merges.count == 0 && !strcmp(pieces_of("a", &v),
-                                         "‹ ›‹<unknown>›"),
+    CLAIM(v.merges.count == 0 && spells(&v, "a", "‹ ›‹<unknown>›"),
           "no text has no pieces");
     vocab_free(&v);
 }
@@ -534,7 +522,7 @@ void plain_join(Plain *p) {
     }
 }
 
-// The pieces that the plain learner left, as pieces_of writes those of a text.
+// Whether a text is spelled with the pieces that the plain learner left.
 bool plain_leaves(const Plain *p, const char *text, const Vocab *v) {
     Sentence s = tokenize(text, v, byte_pairs);
     int at = 0;
@@ -590,10 +578,7 @@ void test_plain_learner(void) {
 bool same_vocabulary(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count && a->merges.count == b->merges.count;
     for (int i = 0; same && i < a->count; i++)
-        same = !strcmp(a->token[i], b->token[i]);
-    for (int i = 0; same && i < a->merges.count; i++)
-        same = a->merges.list[i].left == b->merges.list[i].left
-            && a->merges.list[i].right == b->merges.list[i].right;
+        same = !strcmp(a->token[i], b->token[i]); // pieces tell their merges
     return same;
 }
 
@@ -677,7 +662,7 @@ void test_vocab_merge(void) {
 void test_marks(void) {
     char word[] = "......";
     Vocab v = learn_merges((char *[]){word}, 1, 1000);
-    CLAIM(v.merges.count == 1 && !strcmp(pieces_of("..", &v), "‹ .›‹ .›"),
+    CLAIM(v.merges.count == 1 && spells(&v, "..", "‹ .›‹ .›"),
           "each punctuation mark is a word");
     Sentence s = tokenize("...", &v, byte_pairs);
     CLAIM(s.length == 4 && s.id[3] == END, "and has a blank of its own");
@@ -705,16 +690,10 @@ void test_longest_word(void) {
 
 // ## Files
 
-void write_file(const char *bytes, size_t size) {
-    FILE *file = fopen(FILE_NAME, "wb");
-    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
-        fail("cannot write %s", FILE_NAME);
-}
-
 // The pairs in a file with this text, as "source|target" in lines of their own.
 bool reads_as(const char *bytes, Tokenizer tokenizer, const char *expected) {
     char joined[400], *end = joined;
-    write_file(bytes, strlen(bytes));
+    write_file(FILE_NAME, bytes, strlen(bytes));
     Text text = read_pairs(FILE_NAME, tokenizer);
     for (int i = 0; i < text.count; i++)
         end += sprintf(end, "%s|%s\n", text.source[i], text.target[i]);
@@ -746,7 +725,7 @@ bool reads_whole(size_t size) {
     for (size_t k = 0; k < size; k++)
         bytes[k] = "ab\tcd\n"[k % 6];
     memcpy(last, "x\tyyyyyyyyyy", rest);
-    write_file(bytes, size);
+    write_file(FILE_NAME, bytes, size);
     Text text = read_pairs(FILE_NAME, words);
     int end = text.count - 1, good = text.count == (int)size / 6;
     for (int i = 0; i < end; i++)
@@ -768,7 +747,7 @@ void test_large_files(void) {
 
 #define CLAIM_REFUSED(bytes, what, part)                                     \
     do {                                                                     \
-        write_file(bytes, sizeof bytes - 1);                                 \
+        write_file(FILE_NAME, bytes, sizeof bytes - 1);                      \
         CLAIM_FAILS(what, part, read_pairs(FILE_NAME, words));               \
     } while (0)
 
