@@ -219,7 +219,24 @@ void test_waiting(void) {
     }
     CLAIM(e.status == 0, "an input that does not block is waited for");
 }
+
+// The disk was full when a line was written, and nothing is left to write.
+void print_on_full_disk(void) {
+    if (!freopen("/dev/full", "w", stdout))
+        fail("cannot open /dev/full: %s", strerror(errno));
+    setvbuf(stdout, NULL, _IONBF, 0);
+    puts("lost");
+    finish_output();
+}
+
+void test_last_moment(void) {
+    struct stat full;
+    if (stat("/dev/full", &full) == 0)
+        CLAIM_FAILS("output that was lost before the end is missed",
+                    "cannot write the output", (print_on_full_disk(), 0));
+}
 #else
+void test_last_moment(void) {}
 void test_log_comes_first(void) {}
 void test_second_signal(void) {}
 void test_waiting(void) {}
@@ -330,6 +347,7 @@ int main(void) {
     test_log_comes_first();
     test_second_signal();
     test_waiting();
+    test_last_moment();
     test_pace();
     test_log();
     remove(MODEL_NAME);
