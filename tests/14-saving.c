@@ -1063,7 +1063,7 @@ enum { STRIDE = 1 };
 int count_refused(void) {
     int status = status_of(load_frugally, NULL);
     if (status > 1)
-        fail("loading ends with status %d, saying %s", status, said);
+        fail("loading ends with status %d, saying %s", status, last_message);
     return status;
 }
 

@@ -566,12 +566,12 @@ enum { PARTS = sizeof parts / sizeof *parts };
 
 // A refusal is one line that says who speaks, without control characters.
 void check_message(int status, bool misused) {
-    const char *end = strchr(said, '\n');
+    const char *end = strchr(last_message, '\n');
     MUST(status == (misused ? 2 : 1));
-    MUST(!strncmp(said, "transformer: ", 13) && end && !end[1]);
-    for (const char *c = said; c < end; c++)
+    MUST(!strncmp(last_message, "transformer: ", 13) && end && !end[1]);
+    for (const char *c = last_message; c < end; c++)
         MUST(*c < 0 || *c >= ' ');
-    MUST(!misused || strstr(said, "(see: transformer"));
+    MUST(!misused || strstr(last_message, "(see: transformer"));
 }
 
 // Feeds a part. Returns whether the input was taken.

@@ -1,6 +1,6 @@
 // For tests that call thousands of times what may end the program: exit() comes
 // back, what transformer.c has allocated since then is freed, what it has opened
-// is closed, and how much memory that was and what was said is known. Stands
+// is closed, and how much memory that was, and what was said, is known. Stands
 // before test.h.
 
 #define _XOPEN_SOURCE 700
@@ -29,7 +29,7 @@ bool exit_returns;
 jmp_buf where_exit_returns;
 int exit_status;
 FILE *messages;  // the standard error stream, while exit() comes back
-char said[4096]; // what was last written there
+char last_message[4096]; // what the last call wrote there
 
 _Noreturn void sandbox_exit(int status) {
     if (!exit_returns)
@@ -143,10 +143,10 @@ int sandbox_end(void) {
             sandbox_fclose(open_files[i]);
     exit_returns = false;
     memory_limit = SIZE_MAX;
-    size_t length = (size_t)ftell(messages), most = sizeof said - 1;
+    size_t length = (size_t)ftell(messages), most = sizeof last_message - 1;
     rewind(messages);
-    length = fread(said, 1, length < most ? length : most, messages);
-    said[length] = '\0';
+    length = fread(last_message, 1, length < most ? length : most, messages);
+    last_message[length] = '\0';
     return exit_status;
 }
 
@@ -161,11 +161,12 @@ int status_of(void call(const void *), const void *with) {
 // Whether a program with this status ended as fail() ends it: status 1 and one
 // line, in which `part` occurs. If not, it is shown.
 bool failed_saying(const char *part, int status) {
-    const char *end = strchr(said, '\n');
-    bool right = status == 1 && !strncmp(said, "transformer: ", 13) && end
-              && !end[1] && strstr(said, part);
+    const char *end = strchr(last_message, '\n');
+    bool right = status == 1 && !strncmp(last_message, "transformer: ", 13)
+              && end && !end[1] && strstr(last_message, part);
     if (!right)
-        printf("wanted: %s; found: status %d, \"%s\"\n", part, status, said);
+        printf("wanted: %s; found: status %d, \"%s\"\n", part, status,
+               last_message);
     return right;
 }
 
