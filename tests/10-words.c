@@ -707,7 +707,9 @@ void test_files(void) {
     CLAIM(reads_as("a b\tc\nd\te f", words, "a b|c\nd|e f\n"),
           "the last line need not end");
     CLAIM(reads_as("a b\tc\r\nd\te f\r\n", words, "a b|c\nd|e f\n")
-          && reads_as("a\tb\r", words, "a|b\n"), "lines may end as on Windows");
+          && reads_as("a\tb\r", words, "a|b\n")
+          && reads_as("a\tb\r\n", characters_one_by_one, "a|b\n"),
+          "lines may end as on Windows, also where characters are tokens");
     CLAIM(reads_as("\xef\xbb\xbf" "a\tb\n", words, "a|b\n"),
           "a byte order mark is left out");
     CLAIM(reads_as("a\tb\tCC-BY 2.0\t#17\nc\td\t\n", words, "a|b\nc|d\n"),

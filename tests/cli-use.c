@@ -88,57 +88,44 @@ void test_help(void) {
 
 // ## Wrong use
 
-// That a value is out of reach is said with what would be right. Every limit of
-// every row of the table is tried by 14-saving.c.
+// What is allowed is said. Every limit of every row of the table is tried by
+// 14-saving.c.
 void test_values(void) {
-    static const char *const whole[] = {
-        "layers 1 100", "d-model 1 65536", "heads 1 1024", "d-ff 1 262144",
-        "max-len 1 100000", "min-count 1 1000000", "merges 0 100000",
-        "warmup 1 10000000", "batch 1 1000000", "epochs 1 1000000",
-        "steps 1 2000000000", "seed 0 2147483647"};
-    static const char *const number[] = {
-        "dropout 0 0.99", "attention-dropout 0 0.99",
-        "activation-dropout 0 0.99", "label-smoothing 0 0.99", "lr 0 1000",
-        "clip 1e-09 1000000000"};
-    static const char *const choice[] = {
-        "norm post|pre", "positions sinusoidal|learned|none",
-        "activation relu|gelu", "tokens word|char|bpe", "schedule noam|constant"};
-    char name[32], least[32], most[32];
-    for (int i = 0; i < 18; i++) {
-        sscanf(i < 12 ? whole[i] : number[i - 12], "%31s %31s %31s", name, least,
-               most);
-        const char *kind = i < 12 ? "whole number" : "number";
-        wrong(form("--%s is a %s from %s to %s", name, kind, least, most),
-              form("--%s: \"x\" is not a %s from %s to %s", name, kind, least,
-                   most), form("train nowhere.tsv --%s x", name));
+    static const char *const values[][3] = {
+        {"train a", "layers", "a whole number from 1 to 100"},
+        {"train a", "d-model", "a whole number from 1 to 65536"},
+        {"train a", "heads", "a whole number from 1 to 1024"},
+        {"train a", "d-ff", "a whole number from 1 to 262144"},
+        {"train a", "max-len", "a whole number from 1 to 100000"},
+        {"train a", "min-count", "a whole number from 1 to 1000000"},
+        {"train a", "merges", "a whole number from 0 to 100000"},
+        {"train a", "warmup", "a whole number from 1 to 10000000"},
+        {"train a", "batch", "a whole number from 1 to 1000000"},
+        {"train a", "epochs", "a whole number from 1 to 1000000"},
+        {"train a", "steps", "a whole number from 1 to 2000000000"},
+        {"train a", "seed", "a whole number from 0 to 2147483647"},
+        {"train a", "dropout", "a number from 0 to 0.99"},
+        {"train a", "attention-dropout", "a number from 0 to 0.99"},
+        {"train a", "activation-dropout", "a number from 0 to 0.99"},
+        {"train a", "label-smoothing", "a number from 0 to 0.99"},
+        {"train a", "lr", "a number from 0 to 1000"},
+        {"train a", "clip", "a number from 1e-09 to 1000000000"},
+        {"train a", "norm", "post|pre"},
+        {"train a", "positions", "sinusoidal|learned|none"},
+        {"train a", "activation", "relu|gelu"},
+        {"train a", "tokens", "word|char|bpe"},
+        {"train a", "schedule", "noam|constant"},
+        {"translate a", "threads", "a whole number from 1 to 1024"},
+        {"translate a", "beam", "a whole number from 1 to 64"},
+        {"translate a", "length-penalty", "a number from 0 to 10"},
+        {"info", "vocab", "a whole number from 5 to 10000000"},
+        {"info", "length", "a whole number from 1 to 100000"}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const char *name = values[i][1], *allowed = values[i][2];
+        wrong(form("--%s is %s", name, allowed),
+              form("--%s: \"-5 x\" is not %s", name, allowed),
+              form("%s --%s '-5 x'", values[i][0], name));
     }
-    for (int i = 0; i < 5; i++) {
-        sscanf(choice[i], "%31s %31[^\n]", name, most);
-        wrong(form("--%s is %s", name, most),
-              form("--%s: \"P\" is not %s", name, most),
-              form("train nowhere.tsv --%s P", name));
-    }
-    EACH(wrong,
-        {"what an option has is shown as it was given",
-         "--layers: \"5 x\" is not a whole number from 1 to 100",
-         "train nowhere.tsv --layers '5 x'"},
-        {"--threads is at least 1",
-         "--threads: \"0\" is not a whole number from 1 to 1024",
-         "translate a --threads 0"},
-        {"info --vocab has room for a word besides the special ones",
-         "--vocab: \"4\" is not a whole number from 5 to 10000000",
-         "info --vocab 4"},
-        {"info --length is at least 1",
-         "--length: \"0\" is not a whole number from 1 to 100000",
-         "info --length 0"},
-        {"a beam of none", "--beam: \"0\" is not a whole number from 1 to 64",
-         "translate m --beam 0"},
-        {"a beam that is too wide",
-         "--beam: \"65\" is not a whole number from 1 to 64",
-         "translate m --beam 65"},
-        {"a length penalty below zero",
-         "--length-penalty: \"-1\" is not a number from 0 to 10",
-         "translate m --length-penalty -1"});
 }
 
 void test_wrong_use(void) {
@@ -252,16 +239,6 @@ void test_bad_data(void) {
 void test_good_data(void) {
     run("train pairs.tsv" MINI "--steps 3 --model plain");
     char *pairs = contents("pairs.tsv", NULL);
-    char *windows = replaced(pairs, "\n", "\r\n");
-    write_text("data.tsv", windows);
-    works("the line end of Windows is accepted",
-          "train data.tsv" MINI "--steps 3 --model same");
-    same_bytes("and makes no difference", "plain", "same");
-    run("train pairs.tsv" MINI "--max-len 40 --tokens char --steps 3 --model "
-        "chars");
-    works("it is accepted when characters are tokens", "train data.tsv" MINI
-          "--max-len 40 --tokens char --steps 3 --model windows");
-    same_bytes("and is no character", "chars", "windows");
     int ends[2];
     if (pipe(ends) != 0
         || write(ends[1], pairs, strlen(pairs)) != (ssize_t)strlen(pairs))
@@ -378,7 +355,7 @@ void test_bad_lines(void) {
     give("a cat sleeps\n\377\376\n");
     fails_late("a line that is not UTF-8 is an error",
                "line 2 of the input is not valid UTF-8", "translate good");
-    GIVE_BYTES("a cat sleeps\na cat\0sleeps\n");
+    write_file("in", "a cat sleeps\na cat\0sleeps\n", 26);
     fails_late("a zero byte is an error", "line 2 of the input has a zero byte*",
                "translate good");
     same("also then the lines before it are translated", "un chat dort\n", out);
@@ -615,8 +592,6 @@ void test_first_edition(void) {
     same("and is as good as it was", "0.000129", value(out, "loss"));
     run("info first");
     same("it is one of words", "word", value(out, "tokens"));
-    works("it can be resumed",
-          "train first.tsv --resume --steps 601 --model first");
 }
 
 // ## Attention
@@ -695,16 +670,6 @@ void test_article(void) {
     matches("the memory of a step, in megabytes", form("*parameters,* %.1f "
             "MB\n*forward pass* %.1f MB*", 16 * 59508496 / 1e6,
             4 * (L * (encoder + decoder) + 2 * N * D + N * V) / 1e6), out);
-    run("info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048 "
-        "--tie");
-    matches("--tie saves the matrix of the output layer", "*output layer "
-            "*10,000*total *30,354,192*parameters *54,388,496*", out);
-    run("info --positions learned --max-len 9 --vocab 100");
-    matches("learned positions are parameters, one for each place and the start",
-            "*\n  positions * 640 *", out);
-    run("info --norm pre --layers 3 --d-model 16");
-    matches("before a sub-layer there is one norm more at the end",
-            "*\n  norms * 224 *\n  norms * 320 *", out);
 }
 
 void test_info(void) {
@@ -770,10 +735,10 @@ void test_bad_models(void) {
     write_text("empty", "");
     size_t size;
     char *bytes = contents("good", &size);
-    write_bytes("cut", bytes, size / 2);
+    write_file("cut", bytes, size / 2);
     for (int i = 0; i < 4; i++) // the first number of the first tensor
         bytes[8 + strlen(header("good")) + (size_t)i] = "\0\0\300\177"[i];
-    write_bytes("nan", bytes, size);
+    write_file("nan", bytes, size);
     char *text = header("good"), *format = strstr(text, "transformer.c");
     with_header("later", replaced(text, form("%.*s", (int)strcspn(format, "\""),
                 format), "x\\ny"), "good");
@@ -791,9 +756,7 @@ void test_bad_models(void) {
     stream[0] = ends[0];
     fails("a pipe is no file", "cannot read /dev/stdin: *", "info /dev/stdin");
     close(ends[0]);
-    for (int i = 0; i < 700; i++) // finite, and so large that no loss comes of it
-        memcpy(bytes + 8 + strlen(text) + 4 * (size_t)i, "\377\377\177\177", 4);
-    write_bytes("huge", bytes, size);
+    make_huge("good", "huge");
     fails("evaluate: a loss that is not a number is said",
           "huge: its loss on pairs.tsv is not a number", "evaluate huge pairs.tsv");
     static const char *const way[] = {

@@ -126,12 +126,13 @@ void test_training(void) {
          "said; nothing is lost"},
         {DISK, "gone", "the disk is gone from each of %ld places on: done or "
          "said; resumed it loses nothing"},
-        {DISK, "short", "each of %ld reads and writes cut short: no difference"},
+        {DISK, "short", "each of %ld reads and writes cut short: no "
+         "difference"},
         {MEMORY, "int", "Ctrl-C at each of %ld requests for memory: resumed it "
          "loses nothing"},
         {DISK, "int", "Ctrl-C at each of %ld accesses to the disk: the same"},
-        {MEMORY, "kill", "killed at each of %ld requests for memory: resumed it "
-         "loses nothing"},
+        {MEMORY, "kill", "killed at each of %ld requests for memory: resumed "
+         "it loses nothing"},
         {DISK, "kill", "killed at each of %ld accesses to the disk: the same"},
         {DISK, "power", "the power fails at each of %ld accesses to the disk: "
          "the model is whole"},

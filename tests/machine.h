@@ -9,8 +9,7 @@
 //
 // Counted from 1 are requests for memory, what is asked of the disk (open, each
 // read and write, fsync, close, rename, remove), square roots, rows of the log,
-// models that are about to take their name, and requests for memory of a run's
-// first step. At the number given this happens:
+// and models that are about to take their name. At the number given this happens:
 //
 //     fail    there is no memory; the disk has an error
 //     full    half of what is written fits, and from then on nothing
@@ -38,7 +37,7 @@
 
 // ## What goes wrong
 
-enum { MEMORY, DISK, ROOTS, LOG_ROWS, SAVES, FIRST_STEP, THINGS };
+enum { MEMORY, DISK, ROOTS, LOG_ROWS, SAVES, THINGS };
 
 typedef struct {
     int thing;
@@ -110,13 +109,7 @@ bool goes_wrong(int thing) {
 // ## Memory
 
 bool no_memory(void) {
-    if (!exit_returns)
-        return false;
-    if (fault.thing != FIRST_STEP || has_come)
-        return goes_wrong(MEMORY);
-    fflush(machine_err); // the run has said what it will do
-    const char *said = opened[2].node->bytes;
-    return said && strstr(said, "\ntraining: ") && goes_wrong(FIRST_STEP);
+    return exit_returns && goes_wrong(MEMORY);
 }
 
 void *machine_malloc(size_t size) {

@@ -292,7 +292,7 @@ void clear(const char *model, const char *tensor) {
                          &end) != 2)
         give_up(tensor);
     memset(bytes + 8 + strlen(text) + begin, 0, end - begin);
-    write_bytes(model, bytes, size);
+    write_file(model, bytes, size);
 }
 
 // Behind an inner layer that nobody reads, what is dropped in it makes no

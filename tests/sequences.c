@@ -78,10 +78,10 @@ typedef struct {
     char data, on;
 } State;
 
-// How a run ends: by itself, for lack of memory in its first step, killed in the
-// nth save, or by a signal after its nth step.
+// How a run ends: by itself, killed in the nth save, or by a signal after its nth
+// step. (failing.c has runs that end for lack of memory.)
 typedef struct {
-    const char *kind; // "end", "memory", "kill", "int", "term", "hup"
+    const char *kind; // "end", "kill", "int", "term", "hup"
     int number;
 } End;
 
@@ -121,10 +121,6 @@ void go_on(State s, State *file, char valid, End end) {
     int signal_status = ends(end, "int") ? 130 : ends(end, "term") ? 143
                       : ends(end, "hup") ? 129 : 0;
     expected = ends(end, "end") ? 0 : 99; // 99: the moment does not come
-    if (ends(end, "memory")) {
-        expected = 1;
-        return;
-    }
     while (s.step < s.steps) {
         s.step++;
         bool look = s.step % every == 0;
@@ -190,7 +186,8 @@ void put_down(const Checkpoint *c, char to[300]) {
             sum_of(t->m, count), sum_of(t->v, count));
 }
 
-// What a file in this state must hold, when it is the first.
+// What a file in this state must hold, when it is the first. Whoever uses it has
+// the state that is kept: main() reads a model once, for all commands alike.
 void read_state(const char *name, const State *s) {
     char wanted[300], got[300], command[50];
     Checkpoint right = run_of(s);
@@ -258,10 +255,7 @@ void carry_out(const char *command, char data, const char *file, char valid,
             command, file, file);
     if (valid != '-')
         sprintf(all + strlen(all), " --valid %c.tsv", valid);
-    fault = (Fault){ends(end, "memory") ? FIRST_STEP : ends(end, "kill") ? SAVES
-                    : LOG_ROWS, end.number, end.kind};
-    if (ends(end, "memory"))
-        fault = (Fault){FIRST_STEP, 1, "fail"};
+    fault = (Fault){ends(end, "kill") ? SAVES : LOG_ROWS, end.number, end.kind};
     int status = run(all);
     if (status == 0 && !ends(end, "end") && !has_come)
         status = 99;
@@ -377,12 +371,12 @@ void test_uninterrupted(void) {
 // What is there before × how a run begins × how it ends. What this leaves is
 // written to `left`.
 int test_beginnings(State *left) {
-    const End how[] = {at_end, {"int", 1}, {"term", 5}, {"kill", 1}, {"kill", 3},
-                       {"memory", 1}};
+    const End how[] = {at_end, {"int", 1}, {"term", 5}, {"kill", 1},
+                       {"kill", 3}};
     int count = 0;
     for (int before = 0; before < 4; before++)
         for (int v = 0; v < 3; v++)
-            for (int h = 0; h < 6; h++) {
+            for (int h = 0; h < 5; h++) {
                 after(&(State){0});
                 if (before)
                     begin("m", before < 3 ? 2 : 3, before < 3 ? 'x' : 'y',
@@ -415,77 +409,29 @@ void test_going_on(const State *was) {
     }
 }
 
-// … until it is stopped again, or killed, or there is no memory; or a second run
-// begins in the same file, or in another one.
+// … until it is stopped again, or killed; or a second run begins in the same file,
+// or in another one.
 void test_following(const State *was) {
-    const End again[] = {{"hup", 7}, {"kill", 1}, {"kill", 2}, {"memory", 1}};
+    const End again[] = {{"hup", 7}, {"kill", 1}, {"kill", 2}};
     const End same[] = {at_end, {"int", 1}, {"kill", 2}};
-    const End other[] = {{"term", 5}, {"memory", 1}};
     for (int v = 0; v < 2; v++) {
         char by = measured[v];
-        for (int h = 0; h < 4; h++) {
+        for (int h = 0; h < 3; h++) {
             after(was);
             resume("m", by, 80, again[h]);
             resume("m", by, 0, at_end);
             told();
-        }
-        for (int h = 0; h < 3; h++) {
             after(was);
             begin("m", 2, 'x', by, 40, same[h]);
             resume("m", by, 80, at_end);
             told();
         }
-        for (int h = 0; h < 2; h++) {
-            after(was);
-            begin("n", 2, 'x', by, 40, other[h]);
-            resume("m", 'v', 80, at_end);
-            resume("n", by, 0, at_end);
-            told();
-        }
+        after(was);
+        begin("n", 2, 'x', by, 40, (End){"term", 5});
+        resume("m", 'v', 80, at_end);
+        resume("n", by, 0, at_end);
+        told();
     }
-}
-
-// ## A model and the newest state
-
-// All that the commands make of it.
-void uses(const char *model, char *to, size_t size) {
-    char command[100];
-    sprintf(command, "translate %s --scores --beam 2 --threads 1", model);
-    run_with(command, "x0 x1\nx3\nx5\n");
-    snprintf(to, size, "%s", written());
-    sprintf(command, "evaluate %s w.tsv --threads 1", model);
-    run(command);
-    snprintf(to + strlen(to), size - strlen(to), "%s", written());
-    sprintf(command, "attention %s x3 --threads 1 --csv csv", model);
-    run(command);
-    snprintf(to + strlen(to), size - strlen(to), "%s%s", written(),
-             find_node("csv")->bytes);
-}
-
-// Whoever uses a file with two states has the one that is kept, as if the run
-// had ended there.
-void test_uses(void) {
-    static char got[20000], kept[20000], newest[20000];
-    int seen = 0;
-    for (int i = 0; i < known; i++) {
-        const State *s = &known_state[i];
-        if (s->seed != 1 || s->steps != 40 || !s->best || s->best == s->step)
-            continue;
-        char name[24];
-        sprintf(name, "known %d", i);
-        disk_copy(name, "used");
-        disk_remove("best");
-        disk_remove("last");
-        train_alone(numbers_of(1, 'x', s->best), "best");
-        train_alone(numbers_of(1, 'x', s->step), "last");
-        uses("used", got, sizeof got);
-        uses("best", kept, sizeof kept);
-        uses("last", newest, sizeof newest);
-        should_be(name, kept, got);
-        seen += strcmp(kept, newest) != 0;
-    }
-    CLAIM(!*complaint && seen >= 2, "translate, evaluate and attention use the "
-          "parameters that are kept, in %d files%s", seen, complaint);
 }
 
 // ## Other files
@@ -605,7 +551,6 @@ int main(void) {
           "sets of parameters; %d times the newer of two equally good ones was "
           "kept; %d resumed runs ended in the bytes of one that was not "
           "interrupted", files, behind, ties, whole);
-    test_uses();
     test_editions();
     test_figures();
     return claims_end();
