@@ -5,18 +5,6 @@
 
 // ## Help
 
-// The options that a help lists, joined by blanks.
-char *listed(void) {
-    char *all = "";
-    for (int i = 0; i < lines_of(out); i++) {
-        char *line = line_of(out, i);
-        if (!strncmp(line, "  --", 4))
-            all = form("%s%s%.*s", all, *all ? " " : "",
-                       (int)strcspn(line + 2, " "), line + 2);
-    }
-    return all;
-}
-
 // The values in brackets at the ends of the lines: "beam 1 …".
 char *defaults(void) {
     char *all = "";
@@ -30,19 +18,14 @@ char *defaults(void) {
     return all;
 }
 
-void test_command_help(const char *command, const char *options,
-                       const char *initial) {
+// (options.c sees to it that all options are listed, and no others.)
+void test_command_help(const char *command, const char *initial) {
     works(form("%s --help ends with status 0", command),
           form("%s --help", command));
-    same(form("%s --help lists all its options and no others", command),
-         options, listed());
     same(form("%s --help shows the defaults", command), initial, defaults());
     same(form("%s --help prints nothing on stderr", command), "", err);
 }
 
-#define MODEL_OPTIONS "--layers --d-model --heads --d-ff --dropout " \
-    "--attention-dropout --activation-dropout --norm --positions --activation " \
-    "--tie --max-len "
 #define MODEL_DEFAULTS "layers 2 d-model 64 heads 4 dropout 0.1 norm post " \
     "positions sinusoidal activation relu max-len 64 "
 #define TRAIN_DEFAULTS MODEL_DEFAULTS "tokens word min-count 1 " \
@@ -63,17 +46,11 @@ void test_help(void) {
     works("also behind other arguments", "train x -h");
     works("it is answered before anything else is done",
           "train nowhere.tsv --model nowhere/x --help");
-    test_command_help("train", MODEL_OPTIONS "--tokens --merges --lowercase "
-        "--min-count --label-smoothing --lr --warmup --schedule --clip --batch "
-        "--epochs --steps --seed --model --from --valid --log --resume "
-        "--threads --help", TRAIN_DEFAULTS);
-    test_command_help("translate", "--beam --length-penalty --scores --threads "
-                      "--help", "beam 1 length-penalty 0.6");
-    test_command_help("evaluate", "--beam --length-penalty --threads --help",
-                      "beam 1 length-penalty 0.6");
-    test_command_help("attention", "--target --csv --threads --help", "");
-    test_command_help("info", MODEL_OPTIONS "--batch --vocab --length --help",
-                      MODEL_DEFAULTS "batch 64 vocab 10000 length 20");
+    test_command_help("train", TRAIN_DEFAULTS);
+    test_command_help("translate", "beam 1 length-penalty 0.6");
+    test_command_help("evaluate", "beam 1 length-penalty 0.6");
+    test_command_help("attention", "");
+    test_command_help("info", MODEL_DEFAULTS "batch 64 vocab 10000 length 20");
     char *page = contents(form("%s/docs/using.md", root), NULL);
     char name[32], initial[32];
     int shown = 0, length;
@@ -524,11 +501,7 @@ void test_learning_pieces(void) {
             sentence = form("%s%s", sentence, token);
     same("the pieces in its table, put side by side, are the sentence",
          " the cat sleeps<end>", sentence);
-    run("train pairs.tsv" PIECES "--merges 25 --steps 300 --model again");
-    same_bytes("the same data give the same file", "bpe", "again");
-    run("train pairs.tsv" PIECES "--merges 25 --steps 100 --model again");
-    works("it is resumed", "train pairs.tsv --resume --steps 300 --model again");
-    same_bytes("and ends in the same bits", "bpe", "again");
+    copy("bpe", "again");
     write_text("sources.tsv", side_by_side(SOURCES, SOURCES));
     works("other data, resumed, do not change the pieces",
           "train sources.tsv --resume --steps 301 --model again");
