@@ -212,11 +212,9 @@ void drop_moments(Checkpoint *c) {
 
 bool same_vocab(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count && a->merges.count == b->merges.count;
-    for (int i = 0; same && i < a->merges.count; i++) {
-        Merge m = a->merges.list[i], n = b->merges.list[i];
-        same = m.left == n.left && m.right == n.right
-            && find_merge(&b->merges, m.left, m.right) == i;
-    }
+    for (int i = 0; same && i < a->merges.count; i++)
+        same = find_merge(&b->merges, a->merges.list[i].left,
+                          a->merges.list[i].right) == i;
     for (int i = 0; same && i < a->count; i++) {
         const char *token = a->token[i];
         same = !strcmp(token, b->token[i]) && (i < FIRST_TOKEN
@@ -480,31 +478,13 @@ char *replaced(const char *from, const char *to) {
 
 // ## Other ways to write the same
 
-// Where the string that begins at `c` ends: behind its second quote.
-const char *string_end(const char *c) {
-    for (c++; *c != '"'; c++)
-        c += *c == '\\';
-    return c + 1;
-}
-
-// Puts the metadata into reverse order.
-char *with_metadata_reversed(void) {
-    size_t size = strlen(whole.header);
-    const char *first = strstr(whole.header, ":{\"format") + 2, *c = first;
-    char *text = allocate(size + 1, 1), *next;
-    do
-        c = string_end(string_end(c) + 1);
-    while (*c++ == ',');
-    memcpy(text, whole.header, size);
-    next = text + (c - whole.header); // behind the bracket that closes them
-    for (const char *item = first; item < c;) {
-        const char *end = string_end(string_end(item) + 1);
-        *--next = item == first ? '}' : ',';
-        next -= end - item;
-        memcpy(next, item, (size_t)(end - item));
-        item = end + 1;
-    }
-    return text;
+// Puts one of the metadata before all others.
+char *with_step_first(void) {
+    char *header = replaced(",\"step\":\"123456\"", "");
+    char *begin = strstr(header, "\"format"), step[] = "\"step\":\"123456\",";
+    memmove(begin + strlen(step), begin, strlen(begin) + 1);
+    memcpy(begin, step, strlen(step));
+    return header;
 }
 
 // Claims that a file with this header and these numbers holds the sample; frees
@@ -546,7 +526,7 @@ void test_other_order(void) {
 void test_other_writing(void) {
     accepts(replaced("{", "{"), whole.numbers,
             "a model without moments comes back");
-    accepts(with_metadata_reversed(), whole.numbers,
+    accepts(with_step_first(), whole.numbers,
             "metadata may come in any order");
     accepts(replaced("\\n/\\n", "\\n\\/\\n"), whole.numbers,
             "a slash may be written as \\/");

@@ -168,11 +168,6 @@ void test_wrong_use(void) {
          "train pairs.tsv --model m --log m"},
         {"nor the model the one that a run begins with",
          "m would be overwritten*", "train pairs.tsv --from m --model m"});
-    EACH(fails,
-        {"the model may not replace the data", "pairs.tsv is not a model*",
-         "train pairs.tsv --model pairs.tsv"},
-        {"nor may the log", "pairs.tsv is not a log*",
-         "train pairs.tsv --log pairs.tsv"});
     run("info --layers=7 --norm=pre --tie");
     same("--name=value is understood", "7 pre yes", form("%s %s %s",
          value(out, "layers"), value(out, "norm"), value(out, "tie")));
@@ -264,22 +259,24 @@ void test_long_pairs(void) {
 
 // ## Translate
 
+// What a model makes of these lines.
+void translates(const char *what, const char *expected, const char *model,
+                const char *lines) {
+    give(lines);
+    prints(what, expected, form("translate %s", model));
+}
+
 void test_lines(void) {
     char *targets = TARGETS;
-    give(SOURCES);
-    prints("what was learned by heart comes out", targets, "translate good");
-    EACH(prints, {"no input, no output", "", "translate good"});
-    same("not even an empty line", "", out);
-    give("\n");
-    run("translate good");
-    same("an empty line gives an empty line", "\n", out);
-    give("a cat sleeps\n\n \t\nthe dog eats\n\n");
-    run("translate good");
-    same("empty lines and lines of spaces stay where they are",
-         "un chat dort\n\n\nle chien mange\n\n", out);
-    give("the dog eats");
-    prints("a last line without an end counts", "le chien mange\n",
-           "translate good");
+    translates("what was learned by heart comes out", targets, "good", SOURCES);
+    translates("no input, no output, not even an empty line", "", "good", "");
+    translates("which has no score", "\t\n", "good --scores", "\n");
+    translates("an empty line gives an empty line", "\n", "good", "\n");
+    translates("empty lines and lines of spaces stay where they are",
+               "un chat dort\n\n\nle chien mange\n\n", "good",
+               "a cat sleeps\n\n \t\nthe dog eats\n\n");
+    translates("a last line without an end counts", "le chien mange\n", "good",
+               "the dog eats");
     give("zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n🦓\n");
     works("unknown words do no harm", "translate good");
     same("as many lines come out as go in", "4", form("%d", lines_of(out)));
@@ -288,26 +285,22 @@ void test_lines(void) {
     give("the cat sleeps\n");
     run("translate good");
     same("nothing is said if it knows all words", "", err);
-    give(form("%3000s\n%255s\n", "the cat sleeps", "the cat sleeps"));
-    prints("a line may be long, if its words are few",
-           "le chat dort\nle chat dort\n", "translate good");
-    give("the\u00a0cat\u202fsleeps\u00a0\n\t the   cat\tsleeps \n");
-    prints("no-break spaces and tabs are spaces",
-           "le chat dort\nle chat dort\n", "translate good");
-    give("the cat sleeps\r\n\r\n");
-    prints("line ends of Windows are ends of lines", "le chat dort\n\n",
-           "translate good");
-    give("\xef\xbb\xbfthe cat sleeps\n");
-    prints("a byte order mark is no part of the first word", "le chat dort\n",
-           "translate good");
+    translates("a line may be long, if its words are few",
+               "le chat dort\nle chat dort\n", "good",
+               form("%3000s\n%255s\n", "the cat sleeps", "the cat sleeps"));
+    translates("no-break spaces and tabs are spaces",
+               "le chat dort\nle chat dort\n", "good",
+               "the\u00a0cat\u202fsleeps\u00a0\n\t the   cat\tsleeps \n");
+    translates("line ends of Windows are ends of lines", "le chat dort\n\n",
+               "good", "the cat sleeps\r\n\r\n");
+    translates("a byte order mark is no part of the first word",
+               "le chat dort\n", "good", "\xef\xbb\xbfthe cat sleeps\n");
     char *many = "", *expected = "", *alone = "";
     for (int i = 0; i < 150; i++) {
         many = form("%s%s\n", many, line_of(SOURCES, i % PAIRS));
         expected = form("%s%s\n", expected, line_of(targets, i % PAIRS));
     }
-    give(many);
-    run("translate good");
-    same("150 lines come out in their order", expected, out);
+    translates("150 lines come out in their order", expected, "good", many);
     for (int i = 0; i < PAIRS; i++) {
         give(line_of(SOURCES, i));
         run("translate good");
@@ -354,14 +347,13 @@ void test_bad_lines(void) {
 void test_letters(void) {
     write_text("upper.tsv", "The CAT\tLE Chat\nSummer\tÉTÉ\nWinter\thiver\n");
     run("train upper.tsv" TINY "--lowercase --steps 200 --model lower");
-    give("the cat\nTHE CAT\nsUMMER\n");
-    prints("a --lowercase model takes any case and writes small letters",
-           "le chat\nle chat\nété\n", "translate lower");
+    translates("a --lowercase model takes any case and writes small letters",
+               "le chat\nle chat\nété\n", "lower",
+               "the cat\nTHE CAT\nsUMMER\n");
     write_text("chars.tsv", "ab\tb  a!\nbé\té b\nba\tab\n");
     run("train chars.tsv" TINY "--tokens char --steps 200 --model char");
-    give("ab\nbé\nba");
-    prints("a model of characters writes them without spaces between",
-           "b  a!\né b\nab\n", "translate char");
+    translates("a model of characters writes them without spaces between",
+               "b  a!\né b\nab\n", "char", "ab\nbé\nba");
     write_text("exact.tsv", "ab\tb a!\nbé\té b\nba\tba\n");
     run("evaluate char exact.tsv");
     same("its matches are those of words: blanks do not count", "66.67",
@@ -411,20 +403,6 @@ void test_waiting(void) {
     finish(process);
     same("and it ends when the input ends", "0", form("%d", status));
     close(from[0]);
-}
-
-// (options.c has what each of these options does.)
-void test_scores(void) {
-    const char *strange = "zebra\nthe zebra\nzebra sleeps a the\n";
-    give(strange);
-    run("translate good --scores --length-penalty 0.6");
-    char *expected = form("%s", out);
-    give(strange);
-    run("translate good --scores");
-    same("without --length-penalty A is 0.6", expected, out);
-    give("the cat sleeps\n\n");
-    run("translate good --scores");
-    same("an empty line has no score", "\t", line_of(out, 1));
 }
 
 // ## Evaluate
@@ -482,9 +460,8 @@ void test_learning_pieces(void) {
     run("info bpe");
     same("info tells what its tokens are", "bpe 25 1", form("%s %s %s",
          value(out, "tokens"), value(out, "merges"), value(out, "min-count")));
-    give(SOURCES);
-    prints("translations have words and blanks as a model of words has them",
-           TARGETS, "translate bpe");
+    translates("translations have words and blanks as a model of words has them",
+               TARGETS, "bpe", SOURCES);
     run("evaluate bpe pairs.tsv");
     same("every training pair is learned", "100.00", value(out, "exact_match"));
     same("exact matches and BLEU count words, not pieces",
@@ -558,9 +535,9 @@ void test_first_edition(void) {
     write_text("first.tsv", "a cat sleeps\tun chat dort\na dog sleeps\tun chien "
                "dort\nthe cat eats\tle chat mange\nthe dog eats\tle chien "
                "mange\n");
-    give("the cat sleeps\na dog eats\nthe dog eats\n");
-    prints("a model of the first edition translates as it did", "un chat chien "
-           "mange\nle chien mange\nle chien mange\n", "translate first");
+    translates("a model of the first edition translates as it did", "un chat "
+               "chien mange\nle chien mange\nle chien mange\n", "first",
+               "the cat sleeps\na dog eats\nthe dog eats\n");
     run("evaluate first first.tsv");
     same("and is as good as it was", "0.000129", value(out, "loss"));
     run("info first");
@@ -790,7 +767,6 @@ int main(void) {
     test_bad_lines();
     test_letters();
     test_waiting();
-    test_scores();
     test_evaluate();
     part = "byte pairs";
     test_learning_pieces();

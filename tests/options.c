@@ -488,19 +488,22 @@ void test_scores(void) {
     char *plain = translated(""), *scored = translated("--scores");
     char *none = translated("--scores --length-penalty 0"), *lines = "";
     char *one = translated("--scores --length-penalty 1");
-    int right = 0;
+    int right = 0, usual = 0;
     for (int i = 0; i < lines_of(plain); i++) {
         char *line = strchr(line_of(none, i), '\t');
         lines = form("%s%s\n", lines, strchr(line_of(scored, i), '\t') + 1);
         int tokens = line[1] ? 2 + count_of(line, " ") : 1;
         if (tokens > 9) // it is cut off, and has no end
             tokens = 9;
-        right += fabs(strtod(line_of(none, i), NULL) - strtod(line_of(one, i),
-                      NULL) * (5 + tokens) / 6.0) < 5e-6;
+        double sum = strtod(line_of(none, i), NULL), size = (5 + tokens) / 6.0;
+        right += fabs(sum - size * strtod(line_of(one, i), NULL)) < 5e-6;
+        usual += fabs(sum - pow(size, 0.6) * strtod(line_of(scored, i), NULL))
+               < 5e-6;
     }
     row("translate", "scores", "a score and a tab before each line", plain, lines);
     same("a score is the sum of the logarithms, divided by ((5 + length) / 6)^A",
          "162", form("%d", right));
+    same("A is 0.6 unless it is given", "162", form("%d", usual));
     run("attention noisy 'a b' --target 'cc dd ee' --csv target.csv");
     char *table = contents("target.csv", NULL), *words = "";
     for (int i = 0; i < lines_of(table); i++) {
