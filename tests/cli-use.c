@@ -460,8 +460,8 @@ void test_learning_pieces(void) {
     run("info bpe");
     same("info tells what its tokens are", "bpe 25 1", form("%s %s %s",
          value(out, "tokens"), value(out, "merges"), value(out, "min-count")));
-    translates("translations have words and blanks as a model of words has them",
-               TARGETS, "bpe", SOURCES);
+    translates("translations have words and blanks as a model of words has "
+               "them", TARGETS, "bpe", SOURCES);
     run("evaluate bpe pairs.tsv");
     same("every training pair is learned", "100.00", value(out, "exact_match"));
     same("exact matches and BLEU count words, not pieces",

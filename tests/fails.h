@@ -52,15 +52,15 @@ bool in_child(Ending *e) {
     return false;
 }
 
-// Claims that it ended as fail() ends a program: status 1 and one line, in which
-// `part` occurs.
+// Claims that it ended as fail() ends a program: status 1 and one line, in
+// which `part` occurs.
 void claim_failure(const Ending *e, const char *what, const char *part,
                    const char *file, int line) {
     const char *end = strchr(e->said, '\n');
     bool right = e->status == 1 && !strncmp(e->said, "transformer: ", 13) && end
               && !end[1] && strstr(e->said, part);
-    claim(right, file, line, right ? "%s" : "%s; found: status %d, \"%s\"", what,
-          e->status, e->said);
+    claim(right, file, line, right ? "%s" : "%s; found: status %d, \"%s\"",
+          what, e->status, e->said);
 }
 
 // Claims that the call, which stands last, ends the program by fail().

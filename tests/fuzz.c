@@ -421,16 +421,18 @@ void allow_tokens(int V) {
     memory_limit += sizeof(char *) * (size_t)V;
 }
 
-// Whether a model is computed, and not only listed.
-bool is_small(const TensorList *l) {
-    return l->count < 20000;
-}
-
 enum { FED_TOKENS = 3 };
 
-// The pass of a model, and what it reads; returns how many tokens that are.
-int begin_pass(Pass *pass, Arena *arena, const Config *c, int *ids) {
-    *pass = (Pass){.arena = arena, .config = c, .sentences = 1};
+// The pass of a model, and what it reads: so many tokens, or 0 if it is too
+// large to be more than listed.
+int begin_pass(Pass *pass, const Config *c, TensorList *l, int *ids) {
+    static Arena arena;
+    memory_limit = SIZE_MAX;
+    if (l->count >= 20000)
+        return 0;
+    arena = (Arena){0};
+    place_tensors(l);
+    *pass = (Pass){.arena = &arena, .config = c, .sentences = 1};
     for (int i = 0; i < FED_TOKENS; i++)
         ids[i] = i % c->target_vocab;
     return min_int(FED_TOKENS, c->max_len);
@@ -441,19 +443,14 @@ void use_gpt2(const char *folder) {
     allow_tokens(c.target_vocab);
     MUST(end_token(folder, "gpt2", c.target_vocab) < c.target_vocab);
     use_byte_pairs(read_byte_pairs(folder, c.target_vocab));
-    memory_limit = SIZE_MAX;
     Transformer *t = gpt2_outline(&c);
-    if (is_small(&t->list)) {
-        Arena arena = {0};
-        Pass pass;
-        Gpt2Saved saved;
-        int ids[FED_TOKENS], T = begin_pass(&pass, &arena, &c, ids);
-        place_tensors(&t->list);
+    Pass pass;
+    Gpt2Saved saved;
+    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t->list, ids);
+    if (T) {
         split_attention(t);
         gpt2_forward(&pass, &saved, t, ids, T);
-        arena_free(&arena);
     }
-    transformer_free(t);
 }
 
 void use_llama(const char *folder) {
@@ -462,20 +459,14 @@ void use_llama(const char *folder) {
     allow_tokens(c.target_vocab);
     MUST(end_token(folder, "llama", c.target_vocab) < c.target_vocab);
     use_byte_pairs(read_tokenizer_json(folder, c.target_vocab));
-    memory_limit = SIZE_MAX;
     ModernGpt t = llama_outline(&c, &m);
-    if (is_small(&t.base->list)) {
-        Arena arena = {0};
-        Pass pass;
-        ModernSaved saved;
-        int ids[FED_TOKENS], T = begin_pass(&pass, &arena, &c, ids);
-        place_tensors(&t.base->list);
+    Pass pass;
+    ModernSaved saved;
+    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t.base->list, ids);
+    if (T) {
         turn_llama(&t);
         llama_forward(&pass, &saved, &t, ids, T);
-        arena_free(&arena);
     }
-    modern_free(&t);
-    transformer_free(t.base);
 }
 
 void use_bert(const char *folder) {
@@ -489,18 +480,13 @@ void use_bert(const char *folder) {
         MUST(s.id[i] >= 0 && s.id[i] < w.tokens.count);
     free(s.id);
     word_pieces_free(&w);
-    memory_limit = SIZE_MAX;
     Bert *b = bert_outline(&c, segments);
-    if (is_small(&b->base->list)) {
-        Arena arena = {0};
-        Pass pass;
-        int ids[FED_TOKENS], T = begin_pass(&pass, &arena, &c, ids);
-        place_tensors(&b->base->list);
+    Pass pass;
+    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &b->base->list, ids);
+    if (T) {
         turn_bert(b);
         bert_logits(&pass, b, bert_forward(&pass, b, ids, T));
-        arena_free(&arena);
     }
-    bert_free(b);
 }
 
 // The list of `hub`, in two files.

@@ -9,7 +9,8 @@
 //
 // Counted from 1 are requests for memory, what is asked of the disk (open, each
 // read and write, fsync, close, rename, remove), square roots, rows of the log,
-// and models that are about to take their name. At the number given this happens:
+// and models that are about to take their name. At the number given this
+// happens:
 //
 //     fail    there is no memory; the disk has an error
 //     full    half of what is written fits, and from then on nothing

@@ -2,9 +2,9 @@
 //
 // For each command and each option that its help lists, that is, for each row of
 // the program's own tables, there is a claim here about what the option does.
-// One without a claim fails, and so does a claim without an option. Most models here are trained with a learning rate
-// of 0: their numbers are the initial ones, so that what is not the option's
-// doing stays the same.
+// One without a claim fails, and so does a claim without an option. Most models
+// here are trained with a learning rate of 0: their numbers are the initial
+// ones, so that what is not the option's doing stays the same.
 
 #include "commands.h"
 
@@ -284,8 +284,8 @@ void test_places(void) {
 
 void test_tokens(void) {
     make("m", "--tokens char --max-len 40");
-    row("train", "tokens", "nine small letters, five capitals, a blank, and the "
-        "four special tokens", "19 19", vocabularies("m"));
+    row("train", "tokens", "nine small letters, five capitals, a blank, and "
+        "the four special tokens", "19 19", vocabularies("m"));
     make("m", "--tokens char --max-len 40 --min-count 4");
     same("--min-count holds for them, too: capitals are rare", "14 14",
          vocabularies("m"));

@@ -78,8 +78,8 @@ typedef struct {
     char data, on;
 } State;
 
-// How a run ends: by itself, killed in the nth save, or by a signal after its nth
-// step. (failing.c has runs that end for lack of memory.)
+// How a run ends: by itself, killed in the nth save, or by a signal after its
+// nth step. (failing.c has runs that end for lack of memory.)
 typedef struct {
     const char *kind; // "end", "kill", "int", "term", "hup"
     int number;
@@ -186,8 +186,8 @@ void put_down(const Checkpoint *c, char to[300]) {
             sum_of(t->m, count), sum_of(t->v, count));
 }
 
-// What a file in this state must hold, when it is the first. Whoever uses it has
-// the state that is kept: main() reads a model once, for all commands alike.
+// What a file in this state must hold, when it is the first. Whoever uses it
+// has the state that is kept: main() reads a model once, for all commands alike.
 void read_state(const char *name, const State *s) {
     char wanted[300], got[300], command[50];
     Checkpoint right = run_of(s);
@@ -409,8 +409,8 @@ void test_going_on(const State *was) {
     }
 }
 
-// … until it is stopped again, or killed; or a second run begins in the same file,
-// or in another one.
+// … until it is stopped again, or killed; or a second run begins in the same
+// file, or in another one.
 void test_following(const State *was) {
     const End again[] = {{"hup", 7}, {"kill", 1}, {"kill", 2}};
     const End same[] = {at_end, {"int", 1}, {"kill", 2}};
