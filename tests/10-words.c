@@ -450,113 +450,92 @@ char *random_text(int words_in_it, int different) {
     return text;
 }
 
-// A learner that is as plain as can be: words are lists of strings, one for
-// each time that they occur, and all pairs are counted anew for each merge.
+// A learner that is as plain as can be. The text is one string, in which a
+// byte of 1, here |, stands before and behind each piece, and a line end behind
+// each word: "| |c|a|t|". All pairs are counted anew for each merge.
 
-enum { PLAIN_WORDS = 120, PLAIN_PIECES = 12 };
+enum { PLAIN_ROOM = 8000 };
 
-typedef struct {
-    char piece[PLAIN_PIECES][64];
-    int length;
-} PlainWord;
-
-typedef struct {
-    PlainWord word[PLAIN_WORDS];
-    int words;
-    char left[64], right[64]; // of the most frequent pair
-    int count;                // how often it occurs
-} Plain;
-
-void plain_read(Plain *p, const char *text) {
+void plain_read(char *plain, const char *text) {
     const char *token;
-    p->words = 0;
-    for (int n; (token = next_token(&text, words, &n)) != NULL; p->words++) {
-        PlainWord *w = &p->word[p->words];
-        strcpy(w->piece[0], " ");
-        w->length = 1;
+    for (int n; (token = next_token(&text, words, &n)) != NULL;) {
+        plain += sprintf(plain, "\1 \1");
         for (int i = 0, bytes; i < n; i += bytes) {
             bytes = utf8_length(token + i);
-            sprintf(w->piece[w->length++], "%.*s", bytes, token + i);
+            plain += sprintf(plain, "%.*s\1", bytes, token + i);
         }
+        plain += sprintf(plain, "\n");
     }
 }
 
-int plain_count(const Plain *p, const char *left, const char *right) {
-    int count = 0;
-    for (int i = 0; i < p->words; i++)
-        for (int k = 0; k + 1 < p->word[i].length; k++)
-            count += !strcmp(p->word[i].piece[k], left)
-                  && !strcmp(p->word[i].piece[k + 1], right);
-    return count;
-}
-
-void plain_choose(Plain *p) {
-    p->count = 0;
-    for (int i = 0; i < p->words; i++)
-        for (int k = 0; k + 1 < p->word[i].length; k++) {
-            const char *left = p->word[i].piece[k];
-            const char *right = p->word[i].piece[k + 1];
-            int count = plain_count(p, left, right);
-            int order = p->count - count;
-            order = order ? order : strcmp(left, p->left);
-            order = order ? order : strcmp(right, p->right);
-            if (order < 0) {
-                strcpy(p->left, left);
-                strcpy(p->right, right);
-                p->count = count;
-            }
+// The most frequent pair, as "|left|right|", of equal ones the first in order;
+// returns how often it occurs.
+int plain_choose(const char *plain, char chosen[128]) {
+    int most = 0;
+    for (const char *c = plain; *c; c++) {
+        char pair[128];
+        int length = 0, count = 0;
+        sscanf(c, "\1%*[^\1\n]\1%*[^\1\n]\1%n", &length);
+        if (!length)
+            continue;
+        snprintf(pair, sizeof pair, "%.*s", length, c);
+        for (const char *p = plain; (p = strstr(p, pair)) != NULL; p++)
+            count++;
+        if (count > most || (count == most && strcmp(pair, chosen) < 0)) {
+            strcpy(chosen, pair);
+            most = count;
         }
+    }
+    return most;
 }
 
-void plain_join(Plain *p) {
-    for (int i = 0; i < p->words; i++) {
-        PlainWord *w = &p->word[i];
-        for (int k = 0; k + 1 < w->length; k++)
-            if (!strcmp(w->piece[k], p->left)
-                && !strcmp(w->piece[k + 1], p->right)) {
-                strcat(w->piece[k], p->right);
-                w->length--;
-                memmove(w->piece[k + 1], w->piece[k + 2],
-                        sizeof w->piece[0] * (size_t)(w->length - k - 1));
-            }
+// Joins a pair wherever it is: the | between its pieces goes.
+void plain_join(char *plain, const char *pair) {
+    size_t length = strlen(pair), middle = 1 + strcspn(pair + 1, "\1");
+    while ((plain = strstr(plain, pair)) != NULL) {
+        memmove(plain + middle, plain + middle + 1, strlen(plain + middle));
+        plain += length - 2; // the last |
     }
 }
 
 // Whether a text is spelled with the pieces that the plain learner left.
-bool plain_leaves(const Plain *p, const char *text, const Vocab *v) {
+bool plain_leaves(const char *plain, const char *text, const Vocab *v) {
     Sentence s = tokenize(text, v, byte_pairs);
-    int at = 0;
-    bool same = true;
-    for (int i = 0; i < p->words; i++)
-        for (int k = 0; k < p->word[i].length; k++, at++)
-            same = same && at < s.length - 1
-                && !strcmp(v->token[s.id[at]], p->word[i].piece[k]);
-    same = same && at == s.length - 1;
+    char spelled[PLAIN_ROOM] = "\1", *end = spelled + 1;
+    for (int i = 0; i < s.length - 1; i++) {
+        const char *piece = v->token[s.id[i]];
+        if (*piece == ' ' && i)
+            end += sprintf(end, "\n\1");
+        end += sprintf(end, "%s\1", piece);
+    }
+    sprintf(end, "\n");
     free(s.id);
-    return same;
+    return !strcmp(plain, spelled);
 }
 
 void test_plain_learner(void) {
     enum { ROUNDS = 60 };
-    static Plain p;
+    static char plain[PLAIN_ROOM], pair[128];
     char overlap[][60] = {"a aa aaa aaaa aaaaa aaaaaa aaaaaaa aaaaaaaa aaaa aaa",
                           "abab ababa babab aabbaabb abababab bababa abab aabb"};
     int same = 0, split = 0, learned = 0, again = 0;
     for (int round = 0; round < ROUNDS; round++) {
         bool given = round < 2;
         char *text = given ? overlap[round]
-                           : random_text(PLAIN_WORDS / 3, 1 + round % 10);
+                           : random_text(40, 1 + round % 10);
         Vocab v = learn_merges(&text, 1, 1000);
         Vocab letters = learn_merges(&text, 1, 0);
-        plain_read(&p, text);
+        plain_read(plain, text);
         bool good = true;
         int n = 0;
-        for (plain_choose(&p); p.count >= 2; plain_choose(&p), n++) {
-            good = good && merges(&v, n, p.left, p.right);
-            plain_join(&p);
+        for (; plain_choose(plain, pair) >= 2; n++) {
+            char left[64], right[64];
+            sscanf(pair, "\1%63[^\1]\1%63[^\1]", left, right);
+            good = good && merges(&v, n, left, right);
+            plain_join(plain, pair);
         }
         same += good && n == v.merges.count;
-        split += plain_leaves(&p, text, &v);
+        split += plain_leaves(plain, text, &v);
         learned += n;
         for (int i = 0; i < n; i++)
             again += find_merge(&v.merges, v.merges.list[i].left,
