@@ -166,7 +166,23 @@ void choose_best(Trainer *t, int best) {
         randomize_all(t->best, count);
 }
 
-// A model with random numbers everywhere and settings that are not the usual.
+// A model of random numbers with these settings, up to one without a name; the
+// others are not the usual ones either.
+Checkpoint checkpoint_of(Vocab source, Vocab target,
+                         const char *const (*given)[2]) {
+    Checkpoint c = {.source = source, .target = target};
+    Settings *s = &c.settings;
+    set_all(s);
+    for (; (*given)[0]; given++)
+        give(s, (*given)[0], (*given)[1]);
+    bind_settings(s);
+    set_vocab_sizes(&c);
+    c.trainer = trainer_of(&s->config, &s->recipe);
+    randomize_all(c.trainer.model->list.values, c.trainer.model->list.count);
+    return c;
+}
+
+// One that has been trained.
 Checkpoint random_checkpoint(int norm, int positions, int tie, int best) {
     const char *const places[] = {"sinusoidal", "learned", "none"};
     const char *const given[][2] = {
@@ -176,20 +192,12 @@ Checkpoint random_checkpoint(int norm, int positions, int tie, int best) {
         {"tie", tie ? "yes" : "no"}, {"dropout", "0.3"},
         {"attention-dropout", "0.2"}, {"activation-dropout", "0.4"},
         {"tokens", "word"}, {"lr", "0.0125"},
-        {"steps", tie ? NULL : "77"}}; // or epochs count
-    Checkpoint c = {0};
-    Settings *s = &c.settings;
-    set_all(s);
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        give(s, given[i][0], given[i][1]);
-    bind_settings(s);
-    c.source = vocab_of(source_words, SOURCES);
-    c.target = vocab_of(target_words, TARGETS);
-    set_vocab_sizes(&c);
+        {"steps", tie ? NULL : "77"}, // or epochs count
+        {NULL}};
+    Checkpoint c = checkpoint_of(vocab_of(source_words, SOURCES),
+                                 vocab_of(target_words, TARGETS), given);
     Trainer *t = &c.trainer;
-    *t = trainer_of(&s->config, &s->recipe);
     size_t count = t->model->list.count;
-    randomize_all(t->model->list.values, count);
     randomize_all(t->m, count);
     randomize_all(t->v, count);
     for (size_t k = 0; k < count; k++)
@@ -1165,20 +1173,12 @@ void test_kinds(void) {
 
 // A model of byte pairs with these pieces.
 Checkpoint checkpoint_of_pieces(Vocab source, Vocab target) {
-    Checkpoint c = {.source = source, .target = target};
-    Settings *s = &c.settings;
-    set_all(s);
     const char *const given[][2] = {
         {"layers", "1"}, {"d-model", "4"}, {"heads", "2"}, {"d-ff", "4"},
         {"max-len", "9"}, {"norm", "post"}, {"positions", "sinusoidal"},
-        {"tie", "no"}, {"tokens", "bpe"}, {"lowercase", "no"}, {"merges", "9"}};
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        give(s, given[i][0], given[i][1]);
-    bind_settings(s);
-    set_vocab_sizes(&c);
-    c.trainer = trainer_of(&s->config, &s->recipe);
-    randomize_all(c.trainer.model->list.values, c.trainer.model->list.count);
-    return c;
+        {"tie", "no"}, {"tokens", "bpe"}, {"lowercase", "no"}, {"merges", "9"},
+        {NULL}};
+    return checkpoint_of(source, target, given);
 }
 
 // One whose pieces have quotes and backslashes in them.
