@@ -164,7 +164,7 @@ void stop(int which, int steps, const char *options) {
     finish(process);
 }
 
-#define LONG MINI "--lr 0.01 --warmup 10 --steps 3000 --valid valid.tsv "
+#define LONG MINI "--lr 0.01 --warmup 10 --steps 1200 --valid valid.tsv "
 
 void test_stopping(void) {
     part = "resume";
@@ -175,7 +175,7 @@ void test_stopping(void) {
                                      "chat"));
     works("a longer training",
           "train pairs.tsv" LONG "--model whole --log whole.csv");
-    stop(SIGINT, 500, LONG);
+    stop(SIGINT, 200, LONG);
     matches("stopped by Ctrl-C it saves, says how to go on and ends with status "
             "130", "status 130: stopped at step *; go on with --resume; broken; *",
             last_outcome());
@@ -260,13 +260,13 @@ void test_resume(void) {
 void test_measured(void) {
     wrong("resumed without --valid, a run that was measured is refused",
           "the best model of the run in whole was found with --valid: give "
-          "--valid again", "train pairs.tsv --resume --steps 4000 --model whole");
-    run("train pairs.tsv --resume --steps 3000 --valid valid.tsv --model whole");
+          "--valid again", "train pairs.tsv --resume --steps 2000 --model whole");
+    run("train pairs.tsv --resume --steps 1200 --valid valid.tsv --model whole");
     char *last = last_outcome();
-    matches("and an earlier one what is done", "*nothing to do: 3000 steps*", err);
+    matches("and an earlier one what is done", "*nothing to do: 1200 steps*", err);
     run("info whole");
     matches("nothing to do: the last line names the file, and the checksum of what "
-            "is used", form("status 0: done at step 3000 *; whole; *; checksum %s",
+            "is used", form("status 0: done at step 1200 *; whole; *; checksum %s",
             value(out, "checksum")), last);
 }
 

@@ -356,7 +356,7 @@ void told(void) {
 const char measured[] = "-vw";
 
 void test_uninterrupted(void) {
-    const int total[] = {10, 40, 80};
+    const int total[] = {10, 40, 60};
     for (int k = 0; k < 3; k++)
         for (int v = 0; v < 3; v++)
             for (int t = 0; t < 3; t++) {
@@ -397,13 +397,13 @@ int test_beginnings(State *left) {
 void test_going_on(const State *was) {
     const End interrupted = {"int", 1};
     for (int v = 0; v < 3; v++) {
-        for (int total = 0; total <= 80; total += 80) {
+        for (int total = 0; total <= 60; total += 60) {
             after(was);
             resume("m", measured[v], total, at_end);
             told();
         }
         after(was);
-        resume("m", measured[v], 80, interrupted);
+        resume("m", measured[v], 60, interrupted);
         resume("m", measured[v], 0, at_end);
         told();
     }
@@ -418,17 +418,17 @@ void test_following(const State *was) {
         char by = measured[v];
         for (int h = 0; h < 3; h++) {
             after(was);
-            resume("m", by, 80, again[h]);
+            resume("m", by, 60, again[h]);
             resume("m", by, 0, at_end);
             told();
             after(was);
             begin("m", 2, 'x', by, 40, same[h]);
-            resume("m", by, 80, at_end);
+            resume("m", by, 60, at_end);
             told();
         }
         after(was);
         begin("n", 2, 'x', by, 40, (End){"term", 5});
-        resume("m", 'v', 80, at_end);
+        resume("m", 'v', 60, at_end);
         resume("n", by, 0, at_end);
         told();
     }
