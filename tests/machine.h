@@ -176,15 +176,12 @@ void disk_copy(const char *from, const char *to) {
 
 // A file of the real disk.
 void disk_load(const char *path, const char *name) {
+    static char bytes[1 << 20];
     FILE *file = fopen(path, "rb");
-    char bytes[4096];
-    Node *n = make_node(name);
     if (!file)
         abort();
-    for (size_t size; (size = fread(bytes, 1, sizeof bytes, file)) > 0;)
-        node_write(n, n->size, bytes, size);
+    disk_write(name, bytes, fread(bytes, 1, sizeof bytes, file));
     fclose(file);
-    n->safe = n->size;
 }
 
 void disk_remove(const char *name) {
