@@ -20,27 +20,25 @@ void write_utf8(char to[5], unsigned c, int n) {
     to[0] = (char)(first[n] | c);
 }
 
-// Of all numbers from `from` up to `to`, written in n bytes: how many are taken
-// for a character of that many bytes.
-int taken(unsigned from, unsigned to, int n) {
+// Of all numbers from `from` up to `to`, written in n bytes: how many are a
+// character of so many bytes, or none (0).
+int of_length(int length, unsigned from, unsigned to, int n) {
     char text[5];
     int count = 0;
     for (unsigned c = from; c <= to; c++) {
         write_utf8(text, c, n);
-        count += utf8_length(text) == n && valid_utf8(text);
+        count += utf8_length(text) == length
+              && valid_utf8(text) == (length > 0);
     }
     return count;
 }
 
-// As above: how many are refused.
+int taken(unsigned from, unsigned to, int n) {
+    return of_length(n, from, to, n);
+}
+
 int refused(unsigned from, unsigned to, int n) {
-    char text[5];
-    int count = 0;
-    for (unsigned c = from; c <= to; c++) {
-        write_utf8(text, c, n);
-        count += utf8_length(text) == 0 && !valid_utf8(text);
-    }
-    return count;
+    return of_length(0, from, to, n);
 }
 
 // Of all characters of n bytes: how many are refused when their last byte is
@@ -178,19 +176,13 @@ void test_printable(void) {
                 read_pairs("x\x1b[31m\xc2\x9b" "31my\x7f", words));
 }
 
-// The tokens of a text, each in angle brackets; in a buffer of its own.
-const char *tokens_of(const char *text, Tokenizer tokenizer) {
-    static char joined[400];
-    char *end = joined;
+// Whether these are the tokens of a text, each in angle brackets.
+bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected) {
+    char joined[400] = "", *end = joined;
     const char *token;
-    *end = '\0';
     for (int n; (token = next_token(&text, tokenizer, &n)) != NULL;)
         end += sprintf(end, "‹%.*s›", n, token);
-    return joined;
-}
-
-bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected) {
-    return !strcmp(tokens_of(text, tokenizer), expected);
+    return !strcmp(joined, expected);
 }
 
 void test_words(void) {
@@ -346,16 +338,14 @@ void test_sentences(void) {
 
 const Tokenizer byte_pairs = {BYTE_PAIRS, 0};
 
-// The tokens of a text, each in angle brackets; in a buffer of its own.
-const char *pieces_of(const char *text, const Vocab *v) {
-    static char joined[400];
-    char *end = joined;
+// Whether a text is spelled with these pieces, each in angle brackets.
+bool spells(const Vocab *v, const char *text, const char *expected) {
+    char joined[400] = "", *end = joined;
     Sentence s = tokenize(text, v, byte_pairs);
     for (int i = 0; i < s.length - 1; i++)
         end += sprintf(end, "‹%s›", v->token[s.id[i]]);
-    *end = '\0';
     free(s.id);
-    return joined;
+    return !strcmp(joined, expected);
 }
 
 // Whether merge number i joins these two pieces, and made the token that stands
@@ -396,12 +386,11 @@ void test_byte_pairs(void) {
           "piece for each merge, as they were learned");
     CLAIM(id_of(&v, "c") == FIRST_TOKEN + 2 && id_of(&v, "at") == UNKNOWN,
           "characters are looked up, pieces are made by merges");
-    CLAIM(!strcmp(pieces_of("cats eat", &v), "‹ cat›‹s›‹ eat›"),
+    CLAIM(spells(&v, "cats eat", "‹ cat›‹s›‹ eat›"),
           "the words of the example as learning left them");
-    CLAIM(!strcmp(pieces_of("seats", &v), "‹ ›‹s›‹e›‹at›‹s›"),
+    CLAIM(spells(&v, "seats", "‹ ›‹s›‹e›‹at›‹s›"),
           "a new word is spelled with pieces");
-    CLAIM(!strcmp(pieces_of("beat catß", &v),
-                  "‹ ›‹<unknown>›‹e›‹at›‹ cat›‹<unknown>›"),
+    CLAIM(spells(&v, "beat catß", "‹ ›‹<unknown>›‹e›‹at›‹ cat›‹<unknown>›"),
           "only a character that is new is unknown");
     CLAIM(comes_back("beat", &v, byte_pairs, "<unknown>eat")
           && comes_back("a cats  seat", &v, byte_pairs, "a cats seat"),
@@ -421,12 +410,12 @@ void test_stops(void) {
     char text[] = "cat cats eat eats cat", single[] = "abc d";
     Vocab v = learn_merges((char *[]){text}, 1, 2);
     CLAIM(v.merges.count == 2 && merges(&v, 1, " ", "c")
-          && !strcmp(pieces_of("cats", &v), "‹ c›‹at›‹s›"),
+          && spells(&v, "cats", "‹ c›‹at›‹s›"),
           "it learns no more merges than it was asked for");
     vocab_free(&v);
     v = learn_merges((char *[]){text}, 1, 0);
     CLAIM(v.merges.count == 0 && v.count == FIRST_TOKEN + 6
-          && !strcmp(pieces_of("cats", &v), "‹ ›‹c›‹a›‹t›‹s›"),
+          && spells(&v, "cats", "‹ ›‹c›‹a›‹t›‹s›"),
           "without merges there are characters and blanks");
     vocab_free(&v);
     v = learn_merges((char *[]){single}, 1, 1000);
@@ -434,8 +423,7 @@ void test_stops(void) {
           "a pair that occurs once is not joined");
     vocab_free(&v);
     v = learn_merges(NULL, 0, 1000);
-    CLAIM(v.merges.count == 0 && !strcmp(pieces_of("a", &v),
-                                         "‹ ›‹<unknown>›"),
+    CLAIM(v.merges.count == 0 && spells(&v, "a", "‹ ›‹<unknown>›"),
           "no text has no pieces");
     vocab_free(&v);
 }
@@ -462,113 +450,92 @@ char *random_text(int words_in_it, int different) {
     return text;
 }
 
-// A learner that is as plain as can be: words are lists of strings, one for
-// each time that they occur, and all pairs are counted anew for each merge.
+// A learner that is as plain as can be. The text is one string, in which a
+// byte of 1, here |, stands before and behind each piece, and a line end behind
+// each word: "| |c|a|t|". All pairs are counted anew for each merge.
 
-enum { PLAIN_WORDS = 120, PLAIN_PIECES = 12 };
+enum { PLAIN_ROOM = 8000 };
 
-typedef struct {
-    char piece[PLAIN_PIECES][64];
-    int length;
-} PlainWord;
-
-typedef struct {
-    PlainWord word[PLAIN_WORDS];
-    int words;
-    char left[64], right[64]; // of the most frequent pair
-    int count;                // how often it occurs
-} Plain;
-
-void plain_read(Plain *p, const char *text) {
+void plain_read(char *plain, const char *text) {
     const char *token;
-    p->words = 0;
-    for (int n; (token = next_token(&text, words, &n)) != NULL; p->words++) {
-        PlainWord *w = &p->word[p->words];
-        strcpy(w->piece[0], " ");
-        w->length = 1;
+    for (int n; (token = next_token(&text, words, &n)) != NULL;) {
+        plain += sprintf(plain, "\1 \1");
         for (int i = 0, bytes; i < n; i += bytes) {
             bytes = utf8_length(token + i);
-            sprintf(w->piece[w->length++], "%.*s", bytes, token + i);
+            plain += sprintf(plain, "%.*s\1", bytes, token + i);
         }
+        plain += sprintf(plain, "\n");
     }
 }
 
-int plain_count(const Plain *p, const char *left, const char *right) {
-    int count = 0;
-    for (int i = 0; i < p->words; i++)
-        for (int k = 0; k + 1 < p->word[i].length; k++)
-            count += !strcmp(p->word[i].piece[k], left)
-                  && !strcmp(p->word[i].piece[k + 1], right);
-    return count;
-}
-
-void plain_choose(Plain *p) {
-    p->count = 0;
-    for (int i = 0; i < p->words; i++)
-        for (int k = 0; k + 1 < p->word[i].length; k++) {
-            const char *left = p->word[i].piece[k];
-            const char *right = p->word[i].piece[k + 1];
-            int count = plain_count(p, left, right);
-            int order = p->count - count;
-            order = order ? order : strcmp(left, p->left);
-            order = order ? order : strcmp(right, p->right);
-            if (order < 0) {
-                strcpy(p->left, left);
-                strcpy(p->right, right);
-                p->count = count;
-            }
+// The most frequent pair, as "|left|right|", of equal ones the first in order;
+// returns how often it occurs.
+int plain_choose(const char *plain, char chosen[128]) {
+    int most = 0;
+    for (const char *c = plain; *c; c++) {
+        char pair[128];
+        int length = 0, count = 0;
+        sscanf(c, "\1%*[^\1\n]\1%*[^\1\n]\1%n", &length);
+        if (!length)
+            continue;
+        snprintf(pair, sizeof pair, "%.*s", length, c);
+        for (const char *p = plain; (p = strstr(p, pair)) != NULL; p++)
+            count++;
+        if (count > most || (count == most && strcmp(pair, chosen) < 0)) {
+            strcpy(chosen, pair);
+            most = count;
         }
+    }
+    return most;
 }
 
-void plain_join(Plain *p) {
-    for (int i = 0; i < p->words; i++) {
-        PlainWord *w = &p->word[i];
-        for (int k = 0; k + 1 < w->length; k++)
-            if (!strcmp(w->piece[k], p->left)
-                && !strcmp(w->piece[k + 1], p->right)) {
-                strcat(w->piece[k], p->right);
-                w->length--;
-                memmove(w->piece[k + 1], w->piece[k + 2],
-                        sizeof w->piece[0] * (size_t)(w->length - k - 1));
-            }
+// Joins a pair wherever it is: the | between its pieces goes.
+void plain_join(char *plain, const char *pair) {
+    size_t length = strlen(pair), middle = 1 + strcspn(pair + 1, "\1");
+    while ((plain = strstr(plain, pair)) != NULL) {
+        memmove(plain + middle, plain + middle + 1, strlen(plain + middle));
+        plain += length - 2; // the last |
     }
 }
 
-// The pieces that the plain learner left, as pieces_of writes those of a text.
-bool plain_leaves(const Plain *p, const char *text, const Vocab *v) {
+// Whether a text is spelled with the pieces that the plain learner left.
+bool plain_leaves(const char *plain, const char *text, const Vocab *v) {
     Sentence s = tokenize(text, v, byte_pairs);
-    int at = 0;
-    bool same = true;
-    for (int i = 0; i < p->words; i++)
-        for (int k = 0; k < p->word[i].length; k++, at++)
-            same = same && at < s.length - 1
-                && !strcmp(v->token[s.id[at]], p->word[i].piece[k]);
-    same = same && at == s.length - 1;
+    char spelled[PLAIN_ROOM] = "\1", *end = spelled + 1;
+    for (int i = 0; i < s.length - 1; i++) {
+        const char *piece = v->token[s.id[i]];
+        if (*piece == ' ' && i)
+            end += sprintf(end, "\n\1");
+        end += sprintf(end, "%s\1", piece);
+    }
+    sprintf(end, "\n");
     free(s.id);
-    return same;
+    return !strcmp(plain, spelled);
 }
 
 void test_plain_learner(void) {
     enum { ROUNDS = 60 };
-    static Plain p;
+    static char plain[PLAIN_ROOM], pair[128];
     char overlap[][60] = {"a aa aaa aaaa aaaaa aaaaaa aaaaaaa aaaaaaaa aaaa aaa",
                           "abab ababa babab aabbaabb abababab bababa abab aabb"};
     int same = 0, split = 0, learned = 0, again = 0;
     for (int round = 0; round < ROUNDS; round++) {
         bool given = round < 2;
         char *text = given ? overlap[round]
-                           : random_text(PLAIN_WORDS / 3, 1 + round % 10);
+                           : random_text(40, 1 + round % 10);
         Vocab v = learn_merges(&text, 1, 1000);
         Vocab letters = learn_merges(&text, 1, 0);
-        plain_read(&p, text);
+        plain_read(plain, text);
         bool good = true;
         int n = 0;
-        for (plain_choose(&p); p.count >= 2; plain_choose(&p), n++) {
-            good = good && merges(&v, n, p.left, p.right);
-            plain_join(&p);
+        for (; plain_choose(plain, pair) >= 2; n++) {
+            char left[64], right[64];
+            sscanf(pair, "\1%63[^\1]\1%63[^\1]", left, right);
+            good = good && merges(&v, n, left, right);
+            plain_join(plain, pair);
         }
         same += good && n == v.merges.count;
-        split += plain_leaves(&p, text, &v);
+        split += plain_leaves(plain, text, &v);
         learned += n;
         for (int i = 0; i < n; i++)
             again += find_merge(&v.merges, v.merges.list[i].left,
@@ -590,10 +557,7 @@ void test_plain_learner(void) {
 bool same_vocabulary(const Vocab *a, const Vocab *b) {
     bool same = a->count == b->count && a->merges.count == b->merges.count;
     for (int i = 0; same && i < a->count; i++)
-        same = !strcmp(a->token[i], b->token[i]);
-    for (int i = 0; same && i < a->merges.count; i++)
-        same = a->merges.list[i].left == b->merges.list[i].left
-            && a->merges.list[i].right == b->merges.list[i].right;
+        same = !strcmp(a->token[i], b->token[i]); // pieces tell their merges
     return same;
 }
 
@@ -677,7 +641,7 @@ void test_vocab_merge(void) {
 void test_marks(void) {
     char word[] = "......";
     Vocab v = learn_merges((char *[]){word}, 1, 1000);
-    CLAIM(v.merges.count == 1 && !strcmp(pieces_of("..", &v), "‹ .›‹ .›"),
+    CLAIM(v.merges.count == 1 && spells(&v, "..", "‹ .›‹ .›"),
           "each punctuation mark is a word");
     Sentence s = tokenize("...", &v, byte_pairs);
     CLAIM(s.length == 4 && s.id[3] == END, "and has a blank of its own");
@@ -705,16 +669,10 @@ void test_longest_word(void) {
 
 // ## Files
 
-void write_file(const char *bytes, size_t size) {
-    FILE *file = fopen(FILE_NAME, "wb");
-    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
-        fail("cannot write %s", FILE_NAME);
-}
-
 // The pairs in a file with this text, as "source|target" in lines of their own.
 bool reads_as(const char *bytes, Tokenizer tokenizer, const char *expected) {
     char joined[400], *end = joined;
-    write_file(bytes, strlen(bytes));
+    write_file(FILE_NAME, bytes, strlen(bytes));
     Text text = read_pairs(FILE_NAME, tokenizer);
     for (int i = 0; i < text.count; i++)
         end += sprintf(end, "%s|%s\n", text.source[i], text.target[i]);
@@ -728,7 +686,9 @@ void test_files(void) {
     CLAIM(reads_as("a b\tc\nd\te f", words, "a b|c\nd|e f\n"),
           "the last line need not end");
     CLAIM(reads_as("a b\tc\r\nd\te f\r\n", words, "a b|c\nd|e f\n")
-          && reads_as("a\tb\r", words, "a|b\n"), "lines may end as on Windows");
+          && reads_as("a\tb\r", words, "a|b\n")
+          && reads_as("a\tb\r\n", characters_one_by_one, "a|b\n"),
+          "lines may end as on Windows, also where characters are tokens");
     CLAIM(reads_as("\xef\xbb\xbf" "a\tb\n", words, "a|b\n"),
           "a byte order mark is left out");
     CLAIM(reads_as("a\tb\tCC-BY 2.0\t#17\nc\td\t\n", words, "a|b\nc|d\n"),
@@ -746,7 +706,7 @@ bool reads_whole(size_t size) {
     for (size_t k = 0; k < size; k++)
         bytes[k] = "ab\tcd\n"[k % 6];
     memcpy(last, "x\tyyyyyyyyyy", rest);
-    write_file(bytes, size);
+    write_file(FILE_NAME, bytes, size);
     Text text = read_pairs(FILE_NAME, words);
     int end = text.count - 1, good = text.count == (int)size / 6;
     for (int i = 0; i < end; i++)
@@ -768,7 +728,7 @@ void test_large_files(void) {
 
 #define CLAIM_REFUSED(bytes, what, part)                                     \
     do {                                                                     \
-        write_file(bytes, sizeof bytes - 1);                                 \
+        write_file(FILE_NAME, bytes, sizeof bytes - 1);                      \
         CLAIM_FAILS(what, part, read_pairs(FILE_NAME, words));               \
     } while (0)
 

@@ -83,113 +83,62 @@ Vocab vocab_of(const char *const *word, int count) {
     return v;
 }
 
-// Reads one field of a CSV line; doubled quotes become one. Returns what stands
-// behind it, which is a comma, a line end, or something that is wrong.
-char next_field(const char **text, char to[64], bool *quoted) {
-    const char *s = *text, *end = to + 63;
-    *quoted = *s == '"';
-    for (s += *quoted; *s && to < end; *to++ = *s++) {
-        bool doubled = *quoted && *s == '"' && s[1] == '"';
-        if (!doubled && strchr(*quoted ? "\"" : ",\n\"", *s))
-            break;
-        s += doubled;
-    }
-    *to = '\0';
-    s += *quoted && *s == '"';
-    *text = s + (*s != '\0');
-    return *s;
+// What was written to the file, which is closed here. The caller frees it.
+char *written(FILE *file) {
+    size_t size;
+    fclose(file);
+    return read_file(FILE_NAME, &size);
 }
 
-typedef struct {
-    char kind[64];
-    long place[4]; // layer, head, query, key
-    char weight[64], query[64], key[64];
-    bool well_formed;
-} CsvLine;
-
-CsvLine next_csv_line(const char **text) {
-    CsvLine line = {.well_formed = true};
-    char field[64], *to[] = {line.kind, field, field, field, field,
-                             line.weight, line.query, line.key};
-    for (int i = 0; i < 8; i++) {
-        bool quoted;
-        char behind = next_field(text, to[i], &quoted);
-        line.well_formed = line.well_formed && quoted == (i >= 6)
-                        && behind == (i < 7 ? ',' : '\n');
-        if (i >= 1 && i <= 4)
-            line.place[i - 1] = strtol(field, NULL, 10);
-    }
-    return line;
-}
-
-typedef struct {
-    int lines, formed, placed, close, exact, named, masked;
-} CsvCount;
-
-// Reads the lines of one head and compares them with its weights and names.
-void compare_head(CsvCount *n, const char **text, const Saved *s, int kind,
-                  int l, int h, const char *const *query,
-                  const char *const *key) {
-    Mat weights = attention_of(s, kind, l, h, H);
+// The lines of one head, between the names of its queries and keys.
+void write_head(FILE *file, Mat weights, int kind, int l, int h,
+                const char *const *query, const char *const *key) {
     for (int i = 0; i < weights.rows; i++)
-        for (int j = 0; j < weights.cols; j++) {
-            CsvLine line = next_csv_line(text);
-            const long place[4] = {l, h, i, j};
-            double w = *at(weights, i, j);
-            n->lines++;
-            n->formed += line.well_formed;
-            n->placed += !strcmp(line.kind, kind_name[kind])
-                      && !memcmp(line.place, place, sizeof place);
-            double off = fabs(strtod(line.weight, NULL) - w);
-            n->close += off <= 1e-3 * w; // less is a matter of digits
-            n->exact += off <= 5e-9 * w;
-            n->named += !strcmp(line.query, query[i])
-                     && !strcmp(line.key, key[j]);
-            n->masked += kind == DECODER && j > i && !strcmp(line.weight, "0");
-        }
+        for (int j = 0; j < weights.cols; j++)
+            fprintf(file, "%s,%d,%d,%d,%d,%.9g,\"%s\",\"%s\"\n",
+                    kind_name[kind], l, h, i, j, kind == DECODER && j > i ? 0
+                    : (double)*at(weights, i, j), query[i], key[j]);
 }
 
 void test_csv(const Pass *pass, const Saved *s, const Batch *batch) {
     const char *from[] = {"\"", ",", "é", "\"a,\"\"b\"", "x"};
     const char *to[] = {"1", ",", "3", "4", "\"", "6", "la lune"};
-    const char *source_names[S] = {",", "\"a,\"\"b\"", "\"", "x", "<end>"};
-    const char *target_names[T] = {"<start>", "\"", ",", "la lune"};
+    // The same words as they stand in the sentences, with doubled quotes.
+    const char *source_names[S] = {",", "\"\"a,\"\"\"\"b\"\"", "\"\"", "x",
+                                   "<end>"};
+    const char *target_names[T] = {"<start>", "\"\"", ",", "la lune"};
     Vocab source = vocab_of(from, 5), target = vocab_of(to, 7);
     FILE *file = fopen(FILE_NAME, "wb");
     write_attention_csv(file, pass, s, batch, &source, &target);
-    fclose(file);
-    size_t size;
-    char *contents = read_file(FILE_NAME, &size);
-    const char *text = contents;
-    const char names[] = "kind,layer,head,query,key,weight,query_token,"
-                         "key_token\n";
-    CLAIM(!strncmp(text, names, strlen(names)), "the first line has the names");
-    text += strlen(names);
-    CsvCount n = {0};
+    char *text = written(file);
+    file = fopen(FILE_NAME, "wb");
+    fputs("kind,layer,head,query,key,weight,query_token,key_token\n", file);
     for (int kind = 0; kind < KINDS; kind++)
         for (int l = 0; l < pass->config->layers; l++)
             for (int h = 0; h < H; h++)
-                compare_head(&n, &text, s, kind, l, h,
-                             kind == ENCODER ? source_names : target_names,
-                             kind == DECODER ? target_names : source_names);
-    int all = 2 * H * (S * S + T * T + T * S);
-    CLAIM(n.formed == all && n.lines == all && !*text,
-          "then come %d lines of six fields and two quoted ones", all);
-    CLAIM(n.placed == all, "by kind, layer, head, query and key, from 0");
-    CLAIM(n.close == all, "with the weight that this query gives this key");
-    CLAIM(n.exact == n.close, "and no digit of its first nine is missing");
-    CLAIM(n.masked == 2 * H * T * (T - 1) / 2, "which is 0 where it is masked");
-    CLAIM(n.named == all, "and both tokens, even if they are \" or a comma");
-    free(contents);
+                write_head(file, attention_of(s, kind, l, h, H), kind, l, h,
+                           kind == ENCODER ? source_names : target_names,
+                           kind == DECODER ? target_names : source_names);
+    char *expected = written(file);
+    CLAIM(!strcmp(text, expected), "the file: a line with the names, then one "
+          "for each of %d weights, by kind, layer, head, query and key, from "
+          "0; nine digits of what this query gives this key, 0 where it is "
+          "masked; and both tokens, quoted, even if they are \" or a comma",
+          2 * H * (S * S + T * T + T * S));
+    free(text);
+    free(expected);
     vocab_free(&source);
     vocab_free(&target);
 }
 
 // ## The picture
 
-bool file_holds(const char *expected) {
-    size_t size;
-    char *text = read_file(FILE_NAME, &size);
+// Whether these weights are drawn like this.
+bool drawn_as(Mat weights, const char *const *rows, const char *const *cols,
+              const char *expected) {
+    FILE *file = fopen(FILE_NAME, "wb");
+    draw_attention(file, weights, rows, cols);
+    char *text = written(file);
     bool same = !strcmp(text, expected);
     if (!same)
         printf("%s", text);
@@ -203,16 +152,14 @@ void test_picture(void) {
                      (real)0.75, (real)0.85, (real)0.95, 1};
     const char *rows[] = {"né", "<end>", "x"};
     const char *cols[] = {"é", "ab", ",", "lune"};
-    FILE *file = fopen(FILE_NAME, "wb");
-    draw_attention(file, mat(weight, 3, 4), rows, cols);
-    fclose(file);
-    CLAIM(file_holds("                l\n"
-                     "                u\n"
-                     "            a   n\n"
-                     "          é b , e\n"
-                     "     né |    ..::|\n"
-                     "  <end> |--==++**|\n"
-                     "      x |##%%@@@@|\n"),
+    CLAIM(drawn_as(mat(weight, 3, 4), rows, cols,
+                   "                l\n"
+                   "                u\n"
+                   "            a   n\n"
+                   "          é b , e\n"
+                   "     né |    ..::|\n"
+                   "  <end> |--==++**|\n"
+                   "      x |##%%@@@@|\n"),
           "a picture: keys upright above their columns, queries before their "
           "rows, ten shades");
 }
@@ -249,16 +196,14 @@ void test_wide_picture(void) {
     real weight[] = {0, 1, 1, 0, 0, 1, 1, 0, 0};
     const char *rows[] = {"猫", "e" ACUTE "t", "abc"};
     const char *cols[] = {"黒い", "e" ACUTE "a" ACUTE, ACUTE};
-    FILE *file = fopen(FILE_NAME, "wb");
-    draw_attention(file, mat(weight, 3, 3), rows, cols);
-    fclose(file);
-    CLAIM(file_holds("          e  \n"
-                     "           " ACUTE "  \n"
-                     "       黒 a  \n"
-                     "       い  " ACUTE "  " ACUTE "\n"
-                     "   猫 |  @@@@|\n"
-                     "   e" ACUTE "t |    @@|\n"
-                     "  abc |@@    |\n"),
+    CLAIM(drawn_as(mat(weight, 3, 3), rows, cols,
+                   "          e  \n"
+                   "           " ACUTE "  \n"
+                   "       黒 a  \n"
+                   "       い  " ACUTE "  " ACUTE "\n"
+                   "   猫 |  @@@@|\n"
+                   "   e" ACUTE "t |    @@|\n"
+                   "  abc |@@    |\n"),
           "names of wide characters and combining marks stand in their places");
 }
 
@@ -276,9 +221,7 @@ char *mean_picture(const Saved *s, const Pass *pass) {
                 l ? "\n" : "", l, H);
         draw_attention(file, mean, rows, cols);
     }
-    fclose(file);
-    size_t size;
-    return read_file(FILE_NAME, &size);
+    return written(file);
 }
 
 void test_cross_picture(Pass *pass, const Saved *s, const Batch *batch) {
@@ -288,26 +231,12 @@ void test_cross_picture(Pass *pass, const Saved *s, const Batch *batch) {
     FILE *file = fopen(FILE_NAME, "wb");
     size_t mark = room.used;
     draw_cross_attention(file, pass, s, batch, &source, &target);
-    fclose(file);
     CLAIM(room.used == mark, "drawing gives its memory back");
-    size_t size;
-    char *text = read_file(FILE_NAME, &size), *mean = mean_picture(s, pass);
-    CLAIM(!strcmp(text, mean), "each picture shows the mean over the heads");
+    char *text = written(file), *mean = mean_picture(s, pass);
+    CLAIM(!strcmp(text, mean), "cross-attention is drawn layer by layer, each "
+          "picture the mean over the heads; its rows have the names of the "
+          "tokens that are written there, without control characters");
     free(mean);
-    char *second = strstr(text, "|\n\ncross-attention, layer 1, mean of 3 heads"
-                                "\n\n");
-    CLAIM(!strncmp(text, "cross-attention, layer 0, mean of 3 heads\n\n", 43)
-          && second && !strcmp(text + size - 2, "|\n"),
-          "cross-attention is drawn layer by layer");
-    const char *names[T] = {"\n      e |", "\n     b? |", "\n     la |",
-                            "\n  <end> |"};
-    bool named = second != NULL;
-    for (int i = 0; named && i < T; i++) {
-        const char *first = strstr(text, names[i]);
-        named = first && first < second && strstr(second, names[i]);
-    }
-    CLAIM(named, "its rows have the names of the tokens that are written "
-          "there, without control characters");
     free(text);
     vocab_free(&source);
     vocab_free(&target);
@@ -365,44 +294,21 @@ long formula(const Config *c, bool encoder, const char *component) {
     return encoder ? 0 : c->tie ? TARGET_V : D * TARGET_V + TARGET_V;
 }
 
-// Reads a line of the table: 18 columns of name, a number with commas, perhaps
-// a share. Returns false if the name is not the expected one.
-bool read_count(char **text, const char *name, long *count, double *share) {
-    char *s = *text, digits[32] = "", *end = digits;
-    size_t length = strcspn(s, "\n");
-    bool named = !strncmp(s + strspn(s, " "), name, strlen(name));
-    for (size_t i = 18; i < length && s[i] != '%'; i++) {
-        if (*digits && s[i] == ' ')
-            break;
-        if (s[i] != ' ' && s[i] != ',')
-            *end++ = s[i];
-    }
-    *end = '\0';
-    *count = strtol(digits, NULL, 10);
-    *share = length > 34 ? strtod(s + 34, NULL) : 0;
-    *text = s + length + 1;
-    return named;
-}
-
-// Whether one side of the table has the right components, counts, shares and
-// total; adds the total to *all.
-bool side_is_right(char **text, const Config *c, bool encoder, long *all) {
-    long count, total = 0;
-    double share, shares = 0;
-    const char *title = encoder ? "encoder" : "decoder";
-    bool good = read_count(text, title, &count, &share);
-    for (int i = 0; i < COMPONENTS; i++) {
-        long expected = formula(c, encoder, component_name[i]);
-        if (expected == 0)
-            continue;
-        good = read_count(text, component_name[i], &count, &share) && good
-            && count == expected;
-        total += count;
-        shares += share;
-    }
-    good = read_count(text, "total", &count, &share) && good && count == total;
-    *all += total;
-    return good && fabs(shares - 100) < 0.5;
+// Writes one side of the table by the formulas; returns its total.
+long write_side(FILE *file, const Config *c, bool encoder) {
+    long count[COMPONENTS], total = 0;
+    char text[32];
+    for (int i = 0; i < COMPONENTS; i++)
+        total += count[i] = formula(c, encoder, component_name[i]);
+    fprintf(file, "%s\n", encoder ? "encoder" : "decoder");
+    for (int i = 0; i < COMPONENTS; i++)
+        if (count[i])
+            fprintf(file, "  %-16s %15s  %5.1f %%\n", component_name[i],
+                    with_commas(text, (size_t)count[i]),
+                    100.0 * (double)count[i] / (double)total);
+    fprintf(file, "  total            %15s\n",
+            with_commas(text, (size_t)total));
+    return total;
 }
 
 void test_parameters(void) {
@@ -415,17 +321,16 @@ void test_parameters(void) {
         Transformer *t = transformer_outline(&config);
         FILE *file = fopen(FILE_NAME, "wb");
         print_parameters(file, &t->list);
-        fclose(file);
-        size_t size;
-        char *contents = read_file(FILE_NAME, &size), *text = contents;
-        long total = 0, count;
-        double share;
-        bool good = side_is_right(&text, &config, true, &total);
-        good = side_is_right(&text, &config, false, &total) && good;
-        good = read_count(&text, "parameters", &count, &share) && good;
-        right += good && count == total && !*text
-              && (size_t)count == t->list.count;
-        free(contents);
+        char *table = written(file), text[32];
+        file = fopen(FILE_NAME, "wb");
+        long total = write_side(file, &config, true);
+        total += write_side(file, &config, false);
+        fprintf(file, "parameters         %15s\n",
+                with_commas(text, (size_t)total));
+        char *expected = written(file);
+        right += !strcmp(table, expected) && (size_t)total == t->list.count;
+        free(table);
+        free(expected);
         transformer_free(t);
     }
     CLAIM(right == all, "the table of parameters agrees with the formulas and "

@@ -91,21 +91,14 @@ at_once()
 # -WORD those without it
 listed()
 {
-    awk -v wanted="$*" '
-        /^#/ || NF == 0 { next }
-        {
-            good = 1
-            count = split(wanted, want, " ")
-            for (i = 1; i <= count; i++) {
-                word = want[i]
-                sub(/^-/, "", word)
-                has = index(" " $0 " ", " " word " ") > 0
-                if (has == (want[i] ~ /^-/))
-                    good = 0
-            }
-            if (good)
-                print $1
-        }' tests/list
+    names=$(grep -v '^#' tests/list)
+    for word in "$@"; do
+        case $word in
+        -*) names=$(echo "$names" | grep -vw -e "${word#-}") ;;
+        *) names=$(echo "$names" | grep -w -e "$word") ;;
+        esac
+    done
+    echo "$names" | awk 'NF { print $1 }'
 }
 
 # room FOLDER: a fresh folder that looks to a test program like the root of the

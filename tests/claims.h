@@ -37,3 +37,12 @@ void skip(const char *what) {
     printf("skip %s\n", what);
     claims_failed += ci && !strcmp(ci, "true");
 }
+
+// Writes a file of these bytes, or gives up.
+void write_file(const char *path, const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    if (file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0)
+        return;
+    printf("FAIL cannot write %s\n", path);
+    exit(1);
+}

@@ -39,10 +39,6 @@ void test_progress(void) {
     matches("each wrong sample has its (not yet), also after a right one", "*the "
             "dog eats  →  le chien mange\n    the dog eats  →  le chien mange  "
             "(not yet)\n*", err);
-    works("with another seed",
-          "train pairs.tsv" TINY "--steps 200 --seed 2 --model again");
-    same("it is another model", "differs",
-         same_file("good", "again") ? "the same" : "differs");
 }
 
 // In batches of all pairs every row of the log counts alike. The log rounds to
@@ -89,7 +85,7 @@ void test_defaults(void) {
             "status 0: done at step 40 after *", last_outcome());
 }
 
-// A first step that needs more than the gigabyte that there is.
+// A first step that needs more than the 256 megabytes that there are.
 void test_no_memory(void) {
     char *words = memory(6000);
     for (int i = 0; i < 6000; i += 2)
@@ -99,7 +95,7 @@ void test_no_memory(void) {
         text = form("%s%s", text, pair);
     write_text("large.tsv", text);
     run("train pairs.tsv" MINI "--steps 2 --model e");
-    limit(RLIMIT_AS, 1 << 30);
+    limit(RLIMIT_AS, 1 << 28);
     fails_late("a first step for which there is no memory is said with its batch",
                "out of memory: *", "train large.tsv --max-len 3000 --layers 1 "
                "--d-model 8 --heads 8 --d-ff 8 --batch 16 --model e");
@@ -131,13 +127,8 @@ void test_threads(void) {
     }
     fclose(file);
     run("translate nowhere --threads 2");
-    if (status == 2) {
-        EACH(wrong, {"a program without threads says so", "--threads 2: this "
-             "program was built without OpenMP", "translate nowhere --threads 2"});
-        EACH(fails, {"it takes --threads 1", "cannot open nowhere: " GONE,
-             "translate nowhere --threads 1"});
+    if (status == 2) // as options.c claims of a program without OpenMP
         return;
-    }
     for (int n = 1; n <= 3; n++)
         works(form("trained with --threads %d", n), form("train many.tsv --layers "
               "1 --batch 100 --max-len 20 --steps 2 --model threads%d --threads "
@@ -164,12 +155,13 @@ void stop(int which, int steps, const char *options) {
     do {
         free(*log ? log : NULL);
         log = contents("broken.csv", NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     } while (lines_of(log) < steps && kill(process, 0) == 0);
     kill(process, which);
     finish(process);
 }
 
-#define LONG MINI "--lr 0.01 --warmup 10 --steps 3000 --valid valid.tsv "
+#define LONG MINI "--lr 0.01 --warmup 10 --steps 1200 --valid valid.tsv "
 
 void test_stopping(void) {
     part = "resume";
@@ -180,7 +172,7 @@ void test_stopping(void) {
                                      "chat"));
     works("a longer training",
           "train pairs.tsv" LONG "--model whole --log whole.csv");
-    stop(SIGINT, 500, LONG);
+    stop(SIGINT, 200, LONG);
     matches("stopped by Ctrl-C it saves, says how to go on and ends with status "
             "130", "status 130: stopped at step *; go on with --resume; broken; *",
             last_outcome());
@@ -251,74 +243,66 @@ void test_resume(void) {
     fails("the run of another program is not gone on with", "mpi*",
           "train pairs.tsv --resume --epochs 9 --model mpi");
     works("its model can be used", "info mpi");
-    char *bare = form("%.*s", (int)(strstr(text, ",\"adam.") - text), text);
-    with_header("bare", form("%s}", bare), "r");
-    size_t size, length = strlen(header("bare"));
-    char *bytes = contents("bare", &size);
-    write_bytes("bare", bytes, 8 + length + (size - 8 - length) / 3);
-    works("a model without the moments of Adam is one", "info bare");
-    fails("it cannot be resumed", "bare: *cannot be resumed",
-          "train pairs.tsv --resume --epochs 9 --model bare");
 }
 
 // What becomes of such runs is tried by sequences.c; here is what is said.
 void test_measured(void) {
     wrong("resumed without --valid, a run that was measured is refused",
           "the best model of the run in whole was found with --valid: give "
-          "--valid again", "train pairs.tsv --resume --steps 4000 --model whole");
-    run("train pairs.tsv --resume --steps 3000 --valid valid.tsv --model whole");
+          "--valid again", "train pairs.tsv --resume --steps 2000 --model whole");
+    run("train pairs.tsv --resume --steps 1200 --valid valid.tsv --model whole");
     char *last = last_outcome();
-    matches("and an earlier one what is done", "*nothing to do: 3000 steps*", err);
+    matches("and an earlier one what is done", "*nothing to do: 1200 steps*", err);
     run("info whole");
-    matches("nothing to do: the last line names the file, and the checksum of what "
-            "is used", form("status 0: done at step 3000 *; whole; *; checksum %s",
-            value(out, "checksum")), last);
+    matches("nothing to do: the last line names the file, and the checksum of "
+            "what is used", form("status 0: done at step 1200 *; whole; *; "
+            "checksum %s", value(out, "checksum")), last);
 }
 
 // ## Settings of a resumed run
 
-char *setting(const char *name) {
-    run("info w");
-    return form("%.6f", strtod(value(out, name), NULL));
-}
-
-char *rates(void) {
-    run("info w");
-    return form("%s %s %s", value(out, "dropout"),
-                value(out, "attention-dropout"), value(out, "activation-dropout"));
-}
-
 // What was derived stays derived, what was given stays given, also if it is the
 // same number.
 void test_derived(void) {
-    run("train pairs.tsv" MINI "--steps 1 --model w");
-    same("the rate is derived from --d-model 8 and --warmup 400", "0.017678",
-         setting("lr"));
-    run("train pairs.tsv --resume --steps 2 --warmup 100 --model w");
-    same("resumed with --warmup 100 it is derived anew", "0.035355",
-         setting("lr"));
-    run("train pairs.tsv --resume --steps 3 --lr 0.5 --model w");
-    run("train pairs.tsv --resume --steps 4 --warmup 400 --model w");
-    same("a rate that was given stays", "0.500000", setting("lr"));
-    run("train pairs.tsv --layers 1 --d-model 16 --max-len 8 --steps 1 --warmup "
-        "100 --lr 0.025 --model w");
-    run("train pairs.tsv --resume --steps 2 --warmup 400 --model w");
-    same("also one that is what would have been derived", "0.025000",
-         setting("lr"));
-    run("train pairs.tsv" MINI "--steps 1 --dropout 0.2 --model w");
-    same("without the other two, --dropout is all three", "0.2 0.2 0.2", rates());
-    run("train pairs.tsv --resume --steps 2 --dropout 0.3 --model w");
-    same("also when it changes", "0.3 0.3 0.3", rates());
-    run("train pairs.tsv --resume --steps 3 --attention-dropout 0 --model w");
-    run("train pairs.tsv --resume --steps 4 --dropout 0.1 --model w");
-    same("one that was given stays", "0.1 0 0.1", rates());
-    run("train pairs.tsv --resume --steps 5 --activation-dropout 0.4 --model w");
-    run("train pairs.tsv --resume --steps 6 --dropout 0.2 --model w");
-    same("so does the other", "0.2 0 0.4", rates());
-    run("train pairs.tsv" MINI "--steps 1 --dropout 0.1 --attention-dropout 0.1 "
-        "--model w");
-    run("train pairs.tsv --resume --steps 2 --dropout 0.3 --model w");
-    same("also one that was the same as the first", "0.3 0.1 0.3", rates());
+#define NEW MINI "--steps 1 "
+    static const struct {
+        const char *what, *options, *expected; // the rate, three dropouts
+    } runs[] = {
+        {"the rate is derived from --d-model 8 and --warmup 400", NEW,
+         "0.0176777 0.1 0.1 0.1"},
+        {"resumed with another --warmup it is derived anew",
+         "--resume --steps 2 --warmup 100", "0.0353553 0.1 0.1 0.1"},
+        {"it may be given", "--resume --steps 3 --lr 0.5", "0.5 0.1 0.1 0.1"},
+        {"a rate that was given stays", "--resume --steps 4 --warmup 400",
+         "0.5 0.1 0.1 0.1"},
+        {"one is given that would have been derived",
+         NEW "--d-model 16 --warmup 100 --lr 0.025", "0.025 0.1 0.1 0.1"},
+        {"it stays, too", "--resume --steps 2 --warmup 400",
+         "0.025 0.1 0.1 0.1"},
+        {"without the other two, --dropout is all three", NEW "--dropout 0.2",
+         "0.0176777 0.2 0.2 0.2"},
+        {"also when it changes", "--resume --steps 2 --dropout 0.3",
+         "0.0176777 0.3 0.3 0.3"},
+        {"one that was given stays",
+         "--resume --steps 3 --dropout 0.1 --attention-dropout 0",
+         "0.0176777 0.1 0 0.1"},
+        {"so does the other",
+         "--resume --steps 4 --dropout 0.3 --activation-dropout 0.4",
+         "0.0176777 0.3 0 0.4"},
+        {"both do, when --dropout changes", "--resume --steps 5 --dropout 0.2",
+         "0.0176777 0.2 0 0.4"},
+        {"one is given that is the same as --dropout",
+         NEW "--dropout 0.1 --attention-dropout 0.1", "0.0176777 0.1 0.1 0.1"},
+        {"it stays, too", "--resume --steps 2 --dropout 0.3",
+         "0.0176777 0.3 0.1 0.3"}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        run(form("train pairs.tsv %s --model w", runs[i].options));
+        run("info w");
+        same(runs[i].what, runs[i].expected,
+             form("%.6g %s %s %s", strtod(value(out, "lr"), NULL),
+                  value(out, "dropout"), value(out, "attention-dropout"),
+                  value(out, "activation-dropout")));
+    }
 }
 
 // Where a log first differs from u.csv: "step column".
@@ -459,11 +443,7 @@ void test_explosion(void) {
                "step *: the loss is not a number any more; *; the last * is in on",
                "train pairs.tsv --from early" RATE "--steps 2000 --model on");
     run("train pairs.tsv" MINI "--steps 1 --model e");
-    size_t size;
-    char *bytes = contents("e", &size), *text = header("e");
-    for (int i = 0; i < 300; i++)
-        memcpy(bytes + 8 + strlen(text) + 4 * (size_t)i, "\377\377\177\177", 4);
-    write_bytes("huge", bytes, size);
+    make_huge("e", "huge");
     run("train pairs.tsv --from huge --steps 5 --model on");
     same("begun from a model that overflows, a smaller --lr is no advice",
          "status 1, 0", form("status %d, %d", status, count_of(err, "--lr")));
@@ -519,14 +499,9 @@ void test_new_files(void) {
           "train pairs.tsv" MINI "--steps 1 --model folder/t --log t.csv");
 }
 
-// A limit on the size of files is like a full disk for the model alone.
+// A limit on the size of files is like a full disk for the log alone.
+// (failing.c has a full disk for the model, too.)
 void test_full(void) {
-    copy("good", "w");
-    largest_file = 8192;
-    fails_late("a model that does not fit on the disk", "cannot write w: File too "
-               "large*", "train pairs.tsv --resume --epochs 1000 --model w");
-    same_bytes("what was there is unchanged", "good", "w");
-    absent("no half a model is left beside it", "w.new");
     largest_file = 49152;
     fails_late("a log that does not fit", "cannot write w.csv: File too large*",
                "train pairs.tsv" MINI "--steps 20000 --model w2 --log w.csv");

@@ -16,7 +16,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -97,14 +96,8 @@ char *contents(const char *path, size_t *size) {
     return bytes;
 }
 
-void write_bytes(const char *path, const char *bytes, size_t size) {
-    FILE *file = fopen(path, "wb");
-    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
-        give_up(path);
-}
-
 void write_text(const char *path, const char *text) {
-    write_bytes(path, text, strlen(text));
+    write_file(path, text, strlen(text));
 }
 
 bool exists(const char *path) {
@@ -115,7 +108,7 @@ bool exists(const char *path) {
 void copy(const char *from, const char *to) {
     size_t size;
     char *bytes = contents(from, &size);
-    write_bytes(to, bytes, size);
+    write_file(to, bytes, size);
     free(bytes);
 }
 
@@ -186,8 +179,6 @@ void limit(int what, rlim_t most) {
 void give(const char *text) {
     write_text("in", text);
 }
-
-#define GIVE_BYTES(text) write_bytes("in", text, sizeof text - 1)
 
 // Splits a command; what uses a model does so with one thread, unless told.
 void split(const char *command, char **argument) {
@@ -403,15 +394,25 @@ char *header(const char *path) {
 
 // Writes a model with this header and the numbers of another one.
 void with_header(const char *to, const char *text, const char *from) {
-    size_t size, length = strlen(text), old = strlen(header(from));
+    size_t size, length = strlen(text), old = 8 + strlen(header(from));
+    char *bytes = contents(from, &size), *new = memory(8 + length + size - old);
+    for (int i = 0; i < 8; i++)
+        new[i] = (char)(length >> 8 * i);
+    memcpy(new + 8, text, length);
+    memcpy(new + 8 + length, bytes + old, size - old);
+    write_file(to, new, 8 + length + size - old);
+    free(bytes);
+    free(new);
+}
+
+// The same model, whose first parameters are finite, and so large that no loss
+// comes of them.
+void make_huge(const char *from, const char *to) {
+    size_t size, begin = 8 + strlen(header(from));
     char *bytes = contents(from, &size);
-    FILE *file = fopen(to, "wb");
-    for (int i = 0; file && i < 8; i++)
-        fputc((int)(length >> 8 * i & 255), file);
-    if (!file || fwrite(text, 1, length, file) != length
-        || fwrite(bytes + 8 + old, 1, size - 8 - old, file) != size - 8 - old
-        || fclose(file) != 0)
-        give_up(to);
+    for (size_t i = 0; i < 300; i++)
+        memcpy(bytes + begin + 4 * i, "\377\377\177\177", 4);
+    write_file(to, bytes, size);
     free(bytes);
 }
 
@@ -443,14 +444,9 @@ char *side_by_side(const char *left, const char *right) {
 
 // ## The beginning and the end
 
-int remove_one(const char *path, const struct stat *s, int type, struct FTW *f) {
-    (void)s, (void)type, (void)f;
-    return remove(path);
-}
-
 void clean_up(void) {
-    if (chdir("/") == 0)
-        nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    if (chdir("/") != 0 || system(form("rm -rf '%s'", folder)) != 0)
+        perror(folder);
 }
 
 void interrupted(int which) {

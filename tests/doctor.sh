@@ -11,24 +11,14 @@
 . tests/tools.sh
 missing=0
 
-# needed TOOL WHAT: what does not work without it
-needed()
+# tool LEVEL TOOL WHAT: what does not work without it; the level is need or miss
+tool()
 {
-    if has "$1"; then
-        echo "ok    $2"
+    if has "$2"; then
+        echo "ok    $3"
     else
-        echo "need  $2: $(how_to_get "$1")"
-        missing=1
-    fi
-}
-
-# useful TOOL WHAT
-useful()
-{
-    if has "$1"; then
-        echo "ok    $2"
-    else
-        echo "miss  $2: $(how_to_get "$1")"
+        echo "$1  $3: $(how_to_get "$2")"
+        [ "$1" = miss ] || missing=1
     fi
 }
 
@@ -38,11 +28,11 @@ first_line()
     "$@" 2>&1 | head -n 1
 }
 
-needed cc "a C compiler"
+tool need cc "a C compiler"
 ! has cc || echo "      $(first_line ${CC:-cc} --version)"
-needed make "make"
-useful openmp "OpenMP (without it one core is used)"
-needed python38 "Python 3.8 or newer, for the exercises"
+tool need make "make"
+tool miss openmp "OpenMP (without it one core is used)"
+tool need python38 "Python 3.8 or newer, for the exercises"
 ! has python3 || echo "      $(first_line python3 --version)"
 if ! (mkdir -p build && : > build/doctor.log) 2> /dev/null; then
     echo "need  a folder build/ that can be written"
@@ -56,9 +46,9 @@ elif has cc && has python38; then
         missing=1
     fi
 fi
-useful valgrind "Valgrind (sh tests/run.sh memory commands)"
-useful pandoc "pandoc (make docs, make notebooks)"
-useful nbclient "nbclient (make notebooks)"
-useful matplotlib "Matplotlib (make notebooks)"
-useful torch "PyTorch (lab 14, tests/golden.py)"
+tool miss valgrind "Valgrind (sh tests/run.sh memory commands)"
+tool miss pandoc "pandoc (make docs, make notebooks)"
+tool miss nbclient "nbclient (make notebooks)"
+tool miss matplotlib "Matplotlib (make notebooks)"
+tool miss torch "PyTorch (lab 14, tests/golden.py)"
 exit $missing

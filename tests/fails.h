@@ -52,21 +52,15 @@ bool in_child(Ending *e) {
     return false;
 }
 
-// Whether it ended as fail() ends a program: status 1 and one line, in which
-// `part` occurs.
-bool failed_saying(const Ending *e, const char *part) {
-    const char *end = strchr(e->said, '\n');
-    return e->status == 1 && !strncmp(e->said, "transformer: ", 13) && end
-        && !end[1] && strstr(e->said, part);
-}
-
+// Claims that it ended as fail() ends a program: status 1 and one line, in
+// which `part` occurs.
 void claim_failure(const Ending *e, const char *what, const char *part,
                    const char *file, int line) {
-    if (failed_saying(e, part))
-        claim(true, file, line, "%s", what);
-    else
-        claim(false, file, line, "%s; found: status %d, \"%s\"", what,
-              e->status, e->said);
+    const char *end = strchr(e->said, '\n');
+    bool right = e->status == 1 && !strncmp(e->said, "transformer: ", 13) && end
+              && !end[1] && strstr(e->said, part);
+    claim(right, file, line, right ? "%s" : "%s; found: status %d, \"%s\"",
+          what, e->status, e->said);
 }
 
 // Claims that the call, which stands last, ends the program by fail().

@@ -1,6 +1,7 @@
 // For tests that call thousands of times what may end the program: exit() comes
 // back, what transformer.c has allocated since then is freed, what it has opened
-// is closed, and how much memory that was is known. Stands before test.h.
+// is closed, and how much memory that was, and what was said, is known. Stands
+// before test.h.
 
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>
@@ -23,10 +24,12 @@ typedef union Piece {
 
 Piece ring = {.is = {&ring, &ring, 0, false}};
 size_t memory_now, memory_peak; // bytes
-size_t memory_limit = SIZE_MAX; // who takes more is aborted
+size_t memory_limit = SIZE_MAX; // who takes more ends with status 99
 bool exit_returns;
 jmp_buf where_exit_returns;
 int exit_status;
+FILE *messages;  // the standard error stream, while exit() comes back
+char last_message[4096]; // what the last call wrote there
 
 _Noreturn void sandbox_exit(int status) {
     if (!exit_returns)
@@ -59,7 +62,7 @@ void *linked(Piece *p, size_t size) {
     if (memory_now > memory_peak)
         memory_peak = memory_now;
     if (memory_now > memory_limit)
-        abort();
+        sandbox_exit(99);
     return p + 1;
 }
 
@@ -112,14 +115,17 @@ int sandbox_fclose(FILE *file) {
     return fclose(file);
 }
 
-// It is used like this; exit() makes setjmp return a second time:
-//
-//     sandbox_begin();
-//     if (setjmp(where_exit_returns) == 0)
-//         …what may end the program
-//     int status = sandbox_end();
+FILE *sandbox_stderr(void) {
+    return exit_returns ? messages : stderr;
+}
+
+// What may end the program stands between these two, behind a setjmp, to which
+// exit() returns.
 
 void sandbox_begin(void) {
+    if (!messages && !(messages = tmpfile()))
+        abort();
+    rewind(messages);
     exit_returns = true;
     exit_status = 0;
     memory_peak = memory_now;
@@ -137,9 +143,35 @@ int sandbox_end(void) {
             sandbox_fclose(open_files[i]);
     exit_returns = false;
     memory_limit = SIZE_MAX;
+    size_t length = (size_t)ftell(messages), most = sizeof last_message - 1;
+    rewind(messages);
+    length = fread(last_message, 1, length < most ? length : most, messages);
+    last_message[length] = '\0';
     return exit_status;
 }
 
+// Calls what may end the program; returns 0 or what exit() was given.
+int status_of(void call(const void *), const void *with) {
+    sandbox_begin();
+    if (setjmp(where_exit_returns) == 0)
+        call(with);
+    return sandbox_end();
+}
+
+// Whether a program with this status ended as fail() ends it: status 1 and one
+// line, in which `part` occurs. If not, it is shown.
+bool failed_saying(const char *part, int status) {
+    const char *end = strchr(last_message, '\n');
+    bool right = status == 1 && !strncmp(last_message, "transformer: ", 13)
+              && end && !end[1] && strstr(last_message, part);
+    if (!right)
+        printf("wanted: %s; found: status %d, \"%s\"\n", part, status,
+               last_message);
+    return right;
+}
+
+#undef stderr
+#define stderr sandbox_stderr()
 #define exit sandbox_exit
 #define fopen sandbox_fopen
 #define fclose sandbox_fclose

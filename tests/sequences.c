@@ -12,122 +12,22 @@
 // `evaluate` says of them. The rest follows: the file, byte for byte, from the
 // seed, the data, the steps asked for, the newest step, the step to use, and the
 // data it was measured on. The first file of each such state is read; the others
-// are compared with it. Uninterrupted runs come first.
+// are compared with it. Uninterrupted runs come first. (14-saving.c reads the
+// format without the program's reader.)
 
 #include "machine.h"
 
 #define OPTIONS_OF_ALL " --layers 1 --d-model 8 --heads 2 --d-ff 4 --max-len 4 " \
     "--batch 6 --warmup 1 --lr 0.1 --threads 1 "
 
-// ## What is in a model file
-//
-// This reads the format by itself, so that a mistake which transformer.c makes
-// both when it writes and when it reads is seen. Sums stand for the numbers: of
-// each tensor's name, shape and bytes.
-
-enum { PREFIXES = 4, MOST = 300 };
-const char *const prefix[PREFIXES] = {"", "adam.m.", "adam.v.", "newest."};
-
-typedef struct {
-    char seed[24], steps[24], step[24], best[24], accuracy[24], word;
-    uint64_t sum[PREFIXES], names[PREFIXES], checksum;
-    const char *wrong; // NULL: the file is whole
-} Contents;
-
-#define FIRST_HASH 14695981039346656037u
-
-// FNV-1a
-uint64_t mix(uint64_t hash, const void *from, size_t length) {
-    const unsigned char *byte = from;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ byte[i]) * 1099511628211u;
-    return hash;
-}
-
-// The value of a key of the metadata, "-" if there is none.
-void find_key(const Node *n, const char *key, char to[24]) {
-    char quoted[50];
-    sprintf(quoted, "\"%s\":\"", key);
-    const char *place = strstr(n->bytes + 8, quoted);
-    strcpy(to, "-");
-    if (place && (place += strlen(quoted)))
-        sprintf(to, "%.*s", (int)strcspn(place, "\"") % 24, place);
-}
-
-// Each entry of the header, and that the numbers are where it says, one behind
-// the other, none twice.
-const char *read_tensors(Contents *c, const Node *n, size_t numbers) {
-    const char *place = strstr(n->bytes + 8, "\"},\"");
-    char name[100], shape[50], seen[MOST][100];
-    size_t end = 0, begin, next;
-    int length, count = 0;
-    for (place = place ? place + 3 : ""; *place == '"';
-         place += length + (place[length] == ',')) {
-        length = 0;
-        if (sscanf(place, "\"%99[^\"]\":{\"dtype\":\"F32\",\"shape\":[%49[^]]],"
-                   "\"data_offsets\":[%zu,%zu]}%n", name, shape, &begin, &next,
-                   &length) != 4 || !length || count == MOST)
-            return "an entry cannot be read";
-        if (begin != end || next > n->size - numbers)
-            return "a tensor is not in its place";
-        for (int i = 0; i < count; i++)
-            if (!strcmp(seen[i], name))
-                return "a tensor is there twice";
-        strcpy(seen[count++], name);
-        int role = PREFIXES - 1;
-        while (strncmp(name, prefix[role], strlen(prefix[role])))
-            role--;
-        const char *bare = name + strlen(prefix[role]);
-        uint64_t hash = mix(FIRST_HASH, bare, strlen(bare));
-        c->names[role] += hash;
-        hash = mix(hash, shape, strlen(shape));
-        c->sum[role] += mix(hash, n->bytes + numbers + begin, next - begin);
-        if (role == 0)
-            c->checksum = mix(c->checksum, n->bytes + numbers + begin,
-                              next - begin);
-        end = next;
-    }
-    if (end != n->size - numbers || !count)
-        return "its numbers do not end where its tensors do";
-    if (c->names[1] != c->names[2] || (c->names[1] && c->names[1] != c->names[0])
-        || (c->names[3] && c->names[3] != c->names[0]))
-        return "some tensors are missing";
-    return NULL;
-}
-
-Contents read_contents(const char *name) {
-    Contents c = {.wrong = "it is not there", .checksum = FIRST_HASH};
-    const Node *n = find_node(name);
-    size_t numbers = 0;
-    for (int i = 8; n && n->size > 8 && i-- > 0;)
-        numbers = numbers * 256 + (unsigned char)n->bytes[i];
-    if (!n || n->size < 8 || (numbers += 8) > n->size)
-        return c;
-    c.wrong = read_tensors(&c, n, numbers);
-    find_key(n, "seed", c.seed);
-    find_key(n, "steps", c.steps);
-    find_key(n, "step", c.step);
-    find_key(n, "best_step", c.best);
-    find_key(n, "best_accuracy", c.accuracy);
-    char again[24];
-    sprintf(again, "%.17g", strtod(c.accuracy, NULL));
-    if (*c.accuracy != '-' && strcmp(again, c.accuracy))
-        c.wrong = "its accuracy is not written with 17 digits";
-    if (*c.accuracy != '-')
-        sprintf(c.accuracy, "%.2f", 100 * strtod(again, NULL));
-    const char *word = strstr(n->bytes + 8, "<unknown>\\n");
-    c.word = word ? word[11] : '-';
-    return c;
-}
-
 // ## Runs without interruption
 
-// The numbers of a run of so many steps, and how good they are on data v and w.
+// A run of so many steps, and how good it is on data v and w.
 typedef struct {
     int seed, step;
-    char data, name[24]; // of the file
-    uint64_t parameters, moments;
-    double accuracy[2];  // percent; -1: not yet known
+    char data;
+    Checkpoint run;
+    double accuracy[2]; // percent
 } Alone;
 
 Alone alone[200];
@@ -154,12 +54,10 @@ Alone *numbers_of(int seed, char data, int step) {
             && alone[i].step == step)
             return &alone[i];
     Alone *a = &alone[runs_alone++];
-    *a = (Alone){seed, step, data, .accuracy = {-1, -1}};
+    *a = (Alone){.seed = seed, .step = step, .data = data};
     disk_remove("alone");
     train_alone(a, "alone");
-    Contents c = read_contents("alone");
-    a->parameters = c.sum[0];
-    a->moments = mix(c.sum[1], &c.sum[2], 8);
+    a->run = load_checkpoint("alone", true);
     for (int i = 0; i < 2; i++)
         a->accuracy[i] = share_of("alone", (char)('v' + i));
     return a;
@@ -180,10 +78,10 @@ typedef struct {
     char data, on;
 } State;
 
-// How a run ends: by itself, for lack of memory in its first step, killed in the
-// nth save, or by a signal after its nth step.
+// How a run ends: by itself, killed in the nth save, or by a signal after its
+// nth step. (failing.c has runs that end for lack of memory.)
 typedef struct {
-    const char *kind; // "end", "memory", "kill", "int", "term", "hup"
+    const char *kind; // "end", "kill", "int", "term", "hup"
     int number;
 } End;
 
@@ -223,10 +121,6 @@ void go_on(State s, State *file, char valid, End end) {
     int signal_status = ends(end, "int") ? 130 : ends(end, "term") ? 143
                       : ends(end, "hup") ? 129 : 0;
     expected = ends(end, "end") ? 0 : 99; // 99: the moment does not come
-    if (ends(end, "memory")) {
-        expected = 1;
-        return;
-    }
     while (s.step < s.steps) {
         s.step++;
         bool look = s.step % every == 0;
@@ -257,62 +151,70 @@ void should_be(const char *what, const char *wanted, const char *got) {
                  what, wanted, got);
 }
 
-void expect_number(const char *what, double wanted, double got) {
-    char a[32], b[32];
-    sprintf(a, "%.2f", wanted);
-    sprintf(b, "%.2f", got);
-    should_be(what, a, b);
-}
-
-void describe_state(const State *s, char to[300]) {
-    const Alone *newest = numbers_of(s->seed, s->data, s->step);
-    const Alone *used = s->best ? numbers_of(s->seed, s->data, s->best) : newest;
-    char best[24] = "-", share[24] = "-", fresh[24] = "-";
+// The run of a state: that of its newest step, with the numbers of its best.
+Checkpoint run_of(const State *s) {
+    Checkpoint c = numbers_of(s->seed, s->data, s->step)->run;
+    c.settings.recipe.steps = s->steps;
+    c.trainer.best_step = s->best;
     if (s->best) {
-        sprintf(best, "%d", s->best);
-        sprintf(share, "%.2f", accuracy_of(s->seed, s->data, s->best, s->on));
+        const Alone *best = numbers_of(s->seed, s->data, s->best);
+        c.trainer.best = best->run.trainer.model->list.values;
+        c.trainer.best_accuracy = best->accuracy[s->on - 'v'] / 100;
     }
-    if (used != newest)
-        sprintf(fresh, "%016" PRIx64, newest->parameters);
-    sprintf(to, "seed %d steps %d step %d best %s accuracy %s word %c parameters "
-            "%016" PRIx64 " newest %s moments %016" PRIx64, s->seed, s->steps,
-            s->step, best, share, s->data, used->parameters, fresh,
-            newest->moments);
+    return c;
 }
 
-void describe_contents(const Contents *c, char to[300]) {
-    char fresh[24] = "-";
-    if (c->names[3])
-        sprintf(fresh, "%016" PRIx64, c->sum[3]);
-    sprintf(to, "%s%s", c->wrong ? c->wrong : "", c->wrong ? ": " : "");
-    sprintf(to + strlen(to), "seed %s steps %s step %s best %s accuracy %s word "
-            "%c parameters %016" PRIx64 " newest %s moments %016" PRIx64,
-            c->seed, c->steps, c->step, c->best, c->accuracy, c->word, c->sum[0],
-            fresh, mix(c->sum[1], &c->sum[2], 8));
+// FNV-1a of so many numbers, 0 of none.
+uint64_t sum_of(const real *numbers, size_t count) {
+    const unsigned char *byte = (const unsigned char *)numbers;
+    uint64_t hash = numbers ? 14695981039346656037u : 0;
+    for (size_t i = 0; byte && i < sizeof *numbers * count; i++)
+        hash = (hash ^ byte[i]) * 1099511628211u;
+    return hash;
 }
 
-// What a file in this state must hold, when it is the first.
+// All that is compared of a run.
+void put_down(const Checkpoint *c, char to[300]) {
+    const Trainer *t = &c->trainer;
+    size_t count = t->model->list.count;
+    sprintf(to, "seed %d steps %d step %d best %d accuracy %.2f word %s "
+            "parameters %016" PRIx64 " of the best %016" PRIx64 " moments %016"
+            PRIx64 " %016" PRIx64, (int)c->settings.recipe.seed,
+            (int)c->settings.recipe.steps, (int)t->step, (int)t->best_step,
+            100 * t->best_accuracy, c->source.token[FIRST_TOKEN],
+            sum_of(t->model->list.values, count), sum_of(t->best, count),
+            sum_of(t->m, count), sum_of(t->v, count));
+}
+
+// What a file in this state must hold, when it is the first. Whoever uses it
+// has the state that is kept: main() reads a model once, for all commands alike.
 void read_state(const char *name, const State *s) {
     char wanted[300], got[300], command[50];
-    Contents c = read_contents(name);
-    describe_state(s, wanted);
-    describe_contents(&c, got);
-    should_be("the file", wanted, got);
+    Checkpoint right = run_of(s);
+    const TensorList *l = &right.trainer.model->list;
     files++;
     behind += s->best && s->best != s->step;
-    if (s->best)
-        expect_number("what evaluate says of it",
-                      accuracy_of(s->seed, s->data, s->best, s->on),
-                      share_of(name, s->on));
-    sprintf(command, "info %s", name);
-    run(command);
+    if (s->best) {
+        sprintf(wanted, "%.2f", 100 * right.trainer.best_accuracy);
+        sprintf(got, "%.2f", share_of(name, s->on));
+        should_be("what evaluate says of it", wanted, got);
+    }
     sprintf(wanted, "\nsteps trained %d\nchecksum %016" PRIx64 "\n", s->step,
-            c.checksum);
+            sum_of(s->best ? right.trainer.best : l->values, l->count));
     if (s->best)
         sprintf(wanted + strlen(wanted), "best step %d\nbest accuracy %.2f\n",
-                s->best, accuracy_of(s->seed, s->data, s->best, s->on));
+                s->best, 100 * right.trainer.best_accuracy);
+    sprintf(command, "info %s", name);
+    int status = run(command);
     should_be("info", "as it is", strstr(written(), wanted) && (s->best
            || !strstr(written(), "\nbest")) ? "as it is" : written());
+    if (status != 0)
+        return;
+    Checkpoint c = load_checkpoint(name, true);
+    put_down(&c, got);
+    put_down(&right, wanted);
+    should_be("the file", wanted, got);
+    checkpoint_free(&c);
 }
 
 // The file is what its state says.
@@ -323,15 +225,9 @@ void check_file(const char *name, const State *s) {
     for (int i = 0; i < known; i++)
         if (same_state(&known_state[i], s)) {
             sprintf(copy, "known %d", i);
-            if (!disk_same(name, copy)) {
-                char got[300], wanted[300];
-                Contents c = read_contents(name);
-                describe_contents(&c, got);
-                describe_state(s, wanted);
-                strcat(wanted, ", the same bytes");
-                should_be(name, wanted, got);
-            }
-            return;
+            if (disk_same(name, copy))
+                return;
+            should_be(name, "the same bytes as before", "others");
         }
     size_t before = strlen(complaint);
     read_state(name, s);
@@ -359,10 +255,7 @@ void carry_out(const char *command, char data, const char *file, char valid,
             command, file, file);
     if (valid != '-')
         sprintf(all + strlen(all), " --valid %c.tsv", valid);
-    fault = (Fault){ends(end, "memory") ? FIRST_STEP : ends(end, "kill") ? SAVES
-                    : LOG_ROWS, end.number, end.kind};
-    if (ends(end, "memory"))
-        fault = (Fault){FIRST_STEP, 1, "fail"};
+    fault = (Fault){ends(end, "kill") ? SAVES : LOG_ROWS, end.number, end.kind};
     int status = run(all);
     if (status == 0 && !ends(end, "end") && !has_come)
         status = 99;
@@ -463,7 +356,7 @@ void told(void) {
 const char measured[] = "-vw";
 
 void test_uninterrupted(void) {
-    const int total[] = {10, 40, 80};
+    const int total[] = {10, 40, 60};
     for (int k = 0; k < 3; k++)
         for (int v = 0; v < 3; v++)
             for (int t = 0; t < 3; t++) {
@@ -478,12 +371,12 @@ void test_uninterrupted(void) {
 // What is there before × how a run begins × how it ends. What this leaves is
 // written to `left`.
 int test_beginnings(State *left) {
-    const End how[] = {at_end, {"int", 1}, {"term", 5}, {"kill", 1}, {"kill", 3},
-                       {"memory", 1}};
+    const End how[] = {at_end, {"int", 1}, {"term", 5}, {"kill", 1},
+                       {"kill", 3}};
     int count = 0;
     for (int before = 0; before < 4; before++)
         for (int v = 0; v < 3; v++)
-            for (int h = 0; h < 6; h++) {
+            for (int h = 0; h < 5; h++) {
                 after(&(State){0});
                 if (before)
                     begin("m", before < 3 ? 2 : 3, before < 3 ? 'x' : 'y',
@@ -504,89 +397,41 @@ int test_beginnings(State *left) {
 void test_going_on(const State *was) {
     const End interrupted = {"int", 1};
     for (int v = 0; v < 3; v++) {
-        for (int total = 0; total <= 80; total += 80) {
+        for (int total = 0; total <= 60; total += 60) {
             after(was);
             resume("m", measured[v], total, at_end);
             told();
         }
         after(was);
-        resume("m", measured[v], 80, interrupted);
+        resume("m", measured[v], 60, interrupted);
         resume("m", measured[v], 0, at_end);
         told();
     }
 }
 
-// … until it is stopped again, or killed, or there is no memory; or a second run
-// begins in the same file, or in another one.
+// … until it is stopped again, or killed; or a second run begins in the same
+// file, or in another one.
 void test_following(const State *was) {
-    const End again[] = {{"hup", 7}, {"kill", 1}, {"kill", 2}, {"memory", 1}};
+    const End again[] = {{"hup", 7}, {"kill", 1}, {"kill", 2}};
     const End same[] = {at_end, {"int", 1}, {"kill", 2}};
-    const End other[] = {{"term", 5}, {"memory", 1}};
     for (int v = 0; v < 2; v++) {
         char by = measured[v];
-        for (int h = 0; h < 4; h++) {
-            after(was);
-            resume("m", by, 80, again[h]);
-            resume("m", by, 0, at_end);
-            told();
-        }
         for (int h = 0; h < 3; h++) {
             after(was);
-            begin("m", 2, 'x', by, 40, same[h]);
-            resume("m", by, 80, at_end);
+            resume("m", by, 60, again[h]);
+            resume("m", by, 0, at_end);
             told();
-        }
-        for (int h = 0; h < 2; h++) {
             after(was);
-            begin("n", 2, 'x', by, 40, other[h]);
-            resume("m", 'v', 80, at_end);
-            resume("n", by, 0, at_end);
+            begin("m", 2, 'x', by, 40, same[h]);
+            resume("m", by, 60, at_end);
             told();
         }
+        after(was);
+        begin("n", 2, 'x', by, 40, (End){"term", 5});
+        resume("m", 'v', 60, at_end);
+        resume("n", by, 0, at_end);
+        told();
     }
-}
-
-// ## A model and the newest state
-
-// All that the commands make of it.
-void uses(const char *model, char *to, size_t size) {
-    char command[100];
-    sprintf(command, "translate %s --scores --beam 2 --threads 1", model);
-    run_with(command, "x0 x1\nx3\nx5\n");
-    snprintf(to, size, "%s", written());
-    sprintf(command, "evaluate %s w.tsv --threads 1", model);
-    run(command);
-    snprintf(to + strlen(to), size - strlen(to), "%s", written());
-    sprintf(command, "attention %s x3 --threads 1 --csv csv", model);
-    run(command);
-    snprintf(to + strlen(to), size - strlen(to), "%s%s", written(),
-             find_node("csv")->bytes);
-}
-
-// Whoever uses a file with two states has the one that is kept, as if the run
-// had ended there.
-void test_uses(void) {
-    static char got[20000], kept[20000], newest[20000];
-    int seen = 0;
-    for (int i = 0; i < known; i++) {
-        const State *s = &known_state[i];
-        if (s->seed != 1 || s->steps != 40 || !s->best || s->best == s->step)
-            continue;
-        char name[24];
-        sprintf(name, "known %d", i);
-        disk_copy(name, "used");
-        disk_remove("best");
-        disk_remove("last");
-        train_alone(numbers_of(1, 'x', s->best), "best");
-        train_alone(numbers_of(1, 'x', s->step), "last");
-        uses("used", got, sizeof got);
-        uses("best", kept, sizeof kept);
-        uses("last", newest, sizeof newest);
-        should_be(name, kept, got);
-        seen += strcmp(kept, newest) != 0;
-    }
-    CLAIM(!*complaint && seen >= 2, "translate, evaluate and attention use the "
-          "parameters that are kept, in %d files%s", seen, complaint);
 }
 
 // ## Other files
@@ -604,24 +449,16 @@ void test_editions(void) {
         sprintf(command, "train x.tsv --resume --steps %d --threads 1 --model m%s",
                 step + 2, i % 2 ? " --valid v.tsv" : "");
         int status = run(command);
-        Contents c = read_contents("m");
         double share = i % 2 ? share_of("m", 'v') : 0;
-        CLAIM(status == 0 && !c.wrong && atoi(c.step) == step + 2
-              && (i % 2 ? strtod(c.accuracy, NULL) == share
-                  && atoi(c.best) > step : *c.best == '-'),
+        Checkpoint c = load_checkpoint("m", true);
+        const Trainer *t = &c.trainer;
+        CLAIM(status == 0 && t->step == step + 2
+              && fabs(100 * t->best_accuracy - share) < 0.005
+              && (i % 2 ? t->best_step > step : !t->best_step),
               "a file of the %s edition goes on, measured on %s",
               i / 2 ? "second" : "first", i % 2 ? "v" : "nothing");
+        checkpoint_free(&c);
     }
-    after(&(State){0});
-    disk_copy("x.tsv", "m");
-    int status = run("train y.tsv" OPTIONS_OF_ALL "--steps 10 --model m");
-    CLAIM(status == 1 && disk_same("x.tsv", "m"),
-          "a text is no model: it is refused, and left alone");
-    disk_write("m", "", 0);
-    status = run("train x.tsv" OPTIONS_OF_ALL "--steps 10 --seed 1 --model m");
-    check_file("m", &(State){true, 1, 10, 10, 0, 'x', '-'});
-    CLAIM(status == 0 && !*complaint,
-          "an empty file is nothing that could be lost%s", complaint);
 }
 
 // ## Figures
@@ -714,7 +551,6 @@ int main(void) {
           "sets of parameters; %d times the newer of two equally good ones was "
           "kept; %d resumed runs ended in the bytes of one that was not "
           "interrupted", files, behind, ties, whole);
-    test_uses();
     test_editions();
     test_figures();
     return claims_end();
