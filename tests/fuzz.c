@@ -457,18 +457,19 @@ void use_gpt2(const char *folder) {
     check_bytes(&b, sample);
     byte_pairs_free(&b);
     memory_limit = SIZE_MAX;
-    Transformer *t = gpt2_outline(&c);
-    if (is_small(&t->list)) {
+    ModernGpt t = gpt2_outline(&c);
+    if (is_small(&t.base->list)) {
         Arena arena = {0};
         Pass pass;
-        Gpt2Saved saved;
+        ModernSaved saved;
         int ids[FED_TOKENS], T = begin_pass(&pass, &arena, &c, ids);
-        place_tensors(&t->list);
-        split_attention(t);
-        gpt2_forward(&pass, &saved, t, ids, T);
+        place_tensors(&t.base->list);
+        split_attention(&t);
+        modern_forward(&pass, &saved, &t, ids, T);
         arena_free(&arena);
     }
-    transformer_free(t);
+    modern_free(&t);
+    transformer_free(t.base);
 }
 
 void use_llama(const char *folder) {
@@ -488,7 +489,7 @@ void use_llama(const char *folder) {
         int ids[FED_TOKENS], T = begin_pass(&pass, &arena, &c, ids);
         place_tensors(&t.base->list);
         turn_llama(&t);
-        llama_forward(&pass, &saved, &t, ids, T);
+        modern_forward(&pass, &saved, &t, ids, T);
         arena_free(&arena);
     }
     modern_free(&t);
