@@ -236,8 +236,8 @@ NOTEBOOK_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 notebooks notebooks-check:
 	$(call need,$(NOTEBOOK_PYTHON),python3)
-	@$(NOTEBOOK_PYTHON) notebook/make.py $(if $(filter %-check,$@),--check) \
-	    $(if $(SHORT),--short) $(N)
+	@CFLAGS='$(CFLAGS)' $(NOTEBOOK_PYTHON) notebook/make.py \
+	    $(if $(filter %-check,$@),--check) $(if $(SHORT),--short) $(N)
 
 pretrained-check: build/notebook/pretrained build/notebook/18-pretrained
 	@$(NOTEBOOK_PYTHON) notebook/pretrained_check.py $(DIR)

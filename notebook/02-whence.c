@@ -208,13 +208,6 @@ int find_cases(Case *found, const Sentence *source, const Sentence *target,
     return count;
 }
 
-int likeliest(const real *logit, int V) {
-    int best = 0;
-    for (int j = 1; j < V; j++)
-        best = logit[j] > logit[best] ? j : best;
-    return best;
-}
-
 // Where the row of the determiner looks most at the noun.
 void find_largest(Case *c, const Saved *s, const Config *config) {
     real most = -1;
@@ -249,7 +242,7 @@ int said(Changed *r, Saved *s, const Batch *b, const Case *at,
     Mat z = forward_changed(r, s, b);
     if (!r->other)
         check(r, b, z);
-    return likeliest(row(z, at->place), z.cols);
+    return arg_max(row(z, at->place), 0, z.cols);
 }
 
 // One case: all changes, if the model is right without any.

@@ -42,52 +42,35 @@ void lstm_new(Lab *lab, int role) {
     place_tensors(list);
 }
 
-// Forward through the encoder, layer by layer; what a layer has saved is
-// forgotten.
-void transformer_forward_only(Lab *lab) {
+// In training forward and backward; else forward, layer by layer, and what a
+// layer has saved is forgotten.
+void run_transformer(Lab *lab, bool training) {
     const Transformer *t = lab->transformer;
+    Transformer *g = lab->transformer_gradient;
     Arena *arena = &lab->arena;
     Pass pass = {.arena = arena, .config = &t->config,
                  .sentences = lab->batch};
-    EmbeddingSaved e;
-    Mat x = embedding_forward(&pass, &e, t->source_embedding,
+    Saved s;
+    if (training) {
+        Mat out = encode(&pass, &s, t, lab->ids, lab->length, (Mask){0});
+        Mat dx = encoder_backward(&pass, &s.encoder, &t->encoder, &g->encoder,
+                                  out);
+        embedding_backward(&s.source, g->source_embedding, none, dx);
+        return;
+    }
+    Mat x = embedding_forward(&pass, &s.source, t->source_embedding,
                               t->source_positions, lab->ids, lab->length);
     for (int l = 0; l < t->config.layers; l++) {
         size_t mark = arena->used;
-        EncoderLayerSaved s;
-        copy(x, encoder_layer_forward(&pass, &s, &t->encoder.layer[l], x,
+        EncoderLayerSaved layer;
+        copy(x, encoder_layer_forward(&pass, &layer, &t->encoder.layer[l], x,
                                       (Mask){0}));
         arena_release(arena, mark);
     }
 }
 
-void transformer_training(Lab *lab) {
-    const Transformer *t = lab->transformer;
-    Transformer *g = lab->transformer_gradient;
-    Pass pass = {.arena = &lab->arena, .config = &t->config,
-                 .sentences = lab->batch};
-    Saved s;
-    Mat out = encode(&pass, &s, t, lab->ids, lab->length, (Mask){0});
-    Mat dx = encoder_backward(&pass, &s.encoder, &t->encoder, &g->encoder, out);
-    embedding_backward(&s.source, g->source_embedding, none, dx);
-}
-
-void lstm_forward_only(Lab *lab) {
-    Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena, .config = &without_dropout,
-                 .sentences = lab->batch};
-    EmbeddingSaved e;
-    Mat x = embedding_forward(&pass, &e, lab->embedding[0], none, lab->ids,
-                              lab->length);
-    for (int l = 0; l < LSTM_LAYERS; l++) {
-        size_t mark = arena->used;
-        BiLstmSaved s;
-        copy(x, bilstm_forward(arena, &s, &lab->lstm[0][l], x, lab->batch));
-        arena_release(arena, mark);
-    }
-}
-
-void lstm_training(Lab *lab) {
+// The same for the LSTM.
+void run_lstm(Lab *lab, bool training) {
     Arena *arena = &lab->arena;
     Pass pass = {.arena = arena, .config = &without_dropout,
                  .sentences = lab->batch};
@@ -95,24 +78,33 @@ void lstm_training(Lab *lab) {
     BiLstmSaved s[LSTM_LAYERS];
     Mat x = embedding_forward(&pass, &e, lab->embedding[0], none, lab->ids,
                               lab->length);
-    for (int l = 0; l < LSTM_LAYERS; l++)
-        x = bilstm_forward(arena, &s[l], &lab->lstm[0][l], x, lab->batch);
-    for (int l = LSTM_LAYERS - 1; l >= 0; l--) {
+    for (int l = 0; l < LSTM_LAYERS; l++) {
+        size_t mark = arena->used;
+        Mat y = bilstm_forward(arena, &s[l], &lab->lstm[0][l], x, lab->batch);
+        if (training) {
+            x = y;
+            continue;
+        }
+        copy(x, y);
+        arena_release(arena, mark);
+    }
+    for (int l = LSTM_LAYERS - 1; l >= 0 && training; l--) {
         Mat dx = arena_zeros(arena, x.rows, D);
         bilstm_backward(arena, &lab->lstm[1][l], dx, x, &s[l],
                         &lab->lstm[0][l]);
         x = dx;
     }
-    embedding_backward(&e, lab->embedding[1], none, x);
+    if (training)
+        embedding_backward(&e, lab->embedding[1], none, x);
 }
 
 // The shortest of at least lab->runs runs; if there are several, and they are
 // short, of more.
-double seconds_of(Lab *lab, void (*run)(Lab *)) {
+double seconds_of(Lab *lab, void (*run)(Lab *, bool), bool training) {
     double least = INFINITY, total = 0;
     for (int k = 0; k < lab->runs || total < 0.1 * (lab->runs - 1); k++) {
         clock_t started = clock();
-        run(lab);
+        run(lab, training);
         double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
         arena_release(&lab->arena, 0);
         least = fmin(least, seconds);
@@ -131,12 +123,11 @@ void measure(Lab *lab, bool training) {
                                    + 2 * rows * n * D),
                       LSTM_LAYERS * 2 * rows * (D + HALF) * 4 * HALF};
     double chain[2] = {c->layers * 6.0, LSTM_LAYERS * (1 + n)};
-    void (*run[2][2])(Lab *) = {{transformer_forward_only, lstm_forward_only},
-                                {transformer_training, lstm_training}};
+    void (*run[2])(Lab *, bool) = {run_transformer, run_lstm};
     for (int k = 0; k < 2; k++)
         printf("%s,%s,%d,%d,%.0f,%.0f,%.6f\n", k ? "BiLSTM" : "transformer",
                training ? "training" : "forward", lab->length, lab->batch,
-               work[k], chain[k], seconds_of(lab, run[training][k]));
+               work[k], chain[k], seconds_of(lab, run[k], training));
     fflush(stdout);
 }
 

@@ -111,10 +111,6 @@ double slope(Lab *lab, real *x, double h, int method) {
 }
 #endif
 
-double relative_error(double a, double b) {
-    return fabs(a - b) / fmax(fmax(fabs(a), fabs(b)), 1e-3);
-}
-
 void measure(Lab *lab, const char *activation, int method, double h) {
     int n = 0;
     double caught = 0;

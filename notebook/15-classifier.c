@@ -176,18 +176,21 @@ void test_words(Lab *lab) {
 // What pads behind a sentence do to the answer.
 void test_pads(Lab *lab) {
     const int pads[] = {0, 1, 2, 4, 8, 16, MOST_PADS};
+    int right[7] = {0}, changed[7] = {0}, n = lab->test.count;
     ClassifierSaved saved;
-    for (int k = 0; k < 7; k++) {
-        int right = 0, changed = 0, n = lab->test.count;
-        for (int i = 0; i < n; i++) {
-            Sentence s = lab->test.source[i];
-            int said = classify(lab, &saved, s, pads[k]);
-            right += said == lab->test.target[i].id[0];
-            changed += said != classify(lab, &saved, s, 0);
-            arena_release(&lab->c.trainer.arena, 0);
+    for (int i = 0; i < n; i++) {
+        Sentence s = lab->test.source[i];
+        int alone = classify(lab, &saved, s, 0);
+        for (int k = 0; k < 7; k++) {
+            int said = pads[k] ? classify(lab, &saved, s, pads[k]) : alone;
+            right[k] += said == lab->test.target[i].id[0];
+            changed[k] += said != alone;
         }
-        printf("right,,,,%d,%.6g\n", pads[k], 100.0 * right / n);
-        printf("changed,,,,%d,%.6g\n", pads[k], 100.0 * changed / n);
+        arena_release(&lab->c.trainer.arena, 0);
+    }
+    for (int k = 0; k < 7; k++) {
+        printf("right,,,,%d,%.6g\n", pads[k], 100.0 * right[k] / n);
+        printf("changed,,,,%d,%.6g\n", pads[k], 100.0 * changed[k] / n);
     }
 }
 

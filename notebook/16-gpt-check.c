@@ -80,21 +80,13 @@ void values(Trainer *t) {
 
 // ## The future, and the cache
 
-// Prints how far apart two matrices of logits are at each position.
-void print_differences(Mat a, Mat b) {
-    printf("position,difference\n");
-    for (int t = 0; t < T; t++) {
-        Mat x = {row(a, t), B, V, T * V, 1}, y = {row(b, t), B, V, T * V, 1};
-        printf("%d,%.3g\n", t, largest_difference(x, y));
-    }
-}
-
 // In each text of the batch, the token at REPLACED becomes another.
 void future(Trainer *t) {
     Mat before = logits_of(t);
     for (int i = REPLACED; i < B * T; i += T)
         input[i] = input[i] == 4 ? 5 : 4;
-    print_differences(before, logits_of(t));
+    printf("position,difference\n");
+    print_differences("", before, logits_of(t), T);
 }
 
 // Position by position, all texts of the batch side by side.
@@ -108,7 +100,8 @@ void cache(Trainer *t) {
         for (int b = 0; b < B; b++)
             copy(slice_rows(steps, b * T + i, 1), slice_rows(logits, b, 1));
     }
-    print_differences(whole, steps);
+    printf("position,difference\n");
+    print_differences("", whole, steps, T);
 }
 
 // ## Sampling

@@ -25,6 +25,7 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
+#include "lib/measure.h"
 
 enum { HALVES = 6 };
 
@@ -63,6 +64,7 @@ void train_lab(char **argument) {
     GptText train = number_text(words[2], text, &c, P);
     GptText held_out = number_text("data/book.valid.txt",
                                    read_text("data/book.valid.txt"), &c, 1);
+    held_out.tokens.length = in_short(held_out.tokens.length, 500);
     Loss since = {0};
     printf("measure,step,value\nparameters,,%zu\nembedding,,%d\ntokens,,%d\n"
            "kinds,,%d\n", t->model->list.count,

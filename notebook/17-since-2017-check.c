@@ -132,14 +132,6 @@ void values(Trainer *t, const char *label) {
 
 // ## The future, and the cache
 
-// Prints how far apart two matrices of logits are at each position.
-void print_differences(const char *label, Mat a, Mat b) {
-    for (int t = 0; t < T; t++) {
-        Mat x = {row(a, t), B, V, T * V, 1}, y = {row(b, t), B, V, T * V, 1};
-        printf("%s%d,%.3g\n", label, t, largest_difference(x, y));
-    }
-}
-
 // In each text of the batch, the token at REPLACED becomes another, and then
 // itself again.
 void future(Trainer *t, const char *label) {
@@ -148,7 +140,7 @@ void future(Trainer *t, const char *label) {
     memcpy(kept, input, sizeof kept);
     for (int i = REPLACED; i < B * T; i += T)
         input[i] = input[i] == 4 ? 5 : 4;
-    print_differences(label, before, logits_of(t));
+    print_differences(label, before, logits_of(t), T);
     memcpy(input, kept, sizeof kept);
 }
 
@@ -163,7 +155,7 @@ void cache(Trainer *t, const char *label) {
         for (int b = 0; b < B; b++)
             copy(slice_rows(steps, b * T + i, 1), slice_rows(logits, b, 1));
     }
-    print_differences(label, whole, steps);
+    print_differences(label, whole, steps, T);
 }
 
 // ## What is the same
@@ -196,31 +188,33 @@ void same_as_gpt(void) {
     end_lab(&t);
 }
 
+enum { QUERY, KEY, QUERY_BIAS, KEY_BIAS };
+
+// Permutes one of these in all layers.
+void permute(int which, int to) {
+    for (int l = 0; l < L; l++) {
+        const MultiHead *a = &model.layer[l].attention;
+        const Mat m[] = {a->query.weight, a->key.weight, a->query.bias,
+                         a->key.bias};
+        change_pairing(m[which], D / H, to);
+    }
+}
+
 // The convention of a model, changed step by step.
 void same_in_both_conventions(void) {
     Trainer t = new_lab(2);
     Mat before = logits_of(&t);
     model.modern.rotary = ROTATE_HALF;
     print_change(&t, before, "another convention");
-    for (int l = 0; l < L; l++)
-        change_pairing(model.layer[l].attention.query.weight, D / H,
-                       ROTATE_HALF);
+    permute(QUERY, ROTATE_HALF);
     print_change(&t, before, "… and queries permuted");
-    for (int l = 0; l < L; l++)
-        change_pairing(model.layer[l].attention.key.weight, D / H, ROTATE_HALF);
+    permute(KEY, ROTATE_HALF);
     print_change(&t, before, "… and keys");
-    for (int l = 0; l < L; l++) {
-        change_pairing(model.layer[l].attention.query.bias, D / H, ROTATE_HALF);
-        change_pairing(model.layer[l].attention.key.bias, D / H, ROTATE_HALF);
-    }
+    permute(QUERY_BIAS, ROTATE_HALF);
+    permute(KEY_BIAS, ROTATE_HALF);
     print_change(&t, before, "… and the biases of both");
-    for (int l = 0; l < L; l++) {
-        const MultiHead *a = &model.layer[l].attention;
-        const Mat all[] = {a->query.weight, a->query.bias, a->key.weight,
-                           a->key.bias};
-        for (int i = 0; i < 4; i++)
-            change_pairing(all[i], D / H, INTERLEAVED);
-    }
+    for (int which = QUERY; which <= KEY_BIAS; which++)
+        permute(which, INTERLEAVED);
     model.modern.rotary = INTERLEAVED;
     print_change(&t, before, "all of it undone");
     end_lab(&t);

@@ -29,6 +29,7 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
+#include "lib/measure.h"
 #include "lib/modern.h"
 
 const struct {
@@ -175,6 +176,7 @@ void train_lab(const Modern *modern, char *steps, char *seed) {
     Checkpoint c = begin_lab(steps, seed, text);
     GptText train = number_text(from, text, &c, c.settings.config.max_len);
     GptText held_out = number_text(other, read_text(other), &c, 1);
+    held_out.tokens.length = in_short(held_out.tokens.length, 500);
     Lab lab = lab_new(&c, modern);
     const Config *config = &lab.trainer.model->config;
     printf("measure,step,value\nparameters,,%zu\ninner,,%d\ncache,,%d\n",

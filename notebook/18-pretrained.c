@@ -54,7 +54,7 @@ void open_kind(Writer *w, const char *kind, const char *folder, Ids ids) {
     if (ids.count > w->room)
         fail("more tokens than the model has positions");
     for (int i = 0; i < ids.count; i++)
-        if (ids.id[i] < 0 || ids.id[i] >= writer_base(w)->config.target_vocab)
+        if (ids.id[i] < 0 || ids.id[i] >= w->model.base->config.target_vocab)
             fail("there is no token %d", ids.id[i]);
 }
 
@@ -62,10 +62,11 @@ void print_logits(char **argument, int n) {
     Ids ids = read_ids(argument + 2, n - 2);
     Writer w;
     open_kind(&w, argument[0], argument[1], ids);
-    Mat whole = writer_forward(&w, ids.id, ids.count);
+    ModernSaved saved;
+    Mat whole = modern_forward(&w.pass, &saved, &w.model, ids.id, ids.count);
     printf("position,token,whole,cached\n");
     for (int i = 0; i < ids.count; i++) {
-        Mat cached = writer_step(&w, ids.id[i]);
+        Mat cached = modern_step(&w.pass, &w.cache, &ids.id[i]);
         for (int j = 0; j < whole.cols; j++)
             printf("%d,%d,%.9g,%.9g\n", i, j, (double)*at(whole, i, j),
                    (double)cached.at[j]);
@@ -80,17 +81,19 @@ void print_greedy(char **argument, int n) {
     open_kind(&w, argument[0], argument[1], ids);
     if (first + steps > w.room || first + steps > MOST_IDS)
         fail("more tokens than the model has positions");
+    ModernSaved saved;
     Mat last = {0};
     for (int i = 0; i < first; i++)
-        last = writer_step(&w, ids.id[i]);
+        last = modern_step(&w.pass, &w.cache, &ids.id[i]);
     printf("step,whole,cached\n");
     for (int k = 0; k < steps; k++) {
-        Mat whole = writer_forward(&w, ids.id, first + k);
+        Mat whole = modern_forward(&w.pass, &saved, &w.model, ids.id,
+                                   first + k);
         int best = arg_max(row(whole, first + k - 1), 0, whole.cols);
         int cached = arg_max(last.at, 0, last.cols);
         printf("%d,%d,%d\n", k, best, cached);
         ids.id[first + k] = best;
-        last = writer_step(&w, cached);
+        last = modern_step(&w.pass, &w.cache, &cached);
     }
     writer_close(&w);
 }
@@ -122,27 +125,14 @@ void print_sentence(int number, Sentence s) {
     free(s.id);
 }
 
-// All of a file, whose size is stored.
-char *read_texts(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    if (!file || fseek(file, 0, SEEK_END) != 0)
-        fail("cannot read %s", path);
-    *size = (size_t)ftell(file);
-    char *text = allocate(*size + 1, 1);
-    rewind(file);
-    if (fread(text, 1, *size, file) != *size)
-        fail("cannot read %s", path);
-    fclose(file);
-    return text;
-}
-
 void print_tokens(char **argument, int n) {
     bool bert = !strcmp(argument[0], "bert");
     bool llama = !strcmp(argument[0], "llama");
     JsonFile f = read_hub_config(argument[1], argument[0]);
     int V = size_setting(&f, "vocab_size", 10000000, NEEDED);
-    size_t size;
-    char *text = read_texts(argument[2], &size), *next = text;
+    FILE *file = open_file(argument[2]);
+    char *text = NULL;
+    size_t room = 0;
     BytePairs pairs = {.first = -1};
     WordPieces words = {0};
     if (bert)
@@ -151,16 +141,15 @@ void print_tokens(char **argument, int n) {
         pairs = llama ? read_tokenizer_json(argument[1], V)
                       : read_byte_pairs(argument[1], V);
     printf("text,tokens\n");
-    for (int i = 0; n == 3 && next < text + size; i++) {
-        print_sentence(i, bert ? cut_words(&words, next)
-                               : cut_bytes(&pairs, next));
-        next += strlen(next) + 1;
-    }
+    for (int i = 0; n == 3 && getdelim(&text, &room, '\0', file) > 0; i++)
+        print_sentence(i, bert ? cut_words(&words, text)
+                               : cut_bytes(&pairs, text));
     if (bert)
         word_pieces_free(&words);
     else
         byte_pairs_free(&pairs);
     hub_config_free(&f);
+    fclose(file);
     free(text);
 }
 
@@ -176,16 +165,17 @@ void print_angles(char **argument, int n) {
 void print_step_of(char **argument, int n) {
     Ids ids = read_ids(argument + 1, n - 1);
     Recipe recipe = {.rate = 0.001, .schedule = CONSTANT, .clip = INFINITY};
-    Transformer *model = read_gpt2(argument[0], NULL);
-    Trainer t = trainer_new(model, gpt2_zeros(&model->config), &recipe);
+    ModernGpt model = read_gpt2(argument[0], NULL);
+    ModernGpt gradient = gpt2_zeros(&model.base->config);
+    Trainer t = trainer_new(model.base, gradient.base, &recipe);
     const TensorList *g = &t.gradient->list;
-    Pass pass = {.arena = &t.arena, .config = &model->config};
+    Pass pass = {.arena = &t.arena, .config = &model.base->config};
     Batch batch = {.sentences = 1, .target_length = ids.count - 1,
                    .input = ids.id, .expected = ids.id + 1};
     printf("kind,name,place,value\n");
     for (int after = 0; after < 2; after++) {
         clear(g->values, g->count);
-        Loss loss = gpt2_gradient(&pass, model, t.gradient, &batch);
+        Loss loss = gpt2_gradient(&pass, &model, &gradient, &batch);
         printf("loss,,%d,%.17g\n", after, average(loss));
         const real *next = g->values;
         for (int i = 0; i < g->tensors && !after; i++)
@@ -195,6 +185,8 @@ void print_step_of(char **argument, int n) {
         update(&t, loss);
     }
     trainer_free(&t);
+    modern_free(&model);
+    modern_free(&gradient);
 }
 
 int main(int argc, char **argv) {

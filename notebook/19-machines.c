@@ -35,6 +35,7 @@
 
 #define MACHINES_NO_MAIN
 #include "mpi.c"
+#include "lib/measure.h"
 
 // ## The divisor
 
@@ -67,14 +68,7 @@ double distance(const real *a, const real *b, size_t n) {
     return sqrt(apart / length);
 }
 
-// A model with these sizes, and room to train it.
-Trainer random_trainer(const Config *config) {
-    Recipe recipe = {.rate = 1e-4, .warmup = 100, .clip = 1, .seed = 1};
-    Trainer t = trainer_new(transformer_new(config), transformer_zeros(config),
-                            &recipe);
-    initialize(&t.model->list, 1);
-    return t;
-}
+const Recipe recipe = {.rate = 1e-4, .warmup = 100, .clip = 1, .seed = 1};
 
 // So many words of a vocabulary, drawn at random.
 int *random_words(Arena *arena, int count, int vocab, uint64_t *state) {
@@ -97,7 +91,7 @@ void print_divisors(void) {
     Config config = {.layers = 2, .d_model = 64, .heads = 4, .d_ff = 256,
                      .source_vocab = V, .target_vocab = V,
                      .max_len = LONGEST_ROW};
-    Trainer t = random_trainer(&config);
+    Trainer t = fresh_trainer(transformer_outline, &config, &recipe);
     const real *g = t.gradient->list.values;
     size_t n = t.gradient->list.count;
     real *right = allocate(n, sizeof *right);
@@ -186,7 +180,6 @@ const Size sizes[] = {
 };
 
 void time_step(const char *name) {
-    enum { REPEATED = 5 };
     int k = find_choice("small|mid|base", name);
     if (k < 0)
         fail("there is no model %s", name);
@@ -196,10 +189,10 @@ void time_step(const char *name) {
                      .dropout = 0.1, .attention_dropout = 0.1,
                      .activation_dropout = 0.1, .source_vocab = s->vocab,
                      .target_vocab = s->vocab};
-    Trainer t = random_trainer(&config);
+    Trainer t = fresh_trainer(transformer_outline, &config, &recipe);
     Batch batch = random_batch(&t.arena, s->batch, s->length, s->vocab);
     double least[2] = {INFINITY, INFINITY};
-    for (int i = 0; i < REPEATED; i++) {
+    for (int i = 0; i < in_short(5, 1); i++) {
         clock_t start = clock();
         Loss loss = gradient_in_parts(&t, &batch, false);
         clock_t middle = clock();

@@ -1,8 +1,6 @@
 """Small models with random parameters in the layouts of the hub's files, and
 the same models written out in PyTorch, which the C program has to agree with.
 
-    /usr/bin/python3 notebook/hub.py gpt2 FOLDER      writes one; or llama, bert
-
 The names and layouts are those of the published checkpoints; the forward passes
 follow the papers' formulas and use no function of transformer.c.
 """
@@ -13,7 +11,6 @@ import os
 import random
 import re
 import struct
-import sys
 from collections import Counter
 
 import torch
@@ -52,48 +49,36 @@ def gpt2_shapes(c, vocab):
     F = c["n_inner"] or 4 * D
     found = {"wte.weight": (vocab, D), "wpe.weight": (c["n_positions"], D)}
     for l in range(c["n_layer"]):
-        for name, shape in (
-                ("ln_1.weight", (D,)), ("ln_1.bias", (D,)),
-                ("attn.c_attn.weight", (D, 3 * D)),
-                ("attn.c_attn.bias", (3 * D,)),
-                ("attn.c_proj.weight", (D, D)), ("attn.c_proj.bias", (D,)),
-                ("ln_2.weight", (D,)), ("ln_2.bias", (D,)),
-                ("mlp.c_fc.weight", (D, F)), ("mlp.c_fc.bias", (F,)),
-                ("mlp.c_proj.weight", (F, D)), ("mlp.c_proj.bias", (D,))):
-            found[f"h.{l}.{name}"] = shape
+        for name, shape in (("ln_1", (D,)), ("attn.c_attn", (D, 3 * D)),
+                            ("attn.c_proj", (D, D)), ("ln_2", (D,)),
+                            ("mlp.c_fc", (D, F)), ("mlp.c_proj", (F, D))):
+            found[f"h.{l}.{name}.weight"] = shape
+            found[f"h.{l}.{name}.bias"] = shape[-1:]
     return {**found, "ln_f.weight": (D,), "ln_f.bias": (D,)}
-
-
-def linear(found, name, inputs, outputs):
-    found[name + ".weight"] = (outputs, inputs)
-    found[name + ".bias"] = (outputs,)
-
-
-def bert_norm(found, name, D):
-    found[name + ".LayerNorm.weight"] = found[name + ".LayerNorm.bias"] = (D,)
 
 
 def bert_shapes(c, vocab):
     D, F = c["hidden_size"], c["intermediate_size"]
-    found = {"bert.embeddings.word_embeddings.weight": (vocab, D),
-             "bert.embeddings.position_embeddings.weight":
-                 (c["max_position_embeddings"], D),
-             "bert.embeddings.token_type_embeddings.weight":
-                 (c["type_vocab_size"], D)}
-    bert_norm(found, "bert.embeddings", D)
+    at, top = "bert.embeddings.", "cls.predictions."
+    found = {at + "word_embeddings.weight": (vocab, D),
+             at + "position_embeddings.weight": (c["max_position_embeddings"], D),
+             at + "token_type_embeddings.weight": (c["type_vocab_size"], D)}
+    biased = {at + "LayerNorm": (D,)}
     for l in range(c["num_hidden_layers"]):
-        at = f"bert.encoder.layer.{l}"
-        for part in ("query", "key", "value"):
-            linear(found, f"{at}.attention.self.{part}", D, D)
-        linear(found, f"{at}.attention.output.dense", D, D)
-        bert_norm(found, f"{at}.attention.output", D)
-        linear(found, f"{at}.intermediate.dense", D, F)
-        linear(found, f"{at}.output.dense", F, D)
-        bert_norm(found, f"{at}.output", D)
-    linear(found, "cls.predictions.transform.dense", D, D)
-    bert_norm(found, "cls.predictions.transform", D)
-    found["cls.predictions.bias"] = (vocab,)
-    return found
+        for name, shape in (
+                *((f"attention.self.{part}", (D, D))
+                  for part in ("query", "key", "value")),
+                ("attention.output.dense", (D, D)),
+                ("attention.output.LayerNorm", (D,)),
+                ("intermediate.dense", (F, D)), ("output.dense", (D, F)),
+                ("output.LayerNorm", (D,))):
+            biased[f"bert.encoder.layer.{l}.{name}"] = shape
+    biased.update({top + "transform.dense": (D, D),
+                   top + "transform.LayerNorm": (D,)})
+    for name, shape in biased.items():
+        found[name + ".weight"] = shape
+        found[name + ".bias"] = shape[:1]
+    return {**found, top + "bias": (vocab,)}
 
 
 def llama_shapes(c, vocab):
@@ -185,9 +170,10 @@ def gpt2(p, c, ids, bend=gelu_new, turned=False):
 
 # ---------------------------------------------------------------- BERT
 
-def bert(p, c, ids, epsilon=1e-12, bend=gelu):
+def bert(p, c, ids, epsilon=None, bend=gelu):
     """ids (T) -> encoding (T,D), logits (T,V)"""
     T, D, H = len(ids), c["hidden_size"], c["num_attention_heads"]
+    epsilon = epsilon or c["layer_norm_eps"]
 
     def dense(x, name):
         return x @ p[name + ".weight"].T + p[name + ".bias"]
@@ -503,10 +489,3 @@ def write_model(folder, config, floats=torch.float32, files=1, renamed=None,
     write_parameters(folder, {rename(name): x for name, x in
                               {**p, **extra_tensors(c)}.items()}, files)
     return c, {name: x.double() for name, x in p.items()}
-
-
-if __name__ == "__main__":
-    models = {"gpt2": GPT2, "bert": BERT, "llama": LLAMA}
-    if len(sys.argv) != 3 or sys.argv[1] not in models:
-        sys.exit("hub.py: gpt2, bert or llama, and a folder")
-    write_model(sys.argv[2], models[sys.argv[1]])

@@ -13,16 +13,13 @@ CATEGORY = [unicodedata.category(chr(n)) for n in range(sys.maxunicode + 1)]
 def character_class(wanted):
     """What stands between the brackets of a regular expression for the
     characters whose number is wanted."""
-    ranges, n = [], 0
-    numbers = [n for n in range(sys.maxunicode + 1) if wanted(n)]
-    first = last = numbers[0]
-    for n in [*numbers[1:], None]:
-        if n == last + 1:
-            last = n
-            continue
-        ranges.append(f"\\U{first:08x}-\\U{last:08x}")
-        first = last = n
-    return "".join(ranges)
+    ranges = []
+    for n in filter(wanted, range(sys.maxunicode + 1)):
+        if ranges and ranges[-1][1] == n - 1:
+            ranges[-1][1] = n
+        else:
+            ranges.append([n, n])
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 
 LETTERS = character_class(lambda n: CATEGORY[n][0] == "L")

@@ -91,7 +91,7 @@ void continue_text(const Request *r) {
     writer_open(&w, r->command == ON_LLAMA, r->operand[0], r->settings.model,
                 room);
     Sentence prompt = read_prompt(&w, text, r->count);
-    describe_model(&writer_base(&w)->list);
+    describe_model(&w.model.base->list);
     write_text(&w, text, prompt, r->count, r->how,
                scramble((uint64_t)r->settings.recipe.seed));
     putchar('\n');
@@ -166,28 +166,37 @@ void guess_words(const Request *r) {
 
 // ## finetune
 
+// A model in training.
+typedef struct {
+    ModernGpt model, gradient;
+    Trainer trainer;
+    int window; // tokens
+} Tuning;
+
 // One step: gradients of a batch, then the update (chapter 11).
-Step finetune_step(Trainer *t, Sentence text, int T) {
+Step finetune_step(Tuning *tuning, Sentence text) {
+    Trainer *t = &tuning->trainer;
     uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
-    Batch batch = windows(&t->arena, text, t->recipe.batch, T,
+    Batch batch = windows(&t->arena, text, t->recipe.batch, tuning->window,
                           random_key(seed, FOR_ORDER, number));
     clear(t->gradient->list.values, t->gradient->list.count);
-    Loss loss = gpt2_gradient(&pass, t->model, t->gradient, &batch);
+    Loss loss = gpt2_gradient(&pass, &tuning->model, &tuning->gradient, &batch);
     Step step = update(t, loss);
     arena_release(&t->arena, 0);
     return step;
 }
 
 // Trains until the last step or until a signal; reports the loss twenty times.
-void finetune_steps(Trainer *t, Sentence text, int T) {
+void finetune_steps(Tuning *tuning, Sentence text) {
+    Trainer *t = &tuning->trainer;
     Loss since = {0};
 #ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
 #endif
     handle_signals(remember_signal);
     while (t->step < t->recipe.steps && !stop_signal) {
-        Step step = finetune_step(t, text, T);
+        Step step = finetune_step(tuning, text);
         if (t->step != step.step)
             fail("step %" PRId64 ": the loss or its gradient is not finite any "
                  "more; try a smaller --lr", step.step);
@@ -222,11 +231,12 @@ void finetune(const Request *r) {
     int T = s->config.max_len;
     check_target(s->model, folder);
     char *text = read_text(path);
-    Transformer *model = read_gpt2(folder, NULL);
-    if (T > model->config.max_len)
+    Tuning t = {.model = read_gpt2(folder, NULL), .window = T};
+    const Config *c = &t.model.base->config;
+    if (T > c->max_len)
         misused(&hub_program, "--window %d: the model has %d positions", T,
-                model->config.max_len);
-    BytePairs b = read_byte_pairs(folder, model->config.target_vocab);
+                c->max_len);
+    BytePairs b = read_byte_pairs(folder, c->target_vocab);
     Sentence tokens = cut_bytes(&b, text);
     if (tokens.length <= T)
         fail("%s: only %d tokens; more than %d are needed", path, tokens.length,
@@ -234,12 +244,15 @@ void finetune(const Request *r) {
     Recipe recipe = s->recipe;
     recipe.schedule = CONSTANT;
     recipe.clip = 1;
-    Trainer t = trainer_new(model, gpt2_zeros(&model->config), &recipe);
-    describe_model(&model->list);
-    finetune_steps(&t, tokens, T);
-    save_parameters(&model->list, s->model);
-    fprintf(stderr, "%s after step %" PRId64 "\n", s->model, t.step);
-    trainer_free(&t);
+    t.gradient = gpt2_zeros(c);
+    t.trainer = trainer_new(t.model.base, t.gradient.base, &recipe);
+    describe_model(&t.model.base->list);
+    finetune_steps(&t, tokens);
+    save_parameters(&t.model.base->list, s->model);
+    fprintf(stderr, "%s after step %" PRId64 "\n", s->model, t.trainer.step);
+    trainer_free(&t.trainer);
+    modern_free(&t.model);
+    modern_free(&t.gradient);
     byte_pairs_free(&b);
     free(tokens.id);
     free(text);

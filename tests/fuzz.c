@@ -443,13 +443,13 @@ void use_gpt2(const char *folder) {
     allow_tokens(c.target_vocab);
     MUST(end_token(folder, "gpt2", c.target_vocab) < c.target_vocab);
     use_byte_pairs(read_byte_pairs(folder, c.target_vocab));
-    Transformer *t = gpt2_outline(&c);
+    ModernGpt t = gpt2_outline(&c);
     Pass pass;
-    Gpt2Saved saved;
-    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t->list, ids);
+    ModernSaved saved;
+    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t.base->list, ids);
     if (T) {
-        split_attention(t);
-        gpt2_forward(&pass, &saved, t, ids, T);
+        split_attention(&t);
+        modern_forward(&pass, &saved, &t, ids, T);
     }
 }
 
@@ -465,7 +465,7 @@ void use_llama(const char *folder) {
     int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t.base->list, ids);
     if (T) {
         turn_llama(&t);
-        llama_forward(&pass, &saved, &t, ids, T);
+        modern_forward(&pass, &saved, &t, ids, T);
     }
 }
 

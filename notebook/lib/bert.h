@@ -359,30 +359,22 @@ Config bert_config(const char *folder, double *epsilon, int *segments) {
     return c;
 }
 
-// A linear layer, in to out, whose weight is [out, in] in the file.
-void list_turned(TensorList *l, Linear *w, int in, int out, const char *at,
-                 const char *name) {
-    Name path = join(at, name);
-    list_tensor(l, &w->weight, out, in, INIT_XAVIER,
-                join(path.text, ".weight"));
-    list_tensor(l, &w->bias, 1, out, INIT_ZEROS, join(path.text, ".bias"));
-}
-
 void list_bert_layer(TensorList *l, EncoderLayer *w, const Config *c, int i) {
     int D = c->d_model, F = c->d_ff;
     char at[NAME_SIZE];
     MultiHead *a = &w->self_attention.multi_head;
     FeedForwardSublayer *f = &w->feed_forward;
     snprintf(at, sizeof at, "encoder.layer.%d.", i);
-    list_turned(l, &a->query, D, D, at, "attention.self.query");
-    list_turned(l, &a->key, D, D, at, "attention.self.key");
-    list_turned(l, &a->value, D, D, at, "attention.self.value");
-    list_turned(l, &a->output, D, D, at, "attention.output.dense");
-    list_hub_norm(l, &w->self_attention.norm, D,
+    list_turned(l, &a->query, D, D, true, join(at, "attention.self.query"));
+    list_turned(l, &a->key, D, D, true, join(at, "attention.self.key"));
+    list_turned(l, &a->value, D, D, true, join(at, "attention.self.value"));
+    list_turned(l, &a->output, D, D, true, join(at, "attention.output.dense"));
+    list_hub_norm(l, &w->self_attention.norm, D, true,
                   join(at, "attention.output.LayerNorm"));
-    list_turned(l, &f->network.inner, D, F, at, "intermediate.dense");
-    list_turned(l, &f->network.outer, F, D, at, "output.dense");
-    list_hub_norm(l, &f->norm, D, join(at, "output.LayerNorm"));
+    list_turned(l, &f->network.inner, D, F, true,
+                join(at, "intermediate.dense"));
+    list_turned(l, &f->network.outer, F, D, true, join(at, "output.dense"));
+    list_hub_norm(l, &f->norm, D, true, join(at, "output.LayerNorm"));
 }
 
 // The list, in the layout of the file.
@@ -396,11 +388,13 @@ Bert *bert_outline(const Config *c, int segments) {
                "embeddings.position_embeddings");
     list_table(l, &b->segments, segments, D,
                "embeddings.token_type_embeddings");
-    list_hub_norm(l, &b->embedding_norm, D, join("embeddings.LayerNorm", ""));
+    list_hub_norm(l, &b->embedding_norm, D, true,
+                  join("embeddings.LayerNorm", ""));
     for (int i = 0; i < c->layers; i++)
         list_bert_layer(l, &t->encoder.layer[i], c, i);
-    list_turned(l, &b->transform, D, D, "cls.predictions.", "transform.dense");
-    list_hub_norm(l, &b->transform_norm, D,
+    list_turned(l, &b->transform, D, D, true,
+                join("cls.predictions.transform.dense", ""));
+    list_hub_norm(l, &b->transform_norm, D, true,
                   join("cls.predictions.transform.LayerNorm", ""));
     list_tensor(l, &t->output.bias, 1, V, INIT_ZEROS,
                 join("cls.predictions.bias", ""));
@@ -409,17 +403,7 @@ Bert *bert_outline(const Config *c, int segments) {
 
 // When the numbers have their place.
 void turn_bert(Bert *b) {
-    for (int i = 0; i < b->base->config.layers; i++) {
-        MultiHead *a = &b->base->encoder.layer[i].self_attention.multi_head;
-        FeedForward *f = &b->base->encoder.layer[i].feed_forward.network;
-        turn(&a->query);
-        turn(&a->key);
-        turn(&a->value);
-        turn(&a->output);
-        turn(&f->inner);
-        turn(&f->outer);
-    }
-    turn(&b->transform);
+    turn_weights(&b->base->list);
     b->base->output.weight = transposed(b->base->target_embedding);
 }
 
@@ -460,13 +444,11 @@ Mat stretched_norm(Pass *pass, const Bert *b, const Norm *w, Mat x) {
 // ids (T), T ≤ P -> (T,D): what the model knows of each token
 Mat bert_forward(Pass *pass, const Bert *b, const int *ids, int T) {
     const Transformer *t = b->base;
-    Arena *arena = pass->arena;
-    Mat x = arena_zeros(arena, T, t->config.d_model);
-    int *zeros = arena_take(arena, (size_t)T, sizeof *zeros);
-    memset(zeros, 0, sizeof *zeros * (size_t)T);
-    look_up(x, t->target_embedding, ids);
-    look_up(x, t->target_positions, places(arena, 1, T, 0));
-    look_up(x, b->segments, zeros);
+    EmbeddingSaved embedding;
+    Mat x = bare_forward(pass, &embedding, t->target_embedding,
+                         t->target_positions, ids, T);
+    for (int i = 0; i < T; i++)
+        add(slice_rows(x, i, 1), slice_rows(b->segments, 0, 1));
     x = stretched_norm(pass, b, &b->embedding_norm, x);
     for (int l = 0; l < t->config.layers; l++) {
         const AttentionSublayer *a = &t->encoder.layer[l].self_attention;

@@ -77,17 +77,9 @@ FILE *open_file(const char *path) {
 
 // A whole text, with a zero byte behind it; the caller frees it.
 char *read_text_file(const char *path) {
-    FILE *file = open_file(path);
-    long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    if (end < 0)
-        fail("cannot read %s: %s", path, strerror(errno));
-    size_t size = (size_t)end;
-    char *text = allocate(size + 1, 1);
-    rewind(file);
-    if (fread(text, 1, size, file) != size)
-        fail("cannot read %s: %s", path,
-             ferror(file) ? strerror(errno) : "it has become shorter");
-    fclose(file);
+    size_t size;
+    fclose(open_file(path)); // it is there, and regular
+    char *text = read_file(path, &size);
     if (strlen(text) != size)
         fail("%s: a zero byte: this is not a text file", path);
     if (!strncmp(text, "\xef\xbb\xbf", 3))
@@ -496,16 +488,13 @@ bool has_shape(const Json *shape, const Tensor *t) {
 // Whether two names are one. Old files call gain and bias of a norm gamma and
 // beta where later ones say weight and bias.
 bool same_name(const char *name, const char *listed) {
-    size_t n = strlen(name), m = strlen(listed);
-    bool gamma = n > 5 && m > 6 && !strcmp(name + n - 5, "gamma")
-              && !strcmp(listed + m - 6, "weight");
-    bool beta = n > 4 && m > 4 && !strcmp(name + n - 4, "beta")
-             && !strcmp(listed + m - 4, "bias");
-    if (gamma || beta) {
-        n -= gamma ? 5 : 4;
-        m -= gamma ? 6 : 4;
-    }
-    return n == m && !strncmp(name, listed, n);
+    const char *const old[][2] = {{".gamma", ".weight"}, {".beta", ".bias"}};
+    const char *a = strrchr(name, '.'), *b = strrchr(listed, '.');
+    for (int k = 0; k < 2 && a && b; k++)
+        if (!strcmp(a, old[k][0]) && !strcmp(b, old[k][1]))
+            return a - name == b - listed
+                && !strncmp(name, listed, (size_t)(a - name));
+    return !strcmp(name, listed);
 }
 
 // The place in the list of the tensor that a file calls `name`, or -1.
@@ -697,9 +686,32 @@ void read_parameters(TensorList *l, Naming naming, const char *folder,
     free(index);
 }
 
-// A weight that is [out, in] in the file, as (in,out).
-void turn(Linear *w) {
-    w->weight = transposed(w->weight);
+// ## What BERT and Llama have in common
+
+// A linear layer, in to out, whose weight is [out, in] in the file, with a bias
+// or without.
+void list_turned(TensorList *l, Linear *w, int in, int out, bool bias,
+                 Name path) {
+    list_tensor(l, &w->weight, out, in, INIT_XAVIER,
+                join(path.text, ".weight"));
+    if (bias)
+        list_tensor(l, &w->bias, 1, out, INIT_ZEROS, join(path.text, ".bias"));
+}
+
+// A norm, with a bias or without: what is `gain` here is called weight in every
+// file of the hub.
+void list_hub_norm(TensorList *l, Norm *w, int D, bool bias, Name path) {
+    list_tensor(l, &w->gain, 1, D, INIT_ONES, join(path.text, ".weight"));
+    if (bias)
+        list_tensor(l, &w->bias, 1, D, INIT_ZEROS, join(path.text, ".bias"));
+}
+
+// When the numbers have their place: from now on, all weights but embeddings
+// are seen as (in,out).
+void turn_weights(TensorList *l) {
+    for (Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
+        if (!is_vector(t) && !strstr(t->name.text, "embed"))
+            *t->mat = transposed(*t->mat);
 }
 
 // ## Saving

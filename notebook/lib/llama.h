@@ -59,7 +59,8 @@ Config llama_config(const char *folder, int room, Modern *m) {
     c.max_len = min_int(room, size_setting(&f, "max_position_embeddings",
                                            100000000, NEEDED));
     c.tie = flag_setting(&f, "tie_word_embeddings", false);
-    *m = (Modern){.norm = RMS_NORM, .rotary = ROTATE_HALF, .network = SWIGLU};
+    *m = (Modern){.norm = RMS_NORM, .rotary = ROTATE_HALF, .network = SWIGLU,
+                  .bare = 1};
     m->key_heads = size_setting(&f, "num_key_value_heads", c.heads, c.heads);
     m->epsilon = number_setting(&f, "rms_norm_eps", 1e-6);
     read_rope(&f, m);
@@ -77,17 +78,6 @@ Config llama_config(const char *folder, int room, Modern *m) {
     return c;
 }
 
-// A weight without a bias, in to out, [out, in] in the file.
-void list_weight(TensorList *l, Linear *w, int in, int out, const char *at,
-                 const char *name) {
-    list_tensor(l, &w->weight, out, in, INIT_XAVIER, join(at, name));
-}
-
-void list_gain(TensorList *l, Norm *w, int D, const char *at,
-               const char *name) {
-    list_tensor(l, &w->gain, 1, D, INIT_ONES, join(at, name));
-}
-
 void list_llama_layer(TensorList *l, ModernLayer *w, const Config *c,
                       const Modern *m, int i) {
     int D = c->d_model, F = c->d_ff, GK = D / c->heads * m->key_heads;
@@ -95,15 +85,16 @@ void list_llama_layer(TensorList *l, ModernLayer *w, const Config *c,
     MultiHead *a = &w->attention;
     Network *n = &w->network;
     snprintf(at, sizeof at, "layers.%d.", i);
-    list_gain(l, &w->attention_norm, D, at, "input_layernorm.weight");
-    list_weight(l, &a->query, D, D, at, "self_attn.q_proj.weight");
-    list_weight(l, &a->key, D, GK, at, "self_attn.k_proj.weight");
-    list_weight(l, &a->value, D, GK, at, "self_attn.v_proj.weight");
-    list_weight(l, &a->output, D, D, at, "self_attn.o_proj.weight");
-    list_gain(l, &w->network_norm, D, at, "post_attention_layernorm.weight");
-    list_weight(l, &n->gate, D, F, at, "mlp.gate_proj.weight");
-    list_weight(l, &n->inner, D, F, at, "mlp.up_proj.weight");
-    list_weight(l, &n->outer, F, D, at, "mlp.down_proj.weight");
+    list_hub_norm(l, &w->attention_norm, D, false, join(at, "input_layernorm"));
+    list_turned(l, &a->query, D, D, false, join(at, "self_attn.q_proj"));
+    list_turned(l, &a->key, D, GK, false, join(at, "self_attn.k_proj"));
+    list_turned(l, &a->value, D, GK, false, join(at, "self_attn.v_proj"));
+    list_turned(l, &a->output, D, D, false, join(at, "self_attn.o_proj"));
+    list_hub_norm(l, &w->network_norm, D, false,
+                  join(at, "post_attention_layernorm"));
+    list_turned(l, &n->gate, D, F, false, join(at, "mlp.gate_proj"));
+    list_turned(l, &n->inner, D, F, false, join(at, "mlp.up_proj"));
+    list_turned(l, &n->outer, F, D, false, join(at, "mlp.down_proj"));
 }
 
 // The list, in the layout of the file.
@@ -115,29 +106,17 @@ ModernGpt llama_outline(const Config *c, const Modern *m) {
     list_table(l, &t.base->target_embedding, V, D, "embed_tokens");
     for (int i = 0; i < c->layers; i++)
         list_llama_layer(l, &t.layer[i], c, m, i);
-    list_gain(l, &t.base->encoder.norm, D, "norm", ".weight");
+    list_hub_norm(l, &t.base->encoder.norm, D, false, join("norm", ""));
     if (!c->tie)
-        list_weight(l, &t.base->output, D, V, "lm_head", ".weight");
+        list_turned(l, &t.base->output, D, V, false, join("lm_head", ""));
     return t;
 }
 
 // When the numbers have their place.
 void turn_llama(ModernGpt *t) {
-    Transformer *base = t->base;
-    for (int i = 0; i < base->config.layers; i++) {
-        MultiHead *a = &t->layer[i].attention;
-        Network *n = &t->layer[i].network;
-        turn(&a->query);
-        turn(&a->key);
-        turn(&a->value);
-        turn(&a->output);
-        turn(&n->gate);
-        turn(&n->inner);
-        turn(&n->outer);
-    }
-    if (base->config.tie)
-        base->output.weight = base->target_embedding;
-    turn(&base->output);
+    turn_weights(&t->base->list);
+    if (t->base->config.tie)
+        t->base->output.weight = transposed(t->base->target_embedding);
 }
 
 // The model in a folder, with room for that many positions.
@@ -150,23 +129,4 @@ ModernGpt read_llama(const char *folder, int room) {
                                              : llama_ignored}, folder, NULL);
     turn_llama(&t);
     return t;
-}
-
-// ids (B·T), T ≤ P -> logits (B·T,V)
-Mat llama_forward(Pass *pass, ModernSaved *s, const ModernGpt *t,
-                  const int *ids, int T) {
-    Mat x = arena_zeros(pass->arena, pass->sentences * T,
-                        t->base->config.d_model);
-    look_up(x, t->base->target_embedding, ids);
-    return project(pass, &t->base->output,
-                   modern_layers_forward(pass, s, t, x));
-}
-
-// The same for the next position; id (B), fewer than P positions before it ->
-// logits (B,V)
-Mat llama_step(Pass *pass, ModernCache *c, const int *id) {
-    const Transformer *base = c->model->base;
-    Mat x = arena_zeros(pass->arena, pass->sentences, base->config.d_model);
-    look_up(x, base->target_embedding, id);
-    return project(pass, &base->output, modern_layers_step(pass, c, x));
 }

@@ -5,7 +5,8 @@
 // its forward and backward pass, and how to check it. Then a GPT in which each
 // of the four is a field of its configuration. With all of them off it is the
 // GPT of gpt.h, number for number; with all of them on it has the shape of the
-// models that Llama (Touvron and others, 2023) has made usual.
+// models that Llama (Touvron and others, 2023) has made usual. Two more fields,
+// TANH_GELU and bare, are for the models that lab 18 reads.
 //
 // Include this file after lab.h. Its letters are those of transformer.c, and P
 // is the longest context; one is new: G, the number of key heads. There is no
@@ -13,7 +14,7 @@
 
 enum { LAYER_NORM, RMS_NORM };                   // Modern.norm
 enum { NO_ROTARY, INTERLEAVED, ROTATE_HALF };    // Modern.rotary
-enum { PLAIN, SWIGLU };                          // Modern.network
+enum { PLAIN, TANH_GELU, SWIGLU };               // Modern.network
 
 // How rotary positions are stretched for texts longer than those that a model
 // was first trained with (below).
@@ -29,6 +30,7 @@ typedef struct {
     int norm, rotary, network; // one of the constants above
     int key_heads;             // G, a divisor of H
     int biases;                // of linear layers; 0: there are none
+    int bare;                  // embeddings are not multiplied by √D
     double epsilon;            // of RMSNorm
     double rotary_base;        // Θ, which sets the angles; often 10,000
     Stretch stretch;           // of the angles
@@ -447,7 +449,44 @@ void swiglu_backward(Mat da, Mat db, Mat dy, Mat a, Mat b) {
         }
 }
 
-// The network, gated or not.
+// ## GELU by tanh
+//
+// The error function of chapter 5 was slow in 2018, and this comes within 0.001
+// of it. A model that was trained with one should run with it.
+//
+//     gelu(z)  = z/2 (1 + tanh u)      u = √(2/π) (z + 0.044715 z³)
+//              = z σ(2u)               since 1 + tanh u = 2 σ(2u)
+//     gelu'(z) = s + z s (1 - s) 2u'   s = σ(2u), σ' = σ (1 - σ)
+//     u'       = √(2/π) (1 + 3 · 0.044715 z²)
+
+// σ(2u)
+real tanh_share(real z) {
+    const real k = (real)1.5957691216057308; // 2 √(2/π)
+    return 1 / (1 + exponential(-k * (z + (real)0.044715 * z * z * z)));
+}
+
+// to = gelu(x), (N,F) both
+void tanh_gelu_forward(Mat to, Mat x) {
+    PARALLEL_FOR(size_of(x) * 10)
+    for (int i = 0; i < x.rows; i++)
+        for (int j = 0; j < x.cols; j++)
+            row(to, i)[j] = row(x, i)[j] * tanh_share(row(x, i)[j]);
+}
+
+// dy becomes dx, in place: dx = dy · gelu'(x)
+void tanh_gelu_backward(Mat dy, Mat x) {
+    const real k = (real)1.5957691216057308;
+    PARALLEL_FOR(size_of(x) * 20)
+    for (int i = 0; i < x.rows; i++)
+        for (int j = 0; j < x.cols; j++) {
+            real z = row(x, i)[j], s = tanh_share(z);
+            real slope = k * (1 + 3 * (real)0.044715 * z * z);
+            row(dy, i)[j] *= s + z * s * (1 - s) * slope;
+        }
+}
+
+// ## The network, gated or not
+
 typedef struct {
     Linear gate;  // (D,F), SwiGLU only
     Linear inner; // (D,F)
@@ -469,7 +508,9 @@ Mat network_forward(Pass *pass, const Modern *m, NetworkSaved *s,
     if (m->network == SWIGLU) {
         s->gate = project(pass, &w->gate, x);           // (2) gate, or bend
         swiglu_forward(s->active, s->gate, s->inner);
-    } else
+    } else if (m->network == TANH_GELU)
+        tanh_gelu_forward(s->active, s->inner);
+    else
         activation_forward(s->active, s->inner, pass->config->activation);
     return project(pass, &w->outer, s->active);         // (3) narrow
 }
@@ -490,12 +531,43 @@ Mat network_backward(Pass *pass, const Modern *m, const NetworkSaved *s,
         swiglu_backward(dgate, dinner, dactive, s->gate, s->inner);
         project_backward(dx, &dw->gate, dgate, s->x, &w->gate);
         dactive = dinner;
-    } else
+    } else if (m->network == TANH_GELU)
+        tanh_gelu_backward(dactive, s->inner);
+    else
         activation_backward(dactive, s->inner, pass->config->activation);
     // (1) inner = x W + b
     project_backward(dx, &dw->inner, dactive, s->x, &w->inner);
     arena_release(pass->arena, mark);
     return dx;
+}
+
+// ## Bare embeddings
+//
+// Published models add the rows of their tables as they are.
+
+// table[id] + positions[t]; ids, table and positions as in embedding_forward
+// -> x (B·T,D)
+Mat bare_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
+                 const int *ids, int T) {
+    Mat x = arena_mat(pass->arena, pass->sentences * T, table.cols);
+    *s = (EmbeddingSaved){.ids = ids, .length = T};
+    for (int i = 0; i < x.rows; i++) {
+        copy(slice_rows(x, i, 1), slice_rows(table, ids[i], 1));
+        if (positions.at)
+            add(slice_rows(x, i, 1), slice_rows(positions, i % T, 1));
+    }
+    return x;
+}
+
+// dx (B·T,D); dtable and dpositions are added to
+void bare_backward(const EmbeddingSaved *s, Mat dtable, Mat dpositions,
+                   Mat dx) {
+    for (int i = 0; i < dx.rows; i++) {
+        Mat d = slice_rows(dx, i, 1);
+        add(slice_rows(dtable, s->ids[i], 1), d);
+        if (dpositions.at)
+            add(slice_rows(dpositions, i % s->length, 1), d);
+    }
 }
 
 // ## The model
@@ -666,55 +738,53 @@ Mat modern_layer_backward(Pass *pass, const ModernSaved *saved, int l,
     return dx;
 }
 
-// All layers and the last norm: x (B·T,D) at positions 0 … T-1 -> (B·T,D)
-Mat modern_layers_forward(Pass *pass, ModernSaved *s, const ModernGpt *t,
-                          Mat x) {
-    const Config *c = &t->base->config;
-    int T = x.rows / pass->sentences;
-    s->layer = arena_take(pass->arena, (size_t)c->layers, sizeof *s->layer);
-    s->rotation = rotation_of(pass->arena, &t->modern, c->d_model / c->heads, 0,
-                              T);
-    s->mask = causal_mask(pass->arena, T);
-    for (int l = 0; l < c->layers; l++)
-        x = modern_layer_forward(pass, s, l, t, x);
-    s->hidden = any_norm_forward(pass, &t->modern, &s->norm,
-                                 &t->base->encoder.norm, x);
-    return s->hidden;
-}
-
-// dhidden (B·T,D) -> the gradient of x (B·T,D); all others are added to g
-Mat modern_layers_backward(Pass *pass, const ModernSaved *s,
-                           const ModernGpt *t, ModernGpt *g, Mat dhidden) {
-    Mat dx = any_norm_backward(pass, &t->modern, &s->norm,
-                               &t->base->encoder.norm, &g->base->encoder.norm,
-                               dhidden);
-    for (int l = t->base->config.layers - 1; l >= 0; l--)
-        dx = modern_layer_backward(pass, s, l, t, g, dx);
-    return dx;
+// Either embedding, as the configuration asks for.
+Mat any_embedding_forward(Pass *pass, EmbeddingSaved *s, const ModernGpt *t,
+                          Mat positions, const int *ids, int T) {
+    Mat table = t->base->target_embedding;
+    return t->modern.bare
+         ? bare_forward(pass, s, table, positions, ids, T)
+         : embedding_forward(pass, s, table, positions, ids, T);
 }
 
 // ids (B·T), T ≤ P -> logits (B·T,V); no row depends on later tokens
 Mat modern_forward(Pass *pass, ModernSaved *s, const ModernGpt *t,
                    const int *ids, int T) {
     const Transformer *base = t->base;
-    Mat x = embedding_forward(pass, &s->embedding, base->target_embedding,
-                              base->target_positions, ids, T);  // (1) tokens
-    Mat hidden = modern_layers_forward(pass, s, t, x);          // (2) layers
-    return project(pass, &base->output, hidden);                // (3) logits
+    const Config *c = &base->config;
+    Mat x = any_embedding_forward(pass, &s->embedding, t,
+                                  base->target_positions, ids,
+                                  T);                   // (1) tokens
+    s->layer = arena_take(pass->arena, (size_t)c->layers, sizeof *s->layer);
+    s->rotation = rotation_of(pass->arena, &t->modern, c->d_model / c->heads, 0,
+                              T);
+    s->mask = causal_mask(pass->arena, T);
+    for (int l = 0; l < c->layers; l++)                 // (2) layers, last norm
+        x = modern_layer_forward(pass, s, l, t, x);
+    s->hidden = any_norm_forward(pass, &t->modern, &s->norm,
+                                 &base->encoder.norm, x);
+    return project(pass, &base->output, s->hidden);     // (3) logits
 }
 
 // dlogits (B·T,V) -> all gradients, added to g
 void modern_backward(Pass *pass, const ModernSaved *s, const ModernGpt *t,
                      ModernGpt *g, Mat dlogits) {
+    const Transformer *base = t->base;
     Mat dx = arena_zeros(pass->arena, s->hidden.rows, s->hidden.cols);
     // (3) logits = hidden W + b
-    project_backward(dx, &g->base->output, dlogits, s->hidden,
-                     &t->base->output);
-    // (2) hidden = layers(x)
-    dx = modern_layers_backward(pass, s, t, g, dx);
+    project_backward(dx, &g->base->output, dlogits, s->hidden, &base->output);
+    // (2) hidden = norm(layers(x))
+    dx = any_norm_backward(pass, &t->modern, &s->norm, &base->encoder.norm,
+                           &g->base->encoder.norm, dx);
+    for (int l = base->config.layers - 1; l >= 0; l--)
+        dx = modern_layer_backward(pass, s, l, t, g, dx);
     // (1) x = embedding of the tokens
-    embedding_backward(&s->embedding, g->base->target_embedding,
-                       g->base->target_positions, dx);
+    Mat dtable = g->base->target_embedding;
+    Mat dpositions = g->base->target_positions;
+    if (t->modern.bare)
+        bare_backward(&s->embedding, dtable, dpositions, dx);
+    else
+        embedding_backward(&s->embedding, dtable, dpositions, dx);
 }
 
 // Forward, loss, backward, as gpt_gradient: the gradients are added to g.
@@ -791,28 +861,22 @@ Mat modern_layer_step(Pass *pass, const Rotation *r, const ModernCache *c,
     return z;
 }
 
-// modern_layers_forward for the next position, of which there are fewer than P
-// in the cache; x (B,D) -> (B,D)
-Mat modern_layers_step(Pass *pass, ModernCache *c, Mat x) {
+// modern_forward for the next position, of which there are fewer than P in the
+// cache; id (B) -> logits (B,V)
+Mat modern_step(Pass *pass, ModernCache *c, const int *id) {
     const ModernGpt *t = c->model;
     const Config *config = &t->base->config;
+    Mat positions = t->base->target_positions;
+    EmbeddingSaved e;
     NormSaved n;
     Rotation r = rotation_of(pass->arena, &t->modern,
                              config->d_model / config->heads, c->length, 1);
+    if (positions.at)
+        positions = slice_rows(positions, c->length, 1);
+    Mat x = any_embedding_forward(pass, &e, t, positions, id, 1);
     for (int l = 0; l < config->layers; l++)
         x = modern_layer_step(pass, &r, c, l, x);
     c->length++;
-    return any_norm_forward(pass, &t->modern, &n, &t->base->encoder.norm, x);
-}
-
-// modern_forward for the next position; id (B) -> logits (B,V)
-Mat modern_step(Pass *pass, ModernCache *c, const int *id) {
-    const Transformer *base = c->model->base;
-    Mat positions = base->target_positions;
-    EmbeddingSaved e;
-    if (positions.at)
-        positions = slice_rows(positions, c->length, 1);
-    Mat x = embedding_forward(pass, &e, base->target_embedding, positions, id,
-                              1);
-    return project(pass, &base->output, modern_layers_step(pass, c, x));
+    x = any_norm_forward(pass, &t->modern, &n, &t->base->encoder.norm, x);
+    return project(pass, &t->base->output, x);
 }

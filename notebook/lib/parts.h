@@ -30,28 +30,30 @@ typedef struct {
 //
 // y = x + sublayer(norm(x)), where "x +" and the norm may be missing.
 
-Mat parts_enter(PartsPass *p, ResidualSaved *s, const Norm *w, Mat x) {
-    return p->without.norm ? x : norm_forward(&p->pass, &s->norm, w, x);
+Mat parts_enter(PartsPass *p, NormSaved *s, const Norm *w, Mat x) {
+    return p->without.norm ? x : norm_forward(&p->pass, s, w, x);
 }
 
+// Its backward pass: dx is added to.
+void parts_enter_backward(PartsPass *p, const NormSaved *s, const Norm *w,
+                          Norm *dw, Mat dx, Mat dh) {
+    if (p->without.norm)
+        add(dx, dh);
+    else
+        norm_backward(&p->pass, s, w, dw, dx, dh);
+}
+
+// y + x
 Mat parts_leave(PartsPass *p, Mat x, Mat y) {
     if (!p->without.residual)
         add(y, x);
     return y;
 }
 
-// dh, the gradient of what has entered, becomes that of x: dout comes back
-// through the addition.
-Mat parts_through(PartsPass *p, const ResidualSaved *s, const Norm *w,
-                   Norm *dw, Mat dh, Mat dout) {
-    Mat dx = arena_zeros(p->pass.arena, dout.rows, dout.cols);
-    if (!p->without.residual)
-        add(dx, dout);
-    if (p->without.norm)
-        add(dx, dh);
-    else
-        norm_backward(&p->pass, &s->norm, w, dw, dx, dh);
-    return dx;
+// Its backward pass -> what dout is to x, fresh; to y it is dout itself.
+Mat parts_leave_backward(PartsPass *p, Mat dout) {
+    return parts_leave(p, dout, arena_zeros(p->pass.arena, dout.rows,
+                                            dout.cols));
 }
 
 // Self-attention, or cross-attention if there is a memory. Where the decoder
@@ -59,7 +61,7 @@ Mat parts_through(PartsPass *p, const ResidualSaved *s, const Norm *w,
 Mat parts_attention_forward(PartsPass *p, AttentionSublayerSaved *s,
                             const AttentionSublayer *w, Mat x, Mat memory,
                             Mask mask) {
-    Mat h = parts_enter(p, &s->residual, &w->norm, x), asking = h;
+    Mat h = parts_enter(p, &s->residual.norm, &w->norm, x), asking = h;
     if (memory.at && p->without.cross == ONE_VECTOR)
         asking = arena_zeros(p->pass.arena, x.rows, x.cols);
     Mat y = multi_head_forward(&p->pass, &s->multi_head, &w->multi_head, asking,
@@ -70,20 +72,22 @@ Mat parts_attention_forward(PartsPass *p, AttentionSublayerSaved *s,
 Mat parts_attention_backward(PartsPass *p, const AttentionSublayerSaved *s,
                              const AttentionSublayer *w, AttentionSublayer *dw,
                              Mat dmemory, Mat dout) {
+    Mat dx = parts_leave_backward(p, dout);
     Mat dh = arena_zeros(p->pass.arena, dout.rows, dout.cols);
     MultiHeadSaved d = {.x = dh, .y = dmemory.at ? dmemory : dh};
     multi_head_backward(&p->pass, &d, &s->multi_head, &w->multi_head,
                         &dw->multi_head, dout);
     if (dmemory.at && p->without.cross == ONE_VECTOR)
         fill(dh, 0); // nobody was asked
-    return parts_through(p, &s->residual, &w->norm, &dw->norm, dh, dout);
+    parts_enter_backward(p, &s->residual.norm, &w->norm, &dw->norm, dx, dh);
+    return dx;
 }
 
 Mat parts_network_forward(PartsPass *p, FeedForwardSublayerSaved *s,
                           const FeedForwardSublayer *w, Mat x) {
     if (p->without.network)
         return x;
-    Mat h = parts_enter(p, &s->residual, &w->norm, x);
+    Mat h = parts_enter(p, &s->residual.norm, &w->norm, x);
     return parts_leave(p, x, ffn_forward(&p->pass, &s->network, &w->network,
                                          h));
 }
@@ -93,9 +97,11 @@ Mat parts_network_backward(PartsPass *p, const FeedForwardSublayerSaved *s,
                            FeedForwardSublayer *dw, Mat dout) {
     if (p->without.network)
         return dout;
+    Mat dx = parts_leave_backward(p, dout);
     Mat dh = arena_zeros(p->pass.arena, dout.rows, dout.cols);
     ffn_backward(&p->pass, &s->network, &w->network, &dw->network, dh, dout);
-    return parts_through(p, &s->residual, &w->norm, &dw->norm, dh, dout);
+    parts_enter_backward(p, &s->residual.norm, &w->norm, &dw->norm, dx, dh);
+    return dx;
 }
 
 // ## The stacks
@@ -103,25 +109,24 @@ Mat parts_network_backward(PartsPass *p, const FeedForwardSublayerSaved *s,
 Mat parts_encode(PartsPass *p, EncoderSaved *s, const Encoder *w, Mat x,
                  Mask mask) {
     int L = p->pass.config->layers;
-    Mat none = {0};
     s->layer = arena_take(p->pass.arena, (size_t)L, sizeof *s->layer);
     for (int l = 0; l < L; l++) {
         x = parts_attention_forward(p, &s->layer[l].self_attention,
-                                    &w->layer[l].self_attention, x, none, mask);
+                                    &w->layer[l].self_attention, x, (Mat){0},
+                                    mask);
         x = parts_network_forward(p, &s->layer[l].feed_forward,
                                   &w->layer[l].feed_forward, x);
     }
-    return p->without.norm ? x : norm_forward(&p->pass, &s->norm, &w->norm, x);
+    return parts_enter(p, &s->norm, &w->norm, x);
 }
 
 Mat parts_decode(PartsPass *p, DecoderSaved *s, const Decoder *w, Mat x,
                  Mat memory, Masks masks) {
     int L = p->pass.config->layers;
-    Mat none = {0};
     s->layer = arena_take(p->pass.arena, (size_t)L, sizeof *s->layer);
     for (int l = 0; l < L; l++) {
         x = parts_attention_forward(p, &s->layer[l].self_attention,
-                                    &w->layer[l].self_attention, x, none,
+                                    &w->layer[l].self_attention, x, (Mat){0},
                                     masks.target);
         x = parts_attention_forward(p, &s->layer[l].cross_attention,
                                     &w->layer[l].cross_attention, x, memory,
@@ -129,38 +134,29 @@ Mat parts_decode(PartsPass *p, DecoderSaved *s, const Decoder *w, Mat x,
         x = parts_network_forward(p, &s->layer[l].feed_forward,
                                   &w->layer[l].feed_forward, x);
     }
-    return p->without.norm ? x : norm_forward(&p->pass, &s->norm, &w->norm, x);
-}
-
-// The gradient that enters a stack from above, behind its last norm.
-Mat parts_top(PartsPass *p, const NormSaved *s, const Norm *w, Norm *dw,
-              Mat dout) {
-    if (p->without.norm)
-        return dout;
-    Mat dx = arena_zeros(p->pass.arena, dout.rows, dout.cols);
-    norm_backward(&p->pass, s, w, dw, dx, dout);
-    return dx;
+    return parts_enter(p, &s->norm, &w->norm, x);
 }
 
 Mat parts_encode_backward(PartsPass *p, const EncoderSaved *s, const Encoder *w,
                           Encoder *dw, Mat dout) {
-    Mat none = {0};
-    Mat dx = parts_top(p, &s->norm, &w->norm, &dw->norm, dout);
+    Mat dx = arena_zeros(p->pass.arena, dout.rows, dout.cols);
+    parts_enter_backward(p, &s->norm, &w->norm, &dw->norm, dx, dout);
     for (int l = p->pass.config->layers - 1; l >= 0; l--) {
         dx = parts_network_backward(p, &s->layer[l].feed_forward,
                                     &w->layer[l].feed_forward,
                                     &dw->layer[l].feed_forward, dx);
         dx = parts_attention_backward(p, &s->layer[l].self_attention,
                                       &w->layer[l].self_attention,
-                                      &dw->layer[l].self_attention, none, dx);
+                                      &dw->layer[l].self_attention, (Mat){0},
+                                      dx);
     }
     return dx;
 }
 
 Mat parts_decode_backward(PartsPass *p, const DecoderSaved *s, const Decoder *w,
                           Decoder *dw, Mat dmemory, Mat dout) {
-    Mat none = {0};
-    Mat dx = parts_top(p, &s->norm, &w->norm, &dw->norm, dout);
+    Mat dx = arena_zeros(p->pass.arena, dout.rows, dout.cols);
+    parts_enter_backward(p, &s->norm, &w->norm, &dw->norm, dx, dout);
     for (int l = p->pass.config->layers - 1; l >= 0; l--) {
         dx = parts_network_backward(p, &s->layer[l].feed_forward,
                                     &w->layer[l].feed_forward,
@@ -171,7 +167,8 @@ Mat parts_decode_backward(PartsPass *p, const DecoderSaved *s, const Decoder *w,
                                       dx);
         dx = parts_attention_backward(p, &s->layer[l].self_attention,
                                       &w->layer[l].self_attention,
-                                      &dw->layer[l].self_attention, none, dx);
+                                      &dw->layer[l].self_attention, (Mat){0},
+                                      dx);
     }
     return dx;
 }

@@ -1,7 +1,7 @@
 // pretrained.h, used by lab 18: all that it takes to read and run its models,
 // in the order in which the files build on one another. Include it after gpt.h.
 
-#include "modern.h"         // the four changes since 2017 (lab 17)
+#include "modern.h"         // the model of GPT-2 and Llama (lab 17)
 #include "hub.h"            // JSON, config.json, safetensors
 #include "unicode.h"        // tables
 #include "bytepairs.h"      // vocab.json, merges.txt
@@ -12,21 +12,14 @@
 // ## Continuing a text
 
 typedef struct {
-    bool llama;       // else it is GPT-2
-    Transformer *gpt2;
-    ModernGpt modern;
-    Cache cache;             // of the one
-    ModernCache turned_cache; // of the other
+    ModernGpt model;
+    ModernCache cache;
     BytePairs tokens;
     Arena arena;
     Pass pass;
     int room; // P
     int end;  // the token that ends a text; -1: none
 } Writer;
-
-const Transformer *writer_base(const Writer *w) {
-    return w->llama ? w->modern.base : w->gpt2;
-}
 
 // The token that config.json says ends a text: a number, or the first of
 // several; -1 if there is none.
@@ -45,45 +38,22 @@ int end_token(const char *folder, const char *type, int size) {
 // shape gets room for that many positions.
 void writer_open(Writer *w, bool llama, const char *folder, const char *file,
                  int room) {
-    *w = (Writer){.llama = llama};
-    if (llama)
-        w->modern = read_llama(folder, room);
-    else
-        w->gpt2 = read_gpt2(folder, file);
-    const Config *c = &writer_base(w)->config;
+    *w = (Writer){.model = llama ? read_llama(folder, room)
+                                 : read_gpt2(folder, file)};
+    const Config *c = &w->model.base->config;
     w->room = c->max_len;
     w->end = end_token(folder, llama ? "llama" : "gpt2", c->target_vocab);
     w->tokens = llama ? read_tokenizer_json(folder, c->target_vocab)
                       : read_byte_pairs(folder, c->target_vocab);
     w->pass = (Pass){.arena = &w->arena, .config = c, .sentences = 1};
-    if (llama)
-        w->turned_cache = modern_cache(&w->arena, &w->modern, 1);
-    else
-        w->cache = gpt_cache(&w->arena, w->gpt2, 1);
+    w->cache = modern_cache(&w->arena, &w->model, 1);
 }
 
 void writer_close(Writer *w) {
     byte_pairs_free(&w->tokens);
     arena_free(&w->arena);
-    if (w->llama) {
-        modern_free(&w->modern);
-        transformer_free(w->modern.base);
-    } else
-        transformer_free(w->gpt2);
-}
-
-// Logits (T,V) after each of T tokens, all at once
-Mat writer_forward(Writer *w, const int *ids, int T) {
-    ModernSaved modern;
-    Gpt2Saved gpt2;
-    return w->llama ? llama_forward(&w->pass, &modern, &w->modern, ids, T)
-                    : gpt2_forward(&w->pass, &gpt2, w->gpt2, ids, T);
-}
-
-// Logits (1,V) after the next token, with the cache
-Mat writer_step(Writer *w, int id) {
-    return w->llama ? llama_step(&w->pass, &w->turned_cache, &id)
-                    : gpt2_step(&w->pass, &w->cache, &id);
+    transformer_free(w->model.base);
+    modern_free(&w->model);
 }
 
 // The next token. To gpt.h the first few are special; here they are not, so all
@@ -106,7 +76,7 @@ void write_text(Writer *w, const char *text, Sentence prompt, int count,
     Mat logits = {0};
     for (int i = 0; i < prompt.length; i++) {
         arena_release(&w->arena, mark);
-        logits = writer_step(w, prompt.id[i]);
+        logits = modern_step(&w->pass, &w->cache, &prompt.id[i]);
     }
     for (int n = 0; n < count; n++) {
         int id = choose(w, logits, how, &key);
@@ -117,6 +87,7 @@ void write_text(Writer *w, const char *text, Sentence prompt, int count,
             print_token(stdout, w->tokens.tokens.text[id]);
         fflush(stdout);
         arena_release(&w->arena, mark);
-        logits = n + 1 < count ? writer_step(w, id) : logits;
+        if (n + 1 < count)
+            logits = modern_step(&w->pass, &w->cache, &id);
     }
 }
