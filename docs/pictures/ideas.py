@@ -232,7 +232,3 @@ def gpt_masks():
     return (mask_grid("GPT", range(4), triangle)
             + mask_grid("decoder, its words", range(4), triangle)
             + mask_grid("decoder, source", range(4), [[True] * 4] * 4))
-
-
-IDEAS = {"computation-graph": computation_graph, "strides": strides,
-         "feed-forward": feed_forward, "adam": adam, "gpt-masks": gpt_masks}

@@ -34,7 +34,7 @@ def contents_list(book, text):
 
 def translation():
     """What the model of docs/runs/ was given, and what it made of it."""
-    _, _, looked = records.cross_attention("red-car")
+    _, _, looked = records.attention("red-car")
     written = read("runs/red-car.txt").partition("\n")[0]
     return raw('<dl class="pair">\n<dt>English in</dt> '
                f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
