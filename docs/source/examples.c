@@ -52,14 +52,6 @@ void show_row(const char *label, const real *x, int n, int decimals) {
     putchar('\n');
 }
 
-// Prints a line without the blanks at its end.
-void put_line(char *line) {
-    size_t length = strlen(line);
-    while (length > 0 && line[length - 1] == ' ')
-        length--;
-    printf("%.*s\n", (int)length, line);
-}
-
 // The places that each number of a matrix takes: as many as the largest needs
 // if all are whole, and 9, with four decimals, if not.
 int places(Mat m) {
@@ -91,23 +83,22 @@ void show(const char *names, ...) {
     }
     va_end(arguments);
     for (int i = -1; i < rows; i++) { // -1: the heading
-        char line[400] = "";
         const char *name = names;
-        for (int k = 0, start = 0; k < count; k++) {
+        for (int k = 0, column = 0, start = 0; k < count; k++) {
             int length = (int)strcspn(name, " "), each = places(m[k]);
-            char *end = line + start;
-            if (i < 0)
-                end += sprintf(end, "%.*s (%d,%d)", length, name, m[k].rows,
-                               m[k].cols);
-            for (int j = 0; i >= 0 && i < m[k].rows && j < m[k].cols; j++)
-                end += sprintf(end, "%*.*f", each, each == 9 ? 4 : 0,
-                               rounded(*at(m[k], i, j), each == 9 ? 4 : 0));
             int numbers = m[k].cols * each, heading = length + 6;
+            if (i < m[k].rows)
+                column += printf("%*s", start - column, "");
+            if (i < 0)
+                column += printf("%.*s (%d,%d)", length, name, m[k].rows,
+                                 m[k].cols);
+            for (int j = 0; i >= 0 && i < m[k].rows && j < m[k].cols; j++)
+                column += printf("%*.*f", each, each == 9 ? 4 : 0,
+                                 rounded(*at(m[k], i, j), each == 9 ? 4 : 0));
             start += (numbers > heading ? numbers : heading) + 4;
-            sprintf(end, "%*s", (int)(line + start - end), "");
             name += length + 1;
         }
-        put_line(line);
+        putchar('\n');
     }
 }
 
@@ -943,13 +934,10 @@ void example_memory_gradient(void) {
 void show_masks(const Mask mask[3], const int q[3], int b) {
     printf("\n  padding       causal      causal and padding\n");
     for (int i = 0; i < q[0]; i++) {
-        char line[80] = "", *end = line;
-        for (int k = 0; k < 3; k++) {
-            end += sprintf(end, k ? "    " : "  ");
+        for (int k = 0; k < 3; k++)
             for (int j = 0; i < q[k] && j < q[k]; j++)
-                end += sprintf(end, "%d ", mask_row(mask[k], b, i)[j]);
-        }
-        put_line(line);
+                printf("%*d", j ? 2 : k ? 6 : 3, mask_row(mask[k], b, i)[j]);
+        putchar('\n');
     }
 }
 
@@ -1132,12 +1120,11 @@ void example_byte_pairs(void) {
 void show_ids(const char *name, const int *ids, int length, const Vocab *v) {
     printf("%s (3,%d)\n", name, length);
     for (int b = 0; b < 3; b++) {
-        char line[200] = "", *end = line;
         for (int t = 0; t < length; t++) {
-            const char *word = v->token[ids[b * length + t]];
-            end += sprintf(end, "%4d %-9s", ids[b * length + t], word);
+            int id = ids[b * length + t];
+            printf("%4d %-*s", id, t < length - 1 ? 9 : 0, v->token[id]);
         }
-        put_line(line);
+        putchar('\n');
     }
 }
 

@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import blanks
+import breaking
 import c_code
 import formula
 import link
@@ -35,7 +36,7 @@ class Page(HTMLParser):
     def __init__(self, path, text=None):
         super().__init__()
         self.path = path
-        self.ids, self.links, self.tags, self.headings = [], [], [], []
+        self.ids, self.links, self.tags = [], [], []
         self.listings = []      # the program's text
         self.names = []         # names in each that are links
         self.anchors = {}       # id -> its listing, and its line there
@@ -64,8 +65,6 @@ class Page(HTMLParser):
         if a.get("role") == "img" and len(a.get("aria-label", "")) <= 40 \
                 or tag == "svg" and a.get("aria-hidden") != "true":
             self.unnamed.append(str(a))
-        if re.fullmatch("h[1-6]", tag):
-            self.headings.append(int(tag[1]))
         self.math += tag == "math" and a.get("display") == "block"
         if tag == "pre" and "program" in a.get("class", "").split():
             self.depth = len(self.open)
@@ -215,9 +214,6 @@ def check_links(pages):
                 dead.append(f"{path.name}: {link}")
     count = sum(len(page.links) for page in pages.values())
     none(dead, f"each of {count} links leads somewhere, by a relative path")
-    none([path.name for path, page in pages.items()
-          if len(page.ids) != len(set(page.ids))],
-         "no address is used twice on a page")
 
 
 def check_reached(pages):
@@ -243,14 +239,13 @@ def check_pages(pages, _):
           if not re.match(r"var\(--|(currentColor|none)$", color)],
          "figures have no other colors")
     none([n for n, p in pages.items() if p.tags.count("main") != 1
-          or 'lang="en"' not in p.html or p.headings.count(1) != 1],
+          or 'lang="en"' not in p.html or p.tags.count("h1") != 1],
          "each page has a language, one main, one title")
     none([f"{n}: {words.strip()[:60]}" for n, p in pages.items()
           for words in p.words if re.search(r"(^|\s):::", words)],
          "no box is left open, none is closed twice")
-    none([n for n, p in pages.items()
-          if any(b > a + 1 for a, b in zip(p.headings, p.headings[1:]))],
-         "no heading skips a level")
+    none([n for n, p in pages.items() if breaking.HIDDEN in p.html],
+         "none hides a line that an exercise asks for, as pages of a file with holes do")
 
 
 def read_rows(name):

@@ -49,7 +49,7 @@ def shown_lines(book, mutant):
     lines, source = breaking.difference(mutant), "".join(book.source.split())
     if all("".join(line[1:].split()) in source for line in lines if line[0] == "-"):
         return lines
-    return ["  (a line that an exercise asks for)"]
+    return ["  " + breaking.HIDDEN]
 
 
 def broken_lines(book, name):
