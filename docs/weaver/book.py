@@ -18,7 +18,6 @@ class Book:
         self.declared = {}  # name -> contract of its prototype
         self.deviations = []
         self.figures_used = set()
-        self.outputs = {}  # of commands
         self.labs = labs()
         for chapter in self.chapters:
             self.scan(chapter)

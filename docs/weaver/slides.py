@@ -152,8 +152,8 @@ def add_figure(book, made, block):
     made.note(" ".join(re.findall(r"<figcaption>(.*?)</figcaption>", picture, re.S)))
 
 
-def add_run(book, made, block):
-    text = output(book, block.text(), f"transformer.c:{block.line}")
+def add_run(made, block):
+    text = output(block.text(), f"transformer.c:{block.line}")
     if text.count("\n") <= SHOWN:
         made.add(text)
 
@@ -187,7 +187,7 @@ def slides_of(book, chapter, promise):
         elif block.kind == "figure":
             add_figure(book, made, block)
         elif block.kind == "run":
-            add_run(book, made, block)
+            add_run(made, block)
     add_by_hand(made, chapter.page)
     return made.markdown(promise)
 

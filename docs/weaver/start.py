@@ -55,7 +55,7 @@ def all_stops(book):
 def index_page(book):
     """The first page: what it is, for whom, ways through it, the chapters."""
     make = {
-        r"run (.+)": lambda m: output(book, m[1], "source/index.md"),
+        r"run (.+)": lambda m: output(m[1], "source/index.md"),
         r"translation": lambda m: translation(),
         r"panel (.+)": lambda m: panel(m[1]),
         ROUTE[1:]: lambda m: route(book, m[1], m[2]),
