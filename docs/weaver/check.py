@@ -10,6 +10,8 @@ import json
 import re
 from fractions import Fraction
 from html.parser import HTMLParser
+from os.path import normpath
+from pathlib import Path
 from urllib.parse import unquote
 
 import blanks
@@ -207,7 +209,7 @@ def check_links(pages):
             if link in page.links and re.match("(https?|mailto):", link):
                 continue
             target, _, anchor = EDITION.sub("", unquote(link)).partition("#")
-            file = (path.parent / target).resolve() if target else path
+            file = Path(normpath(path.parent / target)) if target else path
             if link.startswith("/") or not file.is_file() \
                     or anchor and file.name != LIVE \
                     and anchor not in ids.get(file, ()):
