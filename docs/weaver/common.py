@@ -33,6 +33,14 @@ def labs():
     return found
 
 
+def emptied(folder):
+    """A folder to put things in, which is made anew."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        fail(f"{folder.relative_to(ROOT)} is not a folder: it is left as it is")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
 def read(path):
     """A file of docs/."""
     return (DOCS / path).read_text(encoding="utf-8")
