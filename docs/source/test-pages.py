@@ -17,7 +17,6 @@ from browser import Browser  # noqa: E402
 from claims import claim, end  # noqa: E402
 
 SEARCH = ".search input"
-FIELDS = "[...document.querySelectorAll('.blank input')]"
 
 
 def press(page, key):
@@ -143,31 +142,24 @@ JUDGED = [  # what is typed, the answer, and what is said
     ("1/0", "1", "not yet"), ("log 2", "0.693", WANTED), ("1/2/3", "1/2", WANTED)]
 
 
-def type_number(page, field, text):
-    page.run(f"""(field => {{
-        field.value = {text!r};
-        for (const type of ["input", "change"])
-            field.dispatchEvent(new Event(type, {{bubbles: true}}));
-    }})({FIELDS}[{field}])""")
-
-
 def test_blanks(page):
     for typed, answer, wanted in JUDGED:
         said = page.run(f"judge({json.dumps(typed)}, {json.dumps(answer)}, {json.dumps(USUAL)})")
         claim(said == wanted, f'{typed} for {answer}: "{said}"')
-    claim(page.run(f"{FIELDS}.length") > 15, "chapter 2 has fields for numbers")
-    type_number(page, 0, "0.6")
-    claim(page.run(f"{FIELDS}[0].matches('.right')"), "a right number is accepted")
-    type_number(page, 1, "1")
-    said = page.run(f"{FIELDS}[1].closest('p').nextElementSibling.textContent")
+    count = "document.querySelectorAll('.blank input').length"
+    claim(page.run(count) > 15, "chapter 2 has fields for numbers")
+    page.choose(".blank input", "0.6")
+    claim(page.run("document.querySelector('.blank input').matches('.right')"),
+          "a right number is accepted")
+    page.choose(".blank input:not(.right)", "1")
+    said = page.text("p:has(input:not(.right)) + .said")
     claim(said.startswith("1: the weights of a row must sum to 1"),
           "a usual mistake is named", said)
-    type_number(page, 1, "7/9")
-    said = page.run(f"{FIELDS}[1].closest('p').nextElementSibling.textContent")
+    page.choose(".blank input:not(.right)", "7/9")
+    said = page.text("p:has(input:not(.right)) + .said")
     claim(said == "7/9: not yet", "another wrong number is not", said)
     page.click("#attention-by-hand > button")
-    claim(page.run(f"{FIELDS}.length") == 0 and page.text(".blank") == "3/5",
-          "a button fills in all numbers")
+    claim(page.run(count) == 0 and page.text(".blank") == "3/5", "a button fills in all numbers")
 
 
 def ready(browser, address):
@@ -262,6 +254,14 @@ def test_every_page(browser):
           "no marks, no weight tying and no smoothing", told)
 
 
+def at_size(browser, width, height, address):
+    """A page in a window of that size."""
+    page = browser.open("about:blank")
+    page.resize(width, height)
+    page.go(address)
+    return page
+
+
 def stop_is_wrong(page, edition, stop, is_last):
     """What is wrong with the stop that one has come to, or ""."""
     _, _, title, address, _ = stop
@@ -286,9 +286,7 @@ def test_routes(browser):
     all_stops = ready(browser, "").run("STOPS")
     for edition in ("forward", "short"):
         stops, wrong = [stop for stop in all_stops if stop[0] == edition], []
-        page = browser.open("about:blank")
-        page.resize(390, 844)
-        page.go((DOCS / "index.html").as_uri())
+        page = at_size(browser, 390, 844, (DOCS / "index.html").as_uri())
         page.until("document.querySelector('.editions')")
         page.click({"forward": "a.button", "short": f".stops a[href='{stops[0][3]}']"}[edition])
         for n, stop in enumerate(stops):
@@ -320,18 +318,13 @@ def inside(browser, page, frame):
     """What a frame of a page shows, as a page of its own of that size."""
     address, width, height = page.run(f"(({{src, clientWidth, clientHeight}}) =>"
         f" [src, clientWidth, clientHeight])(document.querySelector('{frame}'))")
-    shown = browser.open("about:blank")
-    shown.resize(width, height)
-    shown.go(address)
-    return shown
+    return at_size(browser, width, height, address)
 
 
 def test_panels(browser):
     for name, (text, wanted) in TOLD.items():
         for width, height in ((1366, 768), (390, 844)):
-            page = browser.open("about:blank")
-            page.resize(width, height)
-            page.go((DOCS / f"{name}.html").as_uri())
+            page = at_size(browser, width, height, (DOCS / f"{name}.html").as_uri())
             page.until("document.readyState === 'complete' && document.querySelector('.panel p')")
             room = page.run("document.querySelector('.panel').offsetHeight")
             panel = inside(browser, page, ".panel iframe")
