@@ -731,7 +731,6 @@ void example_norm_gradient(void) {
 // The small model of the tests, from here on: B = 2 sentences, S = 5, T = 4,
 // D = 12, H = 3, F = 7, and a padded batch.
 #include "../../tests/model.h"
-#include "../../notebook/lib/settings.h"
 
 // The size of a typical element.
 double root_mean_square(Mat m) {
@@ -1286,15 +1285,11 @@ bool no_report(void *context, const Step *step) {
     return true;
 }
 
-// Vocabularies of so many pairs, and a fresh model for them.
-void begin(Checkpoint *c, char **source, char **target, int pairs) {
-    Settings *s = &c->settings;
-    c->source = vocab_build(source, pairs, s->tokenizer, 1);
-    c->target = vocab_build(target, pairs, s->tokenizer, 1);
-    s->config.source_vocab = c->source.count;
-    s->config.target_vocab = c->target.count;
-    c->trainer = trainer_of(&s->config, &s->recipe);
-    initialize(&c->trainer.model->list, 1);
+// A fresh model for a text, with the settings of this command.
+Checkpoint begin(int words, char **command, const Text *text) {
+    Checkpoint c = {.settings = read_arguments(words, command).settings};
+    new_model(&c, "", text);
+    return c;
 }
 
 // A model of one layer with D = 16, trained for a moment on twelve pairs: four
@@ -1310,14 +1305,12 @@ Checkpoint small_trained_model(void) {
         "la maison", "la maison rouge", "la maison noire",
         "le chat", "le chat rouge", "le chat noir",
         "le chien", "le chien rouge", "le chien noir"};
-    enum { PAIRS = sizeof source / sizeof *source };
-    Text text = {NULL, source, target, PAIRS};
-    Checkpoint c = {.settings.config = {.layers = 1, .d_model = 16, .heads = 2,
-                                        .d_ff = 32, .max_len = 8},
-                    .settings.recipe = {.rate = 0.01, .warmup = 20, .clip = 1,
-                                        .batch = PAIRS, .steps = 40,
-                                        .seed = 1}};
-    begin(&c, source, target, PAIRS);
+    char *command[] = {"transformer", "train", "pairs.tsv", "--layers=1",
+                       "--d-model=16", "--heads=2", "--d-ff=32", "--max-len=8",
+                       "--dropout=0", "--lr=0.01", "--warmup=20", "--batch=12",
+                       "--steps=40"};
+    Text text = {NULL, source, target, sizeof source / sizeof *source};
+    Checkpoint c = begin(13, command, &text);
     Pairs pairs = tokenize_pairs(&text, &c.source, &c.target,
                                  c.settings.tokenizer, 8);
     train(&c.trainer, &pairs, no_report, NULL);
@@ -1473,17 +1466,9 @@ void example_look(void) {
 // A fresh model of one layer with D = 8 and four words, and Adam's moments.
 Checkpoint tiny_checkpoint(void) {
     char *source[] = {"the cat"}, *target[] = {"le chat"};
-    Checkpoint c = {0};
-    bind_settings(&c.settings);
-    Config *config = &c.settings.config;
-    config->layers = 1;
-    config->d_model = 8;
-    config->heads = 2;
-    config->d_ff = 32;
-    c.settings.recipe.rate = 0.01;
-    begin(&c, source, target, 1);
-    keep_values(&c);
-    return c;
+    char *command[] = {"transformer", "train", "pairs.tsv", "--layers=1",
+                       "--d-model=8", "--heads=2", "--lr=0.01"};
+    return begin(7, command, &(Text){NULL, source, target, 1});
 }
 
 // Prints the metadata on lines broken at commas. Returns what comes after it.

@@ -43,7 +43,7 @@ def copy(name, text):
     """A folder of its own for transformer.c with this text."""
     folder = BUILD / name
     for file in ("tests/test.h", "tests/claims.h", "tests/model.h",
-                 "notebook/lib/settings.h", "docs/source/examples.c"):
+                 "docs/source/examples.c"):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, folder / file)
     (folder / "transformer.c").write_text(text, encoding="utf-8")

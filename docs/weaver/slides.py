@@ -25,7 +25,7 @@ import blanks
 import check
 import source_file
 from book import Book
-from common import ROOT, check_programs, command, emptied, fail, raw, read
+from common import ROOT, check_programs, command, emptied, fail, read
 from course import promises
 from directives import output
 from figures import figure
