@@ -61,8 +61,7 @@ def upright(x, y, words, anchor="middle", **how):
     return text(x, y, words, anchor, more=turn, **how)
 
 
-def box(x, y, w, h, fill="none", opacity=1, stroke=None, dashes=None, radius=0,
-        width=1, inside=""):
+def box(x, y, w, h, fill="none", opacity=1, stroke=None, dashes=None, radius=0, width=1):
     """A rectangle. A stroke of None draws no line."""
     look = f'fill="{color(fill)}"'
     if opacity != 1:
@@ -73,8 +72,18 @@ def box(x, y, w, h, fill="none", opacity=1, stroke=None, dashes=None, radius=0,
     look += f' stroke-dasharray="{dashes}"' if dashes else ""
     look += f' rx="{radius}"' if radius else ""
     size = f'width="{number(w)}" height="{number(h)}"'
-    return (f'<rect x="{number(x)}" y="{number(y)}" {size} {look}'
-            + (f">{inside}</rect>" if inside else "/>"))
+    return f'<rect x="{number(x)}" y="{number(y)}" {size} {look}/>'
+
+
+def cell(x, y, w, h, fill=None, opacity=TINT, dashes=None):
+    """A cell of a table, with a tint or empty."""
+    return box(x, y, w, h, fill or "none", opacity if fill else 1, "faint", dashes,
+               width=0.75)
+
+
+def texts(x, y, lines, step=14, size=11):
+    """Lines of text, which begin there."""
+    return [text(x, y + step * i, words, "start", size) for i, words in enumerate(lines)]
 
 
 def frame(x, y, w, h):
@@ -84,13 +93,12 @@ def frame(x, y, w, h):
             'stroke-opacity="0.4"/>')
 
 
-def line(points, stroke="currentColor", width=1.25, dashes=None, fill="none",
-         opacity=1):
+def line(points, stroke="currentColor", width=1.25, dashes=None, opacity=1):
     """Straight lines from point to point."""
     path = " ".join(f"{number(x)},{number(y)}" for x, y in points)
     more = f' stroke-dasharray="{dashes}"' if dashes else ""
     more += f' stroke-opacity="{number(opacity)}"' if opacity != 1 else ""
-    return (f'<polyline points="{path}" fill="{fill}" stroke="{color(stroke)}" '
+    return (f'<polyline points="{path}" fill="none" stroke="{color(stroke)}" '
             f'stroke-width="{number(width)}" stroke-linejoin="round"{more}/>')
 
 
@@ -127,14 +135,13 @@ def joint(x, y, stroke="gradient"):
             + line([(x, y - 4), (x, y + 4)], stroke, 1.5))
 
 
-def legend(y, items, x=8, room=WIDTH):
-    """Swatches with their meaning, from (x, y) on, in lines no wider than
-    `room`. An item is a function that draws its swatch of 14 × 10 at (x, y), or a
+def legend(y, items, x=8):
+    """Swatches with their meaning, from (x, y) on, in lines of a panel's width. An item is a function that draws its swatch of 14 × 10 at (x, y), or a
     color, and its words. Returns the parts and the height."""
     parts, left, top = [], x, y
     for swatch, words in items:
         wide = 20 + 6.5 * len(words)
-        if left > x and left + wide > room:
+        if left > x and left + wide > WIDTH:
             left, top = x, top + 18
         parts.append(swatch(left, top) if callable(swatch) else
                      box(left, top, 14, 10, swatch, TINT, swatch))
@@ -143,17 +150,13 @@ def legend(y, items, x=8, room=WIDTH):
     return parts, top + 18 - y
 
 
-def grid(x, y, cell, rows, fill=None, size=None):
+def grid(x, y, size, rows, fill=lambda i, j: None):
     """Numbers in square cells. fill(i, j) is the tint of a cell, or None."""
     parts = []
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
-            tint = fill(i, j) if fill else None
-            parts.append(box(x + j * cell, y + i * cell, cell, cell,
-                             tint or "none", TINT if tint else 1,
-                             "faint", width=0.75))
-            parts.append(text(x + (j + 0.5) * cell, y + (i + 0.5) * cell + 4,
-                              value, size=size) if value != "" else "")
+            parts += [cell(x + j * size, y + i * size, size, size, fill(i, j)),
+                      text(x + (j + 0.5) * size, y + (i + 0.5) * size + 4, value)]
     return parts
 
 

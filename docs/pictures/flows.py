@@ -204,6 +204,3 @@ def gradient_ways():
                   "start"),
              text(8, 174, "of the batch, one for each position.", "start")]
     return svg(558, parts, top=114) + svg(184, keys)
-
-
-FLOWS = {"model": model, "gradient-ways": gradient_ways}

@@ -4,7 +4,7 @@ the numbers of the examples by hand. gallery.py says what a picture's function i
 import math
 
 from drawing import (TINT, arrow, bars, box, decimals, grid, joint, label, legend,
-                     line, number, svg, text)
+                     line, number, svg, text, texts)
 from mixtures import softmax
 
 # ---------------------------------------------------------------- the product
@@ -24,17 +24,16 @@ def turned(m):
 def meeting(title, names, matrices, fills, notes):
     """a on the left, b on top, c where the rows of a meet the columns of b.
     fills: for each of the three, the tints of cells {(i, j): color}."""
-    cell, x, y = 24, 22, 118
+    x, y = 22, 118
     parts = [text(4, 14, title, "start", bold=True)]
     places = [(x, y), (x + 84, y - 84), (x + 84, y)]
     for (left, top), name, rows, fill in zip(places, names, matrices, fills):
-        parts += grid(left, top, cell, rows, lambda i, j: fill.get((i, j)))
+        parts += grid(left, top, 24, rows, lambda i, j: fill.get((i, j)))
         red = "gradient" if name.startswith("d") else None
         side = left - 5 if left == x else left + 53
         parts.append(text(side, top + 16, name, "end" if left == x else "start",
                           fill=red, bold=True))
-    parts += [text(4, y + 66 + 15 * i, note, "start", 11)
-              for i, note in enumerate(notes)]
+    parts += texts(4, y + 66, notes, 15)
     return svg(y + 66 + 15 * len(notes) - 8, parts, 176)
 
 
@@ -139,10 +138,8 @@ def gradient_box():
     middle = [(a + b) / 2 for a, b in zip(path[0], path[3])]
     parts += [text(path[0][0] + 70, y + 18, "along (1,1,1,1), length "
                    + number(lengths[0]) + ": removed", size=11),
-              text(path[1][0] + 34, path[1][1] - 6, "along n,", "start", 11),
-              text(path[1][0] + 34, path[1][1] + 8, "length "
-                   + number(lengths[1]) + ":", "start", 11),
-              text(path[1][0] + 34, path[1][1] + 22, "removed", "start", 11),
+              *texts(path[1][0] + 34, path[1][1] - 6,
+                     ["along n,", f"length {number(lengths[1])}:", "removed"]),
               text(path[3][0] + 7, path[3][1] + 30, "rest,", "start",
                    fill="gradient", bold=True),
               text(path[3][0] + 7, path[3][1] + 44, "length "
@@ -246,7 +243,3 @@ def logits():
         (lambda x, y: arrow([(x, y + 5), (x + 14, y + 5)], "gradient", 2),
          "−dz = q − p")], 8)
     return svg(316 + high, parts + keys)
-
-
-GRADIENTS = {"product-gradient": product_gradient,
-             "norm-backward": norm_backward, "logits": logits}

@@ -1,7 +1,7 @@
 """Drawings of rows and columns in memory, for the walkthrough: heads, masks,
 padding, the cache, a training step. gallery.py says what a picture's function is.
 """
-from drawing import TINT, arrow, box, label, legend, line, svg, text, upright
+from drawing import TINT, arrow, box, cell, label, legend, line, svg, text, texts, upright
 
 
 def swatch(fill, opacity=TINT, dashes=None):
@@ -60,9 +60,8 @@ def heads():
                               size=10))
         for i in range(2):
             for j in range(3):
-                tint = fill if i == j == 1 else None
-                parts.append(box(x + j * w, y + i * h, w, h, tint or "none", 0.3
-                                 if tint else 1, "faint", width=0.75))
+                parts.append(cell(x + j * w, y + i * h, w, h,
+                                  fill if i == j == 1 else None, 0.3))
         parts.append(text(middle, y + 1.5 * h + 4, block, size=10.5))
         parts.append(text(x - 7 if below else middle, y + 4 if below else 25, shape,
                           "end" if below else "middle", 10))
@@ -89,21 +88,19 @@ def heads():
 
 def mask_grid(title, keys, rows):
     """Rows are queries, columns keys; 1 and a tint where the key is visible."""
-    cell, x, y = 24, 30, 50
+    size, x, y = 24, 30, 50
     parts = [text(24, 14, title, "start", bold=True),
-             text(x + cell * len(keys) / 2, 31, "keys", size=10.5, fill="key"),
-             upright(11, y + cell * len(rows) / 2, "queries", size=10.5,
-                     fill="query")]
+             text(x + size * len(keys) / 2, 31, "keys", size=10.5, fill="key"),
+             upright(11, y + size * len(rows) / 2, "queries", size=10.5, fill="query")]
     for i, row in enumerate(rows):
-        parts += [text(x + (i + 0.5) * cell, y - 6, keys[i], size=11),
-                  text(x - 8, y + (i + 0.5) * cell + 4, keys[i], "end", 11)]
+        middle = (i + 0.5) * size
+        parts += [text(x + middle, y - 6, keys[i], size=11),
+                  text(x - 8, y + middle + 4, keys[i], "end", 11)]
         for j, visible in enumerate(row):
-            parts.append(box(x + j * cell, y + i * cell, cell, cell, "weight", TINT,
-                             "faint", width=0.75) if visible else
-                         hatched(x + j * cell, y + i * cell, cell, cell))
-            if visible:
-                parts.append(text(x + (j + 0.5) * cell, y + (i + 0.5) * cell + 4, 1))
-    return svg(y + len(rows) * cell + 4, parts, 160)
+            place = x + j * size, y + i * size, size, size
+            parts += [cell(*place, "weight"), text(x + (j + 0.5) * size, y + middle + 4, 1)] \
+                if visible else [hatched(*place)]
+    return svg(y + len(rows) * size + 4, parts, 160)
 
 
 def masks():
@@ -142,8 +139,7 @@ def padded_batch():
         parts.append(text(x - 8, y + (i + 0.5) * h + 4, f"sentence {i}", "end", 11))
         for j in range(5):
             if j < len(words):
-                parts += [box(x + j * w, y + i * h, w, h, "part", TINT, "faint",
-                              width=0.75),
+                parts += [cell(x + j * w, y + i * h, w, h, "part"),
                           text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4, words[j])]
             else:
                 parts += [pad(x + j * w, y + i * h, w, h, "pad")]
@@ -155,27 +151,24 @@ def padded_batch():
 
 def padded_attention():
     """What attention does with the pads of the last sentence."""
-    cell, x, y = 25, 92, 56
+    size, x, y = 25, 92, 56
     names = SENTENCES[2] + ["pad"] * 3
     parts = [text(8, 14, "the mask of sentence 2: its pads are hidden as keys",
                   "start", bold=True)]
     for i, name in enumerate(names):
-        parts += [text(x + (i + 0.5) * cell, y - 7, name, size=10.5),
-                  text(x - 8, y + (i + 0.5) * cell + 4, name, "end", 10.5)]
-        parts += [box(x + j * cell, y + i * cell, cell, cell, "weight", TINT, "faint",
-                      width=0.75) if j < 2 else
-                  hatched(x + j * cell, y + i * cell, cell, cell) for j in range(5)]
-    right = x + 5 * cell + 12
-    parts += [text(x + 2.5 * cell, 34, "keys", size=11, fill="key", bold=True),
+        parts += [text(x + (i + 0.5) * size, y - 7, name, size=10.5),
+                  text(x - 8, y + (i + 0.5) * size + 4, name, "end", 10.5)]
+        for j in range(5):
+            place = x + j * size, y + i * size, size, size
+            parts.append(cell(*place, "weight") if j < 2 else hatched(*place))
+    bottom, right = y + 5 * size + 12, x + 5 * size + 12
+    parts += [text(x + 2.5 * size, 34, "keys", size=11, fill="key", bold=True),
               text(24, y + 66, "queries", size=11, fill="query", bold=True),
-              text(right, y + 22, "real words: they", "start", 11),
-              text(right, y + 36, "look at real words", "start", 11),
-              text(right, y + 82, "rows of pads: what", "start", 11),
-              text(right, y + 96, "they see counts", "start", 11),
-              text(right, y + 110, "nowhere", "start", 11)]
-    keys, high = legend(y + 5 * cell + 12, [
+              *texts(right, y + 22, ["real words: they", "look at real words"]),
+              *texts(right, y + 82, ["rows of pads: what", "they see counts", "nowhere"])]
+    keys, high = legend(bottom, [
         (swatch("weight"), "visible"), (hatched_swatch, "hidden by the mask")], x)
-    return svg(y + 5 * cell + 12 + high, parts + keys)
+    return svg(bottom + high, parts + keys)
 
 
 def padding():
@@ -195,17 +188,18 @@ def padding():
 
 def places(title, batches):
     """Batches of sentences, as rows of tokens and padding; lengths are given."""
-    cell, y, parts = 13, 34, [text(20, 14, title, "start", bold=True)]
+    size, y, parts = 13, 34, [text(20, 14, title, "start", bold=True)]
     filled = sum(max(batch) - n for batch in batches for n in batch)
     for i, batch in enumerate(batches):
         parts.append(text(20, y, f"batch {i}", "start", 11, "faint"))
         y += 6
         for n in batch:
             parts.append(text(14, y + 10, n, "end", 11))
-            parts += [box(20 + j * cell, y, cell - 2, cell - 2, "part", TINT, "part")
-                      if j < n else pad(20 + j * cell, y, cell - 2, cell - 2,
-                                        dashes="2 2") for j in range(max(batch))]
-            y += cell
+            for j in range(max(batch)):
+                place = 20 + j * size, y, size - 2, size - 2
+                parts.append(box(*place, "part", TINT, "part") if j < n
+                             else pad(*place, dashes="2 2"))
+            y += size
         y += 18
     parts.append(text(20, y, f"{filled} pads", "start", bold=True))
     keys, high = legend(y + 10, [("part", "token"), (pad_swatch, "pad")], 20)
@@ -232,47 +226,44 @@ def bucketing():
 WRITTEN = ["start", "la", "voiture", "rouge", "est", "rapide"]
 
 
+def known_cell(known, fill, tint):
+    """How a cell of the cache is drawn: filled, or still empty."""
+    return (fill, tint) if known else (None, 1, "3 3")
+
+
 def cache_steps(step=2):
     """The causal mask, and beside it the rows of the cache after that step."""
-    cell, x, y, right, wide = 22, 60, 54, 232, 54
-    parts = [text(x + 3 * cell, 14, "causal mask", bold=True),
-             text(x + 3 * cell, 30, "a row: the keys that a word sees", size=10.5),
+    size, x, y, right, wide = 22, 60, 54, 232, 54
+    parts = [text(x + 3 * size, 14, "causal mask", bold=True),
+             text(x + 3 * size, 30, "a row: the keys that a word sees", size=10.5),
              text(right + wide, 14, "cache", bold=True),
              text(right + wide / 2, 46, "keys", fill="key", bold=True, size=11),
              text(right + 1.5 * wide, 46, "values", fill="value", bold=True, size=11)]
     for i, word in enumerate(WRITTEN):
-        top = y + i * cell
+        top, tint = y + i * size, 0.5 if i == step else TINT
         parts += [text(x - 6, top + 15, word, "end", 11, bold=i == step),
-                  text(x + (i + 0.5) * cell, y - 8, i, size=11),
+                  text(x + (i + 0.5) * size, y - 8, i, size=11),
                   text(right - 6, top + 15, i, "end", 11)]
-        parts += [box(x + j * cell, top, cell, cell, "weight",
-                      0.5 if i == step else TINT, "faint", width=0.75)
-                  if j <= i else hatched(x + j * cell, top, cell, cell)
-                  for j in range(len(WRITTEN))]
-        for j, fill in enumerate(("key", "value")):
-            known = i <= step
-            parts.append(box(right + j * wide, top, wide, cell,
-                             fill if known else "none",
-                             (0.5 if i == step else TINT) if known else 1, "faint",
-                             None if known else "3 3", width=0.75))
+        parts += [cell(x + j * size, top, size, size, "weight", tint) if j <= i
+                  else hatched(x + j * size, top, size, size) for j in range(len(WRITTEN))]
+        parts += [cell(right + j * wide, top, wide, size, *known_cell(i <= step, fill, tint))
+                  for j, fill in enumerate(("key", "value"))]
         note = "kept" if i < step else "new" if i == step else ""
         parts += [text(right + (j + 0.5) * wide, top + 15, note, size=10.5,
                        bold=i == step) for j in range(2)]
-    top = y + step * cell
-    parts += [box(x - 1, top, 6 * cell + 2, cell, stroke="currentColor", width=2),
-              line([(x + 6 * cell + 1, top + 11), (right - 28, top + 11)]),
+    top = y + step * size
+    parts += [box(x - 1, top, 6 * size + 2, size, stroke="currentColor", width=2),
+              line([(x + 6 * size + 1, top + 11), (right - 28, top + 11)]),
               line([(right - 22, y + 4), (right - 28, y + 4),
-                    (right - 28, top + cell - 4), (right - 22, top + cell - 4)])]
-    bottom = y + 6 * cell
+                    (right - 28, top + size - 4), (right - 22, top + size - 4)])]
+    bottom = y + 6 * size
     keys, high = legend(bottom + 12, [
         ("weight", "seen"), (swatch("weight", 0.5), "seen in this step"),
         (hatched_swatch, "hidden: comes later")], 24)
     low = bottom + 12 + high
-    parts += [text(24, low + 14, "Step 3: one query, that of “voiture”. It sees rows 0",
-                   "start"),
-              text(24, low + 30, "to 2. Rows 0 and 1 are kept from the steps before,",
-                   "start"),
-              text(24, low + 46, "so only row 2 has to be computed.", "start")]
+    parts += texts(24, low + 14, ["Step 3: one query, that of “voiture”. It sees rows 0",
+                                  "to 2. Rows 0 and 1 are kept from the steps before,",
+                                  "so only row 2 has to be computed."], 16, None)
     return svg(low + 54, parts + keys)
 
 
@@ -284,21 +275,16 @@ def cache_memory(step=2, room=6):
     for r in range(2 * room):
         b, t = divmod(r, room)
         top = y + r * h + 8 * b
-        known = t <= step
-        parts += [box(x, top, wide, h, "key" if known else "none",
-                      (0.5 if t == step else TINT) if known else 1, "faint",
-                      None if known else "3 3", width=0.75),
+        parts += [cell(x, top, wide, h,
+                       *known_cell(t <= step, "key", 0.5 if t == step else TINT)),
                   text(x - 8, top + 11.5, f"row {b}·P + {t}", "end", 10.5,
                        bold=t == step)]
     middles = [y + (b * room + step + 0.5) * h + 8 * b for b in range(2)]
     parts += [line([(x + wide + 4, middles[0]), (x + wide + 22, middles[0]),
                     (x + wide + 22, middles[1]), (x + wide + 4, middles[1])]),
-              text(x + wide + 30, middles[0] + 40, "one matrix (B,D),", "start", 11),
-              text(x + wide + 30, middles[0] + 54, "whose rows are", "start", 11),
-              text(x + wide + 30, middles[0] + 68, "P rows apart", "start", 11)]
-    for b in range(2):
-        parts.append(text(8, y + (b * room + 0.5) * h + 8 * b + 4, f"sentence {b}",
-                          "start", 11))
+              *texts(x + wide + 30, middles[0] + 40,
+                     ["one matrix (B,D),", "whose rows are", "P rows apart"]),
+              *texts(8, y + 0.5 * h + 4, ["sentence 0", "sentence 1"], room * h + 8)]
     bottom = y + 2 * room * h + 8
     keys, high = legend(bottom + 12, [
         (swatch("key", TINT), "kept"), (swatch("key", 0.5), "new in this step"),
@@ -373,7 +359,3 @@ def training_step():
     bottom = top + len(CALLS) * h
     keys = ["R read, W write, U update, + add, 0 clear, × give back"]
     return svg(bottom + 28, parts + [text(180, bottom + 20, *keys, size=11.5)])
-
-
-GRIDS = {"heads": heads, "masks": masks, "padding": padding,
-         "bucketing": bucketing, "cache": cache, "training-step": training_step}

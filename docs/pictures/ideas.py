@@ -4,7 +4,7 @@ function is.
 """
 import math
 
-from drawing import arrow, box, grid, heat_map, label, line, svg, text
+from drawing import arrow, bars, box, grid, heat_map, label, line, svg, text
 from gradients import times
 from grids import mask_grid
 
@@ -183,15 +183,11 @@ def adam_panel(title, words, gradients):
     rows = (("gradient", [g / most for g in gradients], "gradient", 64),
             ("step / rate", lengths, "part", 146))
     for name, values, fill, y in rows:
-        parts += [text(8, y - 34, name, "start", 10.5),
-                  line([(8, y), (168, y)], "faint", 0.75)]
-        for sign in (1, -1):
-            parts.append(line([(8, y - 28 * sign), (168, y - 28 * sign)], "faint", 0.5,
-                              "2 3"))
-        for i, value in enumerate(values):
-            high = abs(value) * 28
-            parts.append(box(8.5 + i * 160 / TOLD, y - high if value > 0 else y,
-                             160 / TOLD - 1, high, fill))
+        axis, *lengths = bars(8, y, values, fill, 160 / TOLD, 28)
+        parts += [text(8, y - 34, name, "start", 10.5), axis]
+        parts += [line([(8, y - sign), (168, y - sign)], "faint", 0.5, "2 3")
+                  for sign in (28, -28)]
+        parts += lengths
     parts.append(text(8, 190, words, "start", 11))
     return svg(196, parts, 176)
 
@@ -232,7 +228,3 @@ def gpt_masks():
     return (mask_grid("GPT", range(4), triangle)
             + mask_grid("decoder, its words", range(4), triangle)
             + mask_grid("decoder, source", range(4), [[True] * 4] * 4))
-
-
-IDEAS = {"computation-graph": computation_graph, "strides": strides,
-         "feed-forward": feed_forward, "adam": adam, "gpt-masks": gpt_masks}

@@ -34,9 +34,9 @@ class Path:
                               radius=2.5))
         return self.y
 
-    def plus(self, began, aside, gap=14):
+    def plus(self, began, aside):
         """The residual path that began there comes back, along x = aside."""
-        self.up(gap)
+        self.up(14)
         self.y -= 7
         self.parts += [arrow([(self.x, began), (aside, began), (aside, self.y),
                               (self.x - 7, self.y)], width=THICK),
@@ -277,7 +277,3 @@ def decoder_layer():
     path.up(42)
     path.parts.append(text(142, path.y - 6, "x of the next layer (B·T,D)"))
     return svg(840 - path.y + 18, path.parts, top=path.y - 18)
-
-
-LAYERS = {"norms": norms, "attention": attention, "encoder-layer": encoder_layer,
-          "decoder-layer": decoder_layer}

@@ -5,7 +5,7 @@ trains. gallery.py says what a picture's function is.
 import math
 
 from drawing import TINT, arrow, bars, box, decimals, frame, legend, line, svg, text
-from records import read
+from records import attention, matrices, mean_of_heads
 
 WORDS = "the red car is fast end".split()
 
@@ -34,15 +34,6 @@ def words_legend(y):
         return lambda x, y: box(x, y, 14, 10, f"word-{j}")
 
     return legend(y, [(swatch(j), word) for j, word in enumerate(WORDS)])
-
-
-def vectors():
-    """{matrix: rows of numbers} of one head, from vectors.csv."""
-    found = {}
-    for r in read("vectors.csv"):
-        rows = found.setdefault(r["matrix"], {})
-        rows.setdefault(int(r["row"]), []).append(float(r["value"]))
-    return {name: list(rows.values()) for name, rows in found.items()}
 
 
 def mixed(x, y, w, unit, weights, values):
@@ -78,8 +69,8 @@ def mixture():
     top of each other in the word's color, most of it in that of "car", and a
     black mark is the sum.
     """
-    found = vectors()
-    query, keys, values = found["query"][0], found["key"], found["value"]
+    found = matrices("vectors.csv", ["matrix"], "row", "value")
+    query, keys, values = found["query",][0], found["key",], found["value",]
     scores = [sum(a * b for a, b in zip(query, key)) / math.sqrt(len(query))
               for key in keys]
     weights = softmax(scores)
@@ -126,15 +117,6 @@ def mixtures(rows, names, before, left=104):
     return svg(high + 24 + 28 * len(rows), parts)
 
 
-def recorded(kind, layer, head):
-    """Rows of weights, from red-car.csv."""
-    rows = {}
-    for r in read("red-car.csv"):
-        if (r["kind"], r["layer"], r["head"]) == (kind, str(layer), str(head)):
-            rows.setdefault(int(r["query"]), []).append(float(r["weight"]))
-    return list(rows.values())
-
-
 def mixture_heads():
     """The weights of one query in the four heads of the last layer, when the model is
     to write "la". Each head makes its own mixture: here three take everything from
@@ -146,8 +128,9 @@ def mixture_heads():
     by "the", with 1.00. Head 2 has 0.05 "the", 0.04 "red", 0.72 "car" and 0.18
     "is".
     """
-    return mixtures([recorded("cross", 1, h)[0] for h in range(4)],
-                    [f"head {h}" for h in range(4)], "", 60)
+    heads, *_ = attention("red-car")
+    return mixtures([heads["cross", "1", h][0] for h in "0123"],
+                    [f"head {h}" for h in "0123"], "", 60)
 
 
 def mixture_encoder():
@@ -160,7 +143,7 @@ def mixture_encoder():
     "fast" and the end are filled by "car", with 1.00. The bar of "car" is "red"
     (0.69) and "is" (0.31).
     """
-    return mixtures(recorded("encoder", 1, 1), WORDS, "query of", 60)
+    return mixtures(attention("red-car")[0]["encoder", "1", "1"], WORDS, "query of", 60)
 
 
 def mixture_decoder():
@@ -172,51 +155,21 @@ def mixture_decoder():
     made from "the" (0.76) and "car" (0.18), "voiture" from "car" alone, "rouge"
     from "red" alone; "est", "rapide" and the end from "is", "fast" and the end.
     """
-    heads = [recorded("cross", 1, h) for h in range(4)]
-    means = [[sum(weights) / 4 for weights in zip(*rows)] for rows in zip(*heads)]
-    return mixtures(means, "la voiture rouge est rapide end".split(), "to write",
-                    70)
+    return mixtures(mean_of_heads("red-car", "1"),
+                    "la voiture rouge est rapide end".split(), "to write", 70)
 
 
 # ---------------------------------------------------------------- byte pairs
 
-TEXT = "cat cats eat eats cat"
+MERGES = [("a", "t"), ("␣", "c"), ("␣c", "at"), ("␣", "e"), ("␣e", "at")]  # of chapter 10
 
 
-def joined(pieces, pair):
-    """The pieces with a pair joined wherever it stands."""
-    out = []
-    for piece in pieces:
-        if out and (out[-1], piece) == pair:
-            out[-1] += piece
-        else:
-            out.append(piece)
-    return out
-
-
-def learned_merges(words):
-    """The pairs of chapter 10, in the order in which they are joined."""
-    spelled, merges = [["␣"] + list(word) for word in words.split()], []
-    while True:
-        counts = {}
-        for pieces in spelled:
-            for pair in zip(pieces, pieces[1:]):
-                counts[pair] = counts.get(pair, 0) + 1
-        # among equals, the first in the order of bytes, where the blank is first
-        best = min(counts, key=lambda pair: (
-            -counts[pair], [piece.replace("␣", " ") for piece in pair]))
-        if counts[best] < 2:
-            return merges
-        merges.append(best)
-        spelled = [joined(pieces, best) for pieces in spelled]
-
-
-def merge_tree(word, merges, x, bottom, step=28):
+def merge_tree(word, x, bottom, step=28):
     """A word's characters, and above them the pieces that they become. A number
     is that of the merge."""
     pieces = [(c, x + step * i, bottom) for i, c in enumerate("␣" + word)]
     parts = []
-    for n, pair in enumerate(merges, 1):
+    for n, pair in enumerate(MERGES, 1):
         done = []
         for piece, at, top in pieces:
             if not done or (done[-1][0], piece) != pair:
@@ -248,12 +201,11 @@ def merging():
     blank and e, merge 5 these two; the tokens are blank-eat and s. "seats": merge
     1 joins a and t; the tokens are blank, s, e, at and s.
     """
-    merges = learned_merges(TEXT)
     panels = []
     for word, note, top in (("cats", "in the training data", -10),
                             ("eats", "in the training data", -10),
                             ("seats", "a new word", 34)):
-        parts = merge_tree(word, merges, 18, 118)
+        parts = merge_tree(word, 18, 118)
         panels.append(svg(128 - top, parts + [
             text(10, top + 12, word, "start", bold=True),
             text(52, top + 12, note, "start", 11, "faint")], 176, top))
@@ -269,14 +221,14 @@ NEXT = {(): {"il": 0.5, "elle": 0.4, "dort": 0.1},  # those of the example below
         ("il", "dort"): {"end": 0.9, "mange": 0.1}}
 
 
-def beam_steps(wide=2):
-    """For each step its candidates, (words, probability, kept), grouped by what
-    they continue."""
+def beam_steps():
+    """For each step its candidates, (words, probability, whether it is one of the two
+    that are kept), grouped by what they continue."""
     steps, beam = [], {(): 1.0}
     while beam:
         found = {words + (word,): p * q for words, p in beam.items()
                  for word, q in NEXT[words].items()}
-        best = sorted(found, key=found.get, reverse=True)[:wide]
+        best = sorted(found, key=found.get, reverse=True)[:2]
         steps.append([(words, p, words in best) for words, p in found.items()])
         beam = {words: p for words, p in found.items()
                 if words in best and words[-1] != "end"}
@@ -370,9 +322,3 @@ def back_pointers():
     parts += [text(14, 30 + 58 * i + h / 2 + 4, i, "end", 10.5, "faint")
               for i in range(2)]
     return svg(122, parts)
-
-
-MIXTURES = {"mixture": mixture, "mixture-heads": mixture_heads,
-            "mixture-encoder": mixture_encoder,
-            "mixture-decoder": mixture_decoder, "merging": merging, "beam": beam,
-            "back-pointers": back_pointers}

@@ -3,9 +3,9 @@ function is.
 """
 import math
 
-from drawing import (box, frame, heat_map, key, legend, line, number, svg, text,
+from drawing import (box, frame, heat_map, key, legend, line, number, svg, text, texts,
                      upright)
-from records import cross_attention, read
+from records import attention, mean_of_heads, read
 
 STYLES = {"plain": ("currentColor", None), "grey": ("part", None),  # dashes
           "long": ("currentColor", "8 4"), "short": ("currentColor", "2 3"),
@@ -56,13 +56,13 @@ def styles_legend(y, items):
 
 # ---------------------------------------------------------------- heat maps
 
-def weights_map(x, y, w, h, rows, least=0.05):
+def weights_map(x, y, w, h, rows):
     """A heat map with the larger weights in their cells, on strong cells in the
     color of the paper."""
     parts = heat_map(x, y, w, h, rows, "weight")
     for i, row in enumerate(rows):
         for j, weight in enumerate(row):
-            if weight >= least:
+            if weight >= 0.05:
                 parts.append(text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4,
                                   f"{weight:.2f}", size=11,
                                   fill="paper" if weight > 0.5 else None))
@@ -93,7 +93,7 @@ def positions():
     return svg(y + T * h + 42, parts)
 
 
-def attention():
+def cross_attention():
     """Cross-attention of a trained model: two layers with four heads each. A
     row is a word that it writes, a column a word that it looks at. In layer 1
     three heads look at the word that they translate, and so cross over where
@@ -107,7 +107,7 @@ def attention():
     "cat", "white", and "chaise", "rouge" at "chair", "red". Head 1 does the
     same, except that a quarter of the attention of "est" goes to "under".
     """
-    heads, wrote, looked = cross_attention()
+    heads, wrote, looked = attention()
     cell, x0, y0 = 13.5, 52, 54
     panels = []
     for layer in range(2):
@@ -115,7 +115,7 @@ def attention():
         for head in range(4):
             x = x0 + head % 2 * (len(looked) * cell + 14)
             y = y0 + head // 2 * (len(wrote) * cell + 30)
-            parts += heat_map(x, y, cell, cell, heads[layer, head], "weight")
+            parts += heat_map(x, y, cell, cell, heads["cross", str(layer), str(head)], "weight")
             parts.append(text(x, y + len(wrote) * cell + 15,
                               f"layer {layer}, head {head}", "start", 11.5))
             parts += [text(x - 5, y + (i + 0.5) * cell + 4, word, "end", 11)
@@ -127,7 +127,7 @@ def attention():
     return "".join(panels)
 
 
-def attention_large():
+def cross_attention_large():
     """One head of the cross-attention (layer 1, head 2). To write "petit" it
     looks at "cat" rather than at "small", and to write "la" at "chair": in
     French, articles and adjectives take the gender of the noun.
@@ -138,9 +138,9 @@ def attention_large():
     "le" at "cat" (0.46) and at "small" (0.43). For the remaining words it looks
     where the other heads look.
     """
-    heads, wrote, looked = cross_attention()
+    heads, wrote, looked = attention()
     x, y, w, h = 52, 48, 30, 27
-    parts = weights_map(x, y, w, h, heads[1, 2])
+    parts = weights_map(x, y, w, h, heads["cross", "1", "2"])
     parts += [upright(x + (j + 0.5) * w + 4, y - 6, word, "start", size=11.5)
               for j, word in enumerate(looked)]
     parts += [text(x - 6, y + (i + 0.5) * h + 4, word, "end", 11.5)
@@ -159,12 +159,9 @@ def red_car():
     change places. "la" looks at "the" (0.76) and at "car" (0.18). The other words
     look at the word in their own place, with at least 0.95 of their attention.
     """
-    heads, wrote, looked = cross_attention("red-car")
-    last = [rows for (layer, _), rows in heads.items() if layer == max(heads)[0]]
-    means = [[sum(weights) / len(last) for weights in zip(*row)]
-             for row in zip(*last)]
+    _, wrote, looked = attention("red-car")
     x, y, w, h = 56, 24, 50, 34
-    parts = weights_map(x, y, w, h, means)
+    parts = weights_map(x, y, w, h, mean_of_heads("red-car", "1"))
     parts += [text(x + (j + 0.5) * w, y - 8, word)
               for j, word in enumerate(looked)]
     parts += [text(x - 7, y + (i + 0.5) * h + 4, word, "end")
@@ -241,8 +238,7 @@ def translations():
         if len(words) > shown:
             lines[-1] += f" … ({len(words)} words)"
         parts.append(text(46, y, f"{int(row['step']):,}", "end", bold=True))
-        parts += [text(58, y + 16 * k, words, "start")
-                  for k, words in enumerate(lines)]
+        parts += texts(58, y, lines, 16, None)
         y += 16 * len(lines) + 8
     return svg(y - 8, parts + [text(8, 16, "“the red car is fast” after step",
                                     "start", bold=True)])
@@ -326,9 +322,3 @@ def product():
                           size=10.5))
         panels.append(svg(top + 24 * len(of_size) + 14, parts, 238))
     return "".join(panels)
-
-
-PLOTS = {"positions": positions, "cross-attention": attention,
-         "cross-attention-large": attention_large, "red-car": red_car,
-         "slopes": slopes, "learning-rate": learning_rate,
-         "loss": loss, "product": product}

@@ -16,19 +16,17 @@ import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+import manual
+from manual import PROGRAM, ROOT
+
 SITE = ROOT / "build" / "site"
 RELEASE = ROOT / "build" / "release"
-PROGRAM = ROOT / "build" / "docs" / "transformer"
-sys.path.append(str(HERE.parent / "live"))
-sys.dont_write_bytecode = True
+sys.path += [str(ROOT / "docs" / name) for name in ("live", "exercises")]
 
-import manual
-from browser import Browser
+import tool  # noqa: E402
+from browser import Browser  # noqa: E402
 
 
 def fail(message):
@@ -49,9 +47,8 @@ def versions(said, changelog, citation):
     places = {"--version": (r"transformer (\S+)", said),
               "CHANGELOG.md": (r"^## (.*?)(?:, \d.*)?$", changelog),
               "CITATION.cff": (r"^version: \"?([^\n\"]+)", citation)}
-    found = {name: re.search(pattern, text, re.M)
-             for name, (pattern, text) in places.items()}
-    return {name: m[1].strip() if m else "nothing" for name, m in found.items()}
+    return {name: (re.findall(pattern, text, re.M) + ["nothing"])[0].strip()
+            for name, (pattern, text) in places.items()}
 
 
 def here():
@@ -92,19 +89,13 @@ def tarball(root, name, to):
     """What is committed, in a folder of that name; the times are the commit's."""
     tar = output("git", "-c", "tar.umask=0022", "-c", "core.autocrlf=false", "archive",
                  f"--prefix={name}/", "HEAD", cwd=root)
-    with open(to, "wb") as file, \
-            gzip.GzipFile("", "wb", 9, fileobj=file, mtime=0) as packed:
-        packed.write(tar)
+    to.write_bytes(gzip.compress(tar, mtime=0))
 
 
 def zipped(folder, name, to):
     """All files of a folder, sorted, without times and owners."""
-    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-            entry = zipfile.ZipInfo(f"{name}/{path.relative_to(folder).as_posix()}")
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system, entry.external_attr = 3, 0o100644 << 16  # rw-r--r--
-            archive.writestr(entry, path.read_bytes())
+    tool.pack(to, {f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+                   for path in sorted(folder.rglob("*")) if path.is_file()})
 
 
 # ---------------------------------------------------------------- the book
@@ -140,9 +131,9 @@ def alone(page, style, version):
 def the_same(pdf, day):
     """A PDF without what differs from one printing to the next: the time becomes the
     day of the commit, and chromium's numbers of nodes are counted from 0."""
-    nodes = sorted(set(re.findall(rb"\(node(\d{8})\)", pdf)))
-    number = {node: b"(node%08d)" % i for i, node in enumerate(nodes)}
-    pdf = re.sub(rb"\(node(\d{8})\)", lambda m: number[m[1]], pdf)
+    node = rb"\(node\d{8}\)"
+    number = {its: b"(node%08d)" % i for i, its in enumerate(sorted(set(re.findall(node, pdf))))}
+    pdf = re.sub(node, lambda m: number[m[0]], pdf)
     time = day.replace("-", "").encode() + b"000000"
     return re.sub(rb"(/(?:Creation|Mod)Date \(D:)\d{14}", lambda m: m[1] + time, pdf)
 
@@ -170,7 +161,7 @@ def numbered(text, pages):
 
 def print_book(text, paper, to, day):
     """The book as PDF: printed once to see on which pages its sections are."""
-    page = manual.BUILD / "book.html"
+    page = ROOT / "build" / "printed.html"
     text = text.replace("</style>", f"@page {{ size: {paper}; }}\n</style>", 1)
     pages = {}
     for _ in range(2):
@@ -202,7 +193,7 @@ def build():
     shutil.copy(SITE / "write.html", RELEASE)
     (RELEASE / "transformer.1").write_text(manual.page(day), encoding="utf-8")
     style = "".join(path.read_text(encoding="utf-8")
-                    for path in (SITE / "docs" / "style.css", HERE / "book.css"))
+                    for path in (SITE / "docs" / "style.css", Path(__file__).with_name("book.css")))
     book = alone((SITE / "docs" / "book.html").read_text(encoding="utf-8"), style, version)
     (RELEASE / "book.html").write_text(book, encoding="utf-8")
     print_book(book, "letter", RELEASE / "book.pdf", day)
@@ -213,11 +204,9 @@ def build():
 
 
 def main():
-    options = sys.argv[1:]
-    only = options[:1] == ["--check"]
-    tag = (options[only:] or [""])[0]
-    check(tag)
-    if not only:
+    options = [option for option in sys.argv[1:] if option != "--check"]
+    check("".join(options))
+    if "--check" not in sys.argv:
         build()
 
 

@@ -1,5 +1,5 @@
 """The manual page transformer.1, in mdoc(7): commands and options are those of the
-program's own tables, and what a status means is the table of chapter 15.
+program's own help, and what a status means is the table of chapter 15.
 """
 
 import re
@@ -8,11 +8,10 @@ import textwrap
 from datetime import date
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-BUILD = ROOT / "build" / "release-parts"
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ROOT / "build" / "docs" / "transformer"
 
-HEAD = """\
+PAGE = """\
 .\\" SPDX-License-Identifier: MIT
 .Dd {date}
 .Dt TRANSFORMER 1
@@ -21,8 +20,8 @@ HEAD = """\
 .Nm transformer
 .Nd train the Transformer of \\(lqAttention Is All You Need\\(rq, and translate with it
 .Sh SYNOPSIS
-"""
-DESCRIPTION = """\
+{synopsis}.Nm
+.Fl -version
 .Sh DESCRIPTION
 .Nm
 is the encoder-decoder transformer in one C file.
@@ -33,9 +32,7 @@ shows which words it looks at.
 Data goes to standard output, messages go to standard error.
 .Pp
 The commands:
-"""
-OPTIONS = """\
-.Sh OPTIONS
+{commands}.Sh OPTIONS
 An option is written
 .Fl -name Ar value
 or
@@ -44,9 +41,8 @@ before or after the operands.
 If an option is given twice, the later one counts.
 The default is in brackets.
 The commands that take it are in parentheses.
-"""
-EXAMPLES = """\
-.Sh EXAMPLES
+{options}.Sh EXIT STATUS
+{statuses}.Sh EXAMPLES
 Train a model, see how good it is on other pairs, and translate:
 .Bd -literal -offset indent
 transformer train pairs.tsv \\-\\-valid held-out.tsv \\-\\-lowercase
@@ -61,72 +57,60 @@ transformer train pairs.tsv \\-\\-valid held-out.tsv \\-\\-lowercase \\-\\-resum
 """
 
 
+def help_of(*command):
+    return subprocess.run([PROGRAM, *command, "--help"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
 def tables():
-    """The rows of commands and of options."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    program = BUILD / "tables"
-    subprocess.run(["cc", "-std=c11", "-O0", str(HERE / "tables.c"), "-o",
-                    str(program), "-lm"], check=True)
-    rows = [line.split("\t") for line in subprocess.run(
-        [str(program)], stdout=subprocess.PIPE, text=True,
-        check=True).stdout.splitlines()]
-    return [[row[1:] for row in rows if row[0] == kind]
-            for kind in ("command", "option")]
+    """{command: (operands, what it does)}, and {option: (value, text, its commands)}."""
+    commands = {name: (operands, text) for name, operands, text in re.findall(
+        r"^  (\w+) +(\S.*?)  +(.+)$", help_of(), re.M)}
+    options = {}
+    for command in commands:
+        for name, value, text in re.findall(r"^  --(\S+) (.*?)  +(.+)$", help_of(command), re.M):
+            options.setdefault(name, (value, text, []))[2].append(command)
+    return commands, options
 
 
 def statuses():
     """(status, what it means) of chapter 15."""
     text = (ROOT / "transformer.c").read_text(encoding="utf-8")
     table = re.search(r"^//     0    done\n(//     .*\n)+", text, re.M)[0]
-    rows = []
-    for line in table.splitlines():
-        number, more = re.fullmatch(r"//     (\d*) *(.*)", line).groups()
-        if number:
-            rows.append((number, more))
-        else:
-            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {more}")
-    return rows
+    return re.findall(r"^ {5}(\d+) +(.+(?:\n {6}.+)*)", table.replace("//", ""), re.M)
 
 
 def escaped(text):
-    """Text in which mdoc finds nothing of its own, in short lines."""
-    text = text.replace("\\", "\\e").replace("-", "\\-")
-    lines = textwrap.wrap(text, 70, break_on_hyphens=False, break_long_words=False)
-    return re.sub(r"^([.'])", r"\\&\1", "\n".join(lines), flags=re.M)
+    """A text as mdoc has it: with a capital, on short lines."""
+    lines = textwrap.wrap(text[0].upper() + text[1:], 70, break_on_hyphens=False)
+    return "\n".join(lines).replace("-", "\\-")
 
 
-def listed(rows, of):
+def listed(rows):
     """A list: of each row the line of its name, and its text."""
-    return ".Bl -tag -width Ds\n" + "".join(of(*row) for row in rows) + ".El\n"
+    return ".Bl -tag -width Ds\n" + "".join(
+        f".It {name}\n{escaped(text)}\n" for name, text in rows) + ".El\n"
 
 
-def operands(text):
-    """[MODEL] DATA.tsv as arguments, some of which may be left out."""
-    return "\n".join(f".Op Ar {word[1:-1]}" if word[0] == "[" else f".Ar {word}"
-                     for word in text.split())
+def synopsis(name, operands):
+    """A command and its operands, some of which may be left out."""
+    return f".Nm\n.Cm {name}\n" + "".join(
+        f".Op Ar {word[1:-1]}\n" if word[0] == "[" else f".Ar {word}\n"
+        for word in operands.split()) + ".Op Ar options\n"
 
 
-def command(name, its, text):
-    return f".It Cm {name}\n{escaped(text[0].upper() + text[1:])}.\n"
-
-
-def option(name, value, initial, text, takers):
-    head = f".It Fl \\-{escaped(name)}" + (f" Ar {escaped(value)}" if value else "")
-    default = f" [{escaped(initial)}]" if initial else ""
-    names = ", ".join(takers.split())
-    return f"{head}\n{escaped(text[0].upper() + text[1:])}{default}.\n" \
-        f".Pq {names}\n"
+def option(name, value, text, takers):
+    return ("Fl " + f"-{name}".replace("-", "\\-") + (f" Ar {value}" if value else ""),
+            f"{text}. ({', '.join(takers)})")
 
 
 def page(day):
     """The whole page; day: a date, YYYY-MM-DD."""
     commands, options = tables()
     day = date.fromisoformat(day)
-    synopsis = "".join(
-        f".Nm\n.Cm {name}\n{operands(its)}\n.Op Ar options\n"
-        for name, its, _ in commands) + ".Nm\n.Fl -version\n"
-    return HEAD.format(date=f"{day:%B} {day.day}, {day.year}") + synopsis \
-        + DESCRIPTION + listed(commands, command) + OPTIONS \
-        + listed(options, option) + ".Sh EXIT STATUS\n" \
-        + listed(statuses(), lambda number, text:
-                 f".It {number}\n{escaped(text)}\n") + EXAMPLES
+    return PAGE.format(
+        date=f"{day:%B} {day.day}, {day.year}",
+        synopsis="".join(synopsis(name, its) for name, (its, _) in commands.items()),
+        commands=listed((f"Cm {name}", f"{text}.") for name, (_, text) in commands.items()),
+        options=listed(option(name, *its) for name, its in options.items()),
+        statuses=listed(statuses()))

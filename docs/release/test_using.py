@@ -8,20 +8,19 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from manual import PROGRAM, ROOT
+
 WORK = ROOT / "build" / "using"
-PROGRAM = ROOT / "build" / "docs" / "transformer"
 STRICT = "cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -I.".split()
 sys.path.append(str(ROOT / "docs" / "weaver"))
 
 from claims import claim, end  # noqa: E402
 
 
-def run(*argv, text=""):
-    done = subprocess.run(list(map(str, argv)), cwd=ROOT, text=True, input=text,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def run(*argv, text="", cwd=ROOT):
+    done = subprocess.run(argv, cwd=cwd, text=True, input=text, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
 
 

@@ -52,14 +52,6 @@ void show_row(const char *label, const real *x, int n, int decimals) {
     putchar('\n');
 }
 
-// Prints a line without the blanks at its end.
-void put_line(char *line) {
-    size_t length = strlen(line);
-    while (length > 0 && line[length - 1] == ' ')
-        length--;
-    printf("%.*s\n", (int)length, line);
-}
-
 // The places that each number of a matrix takes: as many as the largest needs
 // if all are whole, and 9, with four decimals, if not.
 int places(Mat m) {
@@ -91,23 +83,22 @@ void show(const char *names, ...) {
     }
     va_end(arguments);
     for (int i = -1; i < rows; i++) { // -1: the heading
-        char line[400] = "";
         const char *name = names;
-        for (int k = 0, start = 0; k < count; k++) {
+        for (int k = 0, column = 0, start = 0; k < count; k++) {
             int length = (int)strcspn(name, " "), each = places(m[k]);
-            char *end = line + start;
-            if (i < 0)
-                end += sprintf(end, "%.*s (%d,%d)", length, name, m[k].rows,
-                               m[k].cols);
-            for (int j = 0; i >= 0 && i < m[k].rows && j < m[k].cols; j++)
-                end += sprintf(end, "%*.*f", each, each == 9 ? 4 : 0,
-                               rounded(*at(m[k], i, j), each == 9 ? 4 : 0));
             int numbers = m[k].cols * each, heading = length + 6;
+            if (i < m[k].rows)
+                column += printf("%*s", start - column, "");
+            if (i < 0)
+                column += printf("%.*s (%d,%d)", length, name, m[k].rows,
+                                 m[k].cols);
+            for (int j = 0; i >= 0 && i < m[k].rows && j < m[k].cols; j++)
+                column += printf("%*.*f", each, each == 9 ? 4 : 0,
+                                 rounded(*at(m[k], i, j), each == 9 ? 4 : 0));
             start += (numbers > heading ? numbers : heading) + 4;
-            sprintf(end, "%*s", (int)(line + start - end), "");
             name += length + 1;
         }
-        put_line(line);
+        putchar('\n');
     }
 }
 
@@ -733,7 +724,6 @@ void example_norm_gradient(void) {
 // The small model of the tests, from here on: B = 2 sentences, S = 5, T = 4,
 // D = 12, H = 3, F = 7, and a padded batch.
 #include "../../tests/model.h"
-#include "../../notebook/lib/settings.h"
 
 // The size of a typical element.
 double root_mean_square(Mat m) {
@@ -936,13 +926,10 @@ void example_memory_gradient(void) {
 void show_masks(const Mask mask[3], const int q[3], int b) {
     printf("\n  padding       causal      causal and padding\n");
     for (int i = 0; i < q[0]; i++) {
-        char line[80] = "", *end = line;
-        for (int k = 0; k < 3; k++) {
-            end += sprintf(end, k ? "    " : "  ");
+        for (int k = 0; k < 3; k++)
             for (int j = 0; i < q[k] && j < q[k]; j++)
-                end += sprintf(end, "%d ", mask_row(mask[k], b, i)[j]);
-        }
-        put_line(line);
+                printf("%*d", j ? 2 : k ? 6 : 3, mask_row(mask[k], b, i)[j]);
+        putchar('\n');
     }
 }
 
@@ -1125,12 +1112,11 @@ void example_byte_pairs(void) {
 void show_ids(const char *name, const int *ids, int length, const Vocab *v) {
     printf("%s (3,%d)\n", name, length);
     for (int b = 0; b < 3; b++) {
-        char line[200] = "", *end = line;
         for (int t = 0; t < length; t++) {
-            const char *word = v->token[ids[b * length + t]];
-            end += sprintf(end, "%4d %-9s", ids[b * length + t], word);
+            int id = ids[b * length + t];
+            printf("%4d %-*s", id, t < length - 1 ? 9 : 0, v->token[id]);
         }
-        put_line(line);
+        putchar('\n');
     }
 }
 
@@ -1292,15 +1278,11 @@ bool no_report(void *context, const Step *step) {
     return true;
 }
 
-// Vocabularies of so many pairs, and a fresh model for them.
-void begin(Checkpoint *c, char **source, char **target, int pairs) {
-    Settings *s = &c->settings;
-    c->source = vocab_build(source, pairs, s->tokenizer, 1);
-    c->target = vocab_build(target, pairs, s->tokenizer, 1);
-    s->config.source_vocab = c->source.count;
-    s->config.target_vocab = c->target.count;
-    c->trainer = trainer_of(&s->config, &s->recipe);
-    initialize(&c->trainer.model->list, 1);
+// A fresh model for a text, with the settings of this command.
+Checkpoint begin(int words, char **command, const Text *text) {
+    Checkpoint c = {.settings = read_arguments(words, command).settings};
+    new_model(&c, "", text);
+    return c;
 }
 
 // A model of one layer with D = 16, trained for a moment on twelve pairs: four
@@ -1316,14 +1298,12 @@ Checkpoint small_trained_model(void) {
         "la maison", "la maison rouge", "la maison noire",
         "le chat", "le chat rouge", "le chat noir",
         "le chien", "le chien rouge", "le chien noir"};
-    enum { PAIRS = sizeof source / sizeof *source };
-    Text text = {NULL, source, target, PAIRS};
-    Checkpoint c = {.settings.config = {.layers = 1, .d_model = 16, .heads = 2,
-                                        .d_ff = 32, .max_len = 8},
-                    .settings.recipe = {.rate = 0.01, .warmup = 20, .clip = 1,
-                                        .batch = PAIRS, .steps = 40,
-                                        .seed = 1}};
-    begin(&c, source, target, PAIRS);
+    char *command[] = {"transformer", "train", "pairs.tsv", "--layers=1",
+                       "--d-model=16", "--heads=2", "--d-ff=32", "--max-len=8",
+                       "--dropout=0", "--lr=0.01", "--warmup=20", "--batch=12",
+                       "--steps=40"};
+    Text text = {NULL, source, target, sizeof source / sizeof *source};
+    Checkpoint c = begin(13, command, &text);
     Pairs pairs = tokenize_pairs(&text, &c.source, &c.target,
                                  c.settings.tokenizer, 8);
     train(&c.trainer, &pairs, no_report, NULL);
@@ -1479,17 +1459,9 @@ void example_look(void) {
 // A fresh model of one layer with D = 8 and four words, and Adam's moments.
 Checkpoint tiny_checkpoint(void) {
     char *source[] = {"the cat"}, *target[] = {"le chat"};
-    Checkpoint c = {0};
-    bind_settings(&c.settings);
-    Config *config = &c.settings.config;
-    config->layers = 1;
-    config->d_model = 8;
-    config->heads = 2;
-    config->d_ff = 32;
-    c.settings.recipe.rate = 0.01;
-    begin(&c, source, target, 1);
-    keep_values(&c);
-    return c;
+    char *command[] = {"transformer", "train", "pairs.tsv", "--layers=1",
+                       "--d-model=8", "--heads=2", "--lr=0.01"};
+    return begin(7, command, &(Text){NULL, source, target, 1});
 }
 
 // Prints the metadata on lines broken at commas. Returns what comes after it.

@@ -17,7 +17,6 @@ from browser import Browser  # noqa: E402
 from claims import claim, end  # noqa: E402
 
 SEARCH = ".search input"
-FIELDS = "[...document.querySelectorAll('.blank input')]"
 
 
 def press(page, key):
@@ -26,8 +25,94 @@ def press(page, key):
         page.send("Input.dispatchKeyEvent", type=kind, key=key)
 
 
+# What is asked for, and where the first thing that is found leads to.
+FIRST = {
+    "EOS": "09-masks.html#END",
+    "bos": "09-masks.html#START",
+    "dk": "02-attention.html#attention_backward",
+    "KV cache": "12-decoding.html#LayerCache",
+    "cache kv": "12-decoding.html#LayerCache",
+    "label smoothing": "11-training.html#loss_forward",
+    "causal mask": "09-masks.html#causal_mask",
+    "--merges": "14-saving.html#option-merges",
+    "label-smoothing": "14-saving.html#option-label-smoothing",
+    "K": "00-manual.html#manual-letters",
+    "perplexity": "15-commands.html#evaluate_command",
+    "bias correction": "11-training.html#adam_step",
+    "dropout mask": "02-attention.html#Dropout",
+    "cross-entropy": "11-training.html#loss_forward",
+    "SOFTMAX_R": "02-attention.html#softmax_row",
+    "questions": "00-manual.html#manual-questions",
+    "Where is EOS?": "09-masks.html#END",
+    "what does --merges do": "14-saving.html#option-merges",
+    "overfitting?": "own-language.html#is-it-overfitting",
+    # what readers of other programs ask for
+    "loss.backward()": "02-attention.html#attention-how-to-differentiate-a-program",
+    "nn.Embedding": "04-embedding.html#embedding_forward",
+    "MultiheadAttention": "03-multi-head.html#multi_head_forward",
+    "masked_fill": "02-attention.html#Mask",
+    "permute": "01-numbers.html#Mat",
+    "einsum": "01-numbers.html#matmul_definition",
+    "DataLoader": "09-masks.html#Batch",
+    "no_grad": "11-training.html#evaluate_loss",
+    "rotary": "../notebook/17-since-2017.ipynb",
+    "RMSNorm": "../notebook/17-since-2017.ipynb",
+    "RoPE": "../notebook/17-since-2017.ipynb",
+    "SwiGLU": "../notebook/17-since-2017.ipynb",
+    "GQA": "../notebook/17-since-2017.ipynb",
+    "flash attention": "gpt.html#what-large-models-do-differently",
+    "LSTM": "../notebook/08-rnn.ipynb",
+    "encoder-only": "../notebook/15-classifier.ipynb",
+    "classifier": "../notebook/15-classifier.ipynb",
+    "BERT": "../notebook/18-pretrained.ipynb",
+    "extrapolation": "../notebook/03-positions.ipynb",
+    "complexity": "../notebook/13-cost.ipynb",
+    "permutation": "04-embedding.html#embedding-where-a-token-stands",
+    "GPU": "01-numbers.html#numbers-shape-and-several-threads",
+    "MPI": "../notebook/19-machines.ipynb",
+    "data parallelism": "../notebook/19-machines.ipynb",
+    "residual stream": "06-residual.html#residual_enter",
+    "gradient of memory": "08-decoder.html#decoder_layer_backward",
+    "why divide by sqrt": "02-attention.html#attention_forward",
+    # what stands in the text
+    "saturated from the start": "02-attention.html#attention-break-it",
+    "message catalogues": "own-language.html#where-pairs-come-from",
+    "why does post-norm need warm-up": "../notebook/05-norms.ipynb",
+    "Gradescope": "teacher.html#gradescope",
+    "Radford": "gpt.html#what-a-decoder-only-model-drops",
+    "bahdanau": "../notebook/08-rnn.ipynb",
+    "OpenMP macOS": "using.md",
+    "saturatde": "02-attention.html#attention_forward",  # a slip of the finger
+}
+
+
+def found(page, query):
+    return page.run(f"find({json.dumps(query)})")
+
+
+def test_index(page):
+    """What the search finds, once the texts are there."""
+    for query, address in FIRST.items():
+        there = [row[1] for row in found(page, query)[:1]]
+        claim(there == [address], f'"{query}" finds {address}', there)
+    hidden = page.run("""FOUND.filter(([kind, address, name]) => kind !== "section"
+        && !find(name).slice(0, MOST).some(row => row[1] === address)).map(row => row[2])""")
+    claim(not hidden, "each thing is found by its name", hidden)
+    claim(not found(page, "qwxz"), "what is not there is not found")
+    claim(not found(page, "  "), "blanks find nothing")
+    claim(found(page, "Pâdding")[0][1] == found(page, "padding")[0][1],
+          "neither case nor accents count")
+    sentences = [row[4] for row in found(page, "token") if row[0] == "term"]
+    claim(len(set(sentences)) == len(sentences) > 3, "a term of several names comes once")
+    for query, sentence in (("spreads evenly over hidden", "spread evenly"),
+                            ("paper divides the scores of attention", "by √d_k")):
+        said = found(page, query)[0][4]
+        claim(sentence in said, f"the sentence with the words is shown: {sentence}", said)
+
+
 def test_search(page):
-    claim(page.run("typeof TEXTS") == "undefined", "a page comes without the texts")
+    claim(page.run("typeof TEXTS") == "undefined" and not found(page, "softmax"),
+          "a page comes without the texts, and nothing is found")
     press(page, "/")
     claim(page.run(f"document.activeElement === document.querySelector('{SEARCH}')"),
           "the key / leads to the search")
@@ -47,28 +132,34 @@ def test_search(page):
     claim(page.run("document.querySelector('.found').hidden"), "Escape closes it")
 
 
-def type_number(page, field, text):
-    page.run(f"""(field => {{
-        field.value = {text!r};
-        for (const type of ["input", "change"])
-            field.dispatchEvent(new Event(type, {{bubbles: true}}));
-    }})({FIELDS}[{field}])""")
+USUAL = [["2", "the sum is missing"], ["0.278", "added"]]
+WANTED = "a number is wanted, such as -1/2 or 0.25"
+JUDGED = [  # what is typed, the answer, and what is said
+    ("-1/2", "-1/2", ""), (" -0.5 ", "-1/2", ""), ("−1/2", "-1/2", ""), (".5", "1/2", ""),
+    ("0,5", "1/2", ""), ("0.41", "0.408", "not yet"), ("0.4076", "0.408", ""),
+    ("0.407", "0.408", ""), ("0.41", "0.4", "not yet"), ("2", "-1/2", "the sum is missing"),
+    ("4/2", "-1/2", "the sum is missing"), ("0.2780", "0.211", "added"),
+    ("1/0", "1", "not yet"), ("log 2", "0.693", WANTED), ("1/2/3", "1/2", WANTED)]
 
 
 def test_blanks(page):
-    claim(page.run(f"{FIELDS}.length") > 15, "chapter 2 has fields for numbers")
-    type_number(page, 0, "0.6")
-    claim(page.run(f"{FIELDS}[0].matches('.right')"), "a right number is accepted")
-    type_number(page, 1, "1")
-    said = page.run(f"{FIELDS}[1].closest('p').nextElementSibling.textContent")
+    for typed, answer, wanted in JUDGED:
+        said = page.run(f"judge({json.dumps(typed)}, {json.dumps(answer)}, {json.dumps(USUAL)})")
+        claim(said == wanted, f'{typed} for {answer}: "{said}"')
+    count = "document.querySelectorAll('.blank input').length"
+    claim(page.run(count) > 15, "chapter 2 has fields for numbers")
+    page.choose(".blank input", "0.6")
+    claim(page.run("document.querySelector('.blank input').matches('.right')"),
+          "a right number is accepted")
+    page.choose(".blank input:not(.right)", "1")
+    said = page.text("p:has(input:not(.right)) + .said")
     claim(said.startswith("1: the weights of a row must sum to 1"),
           "a usual mistake is named", said)
-    type_number(page, 1, "7/9")
-    said = page.run(f"{FIELDS}[1].closest('p').nextElementSibling.textContent")
+    page.choose(".blank input:not(.right)", "7/9")
+    said = page.text("p:has(input:not(.right)) + .said")
     claim(said == "7/9: not yet", "another wrong number is not", said)
     page.click("#attention-by-hand > button")
-    claim(page.run(f"{FIELDS}.length") == 0 and page.text(".blank") == "3/5",
-          "a button fills in all numbers")
+    claim(page.run(count) == 0 and page.text(".blank") == "3/5", "a button fills in all numbers")
 
 
 def ready(browser, address):
@@ -163,6 +254,14 @@ def test_every_page(browser):
           "no marks, no weight tying and no smoothing", told)
 
 
+def at_size(browser, width, height, address):
+    """A page in a window of that size."""
+    page = browser.open("about:blank")
+    page.resize(width, height)
+    page.go(address)
+    return page
+
+
 def stop_is_wrong(page, edition, stop, is_last):
     """What is wrong with the stop that one has come to, or ""."""
     _, _, title, address, _ = stop
@@ -187,9 +286,7 @@ def test_routes(browser):
     all_stops = ready(browser, "").run("STOPS")
     for edition in ("forward", "short"):
         stops, wrong = [stop for stop in all_stops if stop[0] == edition], []
-        page = browser.open("about:blank")
-        page.resize(390, 844)
-        page.go((DOCS / "index.html").as_uri())
+        page = at_size(browser, 390, 844, (DOCS / "index.html").as_uri())
         page.until("document.querySelector('.editions')")
         page.click({"forward": "a.button", "short": f".stops a[href='{stops[0][3]}']"}[edition])
         for n, stop in enumerate(stops):
@@ -221,18 +318,13 @@ def inside(browser, page, frame):
     """What a frame of a page shows, as a page of its own of that size."""
     address, width, height = page.run(f"(({{src, clientWidth, clientHeight}}) =>"
         f" [src, clientWidth, clientHeight])(document.querySelector('{frame}'))")
-    shown = browser.open("about:blank")
-    shown.resize(width, height)
-    shown.go(address)
-    return shown
+    return at_size(browser, width, height, address)
 
 
 def test_panels(browser):
     for name, (text, wanted) in TOLD.items():
         for width, height in ((1366, 768), (390, 844)):
-            page = browser.open("about:blank")
-            page.resize(width, height)
-            page.go((DOCS / f"{name}.html").as_uri())
+            page = at_size(browser, width, height, (DOCS / f"{name}.html").as_uri())
             page.until("document.readyState === 'complete' && document.querySelector('.panel p')")
             room = page.run("document.querySelector('.panel').offsetHeight")
             panel = inside(browser, page, ".panel iframe")
@@ -264,6 +356,7 @@ def main():
     with Browser() as browser:
         page = ready(browser, "")
         test_search(page)
+        test_index(page)
         test_blanks(page)
         test_editions(browser)
         test_every_page(browser)

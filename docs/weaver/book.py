@@ -6,7 +6,7 @@ import re
 
 import finding
 from common import RAW, ROOT, fail, labs, raw
-from cut import read_chapters
+from cut import INTERLUDE, read_chapters
 from prose import anchor_of, contract_of
 
 
@@ -18,7 +18,6 @@ class Book:
         self.declared = {}  # name -> contract of its prototype
         self.deviations = []
         self.figures_used = set()
-        self.outputs = {}  # of commands
         self.labs = labs()
         for chapter in self.chapters:
             self.scan(chapter)
@@ -73,12 +72,6 @@ class Book:
                 fail(f"there is no lab {m[1]}: {text[:60]!r}")
             return f"[{m[0]}]({self.labs[m[1]][0]})"
 
-        def to_interlude(m):
-            pages = [c.page for c in self.chapters if c.number is None]
-            if len(pages) != 1:
-                fail(f"there is not one interlude: {text[:60]!r}")
-            return f"[{m[0]}]({pages[0]}.html)"
-
         def to_section(m):
             chapter = self.numbered[int(m[2])]
             return f"[{m[0]}]({chapter.page}.html#{anchor_of(chapter, m[1])})"
@@ -87,7 +80,7 @@ class Book:
         text = re.sub(r'"([^"]+)",\schapter (\d+)', to_section, text)
         text = re.sub(r"\b([Cc]hapter)\s(\d+)\b(?![^\[]*\]\()", to_chapter, text)
         text = re.sub(r"\b[Ll]ab\s(\d+)\b(?![^\[]*\]\()", to_lab, text)
-        text = re.sub(r"\binterlude\b(?![^\[]*\]\()", to_interlude, text)
+        text = re.sub(r"\binterlude\b(?![^\[]*\]\()", f"[\\g<0>]({INTERLUDE[1]}.html)", text)
         return re.sub(r"(?<!\[)`(\w+)`(?!\])", to_definition, text)
 
     def prose(self, text):

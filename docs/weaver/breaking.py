@@ -19,48 +19,116 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 from collections import namedtuple
-from dataclasses import dataclass
-from pathlib import Path
 
 import c_code
 from claims import claim, end
+from common import DOCS, ROOT, command
 from source_file import Broken
 
-DOCS = Path(__file__).resolve().parent.parent
-ROOT = DOCS.parent
 RUNS = DOCS / "runs" / "breaking"
 BUILD = ROOT / "build" / "breaking"
 PROGRAM = ROOT / "transformer.c"
+SOURCE = PROGRAM.read_text(encoding="utf-8")
 COMPILE = [*os.environ.get("CC", "cc").split(), "-std=c11", "-ffp-contract=off"]
+HIDDEN = "(a line that an exercise asks for)"  # in pages of a file with holes
+PARTS = 4  # of a training, whose mean losses are shown
 
 
-# ------------------------------------------------------------- what is broken
+# ------------------------------------------------------------- what is run
 
-@dataclass
-class Example:
+def copy(name, text):
+    """A folder of its own for transformer.c with this text."""
+    folder = BUILD / name
+    for file in ("tests/test.h", "tests/claims.h", "tests/model.h",
+                 "docs/source/examples.c"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, folder / file)
+    (folder / "transformer.c").write_text(text, encoding="utf-8")
+    return folder
+
+
+class Example(namedtuple("Example", "name")):
     """One of docs/source/examples.c, most of which compare a gradient with finite
     differences. It is quick, and gives the same digits everywhere."""
-    name: str
 
     def title(self):
         return f"build/examples {self.name}"
 
+    def outcome(self, name):
+        """The broken file's output; status 1 says that a claim is false."""
+        folder = copy(name, planted(name))
+        command([*COMPILE, "-DTRANSFORMER_DOUBLE", "docs/source/examples.c", "-o", "examples",
+                 "-lm"], cwd=folder)
+        return command(["./examples", self.name], cwd=folder, allowed=(0, 1))
 
-@dataclass
-class Training:
-    """A small model, trained with the file as it is and with the broken one."""
-    task: str
-    options: str
-    sentences: int = 1  # of the test data, which both models translate
-    seeds: int = 1  # more than one where the difference might be chance
+
+@functools.lru_cache(maxsize=None)
+def built(name, text):
+    """The folder of a file, with the program."""
+    folder = copy(name, text)
+    command([*COMPILE, "-O2", "transformer.c", "-o", "transformer", "-lm"], cwd=folder)
+    return folder
+
+
+class Training(namedtuple("Training", "task options sentences seeds", defaults=(1, 1))):
+    """A small model, trained with the file as it is and with the broken one. Both translate
+    so many sentences of the test data. More than one seed is tried where the difference
+    might be chance."""
 
     def title(self):
         return f"./transformer train data/{self.task}.train.tsv {self.options}"
 
+    @functools.lru_cache(maxsize=None)
+    def measured(self, folder, seed=1):
+        """{label: value} of a training by the program in a folder, and what the model makes
+        of the sentences."""
+        data, more = ROOT / "data" / self.task, f" --seed {seed}" if seed > 1 else ""
+        command(["./transformer", "train", f"{data}.train.tsv", "--model", "model",
+                 "--log", "log.csv", *(self.options + more).split()], cwd=folder)
+        with open(folder / "log.csv", encoding="utf-8", newline="") as file:
+            losses = [float(row["loss"]) for row in csv.DictReader(file)]
+        size = len(losses) // PARTS
+        found = {f"loss, steps {k + 1}–{k + size}": f"{sum(losses[k:k + size]) / size:.3f}"
+                 for k in range(0, size * PARTS, size)}
+        held = dict(line.split() for line in command(
+            ["./transformer", "evaluate", "model", f"{data}.test.tsv"], cwd=folder).splitlines())
+        found["loss, unseen pairs"] = f"{float(held['loss']):.3f}"
+        found["% of tokens right"] = f"{float(held['token_accuracy']):.1f}"
+        if self.sentences:
+            found["% of sentences right"] = f"{float(held['exact_match']):.1f}"
+        written = command(["./transformer", "translate", "model"],
+                          "".join(source + "\n" for source in self.sources()), cwd=folder)
+        return found, [textwrap.shorten(line, 40, placeholder=" …") or "(nothing)"
+                       for line in written.split("\n")]
+
+    def sources(self):
+        with open(ROOT / "data" / f"{self.task}.test.tsv", encoding="utf-8") as file:
+            return [line.split("\t")[0] for line, _ in zip(file, range(self.sentences))]
+
+    def outcome(self, name):
+        """The numbers of both trainings, side by side."""
+        folders = built("sound", SOURCE), built(name, planted(name))
+        (left, wrote), (right, writes) = map(self.measured, folders)
+        rows = [("", "as it is", "broken"), *((label, left[label], right[label])
+                                              for label in left)]
+        seeds = range(1, self.seeds + 1) if self.seeds > 1 else ()
+        last = [*left][-1]
+        tried = [(f"  --seed {seed}", *(self.measured(folder, seed)[0][last]
+                                        for folder in folders)) for seed in seeds]
+        return table_of(rows) + "".join(
+            f"\n{source}\n  as it is  {a}\n  broken    {b}\n"
+            for source, a, b in zip(self.sources(), wrote, writes)) \
+            + (f"\n{last}\n{table_of(tried)}" if tried else "")
+
+
+def table_of(rows):
+    return "".join(f"{label:22}{a:>10}{b:>10}\n" for label, a, b in rows)
+
+
+# ------------------------------------------------------------- what is broken
 
 SMALL = "--layers 1 --d-model 32 --dropout 0"
 REVERSE = Training("reverse", f"{SMALL} --warmup 200 --steps 1000")
@@ -146,25 +214,15 @@ BROKEN = {
 }
 
 
-def entry(name):
-    """Runs and changes."""
-    if name not in BROKEN:
-        raise Broken(f"nothing that is broken has the name {name}")
-    return BROKEN[name]
-
-
 # SOURCE[first:end] in a function becomes another text.
 Change = namedtuple("Change", "function first end new")
 
 
-@functools.lru_cache(maxsize=None)
-def source():
-    return PROGRAM.read_text(encoding="utf-8")
-
-
 def plant(name):
     """The changes of an entry."""
-    return [place(name, *change) for change in entry(name)[1]]
+    if name not in BROKEN:
+        raise Broken(f"nothing that is broken has the name {name}")
+    return [place(name, *change) for change in BROKEN[name][1]]
 
 
 def place(name, function, before, after):
@@ -174,14 +232,14 @@ def place(name, function, before, after):
     if text.count(before) != 1:
         raise Broken(f"{name}: found {text.count(before)} times in {function}, not once: "
                      f"{before}")
-    lines = source().split("\n")[:its.first - 1]
+    lines = SOURCE.split("\n")[:its.first - 1]
     at = sum(len(line) + 1 for line in lines) + text.index(before)
     return Change(function, at, at + len(before), after)
 
 
 def planted(name):
     """The file with the changes of an entry."""
-    text = source()
+    text = SOURCE
     for change in sorted(plant(name), key=lambda change: -change.first):
         text = text[:change.first] + change.new + text[change.end:]
     return text
@@ -190,7 +248,7 @@ def planted(name):
 def difference(change):
     """The lines that a change is in, as they are and broken; a broken line
     without a statement is left out."""
-    text = source()
+    text = SOURCE
     first = text.rindex("\n", 0, change.first) + 1
     end = text.index("\n", change.end)
     before = text[first:end]
@@ -213,130 +271,21 @@ def recorded(name):
     return list(zip(runs[1::2], runs[2::2]))
 
 
-# -------------------------------------------------------------------- running
-
-def call(command, folder, text=None, allowed=(0,)):
-    """What a program prints."""
-    done = subprocess.run(command, cwd=folder, input=text, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode not in allowed:
-        raise Broken(f"{' '.join(map(str, command))}: status {done.returncode}\n"
-                     f"{done.stderr}")
-    return done.stdout
-
-
-def copy(name, text):
-    """A folder of its own for transformer.c with this text."""
-    folder = BUILD / name
-    for file in ("tests/test.h", "tests/claims.h", "tests/model.h",
-                 "notebook/lib/settings.h", "docs/source/examples.c"):
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / file, folder / file)
-    (folder / "transformer.c").write_text(text, encoding="utf-8")
-    return folder
-
-
-def run_example(name, run):
-    """The broken file's output; status 1 says that a claim is false."""
-    folder = copy(name, planted(name))
-    call([*COMPILE, "-DTRANSFORMER_DOUBLE", "docs/source/examples.c", "-o", "examples",
-          "-lm"], folder)
-    return call(["./examples", run.name], folder, allowed=(0, 1))
-
-
-PARTS = 4  # of a training, whose mean losses are shown
-
-
-@functools.lru_cache(maxsize=None)
-def build(folder):
-    call([*COMPILE, "-O2", "transformer.c", "-o", "transformer", "-lm"], folder)
-
-
-@functools.lru_cache(maxsize=None)
-def train(folder, task, options, sentences):
-    """[(label, value)] of a training by the file in a folder; and what the
-    model writes."""
-    build(folder)
-    data = ROOT / "data" / task
-    call(["./transformer", "train", f"{data}.train.tsv", "--model", "model",
-          "--log", "log.csv", *options.split()], folder)
-    with open(folder / "log.csv", encoding="utf-8", newline="") as file:
-        losses = [float(row["loss"]) for row in csv.DictReader(file)]
-    size = len(losses) // PARTS
-    rows = [(f"loss, steps {k + 1}–{k + size}",
-             f"{sum(losses[k:k + size]) / size:.3f}")
-            for k in range(0, size * PARTS, size)]
-    test = f"{data}.test.tsv"
-    held = dict(line.split() for line in call(
-        ["./transformer", "evaluate", "model", test], folder).splitlines())
-    rows += [("loss, unseen pairs", f"{float(held['loss']):.3f}"),
-             ("% of tokens right", f"{float(held['token_accuracy']):.1f}")]
-    if sentences:
-        rows.append(("% of sentences right",
-                     f"{float(held['exact_match']):.1f}"))
-    return rows, translations(folder, test, sentences)
-
-
-def translations(folder, test, count):
-    """[(source, what the model writes)] of the first sentences."""
-    with open(test, encoding="utf-8") as file:
-        sources = [line.split("\t")[0] for line, _ in zip(file, range(count))]
-    written = call(["./transformer", "translate", "model"], folder,
-                   "".join(source + "\n" for source in sources))
-    shown = [textwrap.shorten(line, 40, placeholder=" …") or "(nothing)"
-             for line in written.split("\n")]
-    return list(zip(sources, shown))
-
-
-def run_training(name, run):
-    """The numbers of both trainings, side by side."""
-    sound = copy("sound", source())
-    broken = copy(name, planted(name))
-    (left, wrote), (right, writes) = (
-        train(folder, run.task, run.options, run.sentences)
-        for folder in (sound, broken))
-    lines = [f"{'':22}{'as it is':>10}{'broken':>10}"]
-    lines += [f"{label:22}{a:>10}{b:>10}"
-              for (label, a), (_, b) in zip(left, right)]
-    for (source, a), (_, b) in zip(wrote, writes):
-        lines += ["", source, f"  as it is  {a}", f"  broken    {b}"]
-    if run.seeds > 1:
-        lines += ["", left[-1][0]]
-        lines += by_seed(run, sound, broken)
-    return "\n".join(lines) + "\n"
-
-
-def by_seed(run, sound, broken):
-    """The same trainings with other seeds: the last measure, a line for each."""
-    for seed in range(1, run.seeds + 1):
-        options = run.options + (f" --seed {seed}" if seed > 1 else "")
-        a, b = (train(folder, run.task, options, run.sentences)[0][-1][1]
-                for folder in (sound, broken))
-        yield f"  --seed {seed:<13}{a:>10}{b:>10}"
-
-
-def record(name, run):
-    """What is written down for a run of an entry."""
-    work = run_example if isinstance(run, Example) else run_training
-    return run.title(), work(name, run)
-
-
 # ------------------------------------------------------------------- checking
 
 def compiles(name):
     """The lines are there, and the broken file is C."""
-    folder = copy(name, planted(name))
-    call([*COMPILE, "-fsyntax-only", "-pedantic-errors", "transformer.c"],
-         folder)
+    command([*COMPILE, "-fsyntax-only", "-pedantic-errors", "transformer.c"],
+            cwd=copy(name, planted(name)))
 
 
 def up_to_date(name):
     """What is written down is of these runs, and an example prints it again."""
     runs, there = BROKEN[name][0], recorded(name)
-    if [command for command, _ in there] != [run.title() for run in runs]:
+    if [line for line, _ in there] != [run.title() for run in runs]:
         raise Broken(f"{name}: other runs have been written down")
     for run, written in zip(runs, there):
-        if isinstance(run, Example) and record(name, run) != written:
+        if isinstance(run, Example) and run.outcome(name) != written[1]:
             raise Broken(f"{name}: {run.title()} prints something else now")
 
 
@@ -360,7 +309,7 @@ def check(names):
             why = ""
             try:
                 holds(name)
-            except Broken as wrong:
+            except (Broken, SystemExit) as wrong:
                 why = str(wrong)
             claim(not why, f"{name} {said}", why)
     end()
@@ -371,8 +320,8 @@ def run(names):
     for name in names:
         print(name, flush=True)
         (RUNS / f"{name}.txt").write_text("".join(
-            f"$ {command}\n{printed}" for command, printed in
-            (record(name, each) for each in BROKEN[name][0])), encoding="utf-8")
+            f"$ {each.title()}\n{each.outcome(name)}" for each in BROKEN[name][0]),
+            encoding="utf-8")
 
 
 def main():
@@ -380,7 +329,7 @@ def main():
     if names[:1] == ["--check"]:
         action, names = check, names[1:]
     for name in names:
-        entry(name)
+        plant(name)
     action(names or list(BROKEN))
 
 

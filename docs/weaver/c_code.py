@@ -89,9 +89,5 @@ def plain(code):
 
 
 def parameters(definition):
-    """How many a function has."""
-    depth, count = 0, definition.signature not in ("(void)", "()")
-    for sign in definition.signature:
-        depth += (sign == "(") - (sign == ")")
-        count += sign == "," and depth == 1
-    return count
+    """How many a function has, or 1."""
+    return re.sub(r"\([^()]*\)", "", definition.signature[1:-1]).count(",") + 1

@@ -64,7 +64,7 @@ def block_markdown(book, block, below, beside):
         "deviation": lambda: "::: deviation\n" + book.link(block.text()) + "\n:::",
         "figure": lambda: figure(book, block.text(), where),
         "panel": lambda: panel(block.text()),
-        "run": lambda: beyond(run(book, block.text(), where), shows_gradient(block)),
+        "run": lambda: beyond(run(block.text(), where), shows_gradient(block)),
         "code": lambda: book.listing(block),
     }
     return make.get(block.kind, str)()  # a mark is not shown

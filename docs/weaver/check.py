@@ -10,9 +10,12 @@ import json
 import re
 from fractions import Fraction
 from html.parser import HTMLParser
+from os.path import normpath
+from pathlib import Path
 from urllib.parse import unquote
 
 import blanks
+import breaking
 import c_code
 import formula
 import link
@@ -22,6 +25,7 @@ from common import DOCS, ROOT
 from figures import drawing
 from pages import exercises
 
+STYLE = (DOCS / "style.css").read_text(encoding="utf-8")
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
 LATER = "texts.js"  # what the script loads when the search is first used
@@ -35,7 +39,7 @@ class Page(HTMLParser):
     def __init__(self, path, text=None):
         super().__init__()
         self.path = path
-        self.ids, self.links, self.tags, self.headings = [], [], [], []
+        self.ids, self.links, self.tags = [], [], []
         self.listings = []      # the program's text
         self.names = []         # names in each that are links
         self.anchors = {}       # id -> its listing, and its line there
@@ -64,8 +68,6 @@ class Page(HTMLParser):
         if a.get("role") == "img" and len(a.get("aria-label", "")) <= 40 \
                 or tag == "svg" and a.get("aria-hidden") != "true":
             self.unnamed.append(str(a))
-        if re.fullmatch("h[1-6]", tag):
-            self.headings.append(int(tag[1]))
         self.math += tag == "math" and a.get("display") == "block"
         if tag == "pre" and "program" in a.get("class", "").split():
             self.depth = len(self.open)
@@ -142,8 +144,7 @@ def check_functions(pages, book):
     none([n for n, f in functions.items() if len(f.lines) > 35
           and not any("//" in line for line in f.lines)],
          "none of more than 35 lines is without a comment")
-    passes = [n for n in functions if re.search("_(for|back)ward$", n)
-              and not n.startswith("transformer_")]
+    passes = [n for n in functions if re.search("(?<!transformer)_(for|back)ward$", n)]
     none([n for n, after in zip(passes, [*passes[1:], ""])
           if n.endswith("_forward") and after != n[:-len("forward")] + "backward"],
          f"each x_forward is followed by its x_backward ({len(passes)})")
@@ -208,16 +209,13 @@ def check_links(pages):
             if link in page.links and re.match("(https?|mailto):", link):
                 continue
             target, _, anchor = EDITION.sub("", unquote(link)).partition("#")
-            file = (path.parent / target).resolve() if target else path
+            file = Path(normpath(path.parent / target)) if target else path
             if link.startswith("/") or not file.is_file() \
                     or anchor and file.name != LIVE \
                     and anchor not in ids.get(file, ()):
                 dead.append(f"{path.name}: {link}")
     count = sum(len(page.links) for page in pages.values())
     none(dead, f"each of {count} links leads somewhere, by a relative path")
-    none([path.name for path, page in pages.items()
-          if len(page.ids) != len(set(page.ids))],
-         "no address is used twice on a page")
 
 
 def check_reached(pages):
@@ -229,28 +227,26 @@ def check_pages(pages, _):
     none([f"{n}: {file}" for n, p in pages.items() for file in p.loaded
           if file not in SHARED], f"pages load {' and '.join(sorted(SHARED))} "
          "beside them and nothing else")
-    style = (DOCS / "style.css").read_text(encoding="utf-8")
-    none([file for file in re.findall(r"url\([\"']?(.*?)[\"']?\)", style)
+    none([file for file in re.findall(r"url\([\"']?(.*?)[\"']?\)", STYLE)
           if not file.startswith("data:") and not (DOCS / file).is_file()]
-         + re.findall("@import.*", style),
+         + re.findall("@import.*", STYLE),
          "the style loads nothing from elsewhere")
     none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
          "each figure has a text alternative")
-    none([name for name in drawing.COLORS if style.count(f" --{name}: #") < 2],
+    none([name for name in drawing.COLORS if STYLE.count(f" --{name}: #") < 2],
          "each color of the figures has a value for light and one for dark")
     none([f"{n}: {color}" for n, p in pages.items() for color in
           re.findall(r'\b(?:fill|stroke)="([^"]*)"', p.html)
           if not re.match(r"var\(--|(currentColor|none)$", color)],
          "figures have no other colors")
     none([n for n, p in pages.items() if p.tags.count("main") != 1
-          or 'lang="en"' not in p.html or p.headings.count(1) != 1],
+          or 'lang="en"' not in p.html or p.tags.count("h1") != 1],
          "each page has a language, one main, one title")
     none([f"{n}: {words.strip()[:60]}" for n, p in pages.items()
           for words in p.words if re.search(r"(^|\s):::", words)],
          "no box is left open, none is closed twice")
-    none([n for n, p in pages.items()
-          if any(b > a + 1 for a, b in zip(p.headings, p.headings[1:]))],
-         "no heading skips a level")
+    none([n for n, p in pages.items() if breaking.HIDDEN in p.html],
+         "none hides a line that an exercise asks for, as pages of a file with holes do")
 
 
 def read_rows(name):
@@ -308,9 +304,7 @@ def check_math(pages, book):
 
 def check_font(pages):
     """The font in the style sheet has what formulas are made of."""
-    style = (DOCS / "style.css").read_text(encoding="utf-8")
-    codes = re.findall(r"U\+(\w+)(?:-(\w+))?",
-                       re.search("unicode-range: (.*);", style)[1])
+    codes = re.findall(r"U\+(\w+)(?:-(\w+))?", re.search("unicode-range: (.*);", STYLE)[1])
     has = {chr(code) for first, last in codes
            for code in range(int(first, 16), int(last or first, 16) + 1)}
     none([f"{n}: {sorted(missing)}" for n, p in pages.items()
@@ -329,17 +323,16 @@ def check_blanks():
     """Numbers to type, and what is said of wrong ones."""
     known = {f"{e.name}: {say}" for e in exercises()
              for say in re.findall(r"^[=~] (.+)$", e.mistakes, re.MULTILINE)}
-    found = [(path.stem, *blanks.parts(text))
+    found = [(path.stem, [answer, *(wrong for wrong, *_ in usual)], usual)
              for path in sorted((DOCS / "source").glob("*.md"))
-             for text in blanks.BLANK.findall(path.read_text(encoding="utf-8"))]
-    numbers = r"-?\d+(\.\d+|/\d+)?"
-    none([f"{page}: {number}" for page, answer, usual in found
-          for number in [answer, *(wrong for wrong, *_ in usual)]
-          if not re.fullmatch(numbers, number)],
+             for text in blanks.BLANK.findall(path.read_text(encoding="utf-8"))
+             for answer, usual in [blanks.parts(text)]]
+    none([f"{page}: {number}" for page, numbers, _ in found for number in numbers
+          if not re.fullmatch(r"-?\d+(\.\d+|/\d+)?", number)],
          f"the {len(found)} blanks want numbers")
-    none([f"{page}: {answer}" for page, answer, usual in found
-          if len({Fraction(n) for n in [answer, *(wrong for wrong, *_ in usual)]})
-          <= len(usual)], "no wrong number is named twice or right")
+    none([f"{page}: {numbers[0]}" for page, numbers, _ in found
+          if len(set(map(Fraction, numbers))) < len(numbers)],
+         "no wrong number is named twice or right")
     none([f"{page}: {region}: {sentence}" for page, _, usual in found
           for _, region, sentence in usual
           if region and f"{region}: {sentence}" not in known],

@@ -33,16 +33,24 @@ def labs():
     return found
 
 
+def emptied(folder):
+    """A folder to put things in, which is made anew."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        fail(f"{folder.relative_to(ROOT)} is not a folder: it is left as it is")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
 def read(path):
     """A file of docs/."""
     return (DOCS / path).read_text(encoding="utf-8")
 
 
-def command(argv, text=None, cwd=BUILD):
+def command(argv, text=None, cwd=BUILD, allowed=(0,)):
     """The output of a program; its failure is ours."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True,
                           cwd=cwd, env=ENVIRONMENT)
-    if done.returncode:
+    if done.returncode not in allowed:
         fail(f"{' '.join(argv)}: status {done.returncode}\n{done.stderr}")
     return done.stdout
 

@@ -22,7 +22,7 @@ class Block:
         return "\n".join(self.lines)
 
 
-INTERLUDES = {"engine_room": "fast"}  # chapters without a number: their pages
+INTERLUDE = ("engine_room", "fast")  # the chapter without a number, and its page
 LAST = ("gpt", "From here to GPT")  # the last chapter, which is not in the file
 
 
@@ -38,8 +38,8 @@ class Chapter:
         if self.number is not None:
             self.page = f"{self.number:02}-{self.name.replace('_', '-')}"
             self.reference = f"chapter {self.number}"
-        elif self.name in INTERLUDES:
-            self.page, self.reference = INTERLUDES[self.name], "the interlude"
+        elif self.name == INTERLUDE[0]:
+            self.page, self.reference = INTERLUDE[1], "the interlude"
         else:
             fail(f"the interlude {self.name} has no page")
         trim_code(self)

@@ -3,6 +3,7 @@
 """
 
 import csv
+import functools
 import html
 import itertools
 import re
@@ -15,19 +16,22 @@ from figures import figure
 EXAMPLES = DOCS / "source" / "examples.c"
 
 
-def output(book, line, where):
+@functools.lru_cache(maxsize=None)
+def said(line):
+    print(f"$ {line}", flush=True)
+    return command(["sh", "-c", line]).rstrip("\n")
+
+
+def output(line, where):
     """A command and its output."""
-    if line not in book.outputs:
-        print(f"$ {line}", flush=True)
-        book.outputs[line] = command(["sh", "-c", line]).rstrip("\n")
-    if not book.outputs[line]:
+    if not said(line):
         fail(f"{where}: the command prints nothing: {line}")
-    return printed(line, book.outputs[line])
+    return printed(line, said(line))
 
 
-def run(book, line, where):
+def run(line, where):
     """The same; for an example, with the lines that print it."""
-    out = output(book, line, where)
+    out = output(line, where)
     example = re.fullmatch(r"build/examples (\w+)", line)
     if example:
         name = "example_" + example[1]
@@ -49,7 +53,7 @@ def shown_lines(book, mutant):
     lines, source = breaking.difference(mutant), "".join(book.source.split())
     if all("".join(line[1:].split()) in source for line in lines if line[0] == "-"):
         return lines
-    return ["  (a line that an exercise asks for)"]
+    return ["  " + breaking.HIDDEN]
 
 
 def broken_lines(book, name):

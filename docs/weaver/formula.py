@@ -32,7 +32,7 @@ TOKEN = re.compile(
     rf"(?P<blank> +)|(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z]+|[{GREEK}])"
     rf"|(?P<raised>[{''.join(RAISED)}]+)|(?P<lowered>[{''.join(LOWERED)}]+)"
     r"|(?P<relation>[=≈≤≥<>≠←])|(?P<open>[(\[])|(?P<hat>\u0302)|(?P<prime>')"
-    r"|(?P<script>[_^])|(?P<prefix>[√∂Σ…])|(?P<sign>[-+])|(?P<mark>[,/·)\]])")
+    r"|(?P<script>[_^])|(?P<prefix>[√∂Σ…])|(?P<sign>[-+])|(?P<mark>[,/·)\]])|(?P<wrong>.)")
 SUBSCRIPT = r"[A-Za-z]_([i-z]{1,2}|\d{1,2})(?!\w)"  # letters from i on
 MARK = re.compile(rf"{SUBSCRIPT}|[∂Σ{GREEK}{''.join(RAISED)}]|[_^√]\(|[a-z)]\^[A-Z]")
 
@@ -85,12 +85,10 @@ def render(node, inline=False):
     if isinstance(node, str):
         return node
     kind, *parts = node
-    if kind == "/" and not inline:
-        return tag("mfrac", *(tag("mrow", render(bare(part), True))
-                              for part in parts))
     if kind == "/":
-        return render(parts[0], True) + operator("/", lspace="0", rspace="0") \
-            + render(parts[1], True)
+        return operator("/", lspace="0", rspace="0").join(
+            render(part, True) for part in parts) if inline else tag(
+                "mfrac", *(tag("mrow", render(bare(part), True)) for part in parts))
     if kind in PAIRS:
         inner = render(parts[0], inline or kind == "[")
         tall = {} if "mfrac" in inner or SUM in inner else {"stretchy": "false"}
@@ -114,13 +112,10 @@ class Parser:
     def __init__(self, text):
         if words := re.search(r"\b[A-Za-z]{3,} +[A-Za-z]{3,}\b", text):
             raise Wrong(f"a reason stands three blanks off: {words[0]}")
-        self.tokens, self.next, end = [], 0, 0
-        while end < len(text):
-            found = TOKEN.match(text, end)
-            if not found:
-                raise Wrong(f"there is no sign {text[end]!r} in formulas")
-            self.tokens.append((found.lastgroup, found[0]))
-            end = found.end()
+        self.next, self.tokens = 0, [(m.lastgroup, m[0]) for m in TOKEN.finditer(text)]
+        for kind, sign in self.tokens:
+            if kind == "wrong":
+                raise Wrong(f"there is no sign {sign!r} in formulas")
         self.tokens += [("end", "the end")] * 2
 
     def peek(self, touching=False):
@@ -145,17 +140,18 @@ class Parser:
         self.expect("the end")
         return left, relation, right
 
-    def relations(self):
-        out = ["list", self.sums()]
-        while self.peek()[0] == "relation":
-            out += [operator(self.take()), self.sums()]
+    def between(self, sign, part):
+        """Parts with such a sign, or one of such a kind, between them."""
+        out = ["list", part()]
+        while sign in self.peek():
+            out += [operator(self.take()), part()]
         return out
 
+    def relations(self):
+        return self.between("relation", self.sums)
+
     def sums(self):
-        out = ["list", self.sum()]
-        while self.peek()[1] == ",":
-            out += [operator(self.take()), self.sum()]
-        return out
+        return self.between(",", self.sum)
 
     def sum(self):
         out, form = ["list"], "prefix"
@@ -196,9 +192,9 @@ class Parser:
         if kind == "number":
             joined = self.peek(touching=True)[0] == "name"  # 2h
             return ("list", tag("mn", sign), self.scripted() if joined else "")
-        if kind == "name" and sign in FUNCTIONS:
+        if sign in FUNCTIONS:
             return ("list", tag("mi", sign), GAP, self.scripted())
-        if kind == "name" and sign in REASONS:
+        if sign in REASONS:
             raise Wrong(f"a reason stands three blanks off: {sign}")
         if kind == "name":
             return name_of(sign)
@@ -219,13 +215,12 @@ class Parser:
         """What touches _ or ^."""
         before = self.take()
         kind, sign = self.peek(touching=True)
-        if kind not in ("name", "number") and sign != "(":
+        if sign == "(":
+            return self.atom()
+        if kind not in ("name", "number"):
             raise Wrong(f"a name, a number or ( should touch {before}")
         self.take()
-        if sign == "(":
-            self.next -= 1
-            return self.atom()
-        if sign[0].isdigit():
+        if kind == "number":
             return tag("mn", sign)
         return "".join(tag("mi", name) for name in (
             sign if re.fullmatch("[i-z]{1,2}", sign) else [sign]))

@@ -73,11 +73,8 @@ KINDS = {"write": "Write it", "bug": "Find the bug",
 
 
 def exercises():
-    def read_file(path):
-        return path.read_text(encoding="utf-8")
-
-    return source_file.pages(DOCS / "exercises", read_file,
-                             read_file(DOCS.parent / "transformer.c"))
+    return source_file.pages(DOCS / "exercises", lambda path: path.read_text(encoding="utf-8"),
+                             read("../transformer.c"))
 
 
 def exercises_page(book):

@@ -25,7 +25,7 @@ import blanks
 import check
 import source_file
 from book import Book
-from common import ROOT, check_programs, command, fail, raw, read
+from common import ROOT, check_programs, command, emptied, fail, read
 from course import promises
 from directives import output
 from figures import figure
@@ -87,12 +87,10 @@ def last_sentence(paragraph):
 
 
 def add_prose(made, block, below):
-    lines = block.lines[:]
+    lines = block.lines[is_heading(block):]
     if is_heading(block):
-        made.section = re.sub("^#+ ", "", lines[0])
-        if block.lines[0].startswith("# "):
-            made.section = made.chapter.title
-        lines = lines[1:]
+        level, _, title = block.lines[0].partition(" ")
+        made.section = made.chapter.title if level == "#" else title
     if below and below.kind == "code" and below.touches:
         lines = lines[:len(lines) - len(contract_of(block.lines))]
     text = "\n".join(set_formulas(lines, block.line)).strip("\n")
@@ -126,17 +124,14 @@ def in_parts(lines, room):
 
 
 def add_code(made, block, above):
-    names = list(block.defined)
-    said = ""
-    if above and above.kind == "prose" and block.touches:
-        said = "::: contract\n" + "\n".join(set_formulas(
-            contract(contract_of(above.lines)).split("\n"), above.line)) + "\n:::\n\n"
-    if above and is_heading(above) and len(contract_of(above.lines)) == len(above.lines):
-        said = ""
+    said, its = "", contract_of(above.lines) if above and above.kind == "prose" else []
+    if its and block.touches and not (is_heading(above) and len(its) == len(above.lines)):
+        said = "::: contract\n" + "\n".join(
+            set_formulas(contract(its).split("\n"), above.line)) + "\n:::\n\n"
     lines = "\n".join(line for line in block.lines if "//@" not in line).strip("\n").split("\n")
     if len(lines) > 2 * MOST:  # a table: how it begins
         lines = lines[:ROWS] + ["    …"]
-    title = ", ".join(f"`{name}`" for name in names[:3]) or made.section
+    title = ", ".join(f"`{name}`" for name in [*block.defined][:3]) or made.section
     parts = in_parts(lines, MOST - said.count("\n") if said else MOST)
     for n, part in enumerate(parts, 1):
         code = "\n".join(part).strip("\n")
@@ -152,8 +147,8 @@ def add_figure(book, made, block):
     made.note(" ".join(re.findall(r"<figcaption>(.*?)</figcaption>", picture, re.S)))
 
 
-def add_run(book, made, block):
-    text = output(book, block.text(), f"transformer.c:{block.line}")
+def add_run(made, block):
+    text = output(block.text(), f"transformer.c:{block.line}")
     if text.count("\n") <= SHOWN:
         made.add(text)
 
@@ -187,7 +182,7 @@ def slides_of(book, chapter, promise):
         elif block.kind == "figure":
             add_figure(book, made, block)
         elif block.kind == "run":
-            add_run(book, made, block)
+            add_run(made, block)
     add_by_hand(made, chapter.page)
     return made.markdown(promise)
 
@@ -277,15 +272,12 @@ def main():
     check_programs()
     if not shutil.which("npm"):
         fail("npm not found: apt-get install npm (Debian), brew install node (macOS)")
-    if SLIDES.is_symlink() or (SLIDES.exists() and not SLIDES.is_dir()):
-        fail(f"{SLIDES.relative_to(ROOT)} is not a folder: it is left as it is")
     said, folder = promises(), reveal()
     book = Book(with_holes()) if os.environ.get("HIDE") else Book()
     chapters = [c for c in book.chapters if c.page in sys.argv[1:] or not sys.argv[1:]]
     if len(chapters) < len(sys.argv[1:]):
         fail(f"there is no such chapter; there are {' '.join(c.page for c in book.chapters)}")
-    shutil.rmtree(SLIDES, ignore_errors=True)
-    SLIDES.mkdir(parents=True)
+    emptied(SLIDES)
     (PARTS / "head.html").write_text(f"<style>\n{style()}</style>\n"
                                      + read("source/slides.html"), encoding="utf-8")
     for chapter in chapters:

@@ -34,7 +34,7 @@ def contents_list(book, text):
 
 def translation():
     """What the model of docs/runs/ was given, and what it made of it."""
-    _, _, looked = records.cross_attention("red-car")
+    _, _, looked = records.attention("red-car")
     written = read("runs/red-car.txt").partition("\n")[0]
     return raw('<dl class="pair">\n<dt>English in</dt> '
                f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
@@ -55,7 +55,7 @@ def all_stops(book):
 def index_page(book):
     """The first page: what it is, for whom, ways through it, the chapters."""
     make = {
-        r"run (.+)": lambda m: output(book, m[1], "source/index.md"),
+        r"run (.+)": lambda m: output(m[1], "source/index.md"),
         r"translation": lambda m: translation(),
         r"panel (.+)": lambda m: panel(m[1]),
         ROUTE[1:]: lambda m: route(book, m[1], m[2]),

@@ -3,6 +3,7 @@ docs/using.md and of the labs. It and MiniSearch, which ranks it, are a script o
 their own, which a page loads when its search is first used.
 """
 
+import functools
 import json
 import re
 from html.parser import HTMLParser
@@ -49,6 +50,7 @@ def lines_of(text):
     return [one_line(line) for line in text.split("\n") if line.strip()]
 
 
+@functools.lru_cache(maxsize=None)
 def of_page(name, title, body):
     """[address, heading, where, lines of its text ...] of each section of a page."""
     body = re.sub(r"(?<!>)\n(?!<)", " ", body)  # a paragraph has many lines

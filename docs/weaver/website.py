@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import check
 from book import Book
-from common import DOCS, ROOT, check_programs, command, fail, read
+from common import DOCS, ROOT, check_programs, command, emptied, fail, read
 from cut import LAST
 from finish import finish
 from page import body_of, full_page
@@ -134,9 +134,7 @@ def put(file):
 
 def main():
     check_programs()
-    if SITE.is_symlink() or (SITE.exists() and not SITE.is_dir()):
-        fail(f"{SITE.relative_to(ROOT)} is not a folder: it is left as it is")
-    shutil.rmtree(SITE, ignore_errors=True)
+    emptied(SITE)
     waiting, done = [ROOT / "README.md", *FOUND, LIVE], set()
     while waiting:
         file = waiting.pop()

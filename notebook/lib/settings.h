@@ -1,6 +1,6 @@
 // settings.h, used by labs 16, 17 and 18: for programs that put numbers into the
 // settings of a checkpoint themselves. A file keeps texts (chapter 14), and this
-// makes them. docs/source/examples.c uses it, too.
+// makes them.
 
 #ifndef SETTINGS_H
 #define SETTINGS_H
