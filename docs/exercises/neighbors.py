@@ -21,8 +21,6 @@ WORDS = set("real double float int long unsigned char bool void const static siz
             "uint32_t uint64_t int64_t if else for while do return sizeof break continue "
             "struct NULL true false Mat".split())
 CLOSE = {"(": ")", "[": "]", "{": "}"}
-STARTS = ("(", "[", "{", ",", ";", "=", "+=", "-=", "*=", "/=", "return", "?", ":", "<", ">",
-          "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*", "/", "%", "!")
 
 
 @dataclass
@@ -293,19 +291,15 @@ def names(b):
                     (i, i + 1, new) for i in places]
 
 
-FAMILIES = [("small_matmul", "small_matmul_add"), ("exponential", "REAL(log)"),
-            ("REAL(sin)", "REAL(cos)")]
+RELATIVES = {"small_matmul": "small_matmul_add", "small_matmul_add": "small_matmul",
+             "exponential": "REAL(log)", "sqrt": "fabs", "sin": "cos", "cos": "sin"}
 
 
-def families(b):
+def relatives(b):
     for i, token in enumerate(b.all):
-        for family in FAMILIES:
-            for new in family:
-                if token.text in family and new != token.text and b[i + 1] == "(":
-                    yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
-        if token.text in ("sqrt", "sin", "cos", "exp", "log", "tanh") and b[i + 1] in "()":
-            for new in {"sqrt": ["fabs"], "sin": ["cos"], "cos": ["sin"]}.get(token.text, []):
-                yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
+        if token.text in RELATIVES and b[i + 1] in ("(", ")"):
+            new = RELATIVES[token.text]
+            yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
 
 
 def statements(b):
@@ -338,7 +332,7 @@ def statements(b):
                                                 (*later, ";")]
 
 
-CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, families,
+CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, relatives,
            statements, numbers, names]
 SAY = "the numbers are those of the right lines with"
 MOST = 700  # of a body; those of CHANGES come first
