@@ -417,15 +417,13 @@ def numbers(g):
             for page in pages
             for name, (value, tolerance) in tool.wanted_answers(page).items()))
 
-    program = g.folder / "numbers"
-    g.output = subprocess.run(
-        [*f"cc -std=c11 -O3 {NATIVE} -DTRANSFORMER_DOUBLE".split(), str(HERE / "numbers.c"),
-         "-o", str(program), "-lm"], stderr=subprocess.PIPE, encoding="utf-8").stderr
-    if g.holds("the program that makes the answers compiles", program.exists()):
-        answers.write_text(subprocess.run([str(program)] + ["0"] * (not FULL), cwd=str(ROOT),
-                                          stdout=subprocess.PIPE, encoding="utf-8").stdout)
-        g.says("the answers of the pages are those that it makes", 0, "score: ", "grade",
-               numbers_of(e for e in pages if FULL or e.name != "what_is_missing"))
+    # the grader's own program; for its trainings a faster one
+    program = tool.program_of(tool.reference(), HERE / "numbers.c", "-DTRANSFORMER_DOUBLE",
+                              *FULL * ("-O3", *NATIVE.split()))
+    answers.write_text(subprocess.run([str(program)] + ["0"] * (not FULL), cwd=str(ROOT),
+                                      stdout=subprocess.PIPE, encoding="utf-8").stdout)
+    g.says("the answers of the pages are those that the program makes", 0, "score: ", "grade",
+           numbers_of(e for e in pages if FULL or e.name != "what_is_missing"))
     at(0.99)
     g.says("the answers of the pages are right, within their tolerance", 0,
            "score: ", "grade", numbers_of(pages))
@@ -470,7 +468,7 @@ def trainings(g):
         given("--lr 1e-3 # rate\n3e-3\n", "so is what is no option", 1,
               ':2: what is "3e-3"?')
         given("--lr many\n", "a wrong value is shown as the program says it", 1, "lr")
-        if FULL or n % 2:
+        if FULL or page.name == "few_parameters":  # of three seeds
             given(page.example + "\n", f"the example reaches the goal: {page.example}", 0,
                   "score: ")
     for name, text, claim, what in FULL * (
@@ -725,8 +723,9 @@ def bad_students(g):
     source = student(path, {name: bad[1] for name, bad in BAD.items()})
     with open(path, "a") as file:
         file.write("static Mat my_own_helper(Mat x) { return x; }\n")
+    right = sum(page.worth for page in of_kind("write") if page.name not in BAD)
     g.says("bad code is graded to the end, and the reference's regions in it pass", 1,
-           "score: 80/", "grade", source, f"JSON={result}")
+           f"score: {right}/", "grade", source, f"JSON={result}")
     g.holds("no program of a student is left running",
             within(10, lambda: not running(g.pid)))
     g.holds("nothing of it is left in build/exercises",
@@ -1077,13 +1076,15 @@ def broken_tool(g):
     copy = project(g)
     path = copy / "docs" / "exercises" / "pages" / "head.md"
     path.write_bytes(path.read_bytes() + b"= it does not fit\n{nothing -> m}\n")
+    line = path.read_bytes().count(b"\n")
     result = g.folder / "broken.json"
     student(copy / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
     g.output = in_copy(copy, "grade", "N=head,clip_factor", "SRC=mine.c",
                        f"JSON={result}").stdout
     tests = g.graded(result)
     g.holds("what breaks the tool costs that exercise alone, which says so",
-            "head.md: its body does not hold nothing once" in tests["head"]["output"]
+            f'head.md:{line}: {{nothing -> m}}: the lines of the region in transformer.c '
+            'hold "nothing" 0 times' in tests["head"]["output"]
             and [test["status"] for test in tests.values()] == ["failed", "passed"])
 
 

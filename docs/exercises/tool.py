@@ -399,9 +399,13 @@ def student_regions(path):
     if not path.exists():
         how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
         raise Trouble(f"there is no {shown(path)}{how}")
-    found, name, known = {}, None, reference_regions()
+    found, name, known, label = {}, None, reference_regions(), shown(path)
+
+    def without_end():
+        found[name] = f"{label}:{found[name].start}: //@ exercise {name} has no //@ end"
+
     for number, line in enumerate(handed_in(path).split("\n"), 1):
-        place = f"{shown(path)}:{number}"
+        place = f"{label}:{number}"
         try:
             kind, argument = source_file.marker(line, place)
         except Broken as broken:
@@ -412,7 +416,7 @@ def student_regions(path):
         elif kind is None and name is not None:
             found[name].body.append(line)
         if kind == "exercise" and name is not None:
-            without_end(found, name, path)
+            without_end()
         if kind in ("exercise", "end"):
             name = None
         if kind == "exercise" and argument in found:
@@ -422,12 +426,8 @@ def student_regions(path):
         elif kind == "exercise":
             name, found[argument] = argument, source_file.Region(number)
     if name is not None:
-        without_end(found, name, path)
+        without_end()
     return found
-
-
-def without_end(found, name, path):
-    found[name] = f"{shown(path)}:{found[name].start}: //@ exercise {name} has no //@ end"
 
 
 def region_of(exercise, path, student):
@@ -689,7 +689,11 @@ def changed(body, mistake):
     for change in filter(None, mistake.body):
         old, _, new = change[1:-1].partition(" -> ")
         if text.count(old) != 1:
-            raise Trouble(f"{mistake.region}.md: its body does not hold {old} once")
+            page = HERE / "pages" / f"{mistake.region}.md"
+            line = read_text(page).split("\n").index(change) + 1
+            raise Trouble(f"{shown(page)}:{line}: {change}: the lines of the region in "
+                          f"transformer.c hold \"{old}\" {text.count(old)} times, not once: "
+                          "change what stands before the arrow")
         text = text.replace(old, new)
     return text.split("\n")
 
@@ -1345,6 +1349,7 @@ def check_shapes(code):
     return before, [f"#undef {name}" for name in used]
 
 
+@functools.lru_cache(maxsize=8)
 def statements(text):
     """[(first line, last line, code)] of all that ends with ; { or }, and of lines that
     begin with #. Where a line breaks, and what stands between tokens, is of no matter."""
@@ -1379,7 +1384,7 @@ def changed_lines(text, source):
     those that are the student's."""
     ours, theirs, count, numbers = codes(source), statements(text), 0, set()
     for what, i, j, k, l in difflib.SequenceMatcher(
-            None, ours, [code for *_, code in theirs]).get_opcodes():
+            None, ours, codes(text)).get_opcodes():
         if what != "equal":
             count += max(j - i, l - k)
             numbers.update(n for first, last, _ in theirs[k:l]
