@@ -69,11 +69,16 @@ def student(path, bodies):
     return f"SRC={path}"
 
 
+def ran(*command, cwd=ROOT, **environment):
+    """A program that has ended: its status, and in stdout all that it has printed."""
+    return subprocess.run([str(word) for word in command], cwd=str(cwd), encoding="utf-8",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**ENVIRONMENT, **environment})
+
+
 def in_copy(copy, *arguments):
     """The tool of a copy of the project, run in it."""
-    return subprocess.run([sys.executable, "docs/exercises/tool.py", *arguments],
-                          cwd=str(copy), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          encoding="utf-8", env=ENVIRONMENT)
+    return ran(sys.executable, "docs/exercises/tool.py", *arguments, cwd=copy)
 
 
 def within(seconds, holds):
@@ -88,8 +93,7 @@ def within(seconds, holds):
 
 def running(pid):
     """The programs of students that the tool with this process id has started."""
-    lines = subprocess.run(["ps", "-eo", "stat,args"], stdout=subprocess.PIPE,
-                           universal_newlines=True).stdout.splitlines()
+    lines = ran("ps", "-eo", "stat,args").stdout.splitlines()
     return [line for line in lines if line[0] != "Z" and f"/run-{pid}-" in line]
 
 
@@ -158,12 +162,10 @@ def stub(g):
     path = g.desk / "transformer.c"
     for cc in "gcc", "clang":
         if shutil.which(cc):
-            done = subprocess.run(
-                [cc, *"-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror".split(),
-                 str(path), "-o", str(g.folder / "a.out"), "-lm"],
-                stderr=subprocess.PIPE, encoding="utf-8")
+            done = ran(cc, *"-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror".split(),
+                       path, "-o", g.folder / "a.out", "-lm")
             g.holds(f"the stub compiles without a warning with {cc}",
-                    done.returncode == 0, done.stderr)
+                    done.returncode == 0, done.stdout)
         elif CI:
             g.holds(f"{cc} is installed", False)
         else:
@@ -176,19 +178,12 @@ def stub(g):
 
 
 def restored(text):
-    for name in REGIONS:
-        pattern = re.compile(REGION % name, re.S)
-        theirs, = pattern.finditer(text)
-        ours = pattern.search(REFERENCE)
-        if f'exercise_todo("{name}")' not in theirs[0]:
-            return False
-        # the single stub, and the region set back into it
-        single = REFERENCE.replace(ours[0], theirs[0])
-        if single == REFERENCE or single.replace(theirs[0], ours[0]) != REFERENCE:
-            return False
-        text = text.replace(theirs[0], ours[0])
-    extra = re.search(r"\n// What is not written yet.*?\n#endif\n", text, re.S)
-    return text.replace(extra[0], "") == REFERENCE
+    """Whether a text is transformer.c but for its regions, all empty, and the preamble."""
+    ours = tool.reference_regions()
+    whole = source_file.with_bodies(text, {name: ours[name].body for name in REGIONS})
+    extra = re.search(r"\n// What is not written yet.*?\n#endif\n", whole, re.S)
+    return whole.replace(extra[0], "") == REFERENCE and all(
+        tool.is_stub(*region) for region in tool.regions(text, "the stub").items())
 
 
 def reference(g):
@@ -278,20 +273,17 @@ def mistakes(g):
 # ----------------------------------------------------------- find the bug
 
 def fixed(page, path):
-    """Puts the right line back; whether that gives the reference."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    ours = [line for line in tool.read_text(tool.source_of(page)).split("\n")
-            if not line.strip().startswith(("//@ end", "//@ exercise "))]
-    right, wrong = page.right.split(" ⏎ "), page.wrong.split(" ⏎ ")
-    for i in range(len(lines)):  # the one place where this gives the reference
-        if [line.strip() for line in lines[i:i + len(wrong)]] == wrong:
-            indent = lines[i][:len(lines[i]) - len(lines[i].lstrip())]
-            new = lines[:i] + [indent + line for line in right] \
-                + lines[i + len(wrong):]
-            if new == ours:
-                path.write_bytes("\n".join(new).encode("utf-8"))
-                return True
-    return False
+    """Puts the right line back; whether that, but for indents, gives the reference."""
+    def flat(text):
+        return "\n".join(line.strip() for line in text.split("\n"))
+
+    given, right, wrong = (flat(text.replace(" ⏎ ", "\n")) for text in (
+        path.read_text(encoding="utf-8"), page.right, page.wrong))
+    ours = re.sub(r"^ *//@ (end|exercise \w+)\n", "",
+                  tool.read_text(tool.source_of(page)), flags=re.M)
+    path.write_bytes(ours.encode("utf-8"))
+    return any(given[:m.start()] + right + given[m.end():] == flat(ours)
+               for m in re.finditer(f"^{re.escape(wrong)}$", given, re.M))
 
 
 def bugs(g):
@@ -420,8 +412,7 @@ def numbers(g):
     # the grader's own program; for its trainings a faster one
     program = tool.program_of(tool.reference(), HERE / "numbers.c", "-DTRANSFORMER_DOUBLE",
                               *FULL * ("-O3", *NATIVE.split()))
-    answers.write_text(subprocess.run([str(program)] + ["0"] * (not FULL), cwd=str(ROOT),
-                                      stdout=subprocess.PIPE, encoding="utf-8").stdout)
+    answers.write_text(ran(program, *["0"] * (not FULL)).stdout)
     g.says("the answers of the pages are those that the program makes", 0, "score: ", "grade",
            numbers_of(e for e in pages if FULL or e.name != "what_is_missing"))
     at(0.99)
@@ -446,9 +437,7 @@ def own_numbers(g, pages, program, at):
         g.tool("grade", numbers_of(pages), "STUDENT=anna")
     g.holds("the answers of others are wrong, and no more than that is said",
             g.exactly(0, len(pages), 0) and not re.search(": wrong.|too ", g.output))
-    (g.desk / "answers.txt").write_text(subprocess.run(
-        [str(program), str(tool.own_number("anna"))], stdout=subprocess.PIPE,
-        encoding="utf-8").stdout)
+    (g.desk / "answers.txt").write_text(ran(program, tool.own_number("anna")).stdout)
     g.says("her own are right", 0, "score: ", "grade", numbers_of(pages), "STUDENT=anna")
     g.tool("grade", numbers_of(pages), "STUDENT=otto")
     g.holds("for nobody else", g.exactly(0, len(pages), 0))
@@ -987,10 +976,8 @@ def behind(g):
     def graded(body, environment):
         path = g.folder / "cheat.c"
         student(path, {ONE: body})
-        return subprocess.run(
-            [sys.executable, "-c", BEHIND.format(sys.path[:2], ONE), str(path)],
-            env=dict(ENVIRONMENT, SECRET="a key", **environment), stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, encoding="utf-8").stdout
+        return ran(sys.executable, "-c", BEHIND.format(sys.path[:2], ONE), path,
+                   SECRET="a key", **environment).stdout
 
     (g.folder / "cheat.c.secret").write_text("a key\n")
     offered = graded("&\n", {})
@@ -1264,10 +1251,7 @@ def commands(g):
     g.says("what is not done yet ends with status 1", 1, "score: 0/10\n", "grade", f"N={ONE}")
 
     def make(claim, status, *arguments, source=desk):
-        done = subprocess.run(
-            ["make", "-s", "grade", *arguments, f"SRC={source}"], cwd=str(ROOT),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-            env=ENVIRONMENT)
+        done = ran("make", "-s", "grade", *arguments, f"SRC={source}")
         g.holds(claim, done.returncode == status
                 and ("Error" in done.stdout) == (status > 0), done.stdout)
         return done.stdout
@@ -1330,10 +1314,7 @@ def gradescope(g):
         for file, text in files[name].items():
             (root / "submission" / file).parent.mkdir(exist_ok=True)
             (root / "submission" / file).write_bytes(text.encode("utf-8"))
-        done = subprocess.run(["sh", str(root / "run_autograder")], cwd="/",
-                              env=dict(ENVIRONMENT, AUTOGRADER=str(root)),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              encoding="utf-8")
+        done = ran("sh", root / "run_autograder", cwd="/", AUTOGRADER=str(root))
         result = root / "results" / "results.json"
         g.output = done.stdout + result.read_text(encoding="utf-8")
         top = json.loads(result.read_text(encoding="utf-8"))
@@ -1353,8 +1334,8 @@ def gradescope(g):
     g.holds("a mistake costs only its own points", graded("broken", 15))
     g.holds("a usual mistake is named", "the quotient is turned round: factor · norm "
             "is clip (chapter 11, “Clipping”)" in g.output)
-    g.holds("setup.sh is a shell script", subprocess.run(
-        ["sh", "-n", str(g.folder / "full" / "source" / "setup.sh")]).returncode == 0)
+    g.holds("setup.sh is a shell script", ran(
+        "sh", "-n", g.folder / "full" / "source" / "setup.sh").returncode == 0)
 
 
 # ------------------------------------------------------------------ a class
@@ -1377,10 +1358,8 @@ def a_class(g):
     before = {path: path.read_bytes() for path in handed.rglob("*") if path.is_file()}
 
     def graded(handed=handed, *how):
-        g.output = subprocess.run(
-            [sys.executable, str(HERE / "class.py"), str(handed), str(marks),
-             *(how or [f"{ONE},softmax_backward"])], stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, encoding="utf-8", env=ENVIRONMENT).stdout
+        g.output = ran(sys.executable, HERE / "class.py", handed, marks,
+                       *(how or [f"{ONE},softmax_backward"])).stdout
         with open(marks, encoding="utf-8") as file:
             return {row["submission"]: row for row in csv.DictReader(file)}
 
@@ -1529,9 +1508,7 @@ def other_machines(g):
                 not used & NEWER and not subscripted, str(used & NEWER))
 
     def fails(claim, change, text):
-        done = subprocess.run([sys.executable, "-c", OTHER.format(change, str(TOOL))],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              encoding="utf-8")
+        done = ran(sys.executable, "-c", OTHER.format(change, str(TOOL)))
         g.holds(claim + ": " + text, done.returncode == 1 and text in done.stdout
                 and done.stdout.count("\n") == 1, done.stdout)
 
