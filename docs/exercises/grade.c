@@ -329,10 +329,6 @@ static void grade_activation_backward(void) {
     }
 }
 
-static Linear linear_of(Mat weight, Mat bias) {
-    return (Linear){weight, bias};
-}
-
 static void grade_ffn_backward(void) {
     const char *name[] = {"ReLU, no dropout", "GELU, no dropout",
                           "ReLU, dropout"};
@@ -340,10 +336,10 @@ static void grade_ffn_backward(void) {
         Config config = {.activation = c == 1 ? GELU : RELU};
         Dropout d = {(real)(c == 2 ? 0.4 : 0), 31};
         Pass pass = pass_dropping(&config, d.rate);
-        FeedForward w = {linear_of(input("W1", D, F), input("b1", 1, F)),
-                         linear_of(input("W2", F, D), input("b2", 1, D))};
-        FeedForward dw = {linear_of(output("dW1", D, F), output("db1", 1, F)),
-                          linear_of(output("dW2", F, D), output("db2", 1, D))};
+        FeedForward w = {{input("W1", D, F), input("b1", 1, F)},
+                         {input("W2", F, D), input("b2", 1, D)}};
+        FeedForward dw = {{output("dW1", D, F), output("db1", 1, F)},
+                          {output("dW2", F, D), output("db2", 1, D)}};
         FeedForwardSaved s = {input("x", B * T, D), input("inner", B * T, F),
                               input("active", B * T, F), d};
         activation_forward(s.active, s.inner, config.activation);

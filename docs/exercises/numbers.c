@@ -40,11 +40,16 @@ static double length_of(Mat m) {
 
 static double distance(Mat a, Mat b) {
     Mat d = arena_mat(&room, a.rows, a.cols);
-    copy(d, a);
-    for (int i = 0; i < d.rows; i++)
-        for (int j = 0; j < d.cols; j++)
-            *at(d, i, j) -= *at(b, i, j);
+    copy(d, b);
+    scale_by(d, -1);
+    add(d, a);
     return length_of(d);
+}
+
+static Config small_model(int layers, int width, int heads) {
+    return (Config){.layers = layers, .d_model = width, .heads = heads,
+                    .d_ff = 4 * width, .source_vocab = 10, .target_vocab = 10,
+                    .max_len = 20};
 }
 
 static Transformer *started(const Config *config) {
@@ -72,12 +77,8 @@ static double count_of(const Config *config, const char *part) {
 }
 
 static void parameter_counts(void) {
-    Config big = {.layers = 6, .d_model = 512, .heads = 8, .d_ff = 2048,
-                  .source_vocab = 10000 + larger, .target_vocab = 10,
-                  .max_len = 20};
-    Config small = big;
-    small.d_model = 64;
-    small.d_ff = 256;
+    Config big = small_model(6, 512, 8), small = small_model(6, 64, 8);
+    big.source_vocab = small.source_vocab = 10000 + larger;
     double total = count_of(&big, ""), ffn = count_of(&big, "feed_forward.");
     print_answer("total", total);
     print_answer("feed_forward", ffn);
@@ -122,8 +123,7 @@ static void input_gradient(Config config, const char *kind, int layers) {
 }
 
 static void pre_and_post_norm(void) {
-    Config config = {.layers = 12, .d_model = 64, .heads = 4, .d_ff = 256,
-                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
+    Config config = small_model(12, 64, 4);
     const char *kind[] = {"post", "pre"};
     for (int k = 0; k < 2; k++) {
         config.norm = k ? PRE_NORM : POST_NORM;
@@ -137,8 +137,9 @@ static void pre_and_post_norm(void) {
 
 static void distant_positions(void) {
     enum { SENTENCES = 3, LENGTH = 15 };
-    Config config = {.layers = 4, .d_model = 128, .heads = 4, .d_ff = 512,
-                     .source_vocab = 5000, .target_vocab = 5000, .max_len = 15};
+    Config config = small_model(4, 128, 4);
+    config.source_vocab = config.target_vocab = 5000;
+    config.max_len = LENGTH;
     Transformer *t = started(&config);
     Pass pass = {.arena = &room, .config = &config, .sentences = SENTENCES};
     const int blank[] = {-1, 3, 14};
@@ -173,10 +174,7 @@ static void distant_positions(void) {
 
 static void heads_and_weights(void) {
     enum { SENTENCE = 1, HEAD = 2, QUERY = 0, HEADS = 4, LENGTH = 10 };
-    Config config = {.layers = 1, .d_model = 64, .heads = HEADS, .d_ff = 256,
-                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
-    Config single = config;
-    single.heads = 1;
+    Config config = small_model(1, 64, HEADS), single = small_model(1, 64, 1);
     const char *attention = "encoder.0.self_attention.";
     double parameters = count_of(&config, attention);
     print_answer("parameters", parameters);
@@ -207,8 +205,7 @@ static void permutation(void) {
     const int from[LENGTH] = {0, 3, 7, 1, 5, 9, 2, 6, 4, 8};
     const char *name[] = {"without_positions", "with_positions",
                           "moved_together"};
-    Config config = {.layers = 1, .d_model = WIDTH, .heads = 1, .d_ff = 128,
-                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
+    Config config = small_model(1, WIDTH, 1);
     Transformer *t = started(&config);
     const MultiHead *w = &t->encoder.layer[0].self_attention.multi_head;
     Pass pass = {.arena = &room, .config = &config, .sentences = 1};

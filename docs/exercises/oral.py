@@ -154,8 +154,8 @@ def row_sums(desk, name):
                           + ", ".join(found))
     desk.regions[name].body = body
     return guilty and (
-        "Which line of your `softmax_row` makes row 3 of the weights sum to 1? And without "
-        f"which others would it not?\n\n{desk.listing(name)}", "- " + "\n- ".join(guilty))
+        f"Which line of your `{name}` makes row 3 of the weights sum to 1? And "
+        f"without which others would it not?\n\n{desk.listing(name)}", "- " + "\n- ".join(guilty))
 
 
 def mask_bit(desk, name):

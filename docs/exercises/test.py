@@ -47,7 +47,7 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in
                ("SRC", "JSON", "N", "FORCE", "SHOW", "AUTOGRADER", "STATUS")}
 ENVIRONMENT["LC_ALL"] = "C.UTF-8"
 NATIVE = "-march=native -ffp-contract=off"  # the same bits, sooner
-ONE = "softmax_row"  # the region with which most is tried
+ONE = next(name for name in REGIONS if "softmax" in name)  # with which most is tried
 REGION = r"( *//@ exercise (%s)\n)(.*?)( *//@ end\n)"
 
 
@@ -509,8 +509,8 @@ def broken_files(g):
            fr"^ *//@ exercise {ONE}\n", "", ONE)
     broken("a region that stands twice", "//@ exercise head stands here again",
            f"//@ exercise {ONE}", "//@ exercise head", "head", ONE)
-    broken("an unknown exercise", "there is no exercise softmax_rov",
-           f"@ exercise {ONE}", "@ exercise softmax_rov", ONE)
+    broken("an unknown exercise", f"there is no exercise {ONE}_",
+           f"@ exercise {ONE}", f"@ exercise {ONE}_", ONE)
     broken("an unknown marker", f"unknown marker: //@ exercize {ONE}",
            f"@ exercise {ONE}", f"@ exercize {ONE}", ONE)
     broken("a region without its end", f"{ONE} has no //@ end",

@@ -315,7 +315,7 @@ def load_exercises():
 
 
 def choose(exercises, wanted):
-    """The exercises of a list such as "1-5,8" or "softmax_row"."""
+    """The exercises of a list such as "1-5,8", or of names."""
     chosen = []
     for part in re.split(r"[,\s]+", wanted.strip()):
         span = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part)
