@@ -1295,8 +1295,9 @@ def gradescope(g):
     wanted = [str(page.number) for page in pages]
     g.says("python3 docs/exercises/tool.py gradescope packs what an autograder needs", 0,
            "exercises " + ",".join(wanted), "gradescope", "N=" + ",".join(names))
-    packed = g.folder / "gradescope.zip"
-    (ROOT / "build" / "gradescope.zip").rename(packed)
+    root = g.folder / "autograder"
+    zipfile.ZipFile(ROOT / "build" / "gradescope.zip").extractall(root / "source")
+    (root / "source" / "run_autograder").rename(root / "run_autograder")
     files = {"full": {"my-transformer.c": REFERENCE,
                       ".hints": "[1]",
                       "bugs/training-and-use.c": REFERENCE,
@@ -1306,10 +1307,8 @@ def gradescope(g):
                  "? clip / norm", "? norm / clip")}}
 
     def graded(name, points):
-        """It runs in an empty folder, somewhere else, and this is the sum."""
-        root = g.folder / name
-        zipfile.ZipFile(packed).extractall(root / "source")
-        (root / "source" / "run_autograder").rename(root / "run_autograder")
+        """It runs somewhere else, and this is the sum."""
+        shutil.rmtree(root / "submission", ignore_errors=True)
         (root / "submission").mkdir()  # Gradescope moves it there
         for file, text in files[name].items():
             (root / "submission" / file).parent.mkdir(exist_ok=True)
@@ -1335,7 +1334,7 @@ def gradescope(g):
     g.holds("a usual mistake is named", "the quotient is turned round: factor · norm "
             "is clip (chapter 11, “Clipping”)" in g.output)
     g.holds("setup.sh is a shell script", ran(
-        "sh", "-n", g.folder / "full" / "source" / "setup.sh").returncode == 0)
+        "sh", "-n", root / "source" / "setup.sh").returncode == 0)
 
 
 # ------------------------------------------------------------------ a class
@@ -1434,6 +1433,8 @@ def project(g):
     shutil.copy(ROOT / "transformer.c", copy)
     (copy / "docs" / "weaver").mkdir()
     shutil.copy(HERE.parent / "weaver" / "source_file.py", copy / "docs" / "weaver")
+    (copy / "build").mkdir()  # the same reference need not be compiled again
+    (copy / "build" / "exercises").symlink_to(tool.BUILD)
     return copy
 
 
