@@ -595,25 +595,24 @@ def results_elsewhere(g):
 def state(g):
     """The tool's own file, .hints."""
     path = g.desk / ".hints"
-    deep = "[" * 200000
-    for what, text in (("no JSON", b"hints"), ("no UTF-8", b"\377"),
-                       ("a list", b"[1]"), ("a number", b"1"),
-                       ("nested deeply", deep.encode()),
+    for what, text in (("no UTF-8", b"\377"), ("a list", b"[1]"), ("a number", b"1"),
+                       ("nested deeply", b"[" * 200000),
                        ("lists in an object", b'{"hints": [], "passed": []}'),
                        ("text for a number", f'{{"hints": {{"{ONE}": "x"}}}}'.encode()),
-                       ("empty", b"")):
+                       ("empty", b""), ("no JSON", b"hints")):
         path.write_bytes(text)
-        g.says(f".hints, {what}: all exercises are listed", 0, ONE,
-               "exercise")
-        g.says("none has passed", 1, "has not passed yet", "solution", f"N={ONE}")
-        g.holds("it is not touched by that", path.read_bytes() == text)
-        g.says("hints begin anew, which is said", 0, "Hint 1 of 3", "hint", f"N={ONE}")
-        g.holds("once", g.output.count(".hints is broken: it begins anew\n") == 1)
-        copies = list(g.desk.glob("backup/.hints.*"))
-        g.holds("the broken one is kept", [c.read_bytes() for c in copies] == [text])
-        g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", f"N={ONE}")
-        g.holds("and not spoken of", ".hints" not in g.output)
+        if what == "no JSON":
+            g.says(f".hints, {what}: all exercises are listed", 0, ONE, "exercise")
+            g.says("none has passed", 1, "has not passed yet", "solution", f"N={ONE}")
+            g.holds("it is not touched by that", path.read_bytes() == text)
         shutil.rmtree(g.desk / "backup", ignore_errors=True)
+        g.says(f".hints, {what}: hints begin anew", 0, "Hint 1 of 3", "hint", f"N={ONE}")
+        g.holds("which is said once, and the broken one is kept",
+                g.output.count(".hints is broken: it begins anew\n") == 1
+                and [c.read_bytes() for c in g.desk.glob("backup/.hints.*")] == [text])
+    g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", f"N={ONE}")
+    g.holds("and not spoken of", ".hints" not in g.output)
+    shutil.rmtree(g.desk / "backup")
     path.unlink()
     path.mkdir()
     g.says("a folder of this name is an error", 2, ".hints is not a file", "hint",
