@@ -139,7 +139,8 @@ def tolerance(name):
 
 def answers(name, numbers):
     """[(name, value)], computed by exam.c."""
-    program = tool.program_of(tool.reference(), tool.EXAM, f'-DSOURCE="{tool.REFERENCE}"')
+    program = tool.program_of(tool.reference(), tool.EXAM, "-Og",
+                              f'-DSOURCE="{tool.REFERENCE}"')
     done = subprocess.run([str(program), name, *map(str, numbers)],
                           stdout=subprocess.PIPE, text=True, check=True)
     return [line.split(" = ") for line in done.stdout.splitlines()]

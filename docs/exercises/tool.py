@@ -1411,7 +1411,7 @@ def refusal_of_bug(text, label, source):
     return "", not count
 
 
-SMALL = ["-w", "-DWIDTH=16", "-DHEADS=2", "-DLAYERS=2"]  # of a bug's `source:`
+SMALL = ["-O1", "-w", "-DWIDTH=16", "-DHEADS=2", "-DLAYERS=2"]  # of a bug's `source:`
 PAIRS, STEPS = 200, "40"
 
 
@@ -1504,10 +1504,13 @@ def own_text(exercise):
     return text
 
 
+NUMBERS = ["-Og", "-DTRANSFORMER_DOUBLE"]
+
+
 @functools.lru_cache(maxsize=None)
 def own_answers(number):
     """{name: value} of the pages whose numbers are STUDENT's own, by numbers.c."""
-    program = program_of(reference(), HERE / "numbers.c", "-DTRANSFORMER_DOUBLE")
+    program = program_of(reference(), HERE / "numbers.c", *NUMBERS)
     ended = run([program, number], COMPILE_SECONDS)
     return {name: float(value) for name, value in re.findall(r"(\w+) = (\S+)", ended.output)}
 
