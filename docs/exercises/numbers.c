@@ -3,10 +3,10 @@
 // the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
-//     numbers [LARGER]      seeds and sizes larger by this, where a page allows;
-//                           without what_is_missing, which takes longest
+//     numbers [LARGER]      seeds and sizes larger by this, where a page allows
 //
-// It is run in the project's folder: one page has a table that it reads.
+// It is run in the project's folder: it reads the table of a page, and what labs
+// have measured.
 
 #define PARTS_NO_MAIN
 #include "../../notebook/20-parts.c"
@@ -44,6 +44,19 @@ static double distance(Mat a, Mat b) {
     scale_by(d, -1);
     add(d, a);
     return length_of(d);
+}
+
+// What stands behind a text in the first line of a file that has it, or NULL.
+static const char *behind(const char *path, const char *text) {
+    static char line[400];
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail("%s cannot be read", path);
+    const char *place = NULL;
+    while (!place && fgets(line, sizeof line, file))
+        place = strstr(line, text);
+    fclose(file);
+    return place ? place + strlen(text) : NULL;
 }
 
 static Config small_model(int layers, int width, int heads) {
@@ -328,45 +341,32 @@ static const char *const missing_part[MODELS] = {
     "network", "positions", "residual", "look ahead", "cross-attention",
     "memory"};
 
-// The page's table: what each of its models gets right, in percent.
-static void read_table(double right[MODELS][COLUMNS]) {
-    const char *path = "docs/exercises/pages/what_is_missing.md";
-    FILE *file = fopen(path, "r");
-    char line[200];
-    int models = 0;
-    if (!file)
-        fail("%s cannot be read", path);
-    while (models < MODELS && fgets(line, sizeof line, file)) {
-        double *r = right[models];
-        char model;
-        models += sscanf(line, "| %c | %lf | %lf | %lf | %lf | %lf |", &model,
-                         r, r + 1, r + 2, r + 3, r + 4) == 1 + COLUMNS
-               && model == 'A' + models;
-    }
-    fclose(file);
-    if (models < MODELS)
-        fail("%s has no table of %d models", path, MODELS);
+// What a model gets right, in percent, by the page's table; by lab 20, a model
+// without a part.
+static void read_row(char model, double row[COLUMNS]) {
+    const char start[] = {'|', ' ', model, ' ', '|', 0};
+    const char *text = behind("docs/exercises/pages/what_is_missing.md", start);
+    if (!text || sscanf(text, "%lf | %lf | %lf | %lf | %lf", row, row + 1,
+                        row + 2, row + 3, row + 4) != COLUMNS)
+        fail("there is no model %c in the table of what_is_missing.md", model);
 }
 
-// What a model without a part gets right after half of the task's steps.
-static double right_without(const Part *part, const Task *task) {
-    Recipe recipe = recipe_of(1, task->steps / 2);
-    Lab lab = lab_new(task, part, reduced(config_of(task), part), &recipe);
-    for (int step = 0; step < recipe.steps; step++)
-        train_lab(&lab);
-    double right = test_lab(&lab);
-    trainer_free(&lab.trainer);
-    return right;
+static double right_without(const char *part, const char *task) {
+    char what[100];
+    snprintf(what, sizeof what, "\"%s, without %s: right: ", task, part);
+    const char *right = behind("notebook/20-parts.ipynb", what);
+    return right ? strtod(right, NULL) : NAN;
 }
 
-// The part whose lack, when it is tried, is nearest to the page's row.
-static int nearest(double row[COLUMNS], double tried[MODELS][COLUMNS]) {
-    int best = 0;
+// The part whose lack, as the lab has it, is nearest to a row.
+static int nearest(const double row[COLUMNS]) {
+    int best = -1;
     double least = INFINITY;
     for (int p = 0; p < MODELS; p++) {
         double total = 0;
         for (int k = 0; k < COLUMNS; k++)
-            total += fabs(row[k] - tried[p][k]);
+            total += fabs(row[k] - right_without(missing_part[p],
+                                                 column_task[k]));
         if (total < least) {
             least = total;
             best = p;
@@ -433,15 +433,11 @@ static double best_arrows(const Task *t) {
 }
 
 static void what_is_missing(void) {
-    double row[MODELS][COLUMNS], tried[MODELS][COLUMNS];
-    read_table(row);
-    for (int p = 0; p < MODELS; p++)
-        for (int k = 0; k < COLUMNS; k++)
-            tried[p][k] = right_without(part_named(missing_part[p]),
-                                        task_named(column_task[k]));
     for (int m = 0; m < MODELS; m++) {
+        double row[COLUMNS];
+        read_row((char)('A' + m), row);
         printf("missing_%c", 'a' + m);
-        print_answer("", nearest(row[m], tried) + 1);
+        print_answer("", nearest(row) + 1);
     }
     print_answer("first_best", best_first(task_named("first")));
     print_answer("circle_best", best_arrows(task_named("circle")));
@@ -455,17 +451,12 @@ static const char *const closed_both = "both: all weights on the noun";
 
 // What stays the same, in percent, when lab 2 has made a change.
 static double same_after(const char *where) {
-    FILE *file = fopen("docs/runs/whence.csv", "r");
-    char line[200];
+    char what[100];
     double same = NAN;
-    while (file && fgets(line, sizeof line, file)) {
-        const char *place = strchr(line, ',');
-        size_t n = strlen(where);
-        if (place && !strncmp(place + 1, where, n) && place[1 + n] == ',')
-            sscanf(place + 1 + n, ",%*d,%lf", &same);
-    }
-    if (file)
-        fclose(file);
+    snprintf(what, sizeof what, ",%s,", where);
+    const char *rest = behind("docs/runs/whence.csv", what);
+    if (rest)
+        sscanf(rest, "%*d,%lf", &same);
     return same;
 }
 
@@ -534,8 +525,7 @@ int main(int argc, char **argv) {
     grouped_queries();
     where_from();
     what_text_tells();
-    if (argc == 1) // it trains 30 models, the same for all
-        what_is_missing();
+    what_is_missing();
     arena_free(&room);
     return 0;
 }
