@@ -274,9 +274,6 @@ def remember(kind, name, value):
             write_text(folder / ".hints", json.dumps(memory, indent=1))
 
 
-LOCK = threading.Lock()
-
-
 @contextlib.contextmanager
 def locked(folder):
     """No other thread and no other tool is in here for this folder."""
@@ -286,10 +283,9 @@ def locked(folder):
     except OSError as error:
         raise Trouble(f"cannot write to {shown(folder)}: {error.strerror}")
     try:
-        with LOCK:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(opened, fcntl.LOCK_EX)
-            yield
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(opened)
 
