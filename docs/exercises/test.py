@@ -252,13 +252,10 @@ def mistakes(g):
         g.holds(f"{e.name}: {count} mistakes are refused, and told from each other",
                 not odd, "\n".join(odd))
     g.holds(f"{tried} of {total} mistakes are named", total >= 500 and tried >= 80)
-    rounds = []
-    for mistake in every:
-        if mistake.kind == "~":
-            free = next((r for r in rounds if mistake.region not in r), None)
-            if free is None:
-                rounds.append({})
-            (rounds[-1] if free is None else free)[mistake.region] = mistake
+    by_itself = {name: [m for m in every if m.kind == "~" and m.region == name]
+                 for name in REGIONS}
+    rounds = [{name: found[k] for name, found in by_itself.items() if k < len(found)}
+              for k in range(max(map(len, by_itself.values())))]
     for wrong in rounds if FULL else rounds[1::3]:
         source = student(g.folder / "wrong.c", {
             name: "".join(line + "\n" for line in mistake.body if line)

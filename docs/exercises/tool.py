@@ -486,7 +486,7 @@ limit -c 0; limit -t "$1"; limit -f 65536; [ "$2" = 0 ] || limit -v "$2"
 shift 2; exec "$@" """
 
 
-def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None, given=""):
+def run(command, seconds, memory=MEMORY, folder=ROOT, given=""):
     """Run a program that may do anything: in a session of its own, with limits;
     `given` is a line on its standard input. In the end the session is killed."""
     with tempfile.TemporaryFile() as output:
@@ -497,7 +497,7 @@ def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None, given=""
                 stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
                 cwd=folder, start_new_session=True,
                 env=dict(os.environ, LC_ALL="C.UTF-8", OMP_NUM_THREADS="1",
-                         NO_COLOR="1", **(environment or {})))
+                         NO_COLOR="1"))
         except OSError as error:
             raise Trouble(f"cannot run {command[0]}: {error.strerror}")
         try:
