@@ -49,12 +49,9 @@ class Desk:
 
     def asks(self, name, *numbers):
         """What exam.c says of the file's own functions; None if it does not end well."""
-        text = tool.read_text(self.made / "transformer.c")
-        ours = tool.regions(text, "transformer.c")
-        for other in reversed(list(ours)):  # from the end: line numbers stay right
-            if other in self.regions:
-                text = tool.replace_region(text, ours[other],
-                                           ["{", *self.regions[other].body, "}"])
+        text = tool.source_file.with_bodies(
+            tool.read_text(self.made / "transformer.c"),
+            {other: ["{", *region.body, "}"] for other, region in self.regions.items()})
         with tempfile.TemporaryDirectory(dir=tool.BUILD, prefix="oral-") as folder:
             folder = Path(folder)
             (folder / "source.c").write_bytes(text.encode("utf-8"))

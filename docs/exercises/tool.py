@@ -624,8 +624,8 @@ def compile_reference(made):
     for mark in ["confined"] * (made / "confine").exists() + [""]:
         if mark:
             (made / mark).touch()
-        for grader in made.glob("grade.c"):  # students have but the object
-            compile_object(made, grader)
+        if (made / "grade.c").exists():  # else the object is there
+            compile_object(made)
         status, said = compile_grader(made, made / "transformer.c", made / "grade")
         if not status:
             (made / "grade").chmod(0o755)
@@ -634,14 +634,14 @@ def compile_reference(made):
     raise Trouble("the reference does not compile with grade.c:\n" + said)
 
 
-def compile_object(made, grader):
+def compile_object(made):
     """The reference and its checks, once for all: what a student has written is linked in
     the place of ours. Where a linker does not do so, all is compiled each time."""
     weak = [f"#pragma weak {name}\n" for name in outlines().functions if name != "main"]
     write_text(made / "weak.h", "".join(weak))
     cc = [*confined_compiler(made, made), *FLAGS]
     run([*cc, "-w", "-c", "-include", made / "weak.h",
-         f'-DSOURCE="{made / "transformer.c"}"', grader, "-o", made / OBJECT],
+         f'-DSOURCE="{made / "transformer.c"}"', made / "grade.c", "-o", made / OBJECT],
         COMPILE_SECONDS, memory=4 * MEMORY)
     if run([*cc, "-Wl,-z,muldefs", made / OBJECT, "-o", made / "grade", "-lm"],
            COMPILE_SECONDS).status:
@@ -1236,10 +1236,14 @@ def of_own_lines(code, function, result):
     return f"{unset[2]} may have no value yet, in line {unset[1]}" if unset else ""
 
 
-def is_declared(name, code):
-    """Whether a name is that of a number which the code declares itself."""
-    return re.search(r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
-                     rf"(?:[^;()]*,\s*)?{name}\s*[=;,\[]", code)
+def refused_name(exercise, code):
+    """What to say of a name that the page refuses, but not for a number that the code
+    declares itself."""
+    names, _, why = exercise.refuse.partition(" -> ")
+    return next((f'wrong: "{name}": {why}' for name in names.split()
+                 if re.search(rf"\b{name}\b", code) and not re.search(
+                     r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
+                     rf"(?:[^;()]*,\s*)?{name}\s*[=;,\[]", code)), "")
 
 
 def grade_write(exercise, student, path, made):
@@ -1250,16 +1254,10 @@ def grade_write(exercise, student, path, made):
     if is_stub(exercise.name, region):
         return Result(exercise, "todo", f"not written yet: replace the line "
                       f'exercise_todo("{exercise.name}");')
-    why_not = refusal(region, label)
+    code = code_of("\n".join(region.body))
+    why_not = refusal(region, label) or function_inside(code) or refused_name(exercise, code)
     if why_not:
         return Result(exercise, "wrong", why_not)
-    refused, _, why = exercise.refuse.partition(" -> ")
-    code = code_of("\n".join(region.body))
-    if function_inside(code):
-        return Result(exercise, "wrong", function_inside(code))
-    for name in refused.split():
-        if re.search(rf"\b{name}\b", code) and not is_declared(name, code):
-            return Result(exercise, "wrong", f'wrong: "{name}": {why}')
     result = grade_body(exercise, region, label, made)
     if result.state == "wrong" and result.word.startswith("wrong: "):
         lines, ours = read_text(REFERENCE).split("\n"), reference_regions()[exercise.name]
