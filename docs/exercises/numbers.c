@@ -398,40 +398,6 @@ static double best_first(const Task *t) {
     return 100 * ways / t->S;
 }
 
-enum { MOST_ANSWERS = 10000 };
-
-// How often each answer is that of a circle whose places from `fixed` on stand
-// in any order.
-static void count_answers(const Task *t, int *circle, int fixed, int *count) {
-    if (fixed == t->S) {
-        int answer = 0;
-        for (int i = 1; i <= t->T; i++)
-            answer = answer * t->S + circle[t->jumps * i % t->S];
-        count[answer]++;
-        return;
-    }
-    for (int i = fixed; i < t->S; i++) {
-        int next = circle[i];
-        circle[i] = circle[fixed];
-        circle[fixed] = next;
-        count_answers(t, circle, fixed + 1, count);
-        circle[fixed] = circle[i];
-        circle[i] = next;
-    }
-}
-
-// Without the source the best guess is the most frequent answer.
-static double best_arrows(const Task *t) {
-    int count[MOST_ANSWERS] = {0}, circle[LONGEST], most = 0, all = 0;
-    count_up(circle, t->S);
-    count_answers(t, circle, 1, count);
-    for (int i = 0; i < MOST_ANSWERS; i++) {
-        all += count[i];
-        most = count[i] > most ? count[i] : most;
-    }
-    return 100.0 * most / all;
-}
-
 static void what_is_missing(void) {
     for (int m = 0; m < MODELS; m++) {
         double row[COLUMNS];
@@ -440,8 +406,10 @@ static void what_is_missing(void) {
         print_answer("", nearest(row) + 1);
     }
     print_answer("first_best", best_first(task_named("first")));
-    print_answer("circle_best", best_arrows(task_named("circle")));
-    print_answer("jump_best", best_arrows(task_named("jump")));
+    // behind the first place of a circle the S - 1 others stand in any order, all
+    // as likely; and after some jumps each of these is as likely
+    print_answer("circle_best", 100 / tgamma(task_named("circle")->S));
+    print_answer("jump_best", 100.0 / (task_named("jump")->S - 1));
 }
 
 // ---- where_from
