@@ -36,7 +36,6 @@ from tool import ROOT, Trouble
 
 HERE = Path(__file__).resolve().parent
 FOLDER = ROOT / "build" / "exam"
-PROGRAM = FOLDER / "exam"
 PROGRAM_FILE = "program.c"
 BUGS, BUG_POINTS, NUMBER_POINTS = 3, 20, 8
 
@@ -140,7 +139,9 @@ def tolerance(name):
 
 def answers(name, numbers):
     """[(name, value)], computed by exam.c."""
-    done = subprocess.run([str(PROGRAM), name, *map(str, numbers)],
+    program = tool.program_of(tool.reference(), tool.EXAM, "-Og",
+                              f'-DSOURCE="{tool.REFERENCE}"')
+    done = subprocess.run([str(program), name, *map(str, numbers)],
                           stdout=subprocess.PIPE, text=True, check=True)
     return [line.split(" = ") for line in done.stdout.splitlines()]
 
@@ -254,12 +255,6 @@ def bug_pages(made, draw):
 
 # ---------------------------------------------------------------- writing
 
-def compile_answers():
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*tool.compiler(), "-std=c11", "-O1", "-DTRANSFORMER_DOUBLE",
-                    str(HERE / "exam.c"), "-o", str(PROGRAM), "-lm"], check=True)
-
-
 def write_pages(folder, pages):
     tool.write_text(folder / "order.txt", "".join(
         f"{name}\n" for name, head, *_ in pages if head["kind"] == "number"))
@@ -372,7 +367,6 @@ def exam_of(folder):
 def write(seed):
     folder = FOLDER / str(seed)
     shutil.rmtree(folder, ignore_errors=True)
-    compile_answers()
     draw = random.Random(seed)
     pages = [number_page(question, draw) for question in QUESTIONS]
     pages += bug_pages(tool.reference(), draw)

@@ -34,8 +34,11 @@
 
 enum { B = 2, H = 3, T = 4, S = 5, K = 6, F = 7, D = H * K, V = 11 };
 
-// A mask from its picture: '1' visible, '0' hidden, all rows one after another.
+// A mask from its picture: '1' visible, '0' hidden, all rows one after another;
+// without one everything is visible.
 static Mask picture(const char *text, int sentence_stride, int row_stride) {
+    if (!text)
+        return (Mask){0};
     size_t n = strlen(text);
     unsigned char *visible = allocate(n, 1);
     for (size_t k = 0; k < n; k++)
@@ -43,7 +46,6 @@ static Mask picture(const char *text, int sentence_stride, int row_stride) {
     return (Mask){visible, sentence_stride, row_stride};
 }
 
-static const Mask everything = {0};
 static const Mat no_mat = {0};
 
 // A pass of training with this dropout everywhere; at rate 0, one without.
@@ -99,7 +101,7 @@ static void softmax_case(const char *name, const char *mask, int rows, int cols,
     Mat x = scratch("x", rows, cols);
     for (int k = 0; k < rows * cols; k++)
         x.at[k] = x.at[k] * size + shift;
-    Mask m = mask ? picture(mask, 0, cols) : everything;
+    Mask m = picture(mask, 0, cols);
     for (int k = 0; mask && k < rows * cols; k += 5)
         if (!m.visible[k])
             x.at[k] = shift + 1e5; // what is hidden may be the largest
@@ -142,8 +144,7 @@ static Mat random_weights(int rows, int cols, Mask mask) {
 static void grade_softmax_backward(void) {
     const char *mask[] = {NULL, "011010" "101101" "000000" "001000"};
     for (int c = 0; c < 2; c++) {
-        Mat w = random_weights(4, 6, mask[c] ? picture(mask[c], 0, 6)
-                                             : everything);
+        Mat w = random_weights(4, 6, picture(mask[c], 0, 6));
         Mat dw = scratch("dw", 4, 6);
         start(c ? "hidden keys, and a row without any visible key"
                 : "everything visible");
@@ -153,7 +154,7 @@ static void grade_softmax_backward(void) {
     }
     Mat wide = scratch("the matrix around dw", 4, 9);
     Mat dw = slice_cols(wide, 2, 6);
-    Mat w = random_weights(4, 6, everything);
+    Mat w = random_weights(4, 6, picture(NULL, 0, 6));
     start("rows of dw that lie further apart than they are long");
     softmax_backward(dw, w);
     result("dw", dw);
@@ -176,16 +177,15 @@ static const struct {
 static void grade_attention_forward(void) {
     for (int c = 0; c < 5; c++) {
         Dropout d = attention_case[c].dropout;
-        const char *mask = attention_case[c].mask;
+        Mask mask = picture(attention_case[c].mask, 0, S);
         Head a = {.q = input("q", T, K), .k = input("k", S, K),
                   .v = input("v", S, K), .weights = scratch("weights", T, S),
                   .scale = (real)0.37, .dropout = d};
         a.dropped = d.rate > 0 ? scratch("dropped", T, S) : a.weights;
         Mat heads = output("the heads beside out", T, D);
         a.out = slice_cols(heads, K, K);
-        Mask m = mask ? picture(mask, 0, S) : everything;
         start(attention_case[c].name);
-        attention_forward(a, m);
+        attention_forward(a, mask);
         result("weights", a.weights);
         result("dropped", a.dropped);
         result("out", a.out);
@@ -198,13 +198,12 @@ static void grade_attention_forward(void) {
 static void grade_attention_backward(void) {
     for (int c = 0; c < 5; c++) {
         Dropout d = attention_case[c].dropout;
-        const char *mask = attention_case[c].mask;
+        Mask mask = picture(attention_case[c].mask, 0, S);
         Head a = {.q = input("q", T, K), .k = input("k", S, K),
                   .v = input("v", S, K), .scale = (real)0.37, .dropout = d};
         Mat dout = input("dout", T, K), dscores = scratch("dscores", T, S);
         a.out = input("out", T, K); // only its shape counts
-        a.weights = random_weights(T, S, mask ? picture(mask, 0, S)
-                                              : everything);
+        a.weights = random_weights(T, S, mask);
         a.dropped = a.weights;
         if (d.rate > 0) {
             a.dropped = input("dropped", T, S);
@@ -329,10 +328,6 @@ static void grade_activation_backward(void) {
     }
 }
 
-static Linear linear_of(Mat weight, Mat bias) {
-    return (Linear){weight, bias};
-}
-
 static void grade_ffn_backward(void) {
     const char *name[] = {"ReLU, no dropout", "GELU, no dropout",
                           "ReLU, dropout"};
@@ -340,10 +335,10 @@ static void grade_ffn_backward(void) {
         Config config = {.activation = c == 1 ? GELU : RELU};
         Dropout d = {(real)(c == 2 ? 0.4 : 0), 31};
         Pass pass = pass_dropping(&config, d.rate);
-        FeedForward w = {linear_of(input("W1", D, F), input("b1", 1, F)),
-                         linear_of(input("W2", F, D), input("b2", 1, D))};
-        FeedForward dw = {linear_of(output("dW1", D, F), output("db1", 1, F)),
-                          linear_of(output("dW2", F, D), output("db2", 1, D))};
+        FeedForward w = {{input("W1", D, F), input("b1", 1, F)},
+                         {input("W2", F, D), input("b2", 1, D)}};
+        FeedForward dw = {{output("dW1", D, F), output("db1", 1, F)},
+                          {output("dW2", F, D), output("db2", 1, D)}};
         FeedForwardSaved s = {input("x", B * T, D), input("inner", B * T, F),
                               input("active", B * T, F), d};
         activation_forward(s.active, s.inner, config.activation);

@@ -353,53 +353,40 @@ static bool is_permuted(Mat y, Mat e) {
     return true;
 }
 
-// Are the wrong ones memory that was never written?
-static bool right_where_written(Mat y, Mat e) {
+// What holds for all elements, and how many are no numbers.
+typedef struct {
+    bool right_if_written;  // the wrong ones are memory of the arena
+    bool right_if_not_0;    // wrong only where 0 is expected
+    bool right_if_changed;  // wrong only where e is as b
+    bool partly_added;      // either e or e + b, and this also where e is not 0
+    bool is_complement;     // 0 where something is expected, or the other way
+    bool nearly_right;      // to five digits of the largest number
+    int nans, infinite;
+} Pattern;
+
+static Pattern pattern_of(Mat y, Mat e, Mat b) {
+    Pattern p = {true, true, true, true, true, true, 0, 0};
+    double most = 0, error = 0;
+    bool added = false; // what is padding may be right
     int junk;
     memset(&junk, JUNK, sizeof junk);
-    for (int k = 0; k < e.rows * e.cols; k++)
-        if (y.at[k] != e.at[k] && y.at[k] != JUNK && y.at[k] != junk)
-            return false;
-    return true;
-}
-
-// Right, except where e is the same as b?
-static bool right_where_not(Mat y, Mat e, Mat b) {
-    for (int k = 0; k < e.rows * e.cols; k++)
-        if (e.at[k] != b.at[k] && !close_to(y.at[k], e.at[k]))
-            return false;
-    return true;
-}
-
-// Right to five digits of the largest number?
-static bool is_nearly_right(Mat y, Mat e) {
-    double most = 0, error = 0;
     for (int k = 0; k < e.rows * e.cols; k++) {
-        most = fmax(most, fabs(e.at[k]));
-        error += fabs(y.at[k] - e.at[k]);
+        double x = y.at[k], wanted = e.at[k], was = b.at[k];
+        bool right = close_to(x, wanted), is_sum = close_to(x, wanted + was);
+        p.right_if_written &= x == wanted || x == JUNK || x == junk;
+        p.right_if_not_0 &= right || wanted == 0;
+        p.right_if_changed &= right || wanted == was;
+        p.partly_added &= right || is_sum;
+        p.is_complement &= (x == 0) != (wanted == 0);
+        p.nans += isnan(x) != 0;
+        p.infinite += isinf(x) != 0;
+        added |= is_sum && wanted != 0 && was != 0;
+        most = fmax(most, fabs(wanted));
+        error += fabs(x - wanted);
     }
-    return error < 1e-5 * most;
-}
-
-// Everywhere either e or e + b, and this also where e is not 0? (What is padding
-// may be right.)
-static bool is_partly_added(Mat y, Mat e, Mat b) {
-    bool added = false;
-    for (int k = 0; k < e.rows * e.cols; k++) {
-        bool is_sum = close_to(y.at[k], e.at[k] + b.at[k]);
-        if (!is_sum && !close_to(y.at[k], e.at[k]))
-            return false;
-        added = added || (is_sum && e.at[k] != 0 && b.at[k] != 0);
-    }
-    return added;
-}
-
-// 0 where something is expected, and something where 0 is?
-static bool is_complement(Mat y, Mat e) {
-    for (int k = 0; k < e.rows * e.cols; k++)
-        if ((y.at[k] == 0) == (e.at[k] == 0))
-            return false;
-    return true;
+    p.partly_added &= added;
+    p.nearly_right = error < 1e-5 * most;
+    return p;
 }
 
 // More than two different rows, which are not the same by chance?
@@ -466,14 +453,9 @@ static bool diagnose_terms(Mat y, Mat e, Mat d, Mat g, const char *what,
 static bool diagnose(const Result *r, char *text) {
     Mat y = r->yours, e = r->expected, b = r->before;
     Mat d = difference(y, b), g = difference(e, b);
-    Mat none = separate(e.rows, e.cols); // zeros
     Mat turned = {y.at, e.rows, e.cols, 1, e.rows}; // as if y lay col after col
-    int n = e.rows * e.cols, nans = 0, infinite = 0;
-    for (int k = 0; k < n; k++) {
-        nans += isnan(y.at[k]) != 0;
-        infinite += isinf(y.at[k]) != 0;
-    }
-    bool many = r->wrong > 1;
+    Pattern p = pattern_of(y, e, b);
+    bool many = r->wrong > 1, single = e.rows * e.cols == 1;
     double factor = 0;
     const char *outside = read_outside(y);
     if (outside)
@@ -489,33 +471,33 @@ static bool diagnose(const Result *r, char *text) {
          ? "never written, or what was added is 0"
          : "unchanged: it holds what it held before the call"},
         {outside, text},
-        {r->is_whole && right_where_written(y, e),
+        {r->is_whole && p.right_if_written,
          "the wrong ones are never written"},
-        {is_nearly_right(y, e), "right to five digits, not to nine: a float "
+        {p.nearly_right, "right to five digits, not to nine: a float "
          "where real belongs, a function for floats, or too short a constant"},
-        {n > 1 && (many || e.rows == 1 || e.cols == 1)
+        {!single && (many || e.rows == 1 || e.cols == 1)
          && (diagnose_ends(y, e, b, "row", text)
              || diagnose_ends(transposed(y), transposed(e), transposed(b),
                               "column", text)), NULL},
-        {nans > 0, "not a number: never written, or made of what was never "
+        {p.nans > 0, "not a number: never written, or made of what was never "
                    "written or lies outside, or of 0/0, ∞/∞ or ∞-∞"},
-        {infinite > 0,
+        {p.infinite > 0,
          "infinite: an exponential of too much, or a division by 0"},
         {all_are(y, 0), "all zero"},
-        {many && !r->is_word && !all_are(e, 0) && is_complement(y, e),
+        {many && !r->is_word && !all_are(e, 0) && p.is_complement,
          "exactly the wrong ones are 0: a condition is turned round"},
-        {follows(y, e, -1, 0) || (n > 1 && follows(d, g, -1, 0)), "wrong sign"},
+        {follows(y, e, -1, 0) || (!single && follows(d, g, -1, 0)), "wrong sign"},
         {many && same(y, g),
          "overwritten instead of accumulated: = where += belongs"},
-        {many && r->in_pool && is_partly_added(y, e, b),
+        {many && r->in_pool && p.partly_added,
          "added to what was there instead of set: += where = belongs"},
         {many && follows(y, g, -1, 0), "wrong sign, and = in the place of +="},
         {many && same(turned, e), "transposed: rows and columns exchanged"},
-        {many && right_where_not(y, e, none), r->is_word
+        {many && p.right_if_not_0, r->is_word
          ? "wrong only where PAD is expected"
          : "wrong only where 0 is expected: what is hidden, dropped or "
            "padding"},
-        {many && right_where_not(y, e, b),
+        {many && p.right_if_changed,
          "wrong only where nothing should be changed"},
     };
     for (size_t k = 0; k < sizeof cause / sizeof *cause; k++)

@@ -21,8 +21,6 @@ WORDS = set("real double float int long unsigned char bool void const static siz
             "uint32_t uint64_t int64_t if else for while do return sizeof break continue "
             "struct NULL true false Mat".split())
 CLOSE = {"(": ")", "[": "]", "{": "}"}
-STARTS = ("(", "[", "{", ",", ";", "=", "+=", "-=", "*=", "/=", "return", "?", ":", "<", ">",
-          "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*", "/", "%", "!")
 
 
 @dataclass
@@ -83,6 +81,12 @@ class Body:
                 i -= 2
             else:
                 return i
+
+    def next(self, i, signs):
+        """The first of these signs from here on that is within no further bracket."""
+        while i < len(self.all) and self[i] not in signs:
+            i = self.pair.get(i, i) + 1 if self[i] in CLOSE else i + 1
+        return i
 
     def term_after(self, i):
         i = self.after(i)
@@ -195,9 +199,7 @@ def brackets(b):
                 and b[i - 1] not in ("if", "for", "while"):
             yield "a bracket missing", [(i, i + 1, " "), (end, end + 1, " ")]
             for k in range(i + 1, end):
-                if b[k] in ("+", "-") and b.is_value(k - 1) and k - 1 > i \
-                        and all(b.pair[m] < k or b.pair[m] > k for m in range(i + 1, k)
-                                if m in b.pair and m < b.pair[m]):
+                if b[k] in ("+", "-") and b.is_value(k - 1) and k - 1 > i:
                     yield "a bracket closed too early", [(k, k, ")"), (end, end + 1, " ")]
         if token.text in ("*", "/") and b.is_value(i - 1) and b[b.after(i + 1)] in ("+", "-"):
             last = b.term_after(b.after(i + 1) + 1)
@@ -208,13 +210,10 @@ def calls(b):
     for i, token in enumerate(b.all):
         if token.kind != "name" or token.text in WORDS or b[i + 1] != "(":
             continue
-        end = b.pair[i + 1]
-        commas, k = [], i + 2
-        while k < end:
-            commas += [k] * (b[k] == ",")
-            k = b.pair.get(k, k) + 1
-        edges = [i + 1, *commas, end]
-        parts = [(edges[k] + 1, edges[k + 1]) for k in range(len(edges) - 1)]
+        end, edges = b.pair[i + 1], [i + 1]
+        while edges[-1] != end:
+            edges.append(b.next(edges[-1] + 1, (",", ")")))
+        parts = [(a + 1, z) for a, z in zip(edges, edges[1:])]
         if len(parts) == 1 and b[i - 1] not in (";", "{", "}"):
             yield f"{token.text} missing", [(i, i + 1, "")]
             yield f"{token.text} twice", [(i + 1, i + 1, f"({token.text}"), (end, end, ")")]
@@ -243,12 +242,8 @@ def conditions(b):
     for i, token in enumerate(b.all):
         if token.text != "?":
             continue
-        k = i + 1
-        while b[k] != ":" and k < len(b.all):
-            k = b.pair.get(k, k) + 1 if b[k] in CLOSE else k + 1
-        end = k + 1
-        while b[end] not in (";", ",", ")", "]", ":") and end < len(b.all):
-            end = b.pair.get(end, end) + 1 if b[end] in CLOSE else end + 1
+        k = b.next(i + 1, (":",))
+        end = b.next(k + 1, (";", ",", ")", "]", ":"))
         first, second = (i + 1, k), (k + 1, end)
         yield "a condition turned round", [(*first, b.piece(*second)),
                                            (*second, b.piece(*first))]
@@ -281,31 +276,28 @@ def names(b):
              and not (b[i - 1] in WORDS and b[i + 1] in ("=", ";", ","))]
     kinds = {i: ("member" if b[i - 1] in (".", "->") else "call" if b[i + 1] == "("
                  else "name") for i in plain}
+    others = {i: sorted({b[k] for k in plain if kinds[k] == kinds[i]} - {b[i]})
+              for i in plain}
     for i in plain:
-        for new in sorted({b[k] for k in plain if kinds[k] == kinds[i]} - {b[i]}):
+        for new in others[i]:
             yield f"{new} where {b[i]} belongs", [(i, i + 1, new)]
     for old in sorted({b[i] for i in plain}):
         places = [i for i in plain if b[i] == old]
-        kind = kinds[places[0]]
-        for new in sorted({b[k] for k in plain if kinds[k] == kind} - {old}):
-            if 1 < len(places) and {kinds[i] for i in places} == {kind}:
+        if len(places) > 1 and len({kinds[i] for i in places}) == 1:
+            for new in others[places[0]]:
                 yield f"{new} where {old} belongs, everywhere", [
                     (i, i + 1, new) for i in places]
 
 
-FAMILIES = [("small_matmul", "small_matmul_add"), ("exponential", "REAL(log)"),
-            ("REAL(sin)", "REAL(cos)")]
+RELATIVES = {"small_matmul": "small_matmul_add", "small_matmul_add": "small_matmul",
+             "exponential": "REAL(log)", "sqrt": "fabs", "sin": "cos", "cos": "sin"}
 
 
-def families(b):
+def relatives(b):
     for i, token in enumerate(b.all):
-        for family in FAMILIES:
-            for new in family:
-                if token.text in family and new != token.text and b[i + 1] == "(":
-                    yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
-        if token.text in ("sqrt", "sin", "cos", "exp", "log", "tanh") and b[i + 1] in "()":
-            for new in {"sqrt": ["fabs"], "sin": ["cos"], "cos": ["sin"]}.get(token.text, []):
-                yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
+        if token.text in RELATIVES and b[i + 1] in ("(", ")"):
+            new = RELATIVES[token.text]
+            yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
 
 
 def statements(b):
@@ -338,7 +330,7 @@ def statements(b):
                                                 (*later, ";")]
 
 
-CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, families,
+CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, relatives,
            statements, numbers, names]
 SAY = "the numbers are those of the right lines with"
 MOST = 700  # of a body; those of CHANGES come first

@@ -3,10 +3,10 @@
 // the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
-//     numbers [LARGER]      seeds and sizes larger by this, where a page allows;
-//                           without what_is_missing, which takes longest
+//     numbers [LARGER]      seeds and sizes larger by this, where a page allows
 //
-// It is run in the project's folder: one page has a table that it reads.
+// It is run in the project's folder: it reads the table of a page, and what labs
+// have measured.
 
 #define PARTS_NO_MAIN
 #include "../../notebook/20-parts.c"
@@ -40,11 +40,29 @@ static double length_of(Mat m) {
 
 static double distance(Mat a, Mat b) {
     Mat d = arena_mat(&room, a.rows, a.cols);
-    copy(d, a);
-    for (int i = 0; i < d.rows; i++)
-        for (int j = 0; j < d.cols; j++)
-            *at(d, i, j) -= *at(b, i, j);
+    copy(d, b);
+    scale_by(d, -1);
+    add(d, a);
     return length_of(d);
+}
+
+// What stands behind a text in the first line of a file that has it, or NULL.
+static const char *behind(const char *path, const char *text) {
+    static char line[400];
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail("%s cannot be read", path);
+    const char *place = NULL;
+    while (!place && fgets(line, sizeof line, file))
+        place = strstr(line, text);
+    fclose(file);
+    return place ? place + strlen(text) : NULL;
+}
+
+static Config small_model(int layers, int width, int heads) {
+    return (Config){.layers = layers, .d_model = width, .heads = heads,
+                    .d_ff = 4 * width, .source_vocab = 10, .target_vocab = 10,
+                    .max_len = 20};
 }
 
 static Transformer *started(const Config *config) {
@@ -72,12 +90,8 @@ static double count_of(const Config *config, const char *part) {
 }
 
 static void parameter_counts(void) {
-    Config big = {.layers = 6, .d_model = 512, .heads = 8, .d_ff = 2048,
-                  .source_vocab = 10000 + larger, .target_vocab = 10,
-                  .max_len = 20};
-    Config small = big;
-    small.d_model = 64;
-    small.d_ff = 256;
+    Config big = small_model(6, 512, 8), small = small_model(6, 64, 8);
+    big.source_vocab = small.source_vocab = 10000 + larger;
     double total = count_of(&big, ""), ffn = count_of(&big, "feed_forward.");
     print_answer("total", total);
     print_answer("feed_forward", ffn);
@@ -122,8 +136,7 @@ static void input_gradient(Config config, const char *kind, int layers) {
 }
 
 static void pre_and_post_norm(void) {
-    Config config = {.layers = 12, .d_model = 64, .heads = 4, .d_ff = 256,
-                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
+    Config config = small_model(12, 64, 4);
     const char *kind[] = {"post", "pre"};
     for (int k = 0; k < 2; k++) {
         config.norm = k ? PRE_NORM : POST_NORM;
@@ -137,8 +150,9 @@ static void pre_and_post_norm(void) {
 
 static void distant_positions(void) {
     enum { SENTENCES = 3, LENGTH = 15 };
-    Config config = {.layers = 4, .d_model = 128, .heads = 4, .d_ff = 512,
-                     .source_vocab = 5000, .target_vocab = 5000, .max_len = 15};
+    Config config = small_model(4, 128, 4);
+    config.source_vocab = config.target_vocab = 5000;
+    config.max_len = LENGTH;
     Transformer *t = started(&config);
     Pass pass = {.arena = &room, .config = &config, .sentences = SENTENCES};
     const int blank[] = {-1, 3, 14};
@@ -173,10 +187,7 @@ static void distant_positions(void) {
 
 static void heads_and_weights(void) {
     enum { SENTENCE = 1, HEAD = 2, QUERY = 0, HEADS = 4, LENGTH = 10 };
-    Config config = {.layers = 1, .d_model = 64, .heads = HEADS, .d_ff = 256,
-                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
-    Config single = config;
-    single.heads = 1;
+    Config config = small_model(1, 64, HEADS), single = small_model(1, 64, 1);
     const char *attention = "encoder.0.self_attention.";
     double parameters = count_of(&config, attention);
     print_answer("parameters", parameters);
@@ -207,8 +218,7 @@ static void permutation(void) {
     const int from[LENGTH] = {0, 3, 7, 1, 5, 9, 2, 6, 4, 8};
     const char *name[] = {"without_positions", "with_positions",
                           "moved_together"};
-    Config config = {.layers = 1, .d_model = WIDTH, .heads = 1, .d_ff = 128,
-                     .source_vocab = 10, .target_vocab = 10, .max_len = 20};
+    Config config = small_model(1, WIDTH, 1);
     Transformer *t = started(&config);
     const MultiHead *w = &t->encoder.layer[0].self_attention.multi_head;
     Pass pass = {.arena = &room, .config = &config, .sentences = 1};
@@ -331,45 +341,32 @@ static const char *const missing_part[MODELS] = {
     "network", "positions", "residual", "look ahead", "cross-attention",
     "memory"};
 
-// The page's table: what each of its models gets right, in percent.
-static void read_table(double right[MODELS][COLUMNS]) {
-    const char *path = "docs/exercises/pages/what_is_missing.md";
-    FILE *file = fopen(path, "r");
-    char line[200];
-    int models = 0;
-    if (!file)
-        fail("%s cannot be read", path);
-    while (models < MODELS && fgets(line, sizeof line, file)) {
-        double *r = right[models];
-        char model;
-        models += sscanf(line, "| %c | %lf | %lf | %lf | %lf | %lf |", &model,
-                         r, r + 1, r + 2, r + 3, r + 4) == 1 + COLUMNS
-               && model == 'A' + models;
-    }
-    fclose(file);
-    if (models < MODELS)
-        fail("%s has no table of %d models", path, MODELS);
+// What a model gets right, in percent, by the page's table; by lab 20, a model
+// without a part.
+static void read_row(char model, double row[COLUMNS]) {
+    const char start[] = {'|', ' ', model, ' ', '|', 0};
+    const char *text = behind("docs/exercises/pages/what_is_missing.md", start);
+    if (!text || sscanf(text, "%lf | %lf | %lf | %lf | %lf", row, row + 1,
+                        row + 2, row + 3, row + 4) != COLUMNS)
+        fail("there is no model %c in the table of what_is_missing.md", model);
 }
 
-// What a model without a part gets right after half of the task's steps.
-static double right_without(const Part *part, const Task *task) {
-    Recipe recipe = recipe_of(1, task->steps / 2);
-    Lab lab = lab_new(task, part, reduced(config_of(task), part), &recipe);
-    for (int step = 0; step < recipe.steps; step++)
-        train_lab(&lab);
-    double right = test_lab(&lab);
-    trainer_free(&lab.trainer);
-    return right;
+static double right_without(const char *part, const char *task) {
+    char what[100];
+    snprintf(what, sizeof what, "\"%s, without %s: right: ", task, part);
+    const char *right = behind("notebook/20-parts.ipynb", what);
+    return right ? strtod(right, NULL) : NAN;
 }
 
-// The part whose lack, when it is tried, is nearest to the page's row.
-static int nearest(double row[COLUMNS], double tried[MODELS][COLUMNS]) {
-    int best = 0;
+// The part whose lack, as the lab has it, is nearest to a row.
+static int nearest(const double row[COLUMNS]) {
+    int best = -1;
     double least = INFINITY;
     for (int p = 0; p < MODELS; p++) {
         double total = 0;
         for (int k = 0; k < COLUMNS; k++)
-            total += fabs(row[k] - tried[p][k]);
+            total += fabs(row[k] - right_without(missing_part[p],
+                                                 column_task[k]));
         if (total < least) {
             least = total;
             best = p;
@@ -401,54 +398,18 @@ static double best_first(const Task *t) {
     return 100 * ways / t->S;
 }
 
-enum { MOST_ANSWERS = 10000 };
-
-// How often each answer is that of a circle whose places from `fixed` on stand
-// in any order.
-static void count_answers(const Task *t, int *circle, int fixed, int *count) {
-    if (fixed == t->S) {
-        int answer = 0;
-        for (int i = 1; i <= t->T; i++)
-            answer = answer * t->S + circle[t->jumps * i % t->S];
-        count[answer]++;
-        return;
-    }
-    for (int i = fixed; i < t->S; i++) {
-        int next = circle[i];
-        circle[i] = circle[fixed];
-        circle[fixed] = next;
-        count_answers(t, circle, fixed + 1, count);
-        circle[fixed] = circle[i];
-        circle[i] = next;
-    }
-}
-
-// Without the source the best guess is the most frequent answer.
-static double best_arrows(const Task *t) {
-    int count[MOST_ANSWERS] = {0}, circle[LONGEST], most = 0, all = 0;
-    count_up(circle, t->S);
-    count_answers(t, circle, 1, count);
-    for (int i = 0; i < MOST_ANSWERS; i++) {
-        all += count[i];
-        most = count[i] > most ? count[i] : most;
-    }
-    return 100.0 * most / all;
-}
-
 static void what_is_missing(void) {
-    double row[MODELS][COLUMNS], tried[MODELS][COLUMNS];
-    read_table(row);
-    for (int p = 0; p < MODELS; p++)
-        for (int k = 0; k < COLUMNS; k++)
-            tried[p][k] = right_without(part_named(missing_part[p]),
-                                        task_named(column_task[k]));
     for (int m = 0; m < MODELS; m++) {
+        double row[COLUMNS];
+        read_row((char)('A' + m), row);
         printf("missing_%c", 'a' + m);
-        print_answer("", nearest(row[m], tried) + 1);
+        print_answer("", nearest(row) + 1);
     }
     print_answer("first_best", best_first(task_named("first")));
-    print_answer("circle_best", best_arrows(task_named("circle")));
-    print_answer("jump_best", best_arrows(task_named("jump")));
+    // behind the first place of a circle the S - 1 others stand in any order, all
+    // as likely; and after some jumps each of these is as likely
+    print_answer("circle_best", 100 / tgamma(task_named("circle")->S));
+    print_answer("jump_best", 100.0 / (task_named("jump")->S - 1));
 }
 
 // ---- where_from
@@ -458,17 +419,12 @@ static const char *const closed_both = "both: all weights on the noun";
 
 // What stays the same, in percent, when lab 2 has made a change.
 static double same_after(const char *where) {
-    FILE *file = fopen("docs/runs/whence.csv", "r");
-    char line[200];
+    char what[100];
     double same = NAN;
-    while (file && fgets(line, sizeof line, file)) {
-        const char *place = strchr(line, ',');
-        size_t n = strlen(where);
-        if (place && !strncmp(place + 1, where, n) && place[1 + n] == ',')
-            sscanf(place + 1 + n, ",%*d,%lf", &same);
-    }
-    if (file)
-        fclose(file);
+    snprintf(what, sizeof what, ",%s,", where);
+    const char *rest = behind("docs/runs/whence.csv", what);
+    if (rest)
+        sscanf(rest, "%*d,%lf", &same);
     return same;
 }
 
@@ -537,8 +493,7 @@ int main(int argc, char **argv) {
     grouped_queries();
     where_from();
     what_text_tells();
-    if (argc == 1) // it trains 30 models, the same for all
-        what_is_missing();
+    what_is_missing();
     arena_free(&room);
     return 0;
 }

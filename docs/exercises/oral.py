@@ -48,21 +48,18 @@ class Desk:
         return tool.grade_body(self.exercises[name], region, self.label, self.made)
 
     def asks(self, name, *numbers):
-        """What oral.c says of the file's own functions; None if it does not end well."""
-        text = tool.read_text(self.made / "transformer.c")
-        ours = tool.regions(text, "transformer.c")
-        for other in reversed(list(ours)):  # from the end: line numbers stay right
-            if other in self.regions:
-                text = tool.replace_region(text, ours[other],
-                                           ["{", *self.regions[other].body, "}"])
+        """What exam.c says of the file's own functions; None if it does not end well."""
+        text = tool.source_file.with_bodies(
+            tool.read_text(self.made / "transformer.c"),
+            {other: ["{", *region.body, "}"] for other, region in self.regions.items()})
         with tempfile.TemporaryDirectory(dir=tool.BUILD, prefix="oral-") as folder:
             folder = Path(folder)
             (folder / "source.c").write_bytes(text.encode("utf-8"))
             if tool.compile_grader(self.made, folder / "source.c", folder / "oral",
-                                   ["-w"], "oral.c")[0]:
+                                   ["-w"], tool.EXAM.name)[0]:
                 return None
             ended, _ = tool.make_results(self.made, folder / "oral",
-                                         [" ".join(map(str, [name, *numbers]))], folder)
+                                         [name, *map(str, numbers)], folder)
         return None if ended.status or ended.stopped else ended.output.splitlines()
 
     def listing(self, name):
@@ -141,7 +138,7 @@ def row_sums(desk, name):
     body, start = list(desk.regions[name].body), desk.regions[name].start + 1
 
     def sums():
-        return desk.asks("sums", seed)
+        return desk.asks("row_sums", seed)
 
     if sums() != ["1.000000"] * 4:
         return None
@@ -154,15 +151,15 @@ def row_sums(desk, name):
                           + ", ".join(found))
     desk.regions[name].body = body
     return guilty and (
-        "Which line of your `softmax_row` makes row 3 of the weights sum to 1? And without "
-        f"which others would it not?\n\n{desk.listing(name)}", "- " + "\n- ".join(guilty))
+        f"Which line of your `{name}` makes row 3 of the weights sum to 1? And "
+        f"without which others would it not?\n\n{desk.listing(name)}", "- " + "\n- ".join(guilty))
 
 
 def mask_bit(desk, name):
     bits = [desk.draw.choice([1, 1, 1, 0]) for _ in range(12)]
     bits[0] = bits[4] = bits[8] = 1
     place = desk.draw.choice([1, 2, 3, 5, 6, 7, 9, 10, 11])
-    found = desk.asks("mask", desk.draw.randrange(1000), place, *bits)
+    found = desk.asks("mask_bit", desk.draw.randrange(1000), place, *bits)
     picture = "\n".join("    " + " ".join(map(str, bits[4 * i:4 * i + 4]))
                         for i in range(3))
     return found and (
@@ -178,7 +175,7 @@ def softmax_value(desk, name):
     weights = desk.draw.sample([0.5, 0.25, 0.125, 0.125], 4)
     given = [desk.draw.randrange(-4, 5) for _ in range(4)]
     place = desk.draw.randrange(4)
-    found = desk.asks("softmax", *weights, *given)
+    found = desk.asks("softmax_gradient", *weights, *given)
     return found and (
         f"Your `softmax_backward` is given one row: w = {weights}, dw = {given}. What is "
         f"dw[{place}] afterwards, to one digit?\n\n{desk.listing(name)}",
@@ -191,7 +188,7 @@ def norm_value(desk, name):
     gain = [desk.draw.choice([1, 2, 3]) for _ in range(4)]
     bias = [desk.draw.choice([0, 1, -1]) for _ in range(4)]
     place = desk.draw.randrange(4)
-    found = desk.asks("norm", *x, *gain, *bias)
+    found = desk.asks("norm_row", *x, *gain, *bias)
     return found and (
         f"Your `norm_forward` is given the row {x}, the gain {gain} and the bias {bias}. "
         f"What is y[{place}], to one digit?\n\n{desk.listing(name)}",

@@ -31,6 +31,7 @@ from website import LINK
 
 REFERENCE = tool.read_text(tool.REFERENCE)
 REGIONS = tool.reference_regions()
+POINTS = sum(e.worth for e in tool.load_exercises() if e.kind == "write")
 SHORT = 16  # so long a line, without blanks, is no chance
 
 
@@ -110,18 +111,18 @@ def test_terminal(folder):
     path = folder / "exercises" / "transformer.c"
     empty = path.read_text(encoding="utf-8")
     said, status = grader(folder, "grade")
-    claim("\nscore: 0/255\n" in said and status == 1 and said.count("\ntodo ") == len(REGIONS) - 1,
+    claim(f"\nscore: 0/{POINTS}\n" in said and status == 1 and said.count("\ntodo ") == len(REGIONS) - 1,
           "an untouched file gets nothing", said)
     path.write_text(with_bodies(empty, {name: ["    ; // mine", *region.body]
                                         for name, region in REGIONS.items()}), encoding="utf-8")
     said, status = grader(folder, "grade")
-    claim("score: 255/255" in said and status == 0, "the right bodies get full marks", said)
+    claim(f"score: {POINTS}/{POINTS}" in said and status == 0, "the right bodies get full marks", said)
     wrong = named_mistakes()
     path.write_text(with_bodies(empty, {name: m.body for name, m in wrong.items()}),
                     encoding="utf-8")
     said, _ = grader(folder, "grade")
     missing = [f"{name}: {m.say}" for name, m in wrong.items() if m.say not in said]
-    claim("score: 0/255" in said and not missing,
+    claim(f"score: 0/{POINTS}" in said and not missing,
           f"{len(wrong)} wrong bodies get nothing, and each is told its cause",
           "\n".join([*missing, said]))
     first = next(iter(REGIONS))

@@ -94,7 +94,6 @@ import json
 import math
 import re
 import secrets
-import select
 import shlex
 import shutil
 import signal
@@ -119,18 +118,18 @@ ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
 CONFINE = HERE / "confine.c"
-ORAL = HERE / "oral.c"  # not in Gradescope's zip file
+EXAM = HERE / "exam.c"  # not in Gradescope's zip file
 KNOWN = HERE / "known.txt"
 SCRIPTS = [HERE / "tool.py", HERE / "neighbors.py", HERE / "parts.py",
            HERE.parent / "weaver" / "source_file.py"]
-OBJECT = HERE / "reference.o"  # grade.c and transformer.c, where students have no more
+OBJECT = "reference.o"  # transformer.c and grade.c, whose functions give way to others
 PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
                                     "tests")]
 BUILD = ROOT / "build" / "exercises"
 FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function -Wfloat-conversion "
-         "-Werror=implicit-function-declaration -fwhole-program")
+         "-Wno-unused-const-variable -Werror=implicit-function-declaration").split()
 DEFINES = ["-DTRANSFORMER_NO_MAIN", "-DTRANSFORMER_DOUBLE", "-DTRANSFORMER_POISON"]
-SANITIZE = ["-O0", "-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
+SANITIZE = ["-g", "-fsanitize=address,undefined", "-DTRANSFORMER_MALLOC"]
 STRICT = ["-std=c11", "-O2", "-ffp-contract=off"]  # programs that are run as they are
 CHECK_SECONDS = 10       # what one check may take
 COMPILE_SECONDS = 60
@@ -275,9 +274,6 @@ def remember(kind, name, value):
             write_text(folder / ".hints", json.dumps(memory, indent=1))
 
 
-LOCK = threading.Lock()
-
-
 @contextlib.contextmanager
 def locked(folder):
     """No other thread and no other tool is in here for this folder."""
@@ -287,10 +283,9 @@ def locked(folder):
     except OSError as error:
         raise Trouble(f"cannot write to {shown(folder)}: {error.strerror}")
     try:
-        with LOCK:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(opened, fcntl.LOCK_EX)
-            yield
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(opened)
 
@@ -316,7 +311,7 @@ def load_exercises():
 
 
 def choose(exercises, wanted):
-    """The exercises of a list such as "1-5,8" or "softmax_row"."""
+    """The exercises of a list such as "1-5,8", or of names."""
     chosen = []
     for part in re.split(r"[,\s]+", wanted.strip()):
         span = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part)
@@ -400,45 +395,35 @@ def student_regions(path):
     if not path.exists():
         how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
         raise Trouble(f"there is no {shown(path)}{how}")
-    found, name, known = {}, None, reference_regions()
+    found, name, known, label = {}, None, reference_regions(), shown(path)
+
+    def without_end():
+        found[name] = f"{label}:{found[name].start}: //@ exercise {name} has no //@ end"
+
     for number, line in enumerate(handed_in(path).split("\n"), 1):
-        place = f"{shown(path)}:{number}"
+        place = f"{label}:{number}"
         try:
             kind, argument = source_file.marker(line, place)
         except Broken as broken:
             found.setdefault("", str(broken))
             continue
-        if kind == "exercise":
-            name = begin_region(found, name, argument, number, known, path)
-        elif kind == "end":
-            if name is None:
-                found.setdefault("", f"{place}: //@ end without a //@ exercise before it")
-            name = None
-        elif name is not None and kind is None:
+        if kind == "end" and name is None:
+            found.setdefault("", f"{place}: //@ end without a //@ exercise before it")
+        elif kind is None and name is not None:
             found[name].body.append(line)
+        if kind == "exercise" and name is not None:
+            without_end()
+        if kind in ("exercise", "end"):
+            name = None
+        if kind == "exercise" and argument in found:
+            found[argument] = f"{place}: //@ exercise {argument} stands here again"
+        elif kind == "exercise" and argument not in known:
+            found.setdefault("", f"{place}: there is no exercise {argument}")
+        elif kind == "exercise":
+            name, found[argument] = argument, source_file.Region(number)
     if name is not None:
-        without_end(found, name, path)
+        without_end()
     return found
-
-
-def without_end(found, name, path):
-    found[name] = f"{shown(path)}:{found[name].start}: //@ exercise {name} has no //@ end"
-
-
-def begin_region(found, name, argument, number, known, path):
-    """The name of the region that begins here, within that of `name` if it has no end;
-    None if there can be no such region."""
-    place = f"{shown(path)}:{number}"
-    if name is not None:
-        without_end(found, name, path)
-    if argument in found:
-        found[argument] = f"{place}: //@ exercise {argument} stands here again"
-    elif argument not in known:
-        found.setdefault("", f"{place}: there is no exercise {argument}")
-    else:
-        found[argument] = source_file.Region(number)
-        return argument
-    return None
 
 
 def region_of(exercise, path, student):
@@ -501,63 +486,56 @@ limit -c 0; limit -t "$1"; limit -f 65536; [ "$2" = 0 ] || limit -v "$2"
 shift 2; exec "$@" """
 
 
-def run(command, seconds, memory=MEMORY, folder=ROOT, environment=None, given=""):
+def run(command, seconds, memory=MEMORY, folder=ROOT, given=""):
     """Run a program that may do anything: in a session of its own, with limits;
     `given` is a line on its standard input. In the end the session is killed."""
-    try:
-        process = subprocess.Popen(
-            ["sh", "-c", LIMITS, "sh", str(2 * seconds), str(memory)]
-            + [str(word) for word in command],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, cwd=folder, start_new_session=True,
-            env=dict(os.environ, LC_ALL="C.UTF-8", OMP_NUM_THREADS="1",
-                     NO_COLOR="1", **(environment or {})))
-    except OSError as error:
-        raise Trouble(f"cannot run {command[0]}: {error.strerror}")
-    try:
-        process.stdin.write(given.encode())
-        process.stdin.close()
-    except BrokenPipeError:
-        pass  # it has ended already
-    start, end, count, stopped, is_open = b"", b"", 0, "", True
-    deadline = time.monotonic() + seconds
-    try:
-        while is_open or process.poll() is None:
-            if STOP.is_set() or time.monotonic() > deadline:
-                stopped = f"stopped after {seconds} seconds"
-                break
-            if not is_open:  # it runs on, but prints no more
-                time.sleep(0.01)
-                continue
-            over = process.poll() is not None  # then all it said is in the pipe
-            if not select.select([process.stdout], [], [], 0.05)[0]:
-                if over:
-                    break    # it ended; what it left behind holds the pipe
-                continue
-            data = os.read(process.stdout.fileno(), 1 << 16)
-            is_open = bool(data)
-            count += len(data)
-            start += data[:max(0, KEPT_OUTPUT - len(start))]
-            end = (end + data)[-KEPT_OUTPUT:]
-            if count > MOST_OUTPUT:
-                stopped = f"stopped: it prints more than {MOST_OUTPUT >> 20} MB"
-                break
-    finally:
+    with tempfile.TemporaryFile() as output:
         try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
-        process.wait()
-        process.stdout.close()
-    if count <= KEPT_OUTPUT:
-        data = start
-    elif count <= 2 * KEPT_OUTPUT:
-        data = start + end[2 * KEPT_OUTPUT - count:]
-    else:
-        data = start + b"\n... (the middle is left out) ...\n" + end
+            process = subprocess.Popen(
+                ["sh", "-c", LIMITS, "sh", str(2 * seconds), str(memory)]
+                + [str(word) for word in command],
+                stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
+                cwd=folder, start_new_session=True,
+                env=dict(os.environ, LC_ALL="C.UTF-8", OMP_NUM_THREADS="1",
+                         NO_COLOR="1"))
+        except OSError as error:
+            raise Trouble(f"cannot run {command[0]}: {error.strerror}")
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has ended already
+                process.stdin.write(given.encode())
+                process.stdin.close()
+            stopped = wait(process, seconds, output)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return Ended(process.returncode, kept_of(output), stopped)
+
+
+def wait(process, seconds, output):
+    """Wait for a program's end; or why it is to be stopped before, else ""."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+        if os.fstat(output.fileno()).st_size > MOST_OUTPUT:
+            return f"stopped: it prints more than {MOST_OUTPUT >> 20} MB"
+        if process.returncode is not None:
+            return ""
+        if STOP.is_set() or time.monotonic() > deadline:
+            return f"stopped after {seconds} seconds"
+
+
+def kept_of(output):
+    """What a program has printed, or the beginning and the end of it."""
+    size = output.seek(0, os.SEEK_END)
+    output.seek(0)
+    data = output.read(2 * KEPT_OUTPUT)
+    if size > 2 * KEPT_OUTPUT:
+        output.seek(-KEPT_OUTPUT, os.SEEK_END)
+        data = data[:KEPT_OUTPUT] + b"\n... (the middle is left out) ...\n" + output.read()
     text = data.decode("utf-8", "replace").replace("\r", "\n")
-    text = "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
-    return Ended(process.returncode, text, stopped)
+    return "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
 
 
 def compiler():
@@ -583,17 +561,24 @@ def confined_compiler(made, folder):
             os.path.abspath(cc), *words]
 
 
+@functools.lru_cache(maxsize=None)
+def outlines():
+    return parts.Reference(read_text(REFERENCE))
+
+
 def compile_grader(made, source, program, more=(), grader="grade.c"):
-    """Compile the grader with a source, or of the source what its object lacks. Returns
-    the compiler's exit status and what it said, without where a file was included from."""
-    what = [f'-DSOURCE="{source}"', made / grader]
-    if (made / OBJECT.name).exists():
-        part = program.with_name("part.c")
-        part.write_text(parts.Reference(read_text(REFERENCE)).outline(read_text(source)),
-                        encoding="utf-8")
-        what = [*DEFINES, "-fno-whole-program", "-Wl,-z,muldefs", part, made / OBJECT.name]
-    ended = run(confined_compiler(made, program.parent) + FLAGS.split() + list(more)
-                + [*what, "-o", program, "-lm"], COMPILE_SECONDS, memory=4 * MEMORY)
+    """Compile a source with the grader, or of the source what the grader's object lacks.
+    Returns the compiler's exit status and what it said, without where a file was included
+    from."""
+    what = ["-fwhole-program", f'-DSOURCE="{source}"', made / grader]
+    if (made / OBJECT).exists() and grader == "grade.c":
+        text, is_all = outlines().part_to_compile(read_text(source))
+        if not (is_all or more) or not (made / grader).exists():
+            part = program.with_name("part.c")
+            part.write_text(text, encoding="utf-8")
+            what = [*DEFINES, "-Wl,-z,muldefs", part, made / OBJECT]
+    ended = run([*confined_compiler(made, program.parent), *FLAGS, *more, *what, "-o",
+                 program, "-lm"], COMPILE_SECONDS, memory=4 * MEMORY)
     said = "\n".join(line for line in ended.output.splitlines() if not re.match(
         r"In file included from|\s+from \S+:\d|cc1: some warnings|"
         r"clang: warning: optimization flag", line))
@@ -606,8 +591,9 @@ def reference():
     """The folder with copies of transformer.c and the grader's files, and the
     grader compiled from them; made when the files or the compiler are other ones."""
     texts = {path.name: read_text(path)
-             for path in (REFERENCE, *GRADER, CONFINE, ORAL) if path.exists()}
-    compiled = OBJECT.read_bytes() if OBJECT.exists() else b""
+             for path in (REFERENCE, *GRADER, CONFINE, EXAM) if path.exists()}
+    own = HERE / OBJECT  # where students have no more
+    compiled = own.read_bytes() if own.exists() else b""
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version,
                  str(UNCONFINED), compiled.hex())
@@ -623,9 +609,10 @@ def reference():
         for name, text in texts.items():
             write_text(made / name, text)
         if compiled:
-            (made / OBJECT.name).write_bytes(compiled)
+            (made / OBJECT).write_bytes(compiled)
         compile_reference(made)
-        keep(made, folder)
+        with contextlib.suppress(OSError):  # somebody else was faster
+            made.rename(folder)
     return folder
 
 
@@ -637,6 +624,8 @@ def compile_reference(made):
     for mark in ["confined"] * (made / "confine").exists() + [""]:
         if mark:
             (made / mark).touch()
+        if (made / "grade.c").exists():  # else the object is there
+            compile_object(made)
         status, said = compile_grader(made, made / "transformer.c", made / "grade")
         if not status:
             (made / "grade").chmod(0o755)
@@ -645,13 +634,18 @@ def compile_reference(made):
     raise Trouble("the reference does not compile with grade.c:\n" + said)
 
 
-def keep(made, folder):
-    """Rename a folder that is complete to where it is looked for."""
-    try:
-        made.rename(folder)
-    except OSError:
-        if not folder.exists():  # else somebody else was faster
-            raise
+def compile_object(made):
+    """The reference and its checks, once for all: what a student has written is linked in
+    the place of ours. Where a linker does not do so, all is compiled each time."""
+    weak = [f"#pragma weak {name}\n" for name in outlines().functions if name != "main"]
+    write_text(made / "weak.h", "".join(weak))
+    cc = [*confined_compiler(made, made), *FLAGS]
+    run([*cc, "-w", "-c", "-include", made / "weak.h",
+         f'-DSOURCE="{made / "transformer.c"}"', made / "grade.c", "-o", made / OBJECT],
+        COMPILE_SECONDS, memory=4 * MEMORY)
+    if run([*cc, "-Wl,-z,muldefs", made / OBJECT, "-o", made / "grade", "-lm"],
+           COMPILE_SECONDS).status:
+        (made / OBJECT).unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- usual mistakes
@@ -691,7 +685,11 @@ def changed(body, mistake):
     for change in filter(None, mistake.body):
         old, _, new = change[1:-1].partition(" -> ")
         if text.count(old) != 1:
-            raise Trouble(f"{mistake.region}.md: its body does not hold {old} once")
+            page = HERE / "pages" / f"{mistake.region}.md"
+            line = read_text(page).split("\n").index(change) + 1
+            raise Trouble(f"{shown(page)}:{line}: {change}: the lines of the region in "
+                          f"transformer.c hold \"{old}\" {text.count(old)} times, not once: "
+                          "change what stands before the arrow")
         text = text.replace(old, new)
     return text.split("\n")
 
@@ -1009,7 +1007,7 @@ def find_crash(made, source, label, name, folder):
     """Where a crash is: the check once more under the address sanitizer, if the
     compiler has one."""
     if compile_grader(made, source, folder / "sanitized",
-                      SANITIZE + [f"-DCHECK={name}"])[0]:
+                      [*SANITIZE, f"-DCHECK={name}"])[0]:
         return ""
     said = make_results(made, folder / "sanitized", [name, "make", WRITTEN], folder,
                         memory=0, given="\n", environment=[
@@ -1099,8 +1097,7 @@ def grade_source(exercise, text, label, names, made):
         else:
             source, program = folder / "source.c", folder / "grade"
             source.write_bytes(text.encode("utf-8"))
-            alone = [f"-DCHECK={name}" for name in names if len(names) == 1]
-            status, said = compile_grader(made, source, program, alone)
+            status, said = compile_grader(made, source, program)
             if status:
                 return Result(exercise, "wrong", "does not compile",
                               open_braces(text) + said)
@@ -1239,10 +1236,14 @@ def of_own_lines(code, function, result):
     return f"{unset[2]} may have no value yet, in line {unset[1]}" if unset else ""
 
 
-def is_declared(name, code):
-    """Whether a name is that of a number which the code declares itself."""
-    return re.search(r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
-                     rf"(?:[^;()]*,\s*)?{name}\s*[=;,\[]", code)
+def refused_name(exercise, code):
+    """What to say of a name that the page refuses, but not for a number that the code
+    declares itself."""
+    names, _, why = exercise.refuse.partition(" -> ")
+    return next((f'wrong: "{name}": {why}' for name in names.split()
+                 if re.search(rf"\b{name}\b", code) and not re.search(
+                     r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
+                     rf"(?:[^;()]*,\s*)?{name}\s*[=;,\[]", code)), "")
 
 
 def grade_write(exercise, student, path, made):
@@ -1253,16 +1254,10 @@ def grade_write(exercise, student, path, made):
     if is_stub(exercise.name, region):
         return Result(exercise, "todo", f"not written yet: replace the line "
                       f'exercise_todo("{exercise.name}");')
-    why_not = refusal(region, label)
+    code = code_of("\n".join(region.body))
+    why_not = refusal(region, label) or function_inside(code) or refused_name(exercise, code)
     if why_not:
         return Result(exercise, "wrong", why_not)
-    refused, _, why = exercise.refuse.partition(" -> ")
-    code = code_of("\n".join(region.body))
-    if function_inside(code):
-        return Result(exercise, "wrong", function_inside(code))
-    for name in refused.split():
-        if re.search(rf"\b{name}\b", code) and not is_declared(name, code):
-            return Result(exercise, "wrong", f'wrong: "{name}": {why}')
     result = grade_body(exercise, region, label, made)
     if result.state == "wrong" and result.word.startswith("wrong: "):
         lines, ours = read_text(REFERENCE).split("\n"), reference_regions()[exercise.name]
@@ -1348,6 +1343,7 @@ def check_shapes(code):
     return before, [f"#undef {name}" for name in used]
 
 
+@functools.lru_cache(maxsize=8)
 def statements(text):
     """[(first line, last line, code)] of all that ends with ; { or }, and of lines that
     begin with #. Where a line breaks, and what stands between tokens, is of no matter."""
@@ -1382,7 +1378,7 @@ def changed_lines(text, source):
     those that are the student's."""
     ours, theirs, count, numbers = codes(source), statements(text), 0, set()
     for what, i, j, k, l in difflib.SequenceMatcher(
-            None, ours, [code for *_, code in theirs]).get_opcodes():
+            None, ours, codes(text)).get_opcodes():
         if what != "equal":
             count += max(j - i, l - k)
             numbers.update(n for first, last, _ in theirs[k:l]
@@ -1409,7 +1405,7 @@ def refusal_of_bug(text, label, source):
     return "", not count
 
 
-SMALL = ["-w", "-DWIDTH=16", "-DHEADS=2", "-DLAYERS=2"]  # of a bug's `source:`
+SMALL = ["-O1", "-w", "-DWIDTH=16", "-DHEADS=2", "-DLAYERS=2"]  # of a bug's `source:`
 PAIRS, STEPS = 200, "40"
 
 
@@ -1502,10 +1498,13 @@ def own_text(exercise):
     return text
 
 
+NUMBERS = ["-Og", "-DTRANSFORMER_DOUBLE"]
+
+
 @functools.lru_cache(maxsize=None)
 def own_answers(number):
     """{name: value} of the pages whose numbers are STUDENT's own, by numbers.c."""
-    program = program_of(reference(), HERE / "numbers.c", "-DTRANSFORMER_DOUBLE")
+    program = program_of(reference(), HERE / "numbers.c", *NUMBERS)
     ended = run([program, number], COMPILE_SECONDS)
     return {name: float(value) for name, value in re.findall(r"(\w+) = (\S+)", ended.output)}
 
