@@ -27,6 +27,7 @@ class Service {
   }
 
   call(name, ...args) {
+    if (this.over) return Promise.reject(this.over);
     const id = this.calls++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, {resolve, reject});
@@ -41,6 +42,7 @@ class Service {
 
   end(error = new Error("ended")) {
     this.worker.terminate();
+    this.over = error;
     this.fail(error);
   }
 }

@@ -439,15 +439,9 @@ function playOn() {
 function onFlowKey(event) {
   if ($("flow").hidden || event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.key === "Escape" && flow.chosen) closeNumber();
-  const cell = event.target.closest("td"), row = cell?.parentElement;
-  const [down, right] = ARROWS[event.key] || [0, 0];
-  if (cell?.place) {
-    const next = row.parentElement.rows[row.sectionRowIndex + down]?.cells[cell.cellIndex + right];
-    if ((down || right) && next?.place) moveTo(cell, next);
-    else if (["Enter", " "].includes(event.key)) turnOrType(cell.place);
-    else return;
-    event.preventDefault();
-  } else if (right && !$("flow-body").hidden && !event.target.closest("input, select, [role=tab]")) {
+  const [, right] = ARROWS[event.key] || [];
+  if (placeAt(event)) onNumberKey(event, turnOrType);
+  else if (right && !$("flow-body").hidden && !event.target.closest("input, select, [role=tab]")) {
     event.preventDefault();
     inTurn(() => goToStep(flow.at + right));
   }
@@ -458,10 +452,7 @@ function turnOrType(place) {
   if (kindOf(place.name) === "mask")
     inTurn(async () => changeNumber(place, 1 - await numberOf(place.name, place.i, place.j)));
   else if (isChangeable(place.name))
-    quietly(openNumber(place).then(() => {
-      $("flow-change").focus();
-      $("flow-change").select();
-    }));
+    quietly(openNumber(place).then(() => typeInto($("flow-change"))));
 }
 
 const pointedCell = () => $("flow-matrices").querySelector(".pointed");
@@ -493,7 +484,7 @@ function closeNumber() {
 // A number is chosen when the focus comes to it, or, by a pointer, when that is let
 // go: else what opens could come between, and there would be no click.
 function beginNumbers() {
-  const tables = $("flow-matrices"), placeAt = event => event.target.closest("td")?.place;
+  const tables = $("flow-matrices");
   const hold = is => () => { flow.held = is; };
   tables.addEventListener("pointerdown", hold(true));
   for (const type of ["click", "keydown", "pointercancel"]) addEventListener(type, hold(false), true);

@@ -125,7 +125,7 @@ function matrixTable(name) {
     className: `matrix-table tone-${tone}${given ? " given" : ""}`});
   return tabulate(table, captionOf(name), columns.map(j => axisName(axes[1], j)),
     rows.map(i => [axisName(axes[0], i),
-      ...columns.map(j => make("td", {tabIndex: i || j ? -1 : 0}))]));
+      ...columns.map(j => make("td", {tabIndex: i || j ? -1 : 0, place: {name, i, j}}))]));
 }
 
 // A matrix in its place: the style sheet knows it by its name.
@@ -168,7 +168,7 @@ function fillTable(name) {
   const most = Math.max(1e-30, ...matrix.flat().map(x => Math.abs(x ?? 0)));
   for (const tr of $("matrix-" + name).tBodies[0].rows)
     for (const td of [...tr.cells].slice(1)) {
-      const i = tr.sectionRowIndex, j = td.cellIndex - 1, x = matrix[i][j];
+      const {i, j} = td.place, x = matrix[i][j];
       td.textContent = name === "mask" ? x : short(x);
       td.title = x === null ? "" : String(x);
       const masked = name === "weights" && one.numbers.mask[i][j] === 0;
@@ -253,12 +253,8 @@ function showOrigin(cell) {
 
 // ---------------------------------------------------------------- by hand
 
-function cellOf(target) {
-  const td = target.closest && target.closest(".matrix-table tbody td");
-  if (!td) return null;
-  return {name: td.closest("table").id.replace("matrix-", ""),
-    i: td.parentElement.sectionRowIndex, j: td.cellIndex - 1};
-}
+// The number that an event is about.
+const placeAt = ({target}) => target.closest?.("td")?.place;
 
 // Chooses a number; one that goes in can then be changed.
 function chooseCell(cell) {
@@ -274,52 +270,41 @@ function chooseCell(cell) {
 
 const showChange = () => { $("change-to").value = Number(valueAt(one.chosen).toFixed(6)); };
 
-function typeNumber() {
-  $("change-to").focus();
-  $("change-to").select();
+function typeInto(field) {
+  field.focus();
+  field.select();
 }
 
-function flip({name, i, j}) {
-  edit(name, i, j, 1 - one.numbers.mask[i][j]);
+// A cell of the mask turns; another number that goes in can be typed.
+function useNumber(place) {
+  if (place.name === "mask") edit("mask", place.i, place.j, 1 - valueAt(place));
+  else if (!$("change").hidden) typeInto($("change-to"));
 }
 
-// Arrows move in a table; Enter changes a number, or turns a cell of the mask.
-function onKey(event) {
-  const cell = cellOf(event.target);
-  if (!cell) return;
-  const [down, right] = ARROWS[event.key] || [0, 0];
-  if (down || right) {
-    const next = cellAt({name: cell.name, i: cell.i + down, j: cell.j + right});
-    if (cell.j + right >= 0 && next) moveTo(event.target, next);
-  } else if (["Enter", " "].includes(event.key)) {
-    if (cell.name === "mask") flip(cell);
-    else if (!$("change").hidden) typeNumber();
-  } else return;
+// Of a table of numbers: an arrow moves to the next one, Enter uses it.
+function onNumberKey(event, use) {
+  const [down, right] = ARROWS[event.key] || [0, 0], row = event.target.parentElement;
+  const next = row.parentElement.rows[row.sectionRowIndex + down]
+    ?.cells[event.target.cellIndex + right];
+  if ((down || right) && next?.place) {
+    event.target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  } else if (["Enter", " "].includes(event.key)) use(placeAt(event));
+  else return;
   event.preventDefault();
 }
 
-function moveTo(from, next) {
-  from.tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
-}
-
 function beginTables(part) {
-  part.onpointerover = event => {
-    const cell = cellOf(event.target);
-    if (cell && event.pointerType === "mouse") showOrigin(cell);
-  };
-  part.onpointerleave = () => showOrigin(one.chosen);
-  part.addEventListener("focusin", event => {
-    const cell = cellOf(event.target);
-    if (cell) chooseCell(cell);
+  const on = (type, work) => part.addEventListener(type, event => {
+    const place = placeAt(event);
+    if (place) work(place, event);
   });
-  part.onclick = event => {
-    const cell = cellOf(event.target);
-    if (cell && cell.name === "mask") flip(cell);
-    else if (cell && !$("change").hidden) typeNumber();
-  };
-  part.onkeydown = onKey;
+  on("pointerover", (place, {pointerType}) => { if (pointerType === "mouse") showOrigin(place); });
+  part.onpointerleave = () => showOrigin(one.chosen);
+  on("focusin", chooseCell);
+  on("click", useNumber);
+  on("keydown", (place, event) => onNumberKey(event, useNumber));
 }
 
 function beginHead() {

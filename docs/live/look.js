@@ -322,27 +322,21 @@ function picture(heads, scale, withWords) {
   const left = longest(rows), top = longest(columns) + 18;
   const width = columns.length * scale, height = rows.length * scale;
   const across = Math.max(...heads.map(({head}) => head)) + 1;
-  const svg = drawn("svg", {xmlns: SVG, class: "saved"});
-  const one = ({layer, head}, n) => {
+  const maps = heads.flatMap(({layer, head}, n) => {
     const x = (n % across) * (width + 12), y = Math.floor(n / across) * (height + 30);
-    svg.append(
-      drawn("text", {x: x + left, y: y + 12}, `layer ${layer}, head ${head}`),
+    return [drawn("text", {x: x + left, y: y + 12}, `layer ${layer}, head ${head}`),
       drawn("g", {transform: `translate(${x + left} ${y + top}) scale(${scale})`},
-        ...heatMap(weightsOf({layer, head}))));
-  };
-  heads.forEach(one);
-  if (withWords) {
-    svg.append(...rows.map((word, i) => drawn("text", {x: left - 6, class: "end",
-      "text-anchor": "end", y: top + (i + 0.5) * scale + 4}, word)));
-    svg.append(...columns.map((word, j) => drawn("text",
-      {transform: `translate(${left + (j + 0.5) * scale + 4} ${top - 6}) rotate(-90)`}, word)));
-  }
-  const lines = Math.ceil(heads.length / across);
-  const size = [left + Math.min(across, heads.length) * (width + 12),
-    top + lines * (height + 30)];
-  for (const [name, value] of [["width", size[0]], ["height", size[1]],
-    ["viewBox", `0 0 ${size.join(" ")}`]]) svg.setAttribute(name, value);
-  return svg;
+        ...heatMap(weightsOf({layer, head})))];
+  });
+  const words = withWords ? [
+    ...rows.map((word, i) => drawn("text", {x: left - 6, class: "end",
+      "text-anchor": "end", y: top + (i + 0.5) * scale + 4}, word)),
+    ...columns.map((word, j) => drawn("text",
+      {transform: `translate(${left + (j + 0.5) * scale + 4} ${top - 6}) rotate(-90)`}, word))] : [];
+  const w = left + Math.min(across, heads.length) * (width + 12);
+  const h = top + Math.ceil(heads.length / across) * (height + 30);
+  return drawn("svg", {xmlns: SVG, class: "saved", width: w, height: h,
+    viewBox: `0 0 ${w} ${h}`}, ...maps, ...words);
 }
 
 function beginDownloads() {
