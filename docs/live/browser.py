@@ -7,9 +7,7 @@ but Python's standard library.
         page.run("document.title")
 """
 
-import fcntl
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -17,33 +15,22 @@ import time
 
 
 SHELL = shutil.which("chromium-headless-shell") or "chromium"
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38,
+        "ArrowRight": 39, "ArrowDown": 40}
 
 
 class Browser:
     def __init__(self, program=SHELL):
         self.folder = tempfile.mkdtemp()
-        to_read, self.to = self.pipe()
-        self.source, to_write = self.pipe()
         flags = ["--headless", "--no-sandbox", "--disable-gpu",
                  "--disable-dev-shm-usage", "--remote-debugging-pipe",
                  "--renderer-process-limit=1",    # a new one for each page takes a second
                  "--user-data-dir=" + self.folder, "about:blank"]
+        # It reads from descriptor 3, and writes to 4.
         self.process = subprocess.Popen(
-            [program, *flags], pass_fds=(3, 4),
-            preexec_fn=lambda: (os.dup2(to_read, 3), os.dup2(to_write, 4)),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(to_read)
-        os.close(to_write)
+            ["sh", "-c", 'exec "$@" 3<&0 4>&1 < /dev/null > /dev/null 2>&1', "sh",
+             program, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.count, self.rest, self.events, self.targets = 0, b"", [], []
-
-    @staticmethod
-    def pipe():
-        """Two ends whose numbers are clear of 3 and 4."""
-        ends = os.pipe()
-        high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
-        for end in ends:
-            os.close(end)
-        return high
 
     def __enter__(self):
         return self
@@ -51,14 +38,14 @@ class Browser:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
-        os.close(self.to)
-        os.close(self.source)
+        self.process.stdin.close()
+        self.process.stdout.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def message(self):
         """The next message of the browser."""
         while b"\0" not in self.rest:
-            part = os.read(self.source, 1 << 16)
+            part = self.process.stdout.read1(1 << 16)
             if not part:
                 raise RuntimeError("chromium has ended")
             self.rest += part
@@ -71,7 +58,8 @@ class Browser:
         call = {"id": self.count, "method": method, "params": parameters}
         if session:
             call["sessionId"] = session
-        os.write(self.to, json.dumps(call).encode() + b"\0")
+        self.process.stdin.write(json.dumps(call).encode() + b"\0")
+        self.process.stdin.flush()
         while True:
             answer = self.message()
             if answer.get("id") == self.count:
@@ -128,15 +116,32 @@ class Page:
             except RuntimeError as error:
                 if "navigated" not in str(error):    # another page has come meanwhile
                     raise
-            time.sleep(0.05)
+            time.sleep(0.02)
         return False
 
+    def of(self, selector, code):
+        """A property of an element, or what a method of it gives."""
+        return self.run(f"document.querySelector({json.dumps(selector)}).{code}")
+
     def click(self, selector):
-        self.run(f"document.querySelector({json.dumps(selector)}).click()")
+        self.of(selector, "click()")
+
+    def focus(self, selector):
+        self.of(selector, "focus()")
 
     def text(self, selector):
-        return self.run(
-            f"document.querySelector({json.dumps(selector)}).textContent")
+        return self.of(selector, "textContent")
+
+    def texts(self, selector):
+        return self.run(f"[...document.querySelectorAll({json.dumps(selector)})]"
+                        ".map(one => one.textContent)")
+
+    def press(self, key):
+        """A key, where the keyboard is."""
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                      windowsVirtualKeyCode=KEYS.get(key, 0),
+                      text="\r" if key == "Enter" else "")
 
     def choose(self, selector, value):
         """Gives a field its value, as a user does."""

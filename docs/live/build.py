@@ -31,9 +31,10 @@ FLAGS = """--target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=c11 -O3
 LINK = """-lm -lwasi-emulated-signal -Wl,--strip-all,--export-dynamic
     -Wl,--export=malloc,--export=free,--export=finish_output
     -Wl,-z,stack-size=1048576,--stack-first""".split()
-SCRIPTS = ["tools.js", "engine.js", "main.js", "train.js", "beside.js", "curve.js", "model.js",
-           "look.js", "head.js", "stages.js", "flow.js", "picture.js", "matrices.js",
-           "number.js", "pulls.js", "learns.js", "gpt.js"]
+SHARED = ["tools.js", "engine.js", "chart.js"]    # with write.html
+SCRIPTS = [*SHARED, "main.js", "train.js", "beside.js", "curve.js", "model.js", "look.js",
+           "stages.js", "head.js", "flow.js", "picture.js", "matrices.js", "number.js",
+           "pulls.js", "learns.js", "gpt.js"]
 DATA = [f"{task}.{part}.tsv" for task in ("reverse", "dates", "eng-fra")
         for part in ("train", "valid")]
 

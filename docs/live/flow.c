@@ -443,41 +443,28 @@ void print_stage(const Stage *s) {
 }
 
 // Forward and backward, with the changes made so far:
-// {"loss":0.01,"correct":6,"stages":[{"name":"source.embedding",…},…]}
+// {"loss":0.01,"stages":[{"name":"source.embedding",…},…]}
 EXPORT void flow_compute(void) {
     flow_forward(true);
     flow_backward();
     printf("{\"loss\":");
     print_number(average(flow.loss));
-    printf(",\"correct\":%" PRId64 ",\"stages\":[", flow.loss.correct);
+    printf(",\"stages\":[");
     print_stage(flow.last);
     printf("]}");
-}
-
-void print_vocab(const Vocab *v) {
-    putchar('[');
-    for (int i = 0; i < v->count; i++) {
-        printf(i ? "," : "");
-        print_text(v->token[i]);
-    }
-    putchar(']');
 }
 
 // The words, and the list of tensors.
 void print_facts(void) {
     const Vocab *from = &live.source, *to = &live.target;
     const TensorList *l = &live.trainer.model->list;
-    printf("{\"source\":");
-    print_tokens(from, flow.batch.source, flow.batch.source_length);
-    printf(",\"input\":");
-    print_tokens(to, flow.batch.input, flow.batch.target_length);
-    printf(",\"expected\":");
-    print_tokens(to, flow.batch.expected, flow.batch.target_length);
+    putchar('{');
+    print_batch(&flow.batch);
     printf(",\"given\":%d,\"forgotten\":%d,\"source_words\":", flow.given,
            flow.forgotten);
-    print_vocab(from);
+    print_tokens(from, NULL, from->count);
     printf(",\"target_words\":");
-    print_vocab(to);
+    print_tokens(to, NULL, to->count);
     printf(",\"tensors\":[");
     for (int i = 0; i < l->tensors; i++)
         printf("%s[\"%s\",%d,%d]", i ? "," : "", l->tensor[i].name.text,
@@ -502,13 +489,12 @@ void flow_from(Sentence source, Sentence target, Stage *hidden(void)) {
 //  "source_words":[…],"target_words":[…],
 //  "tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
 EXPORT void flow_begin(const char *source, const char *target) {
-    const Vocab *from = &live.source, *to = &live.target;
     Sentence s = {0}, t = {0};
-    const char *wrong = tokenize_input(source, &live, from, &s);
+    const char *wrong = wrong_sentence(source, &live.source, &s);
     if (!wrong && *target)
-        wrong = tokenize_input(target, &live, to, &t);
-    if (wrong || s.length == 1) {
-        printf("{\"wrong\":\"%s\"}", wrong ? wrong : "is empty");
+        wrong = tokenize_input(target, &live, &live.target, &t);
+    if (wrong) {
+        printf("{\"wrong\":\"%s\"}", wrong);
         free(s.id);
         free(t.id);
         return;

@@ -142,12 +142,14 @@ async function matrixOf(name) {
   return flow.cache.get(name);
 }
 
+const numbersOf = async name => (await matrixOf(name)).value;
+const numberOf = async (name, i, j) => (await numbersOf(name))[i][j];
+
 // Changes a number of a stage, of the mask, or a parameter; all after it follows.
-async function changeNumber({name, i, j}, x) {
-  const place = `${name},${i},${j}`;
-  flow.edits.set(place, x);
-  await sendEdit(place, x);
-  rememberChanges();
+async function changeNumber(place, x) {
+  flow.edits.set(keyOf(place), x);
+  await sendEdit(keyOf(place), x);
+  rememberEdits("changes", flow.edits);
   await computeSentence();
 }
 
@@ -155,18 +157,15 @@ async function changeNumber({name, i, j}, x) {
 function forgetStages() {
   for (const place of flow.edits.keys())
     if (!isParameter(place.split(",")[0])) flow.edits.delete(place);
-  rememberChanges();
+  rememberEdits("changes", flow.edits);
 }
 
 // Back to the model's own numbers.
 async function undoChanges() {
   flow.edits.clear();
-  rememberChanges();
+  rememberEdits("changes", flow.edits);
   await beginSentence();
 }
-
-const rememberChanges = () =>
-  remember("changes", [...flow.edits].map(pair => pair.join(",")).join(";"));
 
 // Is it the model's own words that are expected, or those in the field?
 const expectsOwn = () => !$("flow-target").value.trim();
@@ -182,7 +181,7 @@ async function expectAnother() {
 async function anotherText() {
   const {expected, given, target_words: names} = flow.facts;
   const words = expected.slice(given).filter(word => word !== "<end>");
-  const row = (await matrixOf("output.probabilities")).value[given];
+  const row = (await numbersOf("output.probabilities"))[given];
   const [first, second] = upTo(row.length).slice(4).sort((a, b) => row[b] - row[a]);
   words[0] = words[0] === names[first] ? names[second] : names[first];
   return asText(words).trim();
@@ -440,16 +439,9 @@ function playOn() {
 function onFlowKey(event) {
   if ($("flow").hidden || event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.key === "Escape" && flow.chosen) closeNumber();
-  const cell = event.target.closest("td"), row = cell?.parentElement;
-  const [down, right] = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
-    ArrowRight: [0, 1]}[event.key] || [0, 0];
-  if (cell?.place) {
-    const next = row.parentElement.rows[row.sectionRowIndex + down]?.cells[cell.cellIndex + right];
-    if ((down || right) && next?.place) moveTo(cell, next);
-    else if (["Enter", " "].includes(event.key)) turnOrType(cell.place);
-    else return;
-    event.preventDefault();
-  } else if (right && !$("flow-body").hidden && !event.target.closest("input, select, [role=tab]")) {
+  const [, right] = ARROWS[event.key] || [];
+  if (placeAt(event)) onNumberKey(event, turnOrType);
+  else if (right && !$("flow-body").hidden && !event.target.closest("input, select, [role=tab]")) {
     event.preventDefault();
     inTurn(() => goToStep(flow.at + right));
   }
@@ -458,12 +450,9 @@ function onFlowKey(event) {
 // A cell of the mask turns; another number can be typed.
 function turnOrType(place) {
   if (kindOf(place.name) === "mask")
-    inTurn(async () => changeNumber(place, 1 - (await matrixOf(place.name)).value[place.i][place.j]));
+    inTurn(async () => changeNumber(place, 1 - await numberOf(place.name, place.i, place.j)));
   else if (isChangeable(place.name))
-    quietly(openNumber(place).then(() => {
-      $("flow-change").focus();
-      $("flow-change").select();
-    }));
+    quietly(openNumber(place).then(() => typeInto($("flow-change"))));
 }
 
 const pointedCell = () => $("flow-matrices").querySelector(".pointed");
@@ -495,7 +484,7 @@ function closeNumber() {
 // A number is chosen when the focus comes to it, or, by a pointer, when that is let
 // go: else what opens could come between, and there would be no click.
 function beginNumbers() {
-  const tables = $("flow-matrices"), placeAt = event => event.target.closest("td")?.place;
+  const tables = $("flow-matrices");
   const hold = is => () => { flow.held = is; };
   tables.addEventListener("pointerdown", hold(true));
   for (const type of ["click", "keydown", "pointercancel"]) addEventListener(type, hold(false), true);
@@ -513,11 +502,7 @@ function beginNumbers() {
 }
 
 function beginChanges() {
-  for (const pair of (state.get("changes") || "").split(";").filter(Boolean)) {
-    const [name, i, j, x] = pair.split(",");
-    if (isChangeable(name) && x && Number.isFinite(Number(x)))
-      flow.edits.set([name, countIn(i), countIn(j)].join(","), Number(x));
-  }
+  flow.edits = editsIn("changes", isChangeable);
   $("flow-change").onchange = () => {
     const x = $("flow-change").valueAsNumber;
     if (Number.isFinite(x) && flow.chosen) inTurn(() => changeNumber(flow.chosen, x));
@@ -549,14 +534,13 @@ function beginFlow() {
   $("flow-target").value = state.get("target") ?? "";
   $("flow-hour").hidden = !state.has("hour");
   if (state.has("hour")) $("flow-why").querySelector("a").href += "&hour";
-  let timer;
+  const read = later(300, () => inTurn(readSentence));
   for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
     ["flow-target", "target", ""]])
     $(id).oninput = () => {
       remember(key, $(id).value, isGpt() ? "" : initial);
-      clearTimeout(timer);
       if (key === "sentence") forgetStages();
-      timer = setTimeout(() => inTurn(readSentence), 300);
+      read();
     };
   $("flow-back").onclick = () => inTurn(() => goToStep(flow.at - 1));
   $("flow-next").onclick = () => inTurn(() => goToStep(flow.at + 1));

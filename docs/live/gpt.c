@@ -125,9 +125,8 @@ EXPORT void gpt_likeliest(double temperature) {
     Candidate *c = candidates_now(temperature, &kept);
     putchar('[');
     for (int i = 0; i < min_int(kept, LIKELIEST); i++) {
-        printf(i ? ",[" : "[");
-        print_text(live.target.token[c[i].token]);
-        printf(",%.9g]", c[i].p);
+        printf(i ? "," : "");
+        print_guess(c[i].token, c[i].p);
     }
     putchar(']');
     free(c);

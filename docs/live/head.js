@@ -3,55 +3,34 @@
 
 const MOST_SHOWN = 24;    // rows, and columns, of a matrix that are shown
 
-// The matrices in order: their color, what their rows and columns stand for,
-// the formula, and the lines of transformer.c that compute them.
+// The matrices in order: what their rows and columns stand for, and of those that are
+// given what they are. The rest is what One sentence tells of the same stage, unless it
+// stands here.
 const MATRICES = {
-  q: {part: "forward", tone: "query", axes: ["query", "number"], given: true,
-    formula: ": the queries of this head",
-    lines: ["{{line attend: s->q = linear_forward}}"]},
-  k: {part: "forward", tone: "key", axes: ["key", "number"], given: true,
-    formula: ": its keys",
-    lines: ["{{line make_keys: s->k = linear_forward}}"]},
-  v: {part: "forward", tone: "value", axes: ["key", "number"], given: true,
-    formula: ": the values of this head",
-    lines: ["{{line make_keys: s->v = linear_forward}}"]},
-  scores: {part: "forward", tone: "weight", axes: ["query", "key"], formula: " = q kᵀ",
-    lines: ["{{line attention_forward: a.q, transposed(a.k)}}"]},
-  scaled: {part: "forward", tone: "weight", axes: ["query", "key"],
-    formula: " = scale · scores",
-    lines: ["{{line attention_forward: scale_by(}}"]},
-  mask: {part: "forward", tone: "weight", axes: ["query", "key"], given: true,
-    formula: ": 1 where the query may see the key",
+  q: {axes: ["query", "number"], given: "the queries of this head"},
+  k: {axes: ["key", "number"], given: "its keys"},
+  v: {axes: ["key", "number"], given: "the values of this head"},
+  scores: {axes: ["query", "key"]},
+  scaled: {axes: ["query", "key"], formula: "scaled = scale · scores"},
+  mask: {axes: ["query", "key"], given: "1 where the query may see the key", tone: "weight",
     lines: ["{{line softmax_row: visible[j] ?}}"]},
-  weights: {part: "forward", tone: "weight", axes: ["query", "key"],
-    formula: " = softmax(scaled), over what is visible",
-    lines: ["{{line attention_forward: softmax_forward(}}",
-      "{{line softmax_row: exponential(}}", "{{line softmax_row: *= share}}"]},
-  out: {part: "forward", tone: "value", axes: ["query", "number"], formula: " = weights v",
-    lines: ["{{line attention_forward: a.dropped, a.v}}"]},
-  dout: {part: "backward", tone: "gradient", axes: ["query", "number"], given: true,
-    formula: ": the gradient that later layers send back; here, an invented one",
-    lines: ["{{line multi_head_backward: linear_backward(d->context}}"]},
-  dweights: {part: "backward", tone: "gradient", axes: ["query", "key"],
-    formula: " = dout vᵀ",
-    lines: ["{{line attention_backward: d.out, transposed(a.v)}}"]},
-  dscaled: {part: "backward", tone: "gradient", axes: ["query", "key"],
-    formula: " = weights · (dweights − Σ weights · dweights)",
-    lines: ["{{line attention_backward: softmax_backward(}}",
-      "{{line softmax_backward: (d[j] - common)}}"]},
-  dscores: {part: "backward", tone: "gradient", axes: ["query", "key"],
-    formula: " = scale · dscaled",
-    lines: ["{{line attention_backward: scale_by(}}"]},
-  dq: {part: "backward", tone: "gradient", axes: ["query", "number"],
-    formula: " = dscores k",
-    lines: ["{{line attention_backward: small_matmul_add(d.q}}"]},
-  dk: {part: "backward", tone: "gradient", axes: ["key", "number"],
-    formula: " = dscoresᵀ q",
-    lines: ["{{line attention_backward: small_matmul_add(d.k}}"]},
-  dv: {part: "backward", tone: "gradient", axes: ["key", "number"],
-    formula: " = weightsᵀ dout",
-    lines: ["{{line attention_backward: small_matmul_add(d.v}}"]},
+  weights: {axes: ["query", "key"]},
+  out: {axes: ["query", "number"]},
+  dout: {axes: ["query", "number"],
+    given: "the gradient that later layers send back; here, an invented one"},
+  dweights: {axes: ["query", "key"]},
+  dscaled: {axes: ["query", "key"]},
+  dscores: {axes: ["query", "key"], formula: "dscores = scale · dscaled"},
+  dq: {axes: ["query", "number"]},
+  dk: {axes: ["key", "number"]},
+  dv: {axes: ["key", "number"]},
 };
+
+function aboutMatrix(name) {
+  const stage = STAGES[name], of = STAGES[name.slice(1)];    // the gradient's name begins with d
+  const told = of ? {tone: "gradient", formula: of.backFormula, lines: of.backLines} : stage;
+  return {...told, ...MATRICES[name], part: of ? "backward" : "forward"};
+}
 
 // Which two vectors a product multiplies: a matrix, its row or column, and
 // whether the row (0) or the column (1) of the result says which one.
@@ -121,41 +100,32 @@ function edit(name, i, j, x) {
   const before = name === "scale" ? one.unchanged.scale : one.unchanged[name][i][j];
   if (x === before) one.edits.delete(place);
   else one.edits.set(place, x);
-  rememberEdits();
+  rememberEdits("edits", one.edits);
   quietly(computeHead());
 }
 
-const rememberEdits = () =>
-  remember("edits", [...one.edits].map(pair => pair.join(",")).join(";"));
-
 function forgetEdits() {
   one.edits.clear();
-  rememberEdits();
+  rememberEdits("edits", one.edits);
 }
 
 // ---------------------------------------------------------------- the tables
 
 const isShown = (i, j) => i < MOST_SHOWN && j < MOST_SHOWN;
 
-function axisHead(axis, n, scope) {
-  const words = wordsOn(axis), th = make("th", {scope});
-  th.append(make("span", {className: "index"}, n), words ? " " + words[n] : "");
-  return th;
+function axisName(axis, n) {
+  const words = wordsOn(axis);
+  return [make("span", {className: "index"}, n), words ? " " + words[n] : ""];
 }
 
 function matrixTable(name) {
-  const {tone, axes, given} = MATRICES[name], matrix = one.numbers[name];
-  const rows = upTo(Math.min(matrix.length, MOST_SHOWN));
-  const columns = upTo(Math.min(matrix[0].length, MOST_SHOWN));
-  const table = make("table", {id: "matrix-" + name, className: "matrix-table tone-" + tone},
-    captionOf(name),
-    make("thead", {}, make("tr", {}, make("td"),
-      ...columns.map(j => axisHead(axes[1], j, "col")))),
-    make("tbody", {}, ...rows.map(i => make("tr", {}, axisHead(axes[0], i, "row"),
-      ...columns.map(j => make("td", {tabIndex: i || j ? -1 : 0}))))));
-  table.setAttribute("role", "grid");
-  if (given) table.classList.add("given");
-  return table;
+  const {tone, axes, given} = aboutMatrix(name), matrix = one.numbers[name];
+  const [rows, columns] = [matrix, matrix[0]].map(({length}) => upTo(Math.min(length, MOST_SHOWN)));
+  const table = make("table", {id: "matrix-" + name, role: "grid",
+    className: `matrix-table tone-${tone}${given ? " given" : ""}`});
+  return tabulate(table, captionOf(name), columns.map(j => axisName(axes[1], j)),
+    rows.map(i => [axisName(axes[0], i),
+      ...columns.map(j => make("td", {tabIndex: i || j ? -1 : 0, place: {name, i, j}}))]));
 }
 
 // A matrix in its place: the style sheet knows it by its name.
@@ -166,12 +136,12 @@ function frameOf(name) {
 }
 
 function captionOf(name) {
-  const {formula, lines} = MATRICES[name], matrix = one.numbers[name];
-  const [rows, columns] = [matrix.length, matrix[0].length];
-  const part = rows > MOST_SHOWN || columns > MOST_SHOWN
-    ? `; the first ${MOST_SHOWN} of each are shown` : "";
-  return make("caption", {}, make("span", {}, make("b", {}, name),
-    ` (${rows},${columns})${formula}${part}`), ...lines.map(line => make("code", {}, line)));
+  const {given, formula, lines} = aboutMatrix(name), matrix = one.numbers[name];
+  const size = [matrix.length, matrix[0].length];
+  const part = Math.max(...size) > MOST_SHOWN ? `; the first ${MOST_SHOWN} of each are shown` : "";
+  return [make("span", {}, make("b", {}, name), ` (${size})`,
+    given ? `: ${given}` : formula.slice(name.length), part),
+  ...lines.map(line => make("code", {}, line))];
 }
 
 const cellAt = ({name, i, j}) =>
@@ -182,8 +152,7 @@ function showHead() {
   if (one.built !== one.shown) {
     for (const part of ["forward", "backward"])
       $(part).replaceChildren(...Object.keys(MATRICES)
-        .filter(name => MATRICES[name].part === part)
-        .map(frameOf));
+        .filter(name => aboutMatrix(name).part === part).map(frameOf));
     one.built = one.shown;
   }
   for (const name of Object.keys(MATRICES)) fillTable(name);
@@ -199,7 +168,7 @@ function fillTable(name) {
   const most = Math.max(1e-30, ...matrix.flat().map(x => Math.abs(x ?? 0)));
   for (const tr of $("matrix-" + name).tBodies[0].rows)
     for (const td of [...tr.cells].slice(1)) {
-      const i = tr.sectionRowIndex, j = td.cellIndex - 1, x = matrix[i][j];
+      const {i, j} = td.place, x = matrix[i][j];
       td.textContent = name === "mask" ? x : short(x);
       td.title = x === null ? "" : String(x);
       const masked = name === "weights" && one.numbers.mask[i][j] === 0;
@@ -221,54 +190,38 @@ function vector(name, line, n) {
 
 const valueAt = ({name, i, j}) => one.numbers[name][i][j];
 const placeOf = ({name, i, j}) => `${name}[${i}][${j}]`;
-const numberAt = cell => cell.name === "mask" ? String(valueAt(cell)) : short(valueAt(cell));
-const bracketed = cell => valueAt(cell) < 0 ? `(${numberAt(cell)})` : numberAt(cell);
 
-// a·b + c·d − e·f …: at most so many terms are written out.
-function sum(terms) {
-  const MOST = 8;
-  const written = terms.length <= MOST ? terms
-    : [...terms.slice(0, MOST - 1), "…", terms[terms.length - 1]];
-  return written.join(" + ").replaceAll("+ −", "− ");
-}
-
-const products = (a, b) => sum(a.map((cell, p) => `${numberAt(cell)}·${bracketed(b[p])}`));
-
-// A cell's text and the cells that it is made of.
+// What a cell has been computed from: these cells, and a sum in names and in numbers.
 const ORIGINS = {
-  scaled: (i, j) => scaledBy("scores", i, j),
-  dscores: (i, j) => scaledBy("dscaled", i, j),
-  weights: (i, j) => {
-    const row = vector("scaled", "row", i).filter(c => one.numbers.mask[c.i][c.j]);
-    const self = {name: "scaled", i, j}, mask = {name: "mask", i, j};
-    if (!one.numbers.mask[i][j])
-      return {from: [mask], text: `0: the mask hides key ${j} from query ${i}`, whole: true};
+  scaled: ({i, j}, own) => scaledBy({name: "scores", i, j}, own),
+  dscores: ({i, j}, own) => scaledBy({name: "dscaled", i, j}, own),
+  weights: ({i, j}, own) => {
+    const mask = {name: "mask", i, j};
+    if (!valueAt(mask)) return {from: [mask], text: `0: the mask hides key ${j} from query ${i}`};
+    const row = vector("scaled", "row", i).filter(cell => one.numbers.mask[i][cell.j]);
     return {from: [...row, mask],
-      text: `e^${numberAt(self)} / (${sum(row.map(cell => "e^" + numberAt(cell)))})`};
+      text: shareText(valueAt({name: "scaled", i, j}), row.map(valueAt), own)};
   },
-  dscaled: (i, j) => {
+  dscaled: ({i, j}, own) => {
     const w = vector("weights", "row", i), d = vector("dweights", "row", i);
-    return {from: [...w, ...d], text: `weights[${i}][${j}] · (dweights[${i}][${j}] − ` +
-      `weights[${i}] · dweights[${i}]) = ${numberAt(w[j])}·(${numberAt(d[j])} − ` +
-      `(${products(w, d)}))`};
+    const {names, compute, write} =
+      softmaxPull(w.map(valueAt), d.map(valueAt), j, `[${i}][${j}]`, `[${i}]`);
+    return {from: [...w, ...d], text: `${names} = ${worked(own, compute, write)}`};
   },
 };
 
-function scaledBy(name, i, j) {
-  const cell = {name, i, j};
-  return {from: [cell], text: `scale · ${placeOf(cell)} = ` +
-    `${short(one.numbers.scale)}·${bracketed(cell)}`};
-}
+const scaledBy = (cell, own) => ({from: [cell],
+  text: `scale · ${placeOf(cell)} = ${written([[one.numbers.scale, valueAt(cell)]], own)}`});
 
-function productOrigin(name, i, j) {
-  const [a, b] = PRODUCTS[name].map(([of, line, which]) => vector(of, line, [i, j][which]));
-  const [x, y] = PRODUCTS[name].map(([of, line, which]) =>
-    line === "row" ? `${of}[${[i, j][which]}]` : `${of}[:, ${[i, j][which]}]`);
-  return {from: [...a, ...b], text: `${x} · ${y} = ${products(a, b)}`};
+function productOrigin({name, i, j}, own) {
+  const [a, b] = PRODUCTS[name].map(([of, line, which]) => ({cells: vector(of, line, [i, j][which]),
+    text: line === "row" ? `${of}[${[i, j][which]}]` : `${of}[:, ${[i, j][which]}]`}));
+  const terms = a.cells.map((cell, p) => [valueAt(cell), valueAt(b.cells[p])]);
+  return {from: [...a.cells, ...b.cells], text: `${a.text} · ${b.text} = ${written(terms, own)}`};
 }
 
 // What goes in has no formula: it comes from the model, or from whoever looks.
-function givenOrigin(name, i, j) {
+function givenOrigin({name, i, j}, own) {
   const words = wordsOn(MATRICES[name].axes[0]);
   const what = {
     q: `number ${j} of the query of “${words[i]}”`,
@@ -279,13 +232,8 @@ function givenOrigin(name, i, j) {
       (one.numbers.mask[i].some(Boolean) ? ""
         : "; it sees none, so its weights are all 0, and do not sum to 1"),
   }[name];
-  return {from: [], text: one.edits.has([name, i, j].join())
-    ? `${what}; without your change ${short(one.unchanged[name][i][j])}` : what};
-}
-
-function originOf({name, i, j}) {
-  if (PRODUCTS[name]) return productOrigin(name, i, j);
-  return ORIGINS[name] ? ORIGINS[name](i, j) : givenOrigin(name, i, j);
+  return {from: [], text: `${four(own)}: ${what}` + (one.edits.has([name, i, j].join())
+    ? `; without your change ${four(one.unchanged[name][i][j])}` : "")};
 }
 
 // Says where a number comes from, and marks what it is made of.
@@ -296,21 +244,17 @@ function showOrigin(cell) {
     $("origin").textContent = "";
     return;
   }
-  const {from, text, whole} = originOf(cell), given = MATRICES[cell.name].given;
+  const {name} = cell, origin = PRODUCTS[name] ? productOrigin : ORIGINS[name] || givenOrigin;
+  const {from, text} = origin(cell, valueAt(cell));
   for (const part of from) cellAt(part)?.classList.add("marked");
   cellAt(cell).classList.add("pointed");
-  $("origin").textContent = given ? `${placeOf(cell)} = ${numberAt(cell)}: ${text}`
-    : `${placeOf(cell)} = ${text}${whole ? "" : " = " + numberAt(cell)}`;
+  $("origin").textContent = `${placeOf(cell)} = ${text}`;
 }
 
 // ---------------------------------------------------------------- by hand
 
-function cellOf(target) {
-  const td = target.closest && target.closest(".matrix-table tbody td");
-  if (!td) return null;
-  return {name: td.closest("table").id.replace("matrix-", ""),
-    i: td.parentElement.sectionRowIndex, j: td.cellIndex - 1};
-}
+// The number that an event is about.
+const placeAt = ({target}) => target.closest?.("td")?.place;
 
 // Chooses a number; one that goes in can then be changed.
 function chooseCell(cell) {
@@ -326,62 +270,46 @@ function chooseCell(cell) {
 
 const showChange = () => { $("change-to").value = Number(valueAt(one.chosen).toFixed(6)); };
 
-function typeNumber() {
-  $("change-to").focus();
-  $("change-to").select();
+function typeInto(field) {
+  field.focus();
+  field.select();
 }
 
-function flip({name, i, j}) {
-  edit(name, i, j, 1 - one.numbers.mask[i][j]);
+// A cell of the mask turns; another number that goes in can be typed.
+function useNumber(place) {
+  if (place.name === "mask") edit("mask", place.i, place.j, 1 - valueAt(place));
+  else if (!$("change").hidden) typeInto($("change-to"));
 }
 
-// Arrows move in a table; Enter changes a number, or turns a cell of the mask.
-function onKey(event) {
-  const cell = cellOf(event.target);
-  if (!cell) return;
-  const [down, right] = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
-    ArrowRight: [0, 1]}[event.key] || [0, 0];
-  if (down || right) {
-    const next = cellAt({name: cell.name, i: cell.i + down, j: cell.j + right});
-    if (cell.j + right >= 0 && next) moveTo(event.target, next);
-  } else if (["Enter", " "].includes(event.key)) {
-    if (cell.name === "mask") flip(cell);
-    else if (!$("change").hidden) typeNumber();
-  } else return;
+// Of a table of numbers: an arrow moves to the next one, Enter uses it.
+function onNumberKey(event, use) {
+  const [down, right] = ARROWS[event.key] || [0, 0], row = event.target.parentElement;
+  const next = row.parentElement.rows[row.sectionRowIndex + down]
+    ?.cells[event.target.cellIndex + right];
+  if ((down || right) && next?.place) {
+    event.target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  } else if (["Enter", " "].includes(event.key)) use(placeAt(event));
+  else return;
   event.preventDefault();
 }
 
-function moveTo(from, next) {
-  from.tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
-}
-
 function beginTables(part) {
-  part.onpointerover = event => {
-    const cell = cellOf(event.target);
-    if (cell && event.pointerType === "mouse") showOrigin(cell);
-  };
-  part.onpointerleave = () => showOrigin(one.chosen);
-  part.addEventListener("focusin", event => {
-    const cell = cellOf(event.target);
-    if (cell) chooseCell(cell);
+  const on = (type, work) => part.addEventListener(type, event => {
+    const place = placeAt(event);
+    if (place) work(place, event);
   });
-  part.onclick = event => {
-    const cell = cellOf(event.target);
-    if (cell && cell.name === "mask") flip(cell);
-    else if (cell && !$("change").hidden) typeNumber();
-  };
-  part.onkeydown = onKey;
+  on("pointerover", (place, {pointerType}) => { if (pointerType === "mouse") showOrigin(place); });
+  part.onpointerleave = () => showOrigin(one.chosen);
+  on("focusin", chooseCell);
+  on("click", useNumber);
+  on("keydown", (place, event) => onNumberKey(event, useNumber));
 }
 
 function beginHead() {
-  for (const pair of (state.get("edits") || "").split(";").filter(Boolean)) {
-    const [name, i, j, x] = pair.split(",");
-    if ((name === "scale" || keyIn(MATRICES, name) && MATRICES[name].given)
-        && x && Number.isFinite(Number(x)))
-      one.edits.set([name, countIn(i), countIn(j)].join(","), Number(x));
-  }
+  one.edits = editsIn("edits",
+    name => name === "scale" || MATRICES[keyIn(MATRICES, name)]?.given);
   beginTables($("forward"));
   beginTables($("backward"));
   $("change-to").oninput = () => {

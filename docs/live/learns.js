@@ -90,7 +90,7 @@ function tensorTables(name) {
 // The terms whose sum is what this stage sends to one of its parameters, and their names.
 async function learnedTerms(user, {name, i, j}) {
   const kind = kindOf(user), d = (await matrixOf(user)).gradient, sent = `d${called(user)}`;
-  const {from} = flow.stages.get(user), x = from ? (await matrixOf(from)).value : null;
+  const {from} = flow.stages.get(user), x = from ? (await numbersOf(from)) : null;
   if (kind === "embedding") {
     const tokens = tokensOf(user).rows, word = wordsOfRows(name)[i];
     const used = upTo(d.length).filter(t => tokens[t] === word), D = sizeIn("d-model");

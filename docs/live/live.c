@@ -35,13 +35,33 @@ void print_text(char *text) {
     putchar('"');
 }
 
-// ["the","red","car"]
+// ["the","red","car"]: tokens by their ids; without ids the first n of all
 void print_tokens(const Vocab *v, const int *id, int n) {
     putchar('[');
     for (int i = 0; i < n; i++) {
         printf(i ? "," : "");
-        print_text(v->token[id[i]]);
+        print_text(v->token[id ? id[i] : i]);
     }
+    putchar(']');
+}
+
+// "source":["the","car","<end>"],"input":["<start>","la","voiture"],
+// "expected":["la","voiture","<end>"]
+void print_batch(const Batch *b) {
+    printf("\"source\":");
+    print_tokens(&live.source, b->source, b->source_length);
+    printf(",\"input\":");
+    print_tokens(&live.target, b->input, b->target_length);
+    printf(",\"expected\":");
+    print_tokens(&live.target, b->expected, b->target_length);
+}
+
+// ["la",0.98]: a token, and its probability
+void print_guess(int token, double p) {
+    putchar('[');
+    print_text(live.target.token[token]);
+    putchar(',');
+    print_number(p);
     putchar(']');
 }
 
@@ -67,15 +87,15 @@ EXPORT void list_options(void) {
         if (!o->in_model)
             continue;
         printf("%s{\"name\":\"%s\",\"type\":\"%s\",\"choices\":\"%s\","
-               "\"initial\":\"%s\",\"help\":\"%s\",\"least\":%.9g,"
-               "\"most\":%.9g}", separator, o->name, type[o->type], o->choices,
-               o->initial && o->type != FLAG ? o->initial : "", o->help, o->least, o->most);
+               "\"initial\":\"%s\",\"help\":\"%s\"}", separator, o->name,
+               type[o->type], o->choices,
+               o->initial && o->type != FLAG ? o->initial : "", o->help);
         separator = ",";
     }
     putchar(']');
 }
 
-// The model's options, its size, and how long it has been trained.
+// The model's options, and its size.
 EXPORT void describe_model(void) {
     char value[32];
     putchar('{');
@@ -83,10 +103,7 @@ EXPORT void describe_model(void) {
         if (options[i].in_model)
             printf("\"%s\":\"%s\",", options[i].name,
                    option_text(value, &live.settings, i));
-    printf("\"step\":%" PRId64 ",\"parameters\":%zu,\"source_vocab\":%d,"
-           "\"target_vocab\":%d}", live.trainer.step,
-           live.trainer.model->list.count, live.source.count,
-           live.target.count);
+    printf("\"parameters\":%zu}", live.trainer.model->list.count);
 }
 
 // Reads the model from the file at model_path.
@@ -102,32 +119,10 @@ EXPORT void save(void) {
     save_checkpoint(&c, model_path);
 }
 
-// The ids of a text; fails if it is too long for the model.
-Sentence ids_of(const char *text) {
-    Sentence s;
-    const char *wrong = tokenize_input(text, &live, &live.source, &s);
-    if (wrong)
-        fail("the sentence %s", wrong);
-    return s;
-}
-
-// {"source":["the","car","<end>"],"target":["la","voiture","<end>"],
-//  "text":"la voiture"}
-EXPORT void say(const char *text) {
-    Sentence s = ids_of(text);
-    Sentence *own = translate_all(live.trainer.model, &s, 1, greedy, NULL,
-                                  &live.trainer.arena);
-    char *words = text_of(&live, &live.target, *own);
-    printf("{\"source\":");
-    print_tokens(&live.source, s.id, s.length);
-    printf(",\"target\":");
-    print_tokens(&live.target, own->id, own->length);
-    printf(",\"text\":");
-    print_text(words);
-    putchar('}');
-    free(words);
-    free(s.id);
-    sentences_free(own, 1);
+// What a reader has typed, as tokens -> what is wrong with it, or NULL
+const char *wrong_sentence(const char *text, const Vocab *v, Sentence *s) {
+    const char *wrong = tokenize_input(text, &live, v, s);
+    return wrong ? wrong : s->length == 1 ? "is empty" : NULL;
 }
 
 #include "train.c"

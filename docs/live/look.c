@@ -15,40 +15,17 @@ struct {
 
 enum { LIKELIEST = 5 };
 
-// The likeliest tokens, the likeliest first, by their logits z (V). Returns how
-// many there are. Like translate(), it leaves out pad and start.
-int likeliest(int *best, const real *z, int V) {
-    int n = 0;
-    for (int id = END; id < V; id++) {
-        int place = n;
-        while (place > 0 && z[id] > z[best[place - 1]])
-            place--;
-        if (place == LIKELIEST)
-            continue;
-        n = min_int(n + 1, LIKELIEST);
-        memmove(best + place + 1, best + place,
-                sizeof *best * (size_t)(n - 1 - place));
-        best[place] = id;
-    }
-    return n;
-}
-
-// [["la",0.98],["le",0.01]]: tokens and their probabilities.
-void print_likeliest(const int *best, int n, const real *z, int V) {
-    double lse = log_sum_exp(z, V);
-    putchar('[');
-    for (int i = 0; i < n; i++) {
-        printf(i ? ",[" : "[");
-        print_text(live.target.token[best[i]]);
-        putchar(',');
-        print_number(exp(z[best[i]] - lse));
-        putchar(']');
-    }
-    putchar(']');
+// The likeliest tokens after logits (1,V), as beam search would find them for
+// its first step -> how many there are. It leaves out pad and start.
+int likeliest(Hypothesis *best, Mat logits) {
+    Hypothesis open[LIKELIEST] = {{0}};
+    open[1].sum = -INFINITY; // the first is the only one
+    logits.rows = LIKELIEST;
+    return best_candidates(best, open, logits);
 }
 
 // Translates greedily, with the program's own steps and cache, and prints for
-// each step the likeliest tokens; the first of them is taken.
+// each step the likeliest tokens, [["la",0.98],["le",0.01]]; the first is taken.
 Sentence decode_greedily(Pass *pass, Sentence source) {
     const Transformer *model = live.trainer.model;
     int P = longest_output(model, source.length);
@@ -57,12 +34,14 @@ Sentence decode_greedily(Pass *pass, Sentence source) {
     int id = START;
     putchar('[');
     while (id != END && own.length < P) {
-        int best[LIKELIEST];
-        Mat logits = decoder_step(pass, &looked.cache, &id);
-        int n = likeliest(best, logits.at, logits.cols);
-        printf(own.length ? "," : "");
-        print_likeliest(best, n, logits.at, logits.cols);
-        id = own.id[own.length++] = best[0];
+        Hypothesis best[LIKELIEST];
+        int n = likeliest(best, decoder_step(pass, &looked.cache, &id));
+        for (int i = 0; i < n; i++) {
+            printf(i ? "," : own.length ? ",[" : "[");
+            print_guess(best[i].token, exp(best[i].sum));
+        }
+        putchar(']');
+        id = own.id[own.length++] = best[0].token;
     }
     putchar(']');
     return own;
@@ -90,18 +69,13 @@ void print_unknown(const char *text) {
 // Everything about the last sentence but its matrices.
 void print_looked(Sentence own) {
     enum { SOME = 30 };
-    const Vocab *from = &live.source, *to = &live.target;
-    const Batch *b = &looked.batch;
+    const Vocab *from = &live.source;
     int known[SOME], n = min_int(SOME, from->count - FIRST_TOKEN);
     for (int i = 0; i < n; i++)
         known[i] = FIRST_TOKEN + i * (from->count - FIRST_TOKEN) / n;
-    char *words = text_of(&live, to, own);
-    printf(",\"source\":");
-    print_tokens(from, b->source, b->source_length);
-    printf(",\"input\":");
-    print_tokens(to, b->input, b->target_length);
-    printf(",\"expected\":");
-    print_tokens(to, b->expected, b->target_length);
+    char *words = text_of(&live, &live.target, own);
+    putchar(',');
+    print_batch(&looked.batch);
     printf(",\"known\":");
     print_tokens(from, known, n);
     printf(",\"text\":");
@@ -115,9 +89,9 @@ void print_looked(Sentence own) {
 //  "known":["a","the"],"text":"la voiture"}, or {"wrong":"it has 50 tokens; …"}
 EXPORT void inspect(const char *text) {
     Sentence source = {0};
-    const char *wrong = tokenize_input(text, &live, &live.source, &source);
-    if (wrong || source.length == 1) {
-        printf("{\"wrong\":\"%s\"}", wrong ? wrong : "is empty");
+    const char *wrong = wrong_sentence(text, &live.source, &source);
+    if (wrong) {
+        printf("{\"wrong\":\"%s\"}", wrong);
     } else {
         arena_release(&looked.arena, 0);
         looked.pass = (Pass){.arena = &looked.arena,

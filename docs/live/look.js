@@ -197,14 +197,10 @@ function heatMap(weights, x = 0, y = 0) {
 function showMaps(heads) {
   const layers = [...new Set(heads.map(({layer}) => layer))];
   const columns = [...new Set(heads.map(({head}) => head))];
-  $("maps").replaceChildren(
-    make("caption", {}, "All heads: the stronger its color, the more a row looks at a column. " +
-      "Click one to see it large."),
-    make("thead", {}, make("tr", {}, make("td"),
-      ...columns.map(head => make("th", {scope: "col"}, `head ${head}`)))),
-    make("tbody", {}, ...layers.map(layer => make("tr", {},
-      make("th", {scope: "row"}, `layer ${layer}`),
-      ...columns.map(head => make("td", {}, smallMap({layer, head})))))));
+  tabulate($("maps"), "All heads: the stronger its color, the more a row looks at a column. " +
+    "Click one to see it large.", columns.map(head => `head ${head}`),
+  layers.map(layer => [`layer ${layer}`,
+    ...columns.map(head => make("td", {}, smallMap({layer, head})))]));
 }
 
 function smallMap({layer, head}) {
@@ -257,16 +253,13 @@ function showMap() {
   const weights = !isMean ? weightsOf(seen) : layer[0].map((row, i) => row.map((_, j) =>
     total(layer.map(head => [head[i][j], 1 / layer.length]))));
   $("map").classList.toggle("dense", weights[0].length > 16);
-  $("map").replaceChildren(
-    make("caption", {}, isMean ? "Where the model looks before it writes each word: the last " +
-        "layer, the mean of its heads" : `${seen.kind}, layer ${seen.layer}, head ${seen.head}: ` +
-      "each row sums to 1" + (spec().rows === "input"
-        ? ". In a row “a → b”, the model has read a and writes b." : "")),
-    make("thead", {}, make("tr", {}, make("td"), ...columnNames().map((word, j) =>
-      make("th", {scope: "col"}, wordButton("column", j, word))))),
-    make("tbody", {}, ...weights.map((row, i) => make("tr", {},
-      make("th", {scope: "row"}, wordButton("row", i, names[i])),
-      ...row.map((weight, j) => weightCell(weight, hidden(i, j)))))));
+  tabulate($("map"), isMean ? "Where the model looks before it writes each word: the last " +
+      "layer, the mean of its heads" : `${seen.kind}, layer ${seen.layer}, head ${seen.head}: ` +
+    "each row sums to 1" + (spec().rows === "input"
+    ? ". In a row “a → b”, the model has read a and writes b." : ""),
+  columnNames().map((word, j) => wordButton("column", j, word)),
+  weights.map((row, i) => [wordButton("row", i, names[i]),
+    ...row.map((weight, j) => weightCell(weight, hidden(i, j)))]));
   if (isMean) parent.postMessage("there", "*");
 }
 
@@ -293,17 +286,13 @@ function showWord() {
   if (!seen.word) return;
   const {side, index} = seen.word, byRow = side === "row";
   const others = byRow ? columnNames() : rowNames(), word = wordsOf(side)[index];
-  const line = ({layer, head}) => make("tr", {},
-    make("th", {scope: "row"}, `layer ${layer}, head ${head}`),
-    ...others.map((_, n) => byRow
-      ? weightCell(weightsOf({layer, head})[index][n], hidden(index, n))
-      : weightCell(weightsOf({layer, head})[n][index], hidden(n, index))));
-  $("word-heads").replaceChildren(
-    make("caption", {}, byRow ? `Where each head looks from “${word}”`
-      : `How much each row looks at “${word}”, in each head`),
-    make("thead", {}, make("tr", {}, make("td"), ...others.map(other =>
-      make("th", {scope: "col"}, make("span", {className: "upright"}, other))))),
-    make("tbody", {}, ...headsDrawn().map(line)));
+  tabulate($("word-heads"), byRow ? `Where each head looks from “${word}”`
+    : `How much each row looks at “${word}”, in each head`,
+  others.map(other => make("span", {className: "upright"}, other)),
+  headsDrawn().map(({layer, head}) => [`layer ${layer}, head ${head}`, ...others.map((_, n) => {
+    const [i, j] = byRow ? [index, n] : [n, index];
+    return weightCell(weightsOf({layer, head})[i][j], hidden(i, j));
+  })]));
 }
 
 // ---------------------------------------------------------------- to download
@@ -333,27 +322,21 @@ function picture(heads, scale, withWords) {
   const left = longest(rows), top = longest(columns) + 18;
   const width = columns.length * scale, height = rows.length * scale;
   const across = Math.max(...heads.map(({head}) => head)) + 1;
-  const svg = drawn("svg", {xmlns: SVG, class: "saved"});
-  const one = ({layer, head}, n) => {
+  const maps = heads.flatMap(({layer, head}, n) => {
     const x = (n % across) * (width + 12), y = Math.floor(n / across) * (height + 30);
-    svg.append(
-      drawn("text", {x: x + left, y: y + 12}, `layer ${layer}, head ${head}`),
+    return [drawn("text", {x: x + left, y: y + 12}, `layer ${layer}, head ${head}`),
       drawn("g", {transform: `translate(${x + left} ${y + top}) scale(${scale})`},
-        ...heatMap(weightsOf({layer, head}))));
-  };
-  heads.forEach(one);
-  if (withWords) {
-    svg.append(...rows.map((word, i) => drawn("text", {x: left - 6, class: "end",
-      "text-anchor": "end", y: top + (i + 0.5) * scale + 4}, word)));
-    svg.append(...columns.map((word, j) => drawn("text",
-      {transform: `translate(${left + (j + 0.5) * scale + 4} ${top - 6}) rotate(-90)`}, word)));
-  }
-  const lines = Math.ceil(heads.length / across);
-  const size = [left + Math.min(across, heads.length) * (width + 12),
-    top + lines * (height + 30)];
-  for (const [name, value] of [["width", size[0]], ["height", size[1]],
-    ["viewBox", `0 0 ${size.join(" ")}`]]) svg.setAttribute(name, value);
-  return svg;
+        ...heatMap(weightsOf({layer, head})))];
+  });
+  const words = withWords ? [
+    ...rows.map((word, i) => drawn("text", {x: left - 6, class: "end",
+      "text-anchor": "end", y: top + (i + 0.5) * scale + 4}, word)),
+    ...columns.map((word, j) => drawn("text",
+      {transform: `translate(${left + (j + 0.5) * scale + 4} ${top - 6}) rotate(-90)`}, word))] : [];
+  const w = left + Math.min(across, heads.length) * (width + 12);
+  const h = top + Math.ceil(heads.length / across) * (height + 30);
+  return drawn("svg", {xmlns: SVG, class: "saved", width: w, height: h,
+    viewBox: `0 0 ${w} ${h}`}, ...maps, ...words);
 }
 
 function beginDownloads() {
@@ -447,10 +430,10 @@ function beginDecoding() {
   $("step-back").onclick = () => goTo(seen.step - 1);
   $("step-on").onclick = () => goTo(seen.step + 1);
   $("decoding").onkeydown = event => {
-    const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-    if (!step || event.target === $("step-range")) return;
+    const [, right] = ARROWS[event.key] ?? [];
+    if (!right || event.target === $("step-range")) return;
     event.preventDefault();
-    goTo(seen.step + step);
+    goTo(seen.step + right);
   };
 }
 
@@ -473,7 +456,7 @@ function readState() {
 }
 
 function beginLook() {
-  let timer;
+  const translate = later(150, () => quietly(inspect()));
   readState();
   beginMenus();
   beginDownloads();
@@ -482,8 +465,7 @@ function beginLook() {
   $("source").oninput = () => {
     seen.typed = true;
     remember("source", $("source").value, SENTENCES[0]);
-    clearTimeout(timer);
-    timer = setTimeout(() => quietly(inspect()), 150);
+    translate();
   };
   const wake = () => {    // one of both views has been opened
     if (!seen.stale || !["look", "head"].includes(shownTab)) return;

@@ -31,24 +31,29 @@ function remember(key, value, initial = "") {
 const countIn = text => Math.min(1e9, Math.max(0, Math.floor(Number(text)) || 0));
 const keyIn = (table, text) => Object.hasOwn(table, text ?? "") ? text : "";
 
+// Numbers that have been changed stand in the address as "q,1,2,0.5;…": "q,1,2" -> 0.5.
+function editsIn(key, isKnown) {
+  const edits = new Map();
+  for (const edit of (state.get(key) || "").split(";")) {
+    const [name, i, j, x] = edit.split(",");
+    if (isKnown(name) && x && Number.isFinite(Number(x)))
+      edits.set([name, countIn(i), countIn(j)].join(), Number(x));
+  }
+  return edits;
+}
+
+const rememberEdits = (key, edits) => remember(key, [...edits].join(";"));
+
 addEventListener("hashchange", () => location.reload());
 
 // ---------------------------------------------------------------- the files
 
-// A file that build.py has put into the page.
-async function unpacked(name) {
-  const text = atob($(name).textContent);
-  const bytes = Uint8Array.from(text, c => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream()
-    .pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
+const unpacked = name => unzipped($(name).textContent);
 
 // ---------------------------------------------------------------- the page
 
 const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel",
   "model", "temperature", "gpt-seed", "hour"];
-const tabs = [...document.querySelectorAll("[role=tab]")];
 let shownTab = "flow";
 
 // A link to a training need not say that it is one.
@@ -57,31 +62,16 @@ const usualTab = () =>
 
 function showTab(name) {
   if (!$("message").classList.contains("wrong")) report("");
-  for (const tab of tabs) {
-    const chosen = tab.dataset.tab === name;
-    tab.setAttribute("aria-selected", chosen);
-    tab.tabIndex = chosen ? 0 : -1;
-    $(tab.getAttribute("aria-controls")).hidden = !chosen;
-  }
+  chooseTab($("tab-" + name));
   shownTab = name;
   remember("tab", name);
   dispatchEvent(new CustomEvent("tab", {detail: name}));
 }
 
 function beginTabs() {
-  tabs.forEach((tab, i) => {
-    tab.onclick = () => showTab(tab.dataset.tab);
-    tab.onkeydown = event => {
-      const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
-      if (!step) return;
-      const next = tabs[(i + step + tabs.length) % tabs.length];
-      showTab(next.dataset.tab);
-      next.focus();
-    };
-  });
+  listenToTabs(tab => showTab(tab.dataset.tab));
   const name = state.get("tab") ?? usualTab();
-  const wanted = tabs.find(tab => tab.dataset.tab === name);
-  showTab((wanted || tabs[0]).dataset.tab);
+  showTab((allTabs().find(tab => tab.dataset.tab === name) || allTabs()[0]).dataset.tab);
 }
 
 // Shows a view from its top, for a button that stands elsewhere.
@@ -89,12 +79,6 @@ function goToTab(name) {
   showTab(name);
   $("tab-" + name).focus();
   scrollTo(0, 0);
-}
-
-// One sentence for whoever sees the page, also for a screen reader.
-function report(text, wrong = true) {
-  $("message").textContent = text.replace(/ \(see: [^)]*\)/, "");
-  $("message").classList.toggle("wrong", wrong);
 }
 
 // In a panel of the book the page shows one matrix, or one map, which fills it.
@@ -113,12 +97,7 @@ const inPanel = () => document.body.classList.contains("panel");
 let program;   // the compiled module, of which every Engine makes an instance
 
 async function beginPage() {
-  const lacking = missing();
-  if (lacking) {
-    report(`This page needs ${lacking}, which this browser does not have. ` +
-      "A newer Chrome, Edge, Firefox or Safari has it.");
-    return;
-  }
+  checkBrowser();
   beginPanel();
   program = await WebAssembly.compile(await unpacked("live.wasm"));
   beginTabs();

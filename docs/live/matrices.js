@@ -83,17 +83,14 @@ function sentenceTable(name, matrix, what) {
 function numberTable(name, matrix, {label, note, tone, rows, rowNames, columns, columnNames}) {
   const most = Math.max(1e-30, ...rows.map(i => Math.max(...matrix[i].map(x => Math.abs(x ?? 0)))));
   const write = tone === "gradient" ? short : writerOf(kindOf(name));
-  const table = make("table", {className: "matrix-table tone-" + tone},
-    make("caption", {}, make("b", {}, label), " " + note),
-    make("thead", {}, make("tr", {}, make("td"), ...columns.map(j =>
-      make("th", {scope: "col"}, columnNames ? columnNames[j] : String(j))))),
-    make("tbody", {}, ...rows.map((i, m) => make("tr", {},
-      make("th", {scope: "row"}, rowNames(i)), ...columns.map((j, n) =>
-        sentenceCell({name, i, j}, matrix[i][j], write(matrix[i][j]), most, m || n ? -1 : 0))))));
+  const table = tabulate(make("table", {className: "matrix-table tone-" + tone}),
+    [make("b", {}, label), " " + note], columns.map(j => columnNames ? columnNames[j] : String(j)),
+    rows.map((i, m) => [rowNames(i), ...columns.map((j, n) =>
+      sentenceCell({name, i, j}, matrix[i][j], write(matrix[i][j]), most, m || n ? -1 : 0))]));
   if (!name)
     return make("div", {className: "table", tabIndex: 0, role: "region", ariaLabel: label}, table);
   table.dataset.name = name;
-  table.setAttribute("role", "grid");
+  table.role = "grid";
   return make("div", {className: "table"}, table);
 }
 
@@ -103,13 +100,12 @@ const writerOf = kind => kind === "mask" ? String
     ? x => x !== null && Math.abs(x) < 0.00095 ? "0" : short(x) : short;
 
 function sentenceCell(place, x, text, most, tabIndex) {
-  const {name, i, j} = place, cell = make("td", {title: x === null ? "" : String(x)}, text);
+  const {name} = place, cell = make("td", {title: x === null ? "" : String(x)}, text);
   tintBySign(cell, name && kindOf(name) === "mask" ? x / 2 : x, most);
   if (!name) return cell;
   cell.place = place;
   cell.tabIndex = tabIndex;
-  if (flow.edits.has(`${name},${i},${j}`)) cell.classList.add("changed");
-  if (flow.chosen && flow.chosen.name === name && flow.chosen.i === i && flow.chosen.j === j)
-    cell.classList.add("pointed");
+  cell.classList.toggle("changed", flow.edits.has(keyOf(place)));
+  cell.classList.toggle("pointed", isChosen(place));
   return cell;
 }

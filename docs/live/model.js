@@ -3,9 +3,9 @@
 // it. (The GPT of gpt.js is looked at in One sentence alone.) Whoever shows
 // something of it listens:
 //
-//     addEventListener("model", () => viewer.engine.call("say", text)…)
+//     addEventListener("model", () => viewer.engine.call("inspect", text)…)
 //
-// viewer.info is what describe_model says: options by name, step, parameters.
+// viewer.info is what describe_model says: options by name, parameters.
 // viewer.key is its key among the models.
 const viewer = {engine: null, info: null, bytes: null, key: "page", training: null, asked: 0};
 

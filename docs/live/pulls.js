@@ -15,6 +15,15 @@ const meanOf = row => row.reduce((sum, x) => sum + x / row.length, 0);
 // one before it.
 const gradientOfResidual = name => kindOf(name) === "residual" ? "d(next residual)" : "dresidual";
 
+// Back through the softmax, to number j of a row of weights, w, whose gradients are d.
+function softmaxPull(w, d, j, at, row) {
+  const common = w.reduce((sum, x, p) => sum + x * d[p], 0);
+  return {names: `weights${at} · (dweights${at} − Σ weights${row} · dweights${row})`,
+    terms: [[w[j], d[j] - common]],
+    compute: round => round(w[j]) * (round(d[j]) - round(common)),
+    write: write => `${write(w[j])}·(${write(d[j])} − ${inBrackets(write(common))})`};
+}
+
 // By the kind of the stage that sends back: d is its gradient, place the number.
 const PULLS = {
   residual: async ({d, user}, {name, i, j}) =>
@@ -30,11 +39,11 @@ const PULLS = {
   norm: async ({d, user}, {i, j}) => {
     const [gain] = parametersOf(user);
     return {names: `dnorm${indices(user, i, j)} · gain[${j}]`,
-      terms: [[d[i][j], (await matrixOf(gain)).value[0][j]]]};
+      terms: [[d[i][j], await numberOf(gain, 0, j)]]};
   },
   n: async ({d, user}, {i, j}) => {
-    const row = (await matrixOf(user)).value[i], at = `[${rowWord(user, i)}]`;
-    const rstd = (await matrixOf(beside(user, "rstd"))).value[i][0];
+    const row = (await numbersOf(user))[i], at = `[${rowWord(user, i)}]`;
+    const rstd = await numberOf(beside(user, "rstd"), i, 0);
     const mean = meanOf(d[i]), along = meanOf(d[i].map((x, p) => x * row[p]));
     const dn = d[i][j], n = row[j];
     return {names: `(dn${at}[${j}] − mean(dn${at}) − n${at}[${j}] · mean(dn${at} · n${at}))` +
@@ -45,16 +54,12 @@ const PULLS = {
         `${inBrackets(write(along))})·${write(rstd)}`};
   },
   weights: async ({d, user}, {i, j}) => {
-    const w = (await matrixOf(user)).value[i], row = `[${rowWord(user, i)}]`, at = indices(user, i, j);
-    const common = w.reduce((sum, x, p) => sum + x * d[i][p], 0);
-    return {names: `weights${at} · (dweights${at} − Σ weights${row} · dweights${row})`,
-      terms: [[w[j], d[i][j] - common]],
-      compute: round => round(w[j]) * (round(d[i][j]) - round(common)),
-      write: write => `${write(w[j])}·(${write(d[i][j])} − ${inBrackets(write(common))})`};
+    const w = (await numbersOf(user))[i];
+    return softmaxPull(w, d[i], j, indices(user, i, j), `[${rowWord(user, i)}]`);
   },
   scores: async ({d, user}, {name, i, j}) => {
     const h = Math.floor(j / widthOfHead()), isQuery = kindOf(name) === "q";
-    const other = (await matrixOf(beside(user, isQuery ? "k" : "q"))).value;
+    const other = await numbersOf(beside(user, isQuery ? "k" : "q"));
     const T = d.length / sizeIn("heads"), word = rowWord(name, i);
     return {names: (isQuery ? `dscores[${word}] · k[:, ${j}]` : `dscores[:, ${word}] · q[:, ${j}]`) +
         `, head ${h}`,
@@ -64,16 +69,16 @@ const PULLS = {
     const T = d.length, isValue = kindOf(name) === "v";
     const h = isValue ? Math.floor(j / widthOfHead()) : Math.floor(i / T);
     if (isValue) {
-      const w = (await matrixOf(beside(user, "weights"))).value;
+      const w = await numbersOf(beside(user, "weights"));
       return {names: `weights[:, ${rowWord(name, i)}] · dout[:, ${j}], head ${h}`,
         terms: d.map((row, t) => [w[h * T + t][i], row[j]])};
     }
-    const v = headOf((await matrixOf(beside(user, "v"))).value[j], h);
+    const v = headOf((await numbersOf(beside(user, "v")))[j], h);
     return {names: `dout[${rowWord(name, i)}] · v[${columnWord(name, j)}], head ${h}`,
       terms: headOf(d[i % T], h).map((x, p) => [x, v[p]])};
   },
   active: async ({d, user}, {name, i, j}) => {
-    const x = (await matrixOf(name)).value[i][j], at = indices(user, i, j);
+    const x = await numberOf(name, i, j), at = indices(user, i, j);
     if (flow.info.activation !== "gelu")
       return {names: `dactive${at}${x > 0 ? "" : " · 0"}`, terms: [[d[i][j], x > 0 ? 1 : 0]]};
     const density = Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI);
@@ -84,7 +89,7 @@ const PULLS = {
 
 // Back through a matrix: its row j.
 async function linearPull({d, user}, {i, j}) {
-  const tied = isTied(user), [weight] = parametersOf(user), w = (await matrixOf(weight)).value;
+  const tied = isTied(user), [weight] = parametersOf(user), w = await numbersOf(weight);
   return {names: `d${kindOf(user)}[${rowWord(user, i)}] · ${matrixLetter(user)}` +
       (tied ? `[:, ${j}]` : `[${j}, :]`),
     terms: d[i].map((x, p) => [x, tied ? w[p][j] : w[j][p]])};

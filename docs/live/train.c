@@ -187,7 +187,7 @@ Step next_step(void) {
 }
 
 // At most so many steps, at least one, for about so many seconds:
-// [[step, loss, accuracy, learning rate, gradient norm, tokens], ...]
+// [[step, loss, learning rate, tokens], ...]
 // A loss that is not a number is null, and its step not made.
 EXPORT void train_steps(int most, double seconds) {
     double end = now() + seconds;
@@ -195,9 +195,8 @@ EXPORT void train_steps(int most, double seconds) {
     for (int i = 0; i < most && (i == 0 || now() < end); i++) {
         Step s = next_step();
         double row[] = {(double)s.step, s.loss.loss / (double)s.loss.tokens,
-                        accuracy(s.loss), s.rate, s.gradient_norm,
-                        (double)s.loss.tokens};
-        for (int k = 0; k < 6; k++) {
+                        s.rate, (double)s.loss.tokens};
+        for (int k = 0; k < 4; k++) {
             printf(k ? "," : i ? ",[" : "[");
             print_number(row[k]);
         }
@@ -291,7 +290,7 @@ void print_sample(Sentence source, Sentence expected, Sentence own) {
 
 // How good the model is on at most 200 pairs that were held out, and what it
 // says to the first three:
-// {"loss":…,"accuracy":…,"exact":…,"sentences":200,"samples":[…]}
+// {"loss":…,"exact":…,"checksum":"…","samples":[…]}
 EXPORT void evaluate(void) {
     enum { MOST = 200, SHOWN = 3 };
     Pairs p = held_out.count ? held_out : data;
@@ -304,11 +303,8 @@ EXPORT void evaluate(void) {
                         live.settings.tokenizer);
     printf("{\"loss\":");
     print_number(average(loss));
-    printf(",\"accuracy\":");
-    print_number(accuracy(loss));
-    printf(",\"exact\":%.9g,\"sentences\":%d,\"checksum\":\"%016" PRIx64
-           "\",\"samples\":[", (double)match.exact / n, n,
-           checksum(&live.trainer));
+    printf(",\"exact\":%.9g,\"checksum\":\"%016" PRIx64 "\",\"samples\":[",
+           (double)match.exact / n, checksum(&live.trainer));
     for (int i = 0; i < min_int(n, SHOWN); i++) {
         printf(i ? "," : "");
         print_sample(p.source[i], p.target[i], own[i]);

@@ -184,7 +184,7 @@ class Training {
     this.pairs = pairs;
     this.engine = new Engine(program);
     this.steps = 0;
-    this.rows = [];       // step, loss, accuracy, rate, gradient norm, tokens
+    this.rows = [];       // step, loss, rate, tokens
     this.points = [];     // of the timeline: what evaluate() said, and the model
     this.running = this.stopping = false;
   }
@@ -250,7 +250,7 @@ class Training {
 
   // Seconds a step and tokens a second, of the last second or so.
   noteSpeed(rows, seconds) {
-    const tokens = rows.reduce((sum, row) => sum + row[5], 0);
+    const tokens = rows.reduce((sum, row) => sum + row[3], 0);
     const mean = (old, now) => old === undefined ? now : 0.9 * old + 0.1 * now;
     this.pace = mean(this.pace, seconds / rows.length);
     this.speed = mean(this.speed, tokens / seconds);
@@ -382,7 +382,7 @@ function showNumbers() {
   $("steps-done").textContent = steps.toLocaleString("en");
   $("steps-total").textContent = facts.steps.toLocaleString("en");
   $("loss").textContent = last ? last[1].toFixed(4) : "–";
-  $("rate").textContent = last ? last[3].toPrecision(2) : "–";
+  $("rate").textContent = last ? last[2].toPrecision(2) : "–";
   $("speed").textContent = speed ? Math.round(speed).toLocaleString("en") : "–";
   $("left").textContent = pace ? time((facts.steps - steps) * pace) : "–";
   const V = facts.target_vocab;

@@ -5,46 +5,38 @@
 // The program has ended by itself, with these words.
 class Ended extends Error {}
 
-class Files {                       // path -> {bytes, size}
-  constructor() {
-    this.at = new Map();
+// Writes to an open file, which grows.
+function append(open, part) {
+  const {file, at} = open, end = at + part.length;
+  if (end > file.bytes.length) {
+    const larger = new Uint8Array(2 * end);
+    larger.set(file.bytes.subarray(0, file.size));
+    file.bytes = larger;
   }
-
-  write(path, bytes) {
-    this.at.set(path, {bytes, size: bytes.length});
-  }
-
-  read(path) {
-    const file = this.at.get(path);
-    if (!file) throw new Error("there is no file " + path);
-    return file.bytes.slice(0, file.size);
-  }
-
-  append(file, at, part) {
-    if (at + part.length > file.bytes.length) {
-      const larger = new Uint8Array(2 * (at + part.length));
-      larger.set(file.bytes.subarray(0, file.size));
-      file.bytes = larger;
-    }
-    file.bytes.set(part, at);
-    file.size = Math.max(file.size, at + part.length);
-  }
+  file.bytes.set(part, at);
+  file.size = Math.max(file.size, end);
+  open.at = end;
 }
 
 class Program {
   constructor(module) {
-    this.files = new Files();
+    this.files = new Map();         // path -> {bytes, size}
     this.open = new Map();          // descriptor -> {file, at}
     this.said = ["", "", ""];       // stdin, stdout, stderr
     this.decoder = [1, 2, 3].map(() => new TextDecoder());
-    const calls = this.calls();
-    const wasi = {};
-    for (const {name} of WebAssembly.Module.imports(module))
-      wasi[name] = calls[name];
-    const instance = new WebAssembly.Instance(module,
-      {wasi_snapshot_preview1: wasi});
-    this.exports = instance.exports;
+    this.exports = new WebAssembly.Instance(module,
+      {wasi_snapshot_preview1: this.calls()}).exports;
     this.exports._initialize();
+  }
+
+  write(path, bytes) {
+    this.files.set(path, {bytes, size: bytes.length});
+  }
+
+  read(path) {
+    const file = this.files.get(path);
+    if (!file) throw new Error("there is no file " + path);
+    return file.bytes.slice(0, file.size);
   }
 
   // Calls a function with numbers and strings. Returns {value, notes}: what it
@@ -87,18 +79,15 @@ class Program {
     const OK = 0, BAD = 8, EXISTS = 20, MISSING = 44, ROOT = 3;
     const CREATE = 1, EXCLUSIVE = 4, TRUNCATE = 8;
     const view = () => new DataView(this.exports.memory.buffer);
-    const each = (list, count, work) => {
-      let total = 0;
-      for (let i = 0; i < count; i++) {
-        const place = view().getUint32(list + 8 * i, true);
-        total += work(this.bytes(place, view().getUint32(list + 8 * i + 4, true)));
-      }
-      return total;
-    };
+    // Reads or writes the parts of a list; `work` gives the bytes that it has moved.
     const transfer = work => (fd, list, count, result) => {
       const open = this.open.get(fd);
       if (!open && (fd < 1 || fd > 2)) return BAD;
-      view().setUint32(result, each(list, count, part => work(fd, open, part)), true);
+      let total = 0;
+      for (let at = list; at < list + 8 * count; at += 8)
+        total += work(fd, open, this.bytes(view().getUint32(at, true),
+          view().getUint32(at + 4, true)));
+      view().setUint32(result, total, true);
       return OK;
     };
     return {
@@ -145,16 +134,12 @@ class Program {
         return from.length;
       }),
       fd_write: transfer((fd, open, part) => {
-        if (open) {
-          this.files.append(open.file, open.at, part);
-          open.at += part.length;
-        } else {
-          this.said[fd] += this.decoder[fd].decode(part, {stream: true});
-        }
+        if (open) append(open, part);
+        else this.said[fd] += this.decoder[fd].decode(part, {stream: true});
         return part.length;
       }),
       path_open: (dir, look, path, length, how, rights, inherited, flags, result) => {
-        const files = this.files.at, name = this.text(path, length);
+        const {files} = this, name = this.text(path, length);
         if (how & CREATE && how & EXCLUSIVE && files.has(name)) return EXISTS;
         if (!files.has(name) && !(how & CREATE)) return MISSING;
         if (!files.has(name) || how & TRUNCATE)
@@ -166,14 +151,14 @@ class Program {
         return OK;
       },
       path_rename: (dir, path, length, other, to, size) => {
-        const files = this.files.at, name = this.text(path, length);
+        const {files} = this, name = this.text(path, length);
         if (!files.has(name)) return MISSING;
         files.set(this.text(to, size), files.get(name));
         files.delete(name);
         return OK;
       },
       path_unlink_file: (dir, path, length) =>
-        this.files.at.delete(this.text(path, length)) ? OK : MISSING,
+        this.files.delete(this.text(path, length)) ? OK : MISSING,
       path_remove_directory: () => MISSING,
     };
   }

@@ -12,7 +12,7 @@ onmessage = ({data: {id, name, args}}) => {
 
 function answer(name, args) {
   if (name === "begin") program = new Program(...args);
-  else if (name === "write") program.files.write(...args);
-  else if (name === "read") return program.files.read(...args);
+  else if (name === "write") program.write(...args);
+  else if (name === "read") return program.read(...args);
   else return program.call(name, ...args);
 }

@@ -468,8 +468,8 @@ def packed(name, content):
 
 
 def scripts():
-    script = live.text_of("tools.js", "engine.js")
-    names = re.findall(r"^(?:const|class|function) ([$\w]+)", script, re.M)
+    script = live.text_of(*live.SHARED)
+    names = re.findall(r"^(?:const|class|(?:async )?function) ([$\w]+)", script, re.M)
     (BUILD / "in" / "live.js").write_text(f"{script}\nexport {{{', '.join(names)}}};\n")
     workers = {f"{name}-worker": bundled(f"{name}-worker.js")
                for name in ("clang", "python", "run")}

@@ -127,9 +127,9 @@ export class Editor {
     this.view.dispatch({changes: {from, to, insert: text}});
   }
 
-  // Messages of the compiler, by lines of the file: [{line, column, severity, text}].
-  say(messages) {
-    const {doc} = this.view.state;
+  // Shows messages on a file of this name at their lines, and the first error.
+  say(said, file) {
+    const {doc} = this.view.state, messages = messagesIn(said, file);
     const found = messages.filter(({line}) =>
       line >= this.first && line < this.first + doc.lines);
     const diagnostics = found.map(({line, column, severity, text}) => {
@@ -140,6 +140,8 @@ export class Editor {
         message: text};
     });
     this.view.dispatch(setDiagnostics(this.view.state, diagnostics));
+    const error = messages.find(({severity}) => severity === "error");
+    if (error) this.goTo(error.line, false);
   }
 
   search() { openSearchPanel(this.view); }
@@ -154,9 +156,9 @@ export class Editor {
   }
 }
 
-// The messages in a text for a file: "FILE:LINE:COLUMN: error: TEXT" of the compiler,
-// and "FILE:LINE: TEXT" of the grader.
-export function messagesIn(said, file) {
+// The messages in a text for a file, [{line, column, severity, text}]:
+// "FILE:LINE:COLUMN: error: TEXT" of the compiler, and "FILE:LINE: TEXT" of the grader.
+function messagesIn(said, file) {
   const found = [];
   for (const line of said.split("\n")) {
     const [, name, number, column, severity, text] =

@@ -1,8 +1,8 @@
 // The exercises: the list, and one of them with task, editor, verdict and hints.
 
-import {$, make, json, text, toBase64, fromBase64, download, report, switchOff, isOff, kept,
-  keep, difference, changed} from "./shared.js";
-import {Editor, messagesIn, goToFunctions} from "./editor.js";
+import {$, make, json, text, toBase64, fromBase64, download, report, switchOff, later, isOff,
+  kept, keep, difference, changed} from "./shared.js";
+import {Editor, goToFunctions} from "./editor.js";
 import * as grader from "./grader.js";
 
 const KINDS = {write: "Write", bug: "Find the bug", number: "Compute",
@@ -223,16 +223,9 @@ function showResult({state, word, detail}) {
     parts.push(make("p", {}, make("a", {className: "next", href: `#exercise=${next.name}`},
       `Next: ${next.number}, “${next.title}”`)));
   $("result").replaceChildren(...parts);
-  showMessages(editor, messagesIn(`${word}\n${detail}`, page.file));
-  if (page.kind === "number")
-    showMessages(answers, messagesIn(`${word}\n${detail}`, ANSWERS));
+  editor.say(`${word}\n${detail}`, page.file);
+  if (page.kind === "number") answers.say(`${word}\n${detail}`, ANSWERS);
   $("result").scrollIntoView({block: "nearest"});
-}
-
-function showMessages(editor, messages) {
-  editor.say(messages);
-  const error = messages.find(({severity}) => severity === "error");
-  if (error) editor.goTo(error.line, false);
 }
 
 // Does something that takes a moment; its button is off meanwhile.
@@ -338,7 +331,7 @@ function runProgram() {
       clearVerdict();
       $("printed").hidden = false;
       $("printed").textContent = said + output || "(it prints nothing)";
-      showMessages(editor, messagesIn(said, file));
+      editor.say(said, file);
     };
   });
 }
@@ -389,16 +382,12 @@ export async function beginExercises(loaded) {
     if (!page) showList();
   });
   ready.catch(() => {});
-  let timer;
-  const later = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      save();
-      showEarlier();
-    }, 300);
-  };
-  editor = new Editor($("editor"), {label: "C code", changed: later});
-  answers = new Editor($("answers"), {label: "Answers", changed: later});
+  const written = later(300, () => {
+    save();
+    showEarlier();
+  });
+  editor = new Editor($("editor"), {label: "C code", changed: written});
+  answers = new Editor($("answers"), {label: "Answers", changed: written});
   Object.assign(editors, {code: editor, answers});
   addEventListener("pagehide", save);
   $("check").onclick = check;

@@ -1,7 +1,6 @@
 // Grades: Python says what is to be compiled and run, and what comes of it.
 
-import {unzipped} from "./shared.js";
-import {Service} from "./service.js";
+import {unzipped, Service} from "live";
 
 let clang, python, judge, limits;
 let student = null;        // the worker in which the student's programs run

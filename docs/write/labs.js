@@ -4,8 +4,8 @@ import {dot, line, plot} from "@observablehq/plot";
 import {autoType, csvParseRows} from "d3-dsv";
 import {$, make, json, download, switchOff, isOff, kept, keep,
   verdict} from "./shared.js";
-import {Editor, messagesIn} from "./editor.js";
-import {Service} from "./service.js";
+import {Editor} from "./editor.js";
+import {Service} from "live";
 import * as grader from "./grader.js";
 import {editors} from "./exercises.js";
 
@@ -95,7 +95,7 @@ async function run() {
     await loaded;
     const file = `${program.name}.c`;
     const {status, said, wasm} = await grader.buildProgram(whole(file, editor.text));
-    editor.say(messagesIn(said, file));
+    editor.say(said, file);
     if (status) {
       say("✗ It does not compile", true, said);
       return;

@@ -6,7 +6,8 @@
 //     #break=no_scale          the same, with a line broken that the book breaks
 //     #lab=01-scaling          a lab
 
-import {$, report, missing, whole} from "./shared.js";
+import {$, report, checkBrowser, chooseTab, listenToTabs} from "live";
+import {whole} from "./shared.js";
 import * as grader from "./grader.js";
 import {beginExercises, showExercise, editors} from "./exercises.js";
 import {beginOwn, showOwn, trainings} from "./own.js";
@@ -16,20 +17,11 @@ export {editors, grader, trainings};  // for the tests: page.editors
 
 const isWhole = Boolean($("view-own"));  // not that of the students' bundle
 
-function show(view) {
-  for (const tab of document.querySelectorAll("[role=tab]")) {
-    const chosen = tab.getAttribute("aria-controls") === `view-${view}`;
-    tab.setAttribute("aria-selected", chosen);
-    tab.tabIndex = chosen ? 0 : -1;
-    $(tab.getAttribute("aria-controls")).hidden = !chosen;
-  }
-}
-
 function follow() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   const own = isWhole && (wanted.has("own") || wanted.has("break"));
   const lab = isWhole && wanted.has("lab");
-  show(own ? "own" : lab ? "labs" : "exercises");
+  chooseTab($(own ? "tab-own" : lab ? "tab-labs" : "tab-exercises"));
   report("");
   document.body.classList.toggle("at-work", own || lab || wanted.has("exercise"));
   if (lab) showLab(wanted.get("lab"));
@@ -37,33 +29,14 @@ function follow() {
   else showExercise(wanted.get("exercise"));
 }
 
-function beginTabs() {
-  const tabs = [...document.querySelectorAll("[role=tab]")];
-  tabs.forEach((tab, i) => {
-    tab.onclick = () => {
-      location.hash = {"tab-own": "own", "tab-labs": "lab"}[tab.id] || "";
-    };
-    tab.onkeydown = event => {
-      const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
-      if (!step) return;
-      const next = tabs[(i + step + tabs.length) % tabs.length];
-      next.click();
-      next.focus();
-    };
-  });
-}
-
 async function begin() {
-  const lacking = missing();
-  if (lacking) {
-    report(`This page needs ${lacking}, which this browser does not have. ` +
-      "A newer Chrome, Edge, Firefox or Safari has it.");
-    return;
-  }
+  checkBrowser();
   let ready;
   const loaded = new Promise((resolve, reject) => { ready = {resolve, reject}; });
   loaded.catch(error => report(`The compiler does not start: ${error.message}`));
-  beginTabs();
+  listenToTabs(({id}) => {
+    location.hash = {"tab-own": "own", "tab-labs": "lab"}[id] || "";
+  });
   if (isWhole) beginLabs(loaded);
   await Promise.all([beginExercises(loaded), isWhole && beginOwn(loaded)]);
   addEventListener("hashchange", follow);

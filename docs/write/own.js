@@ -1,11 +1,10 @@
 // The reader's own transformer.c: the whole file, built into the live page's
 // program, and trained beside the file as it is. Or tiny.c, a program by itself.
 
-import {$, make, drawn, json, text, file as inPage, unzipped, toBase64, download, report,
-  switchOff, isOff, kept, keep, difference, changed, verdict} from "./shared.js";
-import {Editor, messagesIn, goToFunctions} from "./editor.js";
-import {Engine} from "live";
-import {Service} from "./service.js";
+import {Engine, Service, smooth, drawCurves} from "live";
+import {$, make, json, text, file as inPage, unzipped, toBase64, download, report, switchOff,
+  later, isOff, kept, keep, difference, changed, verdict} from "./shared.js";
+import {Editor, goToFunctions} from "./editor.js";
 import * as grader from "./grader.js";
 import {editors} from "./exercises.js";
 
@@ -153,37 +152,16 @@ class TinyTraining {
   }
 }
 
-// Means of so many losses, so that both lines can be seen.
-function smooth(rows) {
-  const size = Math.max(1, Math.ceil(rows.length / 100)), points = [];
-  for (let i = 0; i + size <= rows.length; i += size) {
-    const part = rows.slice(i, i + size);
-    points.push([part.at(-1)[0], part.reduce((sum, row) => sum + row[1], 0) / size]);
-  }
-  return points;
-}
-
 let pair = [];             // the trainings: the reader's, and as it is
 export const trainings = () => pair;
 
+// A loss that grows beyond measure stands at the upper edge.
 function drawCurve() {
-  const W = 640, H = 260, LEFT = 40, BOTTOM = 28, TOP = 10, RIGHT = 10;
-  const steps = pair[1].facts.steps;
-  const curves = pair.map(({rows}) => smooth(rows));
-  const most = Math.max(0.1, ...curves.flat().map(([, loss]) => loss));
-  const x = step => LEFT + (W - LEFT - RIGHT) * step / steps;
-  const y = loss => H - BOTTOM - (H - BOTTOM - TOP) * loss / most;
-  const parts = [];
-  for (let k = 0; k <= 4; k++) {
-    const loss = most * k / 4;
-    parts.push(drawn("line", {class: "grid", x1: LEFT, x2: W - RIGHT, y1: y(loss), y2: y(loss)}),
-      drawn("text", {x: LEFT - 6, y: y(loss) + 4, "text-anchor": "end"}, loss.toFixed(1)),
-      drawn("text", {x: x(steps * k / 4), y: H - 8, "text-anchor": k === 4 ? "end" : "middle"},
-        String(Math.round(steps * k / 4))));
-  }
-  ["before", "loss"].forEach((name, k) => parts.push(drawn("polyline", {class: name,
-    points: curves[1 - k].map(([step, loss]) => `${x(step)},${y(loss)}`).join(" ")})));
-  $("curve").replaceChildren(...parts);
+  const {steps} = pair[1].facts, curves = pair.map(({rows}) => smooth(rows));
+  const most = Math.max(1, ...curves.flat().map(([, loss]) => loss));
+  const first = Math.max(1, ...curves.map(curve => curve[0]?.[1] ?? 0));
+  drawCurves(steps, Math.ceil(Math.min(most, 2 * first)),
+    [["before", curves[1]], ["loss", curves[0]]]);
   const last = curves.map(curve => curve.length ? curve.at(-1)[1].toFixed(3) : "–");
   $("curve").setAttribute("aria-label", `The loss of your file is ${last[0]} at step ` +
     `${stepOf(pair[0])} of ${steps}; of the file as it is ${last[1]}`);
@@ -238,13 +216,9 @@ async function compiled(text) {
 }
 
 async function build() {
-  const mine = editor.text, name = FILES[file];
-  const {status, said, ...program} = await compiled(mine);
-  const messages = messagesIn(said, name);
-  editor.say(messages);
+  const {status, said, ...program} = await compiled(editor.text);
+  editor.say(said, FILES[file]);
   if (status) {
-    const error = messages.find(({severity}) => severity === "error");
-    if (error) editor.goTo(error.line, false);
     say("✗ It does not compile", true, said);
     return null;
   }
@@ -363,14 +337,10 @@ export async function beginOwn(promise) {
   $("own-options").value = options;
   $("functions").append(...[...Object.values(references).join("\n")
     .matchAll(/^\w[^;{}=#]*?\b(\w+)\([^;{}]*\) \{/gm)].map(([, value]) => make("option", {value})));
-  let timer;
-  editor = new Editor($("own-editor"), {label: "transformer.c", changed: () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      save();
-      showEarlier();
-    }, 300);
-  }});
+  editor = new Editor($("own-editor"), {label: "transformer.c", changed: later(300, () => {
+    save();
+    showEarlier();
+  })});
   editors.own = editor;
   addEventListener("pagehide", () => { if (file) save(); });
   $("own-file").onchange = () => {

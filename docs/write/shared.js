@@ -1,21 +1,13 @@
 // Small things that the views of the page share.
 
-import {$, make} from "live";
+import {$, make, fromBase64, unzipped} from "live";
 
-export {$, make, drawn, download, switchOff, missing} from "live";
+export {$, make, download, switchOff, later, report, fromBase64, unzipped} from "live";
 
 export const json = id => JSON.parse($(id).textContent);
 
 export const toBase64 = bytes =>
   btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""));
-export const fromBase64 = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
-
-// The bytes of a text in base64, of gzipped bytes.
-export async function unzipped(text) {
-  const stream = new Blob([fromBase64(text)]).stream()
-    .pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
 
 // The scripts run before the large files behind them in the page have come.
 export const whole = new Promise(resolve => addEventListener("load", resolve));
@@ -27,11 +19,6 @@ export async function file(name) {
 }
 
 export const text = async name => new TextDecoder().decode(await file(name));
-
-export function report(words, wrong = true) {
-  $("message").textContent = words;
-  $("message").classList.toggle("wrong", wrong);
-}
 
 // One line on what has been done, and details.
 export function verdict(id, words, wrong, more) {
