@@ -26,10 +26,9 @@ numbers()
 }
 
 if [ "${2:-}" = all ]; then
-    numbers "$1" data/eng-fra.train.tsv
-    numbers "$1" data/reverse.train.tsv
-    numbers "$1" data/hidden.train.tsv
-    numbers "$1" data/lamp.train.tsv
+    for name in eng-fra reverse hidden lamp; do
+        numbers "$1" data/$name.train.tsv
+    done
     numbers "$1" data/dates.train.tsv --tokens char
     exit
 fi

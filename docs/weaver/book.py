@@ -107,10 +107,9 @@ class Book:
                           r'<span class="beyond">\g<0></span>', captions)
         anchors = [(its.name, its.first - block.line) for its in block.defined.values()
                    if its.kind != "prototype"]
-        for name, first in anchors[:]:
-            if name == "options":
-                anchors += [(f"option-{option}", first + line) for option, line, _
-                            in finding.options(self)]
+        if "options" in block.defined:
+            anchors += [(f"option-{option}", dict(anchors)["options"] + line)
+                        for option, line, _ in finding.options(self)]
         names = " ".join(f"{name}:{line + 1}" for name, line in anchors)
         return (raw(f'<p class="where">{captions}</p>') if captions else "") \
             + f'\n``` {{.c .program names="{names}"}}\n' + block.text() \

@@ -11,15 +11,14 @@ import random
 import re
 from collections import namedtuple
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 
 from common import DOCS, fail, raw, read
 
 SOURCE = "source/concept-test.md"
 
 
-# The region is that of the mistake, or "" if it is right.
-Answer = namedtuple("Answer", "text is_right region sentence")
+Answer = namedtuple("Answer", "text is_right said")  # behind it: WHY, or REGION: SENTENCE
 
 
 @dataclass
@@ -36,15 +35,7 @@ class Question:
         return answers
 
 
-def answer_of(line):
-    text, _, said = line[2:].partition(" | ")
-    region, _, sentence = said.partition(": ")
-    if line[0] == "=":
-        return Answer(text, True, "", said)
-    return Answer(text, False, region, sentence)
-
-
-@cache
+@lru_cache(maxsize=None)
 def questions():
     """All of them. Stops if one does not fit."""
     found = []
@@ -52,22 +43,21 @@ def questions():
         if line.startswith("? "):
             found.append(Question(*line[2:].split(" ", 1)))
         elif line[:2] in ("= ", "~ "):
-            found[-1].answers.append(answer_of(line))
+            text, _, said = line[2:].partition(" | ")
+            found[-1].answers.append(Answer(text, line[0] == "=", said))
         elif line:
             found[-1].text += line + "\n"
     mistakes = {f"{path.stem}: {say}" for path in (DOCS / "exercises").glob("pages/*.md")
                 for say in re.findall(r"^= (.+)$", path.read_text(encoding="utf-8"), re.M)}
     for q in found:
         right = [a for a in q.answers if a.is_right]
-        unknown = [a for a in q.answers if not a.is_right
-                   and f"{a.region}: {a.sentence}" not in mistakes]
         texts = {a.text for a in q.answers}
-        if len(right) != 1 or len(texts) != 4 or not right[0].sentence or not q.text:
+        if len(right) != 1 or len(texts) != 4 or not right[0].said or not q.text:
             fail(f"{SOURCE}: {q.title}: a question has a text, one right answer and "
                  "three wrong ones")
-        if unknown:
-            fail(f"{SOURCE}: {q.title}: the grader does not say: {unknown[0].region}: "
-                 f"{unknown[0].sentence}")
+        for a in q.answers:
+            if not a.is_right and a.said not in mistakes:
+                fail(f"{SOURCE}: {q.title}: the grader does not say: {a.said}")
     return found
 
 
@@ -83,10 +73,11 @@ def function_of(book, region):
 def said_of(book, answer):
     """What stands behind an answer, as Markdown."""
     if answer.is_right:
-        return f"**Right.** {answer.sentence}"
-    name = function_of(book, answer.region)
+        return f"**Right.** {answer.said}"
+    region, _, sentence = answer.said.partition(": ")
+    name = function_of(book, region)
     where = book.defined[name][0].reference
-    return f"**No:** {answer.sentence}. To read: {where}, `{name}`."
+    return f"**No:** {sentence}. To read: {where}, `{name}`."
 
 
 def page(book):

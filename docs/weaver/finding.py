@@ -4,6 +4,7 @@ looks through. What does not fit raises source_file.Broken.
 
 import json
 import re
+from collections import namedtuple
 
 from common import labs
 from source_file import Broken
@@ -34,21 +35,8 @@ def option_place(book, name):
 
 # -------------------------------------------------------------------- terms
 
-class Term:
-    """A row of docs/source/terms.md."""
-
-    def __init__(self, row, number, places):
-        cells = [cell.strip() for cell in row.strip("| \n").split(" | ")]
-        if len(cells) != 3 or not all(cells):
-            raise Broken(f"source/terms.md:{number}: term, places and a sentence "
-                         "stand between |")
-        self.name, *self.others = cells[0].split(", ")
-        self.sentence = cells[2]
-        self.places = []  # (address, what it is called, where it is)
-        for place in cells[1].split(", "):
-            if place not in places:
-                raise Broken(f"source/terms.md:{number}: there is no {place}")
-            self.places.append(places[place])
+# A row of docs/source/terms.md; places: (address, what it is called, where it is).
+Term = namedtuple("Term", "name others sentence places")
 
 
 def places(book, sections):
@@ -69,9 +57,17 @@ def places(book, sections):
 
 
 def read_terms(text, places):
-    rows = [(number, line) for number, line in enumerate(text.split("\n"), 1)
-            if line.startswith("|")][2:]  # below the head of the table
-    found = [Term(line, number, places) for number, line in rows]
+    found, rows = [], [(number, line) for number, line in enumerate(text.split("\n"), 1)
+                       if line.startswith("|")][2:]  # below the head of the table
+    for number, line in rows:
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if len(cells) != 3 or not all(cells):
+            raise Broken(f"source/terms.md:{number}: term, places and a sentence "
+                         "stand between |")
+        (name, *others), to = cells[0].split(", "), cells[1].split(", ")
+        for place in set(to) - set(places):
+            raise Broken(f"source/terms.md:{number}: there is no {place}")
+        found.append(Term(name, others, cells[2], [places[place] for place in to]))
     names = [name for term in found for name in (term.name, *term.others)]
     twice = {name for name in names if names.count(name) > 1}
     if twice:

@@ -7,15 +7,13 @@ its style hides.
 
 import html
 import re
+from collections import namedtuple
 
 from common import fail, raw
 
 
-class Fold:
+class Fold(namedtuple("Fold", "kind summary")):
     """Blocks that are folded together, and the line that stands for them."""
-
-    def __init__(self, kind, summary):
-        self.kind, self.summary = kind, summary
 
     def begin(self):
         return raw(f'<details class="fold {self.kind}" open>\n'

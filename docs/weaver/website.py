@@ -72,8 +72,7 @@ def converted(file):
 
 def book():
     """All chapters on one page: the texts of their pages, one after the other."""
-    chapters = [(c.page, c.anchor) for c in Book().chapters]
-    chapters.append((LAST[0], f"chapter-{LAST[0]}"))
+    chapters = [*((c.page, c.anchor) for c in Book().chapters), (LAST[0], f"chapter-{LAST[0]}")]
     whole = "\n".join(body_of(read(f"{page}.html")) for page, _ in chapters)
     for page, anchor in chapters:
         whole = whole.replace(f'href="{page}.html#', 'href="#') \
@@ -124,12 +123,9 @@ def put(file):
     if file in FOUND:
         to.write_text(re.sub(r'(\["(?:\w+", ")?[\w./-]+)\.(?:md|ipynb)"', r'\1.html"',
                              file.read_text(encoding="utf-8")), encoding="utf-8")
-        return []
-    shutil.copy(file, to)
-    if file.suffix != ".css":
-        return []
-    urls = re.findall(r"url\([\"']?([^:)\"']+)[)\"']", file.read_text("utf-8"))
-    return [linked(file, url) for url in urls]
+    else:
+        shutil.copy(file, to)
+    return []
 
 
 def main():
