@@ -100,6 +100,8 @@ def flat(text, later, earlier):
 
 
 def main():
+    # In the background a shell has programs ignore Ctrl-C, which they hand on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     write_pairs("train.tsv", 4000)
