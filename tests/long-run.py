@@ -83,6 +83,9 @@ def in_parts(steps, longest):
     """The parts, the last of which comes to the end; the others end as they were told."""
     parts, ends = [], {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
     for how in itertools.cycle(ends):
+        left = WORK / "parts.safetensors.new"  # by one that was killed while it wrote
+        if left.exists():  # its message says that one has to remove it
+            left.unlink()
         resume = ["--resume"] if (WORK / "parts.safetensors").exists() else []
         seconds = RANDOM.randint(1, longest)
         part = train("parts", seconds, how, "--steps", steps, *resume)
@@ -100,6 +103,8 @@ def flat(text, later, earlier):
 
 
 def main():
+    # In the background a shell has programs ignore Ctrl-C, which they hand on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     write_pairs("train.tsv", 4000)
