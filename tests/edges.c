@@ -211,7 +211,8 @@ void test_long_and_empty(void) {
     Trainer t;
     CLAIM(train_a_little(&t, 0), "a training with an empty source");
     int none[] = {END}, two[] = {WORD, WORD + 1, END};
-    Sentence s[] = {sentence_of(40), {none, 1}, {two, 3}};
+    Sentence s[] = {{NULL, 0}, {none, 1}, {two, 3}};
+    s[0] = sentence_of(40);
     Sentence *all = translate_all(t.model, s, 3, greedy, NULL, &t.arena);
     Sentence *empty = translate_all(t.model, s + 1, 1, greedy, NULL, &t.arena);
     bool good = all[0].length > 0 && all[0].length <= 41;
