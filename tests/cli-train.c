@@ -94,8 +94,9 @@ void test_no_memory(void) {
     run("train pairs.tsv" MINI "--steps 2 --model e");
     limit(RLIMIT_AS, 1 << 28);
     fails_late("a first step for which there is no memory is said with its batch",
-               "out of memory: *", "train large.tsv --tokens char --max-len 3000 "
-               "--layers 1 --d-model 8 --heads 8 --d-ff 8 --batch 16 --model e");
+               "out of memory: *", "train large.tsv --tokens char --layers 1 "
+               "--d-model 8 --heads 8 --d-ff 8 --max-len 3000 --batch 16 "
+               "--model e");
     limit(RLIMIT_AS, RLIM_INFINITY);
     bool in_32_bits = contents(program, NULL)[4] == 1; // as its ELF header says
     matches("that is, so many sentences of so many tokens", in_32_bits
@@ -242,10 +243,13 @@ void test_resume(void) {
 void test_measured(void) {
     wrong("resumed without --valid, a run that was measured is refused",
           "the best model of the run in whole was found with --valid: give "
-          "--valid again", "train pairs.tsv --resume --steps 2000 --model whole");
-    run("train pairs.tsv --resume --steps 1200 --valid valid.tsv --model whole");
+          "--valid again",
+          "train pairs.tsv --resume --steps 2000 --model whole");
+    run("train pairs.tsv --resume --steps 1200 --valid valid.tsv "
+        "--model whole");
     char *last = last_outcome();
-    matches("and an earlier one what is done", "*nothing to do: 1200 steps*", err);
+    matches("and an earlier one what is done", "*nothing to do: 1200 steps*",
+            err);
     run("info whole");
     matches("nothing to do: the last line names the file, and the checksum of "
             "what is used", form("status 0: done at step 1200 *; whole; *; "
