@@ -87,18 +87,16 @@ void test_defaults(void) {
 
 // A first step that needs more than the 256 megabytes that there are.
 void test_no_memory(void) {
-    char *words = memory(6000);
-    for (int i = 0; i < 6000; i += 2)
-        memcpy(words + i, "a ", 2);
-    char *pair = form("%s\t%s\n", words, words), *text = "";
+    char *word = form("%03000d", 0), *text = "";
     for (int i = 0; i < 16; i++)
-        text = form("%s%s", text, pair);
+        text = form("%s%s\t%s\n", text, word, word);
     write_text("large.tsv", text);
     run("train pairs.tsv" MINI "--steps 2 --model e");
     limit(RLIMIT_AS, 1 << 28);
     fails_late("a first step for which there is no memory is said with its batch",
-               "out of memory: *", "train large.tsv --max-len 3000 --layers 1 "
-               "--d-model 8 --heads 8 --d-ff 8 --batch 16 --model e");
+               "out of memory: *", "train large.tsv --tokens char --layers 1 "
+               "--d-model 8 --heads 8 --d-ff 8 --max-len 3000 --batch 16 "
+               "--model e");
     limit(RLIMIT_AS, RLIM_INFINITY);
     bool in_32_bits = contents(program, NULL)[4] == 1; // as its ELF header says
     matches("that is, so many sentences of so many tokens", in_32_bits
@@ -115,14 +113,10 @@ void test_no_memory(void) {
 void test_threads(void) {
     part = "threads"; // data that are large enough to be shared among them
     FILE *file = fopen("many.tsv", "w");
-    for (int line = 0, x = 1; line < 100; line++) {
-        int word[20];
-        for (int i = 0; i < 20; i++) {
-            word[i] = (x = (x * 1103 + 12345) % 65536) % 20;
-            fprintf(file, " w%d", word[i]);
-        }
-        for (int i = 20; i-- > 0;)
-            fprintf(file, "%sw%d", i == 19 ? "\t" : " ", word[i]);
+    for (int line = 0; line < 100; line++) {
+        for (int i = 0; i < 40; i++)
+            fprintf(file, "%sw%d", i == 20 ? "\t" : i ? " " : "",
+                    (line * 7 + i % 20 * i) % 20);
         fputc('\n', file);
     }
     fclose(file);
@@ -249,10 +243,13 @@ void test_resume(void) {
 void test_measured(void) {
     wrong("resumed without --valid, a run that was measured is refused",
           "the best model of the run in whole was found with --valid: give "
-          "--valid again", "train pairs.tsv --resume --steps 2000 --model whole");
-    run("train pairs.tsv --resume --steps 1200 --valid valid.tsv --model whole");
+          "--valid again",
+          "train pairs.tsv --resume --steps 2000 --model whole");
+    run("train pairs.tsv --resume --steps 1200 --valid valid.tsv "
+        "--model whole");
     char *last = last_outcome();
-    matches("and an earlier one what is done", "*nothing to do: 1200 steps*", err);
+    matches("and an earlier one what is done", "*nothing to do: 1200 steps*",
+            err);
     run("info whole");
     matches("nothing to do: the last line names the file, and the checksum of "
             "what is used", form("status 0: done at step 1200 *; whole; *; "

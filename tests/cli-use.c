@@ -469,7 +469,8 @@ void test_learning_pieces(void) {
     run("train sources.tsv --resume --steps 301 --model again");
     char *text = strstr(header("bpe"), "\"source_vocabulary\"");
     holds(strstr(header("again"), form("%.*s", (int)strcspn(text, "}"), text)),
-          "other data, resumed, do not change the pieces", text, header("again"));
+          "other data, resumed, do not change the pieces", text,
+          header("again"));
     works("the same --merges are no conflict", "train pairs.tsv --resume "
           "--steps 302 --merges 25 --tokens bpe --model again");
     EACH(wrong,

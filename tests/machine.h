@@ -456,6 +456,11 @@ int run_with(const char *command, const char *input) {
     return sandbox_end();
 }
 
-int run(const char *command) {
+int run(const char *format, ...) {
+    char command[1000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
     return run_with(command, "");
 }

@@ -34,18 +34,9 @@ Alone alone[200];
 int runs_alone;
 
 double share_of(const char *model, char valid) {
-    char command[100];
-    sprintf(command, "evaluate %s %c.tsv --threads 1", model, valid);
-    run(command);
+    run("evaluate %s %c.tsv --threads 1", model, valid);
     const char *line = strstr(written(), "token_accuracy ");
     return line ? strtod(line + 15, NULL) : -2;
-}
-
-void train_alone(const Alone *a, const char *model) {
-    char command[300];
-    sprintf(command, "train %c.tsv" OPTIONS_OF_ALL "--seed %d --steps %d --model "
-            "%s", a->data, a->seed, a->step, model);
-    run(command);
 }
 
 Alone *numbers_of(int seed, char data, int step) {
@@ -56,7 +47,8 @@ Alone *numbers_of(int seed, char data, int step) {
     Alone *a = &alone[runs_alone++];
     *a = (Alone){.seed = seed, .step = step, .data = data};
     disk_remove("alone");
-    train_alone(a, "alone");
+    run("train %c.tsv" OPTIONS_OF_ALL "--seed %d --steps %d --model alone",
+        data, seed, step);
     a->run = load_checkpoint("alone", true);
     for (int i = 0; i < 2; i++)
         a->accuracy[i] = share_of("alone", (char)('v' + i));
@@ -187,9 +179,9 @@ void put_down(const Checkpoint *c, char to[300]) {
 }
 
 // What a file in this state must hold, when it is the first. Whoever uses it
-// has the state that is kept: main() reads a model once, for all commands alike.
+// has the state that is kept: main() reads a model for all commands alike.
 void read_state(const char *name, const State *s) {
-    char wanted[300], got[300], command[50];
+    char wanted[300], got[300];
     Checkpoint right = run_of(s);
     const TensorList *l = &right.trainer.model->list;
     files++;
@@ -204,8 +196,7 @@ void read_state(const char *name, const State *s) {
     if (s->best)
         sprintf(wanted + strlen(wanted), "best step %d\nbest accuracy %.2f\n",
                 s->best, 100 * right.trainer.best_accuracy);
-    sprintf(command, "info %s", name);
-    int status = run(command);
+    int status = run("info %s", name);
     should_be("info", "as it is", strstr(written(), wanted) && (s->best
            || !strstr(written(), "\nbest")) ? "as it is" : written());
     if (status != 0)
@@ -247,16 +238,19 @@ void check_files(void) {
     check_file("n", &file_n);
 }
 
-// Runs the program up to its end, and looks at what it leaves.
-void carry_out(const char *command, char data, const char *file, char valid,
-               End end) {
-    char all[500], wanted[32], got[1100];
-    sprintf(all, "train %c.tsv %s --model %s --log %s.csv --threads 1", data,
-            command, file, file);
+// Runs the program up to its end, and looks at what it leaves. The story does
+// not tell all options.
+void carry_out(const char *command, const char *others, char data,
+               const char *file, char valid, End end) {
+    char all[300] = "", wanted[32], got[1100];
+    size_t told_so_far = strlen(story);
+    sprintf(all, "train %c.tsv %s --model %s", data, command, file);
     if (valid != '-')
         sprintf(all + strlen(all), " --valid %c.tsv", valid);
+    snprintf(story + told_so_far, sizeof story - told_so_far, "%s%s (%s %d)",
+             told_so_far ? "; " : "", all, end.kind, end.number);
     fault = (Fault){ends(end, "kill") ? SAVES : LOG_ROWS, end.number, end.kind};
-    int status = run(all);
+    int status = run("%s --log %s.csv --threads 1 %s", all, file, others);
     if (status == 0 && !ends(end, "end") && !has_come)
         status = 99;
     fault = (Fault){0};
@@ -273,37 +267,22 @@ void carry_out(const char *command, char data, const char *file, char valid,
     check_files();
 }
 
-void tell(const char *what, char valid, End end) {
-    size_t length = strlen(story);
-    snprintf(story + length, sizeof story - length, "%s%s", length ? "; " : "",
-             what);
-    if (valid != '-')
-        sprintf(story + strlen(story), " --valid %c.tsv", valid);
-    if (!ends(end, "end"))
-        sprintf(story + strlen(story), " (%s %d)", end.kind, end.number);
-}
-
 // A new run, in the file m or n.
 void begin(const char *name, int seed, char data, char valid, int steps,
            End end) {
     State *file = *name == 'm' ? &file_m : &file_n;
-    char text[300];
-    sprintf(text, "train %c.tsv --model %s --seed %d --steps %d", data, name,
-            seed, steps);
-    tell(text, valid, end);
+    char text[50];
     go_on((State){true, seed, steps, 0, 0, data, '-'}, file, valid, end);
-    sprintf(text, OPTIONS_OF_ALL "--seed %d --steps %d", seed, steps);
-    carry_out(text, data, name, valid, end);
+    sprintf(text, "--seed %d --steps %d", seed, steps);
+    carry_out(text, OPTIONS_OF_ALL, data, name, valid, end);
 }
 
 // --resume; the steps that the model knows, if they are 0
 void resume(const char *name, char valid, int steps, End end) {
     State *file = *name == 'm' ? &file_m : &file_n, former = *file, s = *file;
-    char text[300];
-    sprintf(text, "--resume");
+    char text[50] = "--resume";
     if (steps)
-        sprintf(text + strlen(text), " --steps %d", steps);
-    tell(text, valid, end);
+        sprintf(text, "--resume --steps %d", steps);
     if (!s.there) {
         expected = 1;
         s.data = 'x';
@@ -316,7 +295,7 @@ void resume(const char *name, char valid, int steps, End end) {
         else
             go_on(s, file, valid, end);
     }
-    carry_out(text, s.data, name, valid, end);
+    carry_out(text, "", s.data, name, valid, end);
     for (int i = 0; i < uninterrupted_runs; i++)
         whole += same_state(file, &uninterrupted[i])
               && !same_state(file, &former);
@@ -444,11 +423,9 @@ void test_editions(void) {
                                 "tests/golden/second-edition.last.safetensors"};
     for (int i = 0; i < 4; i++) {
         int step = i / 2 ? 40 : 600;
-        char command[100];
         disk_load(path[i / 2], "m");
-        sprintf(command, "train x.tsv --resume --steps %d --threads 1 --model m%s",
-                step + 2, i % 2 ? " --valid v.tsv" : "");
-        int status = run(command);
+        int status = run("train x.tsv --resume --steps %d --threads 1 --model "
+                         "m%s", step + 2, i % 2 ? " --valid v.tsv" : "");
         double share = i % 2 ? share_of("m", 'v') : 0;
         Checkpoint c = load_checkpoint("m", true);
         const Trainer *t = &c.trainer;
@@ -478,17 +455,12 @@ double speed_of(int step) {
 }
 
 void test_figures(void) {
-    enum { STEPS = 40, LONG = 20 };
-    char text[4000] = "";
-    int tokens = 0, right = 0, left = 0;
-    for (int i = 0; i < 24; i++) { // most of the places are padding
-        int words = i % 4 ? 1 : LONG;
-        sprintf(text + strlen(text), "a\t");
-        for (int k = 0; k < words; k++)
-            sprintf(text + strlen(text), "%sb", k ? " " : "");
-        strcat(text, "\n");
-        tokens += words + 1;
-    }
+    enum { STEPS = 40, TOKENS = 6 * (21 + 3 * 2) };
+    char text[1000] = "";
+    int right = 0, left = 0;
+    for (int i = 0; i < 6; i++) // most of the places are padding
+        strcat(text, "a\tb b b b b b b b b b b b b b b b b b b b\n"
+                     "a\tb\na\tb\na\tb\n");
     disk_write("z.tsv", text, strlen(text));
     root_time = 0; // the kth step takes 2k - 1 times as long as the first
     run(ALIKE "--steps 40");
@@ -503,7 +475,7 @@ void test_figures(void) {
     root_time = 0.001 / each; // a thousandth of a second for each step
     run(ALIKE "--steps 40");
     for (right = 0; right < STEPS; right++)
-        if (fabs(speed_of(right + 1) * 0.001 / tokens - 1) > 0.1)
+        if (fabs(speed_of(right + 1) * 0.001 / TOKENS - 1) > 0.1)
             break;
     CLAIM(right == STEPS, "and of the target, without padding: %d of %d", right,
           STEPS);
