@@ -48,8 +48,8 @@ def program(name, *words):
     return done.stdout.decode("utf-8", "replace")
 
 
-def rows(*words):
-    return list(csv.DictReader(io.StringIO(program("18-pretrained", *words))))
+def rows(*words, name="18-pretrained"):
+    return list(csv.DictReader(io.StringIO(program(name, *words))))
 
 
 # ---------------------------------------------------------------- the folder

@@ -16,13 +16,14 @@ import resource
 import runpy
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 from types import SimpleNamespace
 from unittest import mock
+
+import numpy as np
 
 import lab
 import make
@@ -364,22 +365,20 @@ def test_gpt_ends(folder):
 
 def changed(model, change):
     """The bytes of a model after change(metadata, tensors), where tensors are
-    {name: (shape, numbers)}."""
+    {name: array}."""
     begin = 8 + int.from_bytes(model[:8], "little")
     header = json.loads(model[8:begin])
-    metadata = header.pop("__metadata__")
-    tensors = {}
+    metadata, tensors, data = header.pop("__metadata__"), {}, b""
     for name, entry in header.items():
         first, last = (begin + place for place in entry["data_offsets"])
-        tensors[name] = (entry["shape"], list(struct.unpack(
-            f"<{(last - first) // 4}f", model[first:last])))
+        tensors[name] = np.frombuffer(model[first:last], "<f4").reshape(
+            entry["shape"])
     change(metadata, tensors)
-    header, data = {"__metadata__": metadata}, b""
-    for name, (shape, values) in tensors.items():
-        first = len(data)
-        data += struct.pack(f"<{len(values)}f", *values)
-        header[name] = {"dtype": "F32", "shape": shape,
-                        "data_offsets": [first, len(data)]}
+    header = {"__metadata__": metadata}
+    for name, x in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(x.shape),
+                        "data_offsets": [len(data), len(data) + x.nbytes]}
+        data += x.tobytes()
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     return len(text).to_bytes(8, "little") + text + data
 
@@ -387,17 +386,15 @@ def changed(model, change):
 def speechless(metadata, tensors):
     """Nothing but the special tokens."""
     metadata["target_vocabulary"] = "<pad>\n<start>\n<end>\n<unknown>"
-    for name, (shape, values) in tensors.items():
+    for name, x in tensors.items():
         if re.fullmatch(r"(adam\..\.)?(embedding\.weight|output\.bias)", name):
-            width = shape[1] if len(shape) == 2 else 1
-            tensors[name] = [4, *shape[1:]], values[:4 * width]
+            tensors[name] = x[:4]
 
 
 def steep(_, tensors):
     """A loss that is finite, and a gradient whose norm is not."""
-    for name, (shape, values) in tensors.items():
-        factor = {"encoder.norm.gain": 1e25, "embedding.weight": 1e-30}
-        tensors[name] = shape, [x * factor.get(name, 1) for x in values]
+    for name, factor in (("encoder.norm.gain", 1e25), ("embedding.weight", 1e-30)):
+        tensors[name] = tensors[name] * np.float32(factor)
 
 
 def test_gpt_models(folder):

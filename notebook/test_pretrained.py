@@ -27,6 +27,7 @@ import torch
 
 import hub
 import hub_tokens
+from pretrained_check import rows
 from test_notebooks import (ALONE, HERE, ROOT, bytes_of, claim, end, limited,
                             program, ran, refused, stopped, write)
 
@@ -39,14 +40,6 @@ THREE_FILES = "llama-in-three-files"
 
 def pretrained(folder, *words, **how):
     return ran(program("pretrained", words), folder, env=ALONE, **how)
-
-
-def rows(*words, name="18-pretrained"):
-    """What the lab's program prints."""
-    done = ran(program(name, words), ROOT, env=ALONE)
-    if done.returncode:
-        sys.exit(done.stderr)
-    return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
 def distance(found, column, wanted):
@@ -419,33 +412,30 @@ def test_long_names(folder):
                 model, file, change)
 
 
-WRONG_CONFIGS = (
-    ("gpt2", {"n_layer": 0}), ("gpt2", {"n_layer": 1.5}),
-    ("gpt2", {"n_layer": "3"}), ("gpt2", {"n_embd": None}),
-    ("gpt2", {"n_head": 5}), ("gpt2", {"n_embd": 1e300}),
-    ("gpt2", {"vocab_size": 3}), ("gpt2", {"n_layer": 4}),
-    ("gpt2", {"n_layer": 2}), ("gpt2", {"n_positions": 95}),
-    ("gpt2", {"activation_function": "relu"}), ("gpt2", {"n_inner": 7}),
-    ("gpt2", {"layer_norm_epsilon": 1e-6}),
-    ("gpt2", {"tie_word_embeddings": False}),
-    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}),
-    ("gpt2", {"model_type": "gpt_neo"}), ("gpt2", {"model_type": 3}),
-    ("bert", {"hidden_act": "gelu_new"}), ("bert", {"layer_norm_eps": 0}),
-    ("bert", {"position_embedding_type": "relative_key"}),
-    ("bert", {"num_attention_heads": 7}), ("bert", {"type_vocab_size": 3}),
-    ("bert", {"is_decoder": True}), ("bert", {"vocab_size": 20}),
-    ("llama", {"num_key_value_heads": 4}), ("llama", {"hidden_act": "gelu"}),
-    ("llama", {"rope_scaling": {"type": "linear", "factor": 2}}),
-    ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 2}}),
-    ("llama", {"rope_parameters": {**LONGER, "beta_fast": 32}}),
-    ("llama", {"rope_scaling": {**LONGER, "factor": None}}),
-    ("llama", {"rope_scaling": {**LONGER, "low_freq_factor": 4}}),
-    ("llama", {"rope_scaling": LONGER, "rope_parameters": LONGER}),
-    ("llama", {"rope_parameters": {"rope_theta": 5}}),
-    ("llama", {"rope_parameters": "default"}),
-    ("llama", {"attention_bias": True}), ("llama", {"head_dim": 16}),
-    ("llama", {"tie_word_embeddings": "yes"}),
-    ("llama", {"num_attention_heads": 16}))
+WRONG_CONFIGS = {
+    "gpt2": (
+        {"n_layer": 0}, {"n_layer": 1.5}, {"n_layer": "3"}, {"n_embd": None},
+        {"n_head": 5}, {"n_embd": 1e300}, {"vocab_size": 3}, {"n_layer": 4},
+        {"n_layer": 2}, {"n_positions": 95}, {"activation_function": "relu"},
+        {"n_inner": 7}, {"layer_norm_epsilon": 1e-6}, {"tie_word_embeddings": False},
+        {"scale_attn_by_inverse_layer_idx": True}, {"model_type": "gpt_neo"},
+        {"model_type": 3}),
+    "bert": (
+        {"hidden_act": "gelu_new"}, {"layer_norm_eps": 0},
+        {"position_embedding_type": "relative_key"}, {"num_attention_heads": 7},
+        {"type_vocab_size": 3}, {"is_decoder": True}, {"vocab_size": 20}),
+    "llama": (
+        {"num_key_value_heads": 4}, {"hidden_act": "gelu"},
+        {"rope_scaling": {"type": "linear", "factor": 2}},
+        {"rope_parameters": {"rope_type": "yarn", "factor": 2}},
+        {"rope_parameters": {**LONGER, "beta_fast": 32}},
+        {"rope_scaling": {**LONGER, "factor": None}},
+        {"rope_scaling": {**LONGER, "low_freq_factor": 4}},
+        {"rope_scaling": LONGER, "rope_parameters": LONGER},
+        {"rope_parameters": {"rope_theta": 5}}, {"rope_parameters": "default"},
+        {"attention_bias": True}, {"head_dim": 16}, {"tie_word_embeddings": "yes"},
+        {"num_attention_heads": 16}),
+}
 
 WRONG_JSON = (
     "", "{", "[1", '{"a" 1}', '{"a":}', '{"a":1,}', "{1:2}", "nul", "tru", "0x10",
@@ -456,9 +446,10 @@ WRONG_JSON = (
 
 
 def test_configs(folder):
-    for kind, changes in WRONG_CONFIGS:
-        refuses(folder, f"{kind} with {changes}: one line", kind, "config.json",
-                lambda c: c.update(changes))
+    for kind, wrong in WRONG_CONFIGS.items():
+        for changes in wrong:
+            refuses(folder, f"{kind} with {changes}: one line", kind, "config.json",
+                    lambda c: c.update(changes))
     for text in WRONG_JSON:
         refuses(folder, f"no JSON: {text[:20]!r}", "gpt2", "config.json", text,
                 "config.json", "byte")
