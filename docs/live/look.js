@@ -182,12 +182,12 @@ async function showAttention() {
 }
 
 // A heat map as a drawing: a unit for a cell, queries downwards.
-function heatMap(weights, x = 0, y = 0) {
-  const cells = [drawn("rect", {x, y, width: weights[0].length,
-    height: weights.length, class: "map-paper"})];
+function heatMap(weights) {
+  const cells = [drawn("rect", {width: weights[0].length, height: weights.length,
+    class: "map-paper"})];
   weights.forEach((row, i) => row.forEach((weight, j) => {
     if (weight > 0.005)
-      cells.push(drawn("rect", {x: x + j, y: y + i, width: 1, height: 1,
+      cells.push(drawn("rect", {x: j, y: i, width: 1, height: 1,
         class: "map-weight", "fill-opacity": weight.toFixed(3)}));
   }));
   return cells;
@@ -197,10 +197,11 @@ function heatMap(weights, x = 0, y = 0) {
 function showMaps(heads) {
   const layers = [...new Set(heads.map(({layer}) => layer))];
   const columns = [...new Set(heads.map(({head}) => head))];
-  tabulate($("maps"), "All heads: the stronger its color, the more a row looks at a column. " +
-    "Click one to see it large.", columns.map(head => `head ${head}`),
-  layers.map(layer => [`layer ${layer}`,
-    ...columns.map(head => make("td", {}, smallMap({layer, head})))]));
+  const caption = "All heads: the stronger its color, the more a row looks at a column. " +
+    "Click one to see it large.";
+  tabulate($("maps"), caption, columns.map(head => `head ${head}`),
+    layers.map(layer => [`layer ${layer}`,
+      ...columns.map(head => make("td", {}, smallMap({layer, head})))]));
 }
 
 function smallMap({layer, head}) {
@@ -253,13 +254,13 @@ function showMap() {
   const weights = !isMean ? weightsOf(seen) : layer[0].map((row, i) => row.map((_, j) =>
     total(layer.map(head => [head[i][j], 1 / layer.length]))));
   $("map").classList.toggle("dense", weights[0].length > 16);
-  tabulate($("map"), isMean ? "Where the model looks before it writes each word: the last " +
-      "layer, the mean of its heads" : `${seen.kind}, layer ${seen.layer}, head ${seen.head}: ` +
-    "each row sums to 1" + (spec().rows === "input"
-    ? ". In a row “a → b”, the model has read a and writes b." : ""),
-  columnNames().map((word, j) => wordButton("column", j, word)),
-  weights.map((row, i) => [wordButton("row", i, names[i]),
-    ...row.map((weight, j) => weightCell(weight, hidden(i, j)))]));
+  const caption = isMean ? "Where the model looks before it writes each word: the last layer, " +
+      "the mean of its heads" : `${seen.kind}, layer ${seen.layer}, head ${seen.head}: each row ` +
+    "sums to 1" + (spec().rows === "input"
+    ? ". In a row “a → b”, the model has read a and writes b." : "");
+  tabulate($("map"), caption, columnNames().map((word, j) => wordButton("column", j, word)),
+    weights.map((row, i) => [wordButton("row", i, names[i]),
+      ...row.map((weight, j) => weightCell(weight, hidden(i, j)))]));
   if (isMean) parent.postMessage("there", "*");
 }
 
@@ -286,13 +287,14 @@ function showWord() {
   if (!seen.word) return;
   const {side, index} = seen.word, byRow = side === "row";
   const others = byRow ? columnNames() : rowNames(), word = wordsOf(side)[index];
-  tabulate($("word-heads"), byRow ? `Where each head looks from “${word}”`
-    : `How much each row looks at “${word}”, in each head`,
-  others.map(other => make("span", {className: "upright"}, other)),
-  headsDrawn().map(({layer, head}) => [`layer ${layer}, head ${head}`, ...others.map((_, n) => {
+  const line = ({layer, head}) => [`layer ${layer}, head ${head}`, ...others.map((_, n) => {
     const [i, j] = byRow ? [index, n] : [n, index];
     return weightCell(weightsOf({layer, head})[i][j], hidden(i, j));
-  })]));
+  })];
+  const caption = byRow ? `Where each head looks from “${word}”`
+    : `How much each row looks at “${word}”, in each head`;
+  tabulate($("word-heads"), caption,
+    others.map(other => make("span", {className: "upright"}, other)), headsDrawn().map(line));
 }
 
 // ---------------------------------------------------------------- to download

@@ -40,5 +40,6 @@ def claim_quiet(browser, ignored="\0"):
 
 
 # What the accessibility checker finds, once its script has been run.
-AXE = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(
-    v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + n.failureSummary).join(' | ')))"""
+AXE = """axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations
+    .map(({id, nodes}) => id + ': ' + nodes.slice(0, 3).map(
+      ({target, failureSummary}) => target + ' ' + failureSummary).join(' | ')))"""

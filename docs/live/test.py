@@ -1586,8 +1586,9 @@ def test_links(browser):
 def test_panel(browser):
     """What a chapter of the book shows of this page."""
     live = sentence(browser, "#stage=decoder.1.cross_attention.weights&flow-head=2&panel")
-    shown = live.run("[...document.querySelectorAll('header, footer a, #flow-source, #flow-matrices')]"
-                     ".filter(one => one.getClientRects().length).map(one => one.id)")
+    shown = live.run("[...document.querySelectorAll('header, footer a, #flow-source,"
+                     "#flow-matrices')].filter(one => one.getClientRects().length)"
+                     ".map(one => one.id)")
     claim(shown == ["flow-matrices", "whole"],
           "a panel shows a step and leads to the whole page", shown)
     car = live.texts("#flow-matrices td")
@@ -1771,12 +1772,12 @@ def main():
     test_build()
     with Browser() as browser:
         for test in TESTS:
-            if test.__name__.split("_", 1)[1] in sys.argv or len(sys.argv) < 2 and test is not test_breaks:
+            name = test.__name__.split("_", 1)[1]
+            if name in sys.argv or len(sys.argv) < 2 and test is not test_breaks:
                 began = time.monotonic()
                 test(browser)
                 browser.close_pages()
-                print(f"     {time.monotonic() - began:.0f} s for {test.__name__}",
-                      flush=True)
+                print(f"     {time.monotonic() - began:.0f} s for {name}", flush=True)
     end()
 
 

@@ -53,13 +53,13 @@ class Output {
 }
 
 // {ended: [status or signal, output, why it was stopped], results}; `aloud`: heard at once
-export async function run(module, words, {given = "", results = "", environment = [],
+export async function run(module, words, {given = "", results = "",
   most = 10 << 20, kept = 1 << 15, files = {}, aloud = false} = {}) {
   const encoder = new TextEncoder();
   const output = new Output(most, kept, aloud);
   const file = new File(encoder.encode(results));
   const screen = () => new ConsoleStdout(bytes => output.add(bytes));
-  const system = new WASI(words, environment, [
+  const system = new WASI(words, [], [
     new OpenFile(new File(encoder.encode(given))), screen(), screen(),
     new PreopenDirectory("/", [["results", file],
       ...Object.entries(files).map(([name, bytes]) => [name, new File(bytes)]),

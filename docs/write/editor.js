@@ -82,7 +82,7 @@ export class Editor {
   }
 
   state(text, changeable) {
-    const state = EditorState.create({doc: text, extensions: [
+    return EditorState.create({doc: text, extensions: [
       lineNumbers({formatNumber: n => String(n + this.first - 1)}),
       lintGutter(), highlightActiveLine(), highlightActiveLineGutter(), history(),
       drawSelection(), indentOnInput(), bracketMatching(), highlightSelectionMatches(),
@@ -102,7 +102,6 @@ export class Editor {
         autocapitalize: "off", autocorrect: "off"}),
       EditorView.updateListener.of(update => { if (update.docChanged) this.changed(); }),
     ]});
-    return state;
   }
 
   // Shows a text; `head` and `tail` stand around it and cannot be changed.
