@@ -634,11 +634,17 @@ def compile_reference(made):
     raise Trouble("the reference does not compile with grade.c:\n" + said)
 
 
+def weak():
+    """Lines by which a student's function takes the place of the one that is compiled, and
+    no other knows what stands in it."""
+    return "".join(f"#pragma weak {name}\n" for name in outlines().functions
+                   if name != "main")
+
+
 def compile_object(made):
     """The reference and its checks, once for all: what a student has written is linked in
     the place of ours. Where a linker does not do so, all is compiled each time."""
-    weak = [f"#pragma weak {name}\n" for name in outlines().functions if name != "main"]
-    write_text(made / "weak.h", "".join(weak))
+    write_text(made / "weak.h", weak())
     cc = [*confined_compiler(made, made), *FLAGS]
     run([*cc, "-w", "-c", "-include", made / "weak.h",
          f'-DSOURCE="{made / "transformer.c"}"', made / "grade.c", "-o", made / OBJECT],

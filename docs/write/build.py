@@ -117,7 +117,7 @@ def jobs(folder):
     reference, *grader = map(tool.read_text, COMPILED)
     live_files = {path.name: tool.read_text(path)
                   for path in (DOCS / "live").glob("*.c")}
-    texts = {"transformer.c": reference, "weak.h": bundle.weak(reference), **live_files,
+    texts = {"transformer.c": reference, "weak.h": tool.weak(), **live_files,
              "grade.c": grader[0], "grade.h": grader[1]}
     texts["tiny.c"] = tool.read_text(TINY_C)
     texts["grade.c"] += tool.read_text(WRITE / "null.c")
@@ -452,7 +452,7 @@ def whole_files(out):
                for name in json.loads((BUILD / "in" / "jobs.json").read_text())["files"]}
     sources.update({"live": sources["live.c"],
                     "grade": tool.read_text(BUILD / "in" / "grade.c"),
-                    "outline.c": desk.reference().outline(tool.read_text(tool.REFERENCE))})
+                    "outline.c": tool.outlines().outline(tool.read_text(tool.REFERENCE))})
     return {"tiny.wasm": (out / "tiny.wasm").read_bytes(),
             "sources.json": json.dumps(sources).encode(),
             "live.html": (DOCS / "live.html").read_bytes()}

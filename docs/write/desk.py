@@ -18,7 +18,6 @@ make      a name: the reference's own results
 
 import base64
 import contextlib
-import functools
 import io
 import json
 import re
@@ -53,14 +52,9 @@ def ask(what, name="", **more):
     return answers[key]
 
 
-@functools.lru_cache(maxsize=None)
-def reference():
-    return parts.Reference(tool.read_text(tool.REFERENCE))
-
-
 # ------------------------------------------------------- in the place of programs
 
-def run(command, seconds, memory=0, folder=None, environment=None, given=""):
+def run(command, seconds, memory=0, folder=None, given=""):
     """Instead of tool.run: the compiler, or the reference's own results."""
     words = [str(word) for word in command]
     if words[0] == "clang":
@@ -68,7 +62,7 @@ def run(command, seconds, memory=0, folder=None, environment=None, given=""):
             return tool.Ended(1, "", "")
         source = next(word for word in words if word.startswith("-DSOURCE="))[9:-1]
         text = Path(source.strip('"')).read_text()
-        part, whole = reference().part_to_compile(text)
+        part, whole = tool.outlines().part_to_compile(text)
         answer = ask("compile", source=part, whole=whole,
                      flags=[w for w in words if re.match("-(W|w$)", w)])
         return tool.Ended(answer["status"], answer["said"], "")
@@ -302,7 +296,7 @@ def half_changed(text):
 def patch(text):
     """What of an edited transformer.c is to be compiled; and of which functions the
     backward pass is that of the function as it was."""
-    source, whole = reference().part_to_compile(text)
+    source, whole = tool.outlines().part_to_compile(text)
     return {"source": source, "whole": whole, "half": half_changed(text)}
 
 
