@@ -112,7 +112,7 @@ def begin(folder):
     tool.SETTINGS["FOLDER"] = folder
     exercises.update((e.name, e) for e in tool.load_exercises() if not e.source)
     tool.BUILD.mkdir(parents=True, exist_ok=True)
-    reference()
+    tool.outlines()
     return json.dumps({"seconds": tool.CHECK_SECONDS, "output": tool.MOST_OUTPUT,
                        "kept": tool.KEPT_OUTPUT})
 
@@ -286,7 +286,7 @@ def read_work(folder, name):
 
 def half_changed(text):
     """[[forward, backward]] of functions of which only the first has changed."""
-    ours, changed = reference().functions, []
+    ours, changed = tool.outlines().functions, []
     parts.replaced(text, lambda name, head, body: changed.append(name)
              if name in ours and ours[name] != (head, body) else None, ours)
     pairs = [[name, re.sub("_forward$", "", name) + "_backward"] for name in changed]
