@@ -289,14 +289,20 @@ char *saved_file(const Checkpoint *c, size_t *size) {
     return read_file(FILE_NAME, size);
 }
 
-// Whether all that was saved comes back, and saves to the same bytes.
+// Whether all that was saved comes back, and saves to the same bytes. There are
+// no newest parameters beside the best if these are the newest, and no best step
+// before the first look.
 bool comes_back(const Checkpoint *c) {
     size_t size, again_size;
     char *bytes = saved_file(c, &size);
     Checkpoint loaded = load_checkpoint(FILE_NAME, c->trainer.m != NULL);
     char *again = saved_file(&loaded, &again_size);
-    bool same = same_checkpoint(c, &loaded)
-             && same_translation(c->trainer.model, loaded.trainer.model)
+    const Trainer *t = &c->trainer;
+    bool older = t->best && t->best_step < t->step;
+    bool same = older == (strstr(bytes + 8, ",\"newest.") != NULL)
+             && (t->best_step > 0) == (strstr(bytes + 8, "\"best_step") != NULL)
+             && same_checkpoint(c, &loaded)
+             && same_translation(t->model, loaded.trainer.model)
              && size == again_size && !memcmp(bytes, again, size);
     free(bytes);
     free(again);

@@ -454,6 +454,11 @@ void test_replacing(void) {
     run("train pairs.tsv" MINI "--steps 1 --model m --log l.csv");
     works("a model and a log replace others",
           "train pairs.tsv" MINI "--steps 1 --model m --log l.csv");
+    copy("m", "kept");
+    symlink("m", "link");
+    works("a link is replaced, too",
+          "train pairs.tsv" MINI "--steps 2 --model link");
+    same_bytes("and not what it led to", "kept", "m");
     write_text("notes", "milk\n");
     mkdir("folder", 0700);
     mkfifo("pipe", 0600);

@@ -351,7 +351,7 @@ void test_uninterrupted(void) {
 // written to `left`.
 int test_beginnings(State *left) {
     const End how[] = {at_end, {"int", 1}, {"term", 5}, {"kill", 1},
-                       {"kill", 3}};
+                       {"kill", 4}};
     int count = 0;
     for (int before = 0; before < 4; before++)
         for (int v = 0; v < 3; v++)

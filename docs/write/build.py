@@ -12,8 +12,6 @@ together. What is built on the way is in build/write, and made again only if wha
 it is made of has changed. Needs npm, Node and pandoc.
 """
 
-import base64
-import gzip
 import hashlib
 import html
 import importlib.util
@@ -43,7 +41,6 @@ sys.dont_write_bytecode = True
 
 import breaking
 import bundle
-import desk
 from book import Book
 from prose import anchor_of
 from desk import tool
