@@ -1,6 +1,9 @@
 // How every test program here counts and reports: a line for each claim, last
 // "N passed, N failed", and an exit status of 1 if any failed.
 
+#ifndef CLAIMS_H
+#define CLAIMS_H
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,6 +41,14 @@ void skip(const char *what) {
     claims_failed += ci && !strcmp(ci, "true");
 }
 
+// Whether what ended with this status, and said this, ended as fail() ends a
+// program: status 1 and one line, in which `part` occurs.
+bool ended_by_fail(int status, const char *said, const char *part) {
+    const char *end = strchr(said, '\n');
+    return status == 1 && !strncmp(said, "transformer: ", 13) && end && !end[1]
+        && strstr(said, part);
+}
+
 // Writes a file of these bytes, or gives up.
 void write_file(const char *path, const void *bytes, size_t size) {
     FILE *file = fopen(path, "wb");
@@ -46,3 +57,5 @@ void write_file(const char *path, const void *bytes, size_t size) {
     printf("FAIL cannot write %s\n", path);
     exit(1);
 }
+
+#endif

@@ -42,6 +42,7 @@ os.environ.update(LC_ALL="C", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
 sys.path.append(str(ROOT / "docs" / "weaver"))
 
 from claims import claim, end, none  # noqa: E402
+from programs import listed  # noqa: E402
 
 # gcov writes its counts when a program ends. Some tests forbid large files until
 # then, and end child processes by _exit, which gcov does not see.
@@ -58,13 +59,6 @@ __attribute__((destructor)) static void allow(void)
 
 
 # ---------------------------------------------------------- running the tests
-
-def listed(word):
-    """The programs of tests/list that are run so, but for what is run once."""
-    rows = [line.split() for line in (HERE / "list").read_text("utf-8").splitlines()]
-    return [row[0] for row in rows if row[:1] != ["#"] and word in row[1:]
-            and "once" not in row]
-
 
 def build(name, source, *flags):
     """The program build/coverage/NAME/NAME."""
@@ -134,8 +128,8 @@ def figures(counts, ways):
     """{chapter: its lines, those executed, its branches, those taken}"""
     table, begun = {}, [n for n, line in enumerate(SOURCE, 1)
                         if line.startswith("//@ chapter ")]
-    for number, (first, end) in enumerate(zip(begun, begun[1:] + [len(SOURCE)])):
-        its = [n for n in counts if first <= n < end]
+    for number, (first, last) in enumerate(zip(begun, begun[1:] + [len(SOURCE)])):
+        its = [n for n in counts if first <= n < last]
         table[f"{number} {SOURCE[first - 1].split()[2].replace('_', '-')}"] = [
             len(its), sum(counts[n] > 0 for n in its), sum(len(ways[n]) for n in its),
             sum(len(ways[n]) - ways[n].count(0) for n in its)]

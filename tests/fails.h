@@ -52,13 +52,10 @@ bool in_child(Ending *e) {
     return false;
 }
 
-// Claims that it ended as fail() ends a program: status 1 and one line, in
-// which `part` occurs.
+// Claims that it ended by fail(), saying this.
 void claim_failure(const Ending *e, const char *what, const char *part,
                    const char *file, int line) {
-    const char *end = strchr(e->said, '\n');
-    bool right = e->status == 1 && !strncmp(e->said, "transformer: ", 13) && end
-              && !end[1] && strstr(e->said, part);
+    bool right = ended_by_fail(e->status, e->said, part);
     claim(right, file, line, right ? "%s" : "%s; found: status %d, \"%s\"",
           what, e->status, e->said);
 }

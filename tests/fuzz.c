@@ -27,7 +27,6 @@
 // (/dev/shm) makes it thirty times as fast.
 
 #include "sandbox.h"
-#include "claims.h"
 #include <poll.h>
 #include <unistd.h>
 

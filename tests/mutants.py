@@ -43,6 +43,7 @@ STARTS = [0, *itertools.accumulate(len(line) for line in SOURCE.splitlines(True)
 sys.path.append(str(HERE.parent / "docs" / "weaver"))
 
 import c_code  # noqa: E402
+from programs import listed  # noqa: E402
 
 # What is broken, by chapter: memory, attention, the backward passes, what
 # carries masks and dropout, the list of parameters, the batches, the loss, the
@@ -84,9 +85,7 @@ CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
 
 # After that of its own chapter those of later ones, the quickest first; earlier
 # ones cannot reach it.
-LIST = [line.split() for line in (HERE / "list").read_text("utf-8").splitlines()
-        if line and not line.startswith("#")]
-TESTS = [test for test, *words in LIST if "mutants" in words]
+TESTS = listed("mutants")
 POISON = "-DTRANSFORMER_POISON"
 
 # Names that are taken for one another: each becomes the next of its list.

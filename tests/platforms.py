@@ -34,6 +34,7 @@ os.environ.update(LC_ALL="C", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive",
 sys.path.append(str(ROOT / "docs" / "weaver"))
 
 from claims import claim, end  # noqa: E402
+from programs import listed  # noqa: E402
 
 Platform = collections.namedtuple("Platform", "name what compiler flags runner")
 
@@ -55,13 +56,6 @@ s390x    | big-endian s390x | s390x-linux-gnu-gcc | -O2 -static | qemu-s390x-sta
 """.strip().splitlines()]
 FEW = 4
 WARN = "-Wall -Wextra -Wpedantic -Wshadow -Werror"
-TESTS = [line.split() for line in (ROOT / "tests" / "list").read_text("utf-8").splitlines()
-         if line and not line.startswith("#")]
-
-
-def listed(word):
-    """The programs of tests/list that are run so, but for what is run once."""
-    return [test for test, *words in TESTS if word in words and "once" not in words]
 
 
 def output(command, folder, given=None, **variables):

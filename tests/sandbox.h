@@ -5,12 +5,9 @@
 
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "claims.h"
 
 // Stands before each piece of memory that transformer.c has.
 typedef union Piece {
@@ -158,12 +155,9 @@ int status_of(void call(const void *), const void *with) {
     return sandbox_end();
 }
 
-// Whether a program with this status ended as fail() ends it: status 1 and one
-// line, in which `part` occurs. If not, it is shown.
+// Whether what has this status ended by fail(), saying this. If not, it is shown.
 bool failed_saying(const char *part, int status) {
-    const char *end = strchr(last_message, '\n');
-    bool right = status == 1 && !strncmp(last_message, "transformer: ", 13)
-              && end && !end[1] && strstr(last_message, part);
+    bool right = ended_by_fail(status, last_message, part);
     if (!right)
         printf("wanted: %s; found: status %d, \"%s\"\n", part, status,
                last_message);
