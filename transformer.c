@@ -75,7 +75,7 @@
 //
 // *Weights* are the attention weights of chapter 2; what is learned is called
 // *parameters*, except that a layer's matrix is its `weight`, as in PyTorch. A
-// *token* is what the model reads and writes: until chapter 10, a word.
+// *token* is what the model reads and writes: until chapter 14, a word.
 //
 // A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
 // the shape of q. Each function x_forward is followed by its x_backward. (Only
@@ -94,21 +94,24 @@
 // ## Contents
 //
 //     0  manual                             9  masks
-//     1  numbers, matrices, tools          10  words to numbers
+//     1  numbers, matrices, tools          10  batches
 //     2  scaled dot-product attention      11  training
 //     3  multi-head attention              12  decoding: greedy, with a beam
 //     4  embeddings, positional encoding   13  looking inside
-//     5  the feed-forward network              interlude: the engine room
-//     6  residual connections, norms       14  saving and loading
-//     7  the encoder                       15  the command line
-//     8  the decoder, the whole model
+//     5  the feed-forward network
+//     6  residual connections, norms           interlude: the engine room
+//     7  the encoder                       14  text
+//     8  the decoder, the whole model      15  saving and loading
+//                                          16  the command line
+//
+// Chapters 1 to 13 are the Transformer; what follows makes a program of it.
 //
 //@ plumbing the headers, and what is used only where it exists
 // ## What it needs
 //
 // The C11 standard library and, where they exist, OpenMP, to use several cores;
 // the vector types of GCC and Clang, to get more out of each core; and POSIX,
-// in chapters 14 and 15, for terminals and files.
+// in the engine room and chapter 16, for files and terminals.
 
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0 \
     || defined __ASSOCIATIVE_MATH__
@@ -848,7 +851,7 @@ void attention_backward(Head d, Head a) {
 // ## One pass through the model
 //
 // A model has a configuration: its sizes and its variants. One table in chapter
-// 14 has the defaults, the limits, and the names that the command line uses.
+// 15 has the defaults, the limits, and the names that the command line uses.
 
 enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6
 enum { SINUSOIDAL, LEARNED, NO_POSITIONS, POSITIONS }; // .positions, chapter 4
@@ -2367,7 +2370,7 @@ typedef struct {
 
 //@ plumbing memory for a model and for its gradients
 // The model and its list, without memory for the numbers. The order of the list
-// is the order in a saved model (chapter 14).
+// is the order in a saved model (chapter 15).
 Transformer *transformer_outline(const Config *c) {
     int D = c->d_model, P = c->max_len + 1, V = c->target_vocab;
     Transformer *t = allocate(1, sizeof *t);
@@ -2620,404 +2623,24 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 
 //@ run build/examples model_gradient
 
-//@ chapter words
-// # 10. Words to numbers
+//@ chapter batches
+// # 10. Batches
 //
-// The model knows only numbers. This chapter makes them: it reads pairs of
-// sentences from a file, splits them into tokens (tokenization), gives each
-// token a number, and packs sentences of similar length into batches.
+// The model knows only numbers. How a text becomes numbers can wait until
+// chapter 14; here a sentence is already a list of them. This chapter chooses
+// which pairs of sentences are computed together, and packs them into
+// rectangles. [section 5.1]
 //
-//     "la voiture rouge"                    a line of a file
-//     [la] [voiture] [rouge]                tokens
-//     64 151 112 2                          numbers; 2 is the end token
+//     "la voiture rouge"                    a sentence
+//     64 151 112 2                          its tokens; 2 is the end token
 //     64 151 112 2 0 0                      a row of a batch: 0 is padding
 //
 //@ panel stage=source.embedding&panel=sentence
 //
-//     read_pairs      file -> text            once, before training
-//     vocab_build     text -> vocabulary      (learn_merges for byte pairs)
-//     tokenize_pairs  text -> numbers
-//     epoch_order     which pairs next?       in each epoch
-//     make_batch      numbers -> rectangles   in each step
+// ## Sentences of numbers
 //
-// And `detokenize` turns numbers back into text. Most of this is plain string
-// handling. If you are here for the mathematics, read only the last two
-// sections, on choosing and packing batches. [section 5.1]
-//
-//@ plumbing UTF-8: what is valid, and what is a lower-case letter
-// ## Characters
-//
-// Files are UTF-8: one to four bytes hold the number of a character, after
-// marks that tell how many bytes there are.
-//
-//     bytes  numbers              encoded as
-//       1    0 … 7f               0xxxxxxx
-//       2    80 … 7ff             110xxxxx 10xxxxxx
-//       3    800 … ffff           1110xxxx 10xxxxxx 10xxxxxx
-//       4    10000 … 10ffff       11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
-//
-// é is number e9, in bits 11 101001: two bytes, 110_00011 10_101001, that is,
-// c3 a9. A byte below 80 is always a character by itself, so it is safe to
-// search for a tab byte by byte.
-
-// The number of the character at `s`, or -1 if it is not valid: torn, in more
-// bytes than needed, above 10ffff, or from d800 to dfff (reserved for UTF-16).
-int utf8_number(const char *s) {
-    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    const int least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *c = (const unsigned char *)s;
-    int n = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
-    int number = *c - mark[n]; // below 0 if *c begins nothing
-    for (int i = 1; i < n; i++) {
-        if (c[i] / 64 != 2)
-            return -1;
-        number = 64 * number + c[i] % 64;
-    }
-    bool reserved = number >= 0xd800 && number <= 0xdfff;
-    return number < least[n] || number > 0x10ffff || reserved ? -1 : number;
-}
-
-// The length in bytes of the character at s, or 0 if it is not valid.
-int utf8_length(const char *s) {
-    int c = utf8_number(s);
-    return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-}
-
-// Whether the whole string is valid. All functions below rely on it.
-bool valid_utf8(const char *s) {
-    while (*s && utf8_length(s))
-        s += utf8_length(s);
-    return *s == '\0';
-}
-
-// With --lowercase, "The" and "the" are the same token. What the C library
-// considers a lower-case letter depends on the machine's locale, and a model
-// must not. So here are the common Latin, Greek and Cyrillic capitals, each
-// followed by its lower-case form, if that has as many bytes.
-
-const char letter_pairs[] =
-    "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
-    "ËëÌìÍíÎîÏïÐðÑñÒòÓóÔôÕõÖöØøÙùÚúÛûÜüÝýÞþΆάΈέΉήΊίΌόΎύΏώΪϊΫϋȘșȚțҐґĀāĂăĄąĆćĈĉĊċ"
-    "ČčĎďĐđĒēĔĕĖėĘęĚěĜĝĞğĠġĢģĤĥĦħĨĩĪīĬĭĮįĲĳĴĵĶķĹĺĻļĽľĿŀŁłŃńŅņŇňŊŋŌōŎŏŐőŒœŔŕŖŗŘř"
-    "ŚśŜŝŞşŠšŢţŤťŦŧŨũŪūŬŭŮůŰűŲųŴŵŶŷŸÿŹźŻżŽžΑαΒβΓγΔδΕεΖζΗηΘθΙιΚκΛλΜμΝνΞξΟοΠπΡρΣσ"
-    "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
-    "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
-
-// Converts to lower case, in place. Capitals are at the even places of the
-// list.
-void lower_case(char *s) {
-    for (int n; *s; s += n) {
-        char one[5] = {0};
-        n = utf8_length(s);
-        const char *found = strstr(letter_pairs, memcpy(one, s, (size_t)n));
-        if (found && (found - letter_pairs) / n % 2 == 0)
-            memcpy(s, found + n, (size_t)n);
-    }
-}
-
-// ## Tokens
-//
-// A token is the unit that the model reads and writes. There are three ways to
-// split a text:
-//
-//     text         "Où est-il, Paul ?"
-//     words        [Où] [est-il] [,] [Paul] [?]
-//     characters   [O] [ù] [ ] [e] [s] [t] [-] [i] [l] [,] [ ] [P] …
-//     byte pairs   [ Où] [ est] [-] [il] [ ,] [ P] [aul] [ ?]
-//
-// With words, sentences are short and the vocabulary is large, and a word that
-// did not occur in training is lost. With characters, sentences are long, the
-// vocabulary is small, and hardly any token is ever new; they suit dates and
-// spelling. Byte pairs lie between the two: frequent words are single tokens,
-// and rare ones are spelled with pieces. Punctuation is split off, or "car" and
-// "car." would be two unrelated tokens. Words are joined again by single
-// spaces, so the text above comes back as "Où est-il , Paul ?".
-
-//@ deviation
-// Tokens are whole words unless you ask for something else. The paper uses byte
-// pairs, with one vocabulary for both languages; here each language has its
-// own. This changes the tokens, but nothing in the model.
-
-enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };
-
-// How text becomes tokens: chosen before training, and saved with the model.
-typedef struct {
-    int tokens; // WORDS, CHARACTERS or BYTE_PAIRS
-    int lowercase;
-} Tokenizer;
-
-// Whether the character at `s` is white space: a blank, a control character,
-// the no-break spaces of French typography or the wide one of Chinese.
-bool is_space(const char *s) {
-    int c = utf8_number(s);
-    return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f
-        || c == 0x3000;
-}
-
-// The first place at or after `s` that is not white space.
-const char *skip_spaces(const char *s) {
-    while (is_space(s))
-        s += utf8_length(s);
-    return s;
-}
-
-// The next token of `*text`, of `*length` bytes, or NULL at the end; `*text` is
-// moved past it. Words end at white space and at punctuation, and each mark is
-// a token. If tokens are characters, any white space becomes " ". For byte
-// pairs it returns whole words, which are split into pieces later.
-const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
-    const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
-    bool characters = tokenizer.tokens == CHARACTERS;
-    const char *s = characters ? *text : skip_spaces(*text);
-    if (*s == '\0')
-        return NULL;
-    const char *end = s + utf8_length(s);
-    if (!characters && !strchr(marks, *s))
-        while (!strchr(marks, *end) && !is_space(end))
-            end += utf8_length(end);
-    *text = end;
-    *length = is_space(s) ? 1 : (int)(end - s);
-    return is_space(s) ? " " : s;
-}
-
-// ## The vocabulary
-//
-// A vocabulary gives each token a number (its id) and each number a token. The
-// special tokens of chapter 9 come first, the others in the order of their
-// bytes, so that a binary search finds them. Here is the vocabulary of "b a b"
-// and "c, a":
-//
-//     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
-//
-// Source and target each have a vocabulary, made from the training data alone.
-// A token that does not occur there, or fewer than min_count times (an option),
-// becomes <unknown>. With min_count 1 the model never meets <unknown> in
-// training, so it cannot learn to deal with it. With min_count 2 it does, and
-// little is lost, since little can be learned from one occurrence.
-//
-//@ plumbing the lists, how a token is found in them, how they are built
-
-// Two neighbors that are joined into one piece (see "Byte pairs").
-typedef struct {
-    int left, right; // numbers of tokens
-    int64_t count;   // while learning: how often the two occur
-} Merge;
-
-// A list of merges, and an index that tells where in the list a pair is.
-typedef struct {
-    Merge *list; // `count` of them
-    int count;
-    int *slot; // `slots` of them: 0, or one more than a place in the list
-    size_t slots;
-} Merges;
-
-typedef struct {
-    char **token;  // V strings
-    int count;     // V
-    Merges merges; // of byte pairs, in the order in which they were learned
-} Vocab;
-
-void merges_free(Merges *m) {
-    free(m->list);
-    free(m->slot);
-}
-
-void vocab_free(Vocab *v) {
-    for (int i = 0; i < v->count; i++)
-        free(v->token[i]);
-    free(v->token);
-    merges_free(&v->merges);
-}
-
-// Pieces made by merges come last: merge k made number first_piece + k.
-int first_piece(const Vocab *v) {
-    return v->count - v->merges.count;
-}
-
-// The order for qsort and bsearch: by bytes.
-int compare_tokens(const void *left, const void *right) {
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-// The number of the token of `length` bytes at `token`, or UNKNOWN. Special
-// tokens and pieces are not looked up: "<end>" in a text is a word like any
-// other.
-int token_id(const Vocab *v, const char *token, int length) {
-    int others = first_piece(v) - FIRST_TOKEN;
-    char *key = memcpy(allocate((size_t)length + 1, 1), token, (size_t)length);
-    char **found = bsearch(&key, v->token + FIRST_TOKEN, (size_t)others,
-                           sizeof key, compare_tokens);
-    free(key);
-    return found ? (int)(found - v->token) : UNKNOWN;
-}
-
-// Appends a copy of the token. The memory doubles whenever the count is a power
-// of two.
-void vocab_append(Vocab *v, const char *token, int length) {
-    size_t count = (size_t)v->count, n = (size_t)length;
-    if (v->count == INT_MAX)
-        fail("the text has more than %d tokens", INT_MAX);
-    if ((count & (count - 1)) == 0)
-        v->token = reallocate(v->token, 2 * count + 1, sizeof *v->token);
-    v->token[v->count++] = memcpy(allocate(n + 1, 1), token, n);
-}
-
-// A vocabulary with only the special tokens.
-Vocab vocab_new(void) {
-    Vocab v = {0};
-    const char *name[FIRST_TOKEN] = {[PAD] = "<pad>", [START] = "<start>",
-                                    [END] = "<end>", [UNKNOWN] = "<unknown>"};
-    for (int i = 0; i < FIRST_TOKEN; i++)
-        vocab_append(&v, name[i], (int)strlen(name[i]));
-    return v;
-}
-
-// How often does each token occur? Sort the list of all tokens of the texts:
-// equal ones then lie side by side, and one occurs at least min_count times if
-// it is still there min_count - 1 places further on.
-//
-//     ,  a  a  b  b  c        with min_count 2: a and b
-//        └──┘  └──┘
-//
-// A vocabulary of all tokens that occur at least min_count times in the texts.
-Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
-                  int min_count) {
-    Vocab v = vocab_new(), all = {0};
-    for (int i = 0; i < texts; i++) {
-        const char *s = text[i], *token;
-        for (int n; (token = next_token(&s, tokenizer, &n)) != NULL;)
-            vocab_append(&all, token, n);
-    }
-    if (all.count)
-        qsort(all.token, (size_t)all.count, sizeof *all.token, compare_tokens);
-    for (int i = 0; i <= all.count - min_count; i++) {
-        const char *token = all.token[i];
-        bool first = i == 0 || strcmp(token, all.token[i - 1]);
-        if (first && !strcmp(token, all.token[i + min_count - 1]))
-            vocab_append(&v, token, (int)strlen(token));
-    }
-    vocab_free(&all);
-    return v;
-}
-
-// ## Byte pairs
-//
-// Which pieces should words be made of? Byte-pair encoding (Sennrich, Haddow
-// and Birch, 2016) lets the training data decide. Spell every word as its
-// characters, with a blank in front that marks where the word begins. Then,
-// again and again, take the two neighbors that occur together most often, and
-// join them into a new piece wherever they do: a *merge*. (The name comes from
-// data compression, where the first pieces are bytes; here they are
-// characters.) These are all the merges for the text "cat cats eat eats cat",
-// with ␣ for the blank:
-//
-//     merge       occurs   the words then
-//                          ␣ c a t   ␣ c a t s   ␣ e a t   ␣ e a t s
-//     a   t           5    ␣ c at    ␣ c at s    ␣ e at    ␣ e at s
-//     ␣   c           3    ␣c at     ␣c at s     ␣ e at    ␣ e at s
-//     ␣c  at          3    ␣cat      ␣cat s      ␣ e at    ␣ e at s
-//     ␣   e           2    ␣cat      ␣cat s      ␣e at     ␣e at s
-//     ␣e  at          2    ␣cat      ␣cat s      ␣eat      ␣eat s
-//
-// "cat" occurs twice, so its pairs count twice. Learning stops after as many
-// merges as you asked for, or when no pair occurs twice: here ␣cat and s occur
-// together only once. The vocabulary has the characters, in the order of their
-// bytes, and then one piece for each merge, as they were learned:
-//
-//     4 ␣   5 a   6 c   7 e   8 s   9 t
-//     10 at   11 ␣c   12 ␣cat   13 ␣e   14 ␣eat
-//
-// A new word is spelled in the same way, and the merges are applied to it in
-// that order. So "seats" becomes ␣ s e at s: there is no piece eat, and ␣eat
-// needs a blank before the e. No word is ever unknown, only a character that
-// does not occur in the training data.
-//
-//@ figure merging
-//
-// A saved model has the pieces, but its merges need not be stored. Spelling
-// piece k and applying merges 0 … k-1 leaves exactly its two parts, as it did
-// in the words that they were learned from.
-
-//@ plumbing how a pair is found among thousands, and a word spelled
-// Where in a list is a given pair? A *hash table* answers without searching the
-// list. It has more slots than there are pairs. A pair goes into the slot that
-// its scrambled numbers name or, if that is taken, into the next free one.
-
-// The slot of a pair, which holds one more than the pair's place in the list,
-// or the free one (0) that it would take.
-int *slot_of(const Merges *m, int left, int right) {
-    size_t k = scramble((uint64_t)left << 32 | (uint64_t)right) % m->slots;
-    while (m->slot[k]) {
-        const Merge *found = &m->list[m->slot[k] - 1];
-        if (found->left == left && found->right == right)
-            break;
-        k = (k + 1) % m->slots;
-    }
-    return &m->slot[k];
-}
-
-// The place of this pair in the list, or the length of the list: not there.
-int find_merge(const Merges *m, int left, int right) {
-    int found = m->count ? *slot_of(m, left, right) : 0;
-    return found ? found - 1 : m->count;
-}
-
-// Appends a pair that is not in the list yet. The memory doubles whenever the
-// length is a power of two, and then the index is rebuilt.
-void append_merge(Merges *m, Merge merge) {
-    size_t count = (size_t)m->count;
-    if ((count & (count - 1)) == 0) {
-        m->list = reallocate(m->list, 2 * count + 1, sizeof *m->list);
-        m->slots = 4 * count + 4;
-        free(m->slot);
-        m->slot = allocate(m->slots, sizeof *m->slot);
-        for (int i = 0; i < m->count; i++)
-            *slot_of(m, m->list[i].left, m->list[i].right) = i + 1;
-    }
-    m->list[m->count++] = merge;
-    *slot_of(m, merge.left, merge.right) = m->count;
-}
-
-// Joins a pair into `piece` wherever it occurs in n pieces, from left to right
-// -> how many pieces are left
-int apply_merge(int *id, int n, Merge m, int piece) {
-    int kept = 0;
-    for (int i = 0; i < n; i++) {
-        bool found = id[i] == m.left && i + 1 < n && id[i + 1] == m.right;
-        id[kept++] = found ? piece : id[i];
-        i += found;
-    }
-    return kept;
-}
-
-// Applies all merges to n pieces, in their order -> how many pieces are left. A
-// word needs few of the thousands of merges, so each step looks for the first
-// one that fits. (The piece that it makes takes part only in later merges, so
-// none is skipped.)
-int apply_merges(int *id, int n, const Vocab *v) {
-    const Merges *m = &v->merges;
-    for (;;) {
-        int first = m->count;
-        for (int i = 0; i + 1 < n; i++)
-            first = min_int(first, find_merge(m, id[i], id[i + 1]));
-        if (first == m->count)
-            return n;
-        n = apply_merge(id, n, m->list[first], first_piece(v) + first);
-    }
-}
-
-// A text of `length` bytes -> the numbers of its characters, and how many
-int spell(int *id, const char *text, int length, const Vocab *v) {
-    int n = 0;
-    for (const char *c = text; c < text + length; c += utf8_length(c))
-        id[n++] = token_id(v, c, utf8_length(c));
-    return n;
-}
-
-// ## Sentences
-//
-// A sentence: the numbers of its tokens, and END, which the decoder must learn
-// to write.
+// A sentence is the numbers of its tokens, and END, which the decoder must
+// learn to write.
 
 typedef struct {
     int *id;
@@ -3030,271 +2653,6 @@ void sentences_free(Sentence *s, int n) {
     free(s);
 }
 
-enum { LONGEST_WORD = 3000 }; // bytes: what is longer is not spelled
-
-// text -> its tokens and END, at most two for each byte, since byte pairs add a
-// blank to each word. (The time to join pieces grows with the square of a
-// word's length, so a very long one is unknown.) The caller frees the ids.
-Sentence tokenize(const char *text, const Vocab *v, Tokenizer tokenizer) {
-    Sentence s = {allocate(2 * strlen(text) + 1, sizeof(int)), 0};
-    const char *token;
-    for (int n; (token = next_token(&text, tokenizer, &n)) != NULL;) {
-        int *id = s.id + s.length;
-        bool pieces = tokenizer.tokens == BYTE_PAIRS && n <= LONGEST_WORD;
-        *id = pieces ? token_id(v, " ", 1) : token_id(v, token, n);
-        s.length += !pieces ? 1
-                  : apply_merges(id, 1 + spell(id + 1, token, n, v), v);
-    }
-    s.id[s.length++] = END;
-    s.id = reallocate(s.id, (size_t)s.length, sizeof *s.id);
-    return s;
-}
-
-// `length` tokens, or only those before END -> text, which the caller frees:
-// words joined by single spaces, other tokens by nothing. With byte pairs, the
-// blank at the very beginning is left out.
-char *detokenize(const int *id, int length, const Vocab *v,
-                 Tokenizer tokenizer) {
-    const char *between = tokenizer.tokens == WORDS ? " " : "";
-    size_t size = 1;
-    for (int i = 0; i < length; i++)
-        size += strlen(v->token[id[i]]) + 1;
-    char *text = allocate(size, 1), *end = text;
-    for (int i = 0; i < length && id[i] != END; i++) {
-        const char *token = v->token[id[i]];
-        bool blank = tokenizer.tokens == BYTE_PAIRS && i == 0 && *token == ' ';
-        end += sprintf(end, "%s%s", i ? between : "", token + blank);
-    }
-    return text;
-}
-
-//@ run build/examples tokens
-
-// How many of n tokens are unknown.
-int unknowns(const int *id, int n) {
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        count += id[i] == UNKNOWN;
-    return count;
-}
-
-//@ plumbing the most frequent pair is joined, again and again
-// ## Learning byte pairs
-//
-// Merges are learned from a list of the words in the training data and of how
-// often each occurs; in each step the most frequent pair is joined in all of
-// them.
-
-const Tokenizer by_characters = {.tokens = CHARACTERS};
-
-// The `*count` different words of the texts, spelled, without END (the first
-// four, at the places of the special tokens, are empty), and how often each
-// occurs. `*v` becomes the alphabet: the characters, and the blank.
-Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
-                      int *count) {
-    const Tokenizer tokenizer = {.tokens = BYTE_PAIRS};
-    Vocab words = vocab_build(text, texts, tokenizer, 1);
-    *count = words.count;
-    *times = allocate((size_t)*count, sizeof **times);
-    for (int i = 0; i < texts; i++) {
-        const char *s = text[i], *token;
-        for (int n; (token = next_token(&s, tokenizer, &n)) != NULL;)
-            (*times)[token_id(&words, token, n)]++;
-    }
-    vocab_append(&words, " ", 1);
-    *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
-                     by_characters, 1);
-    Sentence *word = allocate((size_t)*count, sizeof *word);
-    for (int i = FIRST_TOKEN; i < *count; i++) {
-        word[i] = tokenize(words.token[i], v, tokenizer);
-        word[i].length--;
-    }
-    vocab_free(&words);
-    return word;
-}
-
-// Adds `times` to the count of each pair of a word.
-void count_pairs(Merges *counts, Sentence word, int times) {
-    for (int i = 0; i + 1 < word.length; i++) {
-        int left = word.id[i], right = word.id[i + 1];
-        int place = find_merge(counts, left, right);
-        if (place == counts->count)
-            append_merge(counts, (Merge){left, right, 0});
-        counts->list[place].count += times;
-    }
-}
-
-// Joins a pair into `piece` in a word that occurs `times` times. To count all
-// pairs again after each merge would take far too long, so a word that contains
-// the pair is taken out of the counts, joined, and counted again.
-void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts) {
-    int i = 0, last = word->length - 1;
-    while (i < last && (word->id[i] != m.left || word->id[i + 1] != m.right))
-        i++;
-    if (i >= last)
-        return;
-    count_pairs(counts, *word, -times);
-    word->length = apply_merge(word->id, word->length, m, piece);
-    count_pairs(counts, *word, times);
-}
-
-// The pair with the highest count. If several share it, the bytes of the left
-// pieces decide, and then those of the right ones.
-Merge most_frequent(const Merges *counts, const Vocab *v) {
-    Merge best = {0};
-    for (int i = 0; i < counts->count; i++) {
-        Merge m = counts->list[i];
-        if (m.count < best.count)
-            continue;
-        int left = strcmp(v->token[m.left], v->token[best.left]);
-        int right = strcmp(v->token[m.right], v->token[best.right]);
-        if (m.count > best.count || left < 0 || (left == 0 && right < 0))
-            best = m;
-    }
-    return best;
-}
-
-// Appends a merge of two tokens, and the piece that it makes.
-void vocab_merge(Vocab *v, int left, int right) {
-    char *piece = detokenize((int[]){left, right}, 2, v, by_characters);
-    vocab_append(v, piece, (int)strlen(piece));
-    append_merge(&v->merges, (Merge){left, right, 0});
-    free(piece);
-}
-
-// A vocabulary of the characters of the texts, the blank, and the pieces made
-// by at most `merges` merges.
-Vocab learn_merges(char *const *text, int texts, int merges) {
-    Merges counts = {0};
-    Vocab v;
-    int *times, words;
-    Sentence *word = spell_words(text, texts, &v, &times, &words);
-    for (int i = 0; i < words; i++)
-        count_pairs(&counts, word[i], times[i]);
-    while (v.merges.count < merges) {
-        Merge m = most_frequent(&counts, &v);
-        if (m.count < 2)
-            break;
-        vocab_merge(&v, m.left, m.right);
-        for (int i = 0; i < words; i++)
-            merge_word(&word[i], times[i], m, v.count - 1, &counts);
-    }
-    sentences_free(word, words);
-    free(times);
-    merges_free(&counts);
-    return v;
-}
-
-//@ run build/examples byte_pairs
-
-//@ plumbing a file is read, checked and cut into pairs of sentences
-// ## Files of sentence pairs
-//
-// Each line is a pair: source, tab, target. Further columns, which often hold
-// the origin of a sentence, are ignored. Lines may end as on Windows, and a
-// byte order mark at the beginning is skipped. A file with a defect is refused;
-// otherwise you would train on less data than you think:
-//
-//     pairs.tsv:17: expected source, tab, target; found no tab
-
-#include <errno.h>
-
-// The whole file is read, and a zero byte in place of each tab and line end
-// turns it into strings.
-typedef struct {
-    char *contents;          // the file, cut into strings
-    char **source, **target; // `count` of each, pointers into it
-    int count;
-} Text;
-
-void text_free(Text *t) {
-    free(t->contents);
-    free(t->source); // and the targets
-}
-
-// The whole of a file, or of a pipe, followed by a zero byte, which *size does
-// not count. Nothing is read after a zero byte, which no text has.
-char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail("cannot open %s: %s", path, strerror(errno));
-    char *contents = NULL;
-    size_t room = 1 << 15;
-    *size = 0;
-    do {
-        contents = reallocate(contents, room *= 2, 1);
-        *size += fread(contents + *size, 1, room - 1 - *size, file);
-    } while (*size + 1 == room && !memchr(contents, '\0', *size));
-    if (ferror(file))
-        fail("cannot read %s: %s", path, strerror(errno));
-    fclose(file);
-    contents[*size] = '\0';
-    return contents;
-}
-
-// Puts a zero byte in place of the first `sign` -> what follows, or NULL
-char *cut_at(char *text, char sign) {
-    char *found = strchr(text, sign);
-    if (found)
-        *found++ = '\0';
-    return found;
-}
-
-enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
-
-// Appends the first two columns of a line to the text -> NULL, or what is wrong
-const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
-    size_t length = strcspn(line, "\r");
-    if (strlen(line) >= LONGEST_LINE)
-        return "a line of more than a megabyte";
-    if (line[length + strspn(line + length, "\r")])
-        return "a carriage return in the middle: lines must end with LF or "
-               "CR LF";
-    line[length] = '\0';
-    if (!valid_utf8(line))
-        return "not valid UTF-8";
-    if (tokenizer.lowercase)
-        lower_case(line);
-    char *target = cut_at(line, '\t');
-    if (!target)
-        return "expected source, tab, target; found no tab";
-    cut_at(target, '\t'); // further columns
-    if (*skip_spaces(line) == '\0')
-        return "the source is empty";
-    if (*skip_spaces(target) == '\0')
-        return "the target is empty";
-    t->source[t->count] = line;
-    t->target[t->count++] = target;
-    return NULL;
-}
-
-// A file of pairs, in lower case if the tokenizer says so. Fails with file
-// name, line and reason if it is anything else.
-Text read_pairs(const char *path, Tokenizer tokenizer) {
-    size_t size, lines = 1;
-    Text t = {.contents = read_file(path, &size)};
-    char *line = t.contents, *end = line + size;
-    for (const char *c = line; c < end; c++)
-        lines += *c == '\n';
-    if (lines > INT_MAX)
-        fail("%s: more than %d lines", path, INT_MAX);
-    t.source = allocate(2 * lines, sizeof *t.source);
-    t.target = t.source + lines;
-    if (!strncmp(line, "\xef\xbb\xbf", 3)) // byte order mark
-        line += 3;
-    for (char *next; line && line < end; line = next) {
-        next = cut_at(line, '\n');
-        const char *wrong = !next && line + strlen(line) < end
-                              ? "a zero byte: this is not a text file"
-                              : add_line(&t, line, tokenizer);
-        if (wrong)
-            fail("%s:%d: %s", path, t.count + 1, wrong);
-    }
-    if (t.count == 0)
-        fail("%s: the file is empty", path);
-    return t;
-}
-
 // Pairs as numbers.
 typedef struct {
     Sentence *source, *target; // `count` of each
@@ -3305,27 +2663,6 @@ typedef struct {
 void pairs_free(Pairs *p) {
     sentences_free(p->source, p->count);
     sentences_free(p->target, p->count);
-}
-
-// text -> numbers, but no pair with more than max_len tokens on either side
-Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
-                     Tokenizer tokenizer, int max_len) {
-    size_t n = (size_t)text->count;
-    Pairs p = {allocate(n, sizeof(Sentence)), allocate(n, sizeof(Sentence)),
-               0, 0};
-    for (int i = 0; i < text->count; i++) {
-        Sentence s = tokenize(text->source[i], source, tokenizer);
-        Sentence t = tokenize(text->target[i], target, tokenizer);
-        if (max_int(s.length, t.length) - 1 > max_len) {
-            free(s.id);
-            free(t.id);
-            p.too_long++;
-            continue;
-        }
-        p.source[p.count] = s;
-        p.target[p.count++] = t;
-    }
-    return p;
 }
 
 // ## Which pairs make a batch?
@@ -3832,7 +3169,7 @@ enum { NOAM, CONSTANT, SCHEDULES }; // Recipe.schedule; constant warms up too
 
 //@ plumbing the hyperparameters, in one struct
 // How to train: the *hyperparameters*, which are chosen and not learned. (The
-// sizes in Config are such choices, too.) The table in chapter 14 has the
+// sizes in Config are such choices, too.) The table in chapter 15 has the
 // defaults.
 typedef struct {
     double rate;      // the peak of the learning rate
@@ -4058,7 +3395,7 @@ Batch next_batch(Course *c, const Recipe *r, int64_t step, Arena *arena) {
 
 //@ core
 // After each step the loop reports to its caller, which decides what to print,
-// measure and save (chapter 15), and whether to continue.
+// measure and save (chapter 16), and whether to continue.
 typedef bool Reporter(void *context, const Step *step);
 
 // Trains up to the recipe's total number of steps, from wherever the trainer
@@ -4084,7 +3421,7 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 
 // ## Who calls whom
 //
-//     train_command                                                      15
+//     train_command                                                      16
 //     └─ train ─ next_batch ─ epoch_order, make_batch                11, 10
 //        └─ train_step                                                   11
 //           ├─ add_gradient                                              11
@@ -4631,6 +3968,14 @@ int words_of(Sentence s) {
     return s.length && s.id[s.length - 1] == END ? s.length - 1 : s.length;
 }
 
+// How many of n tokens are unknown.
+int unknowns(const int *id, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += id[i] == UNKNOWN;
+    return count;
+}
+
 // Adds one translation, of c words, and its reference, of r, to the counts.
 void add_match(Match *m, Sentence s, Sentence reference) {
     int c = words_of(s), r = words_of(reference);
@@ -4651,46 +3996,6 @@ void add_match(Match *m, Sentence s, Sentence reference) {
     }
 }
 
-//@ plumbing a translation becomes words
-// Both measures look at the text that `translate` prints, so that models of
-// words, of pieces and of characters can be compared: its words are what stands
-// between blanks. Here each gets a number, its place in a list.
-
-// text -> its words, with END. New words are appended to `words`; a word with
-// an unknown token in it is UNKNOWN. The text is cut; the caller frees the ids.
-Sentence words_in(char *text, Vocab *words) {
-    Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
-    for (char *word = text, *rest; word; word = rest) {
-        int id = FIRST_TOKEN;
-        rest = cut_at(word, ' ');
-        while (id < words->count && strcmp(words->token[id], word))
-            id++;
-        if (id == words->count)
-            vocab_append(words, word, (int)strlen(word));
-        if (*word)
-            s.id[s.length++] = strstr(word, "<unknown>") ? UNKNOWN : id;
-    }
-    s.id[s.length++] = END;
-    return s;
-}
-
-// Adds one translation and its reference, given in the tokens of a model.
-void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
-                     Tokenizer tokenizer) {
-    Vocab words = vocab_new();
-    Sentence side[2] = {s, reference};
-    for (int k = 0; k < 2; k++) {
-        char *text = detokenize(side[k].id, side[k].length, v, tokenizer);
-        side[k] = words_in(text, &words);
-        free(text);
-    }
-    add_match(m, side[0], side[1]);
-    free(side[0].id);
-    free(side[1].id);
-    vocab_free(&words);
-}
-
-//@ core
 // BLEU in percent; 0 if no run of some length matches.
 double bleu(const Match *m) {
     double logs = 0;
@@ -4778,25 +4083,23 @@ void write_quoted(FILE *file, const char *token, char end) {
     fprintf(file, "\"%c", end);
 }
 
-// All weights of all kinds, layers and heads; pass, s and batch are those of
-// look().
+// All weights of all kinds, layers and heads; pass and s are those of look().
+// The names are those of the tokens that the encoder and the decoder have read.
 void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
-                         const Batch *batch, const Vocab *source,
-                         const Vocab *target) {
-    const Vocab *vocab[] = {source, target};
-    const int *id[] = {batch->source, batch->input};
+                         const char *const *source, const char *const *input) {
     int L = pass->config->layers, H = pass->config->heads;
     fputs(ATTENTION_HEADER, file);
     for (int n = 0; n < KINDS * L * H; n++) {
         int kind = n / (L * H), l = n / H % L, h = n % H;
-        int q = kind != ENCODER, k = kind == DECODER; // 0: source, 1: target
+        const char *const *query = kind == ENCODER ? source : input;
+        const char *const *key = kind == DECODER ? input : source;
         Mat w = attention_of(s, kind, l, h, H);
         for (int i = 0; i < w.rows; i++)
             for (int j = 0; j < w.cols; j++) {
                 fprintf(file, "%s,%d,%d,%d,%d,%.9g,", kind_name[kind], l, h,
                         i, j, (double)*at(w, i, j));
-                write_quoted(file, vocab[q]->token[id[q][i]], ',');
-                write_quoted(file, vocab[k]->token[id[k][j]], '\n');
+                write_quoted(file, query[i], ',');
+                write_quoted(file, key[j], '\n');
             }
     }
 }
@@ -4830,6 +4133,10 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // Do not read too much into such a picture. Attention tells where values came
 // from, not what they held: in the encoder, each position has already looked at
 // all the others.
+
+// What chapter 14 says of the character at `s`, in UTF-8.
+int utf8_number(const char *s); // its number, or -1 if it is not valid
+int utf8_length(const char *s); // its length in bytes, or 0
 
 // The columns of a text in a terminal. Most characters take one each, but a
 // combining mark takes none, and an East Asian character takes two, as most
@@ -4895,40 +4202,26 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
     }
 }
 
-// The tokens of n ids as names that can be shown.
-const char **names_of(Arena *arena, const Vocab *v, const int *id, int n) {
-    const char **name = arena_take(arena, (size_t)n, sizeof *name);
-    for (int i = 0; i < n; i++) {
-        char *copied = arena_take(arena, strlen(v->token[id[i]]) + 1, 1);
-        name[i] = printable(strcpy(copied, v->token[id[i]]));
-    }
-    return name;
-}
-
-// Draws cross-attention, layer by layer, as the mean of its heads; pass, s and
-// batch are those of look(). A row is named by the token written there, not by
-// the query's own, since the question is where the model looked when it wrote
-// it.
+// Draws cross-attention, layer by layer, as the mean of its heads; pass and s
+// are those of look(). A row is named by the token written there, not by the
+// query's own, since the question is where the model looked when it wrote it.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
-                          const Batch *batch, const Vocab *source,
-                          const Vocab *target) {
-    Arena *arena = pass->arena;
-    size_t mark = arena->used;
-    int S = batch->source_length, T = batch->target_length;
+                          const char *const *written,
+                          const char *const *source) {
+    size_t mark = pass->arena->used;
     int H = pass->config->heads;
-    const char **rows = names_of(arena, target, batch->expected, T);
-    const char **cols = names_of(arena, source, batch->source, S);
     for (int l = 0; l < pass->config->layers; l++) {
-        Mat mean = arena_zeros(arena, T, S);
+        Mat first = attention_of(s, CROSS, l, 0, H);
+        Mat mean = arena_zeros(pass->arena, first.rows, first.cols);
         for (int h = 0; h < H; h++)
             add(mean, attention_of(s, CROSS, l, h, H));
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)T * S; i++)
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)mean.rows * mean.cols; i++)
             mean.at[i] /= (real)H;
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
-        draw_attention(file, mean, rows, cols);
+        draw_attention(file, mean, written, source);
     }
-    arena_release(arena, mark);
+    arena_release(pass->arena, mark);
 }
 
 // ## Where the parameters are
@@ -5025,19 +4318,22 @@ double saved_bytes(const Config *c, double B, double S, double T) {
     return sizeof(real) * (c->layers * (encoder + decoder) + ends);
 }
 
+// **Here ends the Transformer.** All of the paper is above. What follows makes
+// a program of it.
+
 //@ chapter engine_room
 // # Interlude. The engine room
 //
 // Chapter 1 said what the tools of this program do: they report errors, give
 // memory, go through matrices, draw random numbers, and multiply. Here is how.
-// If you are here for the transformer, go on to chapter 14.
+// If you are here for the transformer, stop here.
 //
 //@ plumbing one line on the standard error stream, and stop
 // ## When something is wrong
 //
 // There is one way to fail: say why in one line on the standard error stream,
 // and stop with status 1. A saved model is only ever replaced whole (chapter
-// 14), so stopping anywhere loses nothing that was saved.
+// 15), so stopping anywhere loses nothing that was saved.
 
 #include <stdarg.h>
 
@@ -5363,6 +4659,8 @@ uint32_t scramble32(uint32_t x) {
 //
 // And a file is replaced only by one of its own kind, which shows in its first
 // bytes: nobody loses sentence pairs to a log.
+
+#include <errno.h>
 
 #ifdef TRANSFORMER_POSIX
 #include <sys/stat.h>
@@ -5832,8 +5130,722 @@ void check_arithmetic(void) {
         fail("built with -ffast-math or the like, it computes wrongly");
 }
 
+//@ chapter text
+// # 14. Text
+//
+// The model reads and writes numbers. This chapter turns text into numbers, and
+// numbers back into text: it reads pairs of sentences from a file, splits them
+// into tokens (tokenization), and gives each token a number.
+//
+//     "la voiture rouge"                    a line of a file
+//     [la] [voiture] [rouge]                tokens
+//     64 151 112 2                          numbers; 2 is the end token
+//
+//     read_pairs      file -> text            once, before training
+//     vocab_build     text -> vocabulary      (learn_merges for byte pairs)
+//     tokenize_pairs  text -> numbers         for the batches of chapter 10
+//     detokenize      numbers -> text         after the decoding of chapter 12
+//
+// All of it is plain string handling.
+//
+//@ plumbing UTF-8: what is valid, and what is a lower-case letter
+// ## Characters
+//
+// Files are UTF-8: one to four bytes hold the number of a character, after
+// marks that tell how many bytes there are.
+//
+//     bytes  numbers              encoded as
+//       1    0 … 7f               0xxxxxxx
+//       2    80 … 7ff             110xxxxx 10xxxxxx
+//       3    800 … ffff           1110xxxx 10xxxxxx 10xxxxxx
+//       4    10000 … 10ffff       11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
+//
+// é is number e9, in bits 11 101001: two bytes, 110_00011 10_101001, that is,
+// c3 a9. A byte below 80 is always a character by itself, so it is safe to
+// search for a tab byte by byte.
+
+// A character is not valid if it is torn, in more bytes than needed, above
+// 10ffff, or from d800 to dfff (reserved for UTF-16).
+int utf8_number(const char *s) {
+    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    const int least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *c = (const unsigned char *)s;
+    int n = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+    int number = *c - mark[n]; // below 0 if *c begins nothing
+    for (int i = 1; i < n; i++) {
+        if (c[i] / 64 != 2)
+            return -1;
+        number = 64 * number + c[i] % 64;
+    }
+    bool reserved = number >= 0xd800 && number <= 0xdfff;
+    return number < least[n] || number > 0x10ffff || reserved ? -1 : number;
+}
+
+int utf8_length(const char *s) {
+    int c = utf8_number(s);
+    return c < 0 ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+}
+
+// Whether the whole string is valid. All functions below rely on it.
+bool valid_utf8(const char *s) {
+    while (*s && utf8_length(s))
+        s += utf8_length(s);
+    return *s == '\0';
+}
+
+// With --lowercase, "The" and "the" are the same token. What the C library
+// considers a lower-case letter depends on the machine's locale, and a model
+// must not. So here are the common Latin, Greek and Cyrillic capitals, each
+// followed by its lower-case form, if that has as many bytes.
+
+const char letter_pairs[] =
+    "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
+    "ËëÌìÍíÎîÏïÐðÑñÒòÓóÔôÕõÖöØøÙùÚúÛûÜüÝýÞþΆάΈέΉήΊίΌόΎύΏώΪϊΫϋȘșȚțҐґĀāĂăĄąĆćĈĉĊċ"
+    "ČčĎďĐđĒēĔĕĖėĘęĚěĜĝĞğĠġĢģĤĥĦħĨĩĪīĬĭĮįĲĳĴĵĶķĹĺĻļĽľĿŀŁłŃńŅņŇňŊŋŌōŎŏŐőŒœŔŕŖŗŘř"
+    "ŚśŜŝŞşŠšŢţŤťŦŧŨũŪūŬŭŮůŰűŲųŴŵŶŷŸÿŹźŻżŽžΑαΒβΓγΔδΕεΖζΗηΘθΙιΚκΛλΜμΝνΞξΟοΠπΡρΣσ"
+    "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
+    "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
+
+// Converts to lower case, in place. Capitals are at the even places of the
+// list.
+void lower_case(char *s) {
+    for (int n; *s; s += n) {
+        char one[5] = {0};
+        n = utf8_length(s);
+        const char *found = strstr(letter_pairs, memcpy(one, s, (size_t)n));
+        if (found && (found - letter_pairs) / n % 2 == 0)
+            memcpy(s, found + n, (size_t)n);
+    }
+}
+
+// ## Tokens
+//
+// A token is the unit that the model reads and writes. There are three ways to
+// split a text:
+//
+//     text         "Où est-il, Paul ?"
+//     words        [Où] [est-il] [,] [Paul] [?]
+//     characters   [O] [ù] [ ] [e] [s] [t] [-] [i] [l] [,] [ ] [P] …
+//     byte pairs   [ Où] [ est] [-] [il] [ ,] [ P] [aul] [ ?]
+//
+// With words, sentences are short and the vocabulary is large, and a word that
+// did not occur in training is lost. With characters, sentences are long, the
+// vocabulary is small, and hardly any token is ever new; they suit dates and
+// spelling. Byte pairs lie between the two: frequent words are single tokens,
+// and rare ones are spelled with pieces. Punctuation is split off, or "car" and
+// "car." would be two unrelated tokens. Words are joined again by single
+// spaces, so the text above comes back as "Où est-il , Paul ?".
+
+//@ deviation
+// Tokens are whole words unless you ask for something else. The paper uses byte
+// pairs, with one vocabulary for both languages; here each language has its
+// own. This changes the tokens, but nothing in the model.
+
+enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };
+
+// How text becomes tokens: chosen before training, and saved with the model.
+typedef struct {
+    int tokens; // WORDS, CHARACTERS or BYTE_PAIRS
+    int lowercase;
+} Tokenizer;
+
+// Whether the character at `s` is white space: a blank, a control character,
+// the no-break spaces of French typography or the wide one of Chinese.
+bool is_space(const char *s) {
+    int c = utf8_number(s);
+    return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f
+        || c == 0x3000;
+}
+
+// The first place at or after `s` that is not white space.
+const char *skip_spaces(const char *s) {
+    while (is_space(s))
+        s += utf8_length(s);
+    return s;
+}
+
+// The next token of `*text`, of `*length` bytes, or NULL at the end; `*text` is
+// moved past it. Words end at white space and at punctuation, and each mark is
+// a token. If tokens are characters, any white space becomes " ". For byte
+// pairs it returns whole words, which are split into pieces later.
+const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
+    const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
+    bool characters = tokenizer.tokens == CHARACTERS;
+    const char *s = characters ? *text : skip_spaces(*text);
+    if (*s == '\0')
+        return NULL;
+    const char *end = s + utf8_length(s);
+    if (!characters && !strchr(marks, *s))
+        while (!strchr(marks, *end) && !is_space(end))
+            end += utf8_length(end);
+    *text = end;
+    *length = is_space(s) ? 1 : (int)(end - s);
+    return is_space(s) ? " " : s;
+}
+
+// ## The vocabulary
+//
+// A vocabulary gives each token a number (its id) and each number a token. The
+// special tokens of chapter 9 come first, the others in the order of their
+// bytes, so that a binary search finds them. Here is the vocabulary of "b a b"
+// and "c, a":
+//
+//     0 <pad>   1 <start>   2 <end>   3 <unknown>   4 ,   5 a   6 b   7 c
+//
+// Source and target each have a vocabulary, made from the training data alone.
+// A token that does not occur there, or fewer than min_count times (an option),
+// becomes <unknown>. With min_count 1 the model never meets <unknown> in
+// training, so it cannot learn to deal with it. With min_count 2 it does, and
+// little is lost, since little can be learned from one occurrence.
+//
+//@ plumbing the lists, how a token is found in them, how they are built
+
+// Two neighbors that are joined into one piece (see "Byte pairs").
+typedef struct {
+    int left, right; // numbers of tokens
+    int64_t count;   // while learning: how often the two occur
+} Merge;
+
+// A list of merges, and an index that tells where in the list a pair is.
+typedef struct {
+    Merge *list; // `count` of them
+    int count;
+    int *slot; // `slots` of them: 0, or one more than a place in the list
+    size_t slots;
+} Merges;
+
+typedef struct {
+    char **token;  // V strings
+    int count;     // V
+    Merges merges; // of byte pairs, in the order in which they were learned
+} Vocab;
+
+void merges_free(Merges *m) {
+    free(m->list);
+    free(m->slot);
+}
+
+void vocab_free(Vocab *v) {
+    for (int i = 0; i < v->count; i++)
+        free(v->token[i]);
+    free(v->token);
+    merges_free(&v->merges);
+}
+
+// Pieces made by merges come last: merge k made number first_piece + k.
+int first_piece(const Vocab *v) {
+    return v->count - v->merges.count;
+}
+
+// The order for qsort and bsearch: by bytes.
+int compare_tokens(const void *left, const void *right) {
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+// The number of the token of `length` bytes at `token`, or UNKNOWN. Special
+// tokens and pieces are not looked up: "<end>" in a text is a word like any
+// other.
+int token_id(const Vocab *v, const char *token, int length) {
+    int others = first_piece(v) - FIRST_TOKEN;
+    char *key = memcpy(allocate((size_t)length + 1, 1), token, (size_t)length);
+    char **found = bsearch(&key, v->token + FIRST_TOKEN, (size_t)others,
+                           sizeof key, compare_tokens);
+    free(key);
+    return found ? (int)(found - v->token) : UNKNOWN;
+}
+
+// Appends a copy of the token. The memory doubles whenever the count is a power
+// of two.
+void vocab_append(Vocab *v, const char *token, int length) {
+    size_t count = (size_t)v->count, n = (size_t)length;
+    if (v->count == INT_MAX)
+        fail("the text has more than %d tokens", INT_MAX);
+    if ((count & (count - 1)) == 0)
+        v->token = reallocate(v->token, 2 * count + 1, sizeof *v->token);
+    v->token[v->count++] = memcpy(allocate(n + 1, 1), token, n);
+}
+
+// A vocabulary with only the special tokens.
+Vocab vocab_new(void) {
+    Vocab v = {0};
+    const char *name[FIRST_TOKEN] = {[PAD] = "<pad>", [START] = "<start>",
+                                    [END] = "<end>", [UNKNOWN] = "<unknown>"};
+    for (int i = 0; i < FIRST_TOKEN; i++)
+        vocab_append(&v, name[i], (int)strlen(name[i]));
+    return v;
+}
+
+// How often does each token occur? Sort the list of all tokens of the texts:
+// equal ones then lie side by side, and one occurs at least min_count times if
+// it is still there min_count - 1 places further on.
+//
+//     ,  a  a  b  b  c        with min_count 2: a and b
+//        └──┘  └──┘
+//
+// A vocabulary of all tokens that occur at least min_count times in the texts.
+Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
+                  int min_count) {
+    Vocab v = vocab_new(), all = {0};
+    for (int i = 0; i < texts; i++) {
+        const char *s = text[i], *token;
+        for (int n; (token = next_token(&s, tokenizer, &n)) != NULL;)
+            vocab_append(&all, token, n);
+    }
+    if (all.count)
+        qsort(all.token, (size_t)all.count, sizeof *all.token, compare_tokens);
+    for (int i = 0; i <= all.count - min_count; i++) {
+        const char *token = all.token[i];
+        bool first = i == 0 || strcmp(token, all.token[i - 1]);
+        if (first && !strcmp(token, all.token[i + min_count - 1]))
+            vocab_append(&v, token, (int)strlen(token));
+    }
+    vocab_free(&all);
+    return v;
+}
+
+// ## Byte pairs
+//
+// Which pieces should words be made of? Byte-pair encoding (Sennrich, Haddow
+// and Birch, 2016) lets the training data decide. Spell every word as its
+// characters, with a blank in front that marks where the word begins. Then,
+// again and again, take the two neighbors that occur together most often, and
+// join them into a new piece wherever they do: a *merge*. (The name comes from
+// data compression, where the first pieces are bytes; here they are
+// characters.) These are all the merges for the text "cat cats eat eats cat",
+// with ␣ for the blank:
+//
+//     merge       occurs   the words then
+//                          ␣ c a t   ␣ c a t s   ␣ e a t   ␣ e a t s
+//     a   t           5    ␣ c at    ␣ c at s    ␣ e at    ␣ e at s
+//     ␣   c           3    ␣c at     ␣c at s     ␣ e at    ␣ e at s
+//     ␣c  at          3    ␣cat      ␣cat s      ␣ e at    ␣ e at s
+//     ␣   e           2    ␣cat      ␣cat s      ␣e at     ␣e at s
+//     ␣e  at          2    ␣cat      ␣cat s      ␣eat      ␣eat s
+//
+// "cat" occurs twice, so its pairs count twice. Learning stops after as many
+// merges as you asked for, or when no pair occurs twice: here ␣cat and s occur
+// together only once. The vocabulary has the characters, in the order of their
+// bytes, and then one piece for each merge, as they were learned:
+//
+//     4 ␣   5 a   6 c   7 e   8 s   9 t
+//     10 at   11 ␣c   12 ␣cat   13 ␣e   14 ␣eat
+//
+// A new word is spelled in the same way, and the merges are applied to it in
+// that order. So "seats" becomes ␣ s e at s: there is no piece eat, and ␣eat
+// needs a blank before the e. No word is ever unknown, only a character that
+// does not occur in the training data.
+//
+//@ figure merging
+//
+// A saved model has the pieces, but its merges need not be stored. Spelling
+// piece k and applying merges 0 … k-1 leaves exactly its two parts, as it did
+// in the words that they were learned from.
+
+//@ plumbing how a pair is found among thousands, and a word spelled
+// Where in a list is a given pair? A *hash table* answers without searching the
+// list. It has more slots than there are pairs. A pair goes into the slot that
+// its scrambled numbers name or, if that is taken, into the next free one.
+
+// The slot of a pair, which holds one more than the pair's place in the list,
+// or the free one (0) that it would take.
+int *slot_of(const Merges *m, int left, int right) {
+    size_t k = scramble((uint64_t)left << 32 | (uint64_t)right) % m->slots;
+    while (m->slot[k]) {
+        const Merge *found = &m->list[m->slot[k] - 1];
+        if (found->left == left && found->right == right)
+            break;
+        k = (k + 1) % m->slots;
+    }
+    return &m->slot[k];
+}
+
+// The place of this pair in the list, or the length of the list: not there.
+int find_merge(const Merges *m, int left, int right) {
+    int found = m->count ? *slot_of(m, left, right) : 0;
+    return found ? found - 1 : m->count;
+}
+
+// Appends a pair that is not in the list yet. The memory doubles whenever the
+// length is a power of two, and then the index is rebuilt.
+void append_merge(Merges *m, Merge merge) {
+    size_t count = (size_t)m->count;
+    if ((count & (count - 1)) == 0) {
+        m->list = reallocate(m->list, 2 * count + 1, sizeof *m->list);
+        m->slots = 4 * count + 4;
+        free(m->slot);
+        m->slot = allocate(m->slots, sizeof *m->slot);
+        for (int i = 0; i < m->count; i++)
+            *slot_of(m, m->list[i].left, m->list[i].right) = i + 1;
+    }
+    m->list[m->count++] = merge;
+    *slot_of(m, merge.left, merge.right) = m->count;
+}
+
+// Joins a pair into `piece` wherever it occurs in n pieces, from left to right
+// -> how many pieces are left
+int apply_merge(int *id, int n, Merge m, int piece) {
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        bool found = id[i] == m.left && i + 1 < n && id[i + 1] == m.right;
+        id[kept++] = found ? piece : id[i];
+        i += found;
+    }
+    return kept;
+}
+
+// Applies all merges to n pieces, in their order -> how many pieces are left. A
+// word needs few of the thousands of merges, so each step looks for the first
+// one that fits. (The piece that it makes takes part only in later merges, so
+// none is skipped.)
+int apply_merges(int *id, int n, const Vocab *v) {
+    const Merges *m = &v->merges;
+    for (;;) {
+        int first = m->count;
+        for (int i = 0; i + 1 < n; i++)
+            first = min_int(first, find_merge(m, id[i], id[i + 1]));
+        if (first == m->count)
+            return n;
+        n = apply_merge(id, n, m->list[first], first_piece(v) + first);
+    }
+}
+
+// A text of `length` bytes -> the numbers of its characters, and how many
+int spell(int *id, const char *text, int length, const Vocab *v) {
+    int n = 0;
+    for (const char *c = text; c < text + length; c += utf8_length(c))
+        id[n++] = token_id(v, c, utf8_length(c));
+    return n;
+}
+
+// ## Text to sentences, and back
+
+enum { LONGEST_WORD = 3000 }; // bytes: what is longer is not spelled
+
+// text -> its tokens and END, at most two for each byte, since byte pairs add a
+// blank to each word. (The time to join pieces grows with the square of a
+// word's length, so a very long one is unknown.) The caller frees the ids.
+Sentence tokenize(const char *text, const Vocab *v, Tokenizer tokenizer) {
+    Sentence s = {allocate(2 * strlen(text) + 1, sizeof(int)), 0};
+    const char *token;
+    for (int n; (token = next_token(&text, tokenizer, &n)) != NULL;) {
+        int *id = s.id + s.length;
+        bool pieces = tokenizer.tokens == BYTE_PAIRS && n <= LONGEST_WORD;
+        *id = pieces ? token_id(v, " ", 1) : token_id(v, token, n);
+        s.length += !pieces ? 1
+                  : apply_merges(id, 1 + spell(id + 1, token, n, v), v);
+    }
+    s.id[s.length++] = END;
+    s.id = reallocate(s.id, (size_t)s.length, sizeof *s.id);
+    return s;
+}
+
+// `length` tokens, or only those before END -> text, which the caller frees:
+// words joined by single spaces, other tokens by nothing. With byte pairs, the
+// blank at the very beginning is left out.
+char *detokenize(const int *id, int length, const Vocab *v,
+                 Tokenizer tokenizer) {
+    const char *between = tokenizer.tokens == WORDS ? " " : "";
+    size_t size = 1;
+    for (int i = 0; i < length; i++)
+        size += strlen(v->token[id[i]]) + 1;
+    char *text = allocate(size, 1), *end = text;
+    for (int i = 0; i < length && id[i] != END; i++) {
+        const char *token = v->token[id[i]];
+        bool blank = tokenizer.tokens == BYTE_PAIRS && i == 0 && *token == ' ';
+        end += sprintf(end, "%s%s", i ? between : "", token + blank);
+    }
+    return text;
+}
+
+// The tokens of n ids, as texts in the vocabulary.
+const char **tokens_of(Arena *arena, const Vocab *v, const int *id, int n) {
+    const char **token = arena_take(arena, (size_t)n, sizeof *token);
+    for (int i = 0; i < n; i++)
+        token[i] = v->token[id[i]];
+    return token;
+}
+
+//@ run build/examples tokens
+
+//@ plumbing the most frequent pair is joined, again and again
+// ## Learning byte pairs
+//
+// Merges are learned from a list of the words in the training data and of how
+// often each occurs; in each step the most frequent pair is joined in all of
+// them.
+
+const Tokenizer by_characters = {.tokens = CHARACTERS};
+
+// The `*count` different words of the texts, spelled, without END (the first
+// four, at the places of the special tokens, are empty), and how often each
+// occurs. `*v` becomes the alphabet: the characters, and the blank.
+Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,
+                      int *count) {
+    const Tokenizer tokenizer = {.tokens = BYTE_PAIRS};
+    Vocab words = vocab_build(text, texts, tokenizer, 1);
+    *count = words.count;
+    *times = allocate((size_t)*count, sizeof **times);
+    for (int i = 0; i < texts; i++) {
+        const char *s = text[i], *token;
+        for (int n; (token = next_token(&s, tokenizer, &n)) != NULL;)
+            (*times)[token_id(&words, token, n)]++;
+    }
+    vocab_append(&words, " ", 1);
+    *v = vocab_build(words.token + FIRST_TOKEN, words.count - FIRST_TOKEN,
+                     by_characters, 1);
+    Sentence *word = allocate((size_t)*count, sizeof *word);
+    for (int i = FIRST_TOKEN; i < *count; i++) {
+        word[i] = tokenize(words.token[i], v, tokenizer);
+        word[i].length--;
+    }
+    vocab_free(&words);
+    return word;
+}
+
+// Adds `times` to the count of each pair of a word.
+void count_pairs(Merges *counts, Sentence word, int times) {
+    for (int i = 0; i + 1 < word.length; i++) {
+        int left = word.id[i], right = word.id[i + 1];
+        int place = find_merge(counts, left, right);
+        if (place == counts->count)
+            append_merge(counts, (Merge){left, right, 0});
+        counts->list[place].count += times;
+    }
+}
+
+// Joins a pair into `piece` in a word that occurs `times` times. To count all
+// pairs again after each merge would take far too long, so a word that contains
+// the pair is taken out of the counts, joined, and counted again.
+void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts) {
+    int i = 0, last = word->length - 1;
+    while (i < last && (word->id[i] != m.left || word->id[i + 1] != m.right))
+        i++;
+    if (i >= last)
+        return;
+    count_pairs(counts, *word, -times);
+    word->length = apply_merge(word->id, word->length, m, piece);
+    count_pairs(counts, *word, times);
+}
+
+// The pair with the highest count. If several share it, the bytes of the left
+// pieces decide, and then those of the right ones.
+Merge most_frequent(const Merges *counts, const Vocab *v) {
+    Merge best = {0};
+    for (int i = 0; i < counts->count; i++) {
+        Merge m = counts->list[i];
+        if (m.count < best.count)
+            continue;
+        int left = strcmp(v->token[m.left], v->token[best.left]);
+        int right = strcmp(v->token[m.right], v->token[best.right]);
+        if (m.count > best.count || left < 0 || (left == 0 && right < 0))
+            best = m;
+    }
+    return best;
+}
+
+// Appends a merge of two tokens, and the piece that it makes.
+void vocab_merge(Vocab *v, int left, int right) {
+    char *piece = detokenize((int[]){left, right}, 2, v, by_characters);
+    vocab_append(v, piece, (int)strlen(piece));
+    append_merge(&v->merges, (Merge){left, right, 0});
+    free(piece);
+}
+
+// A vocabulary of the characters of the texts, the blank, and the pieces made
+// by at most `merges` merges.
+Vocab learn_merges(char *const *text, int texts, int merges) {
+    Merges counts = {0};
+    Vocab v;
+    int *times, words;
+    Sentence *word = spell_words(text, texts, &v, &times, &words);
+    for (int i = 0; i < words; i++)
+        count_pairs(&counts, word[i], times[i]);
+    while (v.merges.count < merges) {
+        Merge m = most_frequent(&counts, &v);
+        if (m.count < 2)
+            break;
+        vocab_merge(&v, m.left, m.right);
+        for (int i = 0; i < words; i++)
+            merge_word(&word[i], times[i], m, v.count - 1, &counts);
+    }
+    sentences_free(word, words);
+    free(times);
+    merges_free(&counts);
+    return v;
+}
+
+//@ run build/examples byte_pairs
+
+//@ plumbing a file is read, checked and cut into pairs of sentences
+// ## Files of sentence pairs
+//
+// Each line is a pair: source, tab, target. Further columns, which often hold
+// the origin of a sentence, are ignored. Lines may end as on Windows, and a
+// byte order mark at the beginning is skipped. A file with a defect is refused;
+// otherwise you would train on less data than you think:
+//
+//     pairs.tsv:17: expected source, tab, target; found no tab
+
+// The whole file is read, and a zero byte in place of each tab and line end
+// turns it into strings.
+typedef struct {
+    char *contents;          // the file, cut into strings
+    char **source, **target; // `count` of each, pointers into it
+    int count;
+} Text;
+
+void text_free(Text *t) {
+    free(t->contents);
+    free(t->source); // and the targets
+}
+
+// The whole of a file, or of a pipe, followed by a zero byte, which *size does
+// not count. Nothing is read after a zero byte, which no text has.
+char *read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail("cannot open %s: %s", path, strerror(errno));
+    char *contents = NULL;
+    size_t room = 1 << 15;
+    *size = 0;
+    do {
+        contents = reallocate(contents, room *= 2, 1);
+        *size += fread(contents + *size, 1, room - 1 - *size, file);
+    } while (*size + 1 == room && !memchr(contents, '\0', *size));
+    if (ferror(file))
+        fail("cannot read %s: %s", path, strerror(errno));
+    fclose(file);
+    contents[*size] = '\0';
+    return contents;
+}
+
+// Puts a zero byte in place of the first `sign` -> what follows, or NULL
+char *cut_at(char *text, char sign) {
+    char *found = strchr(text, sign);
+    if (found)
+        *found++ = '\0';
+    return found;
+}
+
+enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
+
+// Appends the first two columns of a line to the text -> NULL, or what is wrong
+const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
+    size_t length = strcspn(line, "\r");
+    if (strlen(line) >= LONGEST_LINE)
+        return "a line of more than a megabyte";
+    if (line[length + strspn(line + length, "\r")])
+        return "a carriage return in the middle: lines must end with LF or "
+               "CR LF";
+    line[length] = '\0';
+    if (!valid_utf8(line))
+        return "not valid UTF-8";
+    if (tokenizer.lowercase)
+        lower_case(line);
+    char *target = cut_at(line, '\t');
+    if (!target)
+        return "expected source, tab, target; found no tab";
+    cut_at(target, '\t'); // further columns
+    if (*skip_spaces(line) == '\0')
+        return "the source is empty";
+    if (*skip_spaces(target) == '\0')
+        return "the target is empty";
+    t->source[t->count] = line;
+    t->target[t->count++] = target;
+    return NULL;
+}
+
+// A file of pairs, in lower case if the tokenizer says so. Fails with file
+// name, line and reason if it is anything else.
+Text read_pairs(const char *path, Tokenizer tokenizer) {
+    size_t size, lines = 1;
+    Text t = {.contents = read_file(path, &size)};
+    char *line = t.contents, *end = line + size;
+    for (const char *c = line; c < end; c++)
+        lines += *c == '\n';
+    if (lines > INT_MAX)
+        fail("%s: more than %d lines", path, INT_MAX);
+    t.source = allocate(2 * lines, sizeof *t.source);
+    t.target = t.source + lines;
+    if (!strncmp(line, "\xef\xbb\xbf", 3)) // byte order mark
+        line += 3;
+    for (char *next; line && line < end; line = next) {
+        next = cut_at(line, '\n');
+        const char *wrong = !next && line + strlen(line) < end
+                              ? "a zero byte: this is not a text file"
+                              : add_line(&t, line, tokenizer);
+        if (wrong)
+            fail("%s:%d: %s", path, t.count + 1, wrong);
+    }
+    if (t.count == 0)
+        fail("%s: the file is empty", path);
+    return t;
+}
+
+// text -> numbers, but no pair with more than max_len tokens on either side
+Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
+                     Tokenizer tokenizer, int max_len) {
+    size_t n = (size_t)text->count;
+    Pairs p = {allocate(n, sizeof(Sentence)), allocate(n, sizeof(Sentence)),
+               0, 0};
+    for (int i = 0; i < text->count; i++) {
+        Sentence s = tokenize(text->source[i], source, tokenizer);
+        Sentence t = tokenize(text->target[i], target, tokenizer);
+        if (max_int(s.length, t.length) - 1 > max_len) {
+            free(s.id);
+            free(t.id);
+            p.too_long++;
+            continue;
+        }
+        p.source[p.count] = s;
+        p.target[p.count++] = t;
+    }
+    return p;
+}
+
+//@ plumbing a translation becomes words
+// ## Translations as words
+//
+// Both measures look at the text that `translate` prints, so that models of
+// words, of pieces and of characters can be compared: its words are what stands
+// between blanks. Here each gets a number, its place in a list.
+
+// text -> its words, with END. New words are appended to `words`; a word with
+// an unknown token in it is UNKNOWN. The text is cut; the caller frees the ids.
+Sentence words_in(char *text, Vocab *words) {
+    Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
+    for (char *word = text, *rest; word; word = rest) {
+        int id = FIRST_TOKEN;
+        rest = cut_at(word, ' ');
+        while (id < words->count && strcmp(words->token[id], word))
+            id++;
+        if (id == words->count)
+            vocab_append(words, word, (int)strlen(word));
+        if (*word)
+            s.id[s.length++] = strstr(word, "<unknown>") ? UNKNOWN : id;
+    }
+    s.id[s.length++] = END;
+    return s;
+}
+
+// Adds one translation and its reference, given in the tokens of a model.
+void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
+                     Tokenizer tokenizer) {
+    Vocab words = vocab_new();
+    Sentence side[2] = {s, reference};
+    for (int k = 0; k < 2; k++) {
+        char *text = detokenize(side[k].id, side[k].length, v, tokenizer);
+        side[k] = words_in(text, &words);
+        free(text);
+    }
+    add_match(m, side[0], side[1]);
+    free(side[0].id);
+    free(side[1].id);
+    vocab_free(&words);
+}
+
 //@ chapter saving
-// # 14. Saving and loading
+// # 15. Saving and loading
 //
 // This chapter turns all that matters in a run into one file, and such a file
 // back into a run. It has two halves: a table of all *settings*, the choices
@@ -6254,7 +6266,7 @@ uint64_t checksum(const Trainer *t) {
 // numbers; and then, back at the start, the length.
 
 // One vocabulary: its tokens joined by newlines. Tokens contain no control
-// characters (chapter 10), so only two characters have to be escaped.
+// characters (chapter 14), so only two characters have to be escaped.
 void write_vocab(FILE *file, const char *key, const Vocab *v) {
     fprintf(file, ",\"%s\":\"", key);
     for (int i = 0; i < v->count; i++) {
@@ -6468,7 +6480,7 @@ bool read_word(Vocab *v, const char *token) {
 }
 
 // A piece that was made by a merge: spelled, and joined by the merges before
-// it, it is just its two parts (chapter 10).
+// it, it is just its two parts (chapter 14).
 bool read_piece(Vocab *v, const char *token) {
     int length = (int)strlen(token);
     int *id = allocate((size_t)length, sizeof *id);
@@ -6717,7 +6729,7 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 }
 
 //@ chapter commands
-// # 15. The command line
+// # 16. The command line
 //
 // The last chapter makes a program of all this. It follows the conventions of
 // Unix: data go to standard output, messages to standard error, and the exit
@@ -6734,7 +6746,7 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 //
 // ## What the user asks for
 //
-// Commands are listed in a table, as options are in chapter 14. An *operand* is
+// Commands are listed in a table, as options are in chapter 15. An *operand* is
 // an argument without a name, such as a file.
 
 #include <signal.h>
@@ -7599,15 +7611,17 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     Pass pass = {.arena = arena, .config = &model->config};
     Saved saved;
     Batch batch = look(&pass, &saved, model, source, target);
+    int S = batch.source_length, T = batch.target_length;
+    const char **from = tokens_of(arena, &c->source, batch.source, S);
+    const char **input = tokens_of(arena, &c->target, batch.input, T);
+    const char **written = tokens_of(arena, &c->target, batch.expected, T);
     char *words = text_of(c, &c->target, target);
     printf("%s\n\n", printable(words));
-    draw_cross_attention(stdout, &pass, &saved, &batch, &c->source,
-                         &c->target);
+    draw_cross_attention(stdout, &pass, &saved, written, from);
     finish_output();
     if (csv) {
         NewFile n = new_file(csv, &csv_kind);
-        write_attention_csv(n.file, &pass, &saved, &batch, &c->source,
-                            &c->target);
+        write_attention_csv(n.file, &pass, &saved, from, input);
         commit_file(&n);
     }
     free(words);

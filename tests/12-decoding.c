@@ -760,50 +760,6 @@ void test_bleu_of_corpus(void) {
     CLAIM(bleu(&m) > 0, "but one that matches in another sentence is enough");
 }
 
-// The same of their texts.
-Match match_of_texts(Sentence translation, Sentence reference, const Vocab *v,
-                     Tokenizer how) {
-    Match m = {0};
-    add_translation(&m, translation, reference, v, how);
-    return m;
-}
-
-// Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats", 10 " <unknown>",
-// 11 " "
-void test_bleu_of_pieces(void) {
-    char *piece[] = {"<pad>", "<start>", "<end>", "<unknown>", " l", "a", " la",
-                     "c", " ch", "ats", " <unknown>", " "};
-    Vocab v = {.token = piece, .count = 12};
-    Tokenizer pieces = {.tokens = BYTE_PAIRS}, words = {.tokens = WORDS};
-    Sentence one = {(int[]){4, 5, 8, 9, END}, 5};    // la chats
-    Sentence other = {(int[]){6, 8, 9, END}, 4};     // the same
-    Sentence open = {(int[]){6, 8, 9}, 3};           // cut off
-    Sentence unknown = {(int[]){6, 8, UNKNOWN, END}, 4};
-    Match m = match_of_texts(one, other, &v, pieces);
-    CLAIM(m.exact == 1 && m.length == 2 && m.reference == 2 && m.matched[0] == 2
-          && m.matched[1] == 1 && m.runs[1] == 1,
-          "other pieces of the same words are the same words");
-    m = match_of_texts(one, other, &v, words);
-    CLAIM(m.exact == 0 && m.length == 4 && m.matched[1] == 1,
-          "tokens that are words are printed with blanks between");
-    m = match_of_texts(open, other, &v, pieces);
-    CLAIM(m.exact == 1 && m.matched[0] == 2,
-          "the text counts: an end is not printed");
-    m = match_of_texts(unknown, unknown, &v, pieces);
-    CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
-          "a word with an unknown character never matches");
-    Tokenizer letters = {.tokens = CHARACTERS};
-    Sentence spelled = {(int[]){5, 7, 11, 11, 5, END}, 6}; // "ac  a"
-    Sentence closer = {(int[]){5, 7, 11, 5, END}, 5};      // "ac a"
-    m = match_of_texts(spelled, closer, &v, letters);
-    CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
-          "characters make words, too: what stands between blanks");
-    Sentence blank = {(int[]){11, 6, 8, 9, 11, END}, 6};
-    m = match_of_texts(blank, other, &v, pieces);
-    CLAIM(m.exact == 1 && m.length == 2 && m.matched[0] == 2,
-          "a blank to which no letters are added is no word");
-}
-
 int main(void) {
     for (int norm = 0; norm < NORMS; norm++)
         for (int positions = 0; positions < POSITIONS; positions++)
@@ -833,7 +789,6 @@ int main(void) {
     test_bleu();
     test_blanks();
     test_bleu_of_corpus();
-    test_bleu_of_pieces();
     for (int beam = 1; beam <= WIDEST; beam++) {
         test_naive_beam(beam);
         if (beam > 1)

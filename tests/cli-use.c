@@ -66,7 +66,7 @@ void test_help(void) {
 // ## Wrong use
 
 // What is allowed is said. Every limit of every row of the table is tried by
-// 14-saving.c.
+// 15-saving.c.
 void test_values(void) {
     static const char *const values[][3] = {
         {"train a", "layers", "a whole number from 1 to 100"},
@@ -186,7 +186,7 @@ void test_wrong_use(void) {
 
 // ## Data
 
-// 10-words.c reads every kind of file. Here it is each way to one.
+// 14-text.c reads every kind of file. Here it is each way to one.
 void test_bad_data(void) {
     write_text("data.tsv", "a\tb\r\nc\td\re\tf\r\n");
     write_text("short.tsv", "a\tb\nc\n");
@@ -656,7 +656,7 @@ void test_info(void) {
 
 // ## Bad models
 
-// 14-saving.c damages model files in every way, in one process. Here it is
+// 15-saving.c damages model files in every way, in one process. Here it is
 // commands that are given one. (main() reads it for all of them.)
 void test_bad_models(void) {
     part = "bad models";

@@ -119,10 +119,12 @@ void use_model(Checkpoint *c) {
     Pass pass = {.arena = arena, .config = &t->config};
     Saved saved;
     Batch batch = look(&pass, &saved, t, source, *own);
-    draw_cross_attention(nowhere(), &pass, &saved, &batch, &c->source,
-                         &c->target);
-    write_attention_csv(nowhere(), &pass, &saved, &batch, &c->source,
-                        &c->target);
+    const char **from = tokens_of(arena, &c->source, batch.source,
+                                  batch.source_length);
+    const char **to = tokens_of(arena, &c->target, batch.input,
+                                batch.target_length);
+    draw_cross_attention(nowhere(), &pass, &saved, to, from);
+    write_attention_csv(nowhere(), &pass, &saved, from, to);
     Pairs one = {&source, own, own->length > 0, 0};
     evaluate_loss(t, &one, 1, 0, arena);
 }

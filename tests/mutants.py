@@ -68,8 +68,7 @@ FUNCTIONS = {
         place_tensors list_table initialize transformer_backward""",
     "09-masks": """padding_mask causal_mask causal_padding_mask
         transformer_forward""",
-    "10-words": """first_piece find_merge merge_word apply_merge apply_merges
-        spell count_pairs most_frequent vocab_merge pack make_batch""",
+    "10-batches": "pack make_batch",
     "11-training": """add_losses tokens_expected arg_max loss_forward
         loss_backward l2_norm clip_factor adam_step learning_rate add_gradient
         update noise_of_step train_step evaluate_loss keep_best total_steps
@@ -79,7 +78,9 @@ FUNCTIONS = {
         translate length_penalty best_candidates finish_hypothesis beam_step
         reorder reorder_cache write_best beam_new beam_search
         translate_all""",
-    "15-commands": "set_pace time_to_look",
+    "14-text": """first_piece find_merge merge_word apply_merge apply_merges
+        spell count_pairs most_frequent vocab_merge""",
+    "16-commands": "set_pace time_to_look",
 }
 CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
 

@@ -212,7 +212,7 @@ void test_model(void) {
 // ## Dropout
 
 // Without it the loss of a training step is that of `evaluate`. Each kind alone
-// changes it; what is not said follows --dropout. (14-saving.c says which
+// changes it; what is not said follows --dropout. (15-saving.c says which
 // setting is which, 08-decoder.c where it acts.)
 void test_dropout(void) {
     double loss = measured("plain", "pairs.tsv");

@@ -12,7 +12,7 @@
 // `evaluate` says of them. The rest follows: the file, byte for byte, from the
 // seed, the data, the steps asked for, the newest step, the step to use, and the
 // data it was measured on. The first file of each such state is read; the others
-// are compared with it. Uninterrupted runs come first. (14-saving.c reads the
+// are compared with it. Uninterrupted runs come first. (15-saving.c reads the
 // format without the program's reader.)
 
 #include "machine.h"

@@ -1014,7 +1014,7 @@ void example_model_gradient(void) {
     transformer_free(g);
 }
 
-// ## Chapter 10: words to numbers
+// ## Chapters 10 and 14: batches and text
 
 // Prints the tokens of a text in brackets.
 void show_tokens(const char *text, Tokenizer how) {
@@ -1454,7 +1454,7 @@ void example_look(void) {
     checkpoint_free(&c);
 }
 
-// ## Chapter 14: saving and loading
+// ## Chapter 15: saving and loading
 
 // A fresh model of one layer with D = 8 and four words, and Adam's moments.
 Checkpoint tiny_checkpoint(void) {

@@ -1,4 +1,4 @@
-// Chapter 14: settings as text, and checkpoints: what is saved comes back, the
+// Chapter 16: settings as text, and checkpoints: what is saved comes back, the
 // same file written in other ways is understood, everything else is refused.
 
 // Thousands of damaged files are tried, each of which would end the program: so
@@ -7,7 +7,7 @@
 #include "sandbox.h"
 #include "test.h"
 
-#define FILE_NAME SCRATCH "14-saving.safetensors"
+#define FILE_NAME SCRATCH "15-saving.safetensors"
 
 // ## Settings
 

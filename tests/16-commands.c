@@ -1,13 +1,13 @@
-// Chapter 15, apart from the command line, which cli-use.c and cli-train.c try:
+// Chapter 16, apart from the command line, which cli-use.c and cli-train.c try:
 // what is done after each step of a run, how many threads do it, and the log.
 
 #include "test.h"
 #include "fails.h"
 #include "model.h"
 
-#define MODEL_NAME SCRATCH "15-commands.safetensors"
-#define LOG_NAME SCRATCH "15-commands.csv"
-#define SAID_NAME SCRATCH "15-commands.txt"
+#define MODEL_NAME SCRATCH "16-commands.safetensors"
+#define LOG_NAME SCRATCH "16-commands.csv"
+#define SAID_NAME SCRATCH "16-commands.txt"
 
 // ## When to look
 
