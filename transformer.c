@@ -1020,25 +1020,18 @@ typedef struct {
     Dropout dropout;
 } MultiHeadSaved;
 
-// How many heads read the same keys and values: the width of q divided by that
-// of k. Here that is 1, since each head has its own. (Many later models save
-// memory by sharing them, which is called grouped-query attention.)
-int heads_per_key(const MultiHeadSaved *s) {
-    return s->q.cols / s->k.cols;
-}
-
 // Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of
 // its own, since the same noise must not fall on every head. In the cache of
 // chapter 12 a sentence has room for more keys than the S that are in use.
 Head head_of(const MultiHeadSaved *s, int i) {
     int B = s->sentences, H = s->heads, b = i / H, h = i % H;
     int T = s->q.rows / B, S = s->weights.cols, K = s->q.cols / H;
-    int room = s->k.rows / B, g = h / heads_per_key(s);
+    int room = s->k.rows / B; // rows for a sentence
     uint32_t key = scramble32(s->dropout.key + (uint32_t)i);
     return (Head){
         .q = head(s->q, b, T, h, K),
-        .k = slice_rows(head(s->k, b, room, g, K), 0, S),
-        .v = slice_rows(head(s->v, b, room, g, K), 0, S),
+        .k = slice_rows(head(s->k, b, room, h, K), 0, S),
+        .v = slice_rows(head(s->v, b, room, h, K), 0, S),
         .weights = slice_rows(s->weights, i * T, T),
         .dropped = slice_rows(s->dropped, i * T, T),
         .out = head(s->context, b, T, h, K),
@@ -1140,7 +1133,7 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
                          const MultiHead *w, MultiHead *dw, Mat dout) {
     Arena *arena = pass->arena;
     size_t mark = arena->used;
-    int H = s->heads, share = heads_per_key(s);
+    int H = s->heads;
     SHAPE(d->x, s->x.rows, s->x.cols);
     SHAPE(d->y, s->y.rows, s->y.cols);
     SHAPE(dout, s->x.rows, w->output.weight.cols);
@@ -1149,16 +1142,15 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
     // (4) out = context W + b
     d->context = arena_zeros(arena, s->context.rows, s->context.cols);
     linear_backward(d->context, &dw->output, dout, s->context, &w->output);
-    // (3) head by head; those that share keys share dk, so one thread has them
+    // (3) head by head
     d->q = arena_zeros(arena, s->q.rows, s->q.cols);
     d->k = arena_zeros(arena, s->k.rows, s->k.cols);
     d->v = arena_zeros(arena, s->v.rows, s->v.cols);
     d->weights = d->dropped = arena_mat(arena, s->weights.rows,
                                         s->weights.cols);
     PARALLEL_FOR(size_of(s->weights) * (2 + s->q.cols / H / 2))
-    for (int first = 0; first < s->sentences * H; first += share)
-        for (int i = first; i < first + share; i++)
-            attention_backward(head_of(d, i), head_of(s, i));
+    for (int i = 0; i < s->sentences * H; i++)
+        attention_backward(head_of(d, i), head_of(s, i));
     // (2) q = x Wq + bq
     linear_backward(d->x, &dw->query, d->q, s->x, &w->query);
     // (1) k = y Wk + bk, v = y Wv + bv
@@ -1376,7 +1368,7 @@ void activation_forward(Mat to, Mat x, int activation) {
         const real *from = row(x, i);
         if (activation == RELU)
             for (int j = 0; j < x.cols; j++)
-                y[j] = (double)from[j] > 0 ? from[j] : 0;
+                y[j] = (double)from[j] <= 0 ? 0 : from[j]; // NaN stays
         else
             for (int j = 0; j < x.cols; j++)
                 y[j] = from[j] * normal_below(from[j]);
@@ -1408,7 +1400,7 @@ void activation_backward(Mat dy, Mat x, int activation) {
         const real *from = row(x, i);
         if (activation == RELU)
             for (int j = 0; j < x.cols; j++)
-                d[j] = (double)from[j] > 0 ? d[j] : 0;
+                d[j] = (double)from[j] <= 0 ? 0 : d[j];
         else
             for (int j = 0; j < x.cols; j++) {
                 real z = from[j];
@@ -4847,8 +4839,8 @@ bool is_terminal(FILE *file) {
 // because every tile of the column uses it again.
 //
 // *Blocking.* p runs in blocks of 256, so that the packed columns fit into the
-// L1 cache, and a large a is cut into blocks of a megabyte, which fit into the
-// L2 cache.
+// L1 cache, and the rows of a in blocks of a megabyte, which stay in the L2 cache
+// while one column of tiles after another uses them.
 //
 // A vector here is a type of GCC and Clang that holds as many numbers as one of
 // the processor's registers: `x * v` multiplies all of them by x. On a compiler
@@ -4897,6 +4889,7 @@ typedef real Vector;
 enum {
     LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector
     TILE_COLS = 2 * LANES,                    // a tile is two vectors wide
+    MOST_ROWS = 12,                           // TILE_ROWS is this, or half
     DEPTH = 256,                              // p runs in blocks of this many
 };
 
@@ -4909,8 +4902,8 @@ enum {
 // the rows of a must fit there too: every fourth row has a pointer, and the
 // three after it are reached from there.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
-    Vector left[TILE_ROWS], right[TILE_ROWS];
-    const real *four_rows[(TILE_ROWS + 3) / 4], *b_p = b.at;
+    Vector left[MOST_ROWS], right[MOST_ROWS];
+    const real *four_rows[MOST_ROWS / 4], *b_p = b.at;
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
     ptrdiff_t second = c.cols - LANES; // its first column
     UNROLL
@@ -4951,11 +4944,28 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
 
 static const real zero_row[TILE_COLS]; // where a tile of c = a b begins
 
-// The edges. At the bottom of c, fewer rows may be left than a tile has; each
-// count gets its own copy of the code above, with its own constant. On the
-// right, fewer columns may be left than a vector has; then the tile computes
-// a b by itself, in a buffer, and the columns that exist are added. (The same
-// is done for any c whose columns are not side by side.)
+// At the bottom of c, fewer rows may be left than a tile has; each count gets
+// its own copy of the code above, with its own constant.
+ALWAYS_INLINE void tile_of_rows(int vectors, Mat c, Mat from, Mat a, Mat b) {
+    switch (c.rows) {
+    case 1: tile(1, vectors, c, from, a, b); break;
+    case 2: tile(2, vectors, c, from, a, b); break;
+    case 3: tile(3, vectors, c, from, a, b); break;
+    case 4: tile(4, vectors, c, from, a, b); break;
+    case 5: tile(5, vectors, c, from, a, b); break;
+    case 6: tile(6, vectors, c, from, a, b); break;
+    case 7: tile(7, vectors, c, from, a, b); break;
+    case 8: tile(8, vectors, c, from, a, b); break;
+    case 9: tile(9, vectors, c, from, a, b); break;
+    case 10: tile(10, vectors, c, from, a, b); break;
+    case 11: tile(11, vectors, c, from, a, b); break;
+    case MOST_ROWS: tile(MOST_ROWS, vectors, c, from, a, b); break;
+    }
+}
+
+// On the right, fewer columns may be left than a vector has; then the tile
+// computes a b by itself, in a buffer, and the columns that exist are added.
+// (The same is done for any c whose columns are not side by side.)
 void any_tile(Mat c, Mat from, Mat a, Mat b) {
     real sums[TILE_ROWS * TILE_COLS];
     Mat none = {(real *)zero_row, c.rows, TILE_COLS, 0, 1};
@@ -4965,20 +4975,10 @@ void any_tile(Mat c, Mat from, Mat a, Mat b) {
     int cols = c.cols < LANES ? LANES : c.cols;
     Mat to = direct ? c : (Mat){sums, c.rows, cols, TILE_COLS, 1};
     Mat start = direct ? from : none;
-    switch (c.rows) {
-#define CASE(count)                                                           \
-    case count:                                                               \
-        if (c.cols <= LANES)                                                  \
-            tile(count, 1, to, start, a, b);                                  \
-        else                                                                  \
-            tile(count, 2, to, start, a, b);                                  \
-        break
-    CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6);
-#if defined __AVX512F__ && !defined TRANSFORMER_COMPLEX && !WIDER
-    CASE(7); CASE(8); CASE(9); CASE(10); CASE(11); CASE(12);
-#endif
-#undef CASE
-    }
+    if (c.cols <= LANES)
+        tile_of_rows(1, to, start, a, b);
+    else
+        tile_of_rows(2, to, start, a, b);
     for (int i = 0; !direct && i < c.rows; i++) {
         const real *sum = row(to, i);
         for (int j = 0; j < c.cols; j++)
@@ -5051,7 +5051,13 @@ void small_matmul(Mat c, Mat a, Mat b) {
 // c is cut into blocks, each a column of tiles, and the threads share the
 // blocks.
 
-enum { BLOCK_ROWS = 960 }; // a multiple of every TILE_ROWS
+// How many rows of a, `depth` numbers each, make a block of about a megabyte; a
+// multiple of every TILE_ROWS, and few enough for the threads to share.
+int block_rows(int depth) {
+    const int numbers = 1 << 18;
+    return min_int(max_int(numbers / max_int(depth, 1) / MOST_ROWS, 8), 80)
+         * MOST_ROWS;
+}
 
 // A product does some sixteen multiplications in the time that other loops need
 // for one number.
@@ -5070,12 +5076,12 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
                     transposed(a));
         return;
     }
-    int down = (c.rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    int block = block_rows(a.cols), down = (c.rows + block - 1) / block;
     int across = (c.cols + TILE_COLS - 1) / TILE_COLS;
     PARALLEL_FOR(work_of_product(c, a.cols))
     for (int k = 0; k < down * across; k++) {
-        int i = k % down * BLOCK_ROWS, j = k / down * TILE_COLS;
-        int rows = min_int(BLOCK_ROWS, c.rows - i);
+        int i = k / across * block, j = k % across * TILE_COLS;
+        int rows = min_int(block, c.rows - i);
         int cols = min_int(TILE_COLS, c.cols - j);
         small_matmul_from(submatrix(c, i, rows, j, cols),
                           submatrix(from, i, rows, j, cols),

@@ -54,6 +54,13 @@ void test_loss_values(void) {
     real guess[4] = {0, 0, 0, 5};
     loss = loss_forward(one, mat(guess, 1, 4), unknown, 0, &room);
     CLAIM(loss.correct == 0 && loss.tokens == 1, "an unknown word is never correct");
+    for (int special = PAD; special <= START; special++) {
+        real logits[5] = {0, 0, 4, 0, 0};
+        logits[special] = 5;
+        loss = loss_forward(one, mat(logits, 1, 5), two, 0, &room);
+        CLAIM(loss.correct == 0, "token %d may be the most probable, and is wrong",
+              special);
+    }
 }
 
 void test_sums(void) {
@@ -449,6 +456,17 @@ Loss loss_of(const Transformer *model, const Pairs *data, int size) {
     return total;
 }
 
+// The most memory that evaluating n pairs takes, four in a batch.
+size_t peak_of(const Transformer *model, int n) {
+    Pairs data = made_up_pairs(n); // of four lengths, in turn
+    Arena arena = {0};
+    evaluate_loss(model, &data, 4, 0.1, &arena);
+    size_t peak = arena.peak;
+    arena_free(&arena);
+    pairs_free(&data);
+    return peak;
+}
+
 void test_evaluation(void) {
     Pairs data = made_up_pairs(10);
     Trainer t = new_trainer(1);
@@ -465,6 +483,8 @@ void test_evaluation(void) {
               "and finds what the pairs give alone");
     }
     CLAIM(t.arena.used == used, "and gives its memory back");
+    CLAIM(peak_of(t.model, 4) == peak_of(t.model, 40),
+          "the peak of memory does not grow with the data");
     Recipe epochs = {.epochs = 3, .batch = 8}, step = {.epochs = 3, .steps = 1};
     CLAIM(total_steps(&epochs, 48) == 18 && total_steps(&epochs, 50) == 21
           && total_steps(&step, 50) == 1,

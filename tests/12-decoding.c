@@ -170,6 +170,11 @@ void test_broken_model(int beam) {
     CLAIM_FAILS("of a model whose numbers are not finite nothing is translated",
                 "the model's numbers are not finite",
                 translate_all(t, source, 3, (Search){beam, 0}, NULL, &room));
+    t->output.bias.at[5] = 0;
+    t->encoder.layer[1].feed_forward.network.inner.bias.at[0] = NAN;
+    CLAIM_FAILS("nor if one of them is lost in front of ReLU",
+                "the model's numbers are not finite",
+                translate_all(t, source, 3, (Search){beam, 0}, NULL, &room));
     transformer_free(t);
 }
 

@@ -56,7 +56,7 @@ FUNCTIONS = {
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_forward attention_backward""",
     "03-multi-head": """next_dropout linear_forward add_column_sums
-        linear_backward head heads_per_key head_of make_keys attend
+        linear_backward head head_of make_keys attend
         multi_head_forward multi_head_backward""",
     "04-embedding": "embedding_backward",
     "05-feed-forward": "normal_below activation_backward ffn_backward",

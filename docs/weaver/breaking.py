@@ -159,8 +159,8 @@ BROKEN = {
         [("embedding_backward", "to[j] += scale", "to[j] = scale")]),
     "no_bend": (
         [REVERSE_THRICE],
-        [("activation_forward", "from[j] > 0 ? from[j] : 0", "from[j]"),
-         ("activation_backward", "from[j] > 0 ? d[j] : 0", "d[j]")]),
+        [("activation_forward", "(double)from[j] <= 0 ? 0 : from[j]", "from[j]"),
+         ("activation_backward", "(double)from[j] <= 0 ? 0 : d[j]", "d[j]")]),
     "no_third_term": (
         [Example("norm_gradient"), REVERSE_THRICE],
         [("norm_backward", " - n * dnn_mean", "")]),

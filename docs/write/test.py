@@ -402,7 +402,7 @@ def test_own(page):
           "the experiment with the residual takes out both lines, and has four layers")
     page.replace("double sum = 0;", "double sum = 1;")
     half = page.run("page.grader.done({do: 'patch', text: page.editors.own.text.replace("
-                    "'from[j] > 0 ? from[j] : 0', 'from[j]')}).then(({half}) => half)")
+                    "'(double)from[j] <= 0 ? 0 : from[j]', 'from[j]')}).then(({half}) => half)")
     claim(["activation_forward", "activation_backward"] in half, "a function that has "
           "changed without its backward pass is named", half)
     page.show("break=no_scale")

@@ -313,8 +313,7 @@ void change_pairing(Mat m, int K, int to) {
 //
 // With G = H this is chapter 3, with G = 1 it is called multi-query attention
 // (Shazeer, 2019, arXiv 1911.02150). W_k and W_v become narrower, (D,GK); that
-// is all that the list of parameters has to say, for head_of in chapter 3
-// counts how many heads read each.
+// is all that the list of parameters has to say.
 //
 // What is used several times collects as many gradients (chapter 3), so
 //
@@ -326,6 +325,20 @@ void change_pairing(Mat m, int K, int to) {
 // How to check it: copy each of the G key heads H/G times, side by side. That
 // is an attention with H key heads, and must give the same result. Use 1 < G <
 // H: with G = 1 or G = H a wrong order, such as h mod G, is right by accident.
+
+// How many heads read the same keys and values.
+int heads_per_key(const MultiHeadSaved *s) {
+    return s->q.cols / s->k.cols;
+}
+
+// head_of of chapter 3, with the key head that query head h reads.
+Head grouped_head(const MultiHeadSaved *s, int i) {
+    int H = s->heads, h = i % H, g = h / heads_per_key(s);
+    MultiHeadSaved own = *s;
+    own.k.at += (g - h) * (s->q.cols / H); // where head h of it is head g of k
+    own.v.at += (g - h) * (s->q.cols / H);
+    return head_of(&own, i);
+}
 
 // Keys and values of y (B·S,D), the keys turned: k and v, (B·S,GK) each
 void rotated_keys(Pass *pass, const Rotation *r, MultiHeadSaved *s,
@@ -357,7 +370,7 @@ Mat attend_in_groups(Pass *pass, MultiHeadSaved *s, const MultiHead *w, int S,
     s->context = arena_mat(pass->arena, s->q.rows, s->q.cols);
     PARALLEL_FOR(size_of(s->weights) * (2 + s->q.cols / H / 4))
     for (int i = 0; i < s->sentences * H; i++)  // (3) attention, head by head
-        attention_forward(head_of(s, i), mask_of_sentence(mask, i / H));
+        attention_forward(grouped_head(s, i), mask_of_sentence(mask, i / H));
     return project(pass, &w->output, s->context); // (4) mix the heads
 }
 
@@ -381,7 +394,7 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
     PARALLEL_FOR(size_of(s->weights) * (2 + s->q.cols / s->heads / 2))
     for (int first = 0; first < s->sentences * s->heads; first += share)
         for (int i = first; i < first + share; i++)
-            attention_backward(head_of(&d, i), head_of(s, i));
+            attention_backward(grouped_head(&d, i), grouped_head(s, i));
     // (2) queries and (1) keys, turned back; values
     rotate(d.q, r, -1);
     rotate(d.k, r, -1);
