@@ -8,8 +8,8 @@
 // This file is the whole encoder-decoder transformer of Vaswani and others
 // (2017, arXiv 1706.03762): attention, both stacks, every gradient by hand,
 // training, translation, and a look inside. It needs a C compiler and nothing
-// else. Read it from top to bottom, like a book; most PyTorch tutorials have
-// the same order. Where a passage needs a later chapter, it says which.
+// else. Read it from top to bottom, like a book; its order is that of most
+// PyTorch tutorials.
 //
 // ## Build and run
 //
@@ -85,11 +85,12 @@
 // that is used twice receives gradients from both uses; whoever owns the memory
 // clears it first. Exceptions are marked.
 //
-// The pages in docs/ are made from this file. Skip lines that begin with "//@",
-// except `run build/examples NAME`: an example that you can run, once you have
-// typed `make examples`. A section, or the rest of one, that follows "plumbing"
-// may be skipped, too, up to "core". "deviation" marks what is not as in the
-// paper; [section 3.2] refers to that section of the paper.
+// The pages in docs/ are made from this file. Lines that begin with "//@" are
+// for the program that makes them, but three kinds are for you, too: `run
+// build/examples NAME` is an example that you can run, after `make examples`;
+// `plumbing` says that you may skip what follows, to the end of the section or
+// up to `core`, where you should read on. A `deviation` is what is not as in
+// the paper; [section 3.2] is a section of the paper.
 //
 // ## Contents
 //
@@ -106,27 +107,15 @@
 //
 // Chapters 1 to 13 are the Transformer; what follows makes a program of it.
 //
-//@ plumbing the headers, and what is used only where it exists
+//@ plumbing the headers
 // ## What it needs
 //
 // The C11 standard library and, where they exist, OpenMP, to use several cores;
 // the vector types of GCC and Clang, to get more out of each core; and POSIX,
-// in the engine room and chapter 16, for files and terminals.
+// for files and terminals. Two compilers are told to round x·y before they add
+// z to it, as C says, unless they are called with -ffp-contract=fast.
 
-#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0 \
-    || defined __ASSOCIATIVE_MATH__
-#error "build without -ffast-math and the like: infinities, NaN and order count"
-#elif defined __clang__ // x·y + z is rounded twice, unless -ffp-contract=fast
-#pragma STDC FP_CONTRACT OFF
-#elif defined __GNUC__ && !defined __STRICT_ANSI__ // strict C has it so
-#pragma GCC optimize("fp-contract=off")
-#endif
-
-#if defined __unix__ || defined __APPLE__
-#define TRANSFORMER_POSIX 1
-#define _DEFAULT_SOURCE 1 // these two must come before the first header
-#define _XOPEN_SOURCE 700
-#endif
+#define _XOPEN_SOURCE 700 // POSIX, where there is one; before any header
 
 #include <limits.h>
 #include <math.h>
@@ -136,6 +125,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if defined __clang__
+#pragma STDC FP_CONTRACT OFF
+#elif defined __GNUC__ && !defined __STRICT_ANSI__ // strict C has it so
+#pragma GCC optimize("fp-contract=off")
+#endif
 
 //@ chapter numbers
 // # 1. Numbers
@@ -151,16 +146,16 @@
 // compile this file with `-DTRANSFORMER_DOUBLE`, and those of gradients with
 // `-DTRANSFORMER_COMPLEX` (chapter 2 says why).
 
-#if defined TRANSFORMER_COMPLEX
-#include <complex.h>
-typedef double complex real; // (double)x, in comparisons, is its real part
-#define REAL(function) c##function
+#if !defined TRANSFORMER_DOUBLE && !defined TRANSFORMER_COMPLEX
+typedef float real;
+#define REAL(function) (real)function // REAL(log)(x): log in double, rounded
 #elif defined TRANSFORMER_DOUBLE
 typedef double real;
 #define REAL(function) function
 #else
-typedef float real;
-#define REAL(function) (real)function // REAL(log)(x): log in double, rounded
+#include <complex.h>
+typedef double complex real; // (double)x, in comparisons, is its real part
+#define REAL(function) c##function
 #endif
 
 // ## Matrices are views
@@ -260,7 +255,8 @@ void small_matmul(Mat c, Mat a, Mat b);
 //@ plumbing what the engine room provides: errors, loops, threads, an arena
 // ## Tools
 //
-// All of these rely on the numbers of a row lying side by side (col_stride 1).
+// All of these walk along rows, whose numbers must lie side by side: never give
+// them a transposed view.
 
 // One line on the standard error stream, and status 1.
 _Noreturn void fail(const char *format, ...);
@@ -283,9 +279,9 @@ int min_int(int a, int b), max_int(int a, int b); // the smaller, the larger
 
 // ## SHAPE, and several threads
 //
-// A function whose comment says "q (T,K)" relies on it; unless one it calls
-// checks it, it begins with `SHAPE(q, T, K)`. In tests, in exercises and with
-// -DTRANSFORMER_DEBUG, any other shape fails: "dk is (4,8), wanted (5,8)".
+// `SHAPE(q, T, K)` stops a debug build if q is not (T,K), and says: "q is (4,8),
+// wanted (5,8)". Otherwise it is nothing. (Debug builds are those of tests and
+// exercises, and whatever you compile with -DTRANSFORMER_DEBUG.)
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
 // iterations among threads, if `work`, a rough count of the numbers that it
@@ -4329,6 +4325,10 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 
 #include <stdarg.h>
 
+#if defined __unix__ || defined __APPLE__
+#define TRANSFORMER_POSIX 1
+#endif
+
 // Whether a control character begins here: what is below the space, DEL (7f),
 // and U+0080 to U+009F, which are two bytes each.
 bool is_control(const char *text) {
@@ -4889,7 +4889,7 @@ typedef real Vector;
 enum {
     LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector
     TILE_COLS = 2 * LANES,                    // a tile is two vectors wide
-    MOST_ROWS = 12,                           // TILE_ROWS is this, or half
+    LARGEST_TILE = 12,                           // TILE_ROWS is this, or half
     DEPTH = 256,                              // p runs in blocks of this many
 };
 
@@ -4902,8 +4902,8 @@ enum {
 // the rows of a must fit there too: every fourth row has a pointer, and the
 // three after it are reached from there.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
-    Vector left[MOST_ROWS], right[MOST_ROWS];
-    const real *four_rows[MOST_ROWS / 4], *b_p = b.at;
+    Vector left[LARGEST_TILE], right[LARGEST_TILE];
+    const real *four_rows[LARGEST_TILE / 4], *b_p = b.at;
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
     ptrdiff_t second = c.cols - LANES; // its first column
     UNROLL
@@ -4959,7 +4959,7 @@ ALWAYS_INLINE void tile_of_rows(int vectors, Mat c, Mat from, Mat a, Mat b) {
     case 9: tile(9, vectors, c, from, a, b); break;
     case 10: tile(10, vectors, c, from, a, b); break;
     case 11: tile(11, vectors, c, from, a, b); break;
-    case MOST_ROWS: tile(MOST_ROWS, vectors, c, from, a, b); break;
+    case LARGEST_TILE: tile(LARGEST_TILE, vectors, c, from, a, b); break;
     }
 }
 
@@ -5055,8 +5055,8 @@ void small_matmul(Mat c, Mat a, Mat b) {
 // multiple of every TILE_ROWS, and few enough for the threads to share.
 int block_rows(int depth) {
     const int numbers = 1 << 18;
-    return min_int(max_int(numbers / max_int(depth, 1) / MOST_ROWS, 8), 80)
-         * MOST_ROWS;
+    return min_int(max_int(numbers / max_int(depth, 1) / LARGEST_TILE, 8), 80)
+         * LARGEST_TILE;
 }
 
 // A product does some sixteen multiplications in the time that other loops need
@@ -5108,7 +5108,13 @@ void matmul_add(Mat c, Mat a, Mat b) {
 // only for x ≤ 0; below -87, where eˣ is less than 2 · 10⁻³⁸, the answer is 0.
 //
 // This relies on every sum being rounded to a float at once. Where C computes
-// in a wider type, libm's function is used there too.
+// in a wider type, libm's function is used there too; and a compiler that was
+// told to reorder sums is stopped, here or when the program begins.
+
+#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0 \
+    || defined __ASSOCIATIVE_MATH__
+#error "build without -ffast-math and the like: infinities, NaN and order count"
+#endif
 
 real exponential(real x) {
 #if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_COMPLEX || WIDER
