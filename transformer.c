@@ -354,41 +354,37 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // "la" rather than "le" because "voiture" is feminine. So a model that is about
 // to write "la" must know that the noun is "car". *Attention* lets each
 // position of a sentence fetch information from the others, or from another
-// sentence. Here a trained model is about to write "la", and one of the four
-// attentions in its last layer (layer 1; all counts begin with 0) fetches this
-// much from each English word and from the token that ends the sentence:
+// sentence.
 //
-//     the    red    car    is     fast   end
-//     0.05   0.04   0.72   0.18   0.00   0.00
+// Each position that wants something sends out a *query* vector. Each position
+// that has something to offer shows a *key* vector and keeps a *value* vector.
+// A query is compared with every key by their dot product, the *score*. The
+// higher it is, the larger the *weight*, the share of that position's value
+// that is fetched:
 //
-// How does it choose? Each position that wants something sends out a *query*
-// vector, and each position that has something to offer shows a *key* vector
-// and keeps a *value* vector. A query is compared with every key by their dot
-// product, the *score*. The higher it is, the larger the *weight*, the share of
-// that position's value that is fetched. Here the query comes from the decoder,
-// which has read only "start". The keys and values come from the encoder, whose
-// vectors, one for each English word, already know about the others; the key of
-// "car" matches best. Learned matrices make queries, keys and values from
-// vectors of D numbers (chapters 3 and 4). In this chapter they are given.
+//     query      keys    scaled score   weight   values       result
 //
-// A weight says where attention goes, not yet why the model says what it says.
-// Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
-// "car" into the vector of "the", at which the other three attentions look. Of
-// 357 determiners like "la", none needs a weight on its noun; but with a vector
-// of "the" that knows of a noun of the other gender, 93 % change ("Where does
-// the model know it from?", chapter 13).
+//             ┌─ 1 0        log 2        1/2      1 2  ─┐
+//      1 0  ──┼─ 0 1          0          1/4      3 4  ─┼──►  2.5 4.25
+//             └─ 0 0          0          1/4      5 9  ─┘
 //
-//@ figure mixture
-//@ panel stage=decoder.1.cross_attention.weights&flow-head=2
+// The scores are 1, 0 and 0, and the scale is log 2 for once. Then e to these
+// scores is 2, 1 and 1, and the weights are in the same proportion. The query
+// matches the first key, and takes half of its value. Here it is once more,
+// with a second query, which matches nothing in particular and takes the mean
+// of everything:
 //
-// (Its numbers come from the model of chapter 13, which did not see this
-// sentence in training. The picture on the start page shows the mean of the
-// four attentions: (0.05 + 3)/4 = 0.76 for "the", 0.72/4 = 0.18 for "car".)
+//     q  1 0     k  1 0     v  1 2       scaled      log 2   0   0
+//        0 0        0 1        3 4                     0     0   0
+//                   0 0        5 9       weights      1/2  1/4  1/4
+//                                                     1/3  1/3  1/3
+//                                        out          2.5 4.25
+//                                                     3   5
+//
+// In one formula, and in shapes, for T queries, S keys and as many values, each
+// K numbers wide:
 //
 //     attention = softmax(q kᵀ / √K) v
-//
-// The shapes, for one attention and one sentence: T queries, S keys and as many
-// values, each K numbers wide (16 in our model: D is 64, shared by 4 heads).
 //
 //     q                             (T,K)
 //     k, v                          (S,K)
@@ -402,19 +398,32 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // the result is a mean of all values, weighted by how well their keys match. A
 // mean has a derivative, and a look-up has none.
 //
-// Here is an example small enough to work out on paper: two queries, three
-// keys, K = 2, and for once the scale log 2, so that the exponentials are
-// powers of two.
+// Now a trained model is about to write "la". One of the four attentions in its
+// last layer (layer 1; all counts begin with 0) fetches this much from each
+// English word and from the token that ends the sentence:
 //
-//     q  1 0     k  1 0     v  1 2       scaled      log 2   0   0
-//        0 0        0 1        3 4                     0     0   0
-//                   0 0        5 9       weights      1/2  1/4  1/4
-//                                                     1/3  1/3  1/3
-//                                        out          2.5 4.25
-//                                                     3   5
+//     the    red    car    is     fast   end
+//     0.05   0.04   0.72   0.18   0.00   0.00
 //
-// The first query matches the first key and takes half of its value. The
-// second matches nothing in particular and takes the mean of everything.
+// The query comes from the decoder, which has read only "start". The keys and
+// values come from the encoder, whose vectors, one for each English word,
+// already know about the others; the key of "car" matches best. Learned
+// matrices make queries, keys and values from vectors of D numbers (chapters 3
+// and 4); here they are given. D is 64, shared by four attentions, so K is 16.
+//
+//@ figure mixture
+//@ panel stage=decoder.1.cross_attention.weights&flow-head=2
+//
+// (The numbers come from the model of chapter 13, which did not see this
+// sentence in training. The picture on the start page shows the mean of the
+// four attentions: (0.05 + 3)/4 = 0.76 for "the", 0.72/4 = 0.18 for "car".)
+//
+// A weight says where attention goes, not yet why the model says what it says.
+// Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
+// "car" into the vector of "the", at which the other three attentions look. Of
+// 357 determiners like "la", none needs a weight on its noun; but with a vector
+// of "the" that knows of a noun of the other gender, 93 % change ("Where does
+// the model know it from?", chapter 13).
 //
 // Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
@@ -422,10 +431,9 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // e⁰. Such scores push softmax toward the corner where one weight is 1 and the
 // others are 0, and in the corner the gradient is zero. Dividing by √K brings
 // the variance back to 1. [section 3.2.1] How much does it matter? Lab 1 (in
-// notebook/) measures it for 32 keys. Without the division, at K = 64, the
-// median query gets less than half the gradient; the mean stays, for a few
-// undecided queries get a lot. At K = 512 the median query gets less than a
-// hundredth, and the mean is down to six tenths.
+// notebook/) measures it for 32 keys. Without the division, at K = 64, half of
+// the queries get less than half of the gradient that they would get with it;
+// at K = 512, less than a hundredth.
 //
 // ## What a mask is
 //
@@ -488,12 +496,14 @@ real exponential(real x);
 // add -1e9: in single precision all scores of such a row become equal, and its
 // query attends evenly to keys that it must not see.
 
-// maxⱼ x[j], n numbers; -infinity if there are none
+// maxⱼ x[j], n numbers; -∞ if there are none. No comparison with NaN is true,
+// so in a row of nothing but NaN, `most` is still -∞ at the end. Their sum is
+// NaN, so that the row does not pass for one in which every key is hidden.
 real max(const real *x, int n) {
     real most = -(real)INFINITY;
     for (int j = 0; j < n; j++)
         most = (double)x[j] > (double)most ? x[j] : most;
-    return most == -(real)INFINITY && n ? sum(x, n) : most; // NaN stays
+    return most == -(real)INFINITY && n ? sum(x, n) : most;
 }
 
 // x[j] = softmax over the visible x, n numbers, in place
@@ -558,11 +568,16 @@ void softmax_forward(Mat scores, Mask mask) {
 // again a matrix product; if it is a sum, each term gets a copy of the
 // gradient; if it acts on each number by itself, each gradient is multiplied by
 // one derivative. And a result that goes into two steps receives a gradient
-// from each of them, and the two are added. That is all there is to
-// *backpropagation*, which PyTorch's autograd performs for you. It is laborious
-// only because every step must be right. So each backward pass below comes with
-// its derivation, with a fact by which you can check it by hand, and with a
-// test that compares it with finite differences:
+// from each of them, and the two are added.
+//
+//@ figure computation-graph
+//
+//@ run build/examples chain
+//
+// That is all there is to *backpropagation*, which PyTorch's autograd performs
+// for you. It is laborious only because every step must be right. So each
+// backward pass below comes with its derivation, with a fact by which you can
+// check it by hand, and with a test that compares it with finite differences:
 //
 //     ∂loss/∂x ≈ (loss(x + h) - loss(x - h)) / 2h
 //
@@ -570,20 +585,19 @@ void softmax_forward(Mat scores, Mask mask) {
 // alone, we give it one: loss = Σ out · r, element by element, with fixed
 // random numbers r. Then dout is r, and each element of out counts differently.
 //
-// The difference has a flaw. A large h bends the slope; a small h subtracts two
-// numbers that are nearly equal, and loses their digits. In double precision
-// seven to ten remain. The *complex step* subtracts nothing. If i is the square
-// root of -1,
+//@ plumbing how the tests take a slope without losing digits
+// The difference has a flaw. If h is large, the curve bends between the two
+// points; if it is small, two numbers that are nearly equal are subtracted, and
+// their digits are lost. In double precision seven to ten remain. The *complex
+// step* subtracts nothing. If i is the square root of -1,
 //
 //     f(x + i h) = f(x) + i h f'(x) - h²/2 f''(x) - …
 //
 // so the imaginary part, divided by h, is the derivative. With h = 10⁻²⁰⁰ the
 // rest is below every digit. So the tests compile this file with complex
-// numbers: thirteen digits of every gradient agree (`make gradcheck`).
+// numbers, and thirteen digits of every gradient agree (`make gradcheck`).
 //
 //@ figure slopes
-//
-//@ run build/examples chain
 //
 // ## Softmax, backward
 //
@@ -670,12 +684,14 @@ void dropout(Mat x, Dropout d);                     // all rows
 // kinds of attention in the transformer, and experiments as well.
 //
 // The backward pass uses the same struct for gradients: if `a` is a head, then
-// `d` holds dq, dk, dv and so on under the same names.
+// `d` holds dq, dk, dv and so on under the same names. Only d.weights is one
+// place for four gradients, each made from the one before: ddropped, dweights,
+// dscaled and dscores.
 
 typedef struct {
     Mat q, k, v; // (T,K), (S,K), (S,K)
-    Mat weights; // (T,S) softmax(scaled); in d: first ddropped, last dscores
-    Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped
+    Mat weights; // (T,S) softmax(scaled)
+    Mat dropped; // (T,S) after dropout; without dropout it *is* weights
     Mat out;     // (T,K)
     real scale;  // of the scores: 1/√K
     Dropout dropout;
@@ -780,8 +796,8 @@ void attention_forward(Head a, Mask mask) {
 // check that, and compare every gradient with finite differences, with and
 // without masks and dropout.
 
-// d.q, d.k and d.v are added to; d.out is given; d.weights is room for the
-// gradient on its way back. a is as the forward pass left it.
+// d.q, d.k and d.v are added to; d.out is given; d.weights is room. a is as the
+// forward pass left it.
 void attention_backward(Head d, Head a) {
     SHAPE(d.q, a.q.rows, a.q.cols);
     SHAPE(d.k, a.k.rows, a.k.cols);
@@ -4889,7 +4905,7 @@ typedef real Vector;
 enum {
     LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector
     TILE_COLS = 2 * LANES,                    // a tile is two vectors wide
-    LARGEST_TILE = 12,                           // TILE_ROWS is this, or half
+    LARGEST_TILE = 12,                        // TILE_ROWS is this, or half
     DEPTH = 256,                              // p runs in blocks of this many
 };
 
