@@ -844,14 +844,15 @@ void attention_backward(Head d, Head a) {
 //@ figure mixture-heads
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=0
 //
-//     c_h = attention(x W_h^Q, y W_h^K, y W_h^V)
+//     c_h = attention(x W_h^Q, memory W_h^K, memory W_h^V)
 //     multihead = concat(c_0, c_1, …) W^O
 //
-// The queries come from x, the keys and values from y. In self-attention y is x
-// itself; in the decoder's cross-attention y is what the encoder made. The
-// index h counts the heads, and c is what one of them has found; side by side,
-// all these c are `context` in the code. Wᴼ mixes them; without it, the numbers
-// of different heads would not meet before the next linear layer.
+// The queries come from x, the keys and values from the *memory*. In
+// self-attention that is x itself; in the decoder's cross-attention it is what
+// the encoder made. The index h counts the heads, and c is what one of them has
+// found; side by side, all these c are `context` in the code. Wᴼ mixes them;
+// without it, the numbers of different heads would not meet before the next
+// linear layer.
 //
 // Many heads need no more multiplications than one: scores for one head of
 // width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
@@ -957,8 +958,7 @@ void add_column_sums(Mat total, Mat x) {
 //
 //     i, p, j      for a row, an input of the layer, an output of the layer
 //     W_pj, b_j    for its weight and its bias; together they are w in the code
-//     x_ip         for its input
-//     y_ij         for its result; in attention, y gives keys and values
+//     x_ip, y_ij   for its input and its result
 //
 // (In the code of the heads, below, b is a sentence, as in chapter 0.) The
 // product rule of chapter 2 does most of the work. And since b_j is added in
@@ -1025,20 +1025,21 @@ typedef struct {
 // struct holds the gradients of the same things.
 typedef struct {
     int sentences, heads; // B, H
-    Mat x, y;             // (B·T,D) for queries, (B·S,D) for keys and values
+    Mat x, memory;        // (B·T,D) for queries, (B·S,D) for keys and values
     Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)
-    Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head
+    Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head;
+                          // without dropout one and the same
     Mat context;          // (B·T,D): the heads' results side by side
     Dropout dropout;
 } MultiHeadSaved;
 
 // Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of
-// its own, since the same noise must not fall on every head. In the cache of
-// chapter 12 a sentence has room for more keys than the S that are in use.
+// its own, since the same noise must not fall on every head. (Only in the cache
+// of chapter 12 is there room for more keys than the S that are in use.)
 Head head_of(const MultiHeadSaved *s, int i) {
     int B = s->sentences, H = s->heads, b = i / H, h = i % H;
     int T = s->q.rows / B, S = s->weights.cols, K = s->q.cols / H;
-    int room = s->k.rows / B; // rows for a sentence
+    int room = s->k.rows / B; // rows of k for each sentence, S of them in use
     uint32_t key = scramble32(s->dropout.key + (uint32_t)i);
     return (Head){
         .q = head(s->q, b, T, h, K),
@@ -1056,12 +1057,12 @@ Head head_of(const MultiHeadSaved *s, int i) {
 // The forward pass has two halves, because chapter 12 keeps the first one's
 // results and runs the second again and again.
 
-// Keys and values of y (B·S,D): k and v, (B·S,D) each
-void make_keys(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat y) {
-    SHAPE(y, y.rows, w->key.weight.rows);
-    s->y = y;
-    s->k = linear_forward(pass, &w->key, y);    // (1) keys, values
-    s->v = linear_forward(pass, &w->value, y);
+// Keys and values of the memory (B·S,D): k and v, (B·S,D) each
+void make_keys(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat memory) {
+    SHAPE(memory, memory.rows, w->key.weight.rows);
+    s->memory = memory;
+    s->k = linear_forward(pass, &w->key, memory); // (1) keys, values
+    s->v = linear_forward(pass, &w->value, memory);
 }
 
 // Queries of x (B·T,D), compared with the first S keys of their sentence in s,
@@ -1086,20 +1087,19 @@ Mat attend(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x, int S,
     return linear_forward(pass, &w->output, s->context); // (4) mix the heads
 }
 
-// x (B·T,D), y (B·S,D), mask (B of T,S) -> (B·T,D)              [section 3.2.2]
+// x (B·T,D), memory (B·S,D), mask (B of T,S) -> (B·T,D)         [section 3.2.2]
 Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
-                       Mat x, Mat y, Mask mask) {
-    make_keys(pass, s, w, y);
-    return attend(pass, s, w, x, y.rows / pass->sentences, mask);
+                       Mat x, Mat memory, Mask mask) {
+    make_keys(pass, s, w, memory);
+    return attend(pass, s, w, x, memory.rows / pass->sentences, mask);
 }
 
 // The backward pass brings nothing new: linear layers, attention head by head,
-// linear layers. Here x and y are again the two inputs, and dout, the gradient
-// of the result, is given. What deserves care is where gradients meet. x feeds
-// only the queries, but y feeds keys *and* values, so two gradients are added
-// to dy. In self-attention dx and dy are one and the same matrix, which
-// collects all three: the sum that the chain rule asks for when a thing is used
-// three times.
+// linear layers. The gradient of the result, dout, is given. What deserves care
+// is where gradients meet. x feeds only the queries, but the memory feeds keys
+// *and* values, so two gradients are added to dmemory. In self-attention dx and
+// dmemory are one and the same matrix, which collects all three: the sum that
+// the chain rule asks for when a thing is used three times.
 //
 // Heads need no rule of their own. A number in a slice of q *is* a number of q,
 // so the gradient of a slice is that slice of the gradient: head h adds to its
@@ -1109,7 +1109,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 //     dcontext = dout W_oᵀ                  where each head finds its own dout
 //     dx = dq W_qᵀ + dk W_kᵀ + dv W_vᵀ      in self-attention
 //     dx = dq W_qᵀ                          in cross-attention
-//     dy = dk W_kᵀ + dv W_vᵀ                in cross-attention
+//     dmemory = dk W_kᵀ + dv W_vᵀ           in cross-attention
 //
 // By hand, in self-attention: one sentence of two words, D = 2 and two heads,
 // so that K and the scale are 1. The query matrix is log 3 times the identity;
@@ -1139,15 +1139,15 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 // for each head, and find the same numbers; and they compare all eight tensors
 // and both inputs with finite differences.
 
-// d->x (B·T,D), d->y (B·S,D) and dw are added to; dout (B·T,D) given. The rest
-// of d is scratch.
+// d is the twin of s that holds the gradients. d->x (B·T,D), d->memory (B·S,D)
+// and dw are added to; dout (B·T,D) given. The rest of d is scratch.
 void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
                          const MultiHead *w, MultiHead *dw, Mat dout) {
     Arena *arena = pass->arena;
     size_t mark = arena->used;
     int H = s->heads;
     SHAPE(d->x, s->x.rows, s->x.cols);
-    SHAPE(d->y, s->y.rows, s->y.cols);
+    SHAPE(d->memory, s->memory.rows, s->memory.cols);
     SHAPE(dout, s->x.rows, w->output.weight.cols);
     d->sentences = s->sentences;
     d->heads = H;
@@ -1165,9 +1165,9 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
         attention_backward(head_of(d, i), head_of(s, i));
     // (2) q = x Wq + bq
     linear_backward(d->x, &dw->query, d->q, s->x, &w->query);
-    // (1) k = y Wk + bk, v = y Wv + bv
-    linear_backward(d->y, &dw->key, d->k, s->y, &w->key);
-    linear_backward(d->y, &dw->value, d->v, s->y, &w->value);
+    // (1) k = memory Wk + bk, v = memory Wv + bv
+    linear_backward(d->memory, &dw->key, d->k, s->memory, &w->key);
+    linear_backward(d->memory, &dw->value, d->v, s->memory, &w->value);
     arena_release(arena, mark);
 }
 
@@ -1872,7 +1872,7 @@ Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
     Mat dh = arena_zeros(pass->arena, dout.rows, dout.cols);
     Mat dy = residual_leave_backward(pass, &s->residual, &w->norm, &dw->norm,
                                      dx, dout);
-    MultiHeadSaved d = {.x = dh, .y = dmemory.at ? dmemory : dh};
+    MultiHeadSaved d = {.x = dh, .memory = dmemory.at ? dmemory : dh};
     multi_head_backward(pass, &d, &s->multi_head, &w->multi_head,
                         &dw->multi_head, dy);
     residual_enter_backward(pass, &s->residual, &w->norm, &dw->norm, dx, dh);

@@ -48,14 +48,14 @@ void test_column_sums(void) {
 typedef struct {
     Config config;
     MultiHead w;
-    Mat x, y, upstream;
+    Mat x, memory, upstream;
     Mask mask;
     double rate;
 } Case;
 
 Mat forward(Case *c, Pass *pass, MultiHeadSaved *s) {
     *pass = pass_dropping(&c->config, c->rate, 5, B);
-    return multi_head_forward(pass, s, &c->w, c->x, c->y, c->mask);
+    return multi_head_forward(pass, s, &c->w, c->x, c->memory, c->mask);
 }
 
 loss_number loss(void *context) {
@@ -71,17 +71,17 @@ Case new_case(int t, int s, Mask mask, double rate) {
     c.w = (MultiHead){.query = random_linear(D, D), .key = random_linear(D, D),
                       .value = random_linear(D, D), .output = random_linear(D, D)};
     c.x = random_mat(B * t, D);
-    c.y = s ? random_mat(B * s, D) : c.x;
+    c.memory = s ? random_mat(B * s, D) : c.x;
     c.upstream = random_mat(B * t, D);
     return c;
 }
 
-// Claims that dx, dy and dw are the gradients of the case; dx is dy if it is
+// Claims that dx, dmemory and dw are the gradients of the case; dx is dmemory if it is
 // self-attention.
-void claim_gradients(Case *c, Mat dx, Mat dy, MultiHead *dw, const char *name) {
+void claim_gradients(Case *c, Mat dx, Mat dmemory, MultiHead *dw, const char *name) {
     CLAIM_GRADIENT(loss, c, c->x, dx, "%s: dx", name);
-    if (dy.at != dx.at)
-        CLAIM_GRADIENT(loss, c, c->y, dy, "%s: dy", name);
+    if (dmemory.at != dx.at)
+        CLAIM_GRADIENT(loss, c, c->memory, dmemory, "%s: dmemory", name);
     Linear *w[] = {&c->w.query, &c->w.key, &c->w.value, &c->w.output};
     Linear *g[] = {&dw->query, &dw->key, &dw->value, &dw->output};
     const char *part[] = {"query", "key", "value", "output"};
@@ -103,12 +103,12 @@ void check_gradient(int t, int keys, Mask mask, double rate, const char *name) {
     MultiHead dw = {filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL),
                     filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL)};
     Mat dx = filled_mat(B * t, D, PREFILL);
-    Mat dy = keys ? filled_mat(B * keys, D, PREFILL) : dx;
+    Mat dmemory = keys ? filled_mat(B * keys, D, PREFILL) : dx;
     size_t used = room.used;
-    MultiHeadSaved d = {.x = dx, .y = dy};
+    MultiHeadSaved d = {.x = dx, .memory = dmemory};
     multi_head_backward(&pass, &d, &s, &c.w, &dw, c.upstream);
     CLAIM(room.used == used, "%s: scratch memory is given back", name);
-    claim_gradients(&c, dx, dy, &dw, name);
+    claim_gradients(&c, dx, dmemory, &dw, name);
     double most = 0;
     for (int j = 0; j < dw.key.bias.cols; j++)
         most = fmax(most, fabs(dw.key.bias.at[j] - PREFILL));
@@ -136,7 +136,7 @@ void test_against_paper(void) {
                 Linear own = {slice_cols(from[i]->weight, h * K, K),
                               slice_cols(from[i]->bias, h * K, K)};
                 Mat in = i == 0 ? slice_rows(c.x, b * T, T)
-                                : slice_rows(c.y, b * S, S);
+                                : slice_rows(c.memory, b * S, S);
                 *to[i] = linear_forward(&pass, &own, in);
             }
             attention_forward(a, (Mask){0});
@@ -226,7 +226,7 @@ void test_by_hand(const char *name, int n) {
     CLAIM(largest_error(slice_rows(s.weights, 0, 2), mat(weights, 2, 2)) < 1e-6,
           "%s: the weights of head 0 are 1/2 1/2, 1/%d %d/%d", name, n + 1, n, n + 1);
     Mat dx = filled_mat(2, 2, 0);
-    MultiHeadSaved d = {.x = dx, .y = dx};
+    MultiHeadSaved d = {.x = dx, .memory = dx};
     multi_head_backward(&pass, &d, &s, &w, &dw, mat(dout, 2, 2));
     real merged[4] = {-N * unit + (N + 1), 0, N * unit + N * unit + N * (N + 1), 0};
     CLAIM(largest_error(dx, mat(merged, 2, 2)) < 1e-6,

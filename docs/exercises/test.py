@@ -350,7 +350,7 @@ def bugs_elsewhere(g):
             ("another scale", "head_of", "(real)K)", "(real)(K * H))"),
             ("a cache with rows in other places", "extend_cache",
              "s->k.rows / x.rows * s->k.row_stride", "s->k.row_stride"),
-            ("values of the wrong side", "multi_head_forward", "&w->value, y)",
+            ("values of the wrong side", "multi_head_forward", "&w->value, memory)",
              "&w->value, x)")):
         text = re.sub(rf"^[A-Za-z].* \**{function}\(.*?^}}",
                       lambda m: m[0].replace(right, wrong), REFERENCE,

@@ -66,7 +66,7 @@ begins with a line "MARK TEXT"; the lines after it are a wrong body. The marks:
 *   The line after it names a case. TEXT is said of everybody for whom this is the first
     wrong case, if nothing else is known.
 !   The same for everybody whose program crashes in this case; or the line names what has
-    a wrong shape, as in "multi_head_backward: d->y", where the program ends with that.
+    a wrong shape, as in "multi_head_backward: d->memory", where the program ends with that.
 
 {A -> B} is the reference's body with B in the place of A, which stands in it once; there
 may be several such lines. A line "&" is the reference's body. test.py tests them all, also

@@ -469,17 +469,17 @@ typedef struct {
     Pass pass;
     MultiHeadSaved s;
     MultiHead w;
-    Mat x, y, upstream;
+    Mat x, memory, upstream;
 } MultiHeadCase;
 
 double multi_head_loss(void *context) {
     MultiHeadCase *c = context;
-    return project(multi_head_forward(&c->pass, &c->s, &c->w, c->x, c->y,
+    return project(multi_head_forward(&c->pass, &c->s, &c->w, c->x, c->memory,
                                       (Mask){0}), c->upstream);
 }
 
 // All eight tensors of a multi-head attention and both of its inputs: x, where
-// the queries come from, and y, which feeds keys and values.
+// the queries come from, and the memory, which feeds keys and values.
 void example_multi_head_gradient(void) {
     enum { B = 2, T = 3, S = 4, D = 6, H = 3 };
     Config config = {.d_model = D, .heads = H};
@@ -494,16 +494,16 @@ void example_multi_head_gradient(void) {
         *g[k] = prefilled_linear(w[k]);
     }
     c.x = random_mat(B * T, D);
-    c.y = random_mat(B * S, D);
+    c.memory = random_mat(B * S, D);
     c.upstream = random_mat(B * T, D);
     multi_head_loss(&c);
-    Mat dx = prefilled(c.x), dy = prefilled(c.y);
-    MultiHeadSaved d = {.x = dx, .y = dy};
+    Mat dx = prefilled(c.x), dmemory = prefilled(c.memory);
+    MultiHeadSaved d = {.x = dx, .memory = dmemory};
     multi_head_backward(&c.pass, &d, &c.s, &c.w, &dw, c.upstream);
     for (int k = 0; k < 4; k++)
         compare_linear(name[k], multi_head_loss, &c, w[k], g[k]);
     compare("x", multi_head_loss, &c, c.x, dx, PREFILL);
-    compare("y", multi_head_loss, &c, c.y, dy, PREFILL);
+    compare("memory", multi_head_loss, &c, c.memory, dmemory, PREFILL);
     say(largest_error(dw.key.bias, prefilled(dw.key.bias)) < 1e-12,
         "\nThe key bias changes no weight, so its gradient is zero.");
 }

@@ -343,7 +343,7 @@ Head grouped_head(const MultiHeadSaved *s, int i) {
 // Keys and values of y (B·S,D), the keys turned: k and v, (B·S,GK) each
 void rotated_keys(Pass *pass, const Rotation *r, MultiHeadSaved *s,
                   const MultiHead *w, Mat y) {
-    s->y = y;
+    s->memory = y;
     s->k = project(pass, &w->key, y);           // (1) keys, turned, and values
     rotate(s->k, r, 1);
     s->v = project(pass, &w->value, y);
@@ -399,8 +399,8 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
     rotate(d.q, r, -1);
     rotate(d.k, r, -1);
     project_backward(dx, &dw->query, d.q, s->x, &w->query);
-    project_backward(dx, &dw->key, d.k, s->y, &w->key);
-    project_backward(dx, &dw->value, d.v, s->y, &w->value);
+    project_backward(dx, &dw->key, d.k, s->memory, &w->key);
+    project_backward(dx, &dw->value, d.v, s->memory, &w->value);
     arena_release(arena, mark);
     return dx;
 }
