@@ -77,13 +77,14 @@
 // *parameters*, except that a layer's matrix is its `weight`, as in PyTorch. A
 // *token* is what the model reads and writes: until chapter 14, a word.
 //
-// A gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has
-// the shape of q. Each function x_forward is followed by its x_backward. (Only
-// transformer_forward comes later, after the masks.) If a forward pass has
-// several steps, they are numbered (1), (2), …; the backward pass takes them in
-// reverse order. Gradients are added to what is there (`+=`), because a thing
-// that is used twice receives gradients from both uses; whoever owns the memory
-// clears it first. Exceptions are marked.
+// What a layer is given is x, and what it makes of it is y or out, unless they
+// have names of their own. A gradient is named after the thing it belongs to:
+// `dq` is ∂loss/∂q and has the shape of q. Each function x_forward is followed
+// by its x_backward. (Only transformer_forward comes later, after the masks.)
+// If a forward pass has several steps, they are numbered (1), (2), …; the
+// backward pass takes them in reverse order. Gradients are added to what is
+// there (`+=`), because a thing that is used twice receives gradients from both
+// uses; whoever owns the memory clears it first. Exceptions are marked.
 //
 // The pages in docs/ are made from this file. Lines that begin with "//@" are
 // for the program that makes them, but three kinds are for you, too: `run
@@ -1200,10 +1201,9 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // The row is multiplied by √D [section 3.4], which makes its numbers about as
 // large as those of the positions below: sines and cosines, with a standard
 // deviation of 0.71. Like every other matrix, the table begins with numbers
-// spread evenly between ±√(6/(V+D)) (chapter 8). With V = 1,000 and D = 128
-// their standard deviation is 0.042, and after the factor 0.48; with V = 10,000
-// and D = 512 it is 0.014, and then 0.31. Without the factor the words would
-// begin as a whisper beside the sines.
+// spread evenly between ±√(6/(V+D)) (chapter 8). In our model, with V = 109 and
+// D = 64, their standard deviation is 0.11, and after the factor 0.86. Without
+// the factor, positions would drown out words at first.
 //
 // ## Where a token stands
 //
@@ -1230,8 +1230,10 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //     position 3   0.141   -0.990     0.030      1.000
 //
 // Moving on by a fixed number of positions turns each hand by a fixed angle,
-// wherever you start; that is a linear map, and attention can learn it. So the
-// dot product of two positions depends only on their distance.
+// wherever you start; that is a linear map, and attention can learn it. And if
+// two hands turn by the same angle, the angle between them stays, and so does
+// their dot product. So the dot product of two positions depends only on their
+// distance.
 //
 // The codes can be learned instead (`--positions learned`): a second table with
 // a row for each position. It knows nothing of positions beyond the last one
@@ -1483,6 +1485,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // change, and gradients have a direct path back to the first layer. *Layer
 // normalization* brings the D numbers of each position back to mean 0 and
 // variance 1, so that no layer drives the next out of its range.
+//
 //@ panel stage=encoder.0.self_attention.residual
 //
 // ## Layer normalization
@@ -1495,6 +1498,7 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 // and a sentence gives the same result alone and in a batch. Gain and bias are
 // learned, one of each per column, so that the model can give each column a
 // scale and a mean of its own.
+//
 //@ panel stage=encoder.0.self_attention.n
 //
 // The variance is divided by D, not D-1, and ε, which is 1e-5 and keeps a row
@@ -1552,34 +1556,49 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // ### The backward pass of a norm
 //
 // This gradient has a bad reputation, because μ and σ² depend on every x of the
-// row, so that every y depends on every x. But its result fits into a sentence.
-// A norm ignores two changes of a row: adding the same number to every x, and
-// stretching all deviations from the mean. So the loss cannot depend on these
-// changes, and dx is perpendicular to both: to the vector 1 = (1, 1, …, 1) and
-// to n, the normalized row. A small change h of x that is perpendicular to both
-// moves neither μ nor σ. (Its numbers sum to zero, so μ stays; and σ² changes
-// by 2/D Σ_j (x_j - μ) h_j, which is 2σ/D times n · h, so zero.) Then n changes
-// by h/σ. With dn for the gradient that reaches n, dx is what remains of dn
-// when its parts along 1 and along n have been taken away, divided by σ.
+// row, so that every result depends on every x. Begin with numbers: one row of
+// four, without ε.
 //
-// The part of a row along 1 is its mean, in every column. Since n has mean 0,
-// it is at right angles to 1, and since its variance is 1 (without ε), n · n =
-// D. So the part of dn along n is n (dn · n)/(n · n), which is n times the mean
-// of all dn_j n_j.
+//     x        = [0, 0, 4, 4]
+//     μ        = 2
+//     rstd     = 1/√4 = 1/2                  1 divided by the deviation
+//     n        = [-1, -1, 1, 1]              the normalized row
+//     gain     = [2, 1, 4, 2]
+//     dy       = [0, 4, 1, 4]                is given
+//     dn       = [0, 4, 4, 8]                since dn_j = dy_j gain_j
+//     dn_mean  = (0 + 4 + 4 + 8)/4 = 4       the mean of dn
+//     dnn_mean = (0 - 4 + 4 + 8)/4 = 2       the mean of all dn_j n_j
+//     dx_0     = 1/2 (0 - 4 + 2) = -1
+//     dx_1     = 1/2 (4 - 4 + 2) = 1
+//     dx_2     = 1/2 (4 - 4 - 2) = -1
+//     dx_3     = 1/2 (8 - 4 - 2) = 1
+//     dgain    = [0, -4, 1, 4]               since dgain_j = dy_j n_j
+//
+// So dx is dn, less its mean, less n times dnn_mean, and then times rstd. Why?
 //
 //@ figure norm-backward
 //
-// Taken one path at a time, the derivation is not hard either. These are the
-// symbols, for one row:
+// A norm ignores two changes of a row: a shift, which adds the same number to
+// every x, and a stretch of all deviations from the mean. (In the example,
+// [1, 1, 5, 5] and [-2, -2, 6, 6] give the same n.) The loss cannot change
+// either, so nothing of dx may point in these two directions: that of the
+// vector 1 = (1, 1, …, 1), and that of n. What remains of dn, when its parts
+// along 1 and along n have been taken away, only has to be divided by σ, since
+// a change h of x that goes in neither direction leaves μ and σ as they are and
+// changes n by h/σ. (Its numbers sum to 0, so μ stays; and σ² changes by 2σ/D
+// times n · h, which is 0, too.)
+//
+// The part of a row along 1 is its mean, in every column. The part of dn along
+// n is n (dn · n)/(n · n); and n · n = D, since n has variance 1 (without ε), so
+// it is n times the mean of all dn_j n_j. Taking one part away leaves the other
+// as it is, because 1 and n are at right angles: the mean of n is 0.
+//
+// Taken one path at a time, the derivation is not hard either. For one row:
 //
 //     j           for a column, and p where a sum runs over all columns
-//     μ, σ²       for mean and variance of the row
-//     rstd        for the reciprocal of its standard deviation
 //     x_j, y_j    for a number before and after the norm
 //     n_j         for the normalized number, before gain and bias
 //     dn_j        for the gradient that reaches n_j
-//     dn_mean     for the mean of all dn_p
-//     dnn_mean    for the mean of all dn_p n_p
 //
 //     rstd = 1/√(σ²+ε)
 //     n_j  = (x_j - μ) rstd
@@ -1615,23 +1634,6 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // In the code, `dy_n` is dy times n: it holds the products dy_j n_j, because
 // dgain needs their sums over the rows. They serve once more: times the gain,
 // they are dn_j n_j, so the sum of the dn_j n_j in a row is `dot(dy_n, gain)`.
-//
-// By hand, for one row of four numbers, without ε:
-//
-//     x        = [0, 0, 4, 4]
-//     gain     = [2, 1, 4, 2]
-//     dy       = [0, 4, 1, 4]
-//     μ        = 2
-//     rstd     = 1/√4 = 1/2
-//     n        = [-1, -1, 1, 1]
-//     dn       = [0, 4, 4, 8]                since dn_j = dy_j gain_j
-//     dn_mean  = (0 + 4 + 4 + 8)/4 = 4
-//     dnn_mean = (0 - 4 + 4 + 8)/4 = 2
-//     dx_0     = 1/2 (0 - 4 + 2) = -1
-//     dx_1     = 1/2 (4 - 4 + 2) = 1
-//     dx_2     = 1/2 (4 - 4 - 2) = -1
-//     dx_3     = 1/2 (8 - 4 - 2) = 1
-//     dgain    = [0, -4, 1, 4]               since dgain_j = dy_j n_j
 //
 // How to check it: the dx of a row sum to zero, and Σ dx_j n_j is nearly zero
 // (exactly zero if ε were 0). The two subtracted terms achieve just that.
@@ -1734,9 +1736,12 @@ void dropout(Mat x, Dropout d) {
 //
 //@ figure norms instead
 //
-// Both are made of the same two steps around a sub-layer: *enter* makes its
-// input from x, *leave* adds x back to its output. (From here on, y is the
-// sub-layer's output and not the norm's.)
+// In code, where h is what the sub-layer is given and y what it makes of it:
+//
+//     post-norm    h = x           y = sublayer(h)    out = norm(x + y)
+//     pre-norm     h = norm(x)     y = sublayer(h)    out = x + y
+//
+// The first column is `residual_enter`, the last one `residual_leave`.
 
 //@ deviation
 // Pre-norm is offered alongside the paper's post-norm, with one more norm at
@@ -1766,7 +1771,7 @@ Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y) {
     //@ end
 }
 
-// Backward of leave. dout (N,D) is the gradient of its result; in post-norm it
+// Backward of leave. dout (N,D) is the gradient of out; in post-norm it
 // first goes back through the norm (dw is added to). Then the gradient of the
 // sum goes both ways, unchanged: it is added to dx; and, with the same dropout,
 // it is returned as dy (N,D).
@@ -1862,7 +1867,7 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 // in post-norm it passes through every norm on its way.
 
 // dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and
-// dw are added to.
+// dw are added to. In self-attention d.x and d.memory are the same matrix.
 Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,
                                 const AttentionSublayer *w,
                                 AttentionSublayer *dw, Mat dmemory, Mat dout) {
@@ -2247,7 +2252,7 @@ void list_free(TensorList *l) {
 // numbers would not do either: equal columns get equal gradients and stay
 // equal. So every matrix begins with numbers spread evenly between
 // ±√(6/(in+out)), which keeps the variance of signals about the same from layer
-// to layer, forward and backward. (Glorot and Bengio, 2010; it is called Xavier
+// to layer, forward and backward; for a table, in is V and out is D. (Glorot and Bengio, 2010; it is called Xavier
 // initialization, after the first author.) Biases begin at 0, gains at 1.
 void initialize(const TensorList *l, uint64_t seed) {
     for (int i = 0; i < l->tensors; i++) {
@@ -2813,12 +2818,20 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 // In training the decoder is given the right translation, one word behind: it
 // reads "start", "la", "voiture" and so on, and at each position the *expected*
-// word is the next one. The logits of a position become probabilities by
-// softmax. The loss is the negative logarithm of the probability given to the
-// expected word, the *cross-entropy*: 0 when the model is sure and right, large
-// when it is sure and wrong. Its unit is the nat (that of the natural
-// logarithm, as in PyTorch). For one token, with the logits z and the expected
-// word y,
+// word is the next one. So each word is predicted from the true words before
+// it, whatever the model itself would have written: *teacher forcing*.
+//
+// The logits of a position become probabilities by softmax. The probability of
+// a whole sentence is the product of those of its words, and far too small a
+// number if it is long. Logarithms add. So each word has a term of its own, and
+// the gradient of that term with respect to the logits turns out to be as
+// simple as it can be: p_j - 1[j=y], the probability of word j, less 1 if it is
+// the expected word y.
+//
+// So the loss is the negative logarithm of the probability given to the expected
+// word, the *cross-entropy*: 0 when the model is sure and right, large when it
+// is sure and wrong. Its unit is the nat (that of the natural logarithm, as in
+// PyTorch). For one token, with the logits z,
 //
 //     loss = -log p_y = log Σ_j e^(z_j) - z_y
 //
@@ -2850,7 +2863,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 //     z_j, p_j     for the logit and the probability of word j
 //     q_j          for its share in the target distribution
-//     z_y          for the logit of the expected word
+//     y            for the expected word, as above; not a layer's result here
 //
 //     q_j     = (1-ε) 1[j=y] + ε/V
 //     lse     = log Σ_k e^(z_k)
@@ -3613,7 +3626,7 @@ int tokens_in(const int *row, int length) {
 // How probable is a translation? The logarithms of its tokens' probabilities
 // are added. Each is the logit minus the lse of chapter 11.
 //
-// log Σⱼ e^(z[j]), V numbers
+// log Σⱼ e^(z[j]), V numbers; the largest is taken out first, as in softmax
 double log_sum_exp(const real *z, int V) {
     double largest = z[arg_max(z, 0, V)];
     return largest + log(sum_exponentials(z, (real)largest, V));
@@ -4322,8 +4335,11 @@ double saved_bytes(const Config *c, double B, double S, double T) {
     return sizeof(real) * (c->layers * (encoder + decoder) + ends);
 }
 
-// **Here ends the Transformer.** All of the paper is above. What follows makes
-// a program of it.
+// ## Here ends the Transformer
+//
+// All of the paper is above. What follows makes a program of it: the interlude
+// says how the tools of chapter 1 work, and chapters 14 to 16 turn text into
+// numbers, save models, and read a command line.
 
 //@ chapter engine_room
 // # Interlude. The engine room
@@ -4911,8 +4927,10 @@ enum {
 
 // One tile: c = from + a b, so c += a b if from is c. a may be any view (its
 // numbers are read one at a time); the numbers of a row of b, of c and of from
-// lie side by side. The second vector of a row ends where the row ends: if c is
-// narrower than a tile, the two overlap, and what they share is computed twice.
+// lie side by side. The second vector of a row ends where the row ends. So if c
+// is narrower than a tile, the two overlap: in a row of 12 numbers and with
+// vectors of 8, they are numbers 0-7 and 4-11, and 4-7 are computed twice, to
+// the same result.
 // `rows` and `vectors` are constants in every call below, so the compiler
 // unrolls the loops and keeps `left` and `right` in registers. The addresses of
 // the rows of a must fit there too: every fourth row has a pointer, and the
