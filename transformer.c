@@ -241,8 +241,8 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 
 //@ run build/examples product
 
-// It is never called in training, because a processor can do the same sixty
-// times as fast, and with large matrices hundreds of times. These functions do.
+// Training calls other functions for it, because a processor can do the same
+// sixty times as fast, and with large matrices hundreds of times:
 
 // c += a b, and c = from + a b, where from has c's shape, or is one row,
 // repeated (row_stride 0); the threads share the work
@@ -280,8 +280,8 @@ int min_int(int a, int b), max_int(int a, int b); // the smaller, the larger
 
 // ## SHAPE, and several threads
 //
-// `SHAPE(q, T, K)` stops a debug build if q is not (T,K), and says: "q is (4,8),
-// wanted (5,8)". Otherwise it is nothing. (Debug builds are those of tests and
+// `SHAPE(q, T, K)` stops a debug build if q is not (T,K): "q is (4,8), wanted
+// (5,8)". Otherwise it is nothing. (Debug builds are those of tests and
 // exercises, and whatever you compile with -DTRANSFORMER_DEBUG.)
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
@@ -363,17 +363,16 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // higher it is, the larger the *weight*, the share of that position's value
 // that is fetched:
 //
-//     query      keys    scaled score   weight   values       result
+//     query     keys   scaled score  weight  values   result
 //
-//             ┌─ 1 0        log 2        1/2      1 2  ─┐
-//      1 0  ──┼─ 0 1          0          1/4      3 4  ─┼──►  2.5 4.25
-//             └─ 0 0          0          1/4      5 9  ─┘
+//            ┌─ 1 0       log 2       1/2      1 2 ─┐
+//      1 0 ──┼─ 0 1         0         1/4      3 4 ─┼─► 2.5 4.25
+//            └─ 0 0         0         1/4      5 9 ─┘
 //
-// The scores are 1, 0 and 0, and the scale is log 2 for once. Then e to these
-// scores is 2, 1 and 1, and the weights are in the same proportion. The query
-// matches the first key, and takes half of its value. Here it is once more,
-// with a second query, which matches nothing in particular and takes the mean
-// of everything:
+// The dot products are 1, 0 and 0, and for once the scale is log 2. e to the
+// power of these scores is 2, 1 and 1, so the weights are as 2 to 1 to 1.
+// The query matches the first key, and takes half of its value. A second query
+// matches nothing in particular and takes the mean of everything:
 //
 //     q  1 0     k  1 0     v  1 2       scaled      log 2   0   0
 //        0 0        0 1        3 4                     0     0   0
@@ -416,15 +415,15 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
 // (The numbers come from the model of chapter 13, which did not see this
-// sentence in training. The picture on the start page shows the mean of the
-// four attentions: (0.05 + 3)/4 = 0.76 for "the", 0.72/4 = 0.18 for "car".)
+// sentence in training. The picture on the start page shows the mean of all
+// four attentions; the other three look at "the" alone.)
 //
 // A weight says where attention goes, not yet why the model says what it says.
 // Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
-// "car" into the vector of "the", at which the other three attentions look. Of
-// 357 determiners like "la", none needs a weight on its noun; but with a vector
-// of "the" that knows of a noun of the other gender, 93 % change ("Where does
-// the model know it from?", chapter 13).
+// "car" into the vector of "the", at which the other three look. Of 357
+// determiners like "la", none needs a weight on its noun; but with a vector of
+// "the" that knows of a noun of the other gender, 93 % change ("Where does the
+// model know it from?", chapter 13).
 //
 // Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
@@ -1556,42 +1555,43 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // ### The backward pass of a norm
 //
 // This gradient has a bad reputation, because μ and σ² depend on every x of the
-// row, so that every result depends on every x. Begin with numbers: one row of
-// four, without ε.
+// row, so that every result depends on every x. Begin with numbers: a row x of
+// four, without ε. rstd is the reciprocal of its deviation, n is the normalized
+// row, and dn the gradient that reaches n when dy is given.
 //
 //     x        = [0, 0, 4, 4]
 //     μ        = 2
-//     rstd     = 1/√4 = 1/2                  1 divided by the deviation
-//     n        = [-1, -1, 1, 1]              the normalized row
+//     rstd     = 1/√4 = 1/2
+//     n        = [-1, -1, 1, 1]              since n_j = (x_j - μ) rstd
 //     gain     = [2, 1, 4, 2]
-//     dy       = [0, 4, 1, 4]                is given
+//     dy       = [0, 4, 1, 4]
 //     dn       = [0, 4, 4, 8]                since dn_j = dy_j gain_j
-//     dn_mean  = (0 + 4 + 4 + 8)/4 = 4       the mean of dn
-//     dnn_mean = (0 - 4 + 4 + 8)/4 = 2       the mean of all dn_j n_j
+//     dn_mean  = (0 + 4 + 4 + 8)/4 = 4
+//     dnn_mean = (0 - 4 + 4 + 8)/4 = 2       since this is the mean of dn_j n_j
 //     dx_0     = 1/2 (0 - 4 + 2) = -1
 //     dx_1     = 1/2 (4 - 4 + 2) = 1
 //     dx_2     = 1/2 (4 - 4 - 2) = -1
 //     dx_3     = 1/2 (8 - 4 - 2) = 1
 //     dgain    = [0, -4, 1, 4]               since dgain_j = dy_j n_j
 //
-// So dx is dn, less its mean, less n times dnn_mean, and then times rstd. Why?
+// So dx is dn, less its mean, less n times dnn_mean, all times rstd. Why?
 //
 //@ figure norm-backward
 //
 // A norm ignores two changes of a row: a shift, which adds the same number to
-// every x, and a stretch of all deviations from the mean. (In the example,
-// [1, 1, 5, 5] and [-2, -2, 6, 6] give the same n.) The loss cannot change
-// either, so nothing of dx may point in these two directions: that of the
-// vector 1 = (1, 1, …, 1), and that of n. What remains of dn, when its parts
-// along 1 and along n have been taken away, only has to be divided by σ, since
-// a change h of x that goes in neither direction leaves μ and σ as they are and
-// changes n by h/σ. (Its numbers sum to 0, so μ stays; and σ² changes by 2σ/D
-// times n · h, which is 0, too.)
+// every x, and a stretch of all deviations from the mean. (In the example, [1,
+// 1, 5, 5] and [-2, -2, 6, 6] give the same n.) Then the loss does not change,
+// so nothing of dx may point in these two directions: that of the vector 1 =
+// (1, 1, …, 1), and that of n. What remains of dn, when its parts along 1 and
+// along n have been taken away, only has to be divided by σ, since a change h
+// of x that goes in neither direction leaves μ and σ as they are and changes n
+// by h/σ. (Its numbers sum to 0, so μ stays; and σ² changes by 2σ/D times n ·
+// h, which is 0, too.)
 //
 // The part of a row along 1 is its mean, in every column. The part of dn along
-// n is n (dn · n)/(n · n); and n · n = D, since n has variance 1 (without ε), so
-// it is n times the mean of all dn_j n_j. Taking one part away leaves the other
-// as it is, because 1 and n are at right angles: the mean of n is 0.
+// n is n (dn · n)/(n · n), and n · n = D, since n has variance 1 (without ε):
+// so it is n times the mean of all dn_j n_j. Taking one part away leaves the
+// other as it is, because 1 and n are at right angles: the mean of n is 0.
 //
 // Taken one path at a time, the derivation is not hard either. For one row:
 //
@@ -1641,8 +1641,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // A warning if you write such a test yourself: a check of dx with the loss Σ y
 // and gain 1 does not notice that the last term is missing, or even that the
 // backward pass is empty. With bias 0 that sum is zero whatever x is, and so is
-// its gradient. For the same reason `loss = output.sum()` after a norm, which
-// some tutorials use, gives the layers below no useful gradient.
+// its gradient.
 
 // The code undoes steps (3), (2) and (1) together, by the formula for dx_j. dx
 // (N,D) and dw are added to; dy (N,D) given.
@@ -2252,8 +2251,9 @@ void list_free(TensorList *l) {
 // numbers would not do either: equal columns get equal gradients and stay
 // equal. So every matrix begins with numbers spread evenly between
 // ±√(6/(in+out)), which keeps the variance of signals about the same from layer
-// to layer, forward and backward; for a table, in is V and out is D. (Glorot and Bengio, 2010; it is called Xavier
-// initialization, after the first author.) Biases begin at 0, gains at 1.
+// to layer, forward and backward. (Glorot and Bengio, 2010; it is called Xavier
+// initialization, after the first author. For a table, in is V and out is D.)
+// Biases begin at 0, gains at 1.
 void initialize(const TensorList *l, uint64_t seed) {
     for (int i = 0; i < l->tensors; i++) {
         const Tensor *t = &l->tensor[i];
@@ -2821,14 +2821,15 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // word is the next one. So each word is predicted from the true words before
 // it, whatever the model itself would have written: *teacher forcing*.
 //
-// The logits of a position become probabilities by softmax. The probability of
-// a whole sentence is the product of those of its words, and far too small a
-// number if it is long. Logarithms add. So each word has a term of its own, and
-// the gradient of that term with respect to the logits turns out to be as
-// simple as it can be: p_j - 1[j=y], the probability of word j, less 1 if it is
-// the expected word y.
+// The logits of a position become probabilities by softmax. Why does the loss
+// take their logarithm? The probabilities of the words of a sentence multiply
+// to that of the sentence; logarithms add, so that each word has a term of its
+// own. And the gradient of such a term with respect to the logits is as simple
+// as can be: all probabilities, less 1 for the expected word y.
 //
-// So the loss is the negative logarithm of the probability given to the expected
+//     p_j - 1[j=y]
+//
+// The loss is the negative logarithm of the probability given to the expected
 // word, the *cross-entropy*: 0 when the model is sure and right, large when it
 // is sure and wrong. Its unit is the nat (that of the natural logarithm, as in
 // PyTorch). For one token, with the logits z,
@@ -2863,7 +2864,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 //     z_j, p_j     for the logit and the probability of word j
 //     q_j          for its share in the target distribution
-//     y            for the expected word, as above; not a layer's result here
+//     y            for the expected word, and no longer for a result
 //
 //     q_j     = (1-ε) 1[j=y] + ε/V
 //     lse     = log Σ_k e^(z_k)
@@ -4337,9 +4338,9 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 
 // ## Here ends the Transformer
 //
-// All of the paper is above. What follows makes a program of it: the interlude
-// says how the tools of chapter 1 work, and chapters 14 to 16 turn text into
-// numbers, save models, and read a command line.
+// All of the paper is above. What follows in this file makes a program of it:
+// the interlude says how the tools of chapter 1 work, and chapters 14 to 16 turn
+// text into numbers, save models, and read a command line.
 
 //@ chapter engine_room
 // # Interlude. The engine room
@@ -4871,8 +4872,8 @@ bool is_terminal(FILE *file) {
 // because every tile of the column uses it again.
 //
 // *Blocking.* p runs in blocks of 256, so that the packed columns fit into the
-// L1 cache, and the rows of a in blocks of a megabyte, which stay in the L2 cache
-// while one column of tiles after another uses them.
+// L1 cache; and the rows of a come in blocks of a megabyte, which stay in the
+// L2 cache while one column of tiles after another uses them.
 //
 // A vector here is a type of GCC and Clang that holds as many numbers as one of
 // the processor's registers: `x * v` multiplies all of them by x. On a compiler
@@ -4921,7 +4922,6 @@ typedef real Vector;
 enum {
     LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector
     TILE_COLS = 2 * LANES,                    // a tile is two vectors wide
-    LARGEST_TILE = 12,                        // TILE_ROWS is this, or half
     DEPTH = 256,                              // p runs in blocks of this many
 };
 
@@ -4936,8 +4936,8 @@ enum {
 // the rows of a must fit there too: every fourth row has a pointer, and the
 // three after it are reached from there.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
-    Vector left[LARGEST_TILE], right[LARGEST_TILE];
-    const real *four_rows[LARGEST_TILE / 4], *b_p = b.at;
+    Vector left[TILE_ROWS], right[TILE_ROWS];
+    const real *four_rows[(TILE_ROWS + 3) / 4], *b_p = b.at;
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
     ptrdiff_t second = c.cols - LANES; // its first column
     UNROLL
@@ -4978,8 +4978,8 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
 
 static const real zero_row[TILE_COLS]; // where a tile of c = a b begins
 
-// At the bottom of c, fewer rows may be left than a tile has; each count gets
-// its own copy of the code above, with its own constant.
+// One tile of c.rows rows. At the bottom of c, fewer may be left than a tile
+// has: up to six get a copy of the code above, with a constant of their own.
 ALWAYS_INLINE void tile_of_rows(int vectors, Mat c, Mat from, Mat a, Mat b) {
     switch (c.rows) {
     case 1: tile(1, vectors, c, from, a, b); break;
@@ -4988,12 +4988,7 @@ ALWAYS_INLINE void tile_of_rows(int vectors, Mat c, Mat from, Mat a, Mat b) {
     case 4: tile(4, vectors, c, from, a, b); break;
     case 5: tile(5, vectors, c, from, a, b); break;
     case 6: tile(6, vectors, c, from, a, b); break;
-    case 7: tile(7, vectors, c, from, a, b); break;
-    case 8: tile(8, vectors, c, from, a, b); break;
-    case 9: tile(9, vectors, c, from, a, b); break;
-    case 10: tile(10, vectors, c, from, a, b); break;
-    case 11: tile(11, vectors, c, from, a, b); break;
-    case LARGEST_TILE: tile(LARGEST_TILE, vectors, c, from, a, b); break;
+    default: tile(TILE_ROWS, vectors, c, from, a, b);
     }
 }
 
@@ -5039,8 +5034,8 @@ ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b) {
 // most DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest
 // cache while the tiles run down the rows of a.
 void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
-    for (int i = 0; i < c.rows; i += TILE_ROWS) {
-        int rows = min_int(TILE_ROWS, c.rows - i);
+    for (int i = 0, rows; i < c.rows; i += rows) {
+        rows = i + TILE_ROWS <= c.rows ? TILE_ROWS : min_int(6, c.rows - i);
         any_tile(slice_rows(c, i, rows), slice_rows(from, i, rows),
                  slice_rows(a, i, rows), b);
     }
@@ -5085,13 +5080,7 @@ void small_matmul(Mat c, Mat a, Mat b) {
 // c is cut into blocks, each a column of tiles, and the threads share the
 // blocks.
 
-// How many rows of a, `depth` numbers each, make a block of about a megabyte; a
-// multiple of every TILE_ROWS, and few enough for the threads to share.
-int block_rows(int depth) {
-    const int numbers = 1 << 18;
-    return min_int(max_int(numbers / max_int(depth, 1) / LARGEST_TILE, 8), 80)
-         * LARGEST_TILE;
-}
+enum { BLOCK = 1 << 18 }; // numbers of a in a block: about a megabyte
 
 // A product does some sixteen multiplications in the time that other loops need
 // for one number.
@@ -5110,7 +5099,9 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
                     transposed(a));
         return;
     }
-    int block = block_rows(a.cols), down = (c.rows + block - 1) / block;
+    // the rows of a block: a multiple of every TILE_ROWS, from 96 to 960
+    int block = 12 * min_int(max_int(BLOCK / (a.cols + 1) / 12, 8), 80);
+    int down = (c.rows + block - 1) / block;
     int across = (c.cols + TILE_COLS - 1) / TILE_COLS;
     PARALLEL_FOR(work_of_product(c, a.cols))
     for (int k = 0; k < down * across; k++) {
