@@ -678,10 +678,9 @@ void dropout(Mat x, Dropout d);                     // all rows
 // ## Attention, forward and backward
 //
 // This struct is one attention, a *head* (chapter 3), at work on one sentence:
-// its inputs, what is saved for the backward pass, and its result. In training
-// these are views of matrices that hold all heads. q, k and v may come from
-// anywhere, and so may the mask and the scale. So one function serves all three
-// kinds of attention in the transformer, and experiments as well.
+// its inputs, what is saved for the backward pass, and its result. q, k, v and
+// the mask may come from anywhere. So one function serves all three kinds of
+// attention in the transformer.
 //
 // The backward pass uses the same struct for gradients: if `a` is a head, then
 // `d` holds dq, dk, dv and so on under the same names. Only d.weights is one
@@ -821,13 +820,11 @@ void attention_backward(Head d, Head a) {
     //@ end
 }
 
-// The next example prints a table: for each tensor its shape, the gradient of
-// one element by the backward pass and by differences, and how many elements
-// agree to within 1e-6. Later chapters have such tables too.
-//
-// In such checks, here and in the tests, gradients start at PREFILL, a nonzero
-// number that is subtracted again afterward. This exposes a function that
-// overwrites where it should add.
+// Such a table, here and in later chapters, has for each tensor its shape, the
+// gradient of one element by the backward pass and by differences, and how many
+// elements agree to within 1e-6. Gradients start at a nonzero number, which is
+// subtracted again: this exposes a function that overwrites where it should
+// add.
 //
 //@ run build/examples attention_gradient
 
@@ -1034,12 +1031,12 @@ typedef struct {
 } MultiHeadSaved;
 
 // Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of
-// its own, since the same noise must not fall on every head. (Only in the cache
-// of chapter 12 is there room for more keys than the S that are in use.)
+// its own, since the same noise must not fall on every head. `room` is how many
+// rows of k a sentence has: S, and more in the cache of chapter 12.
 Head head_of(const MultiHeadSaved *s, int i) {
     int B = s->sentences, H = s->heads, b = i / H, h = i % H;
     int T = s->q.rows / B, S = s->weights.cols, K = s->q.cols / H;
-    int room = s->k.rows / B; // rows of k for each sentence, S of them in use
+    int room = s->k.rows / B;
     uint32_t key = scramble32(s->dropout.key + (uint32_t)i);
     return (Head){
         .q = head(s->q, b, T, h, K),
@@ -1219,8 +1216,6 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // (The paper writes 2i for this j.) Each pair of columns is a clock hand that
 // turns at its own speed: the first pair once in 2π ≈ 6.3 positions, the last,
 // if D is large, once in nearly 10000 · 2π (with D = 4, below, in 100 · 2π).
-// (Some texts have it the other way around. The *first* columns are the fast
-// ones.)
 //
 //     D = 4        sin t    cos t    sin t/100  cos t/100
 //     position 0   0.000    1.000     0.000      1.000
@@ -2292,10 +2287,7 @@ void initialize(const TensorList *l, uint64_t seed) {
 //     output.weight                                (D,V)  unless tied
 //     output.bias                                  (1,V)
 //
-// For D = 512, F = 2048 and six layers the encoder's attention has 6 · 4 ·
-// (512² + 512) = 6,303,744 parameters, its feed-forward networks 6 · (2 · 512
-// · 2048 + 2048 + 512) = 12,598,272, its norms 12 · 2 · 512 = 12,288.
-// `transformer info` prints such a table for any configuration.
+// `transformer info` counts them for any configuration (chapter 13).
 
 //@ plumbing the tensors of each part, in the order of a saved model
 // What the parts of a model are made of. A linear layer: in × out weights and
@@ -3465,7 +3457,7 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 // probability, so no softmax is needed to find it.
 //
 // This way of decoding is *greedy*: it never takes a word back. *Beam search*,
-// which keeps several beginnings, comes second.
+// which keeps several beginnings, follows.
 
 //@ deviation
 // A model is used as its training left it. The paper averages the parameters of
@@ -3700,11 +3692,11 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // one. That is why the logarithm of the probability is divided by a *length
 // penalty* (Wu and others, 2016) [section 6.1]:
 //
-//     score(y) = log p(y) / ((5 + n) / 6)^A
+//     score = log p / ((5 + n) / 6)^A
 //
-// for a translation y of n tokens, END included. The paper has A = 0.6; A = 0
-// leaves the logarithms as they are. A score is below zero, so a larger divisor
-// makes it better.
+// for a translation of n tokens, END included, whose probability is p. The
+// paper has A = 0.6; A = 0 leaves the logarithms as they are. A score is below
+// zero, so a larger divisor makes it better.
 //
 // When may the search stop? As a hypothesis grows, the logarithm can only fall.
 // At best it falls no further while the sentence grows as long as is allowed,
@@ -4034,9 +4026,8 @@ double bleu(const Match *m) {
 // attention weight says how much of one token went into another. This chapter
 // writes the weights to a file for plotting programs, draws them in the
 // terminal, and counts parameters and memory. (The numbers for "the red car is
-// fast", here and in earlier chapters, come from a portable program, as
-// `docs/runs/README.md` says. One that is tuned to your machine ends with other
-// parameters.)
+// fast", here and in earlier chapters, come from a portable program. One that
+// is tuned to your machine ends up with different parameters.)
 //
 // ## Finding the weights
 //
@@ -4339,8 +4330,8 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 // ## Here ends the Transformer
 //
 // All of the paper is above. What follows in this file makes a program of it:
-// the interlude says how the tools of chapter 1 work, and chapters 14 to 16 turn
-// text into numbers, save models, and read a command line.
+// the interlude says how the tools of chapter 1 work, and chapters 14 to 16
+// turn text into numbers, save models, and read a command line.
 
 //@ chapter engine_room
 // # Interlude. The engine room
