@@ -4927,8 +4927,8 @@ enum {
 // the rows of a must fit there too: every fourth row has a pointer, and the
 // three after it are reached from there.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
-    Vector left[TILE_ROWS], right[TILE_ROWS];
-    const real *four_rows[(TILE_ROWS + 3) / 4], *b_p = b.at;
+    Vector left[12], right[12]; // no tile has more rows
+    const real *four_rows[3], *b_p = b.at;
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
     ptrdiff_t second = c.cols - LANES; // its first column
     UNROLL
@@ -4970,7 +4970,7 @@ ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
 static const real zero_row[TILE_COLS]; // where a tile of c = a b begins
 
 // One tile of c.rows rows. At the bottom of c, fewer may be left than a tile
-// has: up to six get a copy of the code above, with a constant of their own.
+// has; each number of rows gets a copy of the code above, with its constant.
 ALWAYS_INLINE void tile_of_rows(int vectors, Mat c, Mat from, Mat a, Mat b) {
     switch (c.rows) {
     case 1: tile(1, vectors, c, from, a, b); break;
@@ -4979,7 +4979,12 @@ ALWAYS_INLINE void tile_of_rows(int vectors, Mat c, Mat from, Mat a, Mat b) {
     case 4: tile(4, vectors, c, from, a, b); break;
     case 5: tile(5, vectors, c, from, a, b); break;
     case 6: tile(6, vectors, c, from, a, b); break;
-    default: tile(TILE_ROWS, vectors, c, from, a, b);
+    case 7: tile(7, vectors, c, from, a, b); break;
+    case 8: tile(8, vectors, c, from, a, b); break;
+    case 9: tile(9, vectors, c, from, a, b); break;
+    case 10: tile(10, vectors, c, from, a, b); break;
+    case 11: tile(11, vectors, c, from, a, b); break;
+    default: tile(12, vectors, c, from, a, b);
     }
 }
 
@@ -5025,8 +5030,8 @@ ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b) {
 // most DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest
 // cache while the tiles run down the rows of a.
 void column_of_tiles(Mat c, Mat from, Mat a, Mat b) {
-    for (int i = 0, rows; i < c.rows; i += rows) {
-        rows = i + TILE_ROWS <= c.rows ? TILE_ROWS : min_int(6, c.rows - i);
+    for (int i = 0; i < c.rows; i += TILE_ROWS) {
+        int rows = min_int(TILE_ROWS, c.rows - i);
         any_tile(slice_rows(c, i, rows), slice_rows(from, i, rows),
                  slice_rows(a, i, rows), b);
     }
