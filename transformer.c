@@ -915,7 +915,7 @@ typedef struct {
     Mat bias;   // (1,O)
 } Linear;
 
-// y = x W + b;  x (N,I) -> y (N,O)
+// y = x W + b;  x (N,I) -> y (N,O). A row_stride of 0 repeats the one row of b.
 Mat linear_forward(Pass *pass, const Linear *w, Mat x) {
     Mat y = arena_mat(pass->arena, x.rows, w->weight.cols);
     SHAPE(x, x.rows, w->weight.rows);
