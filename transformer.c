@@ -113,8 +113,8 @@
 //
 // The C11 standard library and, where they exist, OpenMP, to use several cores;
 // the vector types of GCC and Clang, to get more out of each core; and POSIX,
-// for files and terminals. Two compilers are told to round x·y before they add
-// z to it, as C says, unless they are called with -ffp-contract=fast.
+// for files and terminals. These two compilers are told to round x·y before
+// they add z to it, unless they are called with -ffp-contract=fast.
 
 #define _XOPEN_SOURCE 700 // POSIX, where there is one; before any header
 
@@ -150,13 +150,13 @@
 #if !defined TRANSFORMER_DOUBLE && !defined TRANSFORMER_COMPLEX
 typedef float real;
 #define REAL(function) (real)function // REAL(log)(x): log in double, rounded
-#elif defined TRANSFORMER_DOUBLE
-typedef double real;
-#define REAL(function) function
-#else
+#elif defined TRANSFORMER_COMPLEX
 #include <complex.h>
 typedef double complex real; // (double)x, in comparisons, is its real part
 #define REAL(function) c##function
+#else
+typedef double real;
+#define REAL(function) function
 #endif
 
 // ## Matrices are views
