@@ -1,4 +1,4 @@
-// Chapter 15: UTF-8, tokens, vocabularies, byte pairs, files of pairs,
+// Chapter 14: UTF-8, tokens, vocabularies, byte pairs, files of pairs,
 // translations as words.
 
 #include "test.h"
@@ -348,16 +348,25 @@ bool spells(const Vocab *v, const char *text, const char *expected) {
     return !strcmp(joined, expected);
 }
 
-// Whether merge number i joins these two pieces, and made the token that stands
-// as many places after the first piece.
+// Behind the characters stand the pieces: the number of the first.
+int first_piece(const Vocab *v) {
+    int id = FIRST_TOKEN;
+    while (id < v->count && !v->token[id][utf8_length(v->token[id])])
+        id++;
+    return id;
+}
+
+int pieces_in(const Vocab *v) {
+    return v->count - first_piece(v);
+}
+
+// Whether merge number i made the piece of these two.
 bool merges(const Vocab *v, int i, const char *left, const char *right) {
-    if (i >= v->merges.count)
+    if (i >= pieces_in(v))
         return false;
-    Merge m = v->merges.list[i];
     const char *both = v->token[first_piece(v) + i];
     size_t length = strlen(left);
-    return !strcmp(v->token[m.left], left) && !strcmp(v->token[m.right], right)
-        && !strncmp(both, left, length) && !strcmp(both + length, right);
+    return !strncmp(both, left, length) && !strcmp(both + length, right);
 }
 
 // The number of the token with this text, wherever in the vocabulary it is.
@@ -373,7 +382,7 @@ void test_byte_pairs(void) {
     const char *token[] = {" ", "a", "c", "e", "s", "t",
                            "at", " c", " cat", " e", " eat"};
     Vocab v = learn_merges((char *[]){text}, 1, 1000);
-    CLAIM(v.merges.count == 5 && merges(&v, 0, "a", "t")
+    CLAIM(pieces_in(&v) == 5 && merges(&v, 0, "a", "t")
           && merges(&v, 1, " ", "c") && merges(&v, 2, " c", "at")
           && merges(&v, 3, " ", "e") && merges(&v, 4, " e", "at"),
           "the merges of the example, and it stops where no pair occurs twice");
@@ -384,8 +393,9 @@ void test_byte_pairs(void) {
           && first_piece(&v) == FIRST_TOKEN + 6,
           "its vocabulary: the characters in the order of their bytes, then a "
           "piece for each merge, as they were learned");
-    CLAIM(id_of(&v, "c") == FIRST_TOKEN + 2 && id_of(&v, "at") == UNKNOWN,
-          "characters are looked up, pieces are made by merges");
+    CLAIM(id_of(&v, "c") == FIRST_TOKEN + 2
+          && id_of(&v, " cat") == FIRST_TOKEN + 8 && id_of(&v, "ca") == UNKNOWN,
+          "characters and pieces are found by their text");
     CLAIM(spells(&v, "cats eat", "‹ cat›‹s›‹ eat›"),
           "the words of the example as learning left them");
     CLAIM(spells(&v, "seats", "‹ ›‹s›‹e›‹at›‹s›"),
@@ -409,21 +419,21 @@ void test_byte_pairs(void) {
 void test_stops(void) {
     char text[] = "cat cats eat eats cat", single[] = "abc d";
     Vocab v = learn_merges((char *[]){text}, 1, 2);
-    CLAIM(v.merges.count == 2 && merges(&v, 1, " ", "c")
+    CLAIM(pieces_in(&v) == 2 && merges(&v, 1, " ", "c")
           && spells(&v, "cats", "‹ c›‹at›‹s›"),
           "it learns no more merges than it was asked for");
     vocab_free(&v);
     v = learn_merges((char *[]){text}, 1, 0);
-    CLAIM(v.merges.count == 0 && v.count == FIRST_TOKEN + 6
+    CLAIM(pieces_in(&v) == 0 && v.count == FIRST_TOKEN + 6
           && spells(&v, "cats", "‹ ›‹c›‹a›‹t›‹s›"),
           "without merges there are characters and blanks");
     vocab_free(&v);
     v = learn_merges((char *[]){single}, 1, 1000);
-    CLAIM(v.merges.count == 0 && v.count == FIRST_TOKEN + 5,
+    CLAIM(pieces_in(&v) == 0 && v.count == FIRST_TOKEN + 5,
           "a pair that occurs once is not joined");
     vocab_free(&v);
     v = learn_merges(NULL, 0, 1000);
-    CLAIM(v.merges.count == 0 && spells(&v, "a", "‹ ›‹<unknown>›"),
+    CLAIM(pieces_in(&v) == 0 && spells(&v, "a", "‹ ›‹<unknown>›"),
           "no text has no pieces");
     vocab_free(&v);
 }
@@ -534,14 +544,12 @@ void test_plain_learner(void) {
             good = good && merges(&v, n, left, right);
             plain_join(plain, pair);
         }
-        same += good && n == v.merges.count;
+        same += good && n == pieces_in(&v);
         split += plain_leaves(plain, text, &v);
         learned += n;
-        for (int i = 0; i < n; i++)
-            again += find_merge(&v.merges, v.merges.list[i].left,
-                                v.merges.list[i].right) != i;
         for (int i = FIRST_TOKEN; i < v.count; i++)
-            again += number_of(&v, v.token[i]) != i;
+            again += number_of(&v, v.token[i]) != i
+                  || id_of(&v, v.token[i]) != i;
         again += v.count != letters.count + n
               || first_piece(&v) != letters.count;
         vocab_free(&letters);
@@ -551,13 +559,14 @@ void test_plain_learner(void) {
     CLAIM(same == ROUNDS, "%d merges of %d texts are those that "
           "counting anew gives", learned, ROUNDS);
     CLAIM(split == ROUNDS, "words are split as learning left them");
-    CLAIM(again == 0, "each merge makes a new piece, none is learned twice");
+    CLAIM(again == 0, "each merge makes a new piece, which is found by its "
+          "text");
 }
 
 bool same_vocabulary(const Vocab *a, const Vocab *b) {
-    bool same = a->count == b->count && a->merges.count == b->merges.count;
+    bool same = a->count == b->count;
     for (int i = 0; same && i < a->count; i++)
-        same = !strcmp(a->token[i], b->token[i]); // pieces tell their merges
+        same = !strcmp(a->token[i], b->token[i]);
     return same;
 }
 
@@ -566,10 +575,32 @@ void test_order_of_words(void) {
     char first[] = "deed feed, deeds", second[] = "feeds reed. deed";
     Vocab v = learn_merges((char *[]){first, second}, 2, 1000);
     Vocab other = learn_merges((char *[]){second, first}, 2, 1000);
-    CLAIM(v.merges.count > 3 && same_vocabulary(&v, &other),
+    CLAIM(pieces_in(&v) > 3 && same_vocabulary(&v, &other),
           "the order of the sentences does not matter");
     vocab_free(&v);
     vocab_free(&other);
+}
+
+// Spells a text without blanks as was learned: piece by piece, in their order,
+// each joined wherever two neighbors make it -> how many are left
+int spell_in_order(int *id, const char *text, const Vocab *v) {
+    int n = 0;
+    id[n++] = id_of(v, " ");
+    for (const char *c = text; *c; c += utf8_length(c))
+        id[n++] = token_id(v, c, utf8_length(c));
+    for (int piece = first_piece(v); piece < v->count; piece++) {
+        int kept = 0;
+        for (int i = 0; i < n; i++) {
+            char both[200] = "";
+            if (i + 1 < n)
+                sprintf(both, "%s%s", v->token[id[i]], v->token[id[i + 1]]);
+            bool found = !strcmp(both, v->token[piece]);
+            id[kept++] = found ? piece : id[i];
+            i += found;
+        }
+        n = kept;
+    }
+    return n;
 }
 
 // Random texts of the characters that the pieces were learned from.
@@ -584,11 +615,11 @@ void test_round_trip(void) {
         Sentence s = tokenize(new, &whole, words);
         char *expected = detokenize(s.id, s.length, &whole, words);
         same += comes_back(new, &v, byte_pairs, expected);
-        int one[400], other[400], n = spell(one, new, (int)strlen(new), &v);
-        int m = spell(other, new, (int)strlen(new), &v);
-        n = apply_merges(one, n, &v);
-        for (int k = 0; k < v.merges.count; k++)
-            m = apply_merge(other, m, v.merges.list[k], first_piece(&v) + k);
+        char word[400] = "";
+        for (char *end = word; end - word < i % 100; end = strchr(end, '\0'))
+            random_word(end, 10);
+        int one[400], other[400], n = spell(one, word, (int)strlen(word), &v);
+        int m = spell_in_order(other, word, &v);
         as_plain += n == m && !memcmp(one, other, sizeof *one * (size_t)n);
         free(s.id);
         free(expected);
@@ -597,51 +628,50 @@ void test_round_trip(void) {
     }
     CLAIM(same == TEXTS, "every text of known characters comes back as words "
           "would");
-    CLAIM(as_plain == TEXTS, "merges are applied in the order in which they "
-          "were learned, each once");
+    CLAIM(as_plain == TEXTS, "to join what makes the earliest piece is to join "
+          "piece after piece in the order in which they were learned");
     vocab_free(&v);
     free(text);
 }
 
-// Pairs that are found again, and pairs that are not there.
-void test_merge_index(void) {
-    enum { MANY = 3000 };
-    Merges m = {0};
-    CLAIM(find_merge(&m, 4, 5) == 0, "an empty list has no pair");
-    int found = 0, absent = 0;
-    for (int i = 0; i < MANY; i++) {
-        absent += find_merge(&m, i % 50, i / 50) == i;
-        append_merge(&m, (Merge){i % 50, i / 50, 0});
-        found += find_merge(&m, i % 50, i / 50) == i;
-    }
-    for (int i = 0; i < MANY; i++) {
-        found += find_merge(&m, i % 50, i / 50) == i;
-        absent += find_merge(&m, i / 50, 60 + i % 50) == MANY;
-    }
-    CLAIM(found == 2 * MANY && absent == 2 * MANY,
-          "3000 pairs are found, and no others");
-    merges_free(&m);
+// A vocabulary of these tokens.
+Vocab vocab_of(const char *const *token, int count) {
+    Vocab v = vocab_new();
+    for (int i = 0; i < count; i++)
+        vocab_append(&v, token[i], (int)strlen(token[i]));
+    vocab_sort(&v);
+    return v;
 }
 
-void test_vocab_merge(void) {
-    Vocab v = vocab_new();
-    vocab_append(&v, "a", 1);
-    vocab_append(&v, "b", 1);
-    int a = FIRST_TOKEN, b = a + 1;
-    vocab_merge(&v, b, a);
-    vocab_merge(&v, a, b + 1);
-    CLAIM(v.count == b + 3 && merges(&v, 0, "b", "a") && merges(&v, 1, "a", "ba"),
-          "a merge appends its piece, and may join pieces of earlier merges");
-    int id[8], n = spell(id, "aba", 3, &v);
-    CLAIM(n == 3 && apply_merges(id, n, &v) == 1 && *id == b + 2,
-          "applied one after the other, they make the piece of the last");
-    vocab_free(&v);
+void test_earliest_piece(void) {
+    const char *bc_first[] = {" ", "a", "b", "c", "bc", "ab", "abc"};
+    const char *ab_first[] = {" ", "a", "b", "c", "ab", "bc", "abc"};
+    const char *odd[] = {" ", "a", "b", "c", "abc", "xb", "bc", " x"};
+    Vocab one = vocab_of(bc_first, 7), other = vocab_of(ab_first, 7);
+    Vocab strange = vocab_of(odd, 8);
+    CLAIM(spells(&one, "aabc abd", "‹ ›‹a›‹abc›‹ ›‹ab›‹<unknown>›")
+          && spells(&one, "abbc", "‹ ›‹ab›‹bc›")
+          && spells(&other, "abbc bc", "‹ ›‹ab›‹bc›‹ ›‹bc›"),
+          "two neighbors are joined if they make a piece");
+    vocab_free(&one);
+    const char *last[] = {" ", "a", "b", "c", "bc", "ab"};
+    one = vocab_of(last, 6);
+    vocab_free(&other);
+    other = vocab_of(ab_first, 6);
+    CLAIM(spells(&one, "abc", "‹ ›‹a›‹bc›") && spells(&other, "abc", "‹ ›‹ab›‹c›"),
+          "where two pieces are possible, the earlier one in the vocabulary is "
+          "made");
+    CLAIM(spells(&strange, "abc xb", "‹ ›‹abc›‹ ›‹xb›"), "the text alone counts, "
+          "not what a piece was made of");
+    vocab_free(&one);
+    vocab_free(&other);
+    vocab_free(&strange);
 }
 
 void test_marks(void) {
     char word[] = "......";
     Vocab v = learn_merges((char *[]){word}, 1, 1000);
-    CLAIM(v.merges.count == 1 && spells(&v, "..", "‹ .›‹ .›"),
+    CLAIM(pieces_in(&v) == 1 && spells(&v, "..", "‹ .›‹ .›"),
           "each punctuation mark is a word");
     Sentence s = tokenize("...", &v, byte_pairs);
     CLAIM(s.length == 4 && s.id[3] == END, "and has a blank of its own");
@@ -649,21 +679,21 @@ void test_marks(void) {
     vocab_free(&v);
 }
 
-// To join the pieces of a word takes time with the square of its length.
-void test_longest_word(void) {
-    char some[] = "aa aaa", word[LONGEST_WORD + 2];
-    Vocab v = learn_merges((char *[]){some}, 1, 1000);
-    memset(word, 'a', sizeof word - 1);
-    word[LONGEST_WORD + 1] = '\0';
-    Sentence longer = tokenize(word, &v, byte_pairs);
-    Sentence longest = tokenize(word + 1, &v, byte_pairs);
-    CLAIM(longest.length > LONGEST_WORD / 4
-          && unknowns(longest.id, longest.length) == 0,
-          "a word of %d bytes is cut into pieces", LONGEST_WORD);
-    CLAIM(longer.length == 2 && longer.id[0] == UNKNOWN
-          && longer.id[1] == END, "a longer one is unknown as a whole");
-    free(longer.id);
-    free(longest.id);
+// The time to join the pieces of a word must not grow with the square of its
+// length.
+void test_long_word(void) {
+    enum { LETTERS = 200000 };
+    char *text = random_text(300, 6), *word = allocate(LETTERS + 40, 1);
+    Vocab v = learn_merges(&text, 1, 200);
+    for (char *end = word; end < word + LETTERS; end = strchr(end, '\0'))
+        random_word(end, 6);
+    Sentence s = tokenize(word, &v, byte_pairs);
+    CLAIM(unknowns(s.id, s.length) == 0 && s.length < LETTERS / 2
+          && comes_back(word, &v, byte_pairs, word),
+          "a word of 200,000 bytes is cut into pieces, too");
+    free(s.id);
+    free(word);
+    free(text);
     vocab_free(&v);
 }
 
@@ -886,10 +916,9 @@ int main(void) {
     test_plain_learner();
     test_order_of_words();
     test_round_trip();
-    test_merge_index();
-    test_vocab_merge();
+    test_earliest_piece();
     test_marks();
-    test_longest_word();
+    test_long_word();
     test_files();
     test_large_files();
     test_bad_files();
