@@ -5443,8 +5443,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
 // it is a single piece wherever it stands. So no two merges make the same text.
 
 //@ plumbing a word is spelled, and its pieces are joined
-// What two neighbors make is looked up once, and again only when one of them has
-// changed. So a megabyte without a blank takes three seconds and not an hour.
+// What two neighbors make is looked up once, and again only when one of them
+// has changed. So a megabyte without a blank takes three seconds, not an hour.
 
 // A word of `length` bytes -> the numbers of its pieces, and how many. In
 // `text`, with its blank, the piece that begins at i ends at end[i], where the
@@ -5499,20 +5499,26 @@ Sentence tokenize(const char *text, const Vocab *v, Tokenizer tokenizer) {
 
 // `length` tokens, or only those before END -> text, which the caller frees:
 // words joined by single spaces, other tokens by nothing. With byte pairs, the
-// blank at the very beginning is left out.
-char *detokenize(const int *id, int length, const Vocab *v,
-                 Tokenizer tokenizer) {
+// blank at the very beginning is left out. UNKNOWN becomes the text `unknown`.
+char *join_tokens(const int *id, int length, const Vocab *v,
+                  Tokenizer tokenizer, const char *unknown) {
     const char *between = tokenizer.tokens == WORDS ? " " : "";
     size_t size = 1;
     for (int i = 0; i < length; i++)
         size += strlen(v->token[id[i]]) + 1;
     char *text = allocate(size, 1), *end = text;
     for (int i = 0; i < length && id[i] != END; i++) {
-        const char *token = v->token[id[i]];
+        const char *token = id[i] == UNKNOWN ? unknown : v->token[id[i]];
         bool blank = tokenizer.tokens == BYTE_PAIRS && i == 0 && *token == ' ';
         end += sprintf(end, "%s%s", i ? between : "", token + blank);
     }
     return text;
+}
+
+// The same, as it is shown: UNKNOWN becomes <unknown>.
+char *detokenize(const int *id, int length, const Vocab *v,
+                 Tokenizer tokenizer) {
+    return join_tokens(id, length, v, tokenizer, v->token[UNKNOWN]);
 }
 
 // The tokens of n ids, as texts in the vocabulary.
@@ -5784,39 +5790,31 @@ Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
 //
 // Both measures look at the text that `translate` prints, so that models of
 // words, of pieces and of characters can be compared: its words are what stands
-// between blanks. Here each gets a number, its place in a list.
-
-// text -> its words, with END. New words are appended to `words`; a word with
-// an unknown token in it is UNKNOWN. The text is cut; the caller frees the ids.
-Sentence words_in(char *text, Vocab *words) {
-    Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
-    for (char *word = text, *rest; word; word = rest) {
-        int id = FIRST_TOKEN;
-        rest = cut_at(word, ' ');
-        while (id < words->count && strcmp(words->token[id], word))
-            id++;
-        if (id == words->count)
-            vocab_append(words, word, (int)strlen(word));
-        if (*word)
-            s.id[s.length++] = strstr(word, "<unknown>") ? UNKNOWN : id;
-    }
-    s.id[s.length++] = END;
-    return s;
-}
+// between blanks. Equal words get equal numbers. An unknown token becomes a
+// control character, which no other token contains, and not the same one in
+// translation and reference: so a word with it never matches.
 
 // Adds one translation and its reference, given in the tokens of a model.
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
                      Tokenizer tokenizer) {
+    char *text[] = {
+        join_tokens(s.id, s.length, v, tokenizer, "\1"),
+        join_tokens(reference.id, reference.length, v, tokenizer, "\2")};
     Vocab words = vocab_new();
-    Sentence side[2] = {s, reference};
+    int own = 0, all = 0;
     for (int k = 0; k < 2; k++) {
-        char *text = detokenize(side[k].id, side[k].length, v, tokenizer);
-        side[k] = words_in(text, &words);
-        free(text);
+        own = words.count - FIRST_TOKEN; // the last time: the translation's
+        for (char *w = strtok(text[k], " "); w; w = strtok(NULL, " "))
+            vocab_append(&words, w, (int)strlen(w));
+        free(text[k]);
     }
-    add_match(m, side[0], side[1]);
-    free(side[0].id);
-    free(side[1].id);
+    vocab_sort(&words);
+    int *id = allocate((size_t)words.count, sizeof *id);
+    for (int i = FIRST_TOKEN; i < words.count; i++)
+        id[all++] = token_id(&words, words.token[i],
+                             (int)strlen(words.token[i]));
+    add_match(m, (Sentence){id, own}, (Sentence){id + own, all - own});
+    free(id);
     vocab_free(&words);
 }
 

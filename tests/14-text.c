@@ -886,6 +886,16 @@ void test_bleu_of_pieces(void) {
     m = match_of_texts(unknown, unknown, &v, pieces);
     CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
           "a word with an unknown character never matches");
+    Sentence literal = {(int[]){6, 10, 10, END}, 4}; // "la <unknown> <unknown>"
+    Sentence lost = {(int[]){6, 11, UNKNOWN, END}, 4};
+    m = match_of_texts(literal, literal, &v, pieces);
+    CLAIM(m.exact == 1 && m.matched[0] == 3 && m.matched[1] == 2,
+          "the word \"<unknown>\" in a text is a word like any other");
+    m = match_of_texts(lost, literal, &v, pieces);
+    Match other_way = match_of_texts(literal, lost, &v, pieces);
+    CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2
+          && other_way.exact == 0 && other_way.matched[0] == 1,
+          "which an unknown token does not match, though it is printed so");
     Tokenizer letters = {.tokens = CHARACTERS};
     Sentence spelled = {(int[]){5, 7, 11, 11, 5, END}, 6}; // "ac  a"
     Sentence closer = {(int[]){5, 7, 11, 5, END}, 5};      // "ac a"
