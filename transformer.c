@@ -5164,14 +5164,15 @@ void check_arithmetic(void) {
 // c3 a9. A byte below 80 is always a character by itself, so it is safe to
 // search for a tab byte by byte.
 
-// A character is not valid if it is torn, in more bytes than needed, above
-// 10ffff, or from d800 to dfff (reserved for UTF-16).
+const int utf8_mark[] = {0, 0, 0xc0, 0xe0, 0xf0}; // of so many bytes
+
+// The number of the character at s; below 0 if it is not valid: torn, in more
+// bytes than needed, above 10ffff, or from d800 to dfff (reserved for UTF-16).
 int utf8_number(const char *s) {
-    const int mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const int least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *c = (const unsigned char *)s;
     int n = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
-    int number = *c - mark[n]; // below 0 if *c begins nothing
+    int number = *c - utf8_mark[n]; // below 0 if *c begins nothing
     for (int i = 1; i < n; i++) {
         if (c[i] / 64 != 2)
             return -1;
@@ -5195,26 +5196,37 @@ bool valid_utf8(const char *s) {
 
 // With --lowercase, "The" and "the" are the same token. What the C library
 // considers a lower-case letter depends on the machine's locale, and a model
-// must not. So here are the common Latin, Greek and Cyrillic capitals, each
-// followed by its lower-case form, if that has as many bytes.
+// must not. So here are the capitals of languages written today in Latin
+// (Vietnamese and Hausa, too), Greek, Cyrillic (Kazakh, too) and Armenian, if
+// the small letter has as many bytes. (İ has fewer, and stays.) There are three
+// letters for each range: the first capital, the last one, and the small form of
+// the first. If that is the very next character, as with Āā Ăă Ąą, then every
+// other character of the range is a capital.
 
-const char letter_pairs[] =
-    "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZzÀàÁáÂâÃãÄäÅåÆæÇçÈèÉéÊê"
-    "ËëÌìÍíÎîÏïÐðÑñÒòÓóÔôÕõÖöØøÙùÚúÛûÜüÝýÞþΆάΈέΉήΊίΌόΎύΏώΪϊΫϋȘșȚțҐґĀāĂăĄąĆćĈĉĊċ"
-    "ČčĎďĐđĒēĔĕĖėĘęĚěĜĝĞğĠġĢģĤĥĦħĨĩĪīĬĭĮįĲĳĴĵĶķĹĺĻļĽľĿŀŁłŃńŅņŇňŊŋŌōŎŏŐőŒœŔŕŖŗŘř"
-    "ŚśŜŝŞşŠšŢţŤťŦŧŨũŪūŬŭŮůŰűŲųŴŵŶŷŸÿŹźŻżŽžΑαΒβΓγΔδΕεΖζΗηΘθΙιΚκΛλΜμΝνΞξΟοΠπΡρΣσ"
-    "ΤτΥυΦφΧχΨψΩωЀѐЁёЂђЃѓЄєЅѕІіЇїЈјЉљЊњЋћЌќЍѝЎўЏџАаБбВвГгДдЕеЖжЗзИиЙйКкЛлМмНнОо"
-    "ПпРрСсТтУуФфХхЦцЧчШшЩщЪъЫыЬьЭэЮюЯя";
+const char capitals[] =
+    "AZaÀÖàØÞøĀĮāĲĶĳĹŇĺŊŶŋŸŸÿŹŽźƁƁɓƆƆɔƉƊɖƏƏəƐƐɛƘƘƙƠƤơƯƯưƳƵƴǍǛǎǞǮǟǸȞǹȢȲȣ"
+    "ΆΆάΈΊέΌΌόΎΏύΑΡαΣΫσЀЏѐАЯаѠҀѡҊҾҋӀӀӏӁӍӂӐԮӑԱՖաḀẔḁẠỾạ";
 
-// Converts to lower case, in place. Capitals are at the even places of the
-// list.
+// The small letter of a capital; any other character stays.
+int small_letter(int c) {
+    int n, small = c;
+    for (const char *r = capitals; *r && c >= utf8_number(r); r += 3 * n) {
+        n = utf8_length(r);
+        int first = utf8_number(r), add = utf8_number(r + 2 * n) - first;
+        if (c <= utf8_number(r + n) && (add != 1 || (c - first) % 2 == 0))
+            small = c + add;
+    }
+    return small;
+}
+
+// Converts to lower case, in place.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
-        char one[5] = {0};
+        int c = small_letter(utf8_number(s));
         n = utf8_length(s);
-        const char *found = strstr(letter_pairs, memcpy(one, s, (size_t)n));
-        if (found && (found - letter_pairs) / n % 2 == 0)
-            memcpy(s, found + n, (size_t)n);
+        for (int i = n - 1; i > 0; i--, c /= 64)
+            s[i] = (char)(0x80 + c % 64);
+        *s = (char)(utf8_mark[n] + c);
     }
 }
 
