@@ -5262,11 +5262,21 @@ typedef struct {
 } Tokenizer;
 
 // Whether the character at `s` is white space: a blank, a control character,
-// the no-break spaces of French typography or the wide one of Chinese.
+// the blanks and the ends of lines and paragraphs of typesetting, the no-break
+// spaces of French or the wide one of Chinese.
 bool is_space(const char *s) {
     int c = utf8_number(s);
-    return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0) || c == 0x202f
-        || c == 0x3000;
+    return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0)
+        || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029
+        || c == 0x202f || c == 0x3000;
+}
+
+// Whether a punctuation mark begins at `s`: a token by itself.
+bool is_mark(const char *s) {
+    const char *m = ".,!?;:\"()¿¡«»“”…。、";
+    while (*m && utf8_number(m) != utf8_number(s))
+        m += utf8_length(m);
+    return *m;
 }
 
 // The first place at or after `s` that is not white space.
@@ -5281,14 +5291,13 @@ const char *skip_spaces(const char *s) {
 // a token. If tokens are characters, any white space becomes " ". For byte
 // pairs it returns whole words, which are split into pieces later.
 const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
-    const char *marks = ".,!?;:\"()"; // strchr finds the zero byte, too
     bool characters = tokenizer.tokens == CHARACTERS;
     const char *s = characters ? *text : skip_spaces(*text);
     if (*s == '\0')
         return NULL;
     const char *end = s + utf8_length(s);
-    if (!characters && !strchr(marks, *s))
-        while (!strchr(marks, *end) && !is_space(end))
+    if (!characters && !is_mark(s))
+        while (*end && !is_mark(end) && !is_space(end))
             end += utf8_length(end);
     *text = end;
     *length = is_space(s) ? 1 : (int)(end - s);
@@ -5674,9 +5683,11 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 // ## Files of sentence pairs
 //
 // Each line is a pair: source, tab, target. Further columns, which often hold
-// the origin of a sentence, are ignored. Lines may end as on Windows, and a
-// byte order mark at the beginning is skipped. A file with a defect is refused;
-// otherwise you would train on less data than you think:
+// the origin of a sentence, are ignored. Lines may end as on Windows. The byte
+// order mark with which some programs begin a file is skipped, also at the
+// beginning of a later line or column, where `cat` and `paste` leave it. A file
+// with a defect is refused; otherwise you would train on less data than you
+// think:
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
 
@@ -5721,6 +5732,11 @@ char *cut_at(char *text, char sign) {
     return found;
 }
 
+// What follows a byte order mark, if there is one at the beginning.
+char *skip_order_mark(char *text) {
+    return text + (strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3);
+}
+
 enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
 
 // Appends the first two columns of a line to the text -> NULL, or what is wrong
@@ -5740,6 +5756,8 @@ const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
     if (!target)
         return "expected source, tab, target; found no tab";
     cut_at(target, '\t'); // further columns
+    line = skip_order_mark(line);
+    target = skip_order_mark(target);
     if (*skip_spaces(line) == '\0')
         return "the source is empty";
     if (*skip_spaces(target) == '\0')
@@ -5761,8 +5779,6 @@ Text read_pairs(const char *path, Tokenizer tokenizer) {
         fail("%s: more than %d lines", path, INT_MAX);
     t.source = allocate(2 * lines, sizeof *t.source);
     t.target = t.source + lines;
-    if (!strncmp(line, "\xef\xbb\xbf", 3)) // byte order mark
-        line += 3;
     for (char *next; line && line < end; line = next) {
         next = cut_at(line, '\n');
         const char *wrong = !next && line + strlen(line) < end
@@ -7451,7 +7467,7 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
     char *copied = strcpy(allocate(strlen(text) + 1, 1), text);
     if (c->settings.tokenizer.lowercase)
         lower_case(copied);
-    *s = tokenize(copied, v, c->settings.tokenizer);
+    *s = tokenize(skip_order_mark(copied), v, c->settings.tokenizer);
     free(copied);
     snprintf(reason, sizeof reason, "has %d tokens; the model takes at most %d "
              "(train with --max-len %d)", s->length - 1, most, s->length - 1);

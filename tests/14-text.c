@@ -5,6 +5,7 @@
 #include "fails.h"
 
 #define FILE_NAME SCRATCH "14-text.tsv"
+#define BOM "\xef\xbb\xbf" // the byte order mark
 
 const Tokenizer words = {WORDS, 0}, lower_words = {WORDS, 1};
 const Tokenizer characters_one_by_one = {CHARACTERS, 0};
@@ -198,10 +199,17 @@ void test_spaces(void) {
           "space of two bytes are white space");
     CLAIM(is_space("\xe2\x80\xaf!"), "and so is that of three bytes");
     CLAIM(is_space("\xe3\x80\x80!"), "and the blank of Chinese and Japanese");
+    int typeset = 0;
     for (unsigned c = 0xa1; c <= 0x10ffff; c++) {
         write_utf8(text, c, c < 0x800 ? 2 : c < 0x10000 ? 3 : 4);
-        others += is_space(text) && c != 0x202f && c != 0x3000;
+        bool of_typesetting = (c >= 0x2000 && c <= 0x200a) || c == 0x2028
+                           || c == 0x2029;
+        typeset += is_space(text) && of_typesetting;
+        others += is_space(text) && !of_typesetting && c != 0x202f
+               && c != 0x3000;
     }
+    CLAIM(typeset == 13, "and the eleven blanks of typesetting, and the ends of "
+          "lines and paragraphs that Unicode has");
     CLAIM(others == 0 && !is_space("") && !is_space("a ")
           && !is_space("\xe2\x80"), "nothing else is white space");
     CLAIM(*skip_spaces(" \xc2\xa0\t\xe2\x80\xaf\xe3\x80\x80\xc2\x80"
@@ -252,6 +260,10 @@ void test_words(void) {
                     "‹\"›‹h›‹(›‹i›‹)›‹j›"),
           "each punctuation character is a token by itself");
     CLAIM(cuts_into("Wait...", words, "‹Wait›‹.›‹.›‹.›"), "also in a row");
+    CLAIM(cuts_into("¿Qué? ¡Sí! «oui» “yes” Mais… 我、你。", words,
+                    "‹¿›‹Qué›‹?›‹¡›‹Sí›‹!›‹«›‹oui›‹»›‹“›‹yes›‹”›‹Mais›‹…›"
+                    "‹我›‹、›‹你›‹。›"),
+          "so are marks of Spanish, French, English, Chinese and Japanese");
     CLAIM(cuts_into("don't l'eau aujourd’hui well-known 'tis -", words,
                     "‹don't›‹l'eau›‹aujourd’hui›‹well-known›‹'tis›‹-›"),
           "apostrophes and hyphens stay in their words");
@@ -778,8 +790,14 @@ void test_files(void) {
           && reads_as("a\tb\r", words, "a|b\n")
           && reads_as("a\tb\r\n", characters_one_by_one, "a|b\n"),
           "lines may end as on Windows, also where characters are tokens");
-    CLAIM(reads_as("\xef\xbb\xbf" "a\tb\n", words, "a|b\n"),
+    CLAIM(reads_as(BOM "a\tb\n", words, "a|b\n"),
           "a byte order mark is left out");
+    CLAIM(reads_as(BOM "a\t" BOM "b\n" BOM "c\t" BOM "d\t" BOM "e\n", words,
+                   "a|b\nc|d\n")
+          && reads_as(BOM "a\t" BOM "b\r\n", characters_one_by_one, "a|b\n"),
+          "at the beginning of any line and of any column");
+    CLAIM(reads_as("a" BOM "\tb " BOM "\n", words, "a" BOM "|b " BOM "\n"),
+          "anywhere else it is a character like any other");
     CLAIM(reads_as("a\tb\tCC-BY 2.0\t#17\nc\td\t\n", words, "a|b\nc|d\n"),
           "further columns are left out");
     CLAIM(reads_as("A É\tŒuf\tX\n", lower_words, "a é|œuf\n")
@@ -849,8 +867,9 @@ void test_bad_files(void) {
     CLAIM_REFUSED("a\tb\tc\xff\n", "also in a column that is left out",
                   FILE_NAME ":1: not valid UTF-8");
     CLAIM_REFUSED("", "an empty file", FILE_NAME ": the file is empty");
-    CLAIM_REFUSED("\xef\xbb\xbf", "a byte order mark alone",
-                  FILE_NAME ": the file is empty");
+    CLAIM_REFUSED(BOM, "a byte order mark alone", FILE_NAME ":1: expected source");
+    CLAIM_REFUSED("a\t" BOM " \n", "a target of a byte order mark",
+                  FILE_NAME ":1: the target is empty");
     remove(FILE_NAME);
     CLAIM_FAILS("a file that is not there", "cannot open " FILE_NAME,
                 read_pairs(FILE_NAME, words));

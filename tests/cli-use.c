@@ -299,6 +299,10 @@ void test_lines(void) {
                "good", "the cat sleeps\r\n\r\n");
     translates("a byte order mark is no part of the first word",
                "le chat dort\n", "good", "\xef\xbb\xbfthe cat sleeps\n");
+    translates("nor is it in a later line, as cat leaves it between two files",
+               "le chat dort\nle chat dort\n", "good",
+               "the cat sleeps\n\xef\xbb\xbfthe cat sleeps\n");
+    same("so no word is unknown", "", err);
     char *many = "", *expected = "", *alone = "";
     for (int i = 0; i < 150; i++) {
         many = form("%s%s\n", many, line_of(SOURCES, i % PAIRS));
@@ -340,6 +344,12 @@ void test_bad_lines(void) {
     fails_late("a line of more than a megabyte is refused",
                "line 2 of the input has a megabyte or more", "translate good");
     same("and the lines before it are translated", "un chat dort\n", out);
+    translates("a line of one byte less than 2^20 is taken",
+               "un chat dort\nun chat dort\n", "good",
+               form("a cat sleeps\n%*s\n", (1 << 20) - 1, "a cat sleeps"));
+    give(form("a cat sleeps\n%*s\n", 1 << 20, "a cat sleeps"));
+    fails_late("one of 2^20 bytes is not",
+               "line 2 of the input has a megabyte or more", "translate good");
     stream[0] = open(".", O_RDONLY);
     fails("a folder as input is an error",
           "cannot read the input: Is a directory", "translate good");
