@@ -6970,13 +6970,13 @@ char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
 }
 
 // A text as pairs in the model's numbers; pairs_free frees them. Says how many
-// pairs are left out because they are too long for the model, and warns if the
-// model does not know most of the tokens. Fails if no pair remains. The text,
-// which came from `path`, is freed.
+// pairs are left out because they are too long for the model, and how many
+// tokens the model does not know. Fails if no pair remains. The text, which
+// came from `path`, is freed.
 Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
-    double tokens = 0, unknown = 0;
+    int64_t tokens = 0, unknown = 0;
     Pairs p = tokenize_pairs(&text, &c->source, &c->target, s->tokenizer, most);
     text_free(&text);
     if (p.count == 0)
@@ -6989,9 +6989,9 @@ Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
         unknown += unknowns(p.source[i].id, p.source[i].length)
                  + unknowns(p.target[i].id, p.target[i].length);
     }
-    if (unknown > tokens / 2)
-        fprintf(stderr, "%s: the model does not know %.0f %% of the tokens\n",
-                path, 100 * unknown / tokens);
+    if (unknown)
+        fprintf(stderr, "%s: the model does not know %" PRId64 " of %" PRId64
+                " tokens\n", path, unknown, tokens);
     return p;
 }
 
@@ -7200,11 +7200,29 @@ Vocab new_vocab(const Settings *s, char *const *text, int texts) {
     return vocab_build(text, texts, s->tokenizer, s->min_count);
 }
 
+// How many texts are a single word, apart from marks. If most are, the language
+// may have no blanks, and has to be cut in another way.
+int single_words(char *const *text, int texts) {
+    int single = 0;
+    for (int i = 0, words = 0, n; i < texts; i++, words = 0) {
+        const char *s = text[i], *word;
+        while ((word = next_token(&s, by_words, &n)))
+            words += !is_mark(word);
+        single += words == 1;
+    }
+    return single;
+}
+
 // A new model with the checkpoint's settings: vocabularies from the training
 // data, which come from `path`, and random parameters. Fails if no words are
 // left.
 void new_model(Checkpoint *c, const char *path, const Text *text) {
     Settings *s = &c->settings;
+    int single = max_int(single_words(text->source, text->count),
+                         single_words(text->target, text->count));
+    if (s->tokenizer.tokens == WORDS && single > text->count / 2)
+        fprintf(stderr, "%s: most sentences are one word; without blanks "
+                "between words, use --tokens char or bpe\n", path);
     c->source = new_vocab(s, text->source, text->count);
     c->target = new_vocab(s, text->target, text->count);
     set_vocab_sizes(c);

@@ -227,8 +227,23 @@ void test_good_data(void) {
     write_text("data.tsv", "x y\tz\n");
     run("train data.tsv --resume --steps 4 --model plain");
     same("that a model knows no word of the data is said",
-         "data.tsv: the model does not know 100 % of the tokens",
+         "data.tsv: the model does not know 3 of 3 tokens", line_of(err, 0));
+    write_text("data.tsv", "a cat sleeps\tun chat dort\na dog zzz\tun chat dort\n");
+    run("train data.tsv --from good --steps 3 --model from");
+    same("also if it is a single one, and the run begins with a model",
+         "data.tsv: the model does not know 1 of 12 tokens", line_of(err, 0));
+    const char *hint = "data.tsv: most sentences are one word; without blanks "
+                       "between words, use --tokens char or bpe";
+    write_text("data.tsv", "我爱你。\tje t'aime\n你爱我。\ttu m'aimes\n是 的\toui\n");
+    run("train data.tsv" MINI "--steps 3 --model chinese");
+    same("lines of a single word are said to need another way of cutting", hint,
          line_of(err, 0));
+    run("train data.tsv" MINI "--steps 3 --model chinese --tokens char");
+    same("but not if they are cut so", "0",
+         form("%d", strstr(err, "are one word") != NULL));
+    run("train pairs.tsv" MINI "--steps 3 --model plain");
+    same("nor if most lines have several words", "0",
+         form("%d", strstr(err, "are one word") != NULL));
 }
 
 void test_long_pairs(void) {
