@@ -5460,7 +5460,7 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
 
 //@ plumbing a word is spelled, and its pieces are joined
 // What two neighbors make is looked up once, and again only when one of them
-// has changed. So a megabyte without a blank takes three seconds, not an hour.
+// has changed. So a line of a megabyte without a blank takes three seconds.
 
 // A word of `length` bytes -> the numbers of its pieces, and how many. In
 // `text`, with its blank, the piece that begins at i ends at end[i], where the
