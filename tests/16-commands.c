@@ -64,6 +64,8 @@ Checkpoint new_checkpoint(int steps) {
         vocab_append(&c.source, words[i], 1);
         vocab_append(&c.target, words[i], 1);
     }
+    vocab_sort(&c.source);
+    vocab_sort(&c.target);
     const char *const given[][2] = {
         {"layers", "2"}, {"d-model", "12"}, {"heads", "3"}, {"d-ff", "7"},
         {"max-len", "6"}, {"dropout", "0.3"}};

@@ -39,7 +39,7 @@ def run(program, *arguments, text=""):
 
 def words_of(sentence):
     """Words and punctuation marks, as the program cuts them."""
-    return sentence.translate({ord(c): f" {c} " for c in '.,!?;:"()'}).split()
+    return sentence.translate({ord(c): f" {c} " for c in '.,!?;:"()¿¡«»“”…。、'}).split()
 
 
 def measured(program, model, pairs, options):

@@ -227,8 +227,23 @@ void test_good_data(void) {
     write_text("data.tsv", "x y\tz\n");
     run("train data.tsv --resume --steps 4 --model plain");
     same("that a model knows no word of the data is said",
-         "data.tsv: the model does not know 100 % of the tokens",
+         "data.tsv: the model does not know 3 of 3 tokens", line_of(err, 0));
+    write_text("data.tsv", "a cat sleeps\tun chat dort\na dog zzz\tun chat dort\n");
+    run("train data.tsv --from good --steps 3 --model from");
+    same("also if it is a single one, and the run begins with a model",
+         "data.tsv: the model does not know 1 of 12 tokens", line_of(err, 0));
+    const char *hint = "data.tsv: most sentences are one word; without blanks "
+                       "between words, use --tokens char or bpe";
+    write_text("data.tsv", "我爱你。\tje t'aime\n你爱我。\ttu m'aimes\n是 的\toui\n");
+    run("train data.tsv" MINI "--steps 3 --model chinese");
+    same("lines of a single word are said to need another way of cutting", hint,
          line_of(err, 0));
+    run("train data.tsv" MINI "--steps 3 --model chinese --tokens char");
+    same("but not if they are cut so", "0",
+         form("%d", strstr(err, "are one word") != NULL));
+    run("train pairs.tsv" MINI "--steps 3 --model plain");
+    same("nor if most lines have several words", "0",
+         form("%d", strstr(err, "are one word") != NULL));
 }
 
 void test_long_pairs(void) {
@@ -299,6 +314,10 @@ void test_lines(void) {
                "good", "the cat sleeps\r\n\r\n");
     translates("a byte order mark is no part of the first word",
                "le chat dort\n", "good", "\xef\xbb\xbfthe cat sleeps\n");
+    translates("nor is it in a later line, as cat leaves it between two files",
+               "le chat dort\nle chat dort\n", "good",
+               "the cat sleeps\n\xef\xbb\xbfthe cat sleeps\n");
+    same("so no word is unknown", "", err);
     char *many = "", *expected = "", *alone = "";
     for (int i = 0; i < 150; i++) {
         many = form("%s%s\n", many, line_of(SOURCES, i % PAIRS));
@@ -340,6 +359,12 @@ void test_bad_lines(void) {
     fails_late("a line of more than a megabyte is refused",
                "line 2 of the input has a megabyte or more", "translate good");
     same("and the lines before it are translated", "un chat dort\n", out);
+    translates("a line of one byte less than 2^20 is taken",
+               "un chat dort\nun chat dort\n", "good",
+               form("a cat sleeps\n%*s\n", (1 << 20) - 1, "a cat sleeps"));
+    give(form("a cat sleeps\n%*s\n", 1 << 20, "a cat sleeps"));
+    fails_late("one of 2^20 bytes is not",
+               "line 2 of the input has a megabyte or more", "translate good");
     stream[0] = open(".", O_RDONLY);
     fails("a folder as input is an error",
           "cannot read the input: Is a directory", "translate good");

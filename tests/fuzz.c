@@ -152,17 +152,18 @@ void feed_model(void) {
 
 // ## pairs
 
-void check_vocabulary(const Vocab *v) {
+// Each token is found by its text, and the pieces of a whole word by tokenizing
+// the word.
+void check_vocabulary(const Vocab *v, Tokenizer how) {
     for (int i = FIRST_TOKEN; i < v->count; i++) {
-        MUST(valid_utf8(v->token[i]));
-        MUST(token_id(v, v->token[i], (int)strlen(v->token[i])) == i
-             || i >= first_piece(v));
-    }
-    for (int i = 0; i < v->merges.count; i++) {
-        Merge m = v->merges.list[i];
-        MUST(find_merge(&v->merges, m.left, m.right) == i);
-        MUST(strlen(v->token[first_piece(v) + i])
-             == strlen(v->token[m.left]) + strlen(v->token[m.right]));
+        const char *token = v->token[i];
+        MUST(valid_utf8(token));
+        MUST(token_id(v, token, (int)strlen(token)) == i);
+        if (how.tokens == BYTE_PAIRS && *token == ' ' && token[1]) {
+            Sentence s = tokenize(token + 1, v, how);
+            MUST(s.length == 2 && s.id[0] == i);
+            free(s.id);
+        }
     }
 }
 
@@ -185,8 +186,8 @@ void feed_pairs(void) {
     Settings s = {.tokenizer = how, .min_count = least, .merges = 10 * least};
     Vocab from = new_vocab(&s, text.source, text.count);
     Vocab to = new_vocab(&s, text.target, text.count);
-    check_vocabulary(&from);
-    check_vocabulary(&to);
+    check_vocabulary(&from, how);
+    check_vocabulary(&to, how);
     Pairs p = tokenize_pairs(&text, &from, &to, how, 30);
     MUST(p.count + p.too_long == text.count);
     bool known = how.tokens == BYTE_PAIRS || (how.tokens == WORDS && least == 1);
@@ -209,7 +210,7 @@ Checkpoint checkpoint_of(char *text, Tokenizer how) {
                                  .merges = 20}};
     c.settings.config.max_len = 20;
     c.source = new_vocab(&c.settings, &text, 1);
-    check_vocabulary(&c.source);
+    check_vocabulary(&c.source, how);
     return c;
 }
 

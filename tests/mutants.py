@@ -78,8 +78,8 @@ FUNCTIONS = {
         translate length_penalty best_candidates finish_hypothesis beam_step
         reorder reorder_cache write_best beam_new beam_search
         translate_all""",
-    "14-text": """first_piece find_merge merge_word apply_merge apply_merges
-        spell count_pairs most_frequent vocab_merge""",
+    "14-text": """small_letter token_id spell spell_words is_better most_frequent
+        join_everywhere""",
     "16-commands": "set_pace time_to_look",
 }
 CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}

@@ -1070,13 +1070,18 @@ int write_pieces(char *to, const char *text, const Vocab *v) {
     return pieces;
 }
 
-// Prints the last merge, and how often it occurs.
-void show_merge(const Vocab *v, int times) {
-    Merge m = v->merges.list[v->merges.count - 1];
-    char line[100];
-    int end = write_piece(line, v->token[m.left]);
-    end += sprintf(line + end, " + ");
-    write_piece(line + end, v->token[m.right]);
+// Prints what the last merge has joined, and how often it occurs. `before` is
+// the vocabulary without its piece.
+void show_merge(const Vocab *v, const Vocab *before, int times) {
+    char piece[100], line[200], *to = line;
+    const char *end = v->token[v->count - 1];
+    sprintf(piece, "%s", end + (*end == ' '));
+    Sentence s = tokenize(piece, before, (Tokenizer){.tokens = BYTE_PAIRS});
+    for (int k = *end != ' '; k < s.length - 1; k++) { // without the blank
+        to += sprintf(to, "%s", to > line ? " + " : "");
+        to += write_piece(to, before->token[s.id[k]]);
+    }
+    free(s.id);
     put(line, 10);
     printf("%6d   ", times);
 }
@@ -1091,10 +1096,11 @@ void example_byte_pairs(void) {
     write_pieces(line, "cat cats eat eats", &v);
     printf("merge     occurs   the words then\n%19s%s\n", "", line);
     for (int n = 1; n <= 5; n++, before = pieces) {
-        vocab_free(&v);
+        Vocab old = v;
         v = learn_merges((char *[]){text}, 1, n);
         pieces = write_pieces(line, text, &v);
-        show_merge(&v, before - pieces);
+        show_merge(&v, &old, before - pieces);
+        vocab_free(&old);
         write_pieces(line, "cat cats eat eats", &v);
         puts(line);
     }
@@ -1104,7 +1110,7 @@ void example_byte_pairs(void) {
     printf("beat      %s\n", line);
     vocab_free(&v);
     v = learn_merges((char *[]){text}, 1, 1000);
-    say(v.merges.count == 5, "\nAfter that no pair occurs twice.");
+    say(v.count == FIRST_TOKEN + 6 + 5, "\nAfter that no pair occurs twice.");
     vocab_free(&v);
 }
 

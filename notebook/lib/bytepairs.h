@@ -1,7 +1,7 @@
 // bytepairs.h, used by lab 18: the byte pairs of GPT-2 and of Llama's later
 // relatives, and what word pieces share with them.
 //
-// Chapter 10 learns byte pairs from characters, within words. GPT-2 (Radford
+// Chapter 14 learns byte pairs from characters, within words. GPT-2 (Radford
 // and others, 2019) does the same with two differences. It begins with *bytes*,
 // so that nothing is ever unknown. And it cuts the text into pieces, inside
 // which pairs are joined, by a pattern:
@@ -161,13 +161,20 @@ void entries_free(Entries *e) {
 // The patterns that are known here. Those of Llama are in tokenizer.json.
 enum { GPT2_PIECES, SINGLE_DIGITS, LLAMA_PIECES };
 
+// Two tokens, and what they make. Merges with the same left token are a chain:
+// each names the one before it, as one more than its place, or 0.
+typedef struct {
+    int left, right, made, before;
+} TokenMerge;
+
 typedef struct {
     JsonFile file;   // which owns the texts
     char *lines;     // so does this, if there is a merges.txt
     Entries tokens;
     int byte[256];   // the number of each byte's token, or -1
-    Merges merges;   // pairs of numbers
-    int *result;     // of each merge: the number of the token that it makes
+    TokenMerge *merge; // in the order in which they were learned
+    int merges;        // how many there are
+    int *last;         // of each left token: the end of its chain
     int pattern;
     bool whole_first; // a piece that is a token is not cut
     int first;        // a token that begins each text; -1: none
@@ -219,6 +226,7 @@ void read_entries_of(BytePairs *b, const Json *object, int size) {
     if (!object || object->kind != JSON_OBJECT)
         fail("%s: there is no vocabulary", path);
     b->tokens = entries_new(size, (size_t)object->count + 1);
+    b->last = allocate((size_t)size, sizeof *b->last);
     for (const Json *m = object->child; m; m = m->next)
         if (!is_whole(m, 0, size - 1)
             || !add_entry(&b->tokens, m->name, (int)m->number))
@@ -238,21 +246,30 @@ void read_entries_of(BytePairs *b, const Json *object, int size) {
     }
 }
 
+// The place of the merge of these two, or how many there are: not there.
+int find_merge(const BytePairs *b, int left, int right) {
+    int k = left < 0 ? 0 : b->last[left];
+    while (k && b->merge[k - 1].right != right)
+        k = b->merge[k - 1].before;
+    return k ? k - 1 : b->merges;
+}
+
 // Appends one merge of two texts; false if one of them or what they make is no
 // token, or if the pair is there already.
 bool add_merge(BytePairs *b, const char *left, const char *right) {
     size_t size = strlen(left) + strlen(right) + 1;
     char *joined = allocate(size, 1);
     snprintf(joined, size, "%s%s", left, right);
-    Merge m = {.left = find_entry(&b->tokens, left),
-               .right = find_entry(&b->tokens, right)};
-    int made = find_entry(&b->tokens, joined);
+    TokenMerge m = {.left = find_entry(&b->tokens, left),
+                    .right = find_entry(&b->tokens, right),
+                    .made = find_entry(&b->tokens, joined)};
     free(joined);
-    if (m.left < 0 || m.right < 0 || made < 0
-        || find_merge(&b->merges, m.left, m.right) < b->merges.count)
+    if (m.left < 0 || m.right < 0 || m.made < 0
+        || find_merge(b, m.left, m.right) < b->merges)
         return false;
-    b->result[b->merges.count] = made;
-    append_merge(&b->merges, m);
+    m.before = b->last[m.left];
+    b->merge[b->merges++] = m;
+    b->last[m.left] = b->merges;
     return true;
 }
 
@@ -268,7 +285,7 @@ bool add_merge_line(BytePairs *b, char *line) {
 // merges.txt: a line for each merge; the first may give a version.
 void read_merge_lines(BytePairs *b, const char *path) {
     b->lines = read_text_file(path);
-    b->result = allocate(lines_in(b->lines), sizeof(int));
+    b->merge = allocate(lines_in(b->lines), sizeof *b->merge);
     char *line = b->lines;
     for (int n = 1; *line; n++) {
         char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
@@ -292,15 +309,15 @@ void check_merges(const BytePairs *b, const char *path) {
     for (int k = 0; k < 256; k++)
         if (b->byte[k] >= 0)
             made[b->byte[k]] = true;
-    for (int k = 0; k < b->merges.count; k++)
-        made[b->result[k]] = true;
+    for (int k = 0; k < b->merges; k++)
+        made[b->merge[k].made] = true;
     for (const Json *a = added ? added->child : NULL; a; a = a->next)
         made[(int)member(a, "id")->number] = true;
     for (int i = 0; i < e->size; i++) {
         const char *t = e->text[i] && !made[i] ? e->text[i] : "<>";
         bool special = (*t == '<' || *t == '[')
                     && strchr(">]", t[strlen(t) - 1]);
-        if (!special && (!b->whole_first || !b->merges.count))
+        if (!special && (!b->whole_first || !b->merges))
             fail("%s: no merge makes the token %s: is it cut short?", path,
                  shown(t).text);
     }
@@ -324,8 +341,8 @@ BytePairs read_byte_pairs(const char *folder, int size) {
 
 void byte_pairs_free(BytePairs *b) {
     entries_free(&b->tokens);
-    merges_free(&b->merges);
-    free(b->result);
+    free(b->merge);
+    free(b->last);
     free(b->lines);
     json_free(&b->file);
 }
@@ -432,20 +449,24 @@ const char *next_piece(const BytePairs *b, const char *s) {
 // ## Joining
 
 // A piece of `length` bytes -> its tokens, at most as many; returns how many.
-// The merges that fit are applied in the order in which they were learned, as
-// in chapter 10.
+// The merges that fit are applied in the order in which they were learned.
 int join_bytes(int *id, const BytePairs *b, const char *piece, int length) {
-    const Merges *m = &b->merges;
     int n = length;
     for (int i = 0; i < n; i++)
         id[i] = b->byte[(unsigned char)piece[i]];
     for (;;) {
-        int first = m->count;
+        int first = b->merges, kept = 0;
         for (int i = 0; i + 1 < n; i++)
-            first = min_int(first, find_merge(m, id[i], id[i + 1]));
-        if (first == m->count)
+            first = min_int(first, find_merge(b, id[i], id[i + 1]));
+        if (first == b->merges)
             return n;
-        n = apply_merge(id, n, m->list[first], b->result[first]);
+        TokenMerge m = b->merge[first];
+        for (int i = 0; i < n; i++) {
+            bool found = id[i] == m.left && i + 1 < n && id[i + 1] == m.right;
+            id[kept++] = found ? m.made : id[i];
+            i += found;
+        }
+        n = kept;
     }
 }
 
@@ -627,11 +648,11 @@ BytePairs read_tokenizer_json(const char *folder, int size) {
         fail("%s: this program does not know its pre_tokenizer", path);
     b.whole_first = whole && whole->kind == JSON_TRUE;
     read_entries_of(&b, member(model, "vocab"), size);
-    b.result = allocate((size_t)merges->count + 1, sizeof(int));
+    b.merge = allocate((size_t)merges->count + 1, sizeof *b.merge);
     for (const Json *m = merges->child; m; m = m->next)
         if (!read_json_merge(&b, m))
             fail("%s: merge %d is not two tokens that make a third, or is "
-                 "there twice", path, b.merges.count + 1);
+                 "there twice", path, b.merges + 1);
     read_added_tokens(&b);
     check_size(&b.tokens, path);
     check_merges(&b, path);
