@@ -116,22 +116,20 @@ void print_likeliest(const WordPieces *w, real *logits, int V) {
 }
 
 // The vector of each token, a row each.
-const FileKind encoding_kind = {"CSV file of an encoding", 0, 7, "token,0"};
-
 void write_encoding(const char *path, const WordPieces *w, Sentence s,
                     Mat hidden) {
-    NewFile n = new_file(path, &encoding_kind);
-    fputs("token,0", n.file);
+    FILE *file = begin_file(path);
+    fputs("token,0", file);
     for (int j = 1; j < hidden.cols; j++)
-        fprintf(n.file, ",%d", j);
+        fprintf(file, ",%d", j);
     for (int i = 0; i < s.length; i++) {
-        fputc('\n', n.file);
-        write_quoted(n.file, w->tokens.text[s.id[i]], ',');
+        fputc('\n', file);
+        write_quoted(file, w->tokens.text[s.id[i]], ',');
         for (int j = 0; j < hidden.cols; j++)
-            fprintf(n.file, "%s%.9g", j ? "," : "", (double)*at(hidden, i, j));
+            fprintf(file, "%s%.9g", j ? "," : "", (double)*at(hidden, i, j));
     }
-    fputc('\n', n.file);
-    commit_file(&n);
+    fputc('\n', file);
+    end_file(file, path);
 }
 
 // pretrained bert FOLDER TEXT
@@ -221,7 +219,6 @@ void check_target(const char *path, const char *folder) {
     if (same)
         misused(&hub_program, "%s would be overwritten", path);
     free(own);
-    check_replaces(path, &model_kind); // now, and not after an hour
 }
 
 // pretrained finetune FOLDER TEXT
