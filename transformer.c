@@ -4648,20 +4648,13 @@ uint32_t scramble32(uint32_t x) {
 #include <unistd.h>
 #endif
 
-// PATH.new, the name that a file has until it is complete. The caller frees it.
-char *name_beside(const char *path) {
-    char *name = allocate(strlen(path) + 5, 1);
-    sprintf(name, "%s.new", path);
-    return name;
-}
-
 // Opens PATH.new for writing, or fails with the reason.
 FILE *begin_file(const char *path) {
-    char *beside = name_beside(path);
+    char beside[FILENAME_MAX];
+    snprintf(beside, sizeof beside, "%s.new", path);
     FILE *file = fopen(beside, "wb");
     if (!file)
         fail("cannot write %s: %s", path, strerror(errno));
-    free(beside);
     return file;
 }
 
@@ -4669,7 +4662,8 @@ FILE *begin_file(const char *path) {
 // one of the steps here, the others are left out, the file is removed, and the
 // program fails with the reason.
 void end_file(FILE *file, const char *path) {
-    char *beside = name_beside(path);
+    char beside[FILENAME_MAX];
+    snprintf(beside, sizeof beside, "%s.new", path);
     bool good = !ferror(file) && fflush(file) == 0;
 #ifdef TRANSFORMER_POSIX
     good = good && fsync(fileno(file)) == 0;
@@ -4685,7 +4679,6 @@ void end_file(FILE *file, const char *path) {
         fail("cannot write %s: %s (what was there before is unchanged)", path,
              strerror(reason));
     }
-    free(beside);
 }
 
 //@ plumbing all threads or one, whichever is faster
