@@ -6294,12 +6294,14 @@ void read_bytes(const Reader *r, void *to, size_t size) {
 Reader open_model(const char *path) {
     Reader r = {.path = path, .file = fopen(path, "rb")};
     char start[8];
-    if (!r.file || fseek(r.file, 0, SEEK_END) != 0)
+    if (!r.file)
         fail("cannot open %s: %s", path, strerror(errno));
-    r.size = (size_t)ftell(r.file);
-    rewind(r.file);
     read_bytes(&r, start, sizeof start);
     uint64_t length = read_integer(start, 8);
+    if (fseek(r.file, 0, SEEK_END) != 0)
+        fail("cannot read %s: %s", path, strerror(errno));
+    r.size = (size_t)ftell(r.file);
+    fseek(r.file, 8, SEEK_SET);
     if (length > LONGEST_HEADER || length + 8 > r.size)
         fail(NO_MODEL "no safetensors header, or cut short", path);
     r.numbers = (size_t)length + 8;
