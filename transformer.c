@@ -7050,23 +7050,26 @@ bool same_file(const char *a, const char *b) {
 #endif
 }
 
-// --resume is the same run, longer; --from takes a model as it is. Exits with
-// status 2 if an option asks for something else, or if the model that a run
-// begins with would be overwritten.
-void check_beginning(const Arguments *a) {
-    const Settings *s = &a->settings;
+// The settings of a run that begins with a checkpoint: --from takes a model as
+// it is, and --resume is the same run, longer. Exits with status 2 if an option
+// asks for something else.
+Settings joined_settings(const Arguments *a, const Settings *file) {
+    Settings s = a->settings;
     for (int i = 0; i < OPTIONS; i++) {
-        const Option *o = &options[i];
-        bool longer = !strcmp(o->name, "steps") || !strcmp(o->name, "epochs");
-        if (s->text[i] && s->resume && o->in_model && !longer)
-            misuse(a, "--%s: --resume goes on with the same run; with another "
-                   "rate or dropout, begin a new one --from its model",
-                   o->name);
-        if (s->text[i] && s->from && o->in_model == MODEL)
-            misuse(a, "--%s: the model in %s has its own", o->name, s->from);
+        const char *name = options[i].name;
+        bool longer = !strcmp(name, "steps") || !strcmp(name, "epochs");
+        if (!options[i].in_model || (s.from && options[i].in_model == RUN))
+            continue;
+        if (s.text[i] && !longer)
+            misuse(a, "--%s: %s has its own%s", name, s.from ? s.from : s.model,
+                   s.from ? "" : "; for another, begin a new run --from it");
+        if (!s.text[i])
+            s.text[i] = file->text[i];
     }
-    if (s->from && same_file(s->from, s->model))
-        misuse(a, "%s would be overwritten: give another --model", s->from);
+    if (given(&a->settings, "epochs")) // in place of the file's steps
+        s.text[option_place("steps", 5)] = NULL;
+    bind_settings(&s);
+    return s;
 }
 
 // What a run begins with: nothing yet, since a new model is made from the
@@ -7074,26 +7077,19 @@ void check_beginning(const Arguments *a) {
 // model, with steps and moments at 0 (*fine-tuning*: what that one has learned
 // need not be learned again).
 Checkpoint begin_run(const Arguments *a) {
-    Settings s = a->settings;
-    check_beginning(a);
-    if (!s.resume && !s.from)
-        return (Checkpoint){.settings = s};
-    Checkpoint c = load_checkpoint(s.resume ? s.model : s.from, s.resume);
+    const Settings *s = &a->settings;
+    if (!s->resume && !s->from)
+        return (Checkpoint){.settings = *s};
+    Checkpoint c = load_checkpoint(s->resume ? s->model : s->from, s->resume);
     Trainer *t = &c.trainer;
-    for (int i = 0; i < OPTIONS; i++) {
-        int part = options[i].in_model;
-        if (part == MODEL || (part == RUN && s.resume && !s.text[i]))
-            s.text[i] = c.settings.text[i];
-    }
-    if (given(&a->settings, "epochs")) // in place of the file's steps
-        s.text[option_place("steps", 5)] = NULL;
-    bind_settings(&s);
-    c.settings = s;
+    c.settings = joined_settings(a, &c.settings);
     set_vocab_sizes(&c);
     t->model->config = c.settings.config;
     t->recipe = c.settings.recipe;
-    if (s.from)
-        *t = trainer_new(t->model, transformer_zeros(&c.settings.config),
+    if (s->from && same_file(s->from, s->model))
+        misuse(a, "%s would be overwritten: give another --model", s->from);
+    if (s->from)
+        *t = trainer_new(t->model, transformer_zeros(&t->model->config),
                          &c.settings.recipe);
     return c;
 }
@@ -7151,9 +7147,8 @@ void run_training(Progress *p) {
     fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of "
             "a step %.1f MB; checksum %016" PRIx64 "\n",
             stop_signal ? "stopped" : "done", t->step, now() - p->started,
-            !stop_signal ? "" : s->from ? "go on with --resume in place of "
-                                          "--from; " : "go on with --resume; ",
-            s->model, (double)t->arena.peak / 1e6, checksum(t));
+            stop_signal ? "go on with --resume; " : "", s->model,
+            (double)t->arena.peak / 1e6, checksum(t));
 }
 
 // transformer train DATA.tsv
