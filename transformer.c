@@ -4658,9 +4658,9 @@ FILE *begin_file(const char *path) {
     return file;
 }
 
-// Completes and renames the file. If a write since it was begun went wrong, or
-// one of the steps here, the others are left out, the file is removed, and the
-// program fails with the reason.
+// Completes and renames the file. If a step of this goes wrong, or a write went
+// wrong before, the rest is left out and PATH.new is removed; the program fails,
+// and says the first reason.
 void end_file(FILE *file, const char *path) {
     char beside[FILENAME_MAX];
     snprintf(beside, sizeof beside, "%s.new", path);
@@ -5923,11 +5923,9 @@ const Option options[] = {
 
 enum { OPTIONS = sizeof options / sizeof *options };
 _Static_assert((int)OPTIONS <= MOST_OPTIONS, "there is room for all texts");
-_Static_assert(POST_NORM == 0 && PRE_NORM == 1 && SINUSOIDAL == 0
-               && LEARNED == 1 && NO_POSITIONS == 2 && RELU == 0 && GELU == 1
-               && WORDS == 0 && CHARACTERS == 1 && BYTE_PAIRS == 2 && NOAM == 0
-               && CONSTANT == 1,
-               "choices are listed in the order of their constants");
+_Static_assert(PRE_NORM == 1 && LEARNED == 1 && NO_POSITIONS == 2 && GELU == 1
+               && CHARACTERS == 1 && BYTE_PAIRS == 2 && CONSTANT == 1,
+               "choices are listed in the order of their constants, from 0");
 
 //@ plumbing set_option reads a value, bind_settings all of them
 // ### From text to value
@@ -6277,6 +6275,8 @@ typedef struct {
     size_t size, numbers; // of the file; where in it the numbers begin
     char *header, *near;  // its text; the name in it that was found last
     char *texts;          // as long as it, for values of the metadata
+    size_t *begin;        // where in the numbers each tensor's begin, by role
+    int roles;            // how many the file has
 } Reader;
 
 //@ plumbing a reader that trusts nothing
@@ -6315,6 +6315,7 @@ void close_model(Reader *r) {
     fclose(r->file);
     free(r->header);
     free(r->texts);
+    free(r->begin);
 }
 
 // What follows "PREFIXname": in the header; NULL if that is not there. The
@@ -6449,33 +6450,31 @@ size_t read_entry(Reader *r, const char *prefix, const Tensor *t) {
     return begin;
 }
 
-// The entries of all tensors. Returns where the numbers of each begin, role
-// after role; the caller frees it. `*roles`: how many of them the file has.
-// Refuses the file unless the tensors fill it: one begins at 0, one where that
-// one ends, and so on to the end.
-size_t *read_entries(Reader *r, const TensorList *l, int *roles) {
-    size_t *begin = allocate((size_t)(ROLES * l->tensors), sizeof *begin);
+// The entries of all tensors. Refuses the file unless the tensors fill it: one
+// begins at 0, one where that one ends, and so on to the end.
+void read_entries(Reader *r, const TensorList *l) {
+    const char *first = l->tensor[0].name.text;
     size_t end = 0;
     int n = 0;
-    for (int k = 0; k < ROLES; k++) {
-        if (k > 0 && !find_name(r, role_prefix[k], l->tensor[0].name.text))
+    r->begin = allocate((size_t)(ROLES * l->tensors), sizeof *r->begin);
+    for (; r->roles < ROLES; r->roles++) {
+        const char *prefix = role_prefix[r->roles];
+        if (r->roles > PARAMETERS && !find_name(r, prefix, first))
             break;
         for (int i = 0; i < l->tensors; i++)
-            begin[n++] = read_entry(r, role_prefix[k], &l->tensor[i]);
+            r->begin[n++] = read_entry(r, prefix, &l->tensor[i]);
     }
     for (int k = 0; k < n; k++) {
         int next = 0;
-        while (next < n - 1 && begin[next] != end)
+        while (next < n - 1 && r->begin[next] != end)
             next++;
-        if (begin[next] != end)
+        if (r->begin[next] != end)
             fail(NO_MODEL "no tensor begins at %zu", r->path, end);
         end += bytes_of(&l->tensor[next % l->tensors]);
     }
     if (end != r->size - r->numbers)
         fail(NO_MODEL "its tensors end at %zu and not at %zu", r->path, end,
              r->size - r->numbers);
-    *roles = n / l->tensors;
-    return begin;
 }
 
 // The numbers of all tensors in that role, into a block. Their bytes are read
@@ -6483,11 +6482,10 @@ size_t *read_entries(Reader *r, const TensorList *l, int *roles) {
 // first, since a real may be larger than a float. Infinities and NaN, which
 // training never writes, are refused: a single one would spread through the
 // whole model. So are second moments below zero, whose root is NaN.
-void read_role(const Reader *r, const TensorList *l, const size_t *begin,
-               int role, real *to) {
+void read_role(const Reader *r, const TensorList *l, int role, real *to) {
     for (int i = 0; i < l->tensors; i++) {
         const Tensor *t = &l->tensor[i];
-        size_t place = r->numbers + begin[role * l->tensors + i];
+        size_t place = r->numbers + r->begin[role * l->tensors + i];
         if (fseek(r->file, (long)place, SEEK_SET) != 0)
             fail("cannot read %s: %s", r->path, strerror(errno));
         read_bytes(r, to, bytes_of(t));
@@ -6513,28 +6511,25 @@ Checkpoint load_model(const char *path, bool training,
     Trainer *t = &c.trainer;
     const Config *config = &c.settings.config;
     Reader r = open_model(path);
-    int roles, newest = PARAMETERS;
     read_settings(&r, &c);
     t->recipe = c.settings.recipe;
     t->model = outline(config);
     const TensorList *l = &t->model->list;
-    size_t *begin = read_entries(&r, l, &roles);
-    if (training && roles <= SECOND_MOMENT)
+    read_entries(&r, l);
+    if (training && r.roles <= SECOND_MOMENT)
         fail("%s: without the optimizer's state it cannot be resumed", path);
-    if (training && roles > NEWEST)
-        newest = NEWEST;
     transformer_place(t->model);
     add_sinusoids(t->model);
-    read_role(&r, l, begin, newest, l->values);
+    read_role(&r, l, training && r.roles > NEWEST ? NEWEST : PARAMETERS,
+              l->values);
     if (training) {
         t->gradient = outline(config);
         transformer_place(t->gradient);
         t->m = allocate(l->count, sizeof(real));
         t->v = allocate(l->count, sizeof(real));
-        read_role(&r, l, begin, FIRST_MOMENT, t->m);
-        read_role(&r, l, begin, SECOND_MOMENT, t->v);
+        read_role(&r, l, FIRST_MOMENT, t->m);
+        read_role(&r, l, SECOND_MOMENT, t->v);
     }
-    free(begin);
     c.texts = r.texts;
     r.texts = NULL;
     close_model(&r);
