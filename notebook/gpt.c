@@ -275,31 +275,31 @@ typedef struct {
 #define FIELD(field) offsetof(Request, field)
 
 const Option gpt_options[] = {
-    {"model", STRING, FIELD(settings.model), "FILE", "gpt.safetensors", TRAIN,
-     0, "where to save the run", 0, 0},
+    {"model", STRING, FIELD(settings.model), "FILE.safetensors",
+     "gpt.safetensors", TRAIN, 0, "where to save the run", 0, 0},
     {"valid", STRING, FIELD(settings.valid), "FILE", NULL, TRAIN, 0,
      "a held-out text to measure progress on", 0, 0},
-    {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, FIXED,
+    {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, MODEL,
      "cut the text into characters or byte pairs", 0, 0},
-    {"merges", INTEGER, FIELD(settings.merges), "N", NULL, TRAIN, FIXED,
+    {"merges", INTEGER, FIELD(settings.merges), "N", NULL, TRAIN, MODEL,
      "byte pairs to merge, at most; with bpe (1000)", 1, 100000},
-    {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, FIXED,
+    {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, MODEL,
      "layers", 1, 100},
     {"d-model", INTEGER, FIELD(settings.config.d_model), "N", "64", TRAIN,
-     FIXED, "width of the vector that stands for a token", 1, 65536},
-    {"heads", INTEGER, FIELD(settings.config.heads), "N", "4", TRAIN, FIXED,
+     MODEL, "width of the vector that stands for a token", 1, 65536},
+    {"heads", INTEGER, FIELD(settings.config.heads), "N", "4", TRAIN, MODEL,
      "attention heads; must divide d-model", 1, 1024},
     {"context", INTEGER, FIELD(settings.config.max_len), "N", "64", TRAIN,
-     FIXED, "tokens that the model sees at once", 1, 100000},
-    {"dropout", NUMBER, FIELD(settings.config.dropout), "P", "0", TRAIN, KEPT,
+     MODEL, "tokens that the model sees at once", 1, 100000},
+    {"dropout", NUMBER, FIELD(settings.config.dropout), "P", "0", TRAIN, RUN,
      "share of values dropped in training", 0, 0.99},
-    {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "8", TRAIN, KEPT,
+    {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "8", TRAIN, RUN,
      "windows of the text in a step", 1, 10000},
-    {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "2000", TRAIN, KEPT,
+    {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "2000", TRAIN, RUN,
      "training steps, in all", 1, 2000000000},
-    {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.004", TRAIN, KEPT,
+    {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.004", TRAIN, RUN,
      "peak of the learning rate", 0, 1000},
-    {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, KEPT,
+    {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, RUN,
      "steps until the learning rate reaches its peak", 1, 10000000},
     {"resume", FLAG, FIELD(settings.resume), "no|yes", NULL, TRAIN, 0,
      "go on where an earlier run stopped", 0, 0},
@@ -312,7 +312,7 @@ const Option gpt_options[] = {
     {"top-p", NUMBER, FIELD(how.top_p), "P", "1", GENERATE, 0,
      "choose from the best that sum to P", 1e-6, 1},
     {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", TRAIN | GENERATE,
-     KEPT, "of everything random", 0, 2147483647},
+     RUN, "of everything random", 0, 2147483647},
     {"help", FLAG, FIELD(settings.help), "no|yes", NULL, TRAIN | GENERATE, 0,
      "show this help", 0, 0},
 };
@@ -467,7 +467,7 @@ Checkpoint resume_gpt(const Request *r) {
         const void *new = (const char *)r + o->offset;
         if (!o->in_model || !r->given[i])
             continue;
-        if (o->in_model == FIXED && memcmp(old, new, size))
+        if (o->in_model == MODEL && memcmp(old, new, size))
             misused(&gpt_program, "--%s: the model in %s has another", o->name,
                     r->settings.model);
         memcpy(old, new, size);
@@ -563,7 +563,6 @@ void run_gpt_training(Report *p) {
 void gpt_train(const Request *r) {
     const Settings *s = &r->settings;
     const char *path = r->operand[0];
-    check_replaces(s->model, &model_kind); // now, and not after an hour
     char *text = read_text(path);
     Checkpoint c = begin_training(r, text);
     const Trainer *t = &c.trainer;

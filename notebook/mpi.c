@@ -448,12 +448,12 @@ void keep_micro_batches(Checkpoint *c, const Settings *s) {
     const char *key = "micro_batches";
     if (s->resume && !world.given) {
         Reader r = open_model(s->model);
-        read_metadata(&r);
-        world.micro_batches = (int)read_whole(metadata(&r, key, "1"), 1,
-                                              MOST_MICRO_BATCHES);
-        check_metadata(&r, key, world.micro_batches > 0);
+        const char *text = metadata(&r, key, false);
+        world.micro_batches = text ? (int)read_whole(text, 1,
+                                                     MOST_MICRO_BATCHES) : 1;
+        if (world.micro_batches < 1)
+            fail("%s: it says %s \"%s\"", s->model, key, text);
         close_model(&r);
-        free(r.header);
     }
     snprintf(more, sizeof more, ",\"%s\":\"%d\"", key, world.micro_batches);
     c->more = world.micro_batches > 1 ? more : NULL;
@@ -492,29 +492,14 @@ void describe_together(const Progress *p) {
                 "more --steps or --epochs\n", p->checkpoint->trainer.step);
 }
 
-// begin_run of chapter 15, which refuses a run that has micro-batches.
-Checkpoint begin_together(const Arguments *a) {
-    const Settings *s = &a->settings;
-    if (!s->resume)
-        return begin_run(a);
-    Checkpoint c = load_checkpoint(s->model, true);
-    if (c.trainer.best && !s->valid)
-        wrong_use("the best model of the run in %s was found with --valid: "
-                  "give --valid again", s->model);
-    take_settings(a, &c, s->model);
-    c.trainer.model->config = c.settings.config;
-    c.trainer.recipe = c.settings.recipe;
-    return c;
-}
-
 // train_command of chapter 15, by all ranks.
 void train_on_all(const Arguments *a, Checkpoint *c) {
     const Settings *s = &a->settings;
     Trainer *t = &c->trainer;
     signal(SIGPIPE, SIG_IGN);
-    if (world.rank == 0)
-        check_paths(a);
-    *c = begin_together(a);
+    *c = begin_run(a);
+    if (world.rank == 0 && !s->resume)
+        announce(s->model);
     keep_micro_batches(c, s);
     Text text = read_pairs(a->operand[0], c->settings.tokenizer);
     if (!t->model)

@@ -306,33 +306,6 @@ void test_course(void) {
     pairs_free(&data);
 }
 
-// The model that is kept: the most accurate, of equal ones the newest.
-void test_keep_best(void) {
-    Trainer t = new_trainer(1);
-    const struct {
-        double accuracy;
-        bool kept;
-    } looks[] = {{0.5, true}, {0.4, false}, {0.5, true}, {(double)NAN, false},
-                 {0.6, true}, {0.59, false}};
-    bool said = true, right = true;
-    int64_t step = 0;
-    double accuracy = 0;
-    for (int i = 0; i < 6; i++) {
-        t.step = i + 1;
-        t.model->output.bias.at[0] = (real)i;
-        said = said && keep_best(&t, looks[i].accuracy) == looks[i].kept;
-        step = looks[i].kept ? t.step : step;
-        accuracy = looks[i].kept ? looks[i].accuracy : accuracy;
-        real *bias = t.best + (t.model->output.bias.at - t.model->list.values);
-        right = right && *bias == step - 1 && t.best_step == step
-             && t.best_accuracy == accuracy;
-    }
-    CLAIM(said, "a model is the best if its accuracy is as high as any before");
-    CLAIM(right, "its parameters, step and accuracy are kept; others change "
-          "nothing");
-    trainer_free(&t);
-}
-
 // Loss and gradient, of which one alone is not finite: nothing is learned.
 void test_not_finite(void) {
     Batch batch = small_batch();
@@ -595,7 +568,6 @@ int main(void) {
     test_parts();
     test_evaluation();
     test_course();
-    test_keep_best();
     test_loop();
     test_threads();
     arena_free(&room);

@@ -6,7 +6,6 @@
 //     pairs      a file of sentence pairs: read, numbered, put into batches
 //     text       lines on the standard input: read, cut, numbered, drawn
 //     options    a command line
-//     log        the log of a training that is resumed
 //     hub        parameters from the hub: read, saved, read again
 //     tokenizer  a tokenizer.json: read, and a text cut with it
 //     pieces     a text, cut into byte pairs and into word pieces
@@ -275,21 +274,6 @@ void feed_options(void) {
     MUST(!bind_settings(&a.settings));
 }
 
-// ## log
-
-void feed_log(void) {
-    long step = fed_byte();
-    write_file(input_name, input.bytes + input.read, input.size - input.read);
-    const Settings going_on = {.log = input_name, .resume = true};
-    fclose(begin_log(&(Progress){.settings = &going_on, .first_step = step}));
-    size_t size;
-    char *log = read_file(input_name, &size), *line = log;
-    MUST(!strncmp(log, "step,split,", 11) && log[size - 1] == '\n'
-         && !memchr(log, '\0', size));
-    while ((line = strchr(line, '\n') + 1)[0])
-        MUST(strtol(line, NULL, 10) <= step);
-}
-
 // ## hub
 
 // The list that the file must fill.
@@ -546,9 +530,8 @@ typedef struct {
 const Part parts[] = {
     {"model", feed_model, false}, {"pairs", feed_pairs, false},
     {"text", feed_text, false}, {"options", feed_options, true},
-    {"log", feed_log, false}, {"hub", feed_hub, false},
-    {"tokenizer", feed_tokenizer, false}, {"pieces", feed_pieces, false},
-    {"folder", feed_folder, false},
+    {"hub", feed_hub, false}, {"tokenizer", feed_tokenizer, false},
+    {"pieces", feed_pieces, false}, {"folder", feed_folder, false},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -590,7 +573,7 @@ const char *const words[] = {
     "\"shape\"", "\"data_offsets\"", "\"step\":\"1\"", "adam.m.", "%s%n",
     "a\\tb", " \\ta\\n", "\\t", "bpe", "word", "--merges", "\"merges\":\"0\"",
     "\"F16\"", "\"BF16\"", "\"vocab\"", "\"merges\"", "\"a.bias\"", "\\ud83d",
-    "model.", "[MASK]", "\"gpt2\"", "\n=== ", "'s", "1,train,", "\x1b[2J",
+    "model.", "[MASK]", "\"gpt2\"", "\n=== ", "'s", "newest.", "\x1b[2J",
     "\xc2\x9b", "a", " ",
 };
 enum { WORDS_KNOWN = sizeof words / sizeof *words, LONGEST = 1 << 15 };

@@ -90,7 +90,8 @@ refused()
 
 # -------------------------------------------------------------- the same bits
 
-model="train $root/data/eng-fra.train.tsv --layers 1 --batch 32 --steps $STEPS"
+pairs="train $root/data/eng-fra.train.tsv"
+model="$pairs --layers 1 --batch 32 --steps $STEPS"
 
 # same RANKS THREADS: the run ends in the bits of the first
 same()
@@ -115,7 +116,7 @@ kept()
 {
     mpi 2 $model --micro-batches 4 --model four.safetensors \
         && mpi 1 $model --micro-batches 4 --steps 10 --model kept.safetensors \
-        && mpi 4 $model --resume --model kept.safetensors \
+        && mpi 4 $pairs --resume --steps $STEPS --model kept.safetensors \
         && cmp four.safetensors kept.safetensors
 }
 
@@ -229,7 +230,7 @@ resumed()
     "$root/transformer" info m.safetensors | grep '^step' \
         && mpi "$1" $long --resume --model m.safetensors \
         && cmp m.safetensors whole.safetensors \
-        && cut -d , -f 1-6 l.csv | cmp - whole.csv
+        && cut -d , -f 1-6 l.csv | awk '!seen[$0]++' | cmp - whole.csv
 }
 
 whole()

@@ -126,10 +126,9 @@ class Trial:
     def train(self):
         """A model is trained, stopped by its number of steps, and resumed."""
         log = self.here / "own.csv"
-        for steps in ["30"], ["60", "--resume"]:
-            self.run("transformer", "train", "data/reverse.valid.tsv", "--layers", "1",
-                     "--d-model", "16", "--heads", "2", "--model", self.own, "--log", log,
-                     "--steps", *steps)
+        for words in "--layers 1 --d-model 16 --heads 2 --steps 30", "--resume --steps 60":
+            self.run("transformer", "train", "data/reverse.valid.tsv", "--model", self.own,
+                     "--log", log, *words.split())
         assert log.read_text().count(",train,") == 60
 
     def use(self, model):

@@ -136,8 +136,9 @@ commands()
         $WATCHED -DTRANSFORMER_MALLOC transformer.c -o "$here/program" -lm
     model=build/model.safetensors
     train="train data/dates.valid.tsv --valid data/dates.valid.tsv --model $model
-        --tokens char --layers 1 --d-model 16 --batch 8 --log build/log.csv"
-    for command in "$train --steps 3" "$train --steps 4 --resume" \
+        --log build/log.csv"
+    size="--tokens char --layers 1 --d-model 16 --batch 8"
+    for command in "$train $size --steps 3" "$train --steps 4 --resume" \
         "translate $model" "evaluate $model data/reverse.test.tsv" \
         "attention $model 7 --csv build/attention.csv" \
         "info $model" info --help "train --help" --version; do

@@ -122,9 +122,6 @@ class Live(Reader):
 def native_losses(command, steps):
     """The first losses of the command that the page shows, and the last model's checksum."""
     words = shlex.split(command)[1:]
-    if "--valid" in words:  # else the best step is in use, not the last
-        at = words.index("--valid")
-        del words[at:at + 2]
     log = WORK / "log.csv"
     native(*words, "--steps", steps, "--log", log, "--model", WORK / "n.safetensors")
     said = native("info", WORK / "n.safetensors")

@@ -136,7 +136,7 @@ EXPORT void train_new(char *arguments, int what_is_broken) {
     char *copy = allocate(strlen(arguments) + 1, 1);
     Arguments a = arguments_of(strcpy(copy, arguments));
     broken = what_is_broken;
-    live = (Checkpoint){.settings = a.settings, .header = copy};
+    live = (Checkpoint){.settings = a.settings, .texts = copy};
     Text text = read_pairs(a.operand[0], live.settings.tokenizer);
     check_size(&text, &live.settings);
     new_model(&live, a.operand[0], &text);

@@ -86,8 +86,8 @@ class Training(namedtuple("Training", "task options sentences seeds", defaults=(
         """{label: value} of a training by the program in a folder, and what the model makes
         of the sentences."""
         data, more = ROOT / "data" / self.task, f" --seed {seed}" if seed > 1 else ""
-        command(["./transformer", "train", f"{data}.train.tsv", "--model", "model",
-                 "--log", "log.csv", *(self.options + more).split()], cwd=folder)
+        command(["./transformer", "train", f"{data}.train.tsv", "--model",
+                 "model.safetensors", "--log", "log.csv", *(self.options + more).split()], cwd=folder)
         with open(folder / "log.csv", encoding="utf-8", newline="") as file:
             losses = [float(row["loss"]) for row in csv.DictReader(file)]
         size = len(losses) // PARTS

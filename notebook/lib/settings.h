@@ -33,8 +33,8 @@ static void keep_values(Checkpoint *c) {
                       && !strcmp(text[i], "0");
             c->settings.text[i] = unset ? NULL : text[i];
         }
-    free(c->header);
-    c->header = text[0];
+    free(c->texts);
+    c->texts = text[0];
 }
 
 #endif
