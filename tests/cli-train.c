@@ -115,7 +115,8 @@ void test_no_memory(void) {
 char *told(const char *environment) {
     char *last = "";
     if (system(form("unset OMP_WAIT_POLICY; OMP_DISPLAY_ENV=verbose %s '%s' "
-                    "--version > told 2>&1", environment, program)) != 0)
+                    "train pairs.tsv" MINI "--steps 1 --model w --threads 2 > "
+                    "told 2>&1", environment, program)) != 0)
         give_up("told");
     for (int i = 0; i < lines_of(contents("told", NULL)); i++) {
         char *line = line_of(contents("told", NULL), i);
@@ -127,9 +128,10 @@ char *told(const char *environment) {
 
 void test_waiting(void) {
     part = "threads";
+    run("translate nowhere --threads 2");
+    if (status == 2) // as options.c claims of a program without OpenMP
+        return;
     char *usual = told("");
-    if (!*usual)
-        return; // built without OpenMP
     same("threads that wait for the others sleep soon", "yes",
          strstr(usual, "'10000'") || strstr(usual, "'1'")
          || strstr(usual, "'1ms'") ? "yes" : usual);
