@@ -4810,7 +4810,8 @@ bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
 #else
-    return file == NULL; // never; but the parameter is used
+    (void)file;
+    return false;
 #endif
 }
 
@@ -7536,21 +7537,28 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //         <end> |    ..::::--|
 
 //@ plumbing the command
+// The tokens of a text from the command line, called so in messages.
+Sentence sentence_of(const char *called, const char *text, const Checkpoint *c,
+                     const Vocab *v) {
+    Sentence s;
+    const char *wrong = tokenize_input(text, c, v, &s);
+    if (wrong)
+        fail("the %s %s", called, wrong);
+    return s;
+}
+
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
     const Transformer *model = c->trainer.model;
     Arena *arena = &c->trainer.arena;
-    Sentence source, target;
-    const char *wrong = tokenize_input(a->operand[1], c, &c->source, &source);
-    if (wrong || source.length == 1)
-        fail("the sentence %s", wrong ? wrong : "is empty");
-    if (wanted && (wrong = tokenize_input(wanted, c, &c->target, &target)))
-        fail("the target %s", wrong);
+    Sentence source = sentence_of("sentence", a->operand[1], c, &c->source);
+    if (source.length == 1)
+        fail("the sentence is empty");
     if (csv)
         check_replaces(csv, &csv_kind);
-    if (!wanted)
-        target = translation_of(c, source, 1);
+    Sentence target = wanted ? sentence_of("target", wanted, c, &c->target)
+                             : translation_of(c, source, 1);
     Pass pass = {.arena = arena, .config = &model->config};
     Saved saved;
     Batch batch = look(&pass, &saved, model, source, target);
