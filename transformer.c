@@ -7538,8 +7538,8 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 
 //@ plumbing the command
 // The tokens of a text from the command line, called so in messages.
-Sentence sentence_of(const char *called, const char *text, const Checkpoint *c,
-                     const Vocab *v) {
+Sentence given_sentence(const char *called, const char *text,
+                        const Checkpoint *c, const Vocab *v) {
     Sentence s;
     const char *wrong = tokenize_input(text, c, v, &s);
     if (wrong)
@@ -7552,12 +7552,12 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
     const Transformer *model = c->trainer.model;
     Arena *arena = &c->trainer.arena;
-    Sentence source = sentence_of("sentence", a->operand[1], c, &c->source);
+    Sentence source = given_sentence("sentence", a->operand[1], c, &c->source);
     if (source.length == 1)
         fail("the sentence is empty");
     if (csv)
         check_replaces(csv, &csv_kind);
-    Sentence target = wanted ? sentence_of("target", wanted, c, &c->target)
+    Sentence target = wanted ? given_sentence("target", wanted, c, &c->target)
                              : translation_of(c, source, 1);
     Pass pass = {.arena = arena, .config = &model->config};
     Saved saved;
