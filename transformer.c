@@ -3824,8 +3824,8 @@ Beam beam_new(Arena *arena, int N, int P, int longest) {
     return b;
 }
 
-// Like `translate`, but with a beam of N. Each source fills N successive rows of
-// the batch, which has B·N rows. out (B·P), logs (B).
+// Like `translate`, but with a beam of N. Each source fills N successive rows
+// of the batch, which has B·N rows. out (B·P), logs (B).
 void beam_search(const Transformer *model, const Batch *batch, int N, int *out,
                  double *logs, Arena *arena) {
     const double A = 0.6; // [section 6.1]
@@ -6887,15 +6887,15 @@ void check_settings(const Arguments *a) {
 
 // Reads what follows the command. "--" ends the options, and a sentence may
 // begin with a dash and a blank.
-void read_words(Arguments *a, char **word) {
+void read_words(Arguments *a, int count, char **word) {
     bool options_end = false;
-    for (; *word; word++) {
-        const char *w = *word;
+    for (int i = 0; i < count; i++) {
+        const char *w = word[i];
         bool option = !options_end && w[0] == '-' && w[1] && w[1] != ' ';
         if (option && !strcmp(w, "--"))
             options_end = true;
         else if (option && w[1] == '-')
-            word += read_option(a, word);
+            i += read_option(a, word + i);
         else if (option && !strcmp(w, "-h"))
             a->settings.text[option_place("help", 4)] = "yes";
         else if (option)
@@ -6920,7 +6920,7 @@ Arguments read_arguments(int argc, char **argv) {
             a.command = &commands[i];
     if (!a.command)
         misuse(&a, "there is no command \"%s\"", argv[1]);
-    read_words(&a, argv + 2);
+    read_words(&a, argc - 2, argv + 2);
     bind_settings(&a.settings);
     if (!a.settings.help && a.operands < a.command->least)
         misuse(&a, "%s needs %s", a.command->name, a.command->operands);
@@ -6954,14 +6954,14 @@ void set_threads(const Arguments *a) {
 // that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
+#ifndef SIGHUP
+#define SIGHUP SIGTERM // where terminals send none
+#endif
+
 // Gives the three signals to a handler, except those that are ignored.
 void handle_signals(void (*handler)(int)) {
-    const int which[] = {SIGINT, SIGTERM,
-#ifdef SIGHUP
-                         SIGHUP,
-#endif
-    };
-    for (size_t i = 0; i < sizeof which / sizeof *which; i++)
+    const int which[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++)
         if (signal(which[i], handler) == SIG_IGN)
             signal(which[i], SIG_IGN);
 }
@@ -7336,12 +7336,13 @@ void run_training(Progress *p) {
              t->step + 1, s->model);
     if (stop_signal)
         save_checkpoint(p->checkpoint, s->model);
-    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of "
-            "a step %.1f MB; checksum %016" PRIx64 "\n",
-            stop_signal ? "stopped" : "done", t->step, now() - p->started,
-            !stop_signal ? "" : s->from ? "go on with --resume in place of "
-                                          "--from; " : "go on with --resume; ",
-            s->model, (double)t->arena.peak / 1e6, checksum(t));
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; ",
+            stop_signal ? "stopped" : "done", t->step, now() - p->started);
+    if (stop_signal)
+        fprintf(stderr, "go on with --resume%s; ",
+                s->from ? " in place of --from" : "");
+    fprintf(stderr, "%s; peak memory of a step %.1f MB; checksum %016" PRIx64
+            "\n", s->model, (double)t->arena.peak / 1e6, checksum(t));
 }
 
 // transformer train DATA.tsv
