@@ -608,6 +608,9 @@ void gpt_generate(const Request *r) {
 #ifndef GPT_NO_MAIN
 int main(int argc, char **argv) {
     let_threads_sleep(argv);
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+#endif
     check_arithmetic();
     Request r = read_request(&gpt_program, argc, argv);
     if (r.command == TRAIN)

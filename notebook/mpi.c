@@ -595,6 +595,7 @@ void begin_world(int *argc, char ***argv) {
 int main(int argc, char **argv) {
     let_threads_sleep(argv);
     check_arithmetic();
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
     begin_world(&argc, &argv);
     argc = take_options(argc, argv);
     bool help = argc == 2 && find_choice("help|--help|-h", argv[1]) >= 0;
