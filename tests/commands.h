@@ -165,7 +165,7 @@ char *replaced(const char *text, const char *from, const char *to) {
 // Streams that are other than usual in the next command: a file descriptor, or
 // CLOSED.
 enum { USUAL = -1, CLOSED = -2 };
-enum { PATIENCE = 30 }; // seconds
+enum { PATIENCE = 60 }; // seconds; an emulator takes its time
 pid_t started;
 int stream[3] = {USUAL, USUAL, USUAL};
 rlim_t largest_file = RLIM_INFINITY; // of the next command
@@ -265,7 +265,7 @@ void out_of_patience(int which) {
     (void)which;
     kill(started, SIGKILL);
     CLAIM(false, "%s: %s: it ends within %d seconds", part, running, PATIENCE);
-    exit(1);
+    exit(claims_end());
 }
 
 void holds(bool right, const char *what, const char *expected, const char *got) {
