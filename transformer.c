@@ -4796,8 +4796,8 @@ double now(void) {
 void let_threads_sleep(char **argv) {
 #if defined _OPENMP && defined TRANSFORMER_POSIX
     if (!getenv("OMP_WAIT_POLICY") && !getenv("KMP_BLOCKTIME")
-        && !getenv("GOMP_SPINCOUNT") && !setenv("KMP_BLOCKTIME", "1", 1)
-        && !setenv("GOMP_SPINCOUNT", "10000", 1))
+        && !setenv("GOMP_SPINCOUNT", "10000", 0)
+        && !setenv("KMP_BLOCKTIME", "1", 0))
         execvp(argv[0], argv);
 #else
     (void)argv;
