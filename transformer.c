@@ -6738,42 +6738,36 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 
 #include <signal.h>
 
-typedef struct Arguments Arguments; // below
-typedef void Run(const Arguments *, Checkpoint *);
-Run train_command, translate_command, evaluate_command, attention_command,
-    info_command;
-
 typedef struct {
     const char *name;
     int bit;              // TRAIN … INFO
-    Run *run;
     const char *operands; // for the help
     int least, most;      // how many of them
     const char *help;
 } Command;
 
 const Command commands[] = {
-    {"train", TRAIN, train_command, "DATA.tsv", 1, 1,
+    {"train", TRAIN, "DATA.tsv", 1, 1,
      "learn from pairs of sentences: source, tab, target"},
-    {"translate", TRANSLATE, translate_command, "MODEL", 1, 1,
+    {"translate", TRANSLATE, "MODEL", 1, 1,
      "one source a line on stdin, one target a line on stdout"},
-    {"evaluate", EVALUATE, evaluate_command, "MODEL DATA.tsv", 2, 2,
+    {"evaluate", EVALUATE, "MODEL DATA.tsv", 2, 2,
      "loss, exact match and BLEU on pairs of sentences"},
-    {"attention", ATTENTION, attention_command, "MODEL SENTENCE", 2, 2,
+    {"attention", ATTENTION, "MODEL SENTENCE", 2, 2,
      "show which words the model looks at"},
-    {"info", INFO, info_command, "[MODEL]", 0, 1,
+    {"info", INFO, "[MODEL]", 0, 1,
      "configuration and parameters, of a file or of options"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 // The command line, understood.
-struct Arguments {
+typedef struct {
     const Command *command;
     const char *operand[2];
     int operands;
     Settings settings;
-};
+} Arguments;
 
 // `fail` (chapter 1) reports that a sensible command went wrong; `misuse`, that
 // the command itself makes no sense: it says so, and exits with status 2.
@@ -7433,16 +7427,6 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
     return s->length - 1 > most ? reason : NULL;
 }
 
-// Prints the translation of a sentence; of one without a word, an empty line.
-void answer(Checkpoint *c, Sentence s, int beam) {
-    Sentence own = translation_of(c, s, beam);
-    char *text = text_of(c, &c->target, own);
-    puts(s.length > 1 ? text : "");
-    finish_output();
-    free(text);
-    free(own.id);
-}
-
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
     char *line = allocate(LONGEST_LINE, 1);
@@ -7452,8 +7436,13 @@ void translate_command(const Arguments *a, Checkpoint *c) {
         const char *wrong = tokenize_input(line, c, &c->source, &s);
         if (wrong)
             fail("line %d of the input %s", number, wrong);
-        answer(c, s, a->settings.beam);
+        Sentence own = translation_of(c, s, a->settings.beam);
+        char *text = text_of(c, &c->target, own);
+        puts(s.length > 1 ? text : ""); // of no word, an empty line
+        finish_output();
         unknown += unknowns(s.id, s.length);
+        free(text);
+        free(own.id);
         free(s.id);
     }
     if (unknown)
@@ -7624,8 +7613,7 @@ const char *option_text(char to[32], const Settings *s, int i) {
 void check_info(const Arguments *a) {
     for (int i = 0; i < OPTIONS; i++) {
         const char *name = options[i].name;
-        bool theirs = options[i].in_model || !strcmp(name, "vocab");
-        if (theirs && a->settings.text[i] && strcmp(name, "batch"))
+        if (a->settings.text[i] && strcmp(name, "batch"))
             misuse(a, "--%s: the model in %s has its own", name, a->operand[0]);
     }
 }
@@ -7671,8 +7659,14 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // out. To use parts of this file in another program, define TRANSFORMER_NO_MAIN
 // and include it. The program needs a stack of 256 KB.
 
-// The status is 0, or 128 plus the number of the signal that stopped training.
 #ifndef TRANSFORMER_NO_MAIN
+
+// The commands, in the order of their table.
+void (*const run[COMMANDS])(const Arguments *, Checkpoint *) = {
+    train_command, translate_command, evaluate_command, attention_command,
+    info_command};
+
+// The status is 0, or 128 plus the number of the signal that stopped training.
 int main(int argc, char **argv) {
     let_threads_sleep(argv);
     const char *first = argc > 1 ? argv[1] : "";
@@ -7690,7 +7684,7 @@ int main(int argc, char **argv) {
         else {
             if (a.operands && a.command->bit != TRAIN)
                 c = load_checkpoint(a.operand[0], false);
-            a.command->run(&a, &c);
+            run[a.command - commands](&a, &c);
         }
         checkpoint_free(&c);
     }
