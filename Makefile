@@ -38,7 +38,7 @@
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
 VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS STUDENT SHORT NAMES THREADS DIR \
-    SEED JOBS TAG NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT KMP_BLOCKTIME
+    SEED JOBS TAG NOTEBOOK_PYTHON MPICC
 
 # Another one would be ignored in silence.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
@@ -97,12 +97,6 @@ transformer: transformer.c build/flags
 	$(call need,$(CC),gcc)
 	@echo "building with: $(CC) $(CFLAGS)"
 	$(COMPILE) transformer.c -o $@ -lm
-
-# A thread that waits looks again and again for a moment, up to about half a
-# millisecond, and then sleeps: other programs may need the cores. GCC's library
-# counts how often it looks, clang's counts milliseconds.
-export GOMP_SPINCOUNT ?= 10000
-export KMP_BLOCKTIME ?= 1
 
 run: transformer
 	@mkdir -p out

@@ -325,7 +325,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
 typedef struct {
     struct Block *top;     // where the memory comes from
     size_t used, peak;     // bytes in use now, and at most so far
-    int sentences, tokens; // of the current batch, for messages; 0: none
+    int sentences, tokens; // of a batch in training, for messages; 0: none
 } Arena;
 
 void *arena_take(Arena *arena, size_t count, size_t size); // not initialized
@@ -2766,10 +2766,8 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
     for (int b = 0; b < B; b++)
         *length = max_int(*length, s[index[b]].length);
     if (*length > INT_MAX / 1024 / B) // weights: B·H·T rows, H up to 1024
-        fail("a batch of %d sentences of up to %d tokens is too large; try a "
-             "smaller --batch", B, *length);
-    arena->sentences = B; // for messages
-    arena->tokens = *length;
+        fail("a batch of %d sentences of up to %d tokens is too large", B,
+             *length);
     int *ids = arena_take(arena, (size_t)(B * *length), sizeof *ids);
     for (int i = 0; i < B * *length; i++) {
         Sentence one = s[index[i / *length]];
@@ -3230,7 +3228,6 @@ typedef struct {
     Loss loss;            // of its batch
     double rate;          // learning rate
     double gradient_norm; // before clipping
-    int64_t places;       // tokens of the batch on both sides, and padding
 } Step;
 
 // Memory to train a model, which then belongs to the trainer. The caller gives
@@ -3304,11 +3301,8 @@ uint64_t noise_of_step(const Trainer *t) {
 // The whole step.
 Step train_step(Trainer *t, const Batch *batch) {
     clear(t->gradient->list.values, t->gradient->list.count);
-    Step s = update(t, add_gradient(t, batch, tokens_expected(batch),
-                                    noise_of_step(t)));
-    s.places = (int64_t)batch->sentences
-             * (batch->source_length + batch->target_length);
-    return s;
+    return update(t, add_gradient(t, batch, tokens_expected(batch),
+                                  noise_of_step(t)));
 }
 
 // ## How good is it?
@@ -3383,8 +3377,11 @@ Batch next_batch(Course *c, const Recipe *r, int64_t step, Arena *arena) {
         epoch_order(c->order, c->pairs, r->batch, (uint64_t)r->seed, c->epoch);
     }
     int first = (int)(step % per_epoch) * r->batch;
-    return make_batch(arena, c->pairs, c->order + first,
-                      min_int(r->batch, count - first));
+    Batch batch = make_batch(arena, c->pairs, c->order + first,
+                             min_int(r->batch, count - first));
+    arena->sentences = batch.sentences;
+    arena->tokens = max_int(batch.source_length, batch.target_length);
+    return batch;
 }
 
 //@ core
@@ -3583,13 +3580,13 @@ Mat decoder_step(Pass *pass, Cache *c, const int *id) {
 //
 // A model that has learned little may never say *end*. So a translation is cut
 // off when it has 50 tokens more than its source [section 6.1], or max_len.
+// (*end* counts as one of them.)
 
 //@ plumbing lengths, and the logarithm of a probability
-// The most tokens that the translation of a source of S tokens can have; both
-// counts include END.
+// The most tokens of the translation of a source of S tokens, END included.
 int longest_output(const Transformer *model, int S) {
     enum { MORE = 50 };
-    return min_int(model->config.max_len, S - 1 + MORE) + 1;
+    return min_int(model->config.max_len, S - 1 + MORE);
 }
 
 // How many tokens a row has before its padding.
@@ -3696,13 +3693,6 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 // not win. (Does a wider beam always find a better score? No: a beginning that
 // greedy decoding keeps can be pushed out by N others that look better and then
 // disappoint.)
-
-typedef struct {
-    int beam;              // N: hypotheses kept in each step; 1: greedy
-    double length_penalty; // A
-} Search;
-
-const Search greedy = {.beam = 1};
 
 // A translation, finished or not, stored as its last token. The token before it
 // is that of hypothesis `row` of the step before.
@@ -3828,11 +3818,12 @@ Beam beam_new(Arena *arena, int N, int P, int longest) {
     return b;
 }
 
-// Like `translate`, but with a beam. Each source fills N successive rows of the
-// batch, which has B·N rows. out (B·P), logs (B).
-void beam_search(const Transformer *model, const Batch *batch, Search search,
-                 int *out, double *logs, Arena *arena) {
-    int N = search.beam, rows = batch->sentences, B = rows / N, open = B;
+// Like `translate`, but with a beam of N. Each source fills N successive rows
+// of the batch, which has B·N rows. out (B·P), logs (B).
+void beam_search(const Transformer *model, const Batch *batch, int N, int *out,
+                 double *logs, Arena *arena) {
+    const double A = 0.6; // [section 6.1]
+    int rows = batch->sentences, B = rows / N, open = B;
     int S = batch->source_length, P = longest_output(model, S);
     size_t mark = arena->used;
     Pass pass = {.arena = arena, .config = &model->config};
@@ -3851,8 +3842,7 @@ void beam_search(const Transformer *model, const Batch *batch, Search search,
         Mat logits = decoder_step(&pass, &cache, id);
         open = 0;
         for (int b = 0; b < B; b++)
-            open += beam_step(&beam[b], t, slice_rows(logits, b * N, N),
-                              search.length_penalty);
+            open += beam_step(&beam[b], t, slice_rows(logits, b * N, N), A);
         for (int r = 0; r < rows; r++)
             from[r] = r / N * N + beam[r / N].step[(t + 1) * N + r % N].row;
         reorder_cache(arena, &cache, from, rows);
@@ -3878,41 +3868,50 @@ void beam_search(const Transformer *model, const Batch *batch, Search search,
 // the processor's cache, like that of `make run`, gains little, and loses if
 // one translation never ends: the others have to wait for it.
 
-// Translates n sentences; result[i] ends with END unless it was cut off. score:
-// n numbers, or NULL. The caller frees the sentences.
+// The translations of a batch: greedy, or with a beam of N, where each source
+// fills N rows -> ids (B·P), in the arena
+int *translate_batch(const Transformer *model, const Batch *batch, int N,
+                     Arena *arena) {
+    int B = batch->sentences / N;
+    int P = longest_output(model, batch->source_length);
+    int *out = arena_take(arena, (size_t)(B * P), sizeof *out);
+    double *logs = arena_take(arena, (size_t)B, sizeof *logs);
+    if (N == 1)
+        translate(model, batch, out, logs, arena);
+    else
+        beam_search(model, batch, N, out, logs, arena);
+    for (int b = 0; b < B; b++)
+        if (!isfinite(logs[b]))
+            fail("while translating, the model's numbers are not finite");
+    return out;
+}
+
+// Translates n sentences, greedily with a beam of 1; result[i] ends with END
+// unless it was cut off. The caller frees the sentences.
 Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
-                        Search search, double *score, Arena *arena) {
+                        int beam, Arena *arena) {
     enum { ROWS = 64 };
     Sentence *result = allocate((size_t)n, sizeof *result);
-    int *order = allocate((size_t)n, sizeof *order), N = search.beam;
+    int *order = allocate((size_t)n, sizeof *order);
     for (int i = 0; i < n; i++)
         order[i] = i;
     sort_by_length(order, n, source);
     for (int first = 0, B; first < n; first += B) {
         size_t mark = arena->used;
-        B = min_int(max_int(ROWS / N, 1), n - first);
-        int *index = arena_take(arena, (size_t)(B * N), sizeof *index);
-        for (int r = 0; r < B * N; r++)
-            index[r] = order[first + r / N]; // each source in N rows
-        Batch batch = {.sentences = B * N};
-        batch.source = pack(arena, source, index, B * N, &batch.source_length);
+        B = min_int(max_int(ROWS / beam, 1), n - first);
+        int *index = arena_take(arena, (size_t)(B * beam), sizeof *index);
+        for (int r = 0; r < B * beam; r++)
+            index[r] = order[first + r / beam]; // each source in N rows
+        Batch batch = {.sentences = B * beam};
+        batch.source = pack(arena, source, index, B * beam,
+                            &batch.source_length);
+        int *out = translate_batch(model, &batch, beam, arena);
         int P = longest_output(model, batch.source_length);
-        int *out = arena_take(arena, (size_t)(B * P), sizeof *out);
-        double *logs = arena_take(arena, (size_t)B, sizeof *logs);
-        if (N == 1)
-            translate(model, &batch, out, logs, arena);
-        else
-            beam_search(model, &batch, search, out, logs, arena);
-        for (int b = 0; b < B; b++) {
-            int i = order[first + b], tokens = tokens_in(out + b * P, P);
-            if (!isfinite(logs[b]))
-                fail("while translating, the model's numbers are not finite");
+        for (int b = 0; b < B; b++, out += P) {
+            int tokens = tokens_in(out, P);
             size_t size = (size_t)tokens * sizeof *out;
-            int *id = memcpy(allocate(size, 1), out + b * P, size);
-            result[i] = (Sentence){id, tokens};
-            if (score)
-                score[i] = logs[b]
-                         / length_penalty(tokens, search.length_penalty);
+            int *id = memcpy(allocate(size, 1), out, size);
+            result[order[first + b]] = (Sentence){id, tokens};
         }
         arena_release(arena, mark);
     }
@@ -4697,22 +4696,24 @@ void end_file(FILE *file, const char *path) {
     }
 }
 
-//@ plumbing all threads or one, whichever is faster
-// ## How many threads
+//@ plumbing threads that wait sleep soon; the clock; is it a terminal?
+// ## Threads that wait
 //
-// Where another program keeps a core busy, every shared loop waits until the
-// system lets the second thread run, and a step can take ten times as long. But
-// the number of threads changes no bit of the result, so it can be chosen while
-// the program runs. Steps come in rounds of 256. The first three of a round are
-// timed with all threads, the next three with one, and the rest use the faster
-// of the two, in time per token, padding included.
+// Between two shared loops a thread waits for the next. It looks for it again
+// and again, since going to sleep and waking take their time. But if it keeps
+// looking, other programs cannot use its core; two trainings side by side would
+// take not twice as long but thirty times. So it looks for half a millisecond
+// at most, and then it sleeps.
+//
+// GCC's library counts how often it looks, Clang's counts milliseconds. Both
+// are told so by environment variables, and GCC's reads them before `main`
+// begins. So the program sets them and then begins once more, in the same
+// process. What the user has set stays.
 
 #include <time.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
-
-enum { ROUND = 256, TRIALS = 3 };
 
 // Time in seconds from an arbitrary start; where there is POSIX, by a clock
 // that is never set back.
@@ -4726,23 +4727,16 @@ double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-typedef struct {
-    int all;              // threads available
-    double with_all, one; // time per token in the fastest trial of this round
-} Pace;
-
-// Chooses the threads for step k of this run, from 0. The step before took
-// `seconds` for a batch of `tokens` places, padding included.
-void set_pace(Pace *p, int64_t k, double seconds, double tokens) {
-    int place = (int)(k % ROUND);
-    double *trial = place <= TRIALS ? &p->with_all : &p->one;
-    if (place == 0)
-        p->with_all = p->one = INFINITY;
-    else if (place <= 2 * TRIALS)
-        *trial = fmin(*trial, seconds / tokens);
-#ifdef _OPENMP
-    bool one = place < 2 * TRIALS ? place >= TRIALS : p->one < p->with_all;
-    omp_set_num_threads(one ? 1 : p->all);
+// Begins the program with these arguments once more, unless that has been done.
+// If it cannot be done, the program works as well, but makes others wait.
+void let_threads_sleep(char **argv) {
+#if defined _OPENMP && defined TRANSFORMER_POSIX
+    if (!getenv("OMP_WAIT_POLICY") && !getenv("KMP_BLOCKTIME")
+        && !setenv("GOMP_SPINCOUNT", "10000", 0)
+        && !setenv("KMP_BLOCKTIME", "1", 0))
+        execvp(argv[0], argv);
+#else
+    (void)argv;
 #endif
 }
 
@@ -4752,7 +4746,8 @@ bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
 #else
-    return file == NULL; // never; but the parameter is used
+    (void)file;
+    return false;
 #endif
 }
 
@@ -5811,8 +5806,7 @@ typedef struct {
     Config config;       // the model
     Tokenizer tokenizer; // how text is cut
     Recipe recipe;       // how the model is trained
-    Search search;       // how the model is used
-    int scores, min_count, merges, threads, vocab, length;
+    int beam, min_count, merges, threads, vocab;
     const char *model, *from, *valid, *log, *target, *csv; // target is no path
     int resume, help;
 } Settings;
@@ -5924,21 +5918,14 @@ const Option options[] = {
      "write loss and learning rate of each step", 0, 0},
     {"resume", FLAG, SETTING(resume), "no|yes", NULL, TRAIN, 0,
      "go on where an earlier run stopped", 0, 0},
-    {"beam", INTEGER, SETTING(search.beam), "N", "1", TRANSLATE | EVALUATE, 0,
+    {"beam", INTEGER, SETTING(beam), "N", "1", TRANSLATE | EVALUATE, 0,
      "hypotheses to keep while translating; 1 is greedy", 1, 64},
-    {"length-penalty", NUMBER, SETTING(search.length_penalty), "A", "0.6",
-     TRANSLATE | EVALUATE, 0,
-     "scores are divided by ((5 + length) / 6)^A", 0, 10},
-    {"scores", FLAG, SETTING(scores), "no|yes", NULL, TRANSLATE, 0,
-     "print each translation's score, a tab, and the translation", 0, 0},
     {"target", STRING, SETTING(target), "TEXT", NULL, ATTENTION, 0,
      "the translation to look at (the model's own)", 0, 0},
     {"csv", STRING, SETTING(csv), "FILE.csv", NULL, ATTENTION, 0,
      "write all attention weights", 0, 0},
     {"vocab", INTEGER, SETTING(vocab), "N", "10000", INFO, 0,
      "size of both vocabularies", 5, 10000000},
-    {"length", INTEGER, SETTING(length), "N", "20", INFO, 0,
-     "tokens in a sentence, for the memory of a step", 1, 100000},
     {"threads", INTEGER, SETTING(threads), "N", NULL, TRAIN | USING, 0,
      "at most this many (all processors)", 1, 1024},
     {"help", FLAG, SETTING(help), "no|yes", NULL, TRAIN | USING | INFO, 0,
@@ -6564,46 +6551,36 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 
 #include <signal.h>
 
-#ifdef TRANSFORMER_POSIX
-#include <poll.h>
-#endif
-
-typedef struct Arguments Arguments; // below
-typedef void Run(const Arguments *, Checkpoint *);
-Run train_command, translate_command, evaluate_command, attention_command,
-    info_command;
-
 typedef struct {
     const char *name;
     int bit;              // TRAIN … INFO
-    Run *run;
     const char *operands; // for the help
     int least, most;      // how many of them
     const char *help;
 } Command;
 
 const Command commands[] = {
-    {"train", TRAIN, train_command, "DATA.tsv", 1, 1,
+    {"train", TRAIN, "DATA.tsv", 1, 1,
      "learn from pairs of sentences: source, tab, target"},
-    {"translate", TRANSLATE, translate_command, "MODEL", 1, 1,
+    {"translate", TRANSLATE, "MODEL", 1, 1,
      "one source a line on stdin, one target a line on stdout"},
-    {"evaluate", EVALUATE, evaluate_command, "MODEL DATA.tsv", 2, 2,
+    {"evaluate", EVALUATE, "MODEL DATA.tsv", 2, 2,
      "loss, exact match and BLEU on pairs of sentences"},
-    {"attention", ATTENTION, attention_command, "MODEL SENTENCE", 2, 2,
+    {"attention", ATTENTION, "MODEL SENTENCE", 2, 2,
      "show which words the model looks at"},
-    {"info", INFO, info_command, "[MODEL]", 0, 1,
+    {"info", INFO, "[MODEL]", 0, 1,
      "configuration and parameters, of a file or of options"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 // The command line, understood.
-struct Arguments {
+typedef struct {
     const Command *command;
     const char *operand[2];
     int operands;
     Settings settings;
-};
+} Arguments;
 
 // `fail` (chapter 1) reports that a sensible command went wrong; `misuse`, that
 // the command itself makes no sense: it says so, and exits with status 2.
@@ -6715,6 +6692,29 @@ void check_settings(const Arguments *a) {
         misuse(a, "--min-count and --tokens bpe exclude each other");
 }
 
+// Reads what follows the command. "--" ends the options, and a sentence may
+// begin with a dash and a blank.
+void read_words(Arguments *a, int count, char **word) {
+    bool options_end = false;
+    for (int i = 0; i < count; i++) {
+        const char *w = word[i];
+        bool option = !options_end && w[0] == '-' && w[1] && w[1] != ' ';
+        if (option && !strcmp(w, "--"))
+            options_end = true;
+        else if (option && w[1] == '-')
+            i += read_option(a, word + i);
+        else if (option && !strcmp(w, "-h"))
+            a->settings.text[option_place("help", 4)] = "yes";
+        else if (option)
+            misuse(a, "%s has no option %s", a->command->name, w);
+        else if (a->operands == a->command->most)
+            misuse(a, "unexpected argument \"%s\"; %s takes %s", w,
+                   a->command->name, a->command->operands);
+        else
+            a->operand[a->operands++] = w;
+    }
+}
+
 // Reads the whole command line, or exits with status 2. With --help no operand
 // is needed.
 Arguments read_arguments(int argc, char **argv) {
@@ -6727,18 +6727,7 @@ Arguments read_arguments(int argc, char **argv) {
             a.command = &commands[i];
     if (!a.command)
         misuse(&a, "there is no command \"%s\"", argv[1]);
-    for (int i = 2; i < argc; i++)
-        if (!strncmp(argv[i], "--", 2))
-            i += read_option(&a, argv + i);
-        else if (!strcmp(argv[i], "-h"))
-            a.settings.text[option_place("help", 4)] = "yes";
-        else if (argv[i][0] == '-' && argv[i][1])
-            misuse(&a, "%s has no option %s", a.command->name, argv[i]);
-        else if (a.operands == a.command->most)
-            misuse(&a, "unexpected argument \"%s\"; %s takes %s", argv[i],
-                   a.command->name, a.command->operands);
-        else
-            a.operand[a.operands++] = argv[i];
+    read_words(&a, argc - 2, argv + 2);
     bind_settings(&a.settings);
     if (!a.settings.help && a.operands < a.command->least)
         misuse(&a, "%s needs %s", a.command->name, a.command->operands);
@@ -6747,9 +6736,8 @@ Arguments read_arguments(int argc, char **argv) {
     return a;
 }
 
-// OpenMP uses all processors unless told otherwise; training then chooses
-// between all of them and one (see "How many threads"). On a busy machine, try
-// --threads 1 with the other commands as well.
+// OpenMP uses all processors unless told otherwise. On a busy machine, try
+// --threads 1.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
@@ -6773,14 +6761,14 @@ void set_threads(const Arguments *a) {
 // that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
+#ifndef SIGHUP
+#define SIGHUP SIGTERM // where terminals send none
+#endif
+
 // Gives the three signals to a handler, except those that are ignored.
 void handle_signals(void (*handler)(int)) {
-    const int which[] = {SIGINT, SIGTERM,
-#ifdef SIGHUP
-                         SIGHUP,
-#endif
-    };
-    for (size_t i = 0; i < sizeof which / sizeof *which; i++)
+    const int which[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++)
         if (signal(which[i], handler) == SIG_IGN)
             signal(which[i], SIG_IGN);
 }
@@ -6797,6 +6785,15 @@ void remember_signal(int which) {
 // it.
 char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
     return detokenize(s.id, s.length, v, c->settings.tokenizer);
+}
+
+// The model's translation of a sentence; the caller frees its ids.
+Sentence translation_of(Checkpoint *c, Sentence source, int beam) {
+    Sentence *all = translate_all(c->trainer.model, &source, 1, beam,
+                                  &c->trainer.arena);
+    Sentence own = *all;
+    free(all);
+    return own;
 }
 
 // A text as pairs in the model's numbers; pairs_free frees them. Says how many
@@ -6864,7 +6861,6 @@ typedef struct {
     int64_t total;        // steps aimed at
     int64_t first_step;   // done before this run
     double started, step_started, shown; // times
-    Pace pace;
     Loss since;           // losses since the last look
     int looks;            // so far
     bool line_open;       // the terminal's line is going to be rewritten
@@ -6878,13 +6874,14 @@ void show_progress(Progress *p, const Step *s, bool whole) {
     double each = (now() - p->started) / (double)(s->step - p->first_step);
     int64_t left = (int64_t)(each * (double)(p->total - s->step) + 0.5);
     bool terminal = is_terminal(stderr);
-    fprintf(stderr, "%s%sstep %" PRId64 "/%" PRId64 "  loss %.4f  "
-            "accuracy %.1f %%  lr %.2g  norm %.2f  %" PRId64 ":%02" PRId64
-            " left%s%s",
-            p->line_open ? "\r" : "", terminal ? "\033[?7l" : "", s->step,
-            p->total, average(p->since), 100 * accuracy(p->since), s->rate,
-            s->gradient_norm, left / 60, left % 60,
-            terminal ? "   \033[?7h" : "", whole ? "\n" : "");
+    fputs(terminal ? "\r\033[?7l" : "", stderr);
+    fprintf(stderr, "step %" PRId64 "/%" PRId64, s->step, p->total);
+    fprintf(stderr, "  loss %.4f", average(p->since));
+    fprintf(stderr, "  accuracy %.1f %%", 100 * accuracy(p->since));
+    fprintf(stderr, "  lr %.2g  norm %.2f", s->rate, s->gradient_norm);
+    fprintf(stderr, "  %" PRId64 ":%02" PRId64 " left", left / 60, left % 60);
+    fputs(terminal ? "   \033[?7h" : "", stderr);
+    fputs(whole ? "\n" : "", stderr);
     p->line_open = !whole;
     p->shown = now();
 }
@@ -6895,18 +6892,17 @@ void show_samples(const Progress *p) {
     Checkpoint *c = p->checkpoint;
     const Pairs *pairs = p->valid ? p->valid : p->data;
     for (int i = 0; i < min_int(3, pairs->count) && !stop_signal; i++) {
-        Sentence *own = translate_all(c->trainer.model, &pairs->source[i], 1,
-                                      greedy, NULL, &c->trainer.arena);
+        Sentence own = translation_of(c, pairs->source[i], 1);
         Match match = {0};
-        add_translation(&match, *own, pairs->target[i], &c->target,
+        add_translation(&match, own, pairs->target[i], &c->target,
                         c->settings.tokenizer);
         char *from = text_of(c, &c->source, pairs->source[i]);
-        char *to = text_of(c, &c->target, *own);
+        char *to = text_of(c, &c->target, own);
         fprintf(stderr, "    %s  →  %s%s\n", printable(from), printable(to),
                 match.exact ? "" : "  (not yet)");
         free(from);
         free(to);
-        sentences_free(own, 1);
+        free(own.id);
     }
 }
 
@@ -6985,7 +6981,6 @@ bool report_step(void *context, const Step *s) {
     bool look = time_to_look(s->step, p->total);
     bool first = s->step == p->first_step + 1;
     Loss valid = {0};
-    set_pace(&p->pace, s->step - p->first_step, seconds, (double)s->places);
     if (look && p->valid)
         valid = evaluate_loss(t->model, p->valid, t->recipe.batch, 0,
                               &t->arena);
@@ -7144,7 +7139,6 @@ void run_training(Progress *p) {
     const Settings *s = p->settings;
     Trainer *t = &p->checkpoint->trainer;
     handle_signals(remember_signal);
-    set_pace(&p->pace, 0, 0, 1);
     bool finite = train(t, p->data, report_step, p);
     if (p->line_open)
         fputc('\n', stderr);
@@ -7157,11 +7151,11 @@ void run_training(Progress *p) {
              t->step + 1, s->model);
     if (stop_signal)
         save_checkpoint(p->checkpoint, s->model);
-    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s%s; peak memory of "
-            "a step %.1f MB; checksum %016" PRIx64 "\n",
+    fprintf(stderr, "%s at step %" PRId64 " after %.1f s; %s",
             stop_signal ? "stopped" : "done", t->step, now() - p->started,
-            stop_signal ? "go on with --resume; " : "", s->model,
-            (double)t->arena.peak / 1e6, checksum(t));
+            stop_signal ? "go on with --resume; " : "");
+    fprintf(stderr, "%s; peak memory of a step %.1f MB; checksum %016" PRIx64
+            "\n", s->model, (double)t->arena.peak / 1e6, checksum(t));
 }
 
 // transformer train DATA.tsv
@@ -7189,11 +7183,8 @@ void train_command(const Arguments *a, Checkpoint *c) {
         .settings = s, .checkpoint = c, .data = &data,
         .valid = s->valid ? &valid : NULL, .first_step = t->step,
         .total = total_steps(&t->recipe, data.count),
-        .started = now(), .step_started = now(), .pace = {.all = 1},
+        .started = now(), .step_started = now(),
     };
-#ifdef _OPENMP
-    p.pace.all = omp_get_max_threads();
-#endif
     describe(&p);
     if (t->step >= p.total)
         fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
@@ -7214,83 +7205,27 @@ void train_command(const Arguments *a, Checkpoint *c) {
 // empty line. A line that cannot be translated ends the program with a message
 // that gives its number, after the translations of all lines before it. Tokens
 // that the model does not know become <unknown>, and are counted in one line at
-// the end. With --scores the score of chapter 12 and a tab come before each
-// translation: the closer the score is to zero, the surer the model is.
+// the end. Each line is answered before the next is read, so another program
+// can ask through one pipe and read the answers from another.
 
-//@ plumbing lines are read, up to 64 together, and answered before waiting
-// Up to 64 lines are translated together; but before the program has to wait
-// for more input, it answers what it has. (Without POSIX it cannot tell whether
-// it would wait, so it answers every 64 lines and at the end.)
-
-enum { LINES = 64 };
-
-typedef struct {
-    Checkpoint *checkpoint;
-    const Settings *settings;
-    char *text;           // the line that was read last
-    Sentence line[LINES]; // read, and not yet translated
-    int lines;
-    int number;           // of .text, from 1
-    int unknown;          // tokens of the input that the model does not know
-} Input;
-
-// Translates and prints the lines that have been read.
-void answer(Input *in) {
-    Checkpoint *c = in->checkpoint;
-    double score[LINES];
-    Sentence *result = translate_all(c->trainer.model, in->line, in->lines,
-                                     in->settings->search, score,
-                                     &c->trainer.arena);
-    for (int i = 0; i < in->lines; i++) {
-        char *text = text_of(c, &c->target, result[i]);
-        bool empty = in->line[i].length == 1;
-        if (in->settings->scores && !empty)
-            printf("%.6f", score[i]);
-        printf("%s%s\n", in->settings->scores ? "\t" : "", empty ? "" : text);
-        free(text);
-        free(in->line[i].id);
-    }
-    sentences_free(result, in->lines);
-    in->lines = 0;
-    finish_output();
-}
-
-// The next byte of standard input, or EOF; answers all lines before it waits.
-int next_byte(Input *in) {
-#ifdef TRANSFORMER_POSIX
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (poll(&input, 1, 0) == 0) {
-        answer(in);
-        poll(&input, 1, -1);
-    }
-#endif
-    (void)in; // not used where there is no poll
-    return getchar();
-}
-
-// Reads the next line of standard input into .text, without its end (LF or CR
-// LF) and, if it is line 1, without a byte order mark; false after the last.
-// Fails if the input cannot be read or is not text.
-bool read_input(Input *in) {
+//@ plumbing a line is read, translated, answered
+// Reads the line of standard input with this number into `text`, without its
+// end (LF or CR LF); false after the last. Fails if the input cannot be read or
+// is not text.
+bool read_line(char text[LONGEST_LINE], int number) {
     int length = 0, c;
-    in->number++;
-    while ((c = next_byte(in)) != EOF && c != '\n') {
-        if (c == '\0' || length == LONGEST_LINE - 1) {
-            answer(in);
-            fail("line %d of the input has %s", in->number, c ? "a megabyte or "
-                 "more" : "a zero byte: this is not text");
-        }
-        in->text[length++] = (char)c;
-        if (in->number == 1 && length == 3
-            && !memcmp(in->text, "\xef\xbb\xbf", 3))
-            length = 0;
+    while ((c = getchar()) != EOF && c != '\n') {
+        if (c == '\0' || length == LONGEST_LINE - 1)
+            fail("line %d of the input has %s", number, c ? "a megabyte or more"
+                 : "a zero byte: this is not text");
+        text[length++] = (char)c;
     }
     if (ferror(stdin))
         fail("cannot read the input: %s", strerror(errno));
     bool more = length || c != EOF;
-    while (length && in->text[length - 1] == '\r')
+    while (length && text[length - 1] == '\r')
         length--;
-    in->text[length] = '\0';
+    text[length] = '\0';
     return more;
 }
 
@@ -7314,25 +7249,26 @@ const char *tokenize_input(const char *text, const Checkpoint *c,
 
 // transformer translate MODEL
 void translate_command(const Arguments *a, Checkpoint *c) {
-    Input in = {.checkpoint = c, .settings = &a->settings,
-                .text = allocate(LONGEST_LINE, 1)};
-    setvbuf(stdin, NULL, _IONBF, 0);
-    while (read_input(&in)) {
-        Sentence *s = &in.line[in.lines];
-        const char *wrong = tokenize_input(in.text, c, &c->source, s);
-        if (wrong) {
-            answer(&in);
-            fail("line %d of the input %s", in.number, wrong);
-        }
-        in.unknown += unknowns(s->id, s->length);
-        if (++in.lines == LINES)
-            answer(&in);
+    char *line = allocate(LONGEST_LINE, 1);
+    int unknown = 0;
+    for (int number = 1; read_line(line, number); number++) {
+        Sentence s;
+        const char *wrong = tokenize_input(line, c, &c->source, &s);
+        if (wrong)
+            fail("line %d of the input %s", number, wrong);
+        Sentence own = translation_of(c, s, a->settings.beam);
+        char *text = text_of(c, &c->target, own);
+        puts(s.length > 1 ? text : ""); // of no word, an empty line
+        finish_output();
+        unknown += unknowns(s.id, s.length);
+        free(text);
+        free(own.id);
+        free(s.id);
     }
-    answer(&in);
-    if (in.unknown)
+    if (unknown)
         fprintf(stderr, "the model does not know %d of the input's tokens\n",
-                in.unknown);
-    free(in.text);
+                unknown);
+    free(line);
 }
 
 // ## evaluate
@@ -7372,7 +7308,7 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
         fail("%s: its loss on %s is not a number", a->operand[0],
              a->operand[1]);
     Sentence *result = translate_all(model, p.source, p.count,
-                                     a->settings.search, NULL, arena);
+                                     a->settings.beam, arena);
     Match match = {0};
     for (int i = 0; i < p.count; i++)
         add_translation(&match, result[i], p.target[i], &c->target,
@@ -7411,22 +7347,26 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //         <end> |    ..::::--|
 
 //@ plumbing the command
+// The tokens of a text from the command line, called so in messages.
+Sentence given_sentence(const char *called, const char *text,
+                        const Checkpoint *c, const Vocab *v) {
+    Sentence s;
+    const char *wrong = tokenize_input(text, c, v, &s);
+    if (wrong)
+        fail("the %s %s", called, wrong);
+    return s;
+}
+
 // transformer attention MODEL SENTENCE
 void attention_command(const Arguments *a, Checkpoint *c) {
     const char *csv = a->settings.csv, *wanted = a->settings.target;
     const Transformer *model = c->trainer.model;
     Arena *arena = &c->trainer.arena;
-    Sentence source, target;
-    const char *wrong = tokenize_input(a->operand[1], c, &c->source, &source);
-    if (wrong || source.length == 1)
-        fail("the sentence %s", wrong ? wrong : "is empty");
-    if (wanted && (wrong = tokenize_input(wanted, c, &c->target, &target)))
-        fail("the target %s", wrong);
-    if (!wanted) {
-        Sentence *own = translate_all(model, &source, 1, greedy, NULL, arena);
-        target = *own;
-        free(own);
-    }
+    Sentence source = given_sentence("sentence", a->operand[1], c, &c->source);
+    if (source.length == 1)
+        fail("the sentence is empty");
+    Sentence target = wanted ? given_sentence("target", wanted, c, &c->target)
+                             : translation_of(c, source, 1);
     Pass pass = {.arena = arena, .config = &model->config};
     Saved saved;
     Batch batch = look(&pass, &saved, model, source, target);
@@ -7491,20 +7431,19 @@ const char *option_text(char to[32], const Settings *s, int i) {
 void check_info(const Arguments *a) {
     for (int i = 0; i < OPTIONS; i++) {
         const char *name = options[i].name;
-        bool theirs = options[i].in_model || !strcmp(name, "vocab");
-        if (theirs && a->settings.text[i] && strcmp(name, "batch"))
+        if (a->settings.text[i] && strcmp(name, "batch"))
             misuse(a, "--%s: the model in %s has its own", name, a->operand[0]);
     }
 }
 
 // transformer info [MODEL]
 void info_command(const Arguments *a, Checkpoint *c) {
+    enum { LENGTH = 20 }; // of the sentences in a step
     bool file = a->operands > 0;
     const Settings *s = file ? &c->settings : &a->settings;
     const Trainer *t = &c->trainer;
     Config config = s->config;
     int batch = (given(&a->settings, "batch") ? &a->settings : s)->recipe.batch;
-    int length = a->settings.length;
     char text[32];
     if (file)
         check_info(a);
@@ -7521,11 +7460,11 @@ void info_command(const Arguments *a, Checkpoint *c) {
     Transformer *outline = transformer_outline(&config);
     putchar('\n');
     print_parameters(stdout, &outline->list);
-    printf("\na training step with %d sentences of %d tokens\n", batch, length);
+    printf("\na training step with %d sentences of %d tokens\n", batch, LENGTH);
     printf("  parameters, gradients, two moments %10.1f MB\n",
            4.0 * sizeof(real) * (double)outline->list.count / 1e6);
     printf("  saved by the forward pass          %10.1f MB\n",
-           saved_bytes(&config, batch, length, length) / 1e6);
+           saved_bytes(&config, batch, LENGTH, LENGTH) / 1e6);
     transformer_free(outline);
 }
 
@@ -7535,27 +7474,16 @@ void info_command(const Arguments *a, Checkpoint *c) {
 // out. To use parts of this file in another program, define TRANSFORMER_NO_MAIN
 // and include it. The program needs a stack of 256 KB.
 
-// If a standard stream is closed when the program begins, the next file to be
-// opened takes its place, and messages would be written into that file. So
-// closed streams are opened first, in a way that makes them useless.
-void open_closed_streams(void) {
-#ifdef TRANSFORMER_POSIX
-    FILE *const standard[] = {stdin, stdout, stderr};
-    struct stat status;
-    for (int i = 0; i < 3; i++)
-        if (fstat(i, &status) != 0
-            && !freopen("/dev/null", i ? "r" : "w", standard[i]))
-            exit(1);
-#endif
-}
+#ifndef TRANSFORMER_NO_MAIN
+
+// The commands, in the order of their table.
+void (*const function_of[COMMANDS])(const Arguments *, Checkpoint *) = {
+    train_command, translate_command, evaluate_command, attention_command,
+    info_command};
 
 // The status is 0, or 128 plus the number of the signal that stopped training.
-#ifndef TRANSFORMER_NO_MAIN
 int main(int argc, char **argv) {
-    open_closed_streams();
-#ifdef SIGXFSZ
-    signal(SIGXFSZ, SIG_IGN); // past the size limit, a write just fails
-#endif
+    let_threads_sleep(argv);
     const char *first = argc > 1 ? argv[1] : "";
     check_arithmetic();
     if (!strcmp(first, "--version"))
@@ -7571,7 +7499,7 @@ int main(int argc, char **argv) {
         else {
             if (a.operands && a.command->bit != TRAIN)
                 c = load_checkpoint(a.operand[0], false);
-            a.command->run(&a, &c);
+            function_of[a.command - commands](&a, &c);
         }
         checkpoint_free(&c);
     }

@@ -529,27 +529,18 @@ void report_progress(Report *p, Loss loss) {
     save_checkpoint(p->checkpoint, p->model);
 }
 
-// Trains until the last step or until a signal, with all threads or with one,
-// whichever is faster (chapter 15).
+// Trains until the last step or until a signal.
 void run_gpt_training(Report *p) {
     Trainer *t = &p->checkpoint->trainer;
-    int64_t first = t->step;
-    Pace pace = {.all = 1};
-#ifdef _OPENMP
-    pace.all = omp_get_max_threads();
-#endif
 #ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
 #endif
     handle_signals(remember_signal);
-    set_pace(&pace, 0, 0, 1);
     while (t->step < t->recipe.steps && !stop_signal) {
-        double started = now();
         Step step = gpt_train_step(t, p->text.tokens);
         if (t->step != step.step)
             fail("step %" PRId64 ": the loss or its gradient is not finite any "
                  "more; try a smaller --lr", step.step);
-        set_pace(&pace, t->step - first, now() - started, 1);
         report_progress(p, step.loss);
     }
     if (stop_signal) {
@@ -615,6 +606,7 @@ void gpt_generate(const Request *r) {
 
 #ifndef GPT_NO_MAIN
 int main(int argc, char **argv) {
+    let_threads_sleep(argv);
 #ifdef SIGXFSZ
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
 #endif

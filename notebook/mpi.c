@@ -183,8 +183,6 @@ Step step_together(Trainer *t, const Batch *batch, int64_t tokens) {
     Loss loss = sum_of_losses();
     spend(&clock, SUM);
     Step s = update(t, loss);
-    s.places = (int64_t)batch->sentences
-             * (batch->source_length + batch->target_length);
     spend(&clock, UPDATE);
     world.phase = BETWEEN;
     return s;
@@ -351,8 +349,6 @@ void report_together(Progress *p, const Step *s) {
         report_step(p, s);
         return;
     }
-    set_pace(&p->pace, s->step - p->first_step, now() - p->step_started,
-             (double)s->places);
     p->step_started = now();
 }
 
@@ -414,7 +410,6 @@ void say_end(const Progress *p) {
 void run_together(Progress *p) {
     const Trainer *t = &p->checkpoint->trainer;
     handle_signals(remember_signal);
-    set_pace(&p->pace, 0, 0, 1);
     bool finite = train_together(p);
     if (!finite) {
         world.phase = ENDED;
@@ -511,11 +506,8 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
         .settings = s, .checkpoint = c, .data = &data,
         .valid = valid.count ? &valid : NULL, .first_step = t->step,
         .total = total_steps(&t->recipe, data.count),
-        .started = now(), .step_started = now(), .pace = {.all = 1},
+        .started = now(), .step_started = now(),
     };
-#ifdef _OPENMP
-    p.pace.all = omp_get_max_threads();
-#endif
     take_share(t);
     compare(digest_of_settings(&c->settings), "options");
     compare(digest_of_pairs(&data), "training data");
@@ -586,6 +578,7 @@ void begin_world(int *argc, char ***argv) {
 
 #ifndef MACHINES_NO_MAIN
 int main(int argc, char **argv) {
+    let_threads_sleep(argv);
     check_arithmetic();
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
     begin_world(&argc, &argv);

@@ -215,14 +215,13 @@ void test_blanks_of_steps(void) {
 
 typedef struct {
     int calls, stop_at;
-    int64_t last, places; // of the last step
+    int64_t last; // step
 } Seen;
 
 bool watch(void *context, const Step *step) {
     Seen *s = context;
     s->calls++;
     s->last = step->step;
-    s->places = step->places;
     return step->step != s->stop_at;
 }
 
@@ -285,7 +284,7 @@ void test_course(void) {
     Recipe r = {.batch = SIZE, .seed = 5};
     int order[COUNT], own[COUNT] = {0};
     Course course = {&data, own, -1};
-    bool same = true, kept = true;
+    bool same = true, kept = true, known = true;
     for (int step = 7; step < 7 + 3 * EACH; step++) {
         int64_t epoch = course.epoch;
         own[0] += step % EACH ? COUNT : 0; // seen if the order is made anew
@@ -300,7 +299,11 @@ void test_course(void) {
             && batch.source_length == expected.source_length
             && !memcmp(batch.source, expected.source, sizeof(int)
                        * (size_t)(count * expected.source_length));
+        known = known && room.sentences == count
+             && room.tokens == max_int(expected.source_length,
+                                       expected.target_length);
     }
+    CLAIM(known, "the arena knows the size of each, for messages");
     CLAIM(same, "a course that begins at step 7 has the batches of its epochs");
     CLAIM(kept, "the order of an epoch is made once");
     pairs_free(&data);
@@ -369,9 +372,7 @@ void take_step(Trainer *t, const Batch *batch, long step, Agreement *a) {
                && !memcmp(g->list.values, t->gradient->list.values, size);
     a->norm = a->norm && done.gradient_norm == norm && norm > 1;
     a->rate = a->rate && done.step == step && t->arena.used == 0
-           && done.rate == learning_rate(&t->recipe, step)
-           && done.places == batch->sentences * (batch->source_length
-                                                 + batch->target_length);
+           && done.rate == learning_rate(&t->recipe, step);
     a->moments = a->moments && !memcmp(m.at, t->m, size)
               && !memcmp(v.at, t->v, size);
     a->parameters = a->parameters && !memcmp(p.at, t->model->list.values, size);
@@ -400,8 +401,7 @@ void test_pieces(int pairs, int per_epoch) {
           "the padding");
     CLAIM(a.norm, "a step: the norm is that of all gradients as one vector, and "
           "long enough to be clipped");
-    CLAIM(a.rate, "a step: steps and their rates are counted from 1, and its "
-          "places are those of both sides");
+    CLAIM(a.rate, "a step: steps and their rates are counted from 1");
     CLAIM(a.moments, "a step: the moments get the gradient, all of it shortened "
           "by one factor");
     CLAIM(a.parameters, "a step: Adam corrects its bias by the step's number");
@@ -458,6 +458,9 @@ void test_evaluation(void) {
     CLAIM(t.arena.used == used, "and gives its memory back");
     CLAIM(peak_of(t.model, 4) == peak_of(t.model, 40),
           "the peak of memory does not grow with the data");
+    Recipe many = {.epochs = 1000000, .batch = 1};
+    CLAIM(total_steps(&many, 1000000) == 1000000000000,
+          "a million epochs over a million pairs are 10^12 steps");
     Recipe epochs = {.epochs = 3, .batch = 8}, step = {.epochs = 3, .steps = 1};
     CLAIM(total_steps(&epochs, 48) == 18 && total_steps(&epochs, 50) == 21
           && total_steps(&step, 50) == 1,

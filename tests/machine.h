@@ -27,7 +27,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -371,12 +370,6 @@ int machine_puts(const char *text) {
     return fprintf(machine_out, "%s\n", text) < 0 ? EOF : 1;
 }
 
-int machine_poll(struct pollfd *p, nfds_t count, int time) {
-    (void)time;
-    p->revents = p->events;
-    return (int)count;
-}
-
 #undef stdin
 #undef stdout
 #undef stderr
@@ -398,7 +391,6 @@ int machine_poll(struct pollfd *p, nfds_t count, int time) {
 #define stat(path, to) machine_stat(path, to)
 #define lstat(path, to) machine_stat(path, to)
 #define isatty(number) ((number) < 0)
-#define poll machine_poll
 #define printf machine_printf
 #define puts machine_puts
 #define putchar(c) putc(c, machine_out)

@@ -77,10 +77,10 @@ FUNCTIONS = {
         decoder_layer_step decoder_step longest_output tokens_in log_sum_exp
         translate length_penalty best_candidates finish_hypothesis beam_step
         reorder reorder_cache write_best beam_new beam_search
-        translate_all""",
+        translate_batch translate_all""",
     "14-text": """small_letter token_id spell spell_words is_better most_frequent
         join_everywhere""",
-    "16-commands": "set_pace time_to_look",
+    "16-commands": "time_to_look",
 }
 CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
 

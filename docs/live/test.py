@@ -529,8 +529,11 @@ def test_look(browser):
     live.says("#translation", "la voiture rouge est rapide",
               "Look inside opens with a sentence and its translation")
     model, text = build.BUILD / "model.safetensors", "the small dog likes the cat"
-    score, words = native("translate", model, "--scores", "--length-penalty", 0,
-                          text=text + "\n")[:-1].split("\t")
+    words = native("translate", model, text=text + "\n")[:-1]
+    pair = WORK / "pair.tsv"
+    pair.write_text(f"{text}\t{words}\n", encoding="utf-8")
+    measured = dict(line.split() for line in native("evaluate", model, pair).splitlines())
+    score = -float(measured["loss"]) * int(measured["tokens"])
     live.choose("#source", text)
     live.says("#translation", words, "what is typed is translated, as by the native program")
     live.until(SETTLED)

@@ -242,7 +242,7 @@ Sentence answer_slowly(Pass *pass, Sentence source) {
 // What the model says to n sentences.
 Sentence *answers(const Sentence *source, int n) {
     if (!(broken & DROPOUT_IN_USE))
-        return translate_all(live.trainer.model, source, n, greedy, NULL,
+        return translate_all(live.trainer.model, source, n, 1,
                              &live.trainer.arena);
     Pass pass = pass_in_use();
     Sentence *own = allocate((size_t)n, sizeof *own);

@@ -1442,7 +1442,7 @@ void example_look(void) {
     const Transformer *model = c.trainer.model;
     Sentence source = tokenize("the black car", &c.source,
                                   c.settings.tokenizer);
-    Sentence *target = translate_all(model, &source, 1, greedy, NULL, &room);
+    Sentence *target = translate_all(model, &source, 1, 1, &room);
     Pass pass = {.arena = &room, .config = &model->config};
     Saved s;
     Batch batch = look(&pass, &s, model, source, *target);
