@@ -4674,8 +4674,8 @@ FILE *begin_file(const char *path) {
 }
 
 // Completes and renames the file. If a step of this goes wrong, or a write went
-// wrong before, the rest is left out and PATH.new is removed; the program fails,
-// and says the first reason.
+// wrong before, the rest is left out and PATH.new is removed; the program
+// fails, and says the first reason.
 void end_file(FILE *file, const char *path) {
     char beside[FILENAME_MAX];
     snprintf(beside, sizeof beside, "%s.new", path);
@@ -5146,10 +5146,10 @@ bool valid_utf8(const char *s) {
 // considers a lower-case letter depends on the machine's locale, and a model
 // must not. So here are the capitals of languages written today in Latin
 // (Vietnamese and Hausa, too), Greek, Cyrillic (Kazakh, too) and Armenian, if
-// the small letter has as many bytes. (İ has fewer, and stays.) There are three
-// letters for each range: the first capital, the last one, and the small form of
-// the first. If that is the very next character, as with Āā Ăă Ąą, then every
-// other character of the range is a capital.
+// the small letter has as many bytes. (İ has fewer, and stays.) Three letters
+// make a range: the first capital, the last one, and the small form of the
+// first. If that is the very next character, as with Āā Ăă Ąą, then every other
+// character of the range is a capital.
 
 const char capitals[] =
     "AZaÀÖàØÞøĀĮāĲĶĳĹŇĺŊŶŋŸŸÿŹŽźƁƁɓƆƆɔƉƊɖƏƏəƐƐɛƘƘƙƠƤơƯƯưƳƵƴǍǛǎǞǮǟǸȞǹȢȲȣ"
