@@ -5146,19 +5146,20 @@ bool valid_utf8(const char *s) {
 // considers a lower-case letter depends on the machine's locale, and a model
 // must not. So here are the capitals of languages written today in Latin
 // (Vietnamese and Hausa, too), Greek, Cyrillic (Kazakh, too) and Armenian, if
-// the small letter has as many bytes. (İ has fewer, and stays.) Three letters
-// make a range: the first capital, the last one, and the small form of the
-// first. If that is the very next character, as with Āā Ăă Ąą, then every other
-// character of the range is a capital.
+// the small letter has as many bytes. (İ has fewer, and stays.) There are three
+// letters for each range: the first capital, the last one, and the small form
+// of the first. If that is the very next character, as with Āā Ăă Ąą, every
+// other character of the range is a capital.
 
-const char capitals[] =
+const char capital_ranges[] =
     "AZaÀÖàØÞøĀĮāĲĶĳĹŇĺŊŶŋŸŸÿŹŽźƁƁɓƆƆɔƉƊɖƏƏəƐƐɛƘƘƙƠƤơƯƯưƳƵƴǍǛǎǞǮǟǸȞǹȢȲȣ"
     "ΆΆάΈΊέΌΌόΎΏύΑΡαΣΫσЀЏѐАЯаѠҀѡҊҾҋӀӀӏӁӍӂӐԮӑԱՖաḀẔḁẠỾạ";
 
 // The small letter of a capital; any other character stays.
-int small_letter(int c) {
-    int n, small = c;
-    for (const char *r = capitals; *r && c >= utf8_number(r); r += 3 * n) {
+int lower_letter(int c) {
+    const char *r = capital_ranges;
+    int small = c;
+    for (int n; *r && c >= utf8_number(r); r += 3 * n) {
         n = utf8_length(r);
         int first = utf8_number(r), add = utf8_number(r + 2 * n) - first;
         if (c <= utf8_number(r + n) && (add != 1 || (c - first) % 2 == 0))
@@ -5170,7 +5171,7 @@ int small_letter(int c) {
 // Converts to lower case, in place.
 void lower_case(char *s) {
     for (int n; *s; s += n) {
-        int c = small_letter(utf8_number(s));
+        int c = lower_letter(utf8_number(s));
         n = utf8_length(s);
         for (int i = n - 1; i > 0; i--, c /= 64)
             s[i] = (char)(0x80 + c % 64);

@@ -78,7 +78,7 @@ FUNCTIONS = {
         translate length_penalty best_candidates finish_hypothesis beam_step
         reorder reorder_cache write_best beam_new beam_search
         translate_batch translate_all""",
-    "14-text": """small_letter token_id spell spell_words is_better most_frequent
+    "14-text": """lower_letter token_id spell spell_words is_better most_frequent
         join_everywhere""",
     "16-commands": "time_to_look",
 }

@@ -248,7 +248,7 @@ void read_entries_of(BytePairs *b, const Json *object, int size) {
 
 // The place of the merge of these two, or how many there are: not there.
 int find_merge(const BytePairs *b, int left, int right) {
-    int k = left < 0 ? 0 : b->last[left];
+    int k = b->merges && left >= 0 ? b->last[left] : 0;
     while (k && b->merge[k - 1].right != right)
         k = b->merge[k - 1].before;
     return k ? k - 1 : b->merges;
