@@ -4702,8 +4702,8 @@ void end_file(FILE *file, const char *path) {
 // Between two shared loops a thread waits for the next. It looks for it again
 // and again, since going to sleep and waking take their time. But if it keeps
 // looking, other programs cannot use its core; two trainings side by side would
-// take not twice as long but thirty times. So it looks for half a millisecond
-// at most, and then it sleeps.
+// take not twice as long but thirty times. So it looks for a millisecond at
+// most, and then it sleeps.
 //
 // GCC's library counts how often it looks, Clang's counts milliseconds. Both
 // are told so by environment variables, and GCC's reads them before `main`
