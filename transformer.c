@@ -4979,20 +4979,9 @@ void small_matmul(Mat c, Mat a, Mat b) {
 // ## Large products
 //
 // c is cut into blocks, each a column of tiles, and the threads share the
-// blocks.
+// blocks. (Sixteen multiplications here are the work of one number elsewhere.)
 
 enum { BLOCK = 1 << 18 }; // numbers of a in a block: about a megabyte
-
-// A product does some sixteen multiplications in the time that other loops need
-// for one number.
-double work_of_product(Mat c, int depth) {
-    return size_of(c) * depth / 16;
-}
-
-// Rows i … i + rows - 1 and columns j … j + cols - 1 of m.
-Mat submatrix(Mat m, int i, int rows, int j, int cols) {
-    return slice_cols(slice_rows(m, i, rows), j, cols);
-}
 
 void matmul_from(Mat c, Mat from, Mat a, Mat b) {
     if (c.col_stride != 1 && c.row_stride == 1) { // cᵀ = fromᵀ + bᵀ aᵀ
@@ -5004,13 +4993,13 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
     int block = 12 * min_int(max_int(BLOCK / (a.cols + 1) / 12, 8), 80);
     int down = (c.rows + block - 1) / block;
     int across = (c.cols + TILE_COLS - 1) / TILE_COLS;
-    PARALLEL_FOR(work_of_product(c, a.cols))
+    PARALLEL_FOR(size_of(c) * a.cols / 16)
     for (int k = 0; k < down * across; k++) {
         int i = k / across * block, j = k % across * TILE_COLS;
         int rows = min_int(block, c.rows - i);
         int cols = min_int(TILE_COLS, c.cols - j);
-        small_matmul_from(submatrix(c, i, rows, j, cols),
-                          submatrix(from, i, rows, j, cols),
+        Mat c_i = slice_rows(c, i, rows), from_i = slice_rows(from, i, rows);
+        small_matmul_from(slice_cols(c_i, j, cols), slice_cols(from_i, j, cols),
                           slice_rows(a, i, rows), slice_cols(b, j, cols));
     }
 }
