@@ -791,9 +791,7 @@ void attention_forward(Head a, Mask mask) {
 // to all keys adds the constant q_i · u to row i of the scores, which changes
 // no weight and so no loss. But moving all keys by a small u changes the loss
 // by Σ_j dk_j · u. That is 0 for every u: the dk of all keys sum to zero. The
-// key bias of chapter 3 is such a u, so its gradient is exactly zero. The tests
-// check that, and compare every gradient with finite differences, with and
-// without masks and dropout.
+// key bias of chapter 3 is such a u, so its gradient is exactly zero.
 
 // d.q, d.k and d.v are added to; d.out is given; d.weights is room. a is as the
 // forward pass left it.
@@ -1098,10 +1096,9 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 // dmemory are one and the same matrix, which collects all three: the sum that
 // the chain rule asks for when a thing is used three times.
 //
-// Heads need no rule of their own. A number in a slice of q *is* a number of q,
-// so the gradient of a slice is that slice of the gradient: head h adds to its
-// columns of dq, dk and dv, and no other head does. The rule of linear layers
-// gives the rest:
+// Heads need no rule of their own. A number in a slice of q *is* a number of q:
+// head h adds to its columns of dq, dk and dv, and no other head does. The rule
+// of linear layers gives the rest:
 //
 //     dcontext = dout W_oᵀ                  where each head finds its own dout
 //     dx = dq W_qᵀ + dk W_kᵀ + dv W_vᵀ      in self-attention
@@ -1133,8 +1130,7 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 // the column is (3 log 3, -3 log 3).
 //
 // How to check it: the tests compute the paper's form, with separate matrices
-// for each head, and find the same numbers; and they compare all eight tensors
-// and both inputs with finite differences.
+// for each head, and find the same numbers.
 
 // d is the twin of s that holds the gradients. d->x (B·T,D), d->memory (B·S,D)
 // and dw are added to; dout (B·T,D) given. The rest of d is scratch.
@@ -1730,7 +1726,7 @@ void dropout(Mat x, Dropout d) {
 //
 //@ figure norms instead
 //
-// In code, where h is what the sub-layer is given and y what it makes of it:
+// In code, h is what the sub-layer is given, and y what it makes of it:
 //
 //     post-norm    h = x           y = sublayer(h)    out = norm(x + y)
 //     pre-norm     h = norm(x)     y = sublayer(h)    out = x + y
@@ -2515,9 +2511,9 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // without this mask reaches a wonderful loss, by copying, and then translates
 // nonsense, because at inference there is no next word to copy.
 //
-// Can we at least drop the mask at inference? No: the parameters were learned
-// with it. Besides, it keeps a position's results from ever changing once they
-// are computed, and chapter 12 makes good use of that.
+// Nor can the mask be dropped at inference: the parameters were learned with
+// it. And it keeps a position's results from ever changing once they are
+// computed, which chapter 12 makes good use of.
 //
 // Since a target's padding comes last, the future mask alone would hide it from
 // every real word. It is masked all the same: then the code is right wherever
@@ -2971,15 +2967,9 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // this gradient raises the second logit and lowers the others, each in
 // proportion to the probability it has taken away.
 //
-// The softmax_backward of chapter 2 leads to the same place, with z for its x
-// and p for its w. The loss of a token is -Σ_j q_j log p_j, so dp_j = -q_j/p_j,
-// and the mean that is subtracted, Σ_k dp_k p_k, is -1:
-//
-//     dz_j = p_j (dp_j + 1)
-//          = p_j - q_j
-//
-// But on that way q_j/p_j overflows where p_j is very small. Here it cancels
-// before it is computed.
+// (The softmax_backward of chapter 2 leads to the same place, since dp_j is
+// -q_j/p_j. But that overflows where p_j is very small; here it cancels before
+// it is computed.)
 //
 //@ figure logits
 //
@@ -4989,20 +4979,9 @@ void small_matmul(Mat c, Mat a, Mat b) {
 // ## Large products
 //
 // c is cut into blocks, each a column of tiles, and the threads share the
-// blocks.
+// blocks. (Sixteen multiplications here are the work of one number elsewhere.)
 
 enum { BLOCK = 1 << 18 }; // numbers of a in a block: about a megabyte
-
-// A product does some sixteen multiplications in the time that other loops need
-// for one number.
-double work_of_product(Mat c, int depth) {
-    return size_of(c) * depth / 16;
-}
-
-// Rows i … i + rows - 1 and columns j … j + cols - 1 of m.
-Mat submatrix(Mat m, int i, int rows, int j, int cols) {
-    return slice_cols(slice_rows(m, i, rows), j, cols);
-}
 
 void matmul_from(Mat c, Mat from, Mat a, Mat b) {
     if (c.col_stride != 1 && c.row_stride == 1) { // cᵀ = fromᵀ + bᵀ aᵀ
@@ -5014,13 +4993,13 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
     int block = 12 * min_int(max_int(BLOCK / (a.cols + 1) / 12, 8), 80);
     int down = (c.rows + block - 1) / block;
     int across = (c.cols + TILE_COLS - 1) / TILE_COLS;
-    PARALLEL_FOR(work_of_product(c, a.cols))
+    PARALLEL_FOR(size_of(c) * a.cols / 16)
     for (int k = 0; k < down * across; k++) {
         int i = k / across * block, j = k % across * TILE_COLS;
         int rows = min_int(block, c.rows - i);
         int cols = min_int(TILE_COLS, c.cols - j);
-        small_matmul_from(submatrix(c, i, rows, j, cols),
-                          submatrix(from, i, rows, j, cols),
+        Mat c_i = slice_rows(c, i, rows), from_i = slice_rows(from, i, rows);
+        small_matmul_from(slice_cols(c_i, j, cols), slice_cols(from_i, j, cols),
                           slice_rows(a, i, rows), slice_cols(b, j, cols));
     }
 }

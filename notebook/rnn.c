@@ -60,7 +60,7 @@ Packed packed_matrix(Arena *arena, Mat b) {
 
 // c += a b; a (n,k), b (k,m), c (n,m)
 void packed_matmul_add(Mat c, Mat a, Packed b) {
-    PARALLEL_FOR(work_of_product(c, b.rows))
+    PARALLEL_FOR(size_of(c) * b.rows / 16)
     for (int j = 0; j < b.cols; j += TILE_COLS) {
         Mat to = slice_cols(c, j, min_int(TILE_COLS, b.cols - j));
         real *columns = b.at + (ptrdiff_t)j * b.rows;
