@@ -6347,24 +6347,22 @@ Vocab read_vocab(Reader *r, const char *key) {
     Vocab v = vocab_new();
     char *token = metadata(r, key, true), *rest;
     int count = 0;
+    bool good = true;
     for (; token; token = rest, count++) {
         rest = cut_at(token, '\n');
-        bool good = count < FIRST_TOKEN ? !strcmp(token, v.token[count])
-                                        : *token != '\0';
         for (const char *c = token; *c; c++)
             good = good && !is_control(c);
-        if (!good)
-            fail(NO_MODEL "%s: token %d is not in its place", r->path, key,
-                 count);
-        if (count >= FIRST_TOKEN)
+        if (count < FIRST_TOKEN)
+            good = good && !strcmp(token, v.token[count]);
+        else
             vocab_append(&v, token, (int)strlen(token));
     }
-    if (count < FIRST_TOKEN)
-        fail(NO_MODEL "%s: only %d tokens", r->path, key, count);
     vocab_sort(&v);
     for (int i = FIRST_TOKEN; i < v.count; i++)
-        if (token_id(&v, v.token[i], (int)strlen(v.token[i])) != i)
-            fail(NO_MODEL "%s: token %d is there twice", r->path, key, i);
+        good = good && token_id(&v, v.token[i], (int)strlen(v.token[i])) == i;
+    if (!good || count < FIRST_TOKEN || token_id(&v, "", 0) != UNKNOWN)
+        fail(NO_MODEL "%s: a token is empty, not in its place, or there twice",
+             r->path, key);
     return v;
 }
 
