@@ -70,16 +70,16 @@ FUNCTIONS = {
     "12-decoding": """empty_cache decoder_start extend_cache decoder_layer_step decoder_step
         longest_output tokens_in log_sum_exp translate length_penalty best_candidates
         finish_hypothesis beam_step reorder reorder_cache write_best beam_new beam_search
-        translate_all""",
+        translate_batch translate_all""",
     "14-text": """small_letter token_id spell spell_words is_better most_frequent
         join_everywhere""",
-    "16-commands": "set_pace time_to_look",
+    "16-commands": "time_to_look",
 }
 OWN = {f: test for test, names in FUNCTIONS.items() for f in names.split()}
 
 # Names that are taken for one another: each becomes the next of its list.
 SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias, H K, weights
-    dropped, rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, i j, source target,
+    dropped, rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, source target,
     source_length target_length, input expected, memory hidden, source_embedding
     target_embedding, source_positions target_positions, self_attention cross_attention,
     self cross, dmemory dhidden, encoder decoder, self_key cross_key, self_value
