@@ -36,7 +36,7 @@ BUNDLE = Path(sys.argv[1]).resolve() if sys.argv[1:] and __name__ == "__main__" 
 PAGE = (BUNDLE or BUILD) / "write.html"
 sys.path[:0] = [str(folder) for folder in (
     (BUNDLE or ROOT) / "docs" / "exercises", DOCS / "exercises", DOCS / "weaver", DOCS / "live",
-    WRITE)]
+    ROOT / "tests" / "lib", WRITE)]
 sys.dont_write_bytecode = True
 
 import breaking
@@ -187,8 +187,8 @@ TERMINAL = [
     (r"```\ncc -O2 exercises/bugs/training-and-use\.c(?:.*\n)+?```\n\n", ""),
     (r"The gradient check of your file, made in a folder of its own \(two minutes\):\n\n"
      r"```\n(?:.*\n)+?```\n\n", ""),
-    (r" `make examples && build/examples leak` does\nthis with the sound program; its source is "
-     r"`example_leak` in `docs/source/examples\.c`\.", ""),
+    (r" `make build/examples && build/examples leak` does\nthis with the sound program; its "
+     r"source is `example_leak` in `docs/source/examples\.c`\.", ""),
 ]
 
 
