@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Grades a class: a folder with a folder or a zip file for each student.
 
-    python3 docs/exercises/class.py SUBMISSIONS MARKS.csv [N [own]]
+    python3 docs/exercises/class.py SUBMISSIONS MARKS.csv [N]
 
-`make class DIR=submissions CSV=marks.csv` does it; with STUDENT=own the numbers of each
-are those of its name (anna.zip: STUDENT=anna). MARKS.csv has a row for each: points, of
+`make class DIR=submissions CSV=marks.csv` does it. MARKS.csv has a row for each: points, of
 how many, how many regions are the reference's, who wrote the same lines, seconds, points
 by exercise, and what is wrong. It is written after each submission; if it is there, only
 submissions that are new or have changed are graded. Nothing in SUBMISSIONS is changed. It
@@ -51,7 +50,7 @@ def unpacked(submission, folder):
     return inside[0] if len(inside) == 1 and not files else folder
 
 
-def digest_of(folder, *wanted):
+def digest_of(folder, wanted):
     """A digest of what was handed in, and of how it is graded."""
     found = hashlib.sha256(f"{wanted}\n{tool.reference().name}".encode())
     for path in sorted(folder.rglob("*")):
@@ -90,15 +89,14 @@ def pairs_alike(shapes):
     return found
 
 
-def graded(folder, wanted, student, work):
+def graded(folder, wanted, work):
     """tool.py's results.json of one submission, and its seconds."""
     result, begun = work / "results.json", time.monotonic()
     result.unlink(missing_ok=True)
-    chosen = [f"N={wanted}"] * bool(wanted) + [f"STUDENT={student}"] * bool(student)
     try:
         said = subprocess.run(
             [sys.executable, str(tool.HERE / "tool.py"), "grade", f"FOLDER={folder}",
-             f"JSON={result}", *chosen], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+             f"JSON={result}", f"N={wanted}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, timeout=SECONDS).stdout
     except subprocess.TimeoutExpired:
         said = f"stopped after {SECONDS} seconds"
@@ -140,7 +138,7 @@ def write_rows(path, rows, names):
     tool.write_text(path, text.getvalue())
 
 
-def grade_class(submissions, path, wanted, own):
+def grade_class(submissions, path, wanted):
     every = tool.load_exercises()
     names = [e.name for e in (tool.choose(every, wanted) if wanted else every)]
     rows, work = read_rows(path), Path(tempfile.mkdtemp(dir=tool.BUILD))
@@ -150,11 +148,10 @@ def grade_class(submissions, path, wanted, own):
         alike = pairs_alike({name: shapes_of(folder, ours)
                              for name, folder in folders.items()})
         for name, folder in folders.items():
-            student = Path(name).stem if own else ""
-            row, digest = rows.get(name, {}), digest_of(folder, wanted, student)
+            row, digest = rows.get(name, {}), digest_of(folder, wanted)
             if row.get("digest") != digest:
                 row = {"submission": name, "digest": digest,
-                       **row_of(*graded(folder, wanted, student, work))}
+                       **row_of(*graded(folder, wanted, work))}
             rows[name] = {**row, "alike": ", ".join(alike[name])}
             write_rows(path, [rows[other] for other in folders if other in rows], names)
             print(f"{name}: {row['points']}/{row['of']}", flush=True)
@@ -164,8 +161,7 @@ def grade_class(submissions, path, wanted, own):
 
 
 def main(arguments):
-    wanted, own = [*arguments[2:], "", ""][:2]
-    if len(arguments) not in (2, 3, 4) or not all(arguments[:2]) or own not in ("", "own"):
+    if len(arguments) not in (2, 3) or not all(arguments[:2]):
         sys.stderr.write("class.py: which? make class DIR=submissions CSV=marks.csv\n")
         return 2
     folder, path = Path(arguments[0]), Path(arguments[1]).absolute()
@@ -177,7 +173,7 @@ def main(arguments):
         tool.reference()  # the grader, and the folder that copies are made in
         return grade_class(sorted(s for s in folder.iterdir() if s.name[0] != "." and (
             s.suffix == ".zip" or (s.is_dir() and not s.is_symlink()))), path,
-            wanted, own)
+            "".join(arguments[2:]))
     except tool.Broken as trouble:
         sys.stderr.write(f"error: {trouble}\n")
         return 2

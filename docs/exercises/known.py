@@ -100,9 +100,8 @@ def results(made, name, bodies, folder):
     return found
 
 
-def of_exercise(made, exercise, seal=False):
-    """The line of known.txt for an exercise; or that of the students' bundle, in which
-    what is said of each body is sealed with its results, and the bodies are not told."""
+def of_exercise(made, exercise):
+    """The line of known.txt for an exercise."""
     bodies = tool.wrong_bodies(exercise, tool.read_text(made / "transformer.c"))
     numbered = [(k, wrong.body) for k, wrong in enumerate(bodies)]
     with tempfile.TemporaryDirectory(dir=tool.BUILD, prefix="known-") as folder:
@@ -116,10 +115,8 @@ def of_exercise(made, exercise, seal=False):
         if status in (0, 1) and whole not in seen and cases and first < len(cases) \
                 and tool.digest_of(cases[:first + 1]) != tool.digest_of(right[:first + 1]):
             seen.add(whole)
-            ends = [cases[:first + 1], cases]
-            entries.append(":".join([str(k), *map(tool.digest_of, ends), *(tool.sealed(
-                bodies[k].say.encode(), end).hex() for end in ends if seal)]))
-    return " ".join([exercise.name, tool.key_of([] if seal else bodies), *entries])
+            entries.append(":".join([str(k), tool.digest_of(cases[:first + 1]), whole]))
+    return " ".join([exercise.name, tool.key_of(bodies), *entries])
 
 
 def main(names):

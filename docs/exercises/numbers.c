@@ -3,7 +3,7 @@
 // the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
-//     numbers [LARGER]      seeds and sizes larger by this, where a page allows
+//     ./numbers
 //
 // It is run in the project's folder: it reads the table of a page, and what labs
 // have measured.
@@ -14,7 +14,6 @@
 #include "../../notebook/lib/nouns.h"
 
 static Arena room;
-static int larger; // by how much a student's own seeds and sizes are
 
 static void print_answer(const char *name, double value) {
     printf("%s = %.9g\n", name, value);
@@ -23,7 +22,6 @@ static void print_answer(const char *name, double value) {
 // Numbers around 0, with variance 1.
 static Mat random_mat(int rows, int cols, uint64_t state) {
     Mat m = arena_mat(&room, rows, cols);
-    state += (uint64_t)larger;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++)
             *at(m, i, j) = (real)(sqrt(12) * (uniform(&state) - 0.5));
@@ -67,7 +65,7 @@ static Config small_model(int layers, int width, int heads) {
 
 static Transformer *started(const Config *config) {
     Transformer *t = transformer_new(config);
-    initialize(&t->list, 1 + (uint64_t)larger);
+    initialize(&t->list, 1);
     return t;
 }
 
@@ -91,7 +89,7 @@ static double count_of(const Config *config, const char *part) {
 
 static void parameter_counts(void) {
     Config big = small_model(6, 512, 8), small = small_model(6, 64, 8);
-    big.source_vocab = small.source_vocab = 10000 + larger;
+    big.source_vocab = small.source_vocab = 10000;
     double total = count_of(&big, ""), ffn = count_of(&big, "feed_forward.");
     print_answer("total", total);
     print_answer("feed_forward", ffn);
@@ -480,8 +478,7 @@ static void what_text_tells(void) {
     print_answer("without_label", nouns * pow(1 - 1 / nouns, 100));
 }
 
-int main(int argc, char **argv) {
-    larger = argc > 1 ? atoi(argv[1]) : 0;
+int main(void) {
     parameter_counts();
     pre_and_post_norm();
     distant_positions();

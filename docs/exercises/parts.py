@@ -1,6 +1,4 @@
-"""What of a changed transformer.c must be compiled, if the rest was compiled before: in
-write.html, and in the students' bundle.
-"""
+"""What of a changed transformer.c must be compiled, if the rest was compiled before."""
 
 import re
 
@@ -69,7 +67,6 @@ class Reference:
     def __init__(self, text):
         self.functions = functions(text)
         self.skeleton = skeleton(text, self.functions)
-        self.has_holes = "    exercise_todo(" in text  # then all of it is of no use
 
     def outline(self, text):
         """A text without the bodies of the functions that are as they were, line for
@@ -84,5 +81,5 @@ class Reference:
         """What of a changed file must be compiled: the functions that are not as they
         were, with the heads of the others; or, if more than functions has changed,
         all of it. And whether it is all."""
-        whole = not self.has_holes and skeleton(text, self.functions) != self.skeleton
+        whole = skeleton(text, self.functions) != self.skeleton
         return text if whole else self.outline(text), whole

@@ -33,7 +33,6 @@ WORK = ROOT / "build" / "test-exercises"
 sys.path[:0] = [str(HERE), str(HERE.parent / "weaver")]
 sys.dont_write_bytecode = True
 import known
-import oral
 import source_file
 import tool
 
@@ -407,7 +406,9 @@ def numbers(g):
             for page in pages
             for name, (value, tolerance) in tool.wanted_answers(page).items()))
 
-    program = tool.program_of(tool.reference(), HERE / "numbers.c", *tool.NUMBERS)
+    program = g.folder / "numbers"
+    ran("cc", "-std=c11", "-Og", "-ffp-contract=off", "-DTRANSFORMER_DOUBLE",
+        HERE / "numbers.c", "-o", program, "-lm")
     answers.write_text(ran(program).stdout)
     g.says("the answers of the pages are those that the program makes", 0, "score: ", "grade",
            numbers_of(pages))
@@ -417,26 +418,6 @@ def numbers(g):
     at(1.01)
     g.tool("grade", numbers_of(pages))
     g.holds("beyond it they are wrong", g.exactly(0, len(pages), 0))
-    own_numbers(g, [page for page in pages if page.own], program, at)
-
-
-def own_numbers(g, pages, program, at):
-    """STUDENT=anna: other numbers in the text, other answers, no word on their size."""
-    for page in pages:
-        g.tool("exercise", f"N={page.name}", "STUDENT=anna")
-        left = [phrase for phrase in page.own.split("; ")
-                if re.search(rf"{re.escape(phrase)}\b", g.output)]
-        g.holds(f"{page.name}: Anna's text has numbers of her own in the place of "
-                f"{page.own}", not left and page.title in g.output)
-    at(0)
-    for _ in range(tool.FREE_TRIES):
-        g.tool("grade", numbers_of(pages), "STUDENT=anna")
-    g.holds("the answers of others are wrong, and no more than that is said",
-            g.exactly(0, len(pages), 0) and not re.search(": wrong.|too ", g.output))
-    (g.desk / "answers.txt").write_text(ran(program, tool.own_number("anna")).stdout)
-    g.says("her own are right", 0, "score: ", "grade", numbers_of(pages), "STUDENT=anna")
-    g.tool("grade", numbers_of(pages), "STUDENT=otto")
-    g.holds("for nobody else", g.exactly(0, len(pages), 0))
 
 
 def trainings(g):
@@ -1070,8 +1051,6 @@ def broken_tool(g):
             and [test["status"] for test in tests.values()] == ["failed", "passed"])
 
 
-# ----------------------------------------------------------- questions
-
 # Another way to write three bodies, all right; and two bodies that are wrong.
 OTHER_STYLE = {ONE: """\
     double top = -INFINITY;
@@ -1097,63 +1076,6 @@ OTHER_STYLE = {ONE: """\
     }
 """, "clip_factor": "    double f = 1;\n    if (norm > clip)\n        f = clip / norm;\n"
                     "    return f;\n"}
-TWO_MISTAKES = {"softmax_backward": OTHER_STYLE["softmax_backward"].replace("- s)", "+ s)"),
-                "adam_step": "    real g = a.gradient[i];\n"
-                             "    m[i] = beta1 * m[i] + rest1 * g;\n"
-                             "    v[i] = beta2 * v[i] + rest2 * g * g;\n"
-                             "    p[i] -= step * m[i] / (REAL(sqrt)(v[i]) * root);\n"}
-
-
-def cards_of(path, seed):
-    """[(question, answer)]"""
-    try:
-        return oral.cards(oral.Desk(seed, path))
-    finally:
-        tool.SETTINGS.pop("SRC", None)
-
-
-def questions(g):
-    """Cards about two students' files, and what is computed for them."""
-    todo = '    exercise_todo("NAME");\n'
-    mine = g.folder / "mine.c"
-    for what, bodies in FULL * (("another style", OTHER_STYLE),) \
-            + (("two mistakes", {**TWO_MISTAKES, "*": todo}),):
-        student(mine, bodies)
-        every = cards_of(mine, 3)
-        wanted = 6 if "*" not in bodies else 2
-        g.holds(f"{what}: {len(every)} cards, each with its answer", len(every) >= wanted
-                and all(q.strip() and a.strip() for q, a in every), str(every))
-        lines = mine.read_text(encoding="utf-8").split("\n")
-        shown = [re.match(r"( *\d+)  (.*)", line) for q, _ in every
-                 for line in q.split("\n") if re.match(r" *\d+  ", line)]
-        g.holds("their lines are the file's, with its numbers", shown and all(
-            lines[int(m[1]) - 1] == m[2] for m in shown))
-        for question, answer in every:
-            if "softmax_backward` is given" in question:
-                w, dw = (json.loads(text) for text in re.findall(r"= (\[.*?\])", question))
-                sign = -1 if what == "two mistakes" else 1
-                s = sign * sum(a * b for a, b in zip(w, dw))
-                row = [a * (b - s) for a, b in zip(w, dw)]
-                got = [float(x) for x in re.search(r"becomes (.*)\.$", answer)[1].split()]
-                g.holds("a gradient is that of the student's own lines", all(
-                    abs(a - b) < 1e-5 for a, b in zip(row, got)), f"{row} {got}")
-            if "is flipped" in question:
-                bits = [list(map(int, line.split())) for line in re.findall(
-                    r"^    ([01] [01] [01] [01])$", question, re.M)]
-                i, j = map(int, re.search(r"query (\d) and key (\d)", question).groups())
-                keys = " ".join(str(k) for k in range(4) if bits[i][k] or k == j)
-                g.holds("a bit of the mask changes its query, and the keys and values "
-                        "that this one sees",
-                        f"dq: {i}; dk: {keys}; dv: {keys}." in answer, question + answer)
-        if what == "two mistakes":
-            g.holds("the same seed gives the same cards", cards_of(mine, 3) == every)
-    g.holds("a card about a wrong body says so", "it is not right" in str(every), str(every))
-    student(mine, {"*": todo})
-    try:
-        said = str(cards_of(mine, 3))
-    except tool.Broken as broken:
-        said = str(broken)
-    g.holds("a file in which nothing is written has none", "nothing is written" in said, said)
 
 
 # ------------------------------------------------------------- interrupted
@@ -1351,9 +1273,9 @@ def a_class(g):
     (handed / "no.zip").write_bytes(b"PK no")
     before = {path: path.read_bytes() for path in handed.rglob("*") if path.is_file()}
 
-    def graded(handed=handed, *how):
+    def graded():
         g.output = ran(sys.executable, HERE / "class.py", handed, marks,
-                       *(how or [f"{ONE},softmax_backward"])).stdout
+                       f"{ONE},softmax_backward").stdout
         with open(marks, encoding="utf-8") as file:
             return {row["submission"]: row for row in csv.DictReader(file)}
 
@@ -1378,14 +1300,6 @@ def a_class(g):
     again = graded()
     g.holds("a second time only what has changed is graded", again["loop"]["points"] == "10"
             and again["one"]["points"] == "19", str(again))
-    marks.unlink()
-    (g.folder / "numbers" / "anna").mkdir(parents=True)
-    (g.folder / "numbers" / "anna" / "answers.txt").write_text("".join(
-        f"{name} = {value}\n" for name, value in tool.own_answers(
-            tool.own_number("anna")).items() if name.startswith("rms")))
-    for how, points in ([], "0"), (["own"], "10"):
-        g.holds(f"with numbers of their own, {how}, {points} points for Anna's", graded(
-            g.folder / "numbers", "rms_norm", *how)["anna"]["points"] == points)
 
 
 # ------------------------------------------------------------ source_file.py
@@ -1525,7 +1439,7 @@ def other_machines(g):
 # The longest ones first, so that two at a time end together.
 GROUPS = [mistakes, bad_students, bugs, trainings, numbers, reference, single_stubs,
           gradescope, a_class, bug_of_a_program, bugs_elsewhere, commands, cheats, behind,
-          links, signals, questions,
+          links, signals,
           interrupted, changed_reference, broken_tool,
           broken_files, state, results_elsewhere, watch, stub, chapters, another_exercise,
           other_machines]

@@ -12,7 +12,6 @@
     watch [N=5]                  grade again whenever a file changes
     gradescope [N=1-30]          write build/gradescope.zip
 
-STUDENT=anna with exercise and grade: numbers of Anna's own, graded for marks.
 `make` has these commands as targets. N is a number, a name, or a list of them
 ("1-5,8"). FOLDER is the student's folder (exercises), CC the compiler (cc).
 Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken. Needs
@@ -37,9 +36,8 @@ bug     A mistake planted in the whole file. `function:` has the line `right:`,
         that program instead, and it is run like it, on some of the pairs that `data:`
         names: all that both print must be the same.
 number  `answers: name = value ± tolerance; ...`, written by the student into
-        answers.txt. `own: PHRASE; ...` has phrases of the text that end with a
-        number: with STUDENT=NAME each of these is larger, and numbers.c computes the
-        answers. Its mistakes are lines "name = value -> what it is"
+        answers.txt; numbers.c computes them. Its mistakes are lines "name = value ->
+        what it is"
         (`*`: any wrong one; `name < value`: any that is nearer to 0).
 train   The student writes options for `transformer train` into the file that
         `file:` names. `data:` is the training data, a path and if need be the
@@ -118,7 +116,6 @@ ROOT = HERE.parent.parent
 REFERENCE = ROOT / "transformer.c"
 GRADER = [HERE / "grade.c", HERE / "grade.h"]
 CONFINE = HERE / "confine.c"
-EXAM = HERE / "exam.c"  # not in Gradescope's zip file
 KNOWN = HERE / "known.txt"
 SCRIPTS = [HERE / "tool.py", HERE / "neighbors.py", HERE / "parts.py",
            HERE.parent / "weaver" / "source_file.py"]
@@ -566,14 +563,14 @@ def outlines():
     return parts.Reference(read_text(REFERENCE))
 
 
-def compile_grader(made, source, program, more=(), grader="grade.c"):
+def compile_grader(made, source, program, more=()):
     """Compile a source with the grader, or of the source what the grader's object lacks.
     Returns the compiler's exit status and what it said, without where a file was included
     from."""
-    what = ["-fwhole-program", f'-DSOURCE="{source}"', made / grader]
-    if (made / OBJECT).exists() and grader == "grade.c":
+    what = ["-fwhole-program", f'-DSOURCE="{source}"', made / "grade.c"]
+    if (made / OBJECT).exists():
         text, is_all = outlines().part_to_compile(read_text(source))
-        if not (is_all or more) or not (made / grader).exists():
+        if not (is_all or more):
             part = program.with_name("part.c")
             part.write_text(text, encoding="utf-8")
             what = [*DEFINES, "-Wl,-z,muldefs", part, made / OBJECT]
@@ -591,12 +588,10 @@ def reference():
     """The folder with copies of transformer.c and the grader's files, and the
     grader compiled from them; made when the files or the compiler are other ones."""
     texts = {path.name: read_text(path)
-             for path in (REFERENCE, *GRADER, CONFINE, EXAM) if path.exists()}
-    own = HERE / OBJECT  # where students have no more
-    compiled = own.read_bytes() if own.exists() else b""
+             for path in (REFERENCE, *GRADER, CONFINE)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version,
-                 str(UNCONFINED), compiled.hex())
+                 str(UNCONFINED))
     folder = BUILD / f"reference-{key}"
     if folder.exists():
         return folder
@@ -608,8 +603,6 @@ def reference():
         made = Path(beside) / "made"
         for name, text in texts.items():
             write_text(made / name, text)
-        if compiled:
-            (made / OBJECT).write_bytes(compiled)
         compile_reference(made)
         with contextlib.suppress(OSError):  # somebody else was faster
             made.rename(folder)
@@ -624,8 +617,7 @@ def compile_reference(made):
     for mark in ["confined"] * (made / "confine").exists() + [""]:
         if mark:
             (made / mark).touch()
-        if (made / "grade.c").exists():  # else the object is there
-            compile_object(made)
+        compile_object(made)
         status, said = compile_grader(made, made / "transformer.c", made / "grade")
         if not status:
             (made / "grade").chmod(0o755)
@@ -744,31 +736,19 @@ def rounded(x):
     return text.replace("-0.00000000", "0.00000000").replace("-nan", "nan")
 
 
-def fingerprint(cases):
+def digest_of(cases):
     """A digest of results, which rounding leaves as it is (but once in a thousand). How
     many bytes there are depends on the machine: in WebAssembly pointers are short."""
     return hashlib.sha256("\n".join(
         " ".join([name, *map(rounded, numbers)]) if name else "case"
         for case in cases for name, numbers in [*case, ("", [])]
-        if not name.startswith("bytes ")).encode()).hexdigest()
-
-
-def digest_of(cases):
-    return fingerprint(cases)[:6]
-
-
-def sealed(data, cases):
-    """Bytes that only whoever has these results can read; the same opens them."""
-    pad = hashlib.shake_256(fingerprint(cases).encode()).digest(len(data))
-    return bytes(x ^ y for x, y in zip(data, pad))
+        if not name.startswith("bytes ")).encode()).hexdigest()[:6]
 
 
 def wrong_bodies(exercise, text):
     """Each with `say` and `body`, of a region of `text`, which is transformer.c: those of
-    its page, then the neighbors of its right body. None if it has holes."""
+    its page, then the neighbors of its right body."""
     region = regions(text, "transformer.c")[exercise.name]
-    if is_stub(exercise.name, region):
-        return []
     return [m for m in load_mistakes(exercise, region.body) if m.kind == "="] \
         + neighbors.neighbors(region.body)
 
@@ -817,20 +797,12 @@ def alike(given, right, known):
 def named(exercise, bodies, given, right):
     """What is said of results that are not right, of its wrong bodies: of the page's
     mistakes with the same all, or else of the likeliest neighbor; and whether it is the
-    page's. Where there are no bodies, known.txt has it, sealed with their results."""
+    page's."""
     _, key, *entries = read_known().get(exercise.name, ["", ""])
     if key != key_of(bodies):
         return [], False
     known = {int(k): rest for k, *rest in (entry.split(":") for entry in entries)}
-
-    def say(k):
-        if bodies:
-            return bodies[k].say
-        is_all = known[k][1] == digest_of(given)
-        return sealed(bytes.fromhex(known[k][2 + is_all]), given if is_all else
-                      given[:agreement(given, right) + 1]).decode("utf-8", "replace")
-
-    said = list(dict.fromkeys(map(say, alike(given, right, known))))
+    said = list(dict.fromkeys(bodies[k].say for k in alike(given, right, known)))
     own = [text for text in said if not text.startswith(neighbors.SAY)]
     return own or ([] if is_constant(given, right) else said[:1]), bool(own)
 
@@ -1484,39 +1456,6 @@ def grade_bug(exercise, student, path, made):
     return result
 
 
-def own_number(student):
-    """What a student's own numbers are larger by."""
-    return 1 + int(digest(student), 16) % 9999
-
-
-def has_own(exercise):
-    """Whether its numbers are STUDENT's own."""
-    return exercise.own and SETTINGS.get("STUDENT")
-
-
-def own_text(exercise):
-    """The page's text, with STUDENT's numbers in it."""
-    text = exercise.text
-    for phrase in exercise.own.split("; ") if has_own(exercise) else ():
-        head, number = re.fullmatch(r"(.*?)(\d[\d,]*)", phrase).groups()
-        own = int(number.replace(",", "")) + own_number(SETTINGS["STUDENT"])
-        if phrase not in text:
-            raise Trouble(f"{exercise.name}.md: its text does not hold {phrase}")
-        text = text.replace(phrase, head + (f"{own:,}" if "," in number else str(own)))
-    return text
-
-
-NUMBERS = ["-Og", "-DTRANSFORMER_DOUBLE"]
-
-
-@functools.lru_cache(maxsize=None)
-def own_answers(number):
-    """{name: value} of the pages whose numbers are STUDENT's own, by numbers.c."""
-    program = program_of(reference(), HERE / "numbers.c", *NUMBERS)
-    ended = run([program, number], COMPILE_SECONDS)
-    return {name: float(value) for name, value in re.findall(r"(\w+) = (\S+)", ended.output)}
-
-
 def wanted_answers(exercise):
     """{name: (value, tolerance)} of a page with numbers."""
     answers = {}
@@ -1527,9 +1466,6 @@ def wanted_answers(exercise):
             answers[name.strip()] = float(value), float(tolerance or 0)
         except ValueError:
             raise Trouble(f"exercise {exercise.number}: a wrong answer: {part}")
-    if has_own(exercise):
-        own = own_answers(own_number(SETTINGS["STUDENT"]))
-        return {name: (own[name], tolerance) for name, (_, tolerance) in answers.items()}
     return answers
 
 
@@ -1593,10 +1529,7 @@ FREE_TRIES = 3  # so many wrong numbers, and then it is said how far off they ar
 
 def wrong_number(exercise, name, number, value):
     """What to say of a wrong answer. How far off it is would lead to the right one by
-    halving: only whoever made a known mistake, or has tried before, is told, and nobody
-    who is given marks."""
-    if SETTINGS.get("STUDENT"):
-        return "wrong"
+    halving: only whoever made a known mistake, or has tried before, is told."""
     say, of_any = known_mistake(exercise, name, number)
     tried = notes("tries").get(name, "").split()
     if repr(number) not in tried and len(tried) < FREE_TRIES:
@@ -1654,8 +1587,7 @@ def given_options(exercise, path):
 
 def program_of(made, source, *flags):
     """A program of ours, compiled where it is not there yet, or is another one."""
-    files = [source, *sorted(ROOT.glob("notebook/lib/*.h"))]  # which numbers.c includes
-    program = made / f"{source.stem}-{digest(*flags, *map(read_text, files))}"
+    program = made / f"{source.stem}-{digest(*flags, read_text(source))}"
     if not program.exists():
         beside = made / f"{source.stem}.{os.getpid()}"
         ended = run([*compiler(), *STRICT, *flags, source, "-o", beside, "-lm"],
@@ -1828,8 +1760,6 @@ def from_reference():
         return str(trouble)
     written = [name for name, region in student.items() if not isinstance(region, str)
                and not is_stub(name, region)]
-    if any(is_stub(name, ours[name]) for name in written):
-        return "what is the reference's cannot be seen here"
     same = sum(student[name].code() == ours[name].code() for name in written)
     return f"{same} of {len(written)} regions are the reference's"
 
@@ -1945,7 +1875,7 @@ def exercise(exercises):
     if e.kind in ("write", "number") and not path.exists():
         make_exercises(exercises)
     print(f"Exercise {e.number}: {e.name} (chapter {e.chapter}, {e.worth} points)")
-    print(f"\n# {e.title}\n\n{own_text(e)}\n")
+    print(f"\n# {e.title}\n\n{e.text}\n")
     if e.kind == "write":
         region = region_of(e, path, student_regions(path))
         if isinstance(region, str):
@@ -1976,21 +1906,13 @@ def hint(exercises):
     if seen < len(e.hints):
         print(f"one more: make hint N={e.number}")
     else:
-        print("no more hints" + has_solution(e)
-              * f"; make solution N={e.number} SHOW=1 shows the answer")
+        print(f"no more hints; make solution N={e.number} SHOW=1 shows the answer")
     remember("hints", e.name, seen)
     return 0
 
 
-def has_solution(exercise):
-    return exercise.kind != "write" or not is_stub(
-        exercise.name, reference_regions()[exercise.name])
-
-
 def solution(exercises):
     e = the_one(exercises)
-    if not has_solution(e):
-        raise Trouble("this folder has no solutions")
     if not SETTINGS.get("SHOW") and e.name not in notes("passed"):
         print(f"exercise {e.number} has not passed yet (make grade N={e.number}); "
               "SHOW=1 shows its solution all the same")
@@ -2109,7 +2031,7 @@ def pack(target, files, programs=()):
 COMMANDS = {"exercises": make_exercises, "exercise": exercise, "grade": grade,
             "hint": hint, "solution": solution, "reset": reset, "watch": watch,
             "gradescope": gradescope}
-NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC", "STUDENT")
+NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC")
 SETTINGS = {}
 
 

@@ -3,8 +3,6 @@
 graded without a compiler of one's own: one file, which asks no network.
 
     python3 docs/write/build.py          build/write/write.html, and build/site/write.html
-    python3 docs/write/build.py FOLDER   FOLDER/write.html, without solutions: of the students'
-                                         bundle in FOLDER, which docs/exercises/bundle.py packs
 
 package-lock.json pins what comes from npm, with its checksums: Clang for
 WebAssembly, Python for WebAssembly, the editor, and esbuild, which puts scripts
@@ -32,15 +30,12 @@ BUILD = ROOT / "build" / "write"
 MODULES = BUILD / "node_modules"
 COMPILED = [ROOT / "transformer.c", DOCS / "exercises" / "grade.c", DOCS / "exercises" / "grade.h"]
 TINY_C = ROOT / "notebook" / "tiny.c"
-BUNDLE = Path(sys.argv[1]).resolve() if sys.argv[1:] and __name__ == "__main__" else None
-PAGE = (BUNDLE or BUILD) / "write.html"
+PAGE = BUILD / "write.html"
 sys.path[:0] = [str(folder) for folder in (
-    (BUNDLE or ROOT) / "docs" / "exercises", DOCS / "exercises", DOCS / "weaver", DOCS / "live",
-    WRITE)]
+    DOCS / "exercises", DOCS / "weaver", DOCS / "live", WRITE)]
 sys.dont_write_bytecode = True
 
 import breaking
-import bundle
 from book import Book
 from prose import anchor_of
 from desk import tool
@@ -139,9 +134,8 @@ def compile_parts():
         *(tool.read_text(WRITE / name) for name in ("make.js", "toolchain.js",
                                                      "command.js")),
         (WRITE / "package-lock.json").read_text())
-    bundle = bundled("make.js", "node")
     script = BUILD / "make.mjs"
-    script.write_text(bundle, encoding="utf-8")
+    script.write_text(bundled("make.js", "node"), encoding="utf-8")
     once("parts", key, lambda: run("node", script, BUILD / "in", out))
 
 
@@ -156,8 +150,6 @@ def to_html(texts):
                           stdout=subprocess.PIPE, check=True)
     shown = re.sub(r'<a href="([^"#][^"]*)"', lambda link: '<a target="_blank" href="'
                    f'{in_the_site(link[1])}"', done.stdout)
-    if BUNDLE:
-        shown = bundle.without_dead_links(shown, tool.ROOT)
     shown = re.sub("<code>[^<]*</code>", lambda code: re.sub(  # an option is not broken
         r"(?<![\w-])--[a-z][\w-]*", r'<span class="whole">\g<0></span>', code[0]), shown)
     parts = re.sub(r'(<h\d) id="[^"]*"', r"\1", shown).split(mark)
@@ -288,65 +280,6 @@ def broken_lines(reference):
             "options": breaking.REVERSE.options}
 
 
-# ---------------------------------------------------------------- the labs
-
-# The labs that the page runs. Of each program: its arguments, and what is plotted at
-# first: across, up, a line for each, only rows with, which axes are logarithmic.
-LABS = {
-    "01-scaling": [("01-scaling", "", "d_k", "largest", "scaled, run", "", "x")],
-    "03-positions": [
-        ("03-lengths", "copy sinusoidal 1000", "place", "forced", "run", "length=14", ""),
-        ("03-positions", "dot", "offset", "dot", "position", "run=1", "")],
-    "05-norms": [("05-norms", "", "layer", "gradient", "norm, run",
-                  "loss=random layers=12", "")],
-    "07-masks": [("07-masks", "leak", "position", "difference", "changed, run",
-                  "mask=causal", "")],
-    "12-gradient-check": [("12-gradient-check", "", "step", "caught", "method, run",
-                           "activation=relu", "xy")],
-}
-
-# What a lab says of files, and what is said of them here.
-LAB_WORDS = [
-    (r"run `build/notebook/03-lengths\s+copy sinusoidal STEPS`\s+with",
-     "run `03-lengths.c` with the arguments `copy sinusoidal STEPS`,"),
-    (r"Then train six post-norm layers at the\s+rate of 0\.003 with",
-     "Then, under *Your own transformer.c*, train it with `--layers 6 --d-model 32 --steps 400 "
-     "--schedule constant --lr 0.003 --clip 1000000000 --dropout 0 --warmup STEPS`, with"),
-    (r"plot the loss at\s+the end against the warm-up",
-     "write its losses on unseen pairs into the table, below a line `warmup,loss`, and plot them"),
-    (r"Then build \"the leak test\" for a\s+program of yours, or for `exercises/transformer\.c`:",
-     "Then write a `causal_mask` of your own below the last `#include`, with its head in "
-     "chapter 9; it takes the place of the file's. Give"),
-    (r"the\s+plot of \"What a check can see\" for it", "the plot of `caught` against `step`"),
-]
-
-
-def labs():
-    """The labs' words before their first code, and what is to be handed in."""
-    pages = []
-    for name in LABS:
-        text = tool.read_text(ROOT / "notebook" / f"{name}.md")
-        title, before = re.search(r"^# (.*?)\n(.*?)^``` ", text, re.M | re.S).groups()
-        task = re.search(r"^## To hand in\n.*", text, re.M | re.S)[0]
-        words = re.sub(r"\]\((?=\d)", "](../notebook/", before + task)
-        for pattern, instead in LAB_WORDS:
-            words = re.sub(pattern, instead, words)
-        pages += [title, words]
-    shown = iter(to_html(pages))
-    fields = ["name", "arguments", "x", "y", "series", "rows", "logarithmic"]
-    return [{"name": name, "title": re.sub("<.*?>", "", next(shown)), "text": next(shown),
-             "programs": [{**dict(zip(fields, program)), "text": tool.read_text(
-                 ROOT / "notebook" / f"{program[0]}.c")} for program in programs]}
-            for name, programs in LABS.items()]
-
-
-def headers():
-    """The labs' headers, which include transformer.c where they stand."""
-    return {f"lib/{path.name}": f'#line 1 "lib/{path.name}"\n' + tool.read_text(path).replace(
-        "../../transformer.c", "transformer.c")
-        for path in [ROOT / "notebook" / "lib" / name for name in ("lab.h", "measure.h")]}
-
-
 # ---------------------------------------------------------------- the page
 
 # Of the C library and Clang's own headers, what a C program needs.
@@ -437,9 +370,7 @@ def packed_files():
                           python / "python_stdlib.zip", out / "commands.json",
                           out / "grade.o", out / "live.o", out / "grade.wasm"]}
     files.update({"llvm-resources.tar": resources(), "project.zip": project(),
-                  "sources.json": b"{}"})
-    if not BUNDLE:
-        files.update(whole_files(out))
+                  **whole_files(out)})
     return "\n".join(packed(name, content) for name, content in files.items())
 
 
@@ -476,17 +407,6 @@ def scripts():
         for name, text in workers.items())
 
 
-def template():
-    """The page; for students without the whole program, and without solutions."""
-    text = (WRITE / "page.html").read_text(encoding="utf-8")
-    if not BUNDLE:
-        return text
-    text = re.sub(r'<(div role="tablist|(section) id="view-(?:own|labs)").*?</(?(2)section|div)>\n'
-                  r'|<button id="solution">[^\n]*\n| role="tabpanel" aria-labelledby="\S+"', "",
-                  text, flags=re.S)
-    return text.replace('href="index.html"', 'href="docs/index.html"')
-
-
 def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     once("packages", digest((WRITE / "package-lock.json").read_text()), install)
@@ -497,17 +417,16 @@ def main():
              + (WRITE / "write.css").read_text(encoding="utf-8"),
              "script": in_script(script), "workers": workers,
              "exercises": as_json(exercise_pages(reference)),
-             "broken": as_json({} if BUNDLE else broken_lines(reference)),
-             "labs": as_json({} if BUNDLE else {"labs": labs(), "headers": headers()}),
+             "broken": as_json(broken_lines(reference)),
              "texts": packed("transformer.c", reference.encode())
-             + ("" if BUNDLE else packed("tiny.c", TINY_C.read_bytes())), "files": packed_files(),
+             + packed("tiny.c", TINY_C.read_bytes()), "files": packed_files(),
              "licenses": html.escape(licenses(), quote=False)}
-    page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]], template())
+    page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
+                  tool.read_text(WRITE / "page.html"))
     PAGE.write_text(page, encoding="utf-8")
     print(f"{PAGE}: {len(page.encode()) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
     main()
-    if not BUNDLE:
-        run(sys.executable, WRITE / "site_pages.py")
+    run(sys.executable, WRITE / "site_pages.py")

@@ -124,12 +124,9 @@ export function done(task) {
   return last;
 }
 
-// A program that includes transformer.c: {status, said, wasm}.
-export const buildProgram = source => clang.call("program", source);
-
-// The same, built and run: {said, output}.
+// A program that includes transformer.c, built and run: {said, output}.
 export async function runProgram(source, file) {
-  const {status, said, wasm} = await buildProgram(`#line 1 "${file}"\n${source}`);
+  const {status, said, wasm} = await clang.call("program", `#line 1 "${file}"\n${source}`);
   if (status) return {said, output: ""};
   const {ended: [code, output, stopped]} =
     await runStudent(await WebAssembly.compile(wasm), ["program"]);
@@ -138,7 +135,7 @@ export async function runProgram(source, file) {
   return {said, output: output + (end && `\n${end}\n`)};
 }
 
-// The same of a file that needs nothing else: {status, said, wasm}.
+// A program that needs nothing else: {status, said, wasm}.
 export const buildAlone = source => clang.call("alone", source);
 
 export const buildLive = (source, whole) => clang.call("build", "live", source, whole, []);

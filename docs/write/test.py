@@ -448,68 +448,6 @@ def test_tiny(page):
           "and transformer.c can be chosen again")
 
 
-def ran(page):
-    """Runs the lab's program, and gives what the page says of it."""
-    page.click("#run-lab")
-    page.until("document.querySelector('#run-lab').ariaDisabled !== 'true'", 300)
-    return page.text("#lab-result")
-
-
-LINES = "#plot path[stroke]"
-
-
-def test_labs(page):
-    """Every program of the labs, plotted as it is at first."""
-    page.show("lab=01-scaling")
-    page.click("#run-lab")
-    page.mentions("#lab-result", "prediction", "no lab runs before there is a prediction")
-    for lab in build.labs():
-        page.show(f"lab={lab['name']}")
-        page.choose("#prediction", "It is 0.5.")
-        for program in lab["programs"]:
-            page.choose("#lab-file", program["name"])
-            if program["name"] == "03-lengths":
-                page.choose("#arguments", "copy sinusoidal 20")
-            said = ran(page)
-            claim(not said and page.count(LINES) and not page.text("#plot-result"),
-                  f"{program['name']}.c runs and is plotted",
-                  (said, page.text("#plot-result")))
-
-
-def test_lab(page):
-    """A lab is done as its words say, and handed in."""
-    page.show("lab=03-positions")
-    page.choose("#lab-file", "03-positions")
-    subprocess.run(["make", "-s", "build/notebook/03-positions"], cwd=ROOT, check=True)
-    native = subprocess.run([ROOT / "build/notebook/03-positions", "dot"], text=True,
-                            stdout=subprocess.PIPE, check=True).stdout.split("\n")[1:-1]
-    rows = page.of("#table", "value").split("\n")[1:-1]
-    claim(len(rows) == len(native) and all(
-        abs(float(a.split(",")[-1]) - float(b.split(",")[-1])) < 1e-4
-        for a, b in zip(rows, native)), "a lab's numbers are those of the terminal", rows[:3])
-    page.show("lab=07-masks")
-    page.replace("\nenum", "\nMask causal_mask(Arena *a, int T) { (void)a, (void)T; "
-                 "return (Mask){0}; }\nenum", "lab")
-    before = page.of("#table", "value").split("\n")
-    ran(page)
-    rows = page.of("#table", "value").split("\n")
-    leaks = [row for row in rows if re.match(r"2,causal,9,[0-8],(?!0$)", row)]
-    claim(len(leaks) == 9 and rows[:len(before) - 1] == before[:-1] and page.count(LINES) > 10,
-          "a function in a lab takes the file's place; both runs are plotted", leaks)
-    page.run("page.editors.lab.replace('int main(void) { for (;;); }')")
-    page.click("#run-lab")
-    page.until("!document.querySelector('#stop-lab').hidden", 60)
-    page.click("#stop-lab")
-    page.says("#lab-result", "Stopped.", "a program without an end can be stopped")
-    page.run("page.editors.lab.replace('int main(void) { return x; }')")
-    claim("does not compile" in ran(page), "what does not compile is said")
-    page.choose("#sentences", "No <b>loss</b>.")
-    text = page.downloaded("#hand-in", WORK / "07-masks.html").read_text(encoding="utf-8")
-    claim(all(part in text for part in ("It is 0.5.", "No &lt;b&gt;loss", "<svg", leaks[0],
-                                        "return x;")),
-          "what is handed in has prediction, plot, sentences, table and program", text[:300])
-
-
 def test_whole(page):
     """More than functions is changed: all of the file is compiled, in the browser."""
     page.show("own")
@@ -554,7 +492,7 @@ def test_seen(browser):
         for scheme in ("light", "dark"):
             page.prefer(prefers_color_scheme=scheme)
             for state in ("", f"exercise={ONE}", "exercise=slow_learner",
-                          "exercise=parameter_counts", "own", "lab=01-scaling"):
+                          "exercise=parameter_counts", "own"):
                 page.show(state)
                 if state == f"exercise={ONE}":
                     page.write("    x[0] = 1;\n    int i;")
@@ -641,11 +579,8 @@ def test_texts():
     left = [found for text in texts for found in re.findall(
         r"make \w+ N=|[^\n]*(?:\./transformer|\bcc -|build/|terminal)[^\n]*", text)]
     claim(not left, "none speaks of a terminal", left)
-    notebooks = [tool.read_text(ROOT / "notebook" / f"{name}.md") for name in build.LABS]
     unused = [pattern for pattern, _ in build.TERMINAL if not any(
         re.search(pattern, text) for page in PAGES for text in (page.text, *page.hints))]
-    unused += [pattern for pattern, _ in build.LAB_WORDS
-               if not any(re.search(pattern, text) for text in notebooks)]
     claim(not unused, "each change of their words is needed", unused)
     links = {page["book"] for page in pages}.union(
         *(re.findall('href="([^"#][^"]*)"', text) for text in texts))
@@ -699,8 +634,6 @@ def main(arguments):
         test_own(own)
         test_breaks(own)
         test_tiny(own)
-        test_labs(own)
-        test_lab(own)
         if "--all" in arguments:
             test_whole(own)
         test_seen(browser)
