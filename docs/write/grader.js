@@ -75,15 +75,13 @@ export async function runStudent(module, words, options = {}) {
 }
 
 const token = () => [...crypto.getRandomValues(new Uint8Array(16))]
-  .map(byte => byte.toString(16).padStart(2, "0")).join("") + "\n";
+  .map(byte => byte.toString(16).padStart(2, "0")).join("");
 
-// A check: the student's program makes results, the reference compares them.
+// A check: the student's program makes results, which Python compares.
 async function check(name, module) {
   const given = token();
-  const made = await runStudent(module, ["grade", name, "make", "results"], {given});
-  const compared = await judge.call("run", reference,
-    ["grade", name, "compare", "results"], {given, results: made.results});
-  return {ended: made.ended, compared: compared.ended, results: made.results};
+  const made = await runStudent(module, ["grade", name, "results"], {given: given + "\n"});
+  return {...made, token: given};
 }
 
 const answering = {
@@ -95,20 +93,20 @@ const answering = {
   },
   async make({name}) {
     const made = await judge.call("run", reference,
-      ["grade", name, "make", "results"], {given: "\n"});
+      ["grade", name, "results"], {given: "\n"});
     return made.results;
   },
   async check({names, reference: itself}) {
     const done = {};
     for (const name of names) {
       done[name] = await check(name, itself ? reference : program);
-      if (done[name].compared[0] !== 0) break;
+      if (done[name].ended[0] !== 0) break;
     }
     return done;
   },
 };
 
-// The result of a task of desk.py: {"do": "grade", "name": ..., "text": ...}
+// The result of a task of bridge.py: {"do": "grade", "name": ..., "text": ...}
 let last = Promise.resolve();
 export function done(task) {
   last = last.catch(() => {}).then(async () => {

@@ -9,7 +9,6 @@ the terminal's tool says of the same.
 The last line is "N passed, N failed".
 """
 
-import importlib.util
 import json
 import os
 import random
@@ -24,19 +23,22 @@ from urllib.parse import unquote
 
 import build
 import site_pages as site
-from build import ROOT, tool
+import cutting
+import grading
+import source_file
+import wrong_bodies
+from build import ROOT, read_text
 from browser import Browser
 from claims import claim, end
 from reader import AXE, Reader, claim_quiet
 
 PAGE = build.PAGE
 WORK = build.BUILD / "test"
-SPEC = importlib.util.spec_from_file_location("exercises_test",
-                                              build.tool.HERE / "test.py")
-terminal = importlib.util.module_from_spec(SPEC)  # its cheats, and bad students
-SPEC.loader.exec_module(terminal)
+sys.path.append(str(build.DOCS / "exercises" / "test"))
+import test_cheats as terminal  # its cheats, and bad students
+from groups import ONE
+
 SAMPLE, SEED = 60, 1
-ONE = terminal.ONE
 
 
 # ---------------------------------------------------------------- using it
@@ -82,9 +84,9 @@ class Write(Reader):
                  f"{json.dumps(old)}, {json.dumps(new)}))")
 
 
-PAGES = [e for e in tool.load_exercises() if not e.source]
-REGIONS = tool.reference_regions()
-REFERENCE = tool.read_text(tool.REFERENCE)
+PAGES = [e for e in cutting.load_exercises() if not e.source]
+REGIONS = cutting.reference_regions()
+REFERENCE = read_text(build.REFERENCE)
 
 
 def of_kind(kind):
@@ -105,7 +107,7 @@ def test_reference(page):
     claim(all(said["states"][name] == "passed" for name in REGIONS),
           "all of them have then passed", said["states"])
     wrong = [name for name, region in REGIONS.items() if page.grade(
-        name, "\n".join(tool.stub_body(name, region)))[0]["state"] != "todo"]
+        name, "\n".join(source_file.stub_body(name, region)))[0]["state"] != "todo"]
     claim(not wrong, "what is not written yet is not wrong", wrong)
 
 
@@ -116,7 +118,7 @@ def without_marks(text):
 
 def test_bugs(page):
     for e in of_kind("bug"):
-        said, _ = page.grade(e.name, tool.plant_bug(e))
+        said, _ = page.grade(e.name, cutting.plant_bug(e))
         claim((said["state"], said["word"]) == ("todo", "nothing changed yet")
               and e.diagnosis in said["detail"],
               f"{e.name}: nothing changed yet; below, the terminal's diagnosis, "
@@ -125,7 +127,7 @@ def test_bugs(page):
         claim(said["state"] == "right", f"{e.name}: fixed, it is right "
               f"({seconds:.1f} s)", said)
     first = of_kind("bug")[0]
-    said, _ = page.grade(first.name, tool.plant_bug(first).replace(
+    said, _ = page.grade(first.name, cutting.plant_bug(first).replace(
         "    return a < b ? a : b;", "    return b < a ? b : a;"))
     claim(said["state"] == "wrong" and first.diagnosis in said["word"] + said["detail"],
           "a change in another place is wrong, with the diagnosis", said)
@@ -133,13 +135,13 @@ def test_bugs(page):
 
 def test_numbers(page):
     for e in of_kind("number"):
-        wanted = tool.wanted_answers(e)
+        wanted = grading.wanted_answers(e)
         right = "".join(f"{name} = {value!r}\n" for name, (value, _) in wanted.items())
         said, _ = page.grade(e.name, right)
         claim(said["state"] == "right", f"{e.name}: the answers are right", said)
         tries = [page.grade(e.name, re.sub("= (.*)", lambda answer: "= "
                  f"{factor * float(answer[1]) + 1}", right, count=1))[0]
-                 for factor in range(2, 2 + tool.FREE_TRIES)]
+                 for factor in range(2, 2 + grading.FREE_TRIES)]
         claim(all(said["state"] == "wrong" for said in tries)
               and not tries[-1]["word"].endswith(": wrong"),
               f"{e.name}: others are wrong; at the third, more is said than that",
@@ -161,8 +163,8 @@ def test_numbers(page):
 
 def test_mistakes(page, every):
     """The page's words are those that the test of the exercises holds the terminal to."""
-    known = [m for e in tool.load_exercises() if e.kind == "write"
-             for m in tool.load_mistakes(e, tool.reference_regions()[e.name].body)
+    known = [m for e in cutting.load_exercises() if e.kind == "write"
+             for m in wrong_bodies.load_mistakes(e, cutting.reference_regions()[e.name].body)
              if m.kind in "=~"]
     tried = known if every else random.Random(SEED).sample(known, SAMPLE)
     same_state, same_name, odd = 0, 0, []
@@ -181,7 +183,7 @@ def test_mistakes(page, every):
 
 
 def body_of(text, name):
-    """As terminal.student has it: "&" is the reference's body."""
+    """As a file of a student has it: "&" is the reference's body."""
     body = text.replace("&\n", "\n".join(REGIONS[name].body) + "\n")
     return body.replace("NAME", name).rstrip("\n")
 
@@ -576,12 +578,6 @@ def test_texts():
     pages = [page for page in build.exercise_pages(REFERENCE)["pages"]
              if page["kind"] != "train"]
     texts = ["".join([page["text"], *page["hints"]]) for page in pages]
-    left = [found for text in texts for found in re.findall(
-        r"make \w+ N=|[^\n]*(?:\./transformer|\bcc -|build/|terminal)[^\n]*", text)]
-    claim(not left, "none speaks of a terminal", left)
-    unused = [pattern for pattern, _ in build.TERMINAL if not any(
-        re.search(pattern, text) for page in PAGES for text in (page.text, *page.hints))]
-    claim(not unused, "each change of their words is needed", unused)
     links = {page["book"] for page in pages}.union(
         *(re.findall('href="([^"#][^"]*)"', text) for text in texts))
     lost = [link for link in links if not leads(link)]

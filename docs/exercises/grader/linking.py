@@ -1,17 +1,14 @@
-"""What of a changed transformer.c must be compiled, if the rest was compiled before."""
+"""What of a changed transformer.c must be compiled, if the rest was compiled before: then a
+student's functions take the place of ours when all is linked."""
 
 import re
 
-import source_file
+from source_file import without_comments
 
 # The head of a function that other files can call: those are compiled beforehand.
 HEAD = re.compile(r"^(?!static\b|ALWAYS_INLINE\b|typedef\b)"
                   r"(\w[^;{}=#]*?\b(\w+)\([^;{}]*\)) \{\n", re.M)
 END = re.compile(r"^\}$", re.M)
-
-
-def without_comments(text):
-    return source_file.NOT_CODE.sub(lambda m: m[1] or " ", text)
 
 
 def end_of(text, start):
@@ -67,6 +64,11 @@ class Reference:
     def __init__(self, text):
         self.functions = functions(text)
         self.skeleton = skeleton(text, self.functions)
+
+    def weak(self):
+        """Lines by which a student's function takes the place of the one that is compiled,
+        and no other knows what stands in it."""
+        return "".join(f"#pragma weak {name}\n" for name in self.functions if name != "main")
 
     def outline(self, text):
         """A text without the bodies of the functions that are as they were, line for

@@ -1,5 +1,5 @@
 // The numbers that the pages of kind "number" ask for, as lines "name = value".
-// test.py holds the pages against them: what changes the initial parameters or
+// test_kinds.py holds the pages against them: what changes the initial parameters or
 // the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
@@ -9,9 +9,9 @@
 // have measured.
 
 #define PARTS_NO_MAIN
-#include "../../notebook/20-parts.c"
-#include "../../notebook/lib/modern.h"
-#include "../../notebook/lib/nouns.h"
+#include "../../../notebook/20-parts.c"
+#include "../../../notebook/lib/modern.h"
+#include "../../../notebook/lib/nouns.h"
 
 static Arena room;
 
@@ -69,8 +69,6 @@ static Transformer *started(const Config *config) {
     return t;
 }
 
-// ---- parameter_counts
-
 // The numbers in the encoder's tensors whose names hold `part`, embedding too.
 static double count_of(const Config *config, const char *part) {
     Transformer *t = transformer_outline(config);
@@ -100,8 +98,6 @@ static void parameter_counts(void) {
                  100 * count_of(&small, "embedding") / count_of(&small, ""));
     print_answer("vocabulary", ffn / big.d_model);
 }
-
-// ---- pre_and_post_norm
 
 static void layer_sizes(Config config, const char *kind) {
     Transformer *t = started(&config);
@@ -144,8 +140,6 @@ static void pre_and_post_norm(void) {
     }
 }
 
-// ---- distant_positions
-
 static void distant_positions(void) {
     enum { SENTENCES = 3, LENGTH = 15 };
     Config config = small_model(4, 128, 4);
@@ -181,8 +175,6 @@ static void distant_positions(void) {
     transformer_free(t);
 }
 
-// ---- heads_and_weights
-
 static void heads_and_weights(void) {
     enum { SENTENCE = 1, HEAD = 2, QUERY = 0, HEADS = 4, LENGTH = 10 };
     Config config = small_model(1, 64, HEADS), single = small_model(1, 64, 1);
@@ -208,8 +200,6 @@ static void heads_and_weights(void) {
     print_answer("top_weight", weights[top]);
     transformer_free(t);
 }
-
-// ---- permutation
 
 static void permutation(void) {
     enum { LENGTH = 10, WIDTH = 32 };
@@ -246,8 +236,6 @@ static void permutation(void) {
     transformer_free(t);
 }
 
-// ---- rms_norm
-
 static void rms_norm(void) {
     Pass pass = {.arena = &room};
     Mat x = random_mat(3, 8, 42), dy = random_mat(3, 8, 44);
@@ -260,8 +248,6 @@ static void rms_norm(void) {
     print_answer("rms_dx", length_of(dx));
     print_answer("rms_dgain", length_of(dw.gain));
 }
-
-// ---- rotary_positions
 
 // Rows 9 of q and 4 of k, turned for their positions, and their score.
 static double rotary_score(const Rotation *r) {
@@ -287,8 +273,6 @@ static void rotary_positions(void) {
     }
 }
 
-// ---- swiglu
-
 static void swiglu(void) {
     Mat a = random_mat(4, 8, 42), b = random_mat(4, 8, 43);
     Mat dy = random_mat(4, 8, 44), y = arena_mat(&room, 4, 8);
@@ -300,8 +284,6 @@ static void swiglu(void) {
     print_answer("swiglu_db", length_of(db));
     print_answer("swiglu_width", 2 * 4 * 768 / 3);
 }
-
-// ---- grouped_queries
 
 static void grouped_queries(void) {
     enum { T = 6, HEADS = 4, GROUPS = 2, K = 8 };
@@ -328,8 +310,6 @@ static void grouped_queries(void) {
     print_answer("grouped_dv", length_of(d.v));
     print_answer("grouped_cache", 2.0 * 32 * 8 * 128 * 8192);
 }
-
-// ---- what_is_missing
 
 enum { MODELS = 6, COLUMNS = 5 };
 
@@ -410,8 +390,6 @@ static void what_is_missing(void) {
     print_answer("jump_best", 100.0 / (task_named("jump")->S - 1));
 }
 
-// ---- where_from
-
 static const char *const closed_encoder = "encoder: all others' weights on the noun";
 static const char *const closed_both = "both: all weights on the noun";
 
@@ -444,8 +422,6 @@ static void where_from(void) {
     print_answer("guessed_from", guessed);
     print_answer("spare_way", round(3.57 * same_after(closed_encoder)) - guessed);
 }
-
-// ---- what_text_tells
 
 static int count_words(const char *sentence) {
     int words = 1;
