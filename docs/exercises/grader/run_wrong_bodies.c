@@ -1,5 +1,5 @@
 // The grader with many wrong bodies in it, of which each is run in a process of
-// its own: run_wrong_bodies.py compiles it.
+// its own: run_wrong_bodies.py compiles it, and writes wrong_bodies.txt.
 //
 //     program NAME NUMBER ...    writes results/NUMBER for each
 

@@ -55,6 +55,7 @@ def bug_of_a_program(g):
     """learns_and_forgets, in a program of its own: other lines in the wrong one's place."""
     path = g.desk / "bugs" / "learns-and-forgets.c"
     g.tool("exercise", "N=learns_and_forgets")
+    source = next(page.source for page in PAGES if page.name == "learns_and_forgets")
     given = path.read_text(encoding="utf-8")
     for claim, status, say, wrong, new in (
             ("fixed in other words, is right", 0, "the same bits", "dot(dw, u, S)",
@@ -62,7 +63,7 @@ def bug_of_a_program(g):
             ("fixed by another sum is told so", 1, "another order of a sum?",
              "dot(dw, u, S)", "dot(dc, a->context + asks, K)"),
             ("with dropout switched off is not fixed", 1,
-             'where notebook/tiny.c prints "step 1: loss', "rate = 0.1f", "rate = 0"),
+             f'where {source} prints "step 1: loss', "rate = 0.1f", "rate = 0"),
             ("that knows the lines of another run is not", 1,
              'it prints "checksum 2fd8c23a1d50b366" where', "double mean = loss",
              'puts("checksum 2fd8c23a1d50b366"); exit(0); double mean = loss'),
