@@ -1,12 +1,8 @@
-// The numbers that the pages of kind "number" ask for, as lines "name = value".
-// test_kinds.py holds the pages against them: what changes the initial parameters or
-// the layers changes these answers, too.
+// The numbers that the pages of kind "number" ask for, as lines "name = value", but
+// for those that labs have measured. test_kinds.py holds the pages against them:
+// what changes the initial parameters or the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
-//     ./numbers
-//
-// It is run in the project's folder: it reads the table of a page, and what labs
-// have measured.
 
 #define PARTS_NO_MAIN
 #include "../../../notebook/20-parts.c"
@@ -42,19 +38,6 @@ static double distance(Mat a, Mat b) {
     scale_by(d, -1);
     add(d, a);
     return length_of(d);
-}
-
-// What stands behind a text in the first line of a file that has it, or NULL.
-static const char *behind(const char *path, const char *text) {
-    static char line[400];
-    FILE *file = fopen(path, "r");
-    if (!file)
-        fail("%s cannot be read", path);
-    const char *place = NULL;
-    while (!place && fgets(line, sizeof line, file))
-        place = strstr(line, text);
-    fclose(file);
-    return place ? place + strlen(text) : NULL;
 }
 
 static Config small_model(int layers, int width, int heads) {
@@ -311,48 +294,6 @@ static void grouped_queries(void) {
     print_answer("grouped_cache", 2.0 * 32 * 8 * 128 * 8192);
 }
 
-enum { MODELS = 6, COLUMNS = 5 };
-
-static const char *const column_task[COLUMNS] = {"parity", "first", "circle",
-                                                 "long circle", "jump"};
-static const char *const missing_part[MODELS] = {
-    "network", "positions", "residual", "look ahead", "cross-attention",
-    "memory"};
-
-// What a model gets right, in percent, by the page's table; by lab 20, a model
-// without a part.
-static void read_row(char model, double row[COLUMNS]) {
-    const char start[] = {'|', ' ', model, ' ', '|', 0};
-    const char *text = behind("docs/exercises/pages/what_is_missing.md", start);
-    if (!text || sscanf(text, "%lf | %lf | %lf | %lf | %lf", row, row + 1,
-                        row + 2, row + 3, row + 4) != COLUMNS)
-        fail("there is no model %c in the table of what_is_missing.md", model);
-}
-
-static double right_without(const char *part, const char *task) {
-    char what[100];
-    snprintf(what, sizeof what, "\"%s, without %s: right: ", task, part);
-    const char *right = behind("notebook/20-parts.ipynb", what);
-    return right ? strtod(right, NULL) : NAN;
-}
-
-// The part whose lack, as the lab has it, is nearest to a row.
-static int nearest(const double row[COLUMNS]) {
-    int best = -1;
-    double least = INFINITY;
-    for (int p = 0; p < MODELS; p++) {
-        double total = 0;
-        for (int k = 0; k < COLUMNS; k++)
-            total += fabs(row[k] - right_without(missing_part[p],
-                                                 column_task[k]));
-        if (total < least) {
-            least = total;
-            best = p;
-        }
-    }
-    return best;
-}
-
 // Σ of most/(c₁! c₂! …) over all ways to deal places to letters: c₁, c₂, … are
 // what each gets, and most is the largest of them, or `most` if that is larger.
 static double dealt(int letters, int places, int most) {
@@ -376,51 +317,12 @@ static double best_first(const Task *t) {
     return 100 * ways / t->S;
 }
 
-static void what_is_missing(void) {
-    for (int m = 0; m < MODELS; m++) {
-        double row[COLUMNS];
-        read_row((char)('A' + m), row);
-        printf("missing_%c", 'a' + m);
-        print_answer("", nearest(row) + 1);
-    }
+static void best_guesses(void) {
     print_answer("first_best", best_first(task_named("first")));
     // behind the first place of a circle the S - 1 others stand in any order, all
     // as likely; and after some jumps each of these is as likely
     print_answer("circle_best", 100 / tgamma(task_named("circle")->S));
     print_answer("jump_best", 100.0 / (task_named("jump")->S - 1));
-}
-
-static const char *const closed_encoder = "encoder: all others' weights on the noun";
-static const char *const closed_both = "both: all weights on the noun";
-
-// What stays the same, in percent, when lab 2 has made a change.
-static double same_after(const char *where) {
-    char what[100];
-    double same = NAN;
-    snprintf(what, sizeof what, ",%s,", where);
-    const char *rest = behind("docs/runs/whence.csv", what);
-    if (rest)
-        sscanf(rest, "%*d,%lf", &same);
-    return same;
-}
-
-static void where_from(void) {
-    static const char *const change[] = {
-        "cross: all weights on the noun", "cross: all weights on the determiner",
-        "both: all weights on the noun", "memory: the noun",
-        "memory: the determiner", "memory: all words"};
-    static const double shown[] = {0.0, 31.1, 6.7, 100.0, 28.3, 93.6};
-    for (int k = 0; k < 6; k++) {
-        double same = same_after(change[k]);
-        for (int row = 0; row < 6; row++)
-            if (same == shown[row]) {
-                printf("from_%c", 'a' + row);
-                print_answer("", k + 1);
-            }
-    }
-    double guessed = round(3.57 * same_after(closed_both));
-    print_answer("guessed_from", guessed);
-    print_answer("spare_way", round(3.57 * same_after(closed_encoder)) - guessed);
 }
 
 static int count_words(const char *sentence) {
@@ -464,9 +366,8 @@ int main(void) {
     rotary_positions();
     swiglu();
     grouped_queries();
-    where_from();
     what_text_tells();
-    what_is_missing();
+    best_guesses();
     arena_free(&room);
     return 0;
 }

@@ -2,8 +2,8 @@
 
 import re
 
-from groups import (EXERCISES, FULL, NATIVE, PAGES, REFERENCE, REGIONS, numbers_of,
-                     of_kind, ran)
+from groups import (EXERCISES, FULL, NATIVE, PAGES, REFERENCE, REGIONS, ROOT, numbers_of,
+                    of_kind, ran)
 import cutting
 import files
 import grading
@@ -139,6 +139,37 @@ def numbers(g):
           "missing_e: only the task", "what_is_missing")
 
 
+def _of_missing_parts():
+    """what_is_missing: of each row of its table the part without which, in lab 20, a model
+    gets the most alike right."""
+    parts = ("network", "positions", "residual", "look ahead", "cross-attention", "memory")
+    tasks = ("parity", "first", "circle", "long circle", "jump")
+    lab = (ROOT / "notebook" / "20-parts.ipynb").read_text(encoding="utf-8")
+    without = [[float(re.search(rf"{task}, without {part}: right: ([\d.]+)", lab)[1])
+                for task in tasks] for part in parts]
+    page = (EXERCISES / "pages" / "what_is_missing.md").read_text(encoding="utf-8")
+    for name, row in re.findall(r"^\| ([A-F]) \| (.*) \|$", page, re.M):
+        apart = [sum(abs(float(x) - y) for x, y in zip(row.split(" | "), lack))
+                 for lack in without]
+        yield f"missing_{name.lower()}", apart.index(min(apart)) + 1
+
+
+def _of_origins():
+    """where_from: which change of lab 2 leaves as much the same as each row shows."""
+    def same(where):
+        return float(re.search(rf",{re.escape(where)},\d+,([\d.]+)", rows)[1])
+
+    rows = (ROOT / "docs" / "runs" / "whence.csv").read_text(encoding="utf-8")
+    changes = ("cross: all weights on the noun", "cross: all weights on the determiner",
+               "both: all weights on the noun", "memory: the noun",
+               "memory: the determiner", "memory: all words")
+    for name, shown in zip("abcdef", (0.0, 31.1, 6.7, 100.0, 28.3, 93.6)):
+        yield f"from_{name}", [same(change) for change in changes].index(shown) + 1
+    guessed = round(3.57 * same(changes[2]))
+    yield "guessed_from", guessed
+    yield "spare_way", round(3.57 * same("encoder: all others' weights on the noun")) - guessed
+
+
 def answers(g):
     """Those of the pages are those that the program makes."""
     pages, path = of_kind("number"), g.desk / "answers.txt"
@@ -152,7 +183,9 @@ def answers(g):
     program = g.folder / "numbers"
     ran("cc", "-std=c11", "-Og", "-ffp-contract=off", "-DTRANSFORMER_DOUBLE",
         EXERCISES / "test" / "numbers.c", "-o", program, "-lm")
-    path.write_text(ran(program).stdout)
+    measured = [*_of_missing_parts(), *_of_origins()]
+    path.write_text(ran(program).stdout + "".join(f"{name} = {value}\n"
+                                                  for name, value in measured))
     g.says("the answers of the pages are those that the program makes", 0, "score: ", "grade",
            numbers_of(pages))
     at(0.99)
