@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 PREFILL = 0.5
 NAN = 0x7ff8000000c00000         # and the number of the matrix outside of which it stands
 JUNK = (0xc3, -0x3c3c3c3d)       # a byte and an int of memory that was never written
+POOL_SIZE = 1 << 16              # numbers of a matrix, at most
 TOKENS = ("PAD", "START", "END", "UNKNOWN")
 MOST_CAUSES = 3
 MOST_NAMES = 4
@@ -30,11 +31,6 @@ class Matrix:
     def shape(self):
         return self.rows, self.cols
 
-    def lines(self, turned=False):
-        """The numbers row by row, or column by column."""
-        n, at = self.cols, range(self.cols if turned else self.rows)
-        return [self.numbers[k::n] if turned else self.numbers[k * n:(k + 1) * n] for k in at]
-
 
 @dataclass
 class Case:
@@ -48,6 +44,11 @@ class Case:
 
 def numbers_of(bits):
     return [struct.unpack(">d", x.to_bytes(8, "big"))[0] for x in bits]
+
+
+def numbers_in(rows, cols):
+    """How many there are of a matrix; none if its shape is impossible."""
+    return rows * cols if rows > 0 and cols > 0 and rows * cols <= POOL_SIZE else 0
 
 
 def read_results(text):
@@ -65,12 +66,14 @@ def read_results(text):
             case.made = rest.split("|")
         elif word == "result":
             kind, _, name = rest.partition(" ")
-            found = re.fullmatch(r"(-?\d+) (-?\d+)((?: [0-9a-f]{1,16})*)", next(lines, ""))
+            found = re.fullmatch(r"(-?\d{1,9}) (-?\d{1,9})((?: [0-9a-f]{1,16})*)", next(lines, ""))
             if not found:
                 return cases, ""
-            bits = [int(x, 16) for x in found[3].split()]
+            rows, cols, bits = int(found[1]), int(found[2]), [int(x, 16) for x in found[3].split()]
+            if len(bits) != numbers_in(rows, cols):
+                return cases, ""
             start = [math.nan if kind == "number" else PREFILL] * len(bits)
-            case.results.append(Matrix(name, kind, int(found[1]), int(found[2]), bits, start))
+            case.results.append(Matrix(name, kind, rows, cols, bits, start))
         elif word == "before" and case.results:
             case.results[-1].before = numbers_of([int(x, 16) for x in rest.split()])
         elif word == "note":
@@ -106,9 +109,11 @@ def never_written(xs, before):
     return alike(xs, before) or any(all(x == junk for x in xs) for junk in JUNK)
 
 
-def at_the_ends(yours, ours, before, what, turned):
+def at_the_ends(yours, ours, what):
     """What is wrong at the first or the last row, or column."""
-    y, e, b = (m.lines(turned) for m in (yours, ours, before))
+    w = ours.cols
+    y, e, b = ([xs[k:k + w] for k in range(0, len(xs), w)] if what == "row" else
+               [xs[k::w] for k in range(w)] for xs in (yours.numbers, ours.numbers, ours.before))
     n = len(y)
     for end, place, rest, side, shifted in (("first", 0, slice(1, n), "late", slice(0, n - 1)),
                                             ("last", -1, slice(0, n - 1), "early", slice(1, n))):
@@ -148,10 +153,7 @@ def simple_cause(yours, ours, case):
         return ("right to five digits, not to nine: a float where real belongs, a function "
                 "for floats, or too short a constant")
     if len(e) > 1 and (many or 1 in ours.shape):
-        start = Matrix("", "", *ours.shape, [], [])
-        start.numbers = b
-        ends = at_the_ends(yours, ours, start, "row", False) \
-            or at_the_ends(yours, ours, start, "column", True)
+        ends = at_the_ends(yours, ours, "row") or at_the_ends(yours, ours, "column")
         if ends:
             return ends
     if any(map(math.isnan, y)):

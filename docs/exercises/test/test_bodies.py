@@ -151,3 +151,26 @@ def patterns(g):
         said = comparing.cause(matrix(y), matrix(e), comparing.Case("a case"))
         g.holds(f"numbers that nobody has foreseen: {say or 'nothing is guessed'}",
                 said.startswith(say) if say else not said, said)
+
+
+def forged(g):
+    """Files of results in which something is missing, or too much."""
+    right = "case one\nmade x\nresult matrix y\n1 2 0 3ff0000000000000\nend\n"
+    cases = read_results(right)[0]
+    g.holds("the results of the reference are right",
+            compare(right + "token\n", cases, "token") == ("right", "right: 1 cases"))
+    for claim, text in (
+            ("without the token", right), ("with another token", right + "other\n"),
+            ("whose last line has no end", right + "token"),
+            ("without its numbers", right.replace(" 0 3ff0000000000000", "") + "token\n"),
+            ("with one number less", right.replace(" 0 3ff", " 3ff") + "token\n"),
+            ("without its result", "case one\nmade x\nend\ntoken\n"),
+            ("with a result twice", right.replace("end\n", "")
+             + right.partition("made x\n")[2] + "token\n"),
+            ("without the end of its case", right.replace("end\n", "") + "token\n"),
+            ("with a case more", right + right + "token\n"),
+            ("without cases", "token\n"), ("that is empty", "")):
+        g.holds(f"a file {claim} is not right", compare(text, cases, "token")[0] == "early")
+    said = compare(right.replace("3ff0", "4000") + "token\n", cases, "token")
+    g.holds("a wrong number is", said[0] == "wrong" and "y[1] (of 2): yours 2, expected 1"
+            in said[1], str(said))
