@@ -8,7 +8,6 @@ import sys
 import zipfile
 
 from groups import EXERCISES, ONE, PAGES, REFERENCE, REGIONS, ROOT, ran, student
-import files
 
 
 # Another way to write three bodies, all right; and two bodies that are wrong.
@@ -38,6 +37,14 @@ OTHER_STYLE = {ONE: """\
                     "    return f;\n"}
 
 
+SUBMISSIONS = {
+    "full": {"my-transformer.c": REFERENCE, ".hints": "[1]",
+             "bugs/training-and-use.c": REFERENCE,
+             "overfit.options": "--dropout 0 --lr 3e-3 --warmup 20\n"},
+    "none": {},
+    "broken": {"transformer.c": REFERENCE.replace("? clip / norm", "? norm / clip")}}
+
+
 def gradescope(g):
     names = [ONE, "head", "clip_factor", "training_and_use",
              "overfit_one_batch"]
@@ -48,19 +55,12 @@ def gradescope(g):
     root = g.folder / "autograder"
     zipfile.ZipFile(ROOT / "build" / "gradescope.zip").extractall(root / "source")
     (root / "source" / "run_autograder").rename(root / "run_autograder")
-    files = {"full": {"my-transformer.c": REFERENCE,
-                      ".hints": "[1]",
-                      "bugs/training-and-use.c": REFERENCE,
-                      "overfit.options": "--dropout 0 --lr 3e-3 --warmup 20\n"},
-             "none": {},
-             "broken": {"transformer.c": REFERENCE.replace(
-                 "? clip / norm", "? norm / clip")}}
 
     def graded(name, points):
         """It runs somewhere else, and this is the sum."""
         shutil.rmtree(root / "submission", ignore_errors=True)
         (root / "submission").mkdir()  # Gradescope moves it there
-        for file, text in files[name].items():
+        for file, text in SUBMISSIONS[name].items():
             (root / "submission" / file).parent.mkdir(exist_ok=True)
             (root / "submission" / file).write_bytes(text.encode("utf-8"))
         done = ran("sh", root / "run_autograder", cwd="/", AUTOGRADER=str(root))
@@ -87,9 +87,8 @@ def gradescope(g):
         "sh", "-n", root / "source" / "setup.sh").returncode == 0)
 
 
-def a_class(g):
-    """Six submissions, to a table of marks."""
-    handed, marks = g.folder / "submissions", g.folder / "marks.csv"
+def _hand_in(handed):
+    """Six submissions: folders, and two zip files, one of which is none."""
     todo = '    exercise_todo("NAME");\n'
     renamed = {name: re.sub(r"\b(total|seen|s|top)\b", r"my_\1", body)
                for name, body in OTHER_STYLE.items()}
@@ -102,6 +101,12 @@ def a_class(g):
         archive.write(handed / "two" / "transformer.c", "exercises/transformer.c")
     shutil.rmtree(handed / "two")
     (handed / "no.zip").write_bytes(b"PK no")
+
+
+def a_class(g):
+    """Six submissions, to a table of marks."""
+    handed, marks = g.folder / "submissions", g.folder / "marks.csv"
+    _hand_in(handed)
     before = {path: path.read_bytes() for path in handed.rglob("*") if path.is_file()}
 
     def graded():
@@ -124,8 +129,8 @@ def a_class(g):
             and "there is no " in rows["no.zip"]["causes"], str(rows))
     g.holds("no submission is changed", before == {
         path: path.read_bytes() for path in handed.rglob("*") if path.is_file()})
-    student(handed / "loop" / "transformer.c", {ONE: OTHER_STYLE[ONE],
-                                                "*": todo})
+    student(handed / "loop" / "transformer.c",
+            {ONE: OTHER_STYLE[ONE], "*": '    exercise_todo("NAME");\n'})
     marks.write_text(marks.read_text().replace(rows["one"]["digest"] + ",20",
                                                rows["one"]["digest"] + ",19"))
     again = graded()

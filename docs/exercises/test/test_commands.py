@@ -16,7 +16,8 @@ import wrong_bodies
 
 def changed_reference(g):
     g.holds("wrong_bodies.txt has transformer.c's digest: python3 "
-            "docs/exercises/grader/run_wrong_bodies.py transformer.c", not wrong_bodies.if_changed())
+            "docs/exercises/grader/run_wrong_bodies.py transformer.c",
+            not wrong_bodies.if_changed())
     copy = project(g)
     text = REFERENCE + "// A word more.\n"
     for say, text in ((False, text), (True, text.replace("? clip / norm", "? norm / clip"))):

@@ -114,6 +114,11 @@ def results_elsewhere(g):
         kept(f"reset with SRC={name}", what, "reset", f"N={ONE}", f"SRC={name}")
     kept("the project's folder as the student's", "transformer.c is the project's",
          "exercises", "FOLDER=.", "FORCE=1")
+
+
+def results_written(g):
+    mine = g.folder / "mine.c"
+    student(mine, {ONE: "    ;\n&\n"})
     result = g.folder / "results.json"
     for claim in "a new file of results is written", "results are replaced":
         g.says(claim, 0, "score: 10/10", "grade", f"N={ONE}", f"SRC={mine}",

@@ -205,8 +205,7 @@ def trainings(g):
             g.says(f"training {n}: {claim}", status, what, "grade", f"N={n}",
                    f"CC=cc {NATIVE}")
 
-        given("--threads 2\n", "an option that may not be set is named", 1,
-              ":1: --threads may not be set here")
+        given("--threads 2\n", "an option that may not be set is named", 1, ":1: --threads may not")
         given("--lr 1e-3 # rate\n3e-3\n", "so is what is no option", 1,
               ':2: what is "3e-3"?')
         given("--lr many\n", "a wrong value is shown as the program says it", 1, "lr")
