@@ -23,9 +23,6 @@
 #   make watch        grade again whenever a file changes
 #   make break        a copy of transformer.c to break: exercises/broken.c
 #   make class        grade all of a folder: DIR=submissions CSV=marks.csv
-#   make bundle       for students: build/transformer-students.zip, no solutions
-#   make exam         an examination with its key: SEED=7; DIR=FOLDER grades it
-#   make oral         six questions about a student's code: SEED=7 SRC=mine.c
 #
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make notebooks-check   do they give their numbers again? SHORT=1 in short
@@ -35,8 +32,8 @@
 #   make gradcheck    the largest gradient error of every tensor, as a table
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
-VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS STUDENT SHORT NAMES THREADS DIR \
-    SEED JOBS TAG NOTEBOOK_PYTHON MPICC
+VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS SHORT NAMES THREADS DIR \
+    JOBS TAG NOTEBOOK_PYTHON MPICC
 
 # Another one would be ignored in silence.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
@@ -78,7 +75,7 @@ need = @command -v $(firstword $(1)) > /dev/null || { \
 all: transformer
 
 .PHONY: all help run test doctor clean docs site live write release \
-    break class bundle exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
+    break class notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
 FORCE:
 
 help:
@@ -189,7 +186,7 @@ EXERCISES = exercises exercise grade hint solution reset watch
 .PHONY: $(EXERCISES)
 $(EXERCISES):
 	$(call need,python3,python3)
-	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW STUDENT,\
+	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
 	    $(if $($v),'$v=$($v)')) $(if $(STATUS),,|| [ $$? = 1 ])
 
 break:
@@ -198,23 +195,7 @@ break:
 
 class:
 	$(call need,python3,python3)
-	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)' $(STUDENT)
-
-bundle: build/docs/transformer build/docs/build/examples
-	$(call need,npm,npm)
-	$(call need,node,nodejs)
-	$(call need,pandoc,pandoc)
-	ln -sfn ../../data build/docs/data
-	@python3 docs/exercises/bundle.py
-
-exam:
-	$(call need,pandoc,pandoc)
-	@python3 docs/exercises/exam.py $(SEED) $(if $(DIR),'$(DIR)') \
-	    $(if $(STATUS),,|| [ $$? = 1 ])
-
-oral:
-	$(call need,pandoc,pandoc)
-	@python3 docs/exercises/oral.py $(SEED) $(if $(SRC),'$(SRC)')
+	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)'
 
 # ---------------------------------------------------------------- notebooks
 

@@ -356,8 +356,8 @@ def check_claims():
 
 
 # Names in texts that are those of other programs, or stand for any name.
-OTHERS = set("""bench_torch create_causal_mask create_padding_mask grade_my_name keep_default_na
-    make_model max_score my_name no_scale run_autograder run_epoch seq_len subsequent_mask
+OTHERS = set("""bench_torch create_causal_mask create_padding_mask keep_default_na
+    make_model max_score no_scale norm_first run_autograder run_epoch seq_len subsequent_mask
     train_gpt2 transformer_base_v1 transformer_base_v2 zero_grad""".split())
 
 
