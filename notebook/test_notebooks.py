@@ -30,8 +30,8 @@ import make
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-sys.path.append(f"{ROOT}/docs/weaver")
-from claims import claim, end  # noqa: E402
+sys.path.append(f"{ROOT}/tests/lib")
+from harness import claim, end  # noqa: E402
 LAB = """``` {.code .python}
 import lab
 from lab import plt

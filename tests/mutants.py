@@ -40,7 +40,7 @@ PROGRAM = HERE.parent / "transformer.c"
 SOURCE = PROGRAM.read_text("utf-8")
 # Where each line of it begins.
 STARTS = [0, *itertools.accumulate(len(line) for line in SOURCE.splitlines(True))]
-sys.path.append(str(HERE.parent / "docs" / "weaver"))
+sys.path.append(str(HERE / "lib"))
 
 import c_code  # noqa: E402
 from programs import listed  # noqa: E402

@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "platforms"
 os.environ.update(LC_ALL="C", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive",
                   WINEDEBUG="-all", WINEPREFIX=str(WORK / "wine"))
-sys.path.append(str(ROOT / "docs" / "weaver"))
+sys.path.append(str(ROOT / "tests" / "lib"))
 
-from claims import claim, end  # noqa: E402
+from harness import claim, end  # noqa: E402
 from programs import listed  # noqa: E402
 
 Platform = collections.namedtuple("Platform", "name what compiler flags runner")

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 
 import build    # which knows where claims are
 from browser import Browser
-from claims import claim, end
+from harness import claim, end
 from reader import AXE, Reader, claim_quiet
 
 PAGE = build.ROOT / "docs" / "live.html"

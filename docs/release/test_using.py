@@ -13,9 +13,9 @@ from manual import PROGRAM, ROOT
 
 WORK = ROOT / "build" / "using"
 STRICT = "cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -I.".split()
-sys.path.append(str(ROOT / "docs" / "weaver"))
+sys.path.append(str(ROOT / "tests" / "lib"))
 
-from claims import claim, end  # noqa: E402
+from harness import claim, end  # noqa: E402
 
 
 def run(*argv, text="", cwd=ROOT):

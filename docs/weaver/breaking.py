@@ -22,11 +22,14 @@ import shutil
 import sys
 import textwrap
 from collections import namedtuple
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
 
 import c_code
-from claims import claim, end
 from common import DOCS, ROOT, command
-from source_file import Broken
+from harness import claim, end
+from source_file import Broken, plain
 
 RUNS = DOCS / "runs" / "breaking"
 BUILD = ROOT / "build" / "breaking"
@@ -257,7 +260,7 @@ def difference(change):
     lines = re.sub(" +//", "  //", textwrap.dedent(
         f"{before}\n{after}")).split("\n")
     return [f"{sign} {line}".rstrip() for sign, line in zip(signs, lines)
-            if sign == "-" or c_code.plain(line).strip()]
+            if sign == "-" or plain(line).strip()]
 
 
 def recorded(name):

@@ -88,6 +88,11 @@ NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'
                       r"'(?:\\.|[^'\\\n])*')", re.S)
 
 
+def plain(code):
+    """Code without comments, strings and directives."""
+    return re.sub(r"^#(.*\\\n)*.*", "", NOT_CODE.sub(" ", code), flags=re.M)
+
+
 @dataclass
 class Region:
     start: int  # number of the line "//@ exercise NAME"

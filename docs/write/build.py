@@ -36,7 +36,7 @@ BUNDLE = Path(sys.argv[1]).resolve() if sys.argv[1:] and __name__ == "__main__" 
 PAGE = (BUNDLE or BUILD) / "write.html"
 sys.path[:0] = [str(folder) for folder in (
     (BUNDLE or ROOT) / "docs" / "exercises", DOCS / "exercises", DOCS / "weaver", DOCS / "live",
-    WRITE)]
+    ROOT / "tests" / "lib", WRITE)]
 sys.dont_write_bytecode = True
 
 import breaking

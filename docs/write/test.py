@@ -26,7 +26,7 @@ import build
 import site_pages as site
 from build import ROOT, tool
 from browser import Browser
-from claims import claim, end
+from harness import claim, end
 from reader import AXE, Reader, claim_quiet
 
 PAGE = build.PAGE

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-LIST = [line.split() for line in Path(__file__).with_name("list").read_text(
+LIST = [line.split() for line in (Path(__file__).parents[1] / "list").read_text(
     "utf-8").splitlines() if line and not line.startswith("#")]
 
 

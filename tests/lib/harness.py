@@ -1,4 +1,4 @@
-"""What the tests of the pages, the exercises and the release share: claims, counted."""
+"""How every test in Python counts and reports, as checks.sh and claims.h do in theirs."""
 
 import sys
 
