@@ -5,12 +5,10 @@
 #   make run          train an English-French model and use it (about a minute)
 #   make same         train 300 steps: are they the numbers of the book?
 #   make test         the tests; need only a C compiler
-#   make check        of all checks those that your changes need (.ci/run)
 #   make doctor       what works on this machine, and what to install
 #   make clean        remove what was built; your models in out/ stay
 #
 #   make docs         weave the walkthrough: docs/*.html
-#   make examples     the examples of the walkthrough: build/examples
 #   make site         what belongs on the web: build/site
 #   make live         the page that trains in a browser: docs/live.html
 #   make write        the page that grades in a browser: build/site/write.html
@@ -79,7 +77,7 @@ need = @command -v $(firstword $(1)) > /dev/null || { \
 
 all: transformer
 
-.PHONY: all help run test check doctor clean docs examples site live write release \
+.PHONY: all help run test doctor clean docs site live write release \
     break class bundle exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
 FORCE:
 
@@ -123,9 +121,6 @@ same: build/docs/transformer
 test: transformer
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh
 
-check:
-	@.ci/run --changed
-
 doctor:
 	@CC='$(CC)' sh tests/doctor.sh
 
@@ -147,8 +142,6 @@ gradcheck: build/gradcheck
 
 bench: build/bench
 	build/bench $(if $(THREADS),--threads $(THREADS)) $(NAMES)
-
-examples: build/examples
 
 # ---------------------------------------------------------------- docs
 

@@ -2,7 +2,7 @@
 // numbers that can be checked by hand, or compares a backward pass with finite
 // differences.
 //
-//     make examples
+//     make build/examples
 //     build/examples              lists them
 //     build/examples softmax      runs one of them: the function
 //                                 example_softmax

@@ -187,8 +187,8 @@ TERMINAL = [
     (r"```\ncc -O2 exercises/bugs/training-and-use\.c(?:.*\n)+?```\n\n", ""),
     (r"The gradient check of your file, made in a folder of its own \(two minutes\):\n\n"
      r"```\n(?:.*\n)+?```\n\n", ""),
-    (r" `make examples && build/examples leak` does\nthis with the sound program; its source is "
-     r"`example_leak` in `docs/source/examples\.c`\.", ""),
+    (r" `make build/examples && build/examples leak` does\nthis with the sound program; its "
+     r"source is `example_leak` in `docs/source/examples\.c`\.", ""),
 ]
 
 
