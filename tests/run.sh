@@ -19,7 +19,7 @@
 #   learning      models learn, and translate what they have never seen
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
-# them Valgrind does, with them a sanitizer. The last line is "N passed, N
+# them Valgrind does, with them a sanitizer. THREADS is 1 if it is not set. The last line is "N passed, N
 # failed". With CI=true a check that cannot be made counts as failed.
 #
 # Lists of flags are kept in variables that the shell is meant to split:
@@ -66,7 +66,7 @@ build()
 
 in_room() # command...
 {
-    (cd "$here/room" && OMP_NUM_THREADS=1 "$@")
+    (cd "$here/room" && OMP_NUM_THREADS=${THREADS:-1} "$@")
 }
 
 knows_complex() # tcc does not
