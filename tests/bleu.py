@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nltk.translate.bleu_score import corpus_bleu
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "lib"))
 
 from command import run  # noqa: E402

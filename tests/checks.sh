@@ -101,6 +101,12 @@ listed()
     echo "$names" | awk 'NF { print $1 }'
 }
 
+# source_of NAME [SUFFIX]: the file of a program of tests/list, or of a script
+source_of()
+{
+    find tests notebook/test -name "$1.${2:-c}" 2> /dev/null | grep . || echo "tests/$1.c"
+}
+
 # room FOLDER: a fresh folder that looks to a test program like the root of the
 # project, so that programs which run at once do not share files
 room()

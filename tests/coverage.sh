@@ -45,7 +45,7 @@ passes()
     shift
     for test in $(listed "$way" -once); do
         check "$test, $way, is built for counting" \
-            counting "$test-$way" "tests/$test.c" -D_exit=exit "$@"
+            counting "$test-$way" "$(source_of "$test")" -D_exit=exit "$@"
         counted "$test, $way" "$work/$test-$way/$test-$way"
     done
 }
@@ -68,7 +68,7 @@ unreached()
 
 check "transformer.c is built for counting" counting transformer transformer.c
 for test in $(listed outside); do
-    check "$test is built" gcc -std=c11 -O1 "tests/$test.c" -o "$work/$test" -lm
+    check "$test is built" gcc -std=c11 -O1 "$(source_of "$test")" -o "$work/$test" -lm
     counted "$test" "$work/$test"
 done
 passes double -DTRANSFORMER_DOUBLE -DTRANSFORMER_POISON

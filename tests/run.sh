@@ -58,8 +58,9 @@ build()
 {
     name=$1
     shift
-    $CC $WARN "$@" $QUICK "tests/$name.c" -o "$here/program" -lm || {
-        echo "FAIL tests/$name.c does not compile"
+    source=$(source_of "$name")
+    $CC $WARN "$@" $QUICK "$source" -o "$here/program" -lm || {
+        echo "FAIL $source does not compile"
         return 1
     }
 }
@@ -79,7 +80,7 @@ double()
     level=-O1 openmp= kind=DOUBLE
     [ "$1" != gradcheck ] || level=-O2 # it runs for longer than that takes
     case " $CFLAGS " in
-    *" -fopenmp "*) ! grep -q omp_ "tests/$1.c" || openmp=-fopenmp ;;
+    *" -fopenmp "*) ! grep -q omp_ "$(source_of "$1")" || openmp=-fopenmp ;;
     esac
     ! listed complex | grep -qx "$1" || ! knows_complex || kind=COMPLEX
     build "$1" $level $openmp -DTRANSFORMER_$kind -DTRANSFORMER_POISON \
@@ -122,7 +123,7 @@ memory()
 
 memory_of()
 {
-    $WATCHED -DTRANSFORMER_MALLOC -DTRANSFORMER_DOUBLE "tests/$1.c" \
+    $WATCHED -DTRANSFORMER_MALLOC -DTRANSFORMER_DOUBLE "$(source_of "$1")" \
         -o "$here/program" -lm && in_room $WATCHER ../program
 }
 
@@ -158,7 +159,7 @@ job()
     double/* | float/* | memory/* | outside/* | machine/*)
         "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | planted | tiny | learning) sh "tests/$1.sh" ;;
+    chapters | planted | tiny | learning) sh "$(source_of "$1" sh)" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }
