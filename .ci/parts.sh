@@ -17,12 +17,14 @@ unset CC CFLAGS MAKEFLAGS MAKEOVERRIDES TRANSFORMER
 ci=${CI_FOLDER:-$PWD/build/ci} # logs and tables, also those of the copies
 export CI_FOLDER="$ci"
 AT_ONCE=2 # parts
+python=/usr/bin/python3 # Debian's modules belong to it
 
 SANITIZE="clang -std=c11 -O1 -g -fsanitize=address,undefined
           -fno-sanitize-recover=all -fno-omit-frame-pointer"
 # clang 14's sanitizers do not run where addresses are too random.
 fixed=
 setarch -R true 2> /dev/null && fixed="setarch -R"
+export WATCHER="$fixed" # of tests/run.sh, where something is WATCHED
 
 # finds MESSAGE STATEMENT compile...: what looks for mistakes is at work: a program with
 # this statement is stopped, with this message
@@ -41,13 +43,6 @@ END
     shift 2
     "$@" build/planted.c -o build/planted \
         && ! $fixed build/planted 2> build/planted.log && grep "$message" build/planted.log
-}
-
-watched() # COMPILE TEST...: as tests/run.sh says
-{
-    compile=$1
-    shift
-    WATCHED=$compile WATCHER=$fixed sh tests/run.sh "$@"
 }
 
 wasm() # STEPS: tiny.c in WebAssembly
@@ -73,10 +68,6 @@ lacking()
 
 install() # TOOL...
 {
-    [ "$(id -u)" = 0 ] || {
-        echo "not installed, which root may do: $(packages "$@" | paste -sd ' ' -)"
-        return 1
-    }
     apt-get -qq -o DPkg::Lock::Timeout=300 update && apt-get -qq -y \
         -o DPkg::Lock::Timeout=300 install --no-install-recommends $(packages "$@")
 }

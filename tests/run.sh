@@ -60,7 +60,7 @@ build()
     shift
     source=$(source_of "$name")
     $CC $WARN "$@" $QUICK "$source" -o "$here/program" -lm || {
-        echo "FAIL $source does not compile"
+        echo "FAIL $name does not compile"
         return 1
     }
 }
@@ -159,7 +159,7 @@ job()
     double/* | float/* | memory/* | outside/* | machine/*)
         "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | planted | tiny | learning) sh "$(source_of "$1" sh)" ;;
+    chapters | planted | tiny | learning) sh "$(source_of "$1")" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }
