@@ -33,12 +33,7 @@ finds()
     message=$1
     cat > build/planted.c << END
 #include <stdlib.h>
-int main(void)
-{
-    volatile char *p = malloc(2);
-    volatile int most = 2147483647;
-    $2
-}
+int main(void) { volatile char *p = malloc(2); volatile int most = 2147483647; $2 }
 END
     shift 2
     "$@" build/planted.c -o build/planted \
