@@ -4,7 +4,7 @@ expects a test to fail each time.
 
     python3 tests/mutants.py                    every mutant
     python3 tests/mutants.py --sample 500       some, others every day
-    python3 tests/mutants.py --function adam_step --list
+    python3 tests/mutants.py --function adam_step
 
 A mutant is the file with one change in one of the functions listed below. It is
 compiled in double, with fresh memory full of NaN, and run against the test of its own
@@ -53,25 +53,24 @@ FUNCTIONS = {
         arena_mat arena_zeros arena_release arena_free dropout_row dropout""",
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_forward attention_backward""",
-    "03-multi-head": """next_dropout linear_forward add_column_sums linear_backward
-        head heads_per_key head_of make_keys attend multi_head_forward
-        multi_head_backward""",
+    "03-multi-head": """next_dropout linear_forward add_column_sums linear_backward head
+        heads_per_key head_of make_keys attend multi_head_forward multi_head_backward""",
     "04-embedding": "embedding_backward",
     "05-feed-forward": "normal_below activation_backward ffn_backward",
     "06-residual": "norm_backward residual_leave_backward residual_enter_backward",
     "07-encoder": """attention_sublayer_backward ffn_sublayer_backward
         encoder_layer_backward encoder_backward""",
-    "08-decoder": """decoder_layer_backward decoder_backward list_tensor
-        place_tensors list_table initialize transformer_backward""",
+    "08-decoder": """decoder_layer_backward decoder_backward list_tensor place_tensors
+        list_table initialize transformer_backward""",
     "09-masks": "padding_mask causal_mask causal_padding_mask transformer_forward",
     "10-batches": "pack make_batch",
-    "11-training": """add_losses tokens_expected arg_max loss_forward loss_backward
-        l2_norm clip_factor adam_step learning_rate add_gradient update noise_of_step
-        train_step evaluate_loss keep_best total_steps next_batch train""",
-    "12-decoding": """empty_cache decoder_start extend_cache decoder_layer_step
-        decoder_step longest_output tokens_in log_sum_exp translate length_penalty
-        best_candidates finish_hypothesis beam_step reorder reorder_cache write_best
-        beam_new beam_search translate_all""",
+    "11-training": """add_losses tokens_expected arg_max loss_forward loss_backward l2_norm
+        clip_factor adam_step learning_rate add_gradient update noise_of_step train_step
+        evaluate_loss keep_best total_steps next_batch train""",
+    "12-decoding": """empty_cache decoder_start extend_cache decoder_layer_step decoder_step
+        longest_output tokens_in log_sum_exp translate length_penalty best_candidates
+        finish_hypothesis beam_step reorder reorder_cache write_best beam_new beam_search
+        translate_all""",
     "14-text": """first_piece find_merge merge_word apply_merge apply_merges spell
         count_pairs most_frequent vocab_merge""",
     "16-commands": "set_pace time_to_look",
@@ -79,17 +78,16 @@ FUNCTIONS = {
 OWN = {f: test for test, names in FUNCTIONS.items() for f in names.split()}
 
 # Names that are taken for one another: each becomes the next of its list.
-SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias, H K,
-    weights dropped, rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, i j,
-    source target, source_length target_length, input expected, memory hidden,
-    source_embedding target_embedding, source_positions target_positions,
-    self_attention cross_attention, self cross, dmemory dhidden, encoder decoder,
-    self_key cross_key, self_value cross_value, self_mask cross_mask, mean scale,
-    source_mask target_mask, dsource dtarget, dn_mean dnn_mean, beta1 beta2,
-    rest1 rest2, step root, factor rate, loss cross_entropy, length room,
-    tokens correct, first last, true false, PAD START END UNKNOWN, RELU GELU,
-    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, SINUSOIDAL LEARNED,
-    NOAM CONSTANT"""
+SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias, H K, weights
+    dropped, rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, i j, source target,
+    source_length target_length, input expected, memory hidden, source_embedding
+    target_embedding, source_positions target_positions, self_attention cross_attention,
+    self cross, dmemory dhidden, encoder decoder, self_key cross_key, self_value
+    cross_value, self_mask cross_mask, mean scale, source_mask target_mask, dsource dtarget,
+    dn_mean dnn_mean, beta1 beta2, rest1 rest2, step root, factor rate, loss cross_entropy,
+    length room, tokens correct, first last, true false, PAD START END UNKNOWN, RELU GELU,
+    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, SINUSOIDAL LEARNED, NOAM
+    CONSTANT"""
 NEXT = {name: names[(i + 1) % len(names)]
         for names in map(str.split, SIBLINGS.split(",")) for i, name in enumerate(names)}
 OTHER = {"?": ["&& 0 ?", "|| 1 ?"], **{token: others for token, *others in map(
@@ -109,9 +107,6 @@ TOKEN = re.compile(r"""
 
 # The statement before and after; the place in the file and what comes there.
 Mutant = collections.namedtuple("Mutant", "function line before after first end new")
-
-
-# ------------------------------------------------------------ making mutants
 
 def plain(text):
     """Without comments and line breaks."""
@@ -253,19 +248,16 @@ def mutants_of(function):
             yield Mutant(function, SOURCE.count("\n", 0, a) + 1, before, after, a, b, new)
 
 
-def rules():
-    """Those of mutants.txt: [(function, pattern, why nothing changes)]"""
-    return [tuple(line.split("\t")) for line in pathlib.Path(__file__).with_name(
-        "mutants.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
+# Of mutants.txt: (function, pattern, why nothing changes)
+RULES = [tuple(line.split("\t")) for line in pathlib.Path(__file__).with_name(
+    "mutants.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
 
 
-def reasons(m, its_rules):
+def reasons(m):
     """The rules that say of this mutant that it changes nothing."""
-    return {row for row in its_rules if len(row) == 3 and row[0] == m.function
+    return {row for row in RULES if len(row) == 3 and row[0] == m.function
             and re.search(row[1], f"{m.before} -> {m.after}")}
 
-
-# ----------------------------------------------------------- running mutants
 
 BUILD = ROOT / "build" / "mutants"
 VALGRIND = "valgrind -q --leak-check=full --exit-on-first-error=yes --error-exitcode=9"
@@ -342,22 +334,16 @@ def the_gate_can_fail():
           "a mutant with a false reason is reported")
 
 
-def try_all(chosen, its_rules):
-    """Tries the mutants, and prints what became of those of each function."""
-    became = collections.defaultdict(collections.Counter)
+def try_all(chosen):
     with concurrent.futures.ThreadPoolExecutor(
             int(os.environ.get("JOBS", os.cpu_count()))) as pool:
-        verdicts = pool.map(lambda m: verdict(m, bool(reasons(m, its_rules))), chosen)
+        verdicts = pool.map(lambda m: verdict(m, bool(reasons(m))), chosen)
         for m, found in zip(chosen, verdicts):
             if found in ("killed", "equivalent"):
                 counts[True] += 1
             elif found:
                 claim(False, f"transformer.c:{m.line} {m.function}: "
                       f"{m.before}  ->  {m.after}  {found}")
-            if found:
-                became[m.function][found] += 1
-    for name, its in became.items():
-        print(f"{name:28}", *(f"{its[what]:6} {what}" for what in sorted(its)))
 
 
 def main():
@@ -367,26 +353,21 @@ def main():
                         default=int(f"{datetime.date.today():%Y%m%d}"))
     parser.add_argument("--function", choices=OWN, action="append",
                         help="only in this one (and this one …)")
-    parser.add_argument("--list", action="store_true", help="run nothing")
     options = parser.parse_args()
-
+    if not shutil.which("valgrind"):
+        sys.exit("mutants.py: Valgrind is not installed")
     every = [m for function in OWN for m in mutants_of(function)]
-    its_rules = rules()
-    unused = set(its_rules).difference(*(reasons(m, its_rules) for m in every))
+    unused = set(RULES).difference(*map(reasons, every))
     chosen = [m for m in every if m.function in (options.function or OWN)]
     if options.sample and options.sample < len(chosen):
         chosen = random.Random(options.seed).sample(chosen, options.sample)
         print(f"{len(chosen)} mutants of {len(every)}: --sample {options.sample} "
               f"--seed {options.seed}", flush=True)
-    if options.list:
-        for m in chosen:
-            print(f"{m.line}: {m.function}\n- {m.before}\n+ {m.after}")
-        return
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     measure()
     the_gate_can_fail()
-    try_all(chosen, its_rules)
+    try_all(chosen)
     none(sorted(unused), "each row of mutants.txt is a function, the pattern of a mutant, a "
          "reason, with tabs between them")
     end()
