@@ -89,9 +89,9 @@
 // The pages in docs/ are made from this file. Lines that begin with "//@" are
 // for the program that makes them, but three kinds are for you, too: `run
 // build/examples NAME` is an example that you can run, after `make
-// build/examples`; `plumbing` says that you may skip what follows, to the end of
-// the section or up to `core`, where you should read on. A `deviation` is what
-// is not as in the paper; [section 3.2] is a section of the paper.
+// build/examples`; `plumbing` says that you may skip what follows, to the end
+// of the section or up to `core`, where you should read on. A `deviation` is
+// what is not as in the paper; [section 3.2] is a section of the paper.
 //
 // ## Contents
 //

@@ -54,7 +54,7 @@ FUNCTIONS = {
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_forward attention_backward""",
     "03-multi-head": """next_dropout linear_forward add_column_sums linear_backward head
-        heads_per_key head_of make_keys attend multi_head_forward multi_head_backward""",
+        head_of make_keys attend multi_head_forward multi_head_backward""",
     "04-embedding": "embedding_backward",
     "05-feed-forward": "normal_below activation_backward ffn_backward",
     "06-residual": "norm_backward residual_leave_backward residual_enter_backward",
@@ -71,8 +71,8 @@ FUNCTIONS = {
         longest_output tokens_in log_sum_exp translate length_penalty best_candidates
         finish_hypothesis beam_step reorder reorder_cache write_best beam_new beam_search
         translate_all""",
-    "14-text": """first_piece find_merge merge_word apply_merge apply_merges spell
-        count_pairs most_frequent vocab_merge""",
+    "14-text": """small_letter token_id spell spell_words is_better most_frequent
+        join_everywhere""",
     "16-commands": "set_pace time_to_look",
 }
 OWN = {f: test for test, names in FUNCTIONS.items() for f in names.split()}
