@@ -66,7 +66,7 @@ FUNCTIONS = {
     "10-batches": "pack make_batch",
     "11-training": """add_losses tokens_expected arg_max loss_forward loss_backward l2_norm
         clip_factor adam_step learning_rate add_gradient update noise_of_step train_step
-        evaluate_loss keep_best total_steps next_batch train""",
+        evaluate_loss total_steps next_batch train""",
     "12-decoding": """empty_cache decoder_start extend_cache decoder_layer_step decoder_step
         longest_output tokens_in log_sum_exp translate length_penalty best_candidates
         finish_hypothesis beam_step reorder reorder_cache write_best beam_new beam_search
