@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Uses the search, the blanks, the editions, the routes and the panels of the pages in
+"""Uses the search, the blanks, the editions and the panels of the pages in
 chromium, as a reader would.
 
     python3 docs/source/test-pages.py        after `make docs`; the last line is
@@ -177,37 +177,23 @@ def folded(page, kind):
 
 def test_editions(browser):
     page = ready(browser, "")
-    plumbing, backward = folded(page, "plumbing"), folded(page, "backward")
-    claim(plumbing[0] == plumbing[1] > 0 and backward[0] == 0 < backward[1],
-          "a first visitor gets the short edition: it folds plumbing, but no backward pass",
-          (plumbing, backward))
-    claim(folded(page, "box")[0] == folded(page, "box")[1] > 0, "and boxes")
+    for kind in ("fold", "box"):
+        found = folded(page, kind)
+        claim(found[0] == found[1] > 0, f"a first visitor gets the short edition: each {kind}"
+              " is folded", found)
     page.click(".editions button[value=full]")
     claim(folded(page, "fold")[0] == 0 and folded(page, "box")[0] == 0,
           "the full edition folds nothing")
     claim(page.run("location.search") == "?full", "the address says so")
     claim(page.run("document.querySelector('.steps a').search") == "?full",
           "so do the links to other pages")
-    claim(page.run(f"[...document.querySelectorAll('nav.way')].every({HIDDEN})"),
-          "and it has no route")
     page = ready(browser, "")
-    claim(folded(page, "plumbing")[0] == 0, "the choice is remembered")
-    page = ready(browser, "?forward#softmax_backward")
-    backward = folded(page, "backward")
-    claim(backward[0] == backward[1] - 1,
-          "in the edition without backward passes one unfolds if the address leads "
-          "into it", backward)
-    page.go((DOCS / "02-attention.html").as_uri() + "?forward#attention-softmax-backward")
-    claim(page.until("document.querySelector('#attention-softmax-backward > h2')?.offsetHeight"),
-          "and so does a section that has nothing but one")
-    page.run("document.querySelector('main').scrollIntoView({block: 'end'})")
-    claim(page.until("(here => here && here !== 'Questions')("
-                     "document.querySelector('.here').textContent)", 5),
-          "the contents mark no section that is hidden", page.text(".here"))
+    claim(folded(page, "fold")[0] == 0, "the choice is remembered")
+    page = ready(browser, "?short#mask_row")
+    fold, boxes = folded(page, "fold"), folded(page, "box")
+    claim(fold[0] == fold[1] - 1 and boxes[0] == boxes[1],
+          "what the address leads into is unfolded, and nothing else", (fold, boxes))
     page.click(".editions button[value=short]")
-
-
-HIDDEN = "one => !one.getClientRects().length"
 
 
 def errors(browser):
@@ -222,21 +208,18 @@ def errors(browser):
 # Headings above nothing that is in sight but folds.
 BARE = """[...document.querySelectorAll('main :is(h1, h2, h3, h4)')].filter(heading =>
     heading.offsetHeight && ![...heading.parentElement.children].some(one => one !== heading
-    && one.offsetHeight && !one.matches('.stop, details:not([open])')))
+    && one.offsetHeight && !one.matches('details:not([open])')))
     .map(heading => heading.textContent)"""
-# What the edition without gradients does not tell.
-UNTOLD = r"/} \w+Saved;|\/\/@ e|s->\w+ = arena|void extend_cache|weight tying|parts in 10|smoothed/g"
-
 
 def test_every_page(browser):
-    """Every page, in every edition."""
+    """Every page, in both editions."""
     errors(browser)
-    page, wrong, bare, told = browser.open("about:blank"), [], [], []
+    page, wrong, bare = browser.open("about:blank"), [], []
     pages = [path for path in sorted(DOCS.glob("*.html")) if path.name != "live.html"]
     for path in pages:
-        page.go(f"{path.as_uri()}?forward")
+        page.go(f"{path.as_uri()}?short")
         page.until("document.readyState === 'complete' && location.search")
-        for edition in ("short", "full", "forward"):
+        for edition in ("full", "short"):
             ended = page.run("document.querySelector('.search') && (() => { document"
                              f".querySelector('.editions [value={edition}]').click();"
                              "scrollTo(0, 1e6);"
@@ -244,14 +227,10 @@ def test_every_page(browser):
                              f" === '{edition}'; }})()")
             wrong += [] if ended else [(path.name, edition, "the script has not run")]
             bare += [(path.name, edition, title) for title in page.run(BARE)]
-        if path.name[:2].isdigit():
-            told += page.run(f"document.querySelector('main').innerText.match({UNTOLD}) || []")
         wrong += [(path.name, error) for error in errors(browser)]
     claim(len(pages) > 20 and not wrong,
-          f"no script fails on {len(pages)} pages in three editions", wrong[:5])
+          f"no script fails on {len(pages)} pages in both editions", wrong[:5])
     claim(not bare, "and no heading stands above nothing but folds", bare)
-    claim(not told, "chapters without backward passes show nothing of what is kept for them, "
-          "no marks, no weight tying and no smoothing", told)
 
 
 def at_size(browser, width, height, address):
@@ -260,50 +239,6 @@ def at_size(browser, width, height, address):
     page.resize(width, height)
     page.go(address)
     return page
-
-
-def stop_is_wrong(page, edition, stop, is_last):
-    """What is wrong with the stop that one has come to, or ""."""
-    _, _, title, address, _ = stop
-    anchor = address.partition("#")[2]
-    bar = f"nav.way.{edition}"
-    if not page.until(f"document.readyState === 'complete' && document.querySelector('{bar} span')"
-                      f"?.textContent.includes({json.dumps(': ' + title)})", 10):
-        return "the line at the bottom does not say so"
-    if page.run(f"({HIDDEN})(document.querySelector('{bar}'))"):
-        return "there is no line at the bottom"
-    if not page.run(f"[document.getElementById('{anchor or 'content'}')].some(one => one"
-                    " && one.getClientRects().length)"):
-        return "its place is not on the page"
-    ends = page.run(f"[...document.querySelectorAll('.stop.{edition}')].filter(one =>"
-                    " one.getClientRects().length).length")
-    return "" if is_last or ends else "it does not end"
-
-
-def test_routes(browser):
-    """Each route from the first page to its last stop, by the links at the bottom, on a
-    phone."""
-    all_stops = ready(browser, "").run("STOPS")
-    for edition in ("forward", "short"):
-        stops, wrong = [stop for stop in all_stops if stop[0] == edition], []
-        page = at_size(browser, 390, 844, (DOCS / "index.html").as_uri())
-        page.until("document.querySelector('.editions')")
-        page.click({"forward": "a.button", "short": f".stops a[href='{stops[0][3]}']"}[edition])
-        for n, stop in enumerate(stops):
-            if stop[3].startswith("live.html"):
-                if not page.until("document.querySelector('#flow-hour')?.getClientRects().length"):
-                    wrong.append((stop[2], "the live page has no task"))
-                break
-            why = stop_is_wrong(page, edition, stop, n == len(stops) - 1)
-            wrong += [(stop[2], why)] if why else []
-            if n < len(stops) - 1:
-                page.click(f"nav.way.{edition} a:last-child")
-                page.until(f"location.href.endsWith({json.dumps(stops[n + 1][3])})", 10)
-        claim(len(stops) > 8 and not wrong,
-              f"{edition}: all {len(stops)} stops are there, one after the other", wrong)
-        page.go((DOCS / "13-looking.html").as_uri() + f"?{edition}")
-        claim(page.until(f"document.querySelector('nav.way.{edition} a')?.textContent"
-                         ".startsWith('Back to: ')", 10), "and a page beside it leads back")
 
 
 # What stands beside a panel, and what it shows.
@@ -360,7 +295,6 @@ def main():
         test_blanks(page)
         test_editions(browser)
         test_every_page(browser)
-        test_routes(browser)
         test_panels(browser)
         test_first_page(browser)
     end()

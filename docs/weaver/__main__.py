@@ -11,7 +11,7 @@ the formulas that the prose writes in plain characters; figures.py brings in wha
 docs/pictures/ draws; below a drawing in plain characters, "//@ figure NAME
 instead" puts the figure in its place. pandoc turns Markdown and C into HTML
 (finish.py), which is put into docs/source/page.tmpl (page.py). The pages that are
-not chapters are made by pages.py, the start page by start.py and routes.py, the
+not chapters are made by pages.py, the start page by start.py, the
 index of terms and what the search knows by finding.py and texts.py. The Markdown of
 every page is left in build/docs/.
 

@@ -103,8 +103,6 @@ class Book:
         "names" into an anchor at the line of each."""
         captions = ", ".join(self.caption(its.name, its.kind)
                              for its in block.defined.values())
-        captions = re.sub(r", <a [^>]*><code>\w+Saved</code></a>",
-                          r'<span class="beyond">\g<0></span>', captions)
         anchors = [(its.name, its.first - block.line) for its in block.defined.values()
                    if its.kind != "prototype"]
         if "options" in block.defined:

@@ -7,7 +7,7 @@ from common import DOCS, fail, read
 from cut import LAST
 from directives import DIRECTIVES, directives, run
 from figures import figure, panel
-from folds import END, PARAGRAPHS, folds, is_heading, shows_gradient
+from folds import END, folds, is_heading
 from prose import anchor_of, contract, contract_of, set_formulas
 
 
@@ -28,15 +28,8 @@ def boxes(book, chapter):
         head = head.strip()
         if head not in heads + ["byhand", "end", "questions"]:
             fail(f"{path}: {head!r} is no heading of the chapter")
-        text = re.sub(r"^\*In your browser:(?:.+\n)+", "::: beyond\n\\g<0>:::\n", text,
-                      flags=re.MULTILINE)
         found[head] = found.get(head, "") + "\n" + directives(book, text)
     return found
-
-
-def beyond(text, is_so):
-    """The edition without gradients hides it, if it is so."""
-    return f"::: beyond\n{text}\n:::" if is_so else text
 
 
 def prose_markdown(book, block, below, beside):
@@ -48,9 +41,7 @@ def prose_markdown(book, block, below, beside):
     if below and below.kind == "code" and below.touches:
         last = contract_of(block.lines)
         lines = lines[:len(lines) - len(last)]
-    text = book.prose("\n".join(set_formulas(lines, block.line)))
-    out = [beyond(part, PARAGRAPHS.match(part)) for part in text.split("\n\n")]
-    out.append(book.prose(beside))
+    out = [book.prose("\n".join(set_formulas(lines, block.line))), book.prose(beside)]
     if last:
         out.append("::: contract\n" + book.prose("\n".join(set_formulas(
             contract(last).split("\n"), block.line + len(lines)))) + "\n:::")
@@ -64,7 +55,7 @@ def block_markdown(book, block, below, beside):
         "deviation": lambda: "::: deviation\n" + book.link(block.text()) + "\n:::",
         "figure": lambda: figure(book, block.text(), where),
         "panel": lambda: panel(block.text()),
-        "run": lambda: beyond(run(block.text(), where), shows_gradient(block)),
+        "run": lambda: run(block.text(), where),
         "code": lambda: book.listing(block),
     }
     return make.get(block.kind, str)()  # a mark is not shown
@@ -74,7 +65,7 @@ def chapter_markdown(book, chapter):
     added = boxes(book, chapter)
     headings, section, out, open_fold = iter(chapter.headings), None, [], None
     following = chapter.blocks[1:] + [None]
-    for block, fold, below in zip(chapter.blocks, folds(chapter), following):
+    for block, fold, below in zip(chapter.blocks, folds(chapter.blocks), following):
         if open_fold and fold is not open_fold:
             out.append(END)
         beside = ""
@@ -98,9 +89,6 @@ def chapter_markdown(book, chapter):
     return "\n\n".join(out)
 
 
-def last_chapter(book, figures=True):
-    """The chapter behind those of the file; to count its words, without figures."""
-    text = read(f"source/{LAST[0]}.md")
-    if not figures:
-        text = re.sub("^@figure .*", "", text, flags=re.MULTILINE)
-    return book.link(directives(book, text))
+def last_chapter(book):
+    """The chapter behind those of the file."""
+    return book.link(directives(book, read(f"source/{LAST[0]}.md")))

@@ -33,7 +33,7 @@ STYLE = (DOCS / "style.css").read_text(encoding="utf-8")
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
 LATER = "texts.js"  # what the script loads when the search is first used
-EDITION = re.compile(r"\?(forward|short|full)(?=#|$)")  # of a page, in a link
+EDITION = re.compile(r"\?(short|full)(?=#|$)")  # of a page, in a link
 LIVE = "live.html"  # has a script and a test of its own
 
 

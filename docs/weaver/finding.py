@@ -152,13 +152,8 @@ def entries(book, terms, sections, contract):
     return found
 
 
-def script(source, found, stops):
-    """The script of all pages: what can be found, and the stops of the routes, a line
-    each, then the code."""
-    def array(name, rows):
-        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-        return f"const {name} = [\n" + ",\n".join(lines) + "\n];\n\n"
-
-    return ("// Written by docs/weaver: what can be found, the stops of routes, and "
-            "below them\n// docs/source/script.js.\n" + array("FOUND", found)
-            + array("STOPS", stops) + source)
+def script(source, found):
+    """The script of all pages: what can be found, a line each, then the code."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found)
+    return ("// Written by docs/weaver: what can be found, and below it "
+            f"docs/source/script.js.\nconst FOUND = [\n{lines}\n];\n\n" + source)

@@ -24,29 +24,6 @@ BOXES = {"tutorial": ("Where a tutorial differs", "articles.html", "the map"),
          "deviation": ("Different from the paper", "deviations.html",
                        "all departures")}
 
-# Lines of a listing that are beyond the edition without gradients: marks, and what is kept.
-LINES = re.compile(r"^ *//@.*\n|(?:^\n)?^typedef struct \{\n(?: .*\n)+\} \w+Saved;\n?|"
-                   r"^ *s->\S+ += (?:[\w>-]+|[^;]*arena_[^;]*);.*\n", re.MULTILINE)
-# The same of comments, from where they begin.
-COMMENTS = re.compile("[,;] (?:as trained|without smoothing|tied:|in d:)[^<\n]*")
-# And of headings and captions.
-TITLES = re.compile(r", forward and backward(?=</a></h|\. The)| and attention_backward(?=\.)"
-                    r"| Dashed and red: gradients\.")
-BEYOND = r'<span class="beyond">\g<0></span>'
-
-
-def beyond(listing):
-    """A listing in HTML, with a class for what is beyond that edition."""
-    before, code, after = re.fullmatch("(.*<code[^>]*>)(.*)(</code>.*)", listing,
-                                       re.DOTALL).groups()
-    text = html.unescape(re.sub("<[^>]+>", "", code))
-    hidden = {n for its in LINES.finditer(text) for n in
-              range(text.count("\n", 0, its.start()), text.count("\n", 0, its.end() - 1) + 1)}
-    code = "".join(f'<span class="beyond">{line}</span>' if n in hidden else line
-                   for n, line in enumerate(re.split(r"(?=\n)", code)))
-    return before + COMMENTS.sub(BEYOND, code) + after
-
-
 def finish_listing(found, book):
     """A listing without pandoc's numbers of lines; what it defines has an
     anchor at its line, and what it uses is a link."""
@@ -64,7 +41,6 @@ def finish_listing(found, book):
                   found[2])
     if book:
         code = link.link_names(code, book, sum(names.values(), []))
-    code = beyond(code) if found[1] else code
     return f'<div class="sourceCode">{code}</div>'
 
 
@@ -140,7 +116,6 @@ def finish(body, book=None):
     body = re.sub(r'<div class="claimed">(.*?)</div>', "<details><summary>The answers, "
                   r"as the tests claim them</summary>\1</details>", body,
                   flags=re.DOTALL)
-    body = TITLES.sub(BEYOND, body)
     body = re.sub(r"<(br|col|hr|img)\b([^>]*?) ?/>", r"<\1\2>", body)
     # an option such as --tie stays on one line
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(

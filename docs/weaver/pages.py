@@ -17,7 +17,7 @@ from figures import check_used
 from finish import headings_of, pandoc
 from page import START, TITLE, body_of, full_page
 from prose import contract
-from start import all_stops, index_page
+from start import index_page
 
 
 POINTS_UP = re.compile(r"(The same|Both|Its)\b|.*\. Both\b")
@@ -188,7 +188,7 @@ def woven(book, anew=False, folder=DOCS, left_out=(), change=lambda name, page: 
     pages.append((*names[-1], weave(*names[-1], finding.terms_page(book, terms))))
     return {**{f"{name}.html": page for name, _, page in pages},
             "script.js": finding.script(read("source/script.js"), kept(finding.entries(
-                book, terms, sections, contract), 1), kept(all_stops(book), 3)),
+                book, terms, sections, contract), 1)),
             "texts.js": texts.script(bodies, alone=bool(left_out)),
             "concept-test.gift": concept.gift(book)}
 

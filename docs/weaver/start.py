@@ -1,34 +1,28 @@
-"""The start page: docs/source/index.md, with its routes and contents."""
+"""The start page: docs/source/index.md, with its contents."""
 
 import html
 import re
 
-from chapters import last_chapter
 from common import fail, raw, read
 from cut import LAST
 from directives import directives, output
 from figures import panel, records
-from routes import WORDS, chapter_minutes, route, stops_of, to_five
 
 
 def contents_list(book, text):
-    """The chapters, each with what it promises and the minutes it takes. The
-    text has a line "PAGE: promise" for each."""
+    """The chapters, each with what it promises. The text has a line
+    "PAGE: promise" for each."""
     promises = dict(line.split(": ", 1) for line in text.splitlines())
     rows = [("" if c.number is None else c.number, c.page,
-             c.label if c.number is None else c.title,
-             [to_five(chapter_minutes(c, edition)) for edition in ("short", "full")])
-            for c in book.chapters]
-    words = last_chapter(book, figures=False).split()
-    rows.append(("", *LAST, [to_five(len(words) / WORDS)]))
-    if list(promises) != [page for _, page, *_ in rows]:
+             c.label if c.number is None else c.title) for c in book.chapters]
+    rows.append(("", *LAST))
+    if list(promises) != [page for _, page, _ in rows]:
         fail("source/index.md: @contents needs one promise for each chapter, "
              "in the order of the chapters")
     items = [f'<li><span class="number">{number}</span> '
              f'<a href="{name}.html">{html.escape(title)}</a> '
-             f'<span class="promise">{html.escape(promises[name])}</span> '
-             f'<span class="minutes">{", ".join(map(str, durations))} min</span></li>'
-             for number, name, title, durations in rows]
+             f'<span class="promise">{html.escape(promises[name])}</span></li>'
+             for number, name, title in rows]
     return raw('<ul class="chapters">\n' + "\n".join(items) + "\n</ul>")
 
 
@@ -42,23 +36,12 @@ def translation():
                f'<dd lang="fr">{html.escape(written)}</dd>\n</dl>')
 
 
-ROUTE = r"@route (forward|short|full)((?:\n +\S.*)*)"
-
-
-def all_stops(book):
-    """The stops of all routes, each behind its edition."""
-    return [(edition, *stop)
-            for edition, text in re.findall(ROUTE, read("source/index.md"))
-            for stop in stops_of(book, edition, text)[0]]
-
-
 def index_page(book):
-    """The first page: what it is, for whom, ways through it, the chapters."""
+    """The first page: what it is, for whom, the chapters."""
     make = {
         r"run (.+)": lambda m: output(m[1], "source/index.md"),
         r"translation": lambda m: translation(),
         r"panel (.+)": lambda m: panel(m[1]),
-        ROUTE[1:]: lambda m: route(book, m[1], m[2]),
         r"contents\n((?:\d*.+: .+\n)+)": lambda m: contents_list(book, m[1]),
     }
     text = read("source/index.md")

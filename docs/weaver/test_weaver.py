@@ -19,7 +19,6 @@ import chapters
 import check
 import common
 import finding
-import routes
 import start
 from book import Book
 from common import DOCS, ROOT
@@ -114,8 +113,6 @@ def test_refusals():
         refused(row, message, lambda: finding.read_terms(head + row, places))
     refused("a chapter that promises nothing", "one promise for each chapter",
             lambda: start.contents_list(book, "00-manual: read"))
-    refused("a route to no section", "no section numbers-lost",
-            lambda: routes.stops_of(book, "short", "01-numbers#numbers-lost: A stop"))
     refused("a line to break that is not there", "found 0 times in softmax_backward",
             lambda: breaking.place("x", "softmax_backward", "lost[j]", ""))
     refused("one that is there twice", r"found \d\d? times in softmax_backward",
@@ -176,18 +173,6 @@ def test_checks():
 
 # ------------------------------------------------------------- what changes what
 
-MINUTE = re.compile(r'''
-    (?<=class="minutes">)[\d:,\ ]+                           # in index.html
-    | (?<=^\["forward",\ )[\d.]+ | (?<=^\["short",\ )[\d.]+  # in script.js
-    | \d:\d\d(?=",$)                                        # in texts.js
-''', re.M | re.X)
-
-
-def without_minutes(files):
-    """The files without the minutes of chapters and stops: a word more moves many."""
-    return {name: MINUTE.sub("", text) for name, text in files.items()}
-
-
 def changed(before, after):
     """{name: how many lines, removed and added}"""
     found = {}
@@ -216,14 +201,14 @@ STUB = """#!/bin/sh
 def test_changes():
     # Those that a line changes are by this machine's pandoc before, too.
     begin = woven(Book(), folder=put({p.name: p.read_text(encoding="utf-8") for p in DOCS.glob(
-        "*.html") if p.name not in ("03-multi-head.html", "index.html")}, "committed"))
+        "*.html") if p.name != "03-multi-head.html"}, "committed"))
     folder = put(begin, "pages")
     for what, pattern, line in (
             ("the prose of chapter 3", r"//@ chapter multi_head\n.*\n//\n", "// One more.\n"),
             ("a function", r"^\w.*\bmulti_head_forward\([^{;]*\{\n", "    // One more.\n")):
         there = woven(Book(planted(pattern, r"\g<0>" + line)), folder=folder)
-        now = changed(without_minutes(begin), without_minutes(there))
-        pages = [name for name in now if name not in ("index.html", "script.js", "texts.js")]
+        now = changed(begin, there)
+        pages = [name for name in now if name not in ("script.js", "texts.js")]
         claim("03-multi-head.html" in now and len(pages) <= 2 and sum(now.values()) <= 12,
               f"a line more in {what} changes few lines", now)
     bin_folder, pandoc = WORK / "bin", shutil.which("pandoc")
@@ -237,7 +222,7 @@ def test_changes():
     common.ENVIRONMENT["PATH"] = path
     now = changed(begin, there)
     claim("<p >" in there["06-residual.html"] and set(now) <= {
-        "06-residual.html", "texts.js", "index.html"},
+        "06-residual.html", "texts.js"},
         "another pandoc weaves anew the page of a typo, and no other", now)
     here = woven(Book(typo), folder=put(there, "theirs"))
     claim(here == there, "and this one finds all of them up to date", changed(there, here))
