@@ -152,7 +152,7 @@ PLAIN = $(CC) $(WARNINGS) -O2 -ffp-contract=off
 docs: build/docs/transformer build/docs/build/examples
 	$(call need,python3,python3)
 	ln -sfn ../../data build/docs/data
-	python3 docs/weaver
+	python3 docs/weaver/weave.py
 
 site: docs
 	python3 docs/weaver/website.py

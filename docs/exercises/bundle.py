@@ -108,8 +108,8 @@ def shortened(name, page):
 
 def put_book():
     from book import Book  # these need pandoc
-    from common import read
-    from pages import woven
+    from project import read
+    from weave import woven
     folder = FOLDER / "docs"
     files = woven(Book(FOLDER / "transformer.c"), True, folder, LEFT_OUT, shortened)
     files.pop("concept-test.gift")

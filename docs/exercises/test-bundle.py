@@ -23,9 +23,10 @@ from pathlib import Path
 import bundle
 import tool
 
-sys.path[:0] = [str(tool.ROOT / "docs" / name) for name in ("weaver", "live")]
+sys.path[:0] = [str(tool.ROOT / name) for name in (
+    "tests/lib", "docs/weaver", "docs/live")]
 from browser import Browser
-from claims import claim, end
+from harness import claim, end
 from source_file import with_bodies
 from website import LINK
 

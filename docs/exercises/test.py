@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "docs" / "exercises"
 TOOL = HERE / "tool.py"
 WORK = ROOT / "build" / "test-exercises"
-sys.path[:0] = [str(HERE), str(HERE.parent / "weaver")]
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "tests" / "lib")]
 sys.dont_write_bytecode = True
 import known
 import oral
@@ -1426,8 +1426,6 @@ def project(g):
     shutil.copytree(HERE, copy / "docs" / "exercises",
                     ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "transformer.c", copy)
-    (copy / "docs" / "weaver").mkdir()
-    shutil.copy(HERE.parent / "weaver" / "source_file.py", copy / "docs" / "weaver")
     (copy / "build").mkdir()  # the same reference need not be compiled again
     (copy / "build" / "exercises").symlink_to(tool.BUILD)
     return copy

@@ -108,7 +108,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "weaver"))
 import neighbors
 import parts
 import source_file
@@ -121,7 +120,7 @@ CONFINE = HERE / "confine.c"
 EXAM = HERE / "exam.c"  # not in Gradescope's zip file
 KNOWN = HERE / "known.txt"
 SCRIPTS = [HERE / "tool.py", HERE / "neighbors.py", HERE / "parts.py",
-           HERE.parent / "weaver" / "source_file.py"]
+           HERE / "source_file.py"]
 OBJECT = "reference.o"  # transformer.c and grade.c, whose functions give way to others
 PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook",
                                     "tests")]

@@ -1,14 +1,74 @@
-"""A chapter as Markdown: its blocks, and what docs/source/ adds to it."""
+"""A chapter as Markdown: its blocks, and what docs/source/ adds to it. What its short
+edition folds away besides boxes is plumbing, which "//@ plumbing WHAT IT DOES" begins
+and "//@ core" or the next heading ends.
+"""
 
+import html
+import itertools
 import re
 
-from blanks import with_blanks
-from common import DOCS, fail, read
-from cut import LAST
-from directives import DIRECTIVES, directives, run
-from figures import figure, panel
-from folds import END, folds, is_heading
-from prose import anchor_of, contract, contract_of, set_formulas
+from project import DOCS, fail, read
+
+import formula
+from book import anchor_of, contract_of, is_heading, raw
+from directives import DIRECTIVES, directives, figure, panel, run, with_blanks
+
+
+# ------------------------------------------------------------------ plumbing
+
+def folds(blocks):
+    """Of each block the mark that folds it, or None."""
+    found, fold, marked = [], None, False
+    for block in blocks:
+        if block.kind == "plumbing":
+            fold = block
+        elif block.kind == "core" and not fold:
+            fail(f"transformer.c:{block.line}: //@ core, where nothing is plumbing")
+        elif block.kind == "core" or is_heading(block) and not marked:
+            fold = None
+        marked = block.kind == "plumbing"
+        found.append(None if marked else fold)
+    return found
+
+
+# --------------------------------------------------------------------- prose
+
+def contract(lines):
+    """A contract as Markdown. A line that ends early ends on purpose."""
+    out = []
+    for line, after in zip(lines, lines[1:] + [""]):
+        short = len("// " + line) + 1 + len(after.split(" ")[0]) <= 66
+        if line.startswith("    ") or not line or not after:
+            out.append(line)
+        else:
+            out.append(line + ("\\" if short or line.endswith("]") else ""))
+    return "\n".join(l if l.startswith("    ") else re.sub(r" {2,}", "\u2003", l)
+                     for l in out)
+
+
+def kind_of(numbered):
+    """What a line of prose belongs to."""
+    _, line = numbered
+    return "block" if line.startswith("    ") else "text" if line else ""
+
+
+def set_formulas(lines, first):
+    """Lines of prose, which begin at line `first` of the file, with formulas in
+    MathML: blocks, and what stands in a sentence."""
+    out = []
+    for kind, part in itertools.groupby(enumerate(lines, first), kind_of):
+        numbers, text = zip(*part)
+        try:
+            if kind == "block" and formula.is_formula(text):
+                out.append(raw(formula.mathml(text)))
+            elif kind == "text":
+                out.append(formula.sentence("\n".join(text)))
+            else:
+                out += text
+        except formula.Wrong as wrong:
+            *row, why = wrong.args
+            fail(f"transformer.c:{numbers[sum(row)]}: a formula: {why}")
+    return out
 
 
 def boxes(book, chapter):
@@ -67,7 +127,7 @@ def chapter_markdown(book, chapter):
     following = chapter.blocks[1:] + [None]
     for block, fold, below in zip(chapter.blocks, folds(chapter.blocks), following):
         if open_fold and fold is not open_fold:
-            out.append(END)
+            out.append(raw("</details>"))
         beside = ""
         if is_heading(block):
             out.append(book.prose(added.get(f"after {section}", "")))
@@ -75,10 +135,11 @@ def chapter_markdown(book, chapter):
             out.append(f"{block.lines[0]} {{#{anchor}}}")
             beside = added.get(f"with {section}", "")
         if fold and fold is not open_fold:
-            out.append(fold.begin())
+            out.append(raw('<details class="fold" open>\n'
+                           f"<summary>{html.escape(fold.text())}</summary>"))
         open_fold = fold
         out.append(block_markdown(book, block, below, beside))
-    out += [END] if open_fold else []
+    out += [raw("</details>")] if open_fold else []
     out.append(book.prose(added.get(f"after {section}", "")))
     if "byhand" in added:
         out.append(f"## By hand {{#{anchor_of(chapter, 'By hand')}}}\n"
@@ -87,8 +148,3 @@ def chapter_markdown(book, chapter):
     out.append(f"## Questions {{#{anchor_of(chapter, 'Questions')}}}\n"
                + book.prose(added["questions"]))
     return "\n\n".join(out)
-
-
-def last_chapter(book):
-    """The chapter behind those of the file."""
-    return book.link(directives(book, read(f"source/{LAST[0]}.md")))

@@ -8,23 +8,20 @@ website.py checks the links of its pages by what stands here.
 import html
 import json
 import re
-import sys
 from fractions import Fraction
 from html.parser import HTMLParser
 from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
+from project import DOCS, ROOT
 
-import blanks
 import breaking
 import c_code
+import drawing
 import formula
-import link
 from book import Book
-from common import DOCS, ROOT
-from figures import drawing
+from directives import BLANK, blank_parts
 from harness import claim, end, none
 from pages import exercises
 from source_file import plain
@@ -189,7 +186,7 @@ def tree_of_calls(book):
 def check_tree(book):
     """Each name is a function of a chapter named behind it, which is called by the one
     before it, or by one that it calls."""
-    users, wrong, count = link.users(book), [], 0
+    users, wrong, count = book.users(), [], 0
 
     def reaches(caller, name, seen):
         new = set(users.get(name, ())) - seen
@@ -329,8 +326,8 @@ def check_blanks():
              for say in re.findall(r"^[=~] (.+)$", e.mistakes, re.MULTILINE)}
     found = [(path.stem, [answer, *(wrong for wrong, *_ in usual)], usual)
              for path in sorted((DOCS / "source").glob("*.md"))
-             for text in blanks.BLANK.findall(path.read_text(encoding="utf-8"))
-             for answer, usual in [blanks.parts(text)]]
+             for text in BLANK.findall(path.read_text(encoding="utf-8"))
+             for answer, usual in [blank_parts(text)]]
     none([f"{page}: {number}" for page, numbers, _ in found for number in numbers
           if not re.fullmatch(r"-?\d+(\.\d+|/\d+)?", number)],
          f"the {len(found)} blanks want numbers")

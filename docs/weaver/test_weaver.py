@@ -13,18 +13,19 @@ import os
 import re
 import shutil
 
+import project
+from project import DOCS, ROOT
+
 import breaking
 import c_code
 import chapters
 import check
-import common
-import finding
-import start
+import pages
+import search
 from book import Book
-from common import DOCS, ROOT
 from harness import claim, end
-from pages import woven
 from source_file import Broken
+from weave import woven
 
 WORK = ROOT / "build" / "weaver-test"
 SOURCE = (ROOT / "transformer.c").read_text(encoding="utf-8")
@@ -110,20 +111,20 @@ def test_refusals():
     for row, message in (("| word | lost | It leads nowhere. |", "terms.md:3: .* no lost"),
                          ("| softmax | f | Twice. |\n" * 2, "two rows have softmax"),
                          ("| softmax | f |", "a sentence stand between")):
-        refused(row, message, lambda: finding.read_terms(head + row, places))
+        refused(row, message, lambda: search.read_terms(head + row, places))
     refused("a chapter that promises nothing", "one promise for each chapter",
-            lambda: start.contents_list(book, "00-manual: read"))
+            lambda: pages.contents_list(book, {"00-manual": "read"}))
     refused("a line to break that is not there", "found 0 times in softmax_backward",
             lambda: breaking.place("x", "softmax_backward", "lost[j]", ""))
     refused("one that is there twice", r"found \d\d? times in softmax_backward",
             lambda: breaking.place("x", "softmax_backward", ";", ""))
     refused("a function that is not there", "has 0 functions lost",
             lambda: c_code.function(ROOT / "transformer.c", "lost"))
-    path, common.ENVIRONMENT["PATH"] = os.environ["PATH"], ""
+    path, project.ENVIRONMENT["PATH"] = os.environ["PATH"], ""
     os.environ["PATH"] = ""
     refused("no pandoc", "^weaver: pandoc not found: apt-get install pandoc",
-            common.check_programs)
-    os.environ["PATH"] = common.ENVIRONMENT["PATH"] = path
+            project.check_programs)
+    os.environ["PATH"] = project.ENVIRONMENT["PATH"] = path
 
 
 # ------------------------------------------------------------- what is wrong in pages
@@ -217,9 +218,9 @@ def test_changes():
     (bin_folder / "pandoc").chmod(0o755)
     typo = planted(r"(//@ chapter residual\n.*\n//\n// )\w+", r"\1Tpyo")
     path = os.environ["PATH"]
-    common.ENVIRONMENT["PATH"] = f"{bin_folder}:{path}"
+    project.ENVIRONMENT["PATH"] = f"{bin_folder}:{path}"
     there = woven(Book(typo), folder=folder)
-    common.ENVIRONMENT["PATH"] = path
+    project.ENVIRONMENT["PATH"] = path
     now = changed(begin, there)
     claim("<p >" in there["06-residual.html"] and set(now) <= {
         "06-residual.html", "texts.js"},

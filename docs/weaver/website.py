@@ -19,12 +19,11 @@ import sys
 from os.path import relpath
 from urllib.parse import unquote
 
+from project import DOCS, ROOT, check_programs, command, emptied, fail, read
+
 import check
-from book import Book
-from common import DOCS, ROOT, check_programs, command, emptied, fail, read
-from cut import LAST
-from finish import finish
-from page import body_of, full_page
+from book import LAST, Book
+from to_html import BOXES, body_of, finish, full_page
 
 SITE = ROOT / "build" / "site"
 READERS = {".md": "gfm", ".ipynb": "ipynb"}  # what becomes a page: for pandoc
@@ -54,7 +53,7 @@ def converted(file):
     """A page made of Markdown or of a notebook, pictures beside it."""
     to = place(file)
     body = command(
-        ["pandoc", "-f", READERS[file.suffix], "-t", "html5", "--mathml",
+        ["pandoc", "-f", READERS[file.suffix], "-t", "html5", "--mathml", BOXES,
          "--wrap=preserve", f"--extract-media={to.stem}-pictures", str(file)],
         cwd=to.parent)
     alt = "A plot; the text below it says what it shows" \

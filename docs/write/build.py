@@ -41,8 +41,7 @@ sys.dont_write_bytecode = True
 
 import breaking
 import bundle
-from book import Book
-from prose import anchor_of
+from book import Book, anchor_of
 from desk import tool
 
 # The live page's way to compile: its flags, but for the place of the C library.
