@@ -156,6 +156,7 @@ docs: build/docs/transformer build/docs/build/examples
 
 site: docs
 	python3 docs/weaver/website.py
+	python3 docs/write/site_pages.py
 
 live:
 	$(call need,clang,clang lld wasi-libc libclang-rt-dev-wasm32)

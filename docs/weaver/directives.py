@@ -138,14 +138,23 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def lab_function(name):
-    """A function of the labs' models."""
-    files = [ROOT / "notebook" / "lib" / file for file in ("gpt.h", "modern.h")]
-    return with_comment(next(file for file in files if name in {
-        its.name for its in definitions(file)} or file is files[-1]), name)
+# Where functions that are not in transformer.c are looked for.
+BESIDE = [ROOT / name for name in ("notebook/lib/gpt.h", "notebook/lib/modern.h",
+                                   "tests/bench/product.c")]
 
 
-DIRECTIVES = "figure|panel|function|program|lab|table|file|broken|outcome"
+def function(book, name):
+    """One of transformer.c, without marks; or one beside it, with its comment and an
+    address."""
+    if name in book.defined:
+        return "``` c\n" + "\n".join(
+            line for line in book.defined[name][2] if "//@" not in line) + "\n```"
+    file = next((file for file in BESIDE if name in {
+        its.name for its in definitions(file)}), BESIDE[0])
+    return f"::: {{#{name}}}\n``` c\n{with_comment(file, name)}\n```\n:::"
+
+
+DIRECTIVES = "figure|panel|function|table|file|broken|outcome"
 
 
 def directives(book, text):
@@ -153,12 +162,7 @@ def directives(book, text):
     make = {
         "figure": lambda name: figure(book, name, "docs/source"),
         "panel": panel,
-        "function": lambda name: "``` c\n" + with_comment(
-            ROOT / "tests" / "bench" / "product.c", name) + "\n```",
-        "program": lambda name: "``` c\n" + "\n".join(
-            line for line in book.defined[name][2] if "//@" not in line)
-        + "\n```",
-        "lab": lambda name: f"::: {{#{name}}}\n``` c\n{lab_function(name)}\n```\n:::",
+        "function": lambda name: function(book, name),
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",

@@ -19,9 +19,9 @@ from project import DOCS, ROOT
 import breaking
 import c_code
 import chapters
-import check
 import pages
 import search
+import test_pages
 from book import Book
 from harness import claim, end
 from source_file import Broken
@@ -88,7 +88,7 @@ LINES = {
     "//     dx_i = dy_ j": "a name, a number or . should touch _",
     "//     dx_i = 1 2   3 4": "'3 4' is neither",
     "// Raising dx_i = = 2 shifts it.": "a formula: the end is not expected there",
-    "// See chapter 16.": "there is no chapter 16",
+    "// See chapter 99.": "there is no chapter 99",
     "//@ plumbing": "unknown marker: //@ plumbing",
     "// ## New\n//@ core": "where nothing is plumbing",
     "// ## Letters": "two sections named",
@@ -152,22 +152,22 @@ WRONG = [
 def failures(pages, book):
     """What the checks of pages say of these."""
     found = []
-    check.claim = lambda holds, text, why="": holds or found.append(f"{text}: {why}")
-    check.none = lambda wrong, text: check.claim(not wrong, text, wrong)
-    check.check_pages_of(book, pages)
+    test_pages.claim = lambda holds, text, why="": holds or found.append(f"{text}: {why}")
+    test_pages.none = lambda wrong, text: test_pages.claim(not wrong, text, wrong)
+    test_pages.check_pages_of(book, pages)
     return found
 
 
 def test_checks():
     book = Book()
-    sound = {p.name: check.Page(p) for p in sorted(DOCS.glob("*.html"))
-             if p.name != check.LIVE}
+    sound = {p.name: test_pages.Page(p) for p in sorted(DOCS.glob("*.html"))
+             if p.name != test_pages.LIVE}
     found = failures(sound, book)
     claim(not found, "the checks find nothing wrong in the pages", found)
     for name, pattern, text, wanted in WRONG:
         page = sound[f"{name}.html"]
         other = re.sub(pattern, text, page.html)
-        found = failures({**sound, page.path.name: check.Page(page.path, other)}, book)
+        found = failures({**sound, page.path.name: test_pages.Page(page.path, other)}, book)
         claim(other != page.html and any(wanted in why for why in found),
               f"found: {wanted} in {name}", found)
 

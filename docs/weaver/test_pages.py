@@ -2,7 +2,7 @@
 """Checks the woven pages, docs/*.html, against transformer.c and each other.
 website.py checks the links of its pages by what stands here.
 
-    python3 docs/weaver/check.py        the last line is "N passed, N failed"
+    python3 docs/weaver/test_pages.py        the last line is "N passed, N failed"
 """
 
 import html
@@ -360,10 +360,11 @@ OTHERS = set("""bench_torch create_causal_mask create_padding_mask grade_my_name
 
 def check_names():
     """Renamed in the code, a name is quoted as it was before in no text."""
-    code = [path for folder in ("docs", "notebook", "tests", "data")
-            for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h")]
-    known = OTHERS | {e.name for e in exercises()} | {name for path in [
-        ROOT / "transformer.c", *code] for name in re.findall(r"\w+", path.read_text("utf-8"))}
+    files = [path for folder in ("docs", "notebook", "tests", "data")
+             for path in (ROOT / folder).rglob("*")]
+    code = [ROOT / "transformer.c", *(path for path in files if path.suffix in (".c", ".h"))]
+    known = OTHERS | {e.name for e in exercises()} | {path.stem for path in files} | {
+        name for path in code for name in re.findall(r"\w+", path.read_text("utf-8"))}
     texts = [*ROOT.glob("*.md"), *(path for folder in ("source", "exercises", "")
                                    for path in (DOCS / folder).glob("*.md"))]
     quoted = [(path.name, name) for path in texts if path.name != "CHANGELOG.md"
