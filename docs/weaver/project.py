@@ -5,7 +5,6 @@ that needs one of another folder imports this one first.
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,8 @@ ROOT = DOCS.parent
 BUILD = ROOT / "build" / "docs"  # `make docs` has built the programs in here
 ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80")
 sys.path += [str(ROOT / name) for name in ("tests/lib", "docs/exercises", "docs/pictures")]
+
+from command import run
 
 
 def fail(message):
@@ -51,8 +52,4 @@ def read(path):
 
 def command(argv, text=None, cwd=BUILD, allowed=(0,)):
     """The output of a program; its failure is ours."""
-    done = subprocess.run(argv, input=text, capture_output=True, text=True,
-                          cwd=cwd, env=ENVIRONMENT)
-    if done.returncode not in allowed:
-        fail(f"{' '.join(argv)}: status {done.returncode}\n{done.stderr}")
-    return done.stdout
+    return run(*argv, given=text, cwd=cwd, allowed=allowed, env=ENVIRONMENT).out
