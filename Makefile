@@ -143,10 +143,11 @@ PLAIN = $(CC) $(WARNINGS) -O2 -ffp-contract=off
 docs: build/docs/transformer build/docs/build/examples
 	$(call need,python3,python3)
 	ln -sfn ../../data build/docs/data
-	python3 docs/weaver
+	python3 docs/weaver/weave.py
 
 site: docs
 	python3 docs/weaver/website.py
+	python3 docs/write/site_pages.py
 
 live:
 	$(call need,clang,clang lld wasi-libc libclang-rt-dev-wasm32)

@@ -36,7 +36,7 @@ import time
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
-sys.path += [str(DOCS / "exercises" / "grader"), str(DOCS / "weaver")]
+sys.path.append(str(DOCS / "exercises" / "grader"))
 import source_file
 from compiling import FILES
 from cutting import around, load_exercises, make_stub, plant_bug, reference_regions
@@ -345,8 +345,7 @@ def watch(exercises):
 def project_files():
     """What of the project this program needs, but for what is compiled."""
     return [REFERENCE, KNOWN, EXERCISES / "order.txt", Path(__file__).resolve(),
-            Path(source_file.__file__), *sorted(GRADER.glob("*.py")),
-            *sorted(EXERCISES.glob("pages/*.md"))]
+            *sorted(GRADER.glob("*.py")), *sorted(EXERCISES.glob("pages/*.md"))]
 
 
 def gradescope(exercises):

@@ -127,7 +127,7 @@ async function computeSentence() {
   $("flow-head").value = flow.head;
   fillParts();
   await showSentence();
-  if (!step && (state.has("stage") || state.has("way")) && !state.has("hour")) bringIntoSight();
+  if (!step && (state.has("stage") || state.has("way"))) bringIntoSight();
   await flow.model.follow();
 }
 
@@ -532,8 +532,6 @@ function beginParameters() {
 function beginFlow() {
   $("flow-source").value = state.get("sentence") ?? SENTENCES[0];
   $("flow-target").value = state.get("target") ?? "";
-  $("flow-hour").hidden = !state.has("hour");
-  if (state.has("hour")) $("flow-why").querySelector("a").href += "&hour";
   const read = later(300, () => inTurn(readSentence));
   for (const [id, key, initial] of [["flow-source", "sentence", SENTENCES[0]],
     ["flow-target", "target", ""]])

@@ -53,7 +53,7 @@ const unpacked = name => unzipped($(name).textContent);
 // ---------------------------------------------------------------- the page
 
 const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel",
-  "model", "temperature", "gpt-seed", "hour"];
+  "model", "temperature", "gpt-seed"];
 let shownTab = "flow";
 
 // A link to a training need not say that it is one.

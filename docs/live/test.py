@@ -1610,11 +1610,6 @@ def test_why_still_la(browser):
     live.of("#flow-matrices td", "scrollIntoView({block: 'end'})")
     claim(live.of("#flow-loss", "getBoundingClientRect().top >= 0"),
           "what it says stays in sight")
-    live.resize(390, 844)
-    live.go(PAGE.as_uri() + state + "&hour")
-    claim(live.until(f"{READY} && {SHOWN}") and live.run("scrollY") == 0
-          and live.of("#flow-why a", "href.endsWith('&hour')"),
-          "the last stop of the hour opens at its task, also after its link")
 
 
 def test_words_in_motion(browser):

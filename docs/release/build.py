@@ -18,9 +18,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import manual
-from manual import PROGRAM, ROOT
-
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ROOT / "build" / "docs" / "transformer"
 SITE = ROOT / "build" / "site"
 RELEASE = ROOT / "build" / "release"
 sys.path += [str(ROOT / "docs" / name) for name in ("live", "exercises")]
@@ -79,7 +78,7 @@ def check(tag):
     wrong = tag and disagreement(tag, here())
     if wrong:
         fail(wrong)
-    output(sys.executable, "docs/weaver", "--anew")
+    output(sys.executable, "docs/weaver/weave.py", "--anew")
     all_committed("woven anew it is another page")
 
 
@@ -159,10 +158,9 @@ def numbered(text, pages):
     return text[:begin] + contents + text[end:]
 
 
-def print_book(text, paper, to, day):
+def print_book(text, to, day):
     """The book as PDF: printed once to see on which pages its sections are."""
     page = ROOT / "build" / "printed.html"
-    text = text.replace("</style>", f"@page {{ size: {paper}; }}\n</style>", 1)
     pages = {}
     for _ in range(2):
         page.write_text(numbered(text, pages), encoding="utf-8")
@@ -191,13 +189,11 @@ def build():
     zipped(SITE, f"{name}-site", RELEASE / f"{name}-site.zip")
     shutil.copy(ROOT / "transformer.c", RELEASE)
     shutil.copy(SITE / "write.html", RELEASE)
-    (RELEASE / "transformer.1").write_text(manual.page(day), encoding="utf-8")
     style = "".join(path.read_text(encoding="utf-8")
                     for path in (SITE / "docs" / "style.css", Path(__file__).with_name("book.css")))
     book = alone((SITE / "docs" / "book.html").read_text(encoding="utf-8"), style, version)
     (RELEASE / "book.html").write_text(book, encoding="utf-8")
-    print_book(book, "letter", RELEASE / "book.pdf", day)
-    print_book(book, "A4", RELEASE / "book-a4.pdf", day)
+    print_book(book, RELEASE / "book.pdf", day)
     (RELEASE / "SHA256SUMS").write_text(sums(RELEASE))
     for path in sorted(RELEASE.iterdir()):
         print(f"{path.stat().st_size / 1e6:8.2f} MB  build/release/{path.name}")

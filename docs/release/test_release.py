@@ -18,7 +18,6 @@ import zipfile
 from pathlib import Path
 
 import build
-import manual
 from build import RELEASE, ROOT
 
 from harness import claim, end  # noqa: E402
@@ -29,10 +28,10 @@ NAME = f"transformer.c-{VERSION}"
 
 
 def the_files():
-    wanted = ["SHA256SUMS", "book.html", "book.pdf", "book-a4.pdf",
-              f"{NAME}-site.zip", f"{NAME}.tar.gz", "transformer.1", "transformer.c", "write.html"]
+    wanted = ["SHA256SUMS", "book.html", "book.pdf", f"{NAME}-site.zip", f"{NAME}.tar.gz",
+              "transformer.c", "write.html"]
     there = sorted(path.name for path in RELEASE.iterdir())
-    claim(there == sorted(wanted), "build/release has nine files", there)
+    claim(there == sorted(wanted), "build/release has seven files", there)
     sums = dict(reversed(line.split("  ")) for line in
                 (RELEASE / "SHA256SUMS").read_text().splitlines())
     claim(sums == {name: hashlib.sha256((RELEASE / name).read_bytes()).hexdigest()
@@ -81,18 +80,6 @@ def the_version():
     claim(len(set(build.here().values())) == 1, "the project's own three agree", build.here())
 
 
-def the_manual():
-    path = RELEASE / "transformer.1"
-    status, said = run("mandoc", "-Tlint", str(path))
-    claim(status == 0 and not said, "mandoc -Tlint finds nothing in the manual page", said)
-    shown = run("sh", "-c", f"mandoc -Tutf8 {path} | col -b")[1]
-    commands, options = manual.tables()
-    claim(len(commands) > 4 and all(f"\n     {name}" in shown for name in commands),
-          "it has every command", shown)
-    claim(len(options) > 30 and all(f"\n     --{name}" in shown for name in options),
-          "and every option", shown)
-
-
 def the_book():
     text = (RELEASE / "book.html").read_text(encoding="utf-8")
     outside = [link for link in re.findall(r'(?:href|src)="([^"]+)"', text)
@@ -101,15 +88,14 @@ def the_book():
           and text.count('href="#') > 1000, "the book needs no other file", outside)
     claim(f"Version {VERSION}" in text and "(the map)" not in text,
           "it begins with its version, and offers nothing that is not there")
-    for name, size in ("book.pdf", "612 x 792"), ("book-a4.pdf", "59[45].* x 84[12]"):
-        the_print(RELEASE / name, size)
 
 
-def the_print(path, size):
+def the_print():
+    path = RELEASE / "book.pdf"
     pdf = path.read_bytes()
     said = run("pdfinfo", str(path))[1]
     pages = int(re.search(r"Pages: +(\d+)", said)[1])
-    claim(pages > 200 and re.search(f"Page size: +{size}", said),
+    claim(pages > 200 and re.search("Page size: +612 x 792", said),
           f"{path.name} has hundreds of pages of its size", said)
     day = run("git", "log", "-1", "--format=%cs")[1].strip()
     times = set(re.findall(rb"/(?:Creation|Mod)Date \(D:(\d{14})", pdf))
@@ -157,9 +143,6 @@ def for_other_programs(work):
     claim(found["work"]["title"].startswith("transformer.c")
           and found["work"]["version"] == build.here()["CITATION.cff"],
           "a parser of CITATION.cff finds the work", found["work"])
-    status, said = run("pandoc", "--citeproc", "--fail-if-warnings", "-t", "plain",
-                       "paper.md", cwd=ROOT / "docs" / "paper")
-    claim(status == 0, "pandoc sets the paper and finds each of its references", said)
 
 
 def main():
@@ -168,8 +151,8 @@ def main():
     the_tarball(work)
     the_site()
     the_version()
-    the_manual()
     the_book()
+    the_print()
     for_other_programs(work)
     shutil.rmtree(work)
     end()

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from manual import PROGRAM, ROOT
+from build import PROGRAM, ROOT
 
 WORK = ROOT / "build" / "using"
 STRICT = "cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -I.".split()

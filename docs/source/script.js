@@ -365,21 +365,14 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-const EDITIONS = ["forward", "short", "full"], FIRST = "short";
+const EDITIONS = ["short", "full"], FIRST = "short"; // which folds plumbing and boxes
 
-// What an edition folds.
-const FOLDED = {
-    forward: ".fold, .box",
-    short: ".fold.plumbing, .box",
-    full: ":not(*)",
-};
-
-// What the browser keeps under a name, given a new value or not. It may keep nothing.
-function kept(store, name, value) {
+// The edition that was chosen last, given a new choice or not. The browser may keep none.
+function editionKept(choice) {
     try {
-        if (value !== undefined)
-            window[store].setItem(name, value);
-        return window[store].getItem(name);
+        if (choice)
+            localStorage.setItem("edition", choice);
+        return localStorage.getItem("edition");
     } catch (refused) {
         return null;
     }
@@ -387,7 +380,8 @@ function kept(store, name, value) {
 
 // The edition that the address asks for, or else the one that was chosen last.
 function editionAsked() {
-    return [location.search.slice(1), kept("localStorage", "edition")].find(name => EDITIONS.includes(name)) || FIRST;
+    return [location.search.slice(1), editionKept()].find(name => EDITIONS.includes(name))
+        || FIRST;
 }
 
 // The heading of a section.
@@ -395,7 +389,7 @@ function headingOf(hash) {
     return document.querySelector(`[id="${hash.slice(1)}"] > :is(h1, h2, h3, h4)`);
 }
 
-// What the address leads to is unfolded; if the edition hides it, the next one shows it.
+// What the address leads to is unfolded.
 function unfoldTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
@@ -404,8 +398,6 @@ function unfoldTarget() {
     for (let box = target; box; box = box.parentElement)
         if (box.matches("details.fold, details.box"))
             box.open = true;
-    if (!target.getClientRects().length)
-        showEdition("short");
     if (headingOf(location.hash)?.offsetHeight === 0) // nothing but folds
         for (const fold of target.querySelectorAll(":scope > .fold"))
             fold.open = true;
@@ -416,8 +408,8 @@ function unfoldTarget() {
 // edition.
 function showEdition(edition) {
     for (const box of document.querySelectorAll("details:is(.fold, .box)"))
-        box.open = !box.matches(FOLDED[edition]);
-    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a, .button)"))
+        box.open = edition === "full";
+    for (const link of document.querySelectorAll("a[href*='.html']"))
         if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
             link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
@@ -437,7 +429,7 @@ function addEditions() {
         button.type = "button";
         button.value = edition;
         button.addEventListener("click", () => {
-            kept("localStorage", "edition", edition);
+            editionKept(edition);
             history.replaceState(null, "", `?${edition}${location.hash}`);
             showEdition(edition);
         });
@@ -447,69 +439,6 @@ function addEditions() {
     showEdition(editionAsked());
     unfoldTarget();
     window.addEventListener("hashchange", unfoldTarget);
-}
-
-// On the route of an edition a line at the bottom of the window says at which stop one
-// is, and leads to the next; beside the route, it leads back.
-function addRoute(base, edition, name) {
-    const page = location.pathname.split("/").pop();
-    const stops = STOPS.filter(([its]) => its === edition);
-    const here = stops.map(([, , , address], stop) => ({ stop, address }))
-        .filter(({ address }) => address.split(/[?#]/)[0] === page);
-    const left = stops.find(([, , , address]) => address === kept("sessionStorage", edition));
-    if (!here.length && !left)
-        return;
-    const bar = element("nav", `way ${edition}`);
-    bar.setAttribute("aria-label", name);
-    document.body.append(bar);
-
-    function link(word, [, , title, address]) {
-        const made = element("a", "", word === "Next" ? `Next: ${title}` : word);
-        made.href = base + address;
-        return made;
-    }
-
-    if (!here.length)
-        return bar.append(element("span", "", `${name}: you have left it.`),
-            link(`Back to: ${left[2]}`, left));
-
-    // A stop ends below its last section, above the sections within that one, or below
-    // a picture with its panel.
-    for (const { stop } of here.filter(({ stop }) => stops[stop + 1])) {
-        const place = document.getElementById(stops[stop][4] || "content");
-        const panel = place.matches("figure") && place.nextElementSibling;
-        const last = panel && panel.matches(".panel") ? panel : place;
-        const end = element("p", `stop ${edition}`, "This stop ends here. ",
-            link("Next", stops[stop + 1]));
-        const within = last.matches("section") && last.querySelector(":scope > section");
-        if (within)
-            within.before(end);
-        else if (last.matches("section, main"))
-            last.append(end);
-        else
-            last.after(end);
-    }
-
-    function show() {
-        const passed = here.filter(({ address }) => {
-            const place = document.getElementById(address.split("#")[1]);
-            return !place || place.getBoundingClientRect().top < window.innerHeight / 2;
-        });
-        const stop = (passed.pop() || here[0]).stop;
-        if (bar.dataset.stop === String(stop))
-            return;
-        bar.dataset.stop = stop;
-        if (document.documentElement.dataset.edition === edition)
-            kept("sessionStorage", edition, stops[stop][3]);
-        const minute = stops[stop][1];
-        const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
-            .filter(([, row]) => row).map(([word, row]) => link(word, row));
-        bar.replaceChildren(element("span", "", `${name}, ${Math.floor(minute / 60)}:${
-            String(minute % 60).padStart(2, "0")}: ${stops[stop][2]}`), ...links);
-    }
-
-    document.addEventListener("scroll", show, { passive: true });
-    show();
 }
 
 // ------------------------------------------------------------- the panels
@@ -538,8 +467,6 @@ const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
-addRoute(BASE, "forward", "The model in an hour and a quarter");
-addRoute(BASE, "short", "Every gradient");
 addPanels(BASE);
 addContracts();
 addBlanks();

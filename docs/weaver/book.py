@@ -1,13 +1,155 @@
-"""What transformer.c has: its chapters and what they define; and how prose and
-listings lead there.
+"""What transformer.c has. It is cut into chapters, and chapters into blocks: prose
+(lines that begin with "//"), code (all other lines), and what markers bring in
+("//@ ..."). A book knows them, what they define, and how prose and listings lead there.
 """
 
 import re
 
-import finding
-from common import RAW, ROOT, fail, labs, raw
-from cut import INTERLUDE, read_chapters
-from prose import anchor_of, contract_of
+from project import ROOT, fail, labs
+
+import formula
+import source_file
+from c_code import definitions
+
+RAW = "\n~~~~~~~~~~"  # begins what is HTML already
+
+
+def raw(text):
+    return f"{RAW}{{=html}}\n{text}{RAW}\n"
+
+
+# ------------------------------------------------------------------ chapters
+
+class Block:
+    """Lines of one kind: prose, code, deviation, figure, panel or run; or a mark, plumbing
+    or core, which says what the lines behind it are."""
+
+    def __init__(self, kind, line, text=None):
+        self.kind, self.line, self.lines = kind, line, [text] if text else []
+        self.defined = {}  # of code: {name: Definition}
+
+    def text(self):
+        return "\n".join(self.lines)
+
+
+INTERLUDE = ("engine_room", "fast")  # the chapter without a number, and its page
+LAST = ("gpt", "From here to GPT")  # the last chapter, which is not in the file
+
+
+class Chapter:
+    """A chapter: what source_file.py found, cut into blocks."""
+
+    def __init__(self, found):
+        self.name, self.number = found.name, found.number
+        self.label, self.title = found.label, found.title
+        self.anchor = "chapter-" + self.name.replace("_", "-")
+        self.headings = []  # (level, title, anchor)
+        self.blocks = read_blocks(found)
+        if self.number is not None:
+            self.page = f"{self.number:02}-{self.name.replace('_', '-')}"
+            self.reference = f"chapter {self.number}"
+        elif self.name == INTERLUDE[0]:
+            self.page, self.reference = INTERLUDE[1], "the interlude"
+        else:
+            fail(f"the interlude {self.name} has no page")
+        trim_code(self)
+        drop_twins(self)
+
+
+def read_chapters(path):
+    """The chapters; the lines before the first are left out."""
+    text = path.read_text(encoding="utf-8").rstrip("\n")
+    source_file.regions(text, "transformer.c")  # stops if one is broken
+    found = [Chapter(chapter)
+             for chapter in source_file.chapters(text, "transformer.c")]
+    add_definitions([b for c in found for b in c.blocks if b.kind == "code"], path)
+    return found
+
+
+def add_definitions(blocks, path):
+    """To code blocks what they define, of each name the first."""
+    at = {number: block for block in blocks
+          for number in range(block.line, block.line + len(block.lines))}
+    for its in definitions(path):
+        if its.first in at:
+            at[its.first].defined.setdefault(its.name, its)
+
+
+def read_blocks(found):
+    """The lines of a chapter, cut where their kind changes."""
+    blocks, block = [], None
+    for number, line in enumerate(found.lines, found.start + 1):
+        def begin(kind, text=None):
+            blocks.append(Block(kind, number, text))
+            return blocks[-1]
+
+        kind, argument = source_file.marker(line, f"transformer.c:{number}")
+        if kind in ("figure", "panel", "run", "deviation", "plumbing", "core"):
+            block = begin(kind, "core" if kind == "core" else argument)
+            block = block if kind == "deviation" else None
+        elif line.startswith("//"):
+            if not re.match("// |//$", line):
+                fail(f"transformer.c:{number}: prose begins with '// '")
+            prose = line[3:]
+            if block and block.kind == "deviation" and not prose:
+                block = None  # a deviation is one paragraph
+            if not block or block.kind == "code" or prose.startswith("#"):
+                block = begin("prose")
+            block.lines.append(prose)
+        else:
+            if not block or block.kind != "code":
+                block = begin("code")
+            block.lines.append(line)
+    return blocks
+
+
+def trim_code(chapter):
+    """Blank lines around code separate it; they are not shown."""
+    for block in chapter.blocks:
+        if block.kind == "code":
+            block.touches = block.lines[0] != ""  # prose above is its contract
+            while block.lines and not block.lines[0]:
+                block.lines.pop(0)
+                block.line += 1
+            while block.lines and not block.lines[-1]:
+                block.lines.pop()
+    chapter.blocks = [b for b in chapter.blocks if b.lines]
+
+
+def drop_twins(chapter):
+    """"figure NAME instead" stands below a drawing in plain characters, which is
+    for those who read the file; the page has the figure. A formula above it stays."""
+    for block, figure in zip(chapter.blocks, chapter.blocks[1:]):
+        name, _, instead = figure.text().partition(" ")
+        if figure.kind != "figure" or not instead:
+            continue
+        figure.lines = [name]
+        lines = block.lines
+        while lines and not lines[-1]:
+            lines.pop()
+        if block.kind != "prose" or not "".join(lines[-1:]).startswith("    "):
+            fail(f"transformer.c:{figure.line}: there is no drawing above")
+        while lines and (not lines[-1] or lines[-1].startswith("    ")
+                         and not formula.is_formula(lines[-1:])):
+            lines.pop()
+
+
+# ---------------------------------------------------------------- its names
+
+def anchor_of(chapter, title):
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    return f"{chapter.name}-{words}".replace("_", "-")
+
+
+def is_heading(block):
+    return block.kind == "prose" and block.lines[0].startswith("#")
+
+
+def contract_of(lines):
+    """The part of a prose block that is the contract of the code below it."""
+    last = max((i + 1 for i, l in enumerate(lines) if not l), default=0)
+    whole = not lines[0].startswith("#") and len(lines) <= 16
+    return lines if whole else lines[last:]
 
 
 class Book:
@@ -92,6 +234,34 @@ class Book:
         """The address of what a name stands for."""
         return f"{self.defined[name][0].page}.html#{name}"
 
+    def options(self):
+        """(name, line in the table, what its help says) of each option."""
+        text = "\n".join(self.defined["options"][2])
+        found = []
+        for row in re.finditer(r'^    \{"(.*?)".*?\},?$', text,
+                               re.MULTILINE | re.DOTALL):
+            strings = re.findall(r'"([^"]*)"', row[0])
+            found.append((row[1], text.count("\n", 0, row.start()), strings[-1]))
+        if len(found) < 20:
+            fail("transformer.c: the table of options cannot be read")
+        return found
+
+    def option_place(self, name):
+        return f"{self.defined['options'][0].page}.html#option-{name}"
+
+    def users(self):
+        """Of each function, those that use it, in the file's order."""
+        found = {}
+        for user, (_, kind, lines, _) in self.defined.items():
+            if kind != "function":
+                continue
+            code = source_file.plain("\n".join(lines))
+            for name, call in re.findall(r"(?<![.>\w])([A-Za-z_]\w*)(\()?", code):
+                its = found.setdefault(name, [])
+                if (call or "_" in name) and user not in (name, *its):
+                    its.append(user)
+        return found
+
     def caption(self, name, kind):
         """A name above a listing leads to its definition."""
         link = f'<a href="{self.place(name)}"><code>{name}</code></a>'
@@ -103,13 +273,11 @@ class Book:
         "names" into an anchor at the line of each."""
         captions = ", ".join(self.caption(its.name, its.kind)
                              for its in block.defined.values())
-        captions = re.sub(r", <a [^>]*><code>\w+Saved</code></a>",
-                          r'<span class="beyond">\g<0></span>', captions)
         anchors = [(its.name, its.first - block.line) for its in block.defined.values()
                    if its.kind != "prototype"]
         if "options" in block.defined:
             anchors += [(f"option-{option}", dict(anchors)["options"] + line)
-                        for option, line, _ in finding.options(self)]
+                        for option, line, _ in self.options()]
         names = " ".join(f"{name}:{line + 1}" for name, line in anchors)
         return (raw(f'<p class="where">{captions}</p>') if captions else "") \
             + f'\n``` {{.c .program names="{names}"}}\n' + block.text() \

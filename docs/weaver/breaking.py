@@ -22,14 +22,12 @@ import shutil
 import sys
 import textwrap
 from collections import namedtuple
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
+from project import DOCS, ROOT, command, fail
 
 import c_code
-from common import DOCS, ROOT, command
 from harness import claim, end
-from source_file import Broken, plain
+from source_file import plain
 
 RUNS = DOCS / "runs" / "breaking"
 BUILD = ROOT / "build" / "breaking"
@@ -224,7 +222,7 @@ Change = namedtuple("Change", "function first end new")
 def plant(name):
     """The changes of an entry."""
     if name not in BROKEN:
-        raise Broken(f"nothing that is broken has the name {name}")
+        fail(f"nothing that is broken has the name {name}")
     return [place(name, *change) for change in BROKEN[name][1]]
 
 
@@ -233,7 +231,7 @@ def place(name, function, before, after):
     its = c_code.function(PROGRAM, function)
     text = "\n".join(its.lines)
     if text.count(before) != 1:
-        raise Broken(f"{name}: found {text.count(before)} times in {function}, not once: "
+        fail(f"{name}: found {text.count(before)} times in {function}, not once: "
                      f"{before}")
     lines = SOURCE.split("\n")[:its.first - 1]
     at = sum(len(line) + 1 for line in lines) + text.index(before)
@@ -267,7 +265,7 @@ def recorded(name):
     """[(command, what was printed)] of the runs of an entry."""
     path = RUNS / f"{name}.txt"
     if not path.is_file():
-        raise Broken(f"{name}: there is no {path.relative_to(ROOT)}: "
+        fail(f"{name}: there is no {path.relative_to(ROOT)}: "
                      "breaking.py writes it")
     runs = re.split(r"^\$ (.*)\n", path.read_text(encoding="utf-8"),
                     flags=re.MULTILINE)
@@ -286,10 +284,10 @@ def up_to_date(name):
     """What is written down is of these runs, and an example prints it again."""
     runs, there = BROKEN[name][0], recorded(name)
     if [line for line, _ in there] != [run.title() for run in runs]:
-        raise Broken(f"{name}: other runs have been written down")
+        fail(f"{name}: other runs have been written down")
     for run, written in zip(runs, there):
         if isinstance(run, Example) and run.outcome(name) != written[1]:
-            raise Broken(f"{name}: {run.title()} prints something else now")
+            fail(f"{name}: {run.title()} prints something else now")
 
 
 def shown(name):
@@ -298,7 +296,7 @@ def shown(name):
              for directive in re.findall(rf"^@(\w+) {name}$", page.read_text(
                  encoding="utf-8"), re.MULTILINE)]
     if found != ["broken", "outcome"]:
-        raise Broken(f"{name}: no page has @broken and then @outcome of it")
+        fail(f"{name}: no page has @broken and then @outcome of it")
 
 
 CHECKS = {"stands in the file once, and compiles": compiles,
@@ -312,7 +310,7 @@ def check(names):
             why = ""
             try:
                 holds(name)
-            except (Broken, SystemExit) as wrong:
+            except SystemExit as wrong:
                 why = str(wrong)
             claim(not why, f"{name} {said}", why)
     end()
@@ -337,7 +335,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Broken as wrong:
-        sys.exit(f"breaking.py: {wrong}")
+    main()

@@ -1,14 +1,74 @@
-"""A chapter as Markdown: its blocks, and what docs/source/ adds to it."""
+"""A chapter as Markdown: its blocks, and what docs/source/ adds to it. What its short
+edition folds away besides boxes is plumbing, which "//@ plumbing WHAT IT DOES" begins
+and "//@ core" or the next heading ends.
+"""
 
+import html
+import itertools
 import re
 
-from blanks import with_blanks
-from common import DOCS, fail, read
-from cut import LAST
-from directives import DIRECTIVES, directives, run
-from figures import figure, panel
-from folds import END, PARAGRAPHS, folds, is_heading, shows_gradient
-from prose import anchor_of, contract, contract_of, set_formulas
+from project import DOCS, fail, read
+
+import formula
+from book import anchor_of, contract_of, is_heading, raw
+from directives import DIRECTIVES, directives, figure, panel, run, with_blanks
+
+
+# ------------------------------------------------------------------ plumbing
+
+def folds(blocks):
+    """Of each block the mark that folds it, or None."""
+    found, fold, marked = [], None, False
+    for block in blocks:
+        if block.kind == "plumbing":
+            fold = block
+        elif block.kind == "core" and not fold:
+            fail(f"transformer.c:{block.line}: //@ core, where nothing is plumbing")
+        elif block.kind == "core" or is_heading(block) and not marked:
+            fold = None
+        marked = block.kind == "plumbing"
+        found.append(None if marked else fold)
+    return found
+
+
+# --------------------------------------------------------------------- prose
+
+def contract(lines):
+    """A contract as Markdown. A line that ends early ends on purpose."""
+    out = []
+    for line, after in zip(lines, lines[1:] + [""]):
+        short = len("// " + line) + 1 + len(after.split(" ")[0]) <= 66
+        if line.startswith("    ") or not line or not after:
+            out.append(line)
+        else:
+            out.append(line + ("\\" if short or line.endswith("]") else ""))
+    return "\n".join(l if l.startswith("    ") else re.sub(r" {2,}", "\u2003", l)
+                     for l in out)
+
+
+def kind_of(numbered):
+    """What a line of prose belongs to."""
+    _, line = numbered
+    return "block" if line.startswith("    ") else "text" if line else ""
+
+
+def set_formulas(lines, first):
+    """Lines of prose, which begin at line `first` of the file, with formulas in
+    MathML: blocks, and what stands in a sentence."""
+    out = []
+    for kind, part in itertools.groupby(enumerate(lines, first), kind_of):
+        numbers, text = zip(*part)
+        try:
+            if kind == "block" and formula.is_formula(text):
+                out.append(raw(formula.mathml(text)))
+            elif kind == "text":
+                out.append(formula.sentence("\n".join(text)))
+            else:
+                out += text
+        except formula.Wrong as wrong:
+            *row, why = wrong.args
+            fail(f"transformer.c:{numbers[sum(row)]}: a formula: {why}")
+    return out
 
 
 def boxes(book, chapter):
@@ -28,15 +88,8 @@ def boxes(book, chapter):
         head = head.strip()
         if head not in heads + ["byhand", "end", "questions"]:
             fail(f"{path}: {head!r} is no heading of the chapter")
-        text = re.sub(r"^\*In your browser:(?:.+\n)+", "::: beyond\n\\g<0>:::\n", text,
-                      flags=re.MULTILINE)
         found[head] = found.get(head, "") + "\n" + directives(book, text)
     return found
-
-
-def beyond(text, is_so):
-    """The edition without gradients hides it, if it is so."""
-    return f"::: beyond\n{text}\n:::" if is_so else text
 
 
 def prose_markdown(book, block, below, beside):
@@ -48,9 +101,7 @@ def prose_markdown(book, block, below, beside):
     if below and below.kind == "code" and below.touches:
         last = contract_of(block.lines)
         lines = lines[:len(lines) - len(last)]
-    text = book.prose("\n".join(set_formulas(lines, block.line)))
-    out = [beyond(part, PARAGRAPHS.match(part)) for part in text.split("\n\n")]
-    out.append(book.prose(beside))
+    out = [book.prose("\n".join(set_formulas(lines, block.line))), book.prose(beside)]
     if last:
         out.append("::: contract\n" + book.prose("\n".join(set_formulas(
             contract(last).split("\n"), block.line + len(lines)))) + "\n:::")
@@ -64,7 +115,7 @@ def block_markdown(book, block, below, beside):
         "deviation": lambda: "::: deviation\n" + book.link(block.text()) + "\n:::",
         "figure": lambda: figure(book, block.text(), where),
         "panel": lambda: panel(block.text()),
-        "run": lambda: beyond(run(block.text(), where), shows_gradient(block)),
+        "run": lambda: run(block.text(), where),
         "code": lambda: book.listing(block),
     }
     return make.get(block.kind, str)()  # a mark is not shown
@@ -74,9 +125,9 @@ def chapter_markdown(book, chapter):
     added = boxes(book, chapter)
     headings, section, out, open_fold = iter(chapter.headings), None, [], None
     following = chapter.blocks[1:] + [None]
-    for block, fold, below in zip(chapter.blocks, folds(chapter), following):
+    for block, fold, below in zip(chapter.blocks, folds(chapter.blocks), following):
         if open_fold and fold is not open_fold:
-            out.append(END)
+            out.append(raw("</details>"))
         beside = ""
         if is_heading(block):
             out.append(book.prose(added.get(f"after {section}", "")))
@@ -84,10 +135,11 @@ def chapter_markdown(book, chapter):
             out.append(f"{block.lines[0]} {{#{anchor}}}")
             beside = added.get(f"with {section}", "")
         if fold and fold is not open_fold:
-            out.append(fold.begin())
+            out.append(raw('<details class="fold" open>\n'
+                           f"<summary>{html.escape(fold.text())}</summary>"))
         open_fold = fold
         out.append(block_markdown(book, block, below, beside))
-    out += [END] if open_fold else []
+    out += [raw("</details>")] if open_fold else []
     out.append(book.prose(added.get(f"after {section}", "")))
     if "byhand" in added:
         out.append(f"## By hand {{#{anchor_of(chapter, 'By hand')}}}\n"
@@ -96,11 +148,3 @@ def chapter_markdown(book, chapter):
     out.append(f"## Questions {{#{anchor_of(chapter, 'Questions')}}}\n"
                + book.prose(added["questions"]))
     return "\n\n".join(out)
-
-
-def last_chapter(book, figures=True):
-    """The chapter behind those of the file; to count its words, without figures."""
-    text = read(f"source/{LAST[0]}.md")
-    if not figures:
-        text = re.sub("^@figure .*", "", text, flags=re.MULTILINE)
-    return book.link(directives(book, text))

@@ -1,20 +1,73 @@
-"""What "@figure NAME" and so on in the files of docs/source/ stand for, and
-"//@ run COMMAND" in transformer.c.
+"""What stands for something else in the texts of docs/source/, and in transformer.c
+behind "//@": figures, panels, listings, tables, output, lines that are broken, and
+blanks. README.md lists them.
 """
 
 import csv
 import functools
 import html
+import inspect
 import itertools
+import json
 import re
 
+from project import DOCS, ROOT, command, fail
+
 import breaking
+from book import raw
 from c_code import definitions, with_comment
-from common import DOCS, ROOT, command, fail, raw
-from figures import figure
+from gallery import GALLERY
 
 EXAMPLES = DOCS / "source" / "examples.c"
 
+
+# ------------------------------------------------------------------- figures
+
+def figure(book, name, where):
+    """The figure with its caption; its description is for screen readers."""
+    if name not in GALLERY:
+        fail(f"{where}: there is no figure {name}")
+    title, _, description = (" ".join(part.split()) for part in inspect.getdoc(
+        GALLERY[name]).partition("\n\n"))
+    svg = GALLERY[name]().strip()
+    anchor = "" if name in book.figures_used else f' id="figure-{name}"'
+    book.figures_used.add(name)
+    picture = f'<div class="panels" role="img" aria-label="' \
+        f'{html.escape(description)}">\n{panels(svg)}\n</div>'
+    return raw(f'<figure{anchor} tabindex="0">\n{picture}\n'
+               f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
+
+
+def panel(state):
+    """A step of the live page, which the script puts here when the place comes into
+    sight; without it, and on paper, there is nothing."""
+    return raw(f'<div class="panel" data-state="{html.escape(state)}"></div>')
+
+
+def panels(picture):
+    """The SVGs of a picture, for a page: side by side if there is room, and then
+    a little larger. The figure describes them."""
+    found = re.findall("<svg.*?</svg>", picture, re.DOTALL)
+    widths = [float(re.search(r'viewBox="\S+ \S+ (\S+) ', svg)[1])
+              for svg in found]
+    scale = min(1.3, max(1, 700 / sum(widths)))
+    out = []
+    for svg, width in zip(found, widths):
+        tag = re.sub(r' (width|height|role)="[^"]*"', "",
+                     re.match("<svg[^>]*", svg)[0])
+        out.append(f'{tag} aria-hidden="true" style="--width:{width:.0f}px;'
+                   f'--scale:{scale:.2f}"' + svg[svg.index(">"):])
+    return "\n".join(out)
+
+
+def check_used(book):
+    """Every figure stands on a page."""
+    unused = set(GALLERY) - book.figures_used
+    if unused:
+        fail(f"figures that nobody uses: {sorted(unused)}")
+
+
+# -------------------------------------------------------------------- output
 
 @functools.lru_cache(maxsize=None)
 def said(line):
@@ -47,6 +100,8 @@ def printed(line, output, note=""):
                f"{html.escape(line)}</code>{note}</figcaption>\n"
                f"<pre><samp>{html.escape(output)}</samp></pre>\n</figure>")
 
+
+# ------------------------------------------------- lines that are broken, tables
 
 def shown_lines(book, mutant):
     """A line as it is, and broken; not if it is one that a file with holes lacks."""
@@ -83,26 +138,31 @@ def table(name):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def lab_function(name):
-    """A function of the labs' models."""
-    files = [ROOT / "notebook" / "lib" / file for file in ("gpt.h", "modern.h")]
-    return with_comment(next(file for file in files if name in {
-        its.name for its in definitions(file)} or file is files[-1]), name)
+# Where functions that are not in transformer.c are looked for.
+BESIDE = [ROOT / name for name in ("notebook/lib/gpt.h", "notebook/lib/modern.h",
+                                   "tests/bench/product.c")]
 
 
-DIRECTIVES = "figure|function|program|lab|table|file|broken|outcome"
+def function(book, name):
+    """One of transformer.c, without marks; or one beside it, with its comment and an
+    address."""
+    if name in book.defined:
+        return "``` c\n" + "\n".join(
+            line for line in book.defined[name][2] if "//@" not in line) + "\n```"
+    file = next((file for file in BESIDE if name in {
+        its.name for its in definitions(file)}), BESIDE[0])
+    return f"::: {{#{name}}}\n``` c\n{with_comment(file, name)}\n```\n:::"
+
+
+DIRECTIVES = "figure|panel|function|table|file|broken|outcome"
 
 
 def directives(book, text):
     """What "@figure NAME" and so on in the files of docs/source/ stand for."""
     make = {
         "figure": lambda name: figure(book, name, "docs/source"),
-        "function": lambda name: "``` c\n" + with_comment(
-            ROOT / "tests" / "bench" / "product.c", name) + "\n```",
-        "program": lambda name: "``` c\n" + "\n".join(
-            line for line in book.defined[name][2] if "//@" not in line)
-        + "\n```",
-        "lab": lambda name: f"::: {{#{name}}}\n``` c\n{lab_function(name)}\n```\n:::",
+        "panel": panel,
+        "function": lambda name: function(book, name),
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
@@ -111,3 +171,40 @@ def directives(book, text):
     }
     return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),
                   text, flags=re.MULTILINE)
+
+
+# -------------------------------------------------------------------- blanks
+
+# Numbers that the reader is to type, in the sections "By hand":
+#
+#     {{1/2 | 2 a_region: what its grader says of it | 1/3 That is …}}
+#
+# is the number, and what is said to whoever types another one: wrong number, and the
+# sentence. A sentence of the exercises' grader stands behind the name of its region.
+# The script makes a field of it; without the script the number is there.
+BLANK = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+GRADERS = re.compile(r"([a-z]\w*): ")  # before a sentence of the grader
+
+
+def blank_parts(text):
+    """(answer, [(wrong number, region or None, sentence)]) of a blank."""
+    answer, *rest = [" ".join(part.split()) for part in text.split(" | ")]
+    usual = []
+    for part in rest:
+        wrong, _, sentence = part.partition(" ")
+        region = GRADERS.match(sentence)
+        usual.append((wrong, region and region[1],
+                      sentence[region.end():] if region else sentence))
+    return answer, usual
+
+
+def blank(found):
+    answer, usual = blank_parts(found[1])
+    said = json.dumps([[wrong, sentence] for wrong, _, sentence in usual],
+                      ensure_ascii=False)
+    return (f'`<span class="blank" data-usual="{html.escape(said)}">{answer}'
+            "</span>`{=html}")
+
+
+def with_blanks(text):
+    return BLANK.sub(blank, text)

@@ -1,24 +1,57 @@
-"""All pages that are not chapters, and the order of all."""
+"""All pages, as Markdown, in their order: the start page, docs/source/index.md; the
+chapters; and what stands beside them.
+"""
 
-import hashlib
+import html
 import re
 
-import concept
-import course
-import finding
-import link
-import source_file
-import texts
-from chapters import chapter_markdown, last_chapter
-from common import BUILD, DOCS, ROOT, fail, raw, read
-from cut import LAST
-from directives import directives
-from figures import check_used
-from finish import headings_of, pandoc
-from page import START, TITLE, body_of, full_page
-from prose import contract
-from start import all_stops, index_page
+from project import DOCS, ROOT, fail, read
 
+import source_file
+from book import LAST, raw
+from chapters import chapter_markdown, contract
+from directives import check_used, directives
+from records import attention
+from search import KINDS
+from teaching import concept_test, course, promises
+from to_html import TITLE
+
+
+# ------------------------------------------------------------ the start page
+
+def contents_list(book, said):
+    """The chapters, each with what it promises: `said` has that of each page."""
+    rows = [("" if c.number is None else c.number, c.page,
+             c.label if c.number is None else c.title) for c in book.chapters]
+    rows.append(("", *LAST))
+    if list(said) != [page for _, page, _ in rows]:
+        fail("source/index.md: @contents needs one promise for each chapter, "
+             "in the order of the chapters")
+    items = [f'<li><span class="number">{number}</span> '
+             f'<a href="{name}.html">{html.escape(title)}</a> '
+             f'<span class="promise">{html.escape(said[name])}</span></li>'
+             for number, name, title in rows]
+    return raw('<ul class="chapters">\n' + "\n".join(items) + "\n</ul>")
+
+
+def translation():
+    """What the model of docs/runs/ was given, and what it made of it."""
+    _, _, looked = attention("red-car")
+    written = read("runs/red-car.txt").partition("\n")[0]
+    return raw('<dl class="pair">\n<dt>English in</dt> '
+               f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
+               '<dt>French out</dt> '
+               f'<dd lang="fr">{html.escape(written)}</dd>\n</dl>')
+
+
+def index_page(book):
+    """The first page: what it is, for whom, the chapters."""
+    text = re.sub(r"^@contents\n(.+: .+\n)+", lambda _: contents_list(book, promises()),
+                  read("source/index.md").replace("@translation\n", translation()), flags=re.M)
+    return book.link(directives(book, text))
+
+
+# ---------------------------------------------------------------- the others
 
 POINTS_UP = re.compile(r"(The same|Both|Its)\b|.*\. Both\b")
 
@@ -37,8 +70,8 @@ def points_up(book, name, text):
 def functions_page(book):
     """Every function with its contract and those that use it, every type with
     its place."""
-    out, users = ["# Functions and types"], link.users(book)
-    for kind, title in finding.KINDS.items():
+    out, users = ["# Functions and types"], book.users()
+    for kind, title in KINDS.items():
         out.append(f"## {title}")
         for name in sorted(book.defined, key=str.lower):
             chapter, its, _, text = book.defined[name]
@@ -68,7 +101,7 @@ def deviations_page(book):
     return "\n".join(out)
 
 
-KINDS = {"write": "Write it", "bug": "Find the bug",
+ASKED = {"write": "Write it", "bug": "Find the bug",
          "number": "Compute it", "train": "Train it"}
 
 
@@ -83,7 +116,7 @@ def exercises_page(book):
     for page in exercises():
         if kind != page.kind:
             kind = page.kind
-            out.append(f"## {KINDS[kind]}")
+            out.append(f"## {ASKED[kind]}")
         out += [f"### {page.number:02}. {page.title} {{#exercise-{page.slug}}}",
                 f"`make exercise N={page.number}`, {page.points} points, "
                 f"chapter {page.chapter}", book.prose(page.text)]
@@ -136,7 +169,7 @@ def pages_of(book):
     pages = [("index", TITLE, index_page(book))]
     pages += [(c.page, c.label, chapter_markdown(book, c))
               for c in book.chapters]
-    pages += [(*LAST, last_chapter(book)),
+    pages += [(*LAST, book.link(directives(book, read(f"source/{LAST[0]}.md")))),
               ("articles", "From your tutorial to the chapters",
                articles_page(book)),
               ("tiny", "All of it, on ten screens", tiny_page(book)),
@@ -145,8 +178,8 @@ def pages_of(book):
               ("exercises", "Exercises", exercises_page(book)),
               ("teacher", "For teachers",
                book.prose(read("exercises/teacher.md"))),
-              ("course", "A course with this book", course.page(book, exercises())),
-              ("concept-test", "A concept test", concept.page(book)),
+              ("course", "A course with this book", course(book, exercises())),
+              ("concept-test", "A concept test", concept_test(book)),
               ("lesson", "The live page, in a lesson",
                directives(book, read("source/lesson.md"))),
               ("own-language", "Your own language",
@@ -156,57 +189,3 @@ def pages_of(book):
               ("functions", "Functions and types", functions_page(book))]
     check_used(book)
     return pages
-
-
-def sections_of(pages):
-    """(page, title, level, heading, anchor) of all sections."""
-    return [(name, title, *heading) for name, title, page in pages
-            for heading in headings_of(body_of(page))]
-
-
-def woven(book, anew=False, folder=DOCS, left_out=(), change=lambda name, page: page):
-    """{name: text} of every page and of the other files. A page that is up to date
-    stays as it is, unless all are to be made anew. Pages may be `left_out`: no other lists
-    them then, and the search finds nothing that stands elsewhere."""
-    made = pages_of(book)
-    names = [(START, "Start page"), *((name, title) for name, title, _ in made[1:]),
-             ("terms", "Index of terms")]
-
-    def kept(rows, at=0):
-        return [row for row in rows if re.split("[.#]", row[at])[0] not in left_out]
-
-    def weave(name, title, markdown):
-        return page_of(name, title, markdown, names if name in left_out else kept(names),
-                       book, not anew and folder)
-
-    pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
-    terms = finding.read_terms(read("source/terms.md"),
-                               finding.places(book, sections_of(pages)))
-    pages = [(name, title, change(name, page)) for name, title, page in kept(pages)]
-    sections = [*sections_of(pages), ("terms", "", 1, "Index of terms", "")]
-    bodies = [(name, title, body_of(page)) for name, title, page in pages]
-    pages.append((*names[-1], weave(*names[-1], finding.terms_page(book, terms))))
-    return {**{f"{name}.html": page for name, _, page in pages},
-            "script.js": finding.script(read("source/script.js"), kept(finding.entries(
-                book, terms, sections, contract), 1), kept(all_stops(book), 3)),
-            "texts.js": texts.script(bodies, alone=bool(left_out)),
-            "concept-test.gift": concept.gift(book)}
-
-
-# What makes HTML of Markdown.
-MAKERS = [DOCS / "source" / "page.tmpl", *(DOCS / "weaver" / name for name in (
-    "finish.py", "link.py", "page.py"))]
-
-
-def page_of(name, title, markdown, names, book, folder):
-    """A page from its Markdown, or the one in a folder that was made of the same."""
-    what = [markdown, title, *map(str, names), *(
-        path.read_text(encoding="utf-8") for path in MAKERS)]
-    mark = "<!-- woven from " + hashlib.sha256(
-        "\n".join(what).encode()).hexdigest()[:16] + " -->\n"
-    (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
-    path = folder and folder / f"{name}.html"
-    if path and path.exists() and (old := path.read_text(encoding="utf-8")).endswith(mark):
-        return old
-    top = 0 if name in (START, "deviations", "terms") else 2
-    return full_page(title, pandoc(name, book), name=name, top=top, names=names) + mark

@@ -13,19 +13,19 @@ import os
 import re
 import shutil
 
+import project
+from project import DOCS, ROOT
+
 import breaking
 import c_code
 import chapters
-import check
-import common
-import finding
-import routes
-import start
+import pages
+import search
+import test_pages
 from book import Book
-from common import DOCS, ROOT
 from harness import claim, end
-from pages import woven
 from source_file import Broken
+from weave import woven
 
 WORK = ROOT / "build" / "weaver-test"
 SOURCE = (ROOT / "transformer.c").read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ LINES = {
     "//     dx_i = dy_ j": "a name, a number or . should touch _",
     "//     dx_i = 1 2   3 4": "'3 4' is neither",
     "// Raising dx_i = = 2 shifts it.": "a formula: the end is not expected there",
-    "// See chapter 16.": "there is no chapter 16",
+    "// See chapter 99.": "there is no chapter 99",
     "//@ plumbing": "unknown marker: //@ plumbing",
     "// ## New\n//@ core": "where nothing is plumbing",
     "// ## Letters": "two sections named",
@@ -111,22 +111,20 @@ def test_refusals():
     for row, message in (("| word | lost | It leads nowhere. |", "terms.md:3: .* no lost"),
                          ("| softmax | f | Twice. |\n" * 2, "two rows have softmax"),
                          ("| softmax | f |", "a sentence stand between")):
-        refused(row, message, lambda: finding.read_terms(head + row, places))
+        refused(row, message, lambda: search.read_terms(head + row, places))
     refused("a chapter that promises nothing", "one promise for each chapter",
-            lambda: start.contents_list(book, "00-manual: read"))
-    refused("a route to no section", "no section numbers-lost",
-            lambda: routes.stops_of(book, "short", "01-numbers#numbers-lost: A stop"))
+            lambda: pages.contents_list(book, {"00-manual": "read"}))
     refused("a line to break that is not there", "found 0 times in softmax_backward",
             lambda: breaking.place("x", "softmax_backward", "lost[j]", ""))
     refused("one that is there twice", r"found \d\d? times in softmax_backward",
             lambda: breaking.place("x", "softmax_backward", ";", ""))
     refused("a function that is not there", "has 0 functions lost",
             lambda: c_code.function(ROOT / "transformer.c", "lost"))
-    path, common.ENVIRONMENT["PATH"] = os.environ["PATH"], ""
+    path, project.ENVIRONMENT["PATH"] = os.environ["PATH"], ""
     os.environ["PATH"] = ""
     refused("no pandoc", "^weaver: pandoc not found: apt-get install pandoc",
-            common.check_programs)
-    os.environ["PATH"] = common.ENVIRONMENT["PATH"] = path
+            project.check_programs)
+    os.environ["PATH"] = project.ENVIRONMENT["PATH"] = path
 
 
 # ------------------------------------------------------------- what is wrong in pages
@@ -154,39 +152,27 @@ WRONG = [
 def failures(pages, book):
     """What the checks of pages say of these."""
     found = []
-    check.claim = lambda holds, text, why="": holds or found.append(f"{text}: {why}")
-    check.none = lambda wrong, text: check.claim(not wrong, text, wrong)
-    check.check_pages_of(book, pages)
+    test_pages.claim = lambda holds, text, why="": holds or found.append(f"{text}: {why}")
+    test_pages.none = lambda wrong, text: test_pages.claim(not wrong, text, wrong)
+    test_pages.check_pages_of(book, pages)
     return found
 
 
 def test_checks():
     book = Book()
-    sound = {p.name: check.Page(p) for p in sorted(DOCS.glob("*.html"))
-             if p.name != check.LIVE}
+    sound = {p.name: test_pages.Page(p) for p in sorted(DOCS.glob("*.html"))
+             if p.name != test_pages.LIVE}
     found = failures(sound, book)
     claim(not found, "the checks find nothing wrong in the pages", found)
     for name, pattern, text, wanted in WRONG:
         page = sound[f"{name}.html"]
         other = re.sub(pattern, text, page.html)
-        found = failures({**sound, page.path.name: check.Page(page.path, other)}, book)
+        found = failures({**sound, page.path.name: test_pages.Page(page.path, other)}, book)
         claim(other != page.html and any(wanted in why for why in found),
               f"found: {wanted} in {name}", found)
 
 
 # ------------------------------------------------------------- what changes what
-
-MINUTE = re.compile(r'''
-    (?<=class="minutes">)[\d:,\ ]+                           # in index.html
-    | (?<=^\["forward",\ )[\d.]+ | (?<=^\["short",\ )[\d.]+  # in script.js
-    | \d:\d\d(?=",$)                                        # in texts.js
-''', re.M | re.X)
-
-
-def without_minutes(files):
-    """The files without the minutes of chapters and stops: a word more moves many."""
-    return {name: MINUTE.sub("", text) for name, text in files.items()}
-
 
 def changed(before, after):
     """{name: how many lines, removed and added}"""
@@ -216,14 +202,14 @@ STUB = """#!/bin/sh
 def test_changes():
     # Those that a line changes are by this machine's pandoc before, too.
     begin = woven(Book(), folder=put({p.name: p.read_text(encoding="utf-8") for p in DOCS.glob(
-        "*.html") if p.name not in ("03-multi-head.html", "index.html")}, "committed"))
+        "*.html") if p.name != "03-multi-head.html"}, "committed"))
     folder = put(begin, "pages")
     for what, pattern, line in (
             ("the prose of chapter 3", r"//@ chapter multi_head\n.*\n//\n", "// One more.\n"),
             ("a function", r"^\w.*\bmulti_head_forward\([^{;]*\{\n", "    // One more.\n")):
         there = woven(Book(planted(pattern, r"\g<0>" + line)), folder=folder)
-        now = changed(without_minutes(begin), without_minutes(there))
-        pages = [name for name in now if name not in ("index.html", "script.js", "texts.js")]
+        now = changed(begin, there)
+        pages = [name for name in now if name not in ("script.js", "texts.js")]
         claim("03-multi-head.html" in now and len(pages) <= 2 and sum(now.values()) <= 12,
               f"a line more in {what} changes few lines", now)
     bin_folder, pandoc = WORK / "bin", shutil.which("pandoc")
@@ -232,12 +218,12 @@ def test_changes():
     (bin_folder / "pandoc").chmod(0o755)
     typo = planted(r"(//@ chapter residual\n.*\n//\n// )\w+", r"\1Tpyo")
     path = os.environ["PATH"]
-    common.ENVIRONMENT["PATH"] = f"{bin_folder}:{path}"
+    project.ENVIRONMENT["PATH"] = f"{bin_folder}:{path}"
     there = woven(Book(typo), folder=folder)
-    common.ENVIRONMENT["PATH"] = path
+    project.ENVIRONMENT["PATH"] = path
     now = changed(begin, there)
     claim("<p >" in there["06-residual.html"] and set(now) <= {
-        "06-residual.html", "texts.js", "index.html"},
+        "06-residual.html", "texts.js"},
         "another pandoc weaves anew the page of a typo, and no other", now)
     here = woven(Book(typo), folder=put(there, "theirs"))
     claim(here == there, "and this one finds all of them up to date", changed(there, here))

@@ -14,17 +14,15 @@ All links are checked; the last line is "N passed, N failed".
 
 import re
 import shutil
-import subprocess
-import sys
 from os.path import relpath
 from urllib.parse import unquote
 
-import check
-from book import Book
-from common import DOCS, ROOT, check_programs, command, emptied, fail, read
-from cut import LAST
-from finish import finish
-from page import body_of, full_page
+from project import DOCS, ROOT, check_programs, command, emptied, fail, read
+
+from book import LAST, Book
+from harness import claim, end
+from test_pages import Page, check_links
+from to_html import BOXES, body_of, finish, full_page
 
 SITE = ROOT / "build" / "site"
 READERS = {".md": "gfm", ".ipynb": "ipynb"}  # what becomes a page: for pandoc
@@ -54,7 +52,7 @@ def converted(file):
     """A page made of Markdown or of a notebook, pictures beside it."""
     to = place(file)
     body = command(
-        ["pandoc", "-f", READERS[file.suffix], "-t", "html5", "--mathml",
+        ["pandoc", "-f", READERS[file.suffix], "-t", "html5", "--mathml", BOXES,
          "--wrap=preserve", f"--extract-media={to.stem}-pictures", str(file)],
         cwd=to.parent)
     alt = "A plot; the text below it says what it shows" \
@@ -137,13 +135,11 @@ def main():
         if file not in done:
             done.add(file)
             waiting += put(file)
-    pages = {path: check.Page(path) for path in sorted(SITE.rglob("*.html"))}
-    check.claim({DOCS / "index.html", BOOK, LIVE, *(ROOT / "notebook").glob("*.ipynb")} <= done,
-                f"{SITE.relative_to(ROOT)}/ has the walkthrough, the labs and "
-                f"the book: {len(pages)} pages")
-    check.check_links(pages)
-    subprocess.run([sys.executable, DOCS / "write" / "site_pages.py"], check=True)
-    check.end()
+    pages = {path: Page(path) for path in sorted(SITE.rglob("*.html"))}
+    claim({DOCS / "index.html", BOOK, LIVE, *(ROOT / "notebook").glob("*.ipynb")} <= done,
+          f"{SITE.relative_to(ROOT)}/ has the walkthrough, the labs and the book: {len(pages)} pages")
+    check_links(pages)
+    end()
 
 
 if __name__ == "__main__":

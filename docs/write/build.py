@@ -36,8 +36,7 @@ sys.path[:0] = [str(folder) for folder in (
 sys.dont_write_bytecode = True
 
 import breaking
-from book import Book
-from prose import anchor_of
+from book import Book, anchor_of
 import bridge  # noqa: F401: it knows where the next ones are
 import compiling
 import cutting

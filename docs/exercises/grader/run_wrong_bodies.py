@@ -23,7 +23,6 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "weaver"))
 import compiling
 from comparing import read_results
 from compiling import BUILD

@@ -11,12 +11,11 @@ import time
 from pathlib import Path
 
 EXERCISES = Path(__file__).resolve().parent.parent
-MODULES = [str(EXERCISES / "grader"), str(EXERCISES.parent / "weaver")]
+MODULES = [str(EXERCISES / "grader")]
 sys.path += MODULES
 sys.dont_write_bytecode = True
 import compiling
 import cutting
-import source_file
 from files import ROOT
 
 TOOL = EXERCISES / "tool.py"
@@ -144,8 +143,6 @@ def project(g):
     shutil.copytree(EXERCISES, copy / "docs" / "exercises",
                     ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "transformer.c", copy)
-    (copy / "docs" / "weaver").mkdir()
-    shutil.copy(source_file.__file__, copy / "docs" / "weaver")
     (copy / "build").mkdir()  # the same reference need not be compiled again
     (copy / "build" / "exercises").symlink_to(compiling.BUILD)
     return copy

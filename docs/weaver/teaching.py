@@ -1,9 +1,11 @@
-"""The concept test: docs/source/concept-test.md as a page, and as a file in the GIFT
-format for learning platforms.
+"""The pages for a course: the concept test, docs/source/concept-test.md, which is also
+a file in the GIFT format for learning platforms; and docs/source/course.md.
 
 Behind "@test" stand the questions. Each begins with a line "? PAGE TITLE", where PAGE is
 a chapter's; then its text, and the answers, one a line: "= RIGHT | WHY", and
-"~ WRONG | REGION: SENTENCE", what the exercises' grader says of that mistake.
+"~ WRONG | REGION: SENTENCE", what the exercises' grader says of that mistake. For
+"@objectives" in course.md stands a table: what a student can do after each chapter, as
+the start page says it, and what checks that.
 """
 
 import html
@@ -13,10 +15,12 @@ from collections import namedtuple
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from common import DOCS, fail, raw, read
+from project import DOCS, fail, read
+
+from book import LAST, raw
+from directives import BLANK
 
 SOURCE = "source/concept-test.md"
-
 
 Answer = namedtuple("Answer", "text is_right said")  # behind it: WHY, or REGION: SENTENCE
 
@@ -80,7 +84,7 @@ def said_of(book, answer):
     return f"**No:** {sentence}. To read: {where}, `{name}`."
 
 
-def page(book):
+def concept_test(book):
     """The page, as Markdown."""
     out = [book.prose(read(SOURCE).partition("\n@test\n")[0])]
     for number, q in enumerate(questions(), 1):
@@ -115,3 +119,42 @@ def of_chapter():
         found.setdefault(q.page, []).append(number)
     return found
 
+
+def promises():
+    """{page: what can be done after it}, the learning objectives of the start page."""
+    rows = re.search(r"^@contents\n((?:.+: .+\n)+)", read("source/index.md"), re.M)[1]
+    return dict(row.split(": ", 1) for row in rows.splitlines())
+
+
+def objectives(book, exercises):
+    """The table."""
+    chapters = {c.page: (c.label, c.number) for c in book.chapters}
+    chapters[LAST[0]] = (LAST[1], None)
+    asked = of_chapter()
+    out = ["| chapter | after it, a student can | checked by |", "|:---|:------|:------|"]
+    for page, promise in promises().items():
+        label, number = chapters[page]
+        count = len(BLANK.findall(read(f"source/{page}.md")))
+        links = [f"[{e.number}](exercises.html#exercise-{e.slug})" for e in exercises
+                 if number is not None and e.chapter == str(number)]
+        ways = [f"{count} numbers by hand"] * (count > 0)
+        ways += ["exercises " + ", ".join(links)] * bool(links)
+        ways += ["concept test " + ", ".join(
+            f"[{n}](concept-test.html#concept-{n})" for n in asked.get(page, ()))] \
+            * (page in asked)
+        out.append(f"| [{label}]({page}.html) | {promise} | "
+                   + "; ".join(ways or ["its questions"]) + " |")
+    return "\n".join(out)
+
+
+def course(book, exercises):
+    """The page, as Markdown."""
+    before, mark, after = read("source/course.md").partition("\n@objectives\n")
+    if not mark:
+        fail("source/course.md: it has no @objectives")
+    rows = "".join(re.findall(r"^\| +\d.*", after, re.M))
+    unknown = set(re.findall(r"`(\w+)`", rows)) - {e.name for e in exercises}
+    if unknown or not rows:
+        fail(f"source/course.md: there are no exercises {sorted(unknown)}")
+    return "\n\n".join([book.prose(before), objectives(book, exercises),
+                        book.prose(after)])

@@ -2,7 +2,7 @@
 """Checks the woven pages, docs/*.html, against transformer.c and each other.
 website.py checks the links of its pages by what stands here.
 
-    python3 docs/weaver/check.py        the last line is "N passed, N failed"
+    python3 docs/weaver/test_pages.py        the last line is "N passed, N failed"
 """
 
 import html
@@ -15,16 +15,14 @@ from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
+from project import DOCS, ROOT
 
-import blanks
 import breaking
 import c_code
+import drawing
 import formula
-import link
 from book import Book
-from common import DOCS, ROOT
-from figures import drawing
+from directives import BLANK, blank_parts
 from harness import claim, end, none
 from pages import exercises
 from source_file import plain
@@ -33,7 +31,7 @@ STYLE = (DOCS / "style.css").read_text(encoding="utf-8")
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
 LATER = "texts.js"  # what the script loads when the search is first used
-EDITION = re.compile(r"\?(forward|short|full)(?=#|$)")  # of a page, in a link
+EDITION = re.compile(r"\?(short|full)(?=#|$)")  # of a page, in a link
 LIVE = "live.html"  # has a script and a test of its own
 
 
@@ -189,7 +187,7 @@ def tree_of_calls(book):
 def check_tree(book):
     """Each name is a function of a chapter named behind it, which is called by the one
     before it, or by one that it calls."""
-    users, wrong, count = link.users(book), [], 0
+    users, wrong, count = book.users(), [], 0
 
     def reaches(caller, name, seen):
         new = set(users.get(name, ())) - seen
@@ -329,8 +327,8 @@ def check_blanks():
              for say in re.findall(r"^[=~] (.+)$", e.mistakes, re.MULTILINE)}
     found = [(path.stem, [answer, *(wrong for wrong, *_ in usual)], usual)
              for path in sorted((DOCS / "source").glob("*.md"))
-             for text in blanks.BLANK.findall(path.read_text(encoding="utf-8"))
-             for answer, usual in [blanks.parts(text)]]
+             for text in BLANK.findall(path.read_text(encoding="utf-8"))
+             for answer, usual in [blank_parts(text)]]
     none([f"{page}: {number}" for page, numbers, _ in found for number in numbers
           if not re.fullmatch(r"-?\d+(\.\d+|/\d+)?", number)],
          f"the {len(found)} blanks want numbers")
@@ -363,10 +361,11 @@ OTHERS = set("""bench_torch create_causal_mask create_padding_mask keep_default_
 
 def check_names():
     """Renamed in the code, a name is quoted as it was before in no text."""
-    code = [path for folder in ("docs", "notebook", "tests", "data")
-            for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h")]
-    known = OTHERS | {e.name for e in exercises()} | {name for path in [
-        ROOT / "transformer.c", *code] for name in re.findall(r"\w+", path.read_text("utf-8"))}
+    files = [path for folder in ("docs", "notebook", "tests", "data")
+             for path in (ROOT / folder).rglob("*")]
+    code = [ROOT / "transformer.c", *(path for path in files if path.suffix in (".c", ".h"))]
+    known = OTHERS | {e.name for e in exercises()} | {path.stem for path in files} | {
+        name for path in code for name in re.findall(r"\w+", path.read_text("utf-8"))}
     texts = [*ROOT.glob("*.md"), *(path for folder in ("source", "exercises", "")
                                    for path in (DOCS / folder).glob("*.md"))]
     quoted = [(path.name, name) for path in texts if path.name != "CHANGELOG.md"

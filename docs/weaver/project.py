@@ -1,9 +1,10 @@
-"""What all parts of the weaver share: where things are, and how it stops."""
+"""Where things are in the project, and how the weaver reads and runs them. A module
+that needs one of another folder imports this one first.
+"""
 
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,10 @@ DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
 BUILD = ROOT / "build" / "docs"  # `make docs` has built the programs in here
 ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80")
+sys.path += [str(ROOT / name) for name in ("tests/lib", "docs/exercises/grader",
+                                           "docs/pictures")]
+
+from command import run
 
 
 def fail(message):
@@ -48,15 +53,4 @@ def read(path):
 
 def command(argv, text=None, cwd=BUILD, allowed=(0,)):
     """The output of a program; its failure is ours."""
-    done = subprocess.run(argv, input=text, capture_output=True, text=True,
-                          cwd=cwd, env=ENVIRONMENT)
-    if done.returncode not in allowed:
-        fail(f"{' '.join(argv)}: status {done.returncode}\n{done.stderr}")
-    return done.stdout
-
-
-RAW = "\n~~~~~~~~~~"  # begins what is HTML already
-
-
-def raw(text):
-    return f"{RAW}{{=html}}\n{text}{RAW}\n"
+    return run(*argv, given=text, cwd=cwd, allowed=allowed, env=ENVIRONMENT).out

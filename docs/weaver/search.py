@@ -1,36 +1,20 @@
-"""What helps a reader to find things: the index of terms, and what the search
-looks through. What does not fit raises source_file.Broken.
+"""What helps a reader to find things: the index of terms, and what the search looks
+through. It knows all names, which are in the script of the pages, and the text of every
+section, of docs/using.md and of the labs. That and MiniSearch, which ranks it, are a
+script of their own, which a page loads when its search is first used.
 """
 
+import functools
 import json
 import re
 from collections import namedtuple
+from html.parser import HTMLParser
 
-from common import labs
-from source_file import Broken
+from project import fail, labs, read
 
 KINDS = {"function": "Functions", "type": "Types", "table": "Tables",
          "constant": "Constants", "macro": "Macros"}
 SHOWN = 16  # lines of a type or of a table that the pop-up shows
-
-
-# ------------------------------------------------------------------ options
-
-def options(book):
-    """(name, line in the table, what its help says) of each option."""
-    text = "\n".join(book.defined["options"][2])
-    found = []
-    for row in re.finditer(r'^    \{"(.*?)".*?\},?$', text,
-                           re.MULTILINE | re.DOTALL):
-        strings = re.findall(r'"([^"]*)"', row[0])
-        found.append((row[1], text.count("\n", 0, row.start()), strings[-1]))
-    if len(found) < 20:
-        raise Broken("transformer.c: the table of options cannot be read")
-    return found
-
-
-def option_place(book, name):
-    return f"{book.defined['options'][0].page}.html#option-{name}"
 
 
 # -------------------------------------------------------------------- terms
@@ -62,16 +46,16 @@ def read_terms(text, places):
     for number, line in rows:
         cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
         if len(cells) != 3 or not all(cells):
-            raise Broken(f"source/terms.md:{number}: term, places and a sentence "
+            fail(f"source/terms.md:{number}: term, places and a sentence "
                          "stand between |")
         (name, *others), to = cells[0].split(", "), cells[1].split(", ")
         for place in set(to) - set(places):
-            raise Broken(f"source/terms.md:{number}: there is no {place}")
+            fail(f"source/terms.md:{number}: there is no {place}")
         found.append(Term(name, others, cells[2], [places[place] for place in to]))
     names = [name for term in found for name in (term.name, *term.others)]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise Broken(f"source/terms.md: two rows have {sorted(twice)[0]}")
+        fail(f"source/terms.md: two rows have {sorted(twice)[0]}")
     return found
 
 
@@ -108,8 +92,8 @@ def terms_page(book, terms):
             out += ["", f"## {shown} {{#letter-{shown.lower()}}}"]
         out += ["", head, f":   {text}"]
     out += ["", "## Options {#options}"]
-    for name, _, said in options(book):
-        out += ["", f"[`--{name}`]({option_place(book, name)})", f":   {said}"]
+    for name, _, said in book.options():
+        out += ["", f"[`--{name}`]({book.option_place(name)})", f":   {said}"]
     return "\n".join(out)
 
 
@@ -139,8 +123,8 @@ def entries(book, terms, sections, contract):
         found.append(["term", address, term.name, where, text, ""])
         found += [["term", address, other, where, text, ""]
                   for other in term.others]
-    found += [["option", option_place(book, name), f"--{name}", "the options",
-               text, ""] for name, _, text in options(book)]
+    found += [["option", book.option_place(name), f"--{name}", "the options",
+               text, ""] for name, _, text in book.options()]
     for name, (chapter, kind, lines, text) in book.defined.items():
         found.append([kind, book.place(name), name, chapter.reference,
                       plain(contract(text)) if kind == "function" else "",
@@ -152,13 +136,87 @@ def entries(book, terms, sections, contract):
     return found
 
 
-def script(source, found, stops):
-    """The script of all pages: what can be found, and the stops of the routes, a line
-    each, then the code."""
-    def array(name, rows):
-        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-        return f"const {name} = [\n" + ",\n".join(lines) + "\n];\n\n"
+def script(source, found):
+    """The script of all pages: what can be found, a line each, then the code."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found)
+    return ("// Written by docs/weaver: what can be found, and below it "
+            f"docs/source/script.js.\nconst FOUND = [\n{lines}\n];\n\n" + source)
 
-    return ("// Written by docs/weaver: what can be found, the stops of routes, and "
-            "below them\n// docs/source/script.js.\n" + array("FOUND", found)
-            + array("STOPS", stops) + source)
+
+# -------------------------------------------------------------------- texts
+
+ELSEWHERE = {"functions", "terms"}  # pages whose lines are found by their names
+LEFT_OUT = {"pre", "math", "svg", "script", "summary"}
+GAPS = {"p": "\n", "dt": "\n", "div": "\n", "br": " ", "figcaption": "\n",
+        "li": "\n · ", "dd": " · ", "td": " · ", "th": " · ", "tr": "\n"}
+
+
+class Sections(HTMLParser):
+    """The sections of a page: [anchor, heading, text] of each."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.found, self.heading, self.skipped = [], False, 0
+        self.feed(body)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "section":
+            self.found.append([dict(attributes)["id"], "", ""])
+        self.heading |= bool(re.fullmatch("h[1-6]", tag))
+        self.skipped += tag in LEFT_OUT
+        self.handle_data(GAPS.get(tag, ""))
+
+    def handle_endtag(self, tag):
+        self.heading &= not re.fullmatch("h[1-6]", tag)
+        self.skipped -= tag in LEFT_OUT
+
+    def handle_data(self, data):
+        if self.found and not self.skipped:
+            self.found[-1][1 if self.heading else 2] += data
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def lines_of(text):
+    """Its lines that are not empty."""
+    return [one_line(line) for line in text.split("\n") if line.strip()]
+
+
+@functools.lru_cache(maxsize=None)
+def of_page(name, title, body):
+    """[address, heading, where, lines of its text ...] of each section of a page."""
+    body = re.sub(r"(?<!>)\n(?!<)", " ", body)  # a paragraph has many lines
+    return [[f"{name}.html#{anchor}", one_line(heading), title, *lines_of(text)]
+            for anchor, heading, text in Sections(body).found if text.strip()]
+
+
+def of_markdown(address, where, text):
+    """The same of a file, as one section, without its code."""
+    text = re.sub(r"\A---\n.*?^---\n|^(```|~~~).*?^\1$|^\|[-:|]+\|$", "", text,
+                  flags=re.DOTALL | re.MULTILINE)
+    title = re.search(r"^# (.+)", text, re.MULTILINE)[1]
+    text = re.sub(r"!?\[(.*?)\]\(.*?\)", r"\1", text)
+    text = re.sub(r"^#+ .*|[`*]", "", text, flags=re.MULTILINE)
+    text = re.sub(r"(?<!\n)\n(?![\n|-])", " ", text)
+    return [address, title, where, *lines_of(text.replace("|", " · "))]
+
+
+def texts(pages, alone=False):
+    """The script, from (name, title, body) of all pages, and of what else there is."""
+    rows = [row for name, title, body in pages if name not in ELSEWHERE
+            for row in of_page(name, title, body)]
+    others = [] if alone else [("using.md", "docs", read("using.md")), *(
+        (address, "a lab", path.read_text(encoding="utf-8"))
+        for address, _, path in labs().values())]
+    rows += [of_markdown(*other) for other in others]
+    lines = ",\n".join(json.dumps(row[:3], ensure_ascii=False)[:-1] + "".join(
+        ",\n" + json.dumps(line, ensure_ascii=False) for line in row[3:]) + "]"
+        for row in rows)
+    return ("// Written by docs/weaver: the text that can be searched, a paragraph a line, and"
+            " below it\n// MiniSearch, docs/source/minisearch.js.\n"
+            f"const TEXTS = [\n{lines}\n].map(([address, title, where, ...lines]) =>\n"
+            '    [address, title, where, lines.join(" ")]);\n\n'
+            + read("source/minisearch.js"))

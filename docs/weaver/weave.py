@@ -1,0 +1,102 @@
+"""Weaves the walkthrough from transformer.c.
+
+    python3 docs/weaver/weave.py          writes the pages, docs/*.html, their scripts and
+                                          their style; `make docs` prepares it
+    python3 docs/weaver/weave.py --anew   also those that are up to date
+
+README.md says how a page is made. The Markdown of every page is left in build/docs/.
+
+The last line of a page is the digest of what it was woven from: a page for which it
+has not changed stays as it is. So whoever has another pandoc, which writes other
+HTML, changes only the pages whose text they change.
+
+Places have names, never numbers of lines: a section has its heading's, a
+function its own. So a page changes only if what stands on it changes.
+
+Whatever does not fit (an unknown marker, a command that fails, a figure that
+nobody uses, a formula that cannot be set) stops it with a message.
+"""
+
+import hashlib
+import re
+import sys
+
+from project import BUILD, DOCS, check_programs, fail, read
+
+import search
+import teaching
+from book import Book
+from chapters import contract
+from pages import pages_of
+from source_file import Broken
+from to_html import START, body_of, full_page, headings_of, pandoc
+
+
+def sections_of(pages):
+    """(page, title, level, heading, anchor) of all sections."""
+    return [(name, title, *heading) for name, title, page in pages
+            for heading in headings_of(body_of(page))]
+
+
+def woven(book, anew=False, folder=DOCS, left_out=(), change=lambda name, page: page):
+    """{name: text} of every page and of the other files. A page that is up to date
+    stays as it is, unless all are to be made anew. Pages may be `left_out`: no other lists
+    them then, and the search finds nothing that stands elsewhere."""
+    made = pages_of(book)
+    names = [(START, "Start page"), *((name, title) for name, title, _ in made[1:]),
+             ("terms", "Index of terms")]
+
+    def kept(rows, at=0):
+        return [row for row in rows if re.split("[.#]", row[at])[0] not in left_out]
+
+    def weave(name, title, markdown):
+        return page_of(name, title, markdown, names if name in left_out else kept(names),
+                       book, not anew and folder)
+
+    pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
+    terms = search.read_terms(read("source/terms.md"),
+                               search.places(book, sections_of(pages)))
+    pages = [(name, title, change(name, page)) for name, title, page in kept(pages)]
+    sections = [*sections_of(pages), ("terms", "", 1, "Index of terms", "")]
+    bodies = [(name, title, body_of(page)) for name, title, page in pages]
+    pages.append((*names[-1], weave(*names[-1], search.terms_page(book, terms))))
+    return {**{f"{name}.html": page for name, _, page in pages},
+            "script.js": search.script(read("source/script.js"), kept(search.entries(
+                book, terms, sections, contract), 1)),
+            "texts.js": search.texts(bodies, alone=bool(left_out)),
+            "concept-test.gift": teaching.gift(book)}
+
+
+# What makes HTML of Markdown.
+MAKERS = [DOCS / "source" / "page.tmpl", DOCS / "weaver" / "to_html.py"]
+
+
+def page_of(name, title, markdown, names, book, folder):
+    """A page from its Markdown, or the one in a folder that was made of the same."""
+    what = [markdown, title, *map(str, names), *(
+        path.read_text(encoding="utf-8") for path in MAKERS)]
+    mark = "<!-- woven from " + hashlib.sha256(
+        "\n".join(what).encode()).hexdigest()[:16] + " -->\n"
+    (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
+    path = folder and folder / f"{name}.html"
+    if path and path.exists() and (old := path.read_text(encoding="utf-8")).endswith(mark):
+        return old
+    top = 0 if name in (START, "deviations", "terms") else 2
+    return full_page(title, pandoc(name, book), name=name, top=top, names=names) + mark
+
+
+def main(*options):
+    if options not in ((), ("--anew",)):
+        fail(f"there are no options {' '.join(options)}, only --anew")
+    check_programs()
+    files = woven(Book(), anew="--anew" in options)
+    files["style.css"] = read("source/style.css") + read("source/font.css")
+    for name, text in files.items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except Broken as wrong:
+        fail(wrong)
